@@ -1,0 +1,35 @@
+/* base/log.h — lines on stderr. A guest is silent by default and keeps errno.
+ *
+ * A warning says what happened and what we do now; it appears once per call site and process, and only in a
+ * process that speaks for the job (see cs_log_set_speaker). Nothing is ever written to stdout. */
+#ifndef CS_BASE_LOG_H
+#define CS_BASE_LOG_H
+
+#include <stdbool.h>
+
+/* Before the rank is known a process speaks if the launcher's environment calls it rank 0, or says nothing. */
+void cs_log_set_speaker(bool is_speaker);
+bool cs_log_is_speaker(void);
+
+/* Room name to begin each line, then printf's format (%m allowed: errno is the caller's). Adds the newline. */
+#define cs_warn_once(...)                                                                          \
+	do {                                                                                       \
+		static _Atomic int cs_warned_here;                                                 \
+		cs_log_warn(&cs_warned_here, __VA_ARGS__);                                         \
+	} while (0)
+/* The same, from this process whether or not it speaks for the job: for a trouble that only it can see. */
+#define cs_warn_local(...)                                                                         \
+	do {                                                                                       \
+		static _Atomic int cs_warned_here;                                                 \
+		cs_log_warn_local(&cs_warned_here, __VA_ARGS__);                                   \
+	} while (0)
+/* Shown only with COLLSHIM_VERBOSE=1 or more (set by base/settings through cs_log_set_verbosity). */
+#define cs_info(...) cs_log_info(__VA_ARGS__)
+
+void cs_log_warn(_Atomic int *warned, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cs_log_warn_local(_Atomic int *warned, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void cs_log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cs_log_set_verbosity(int level);
+
+#endif
