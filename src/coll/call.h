@@ -1,0 +1,53 @@
+/* coll/call.h — one call, as bytes. comm/ makes it from MPI's arguments: derived types are packed before and unpacked
+ * after, so every algorithm sees contiguous blocks only. All pointers are the application's or comm/'s scratch memory and
+ * are valid during the call. */
+#ifndef CS_COLL_CALL_H
+#define CS_COLL_CALL_H
+
+#include "coll/coll.h"
+#include "wire/host.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Blocks by rank: block r is at base + at[r], bytes[r] long; with bytes == NULL all are `each` long, one after another. */
+struct cs_blocks {
+	char *base;
+	size_t each;
+	const size_t *bytes, *at;
+};
+
+static inline size_t
+cs_blocks_bytes(const struct cs_blocks *blocks, int rank)
+{
+	return blocks->bytes ? blocks->bytes[rank] : blocks->each;
+}
+
+static inline char *
+cs_blocks_at(const struct cs_blocks *blocks, int rank)
+{
+	return blocks->base + (blocks->bytes ? blocks->at[rank] : (size_t)rank * blocks->each);
+}
+
+/* What the fields mean, by collective:
+ *   bcast                         recv.base, bytes (the root's data is there; others get it there)
+ *   allgather(v), gather(v)       send: own block, bytes long (NULL base: already in place in recv); recv: blocks by rank
+ *   scatter(v)                    send: blocks by rank (root); recv.base: own block, bytes long (NULL: stays in place)
+ *   alltoall(v,w)                 send, recv: blocks by rank (they may be the same memory: in place)
+ *   reduce, allreduce             send: vector (may be recv: in place), recv: result; count elements
+ *   reduce_scatter(_block)        send: vector of all blocks; counts by rank; recv: own block of the result
+ * recv.base is NULL where this rank receives nothing. */
+struct cs_call {
+	enum cs_coll coll;
+	int root;
+	size_t bytes;  /* own block or whole vector, as above */
+	size_t count;  /* reductions: elements of the whole vector */
+	struct cs_blocks send, recv;
+	const size_t *counts; /* reduce_scatter: elements for each rank; NULL: count / ranks each */
+	struct cs_reduction reduction;
+	/* Set by the algorithm if a peer published another size than this rank expects: the larger message's bytes.
+	 * The entry point reports it as the truncation that it is. */
+	size_t truncated;
+};
+
+#endif

@@ -1,0 +1,59 @@
+/* coll/coll.h — the collectives by name, and what all ranks of one call know about it. */
+#ifndef CS_COLL_COLL_H
+#define CS_COLL_COLL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cs_coll {
+	CS_ALLGATHER,
+	CS_ALLGATHERV,
+	CS_ALLREDUCE,
+	CS_ALLTOALL,
+	CS_ALLTOALLV,
+	CS_ALLTOALLW,
+	CS_BARRIER,
+	CS_BCAST,
+	CS_GATHER,
+	CS_GATHERV,
+	CS_REDUCE,
+	CS_REDUCE_SCATTER,
+	CS_REDUCE_SCATTER_BLOCK,
+	CS_SCATTER,
+	CS_SCATTERV,
+	CS_COLL_COUNT,
+};
+
+struct cs_coll_info {
+	const char *name;     /* "allgather": in variables, tuning files, reports */
+	const char *variable; /* "COLLSHIM_ALLGATHER" */
+	/* Do all ranks know the same size of the call (MPI 4.0, chapter 6: matching signatures)? If not, no rule
+	 * may depend on bytes, and select gives one answer for the team. */
+	bool bytes_agreed;
+	bool rooted;
+	bool reduces;
+	const char *bytes_meaning; /* what "bytes" counts: "bytes of one rank's block" */
+};
+
+extern const struct cs_coll_info cs_colls[CS_COLL_COUNT];
+
+/* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
+enum cs_coll cs_coll_by_name(const char *name);
+
+/* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
+#define CS_BYTES_UNKNOWN SIZE_MAX
+
+/* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may depend on
+ * these only (the type system's guard against deadlock by local facts). */
+struct cs_facts {
+	enum cs_coll coll;
+	size_t bytes; /* by cs_colls[coll].bytes_meaning */
+	int ranks;
+	int nodes;
+	int ppn_min, ppn_max;     /* ranks per node, smallest and largest */
+	bool is_block_placed;     /* ranks of a node are consecutive */
+	bool is_commutative;      /* reductions: the operation; others: true */
+};
+
+#endif

@@ -1,0 +1,48 @@
+#include "kernels/reduce.h"
+
+#include <stdint.h>
+
+/* The loops carry no dependence: the caller's buffers are equal or apart, never shifted against each other. */
+#define KERNEL(name, type, expression)                                                             \
+	static void name(void *out, const void *a, const void *b, size_t count)                    \
+	{                                                                                          \
+		type *to = out;                                                                    \
+		const type *left = a, *right = b;                                                  \
+		_Pragma("GCC ivdep") for (size_t i = 0; i < count; i++)                            \
+		{                                                                                  \
+			type x = left[i], y = right[i];                                            \
+			to[i] = (expression);                                                      \
+		}                                                                                  \
+	}
+
+/* Signed sums go through unsigned: wrapping is what every host does. */
+#define INTEGERS(suffix, type, wide)                                                               \
+	KERNEL(sum_##suffix, type, (type)((wide)x + (wide)y))                                      \
+	KERNEL(min_##suffix, type, x < y ? x : y)                                                  \
+	KERNEL(max_##suffix, type, x > y ? x : y)                                                  \
+	KERNEL(band_##suffix, type, x & y)                                                         \
+	KERNEL(bor_##suffix, type, x | y)                                                          \
+	KERNEL(bxor_##suffix, type, x ^ y)
+#define INTEGER_ROW(suffix)                                                                        \
+	{                                                                                          \
+		[CS_SUM] = sum_##suffix, [CS_MIN] = min_##suffix, [CS_MAX] = max_##suffix,         \
+		[CS_BAND] = band_##suffix, [CS_BOR] = bor_##suffix, [CS_BXOR] = bxor_##suffix,     \
+	}
+
+INTEGERS(i32, int32_t, uint32_t)
+INTEGERS(u32, uint32_t, uint32_t)
+INTEGERS(i64, int64_t, uint64_t)
+INTEGERS(u64, uint64_t, uint64_t)
+KERNEL(sum_f32, float, x + y)
+KERNEL(sum_f64, double, x + y)
+
+cs_kernel *
+cs_kernel_find(enum cs_op op, enum cs_number number)
+{
+	static cs_kernel *const table[CS_NUMBER_COUNT][CS_OP_COUNT] = {
+		[CS_I32] = INTEGER_ROW(i32),	   [CS_U32] = INTEGER_ROW(u32),
+		[CS_I64] = INTEGER_ROW(i64),	   [CS_U64] = INTEGER_ROW(u64),
+		[CS_F32] = { [CS_SUM] = sum_f32 }, [CS_F64] = { [CS_SUM] = sum_f64 },
+	};
+	return table[number][op];
+}
