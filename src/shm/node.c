@@ -1,0 +1,234 @@
+#include "shm/node.h"
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINE 64
+#define HEADS (CS_SEGMENT_HEADER + 4096)
+
+static size_t
+round_up(size_t value, size_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* Odd numbers of lines between slots, so that the fronts of all slots do not fall into the same cache set. */
+static size_t
+slot_stride(const struct cs_node_shape *shape)
+{
+	return round_up(shape->slot_bytes, 128) + LINE;
+}
+
+static size_t
+rank_stride(const struct cs_node_shape *shape)
+{
+	return round_up(sizeof(struct cs_rank_head) + shape->slots * slot_stride(shape), 4096);
+}
+
+static size_t
+area_stride(const struct cs_node_shape *shape)
+{
+	return round_up(shape->area_bytes, 128) + LINE;
+}
+
+size_t
+cs_node_bytes(const struct cs_node_shape *shape)
+{
+	return HEADS + (size_t)shape->size * rank_stride(shape) +
+	       round_up(shape->area_slots * area_stride(shape), 4096);
+}
+
+void
+cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes)
+{
+	*from = HEADS + (size_t)local * rank_stride(shape);
+	*bytes = rank_stride(shape);
+	if (local == 0) { /* the node's head as well */
+		*bytes += *from - CS_SEGMENT_HEADER;
+		*from = CS_SEGMENT_HEADER;
+	}
+}
+
+void
+cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes)
+{
+	*from = HEADS + (size_t)shape->size * rank_stride(shape);
+	*bytes = round_up(shape->area_slots * area_stride(shape), 4096);
+}
+
+void
+cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_segment *segment,
+	     const struct cs_host *host)
+{
+	memset(node, 0, sizeof *node);
+	node->shape = *shape;
+	node->segment = *segment;
+	segment->base = NULL;
+	segment->fd = -1;
+	node->host = host;
+	node->head = (struct cs_node_head *)((char *)node->segment.base + CS_SEGMENT_HEADER);
+	node->ranks = (char *)node->segment.base + HEADS;
+	node->rank_stride = rank_stride(shape);
+	node->slot_stride = slot_stride(shape);
+	node->area = node->ranks + (size_t)shape->size * node->rank_stride;
+	node->self = cs_node_rank(node, shape->local);
+}
+
+void
+cs_node_arm(struct cs_node *node)
+{
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	memset(node->self, 0, sizeof *node->self); /* a former team may have left its numbers */
+	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
+		for (int cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
+			if (CPU_ISSET(cpu, &cpus))
+				node->self->cpus[cpu / 64] |= 1ull << (cpu % 64);
+	node->self->pid = getpid();
+}
+
+void
+cs_node_meet(struct cs_node *node)
+{
+	uint64_t all[16] = { 0 };
+	int cores = 0;
+	for (int local = 0; local < node->shape.size; local++)
+		for (int word = 0; word < 16; word++)
+			all[word] |= cs_node_rank(node, local)->cpus[word];
+	for (int word = 0; word < 16; word++)
+		cores += __builtin_popcountll(all[word]);
+	node->is_crowded = cores && cores < node->shape.size;
+	/* Each poll of a crowded node steals the time of the rank that is waited for. */
+	if (node->is_crowded)
+		node->shape.spin = node->shape.spin / 16;
+}
+
+void
+cs_node_fini(struct cs_node *node)
+{
+	cs_segment_close(&node->segment);
+}
+
+static void
+sleep_on(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+{
+	/* The low half changes with every publication, which is all that the futex looks at (little endian). */
+	uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
+	if (seen >= target)
+		return;
+	const struct timespec limit = { .tv_nsec = 1000000 };
+	atomic_fetch_add(&node->head->sleepers, 1);
+	syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
+	atomic_fetch_sub(&node->head->sleepers, 1);
+}
+
+void
+cs_node_wake(_Atomic uint64_t *word)
+{
+	syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void
+cs_node_wait_slow(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+{
+	for (size_t poll = 0; poll < node->shape.spin; poll++) {
+		if (atomic_load_explicit(word, memory_order_acquire) >= target)
+			return;
+#if defined(__x86_64__)
+		__builtin_ia32_pause();
+#endif
+	}
+	for (size_t turn = 0;; turn++) {
+		if (atomic_load_explicit(word, memory_order_acquire) >= target)
+			return;
+		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
+		if (turn % 16 == 15)
+			node->host->progress();
+		if (turn < node->shape.yields)
+			sched_yield();
+		else
+			sleep_on(node, word, target);
+	}
+}
+
+void
+cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
+{
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
+		if (local == node->shape.local)
+			continue;
+		cs_node_wait(node, done, tag);
+		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	node->done_floor = floor;
+}
+
+bool
+cs_node_is_done(struct cs_node *node, uint64_t tag)
+{
+	if (node->done_floor >= tag)
+		return true;
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		if (local == node->shape.local)
+			continue;
+		uint64_t value = atomic_load_explicit(&cs_node_rank(node, local)->done, memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	node->done_floor = floor;
+	return floor >= tag;
+}
+
+void *
+cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait)
+{
+	uint64_t number = node->slot_next % node->shape.slots;
+	uint64_t tag = node->slot_until[number];
+	if (node->done_floor < tag) {
+		if (!may_wait && !cs_node_is_done(node, tag))
+			return NULL;
+		if (may_wait)
+			cs_node_all_done_slow(node, tag);
+	}
+	node->slot_until[number] = cs_node_tag(node, step);
+	node->slot_next++;
+	return cs_node_slot_of(node, node->shape.local, number, 0);
+}
+
+char *
+cs_node_area(struct cs_node *node)
+{
+	uint64_t number = node->area_next++;
+	if (number >= node->shape.area_slots) {
+		uint64_t target = number - node->shape.area_slots + 1;
+		if (node->area_floor < target) {
+			uint64_t floor = UINT64_MAX;
+			for (int local = 0; local < node->shape.size; local++) {
+				_Atomic uint64_t *done = &cs_node_rank(node, local)->area_done;
+				cs_node_wait(node, done, target);
+				uint64_t value = atomic_load_explicit(done, memory_order_acquire);
+				if (value < floor)
+					floor = value;
+			}
+			node->area_floor = floor;
+		}
+	}
+	return node->area + number % node->shape.area_slots * area_stride(&node->shape);
+}
+
+void
+cs_node_area_done(struct cs_node *node, uint64_t count)
+{
+	uint64_t done = atomic_load_explicit(&node->self->area_done, memory_order_relaxed);
+	cs_node_store(node, &node->self->area_done, done + count);
+}

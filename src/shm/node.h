@@ -1,0 +1,217 @@
+/* shm/node.h — how the processes of one node talk: lines, rings and an area in one segment.
+ *
+ *   per local rank                                              | shared by the node
+ *   | done | lines: 64 B per call, 32 calls in turn | ring: S slots |  area: A slots
+ *     writer: that rank only                                       writer: as the algorithm says
+ *
+ * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
+ * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 20 | step. It is done with
+ * what others published in steps below k of that call when its `done` word says call << 20 | k, and with the whole
+ * call when `done` is (call + 1) << 20. A line or slot is written again only when all local ranks are done with what
+ * it held; so nobody waits for a slow reader until 32 calls or S slots later.
+ *
+ * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
+ * shared memory is checked before it is used as a size or an index. */
+#ifndef CS_SHM_NODE_H
+#define CS_SHM_NODE_H
+
+#include "shm/segment.h"
+#include "wire/host.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CS_LINES 32
+#define CS_INLINE 48 /* bytes of payload in a line */
+#define CS_STEP_BITS 20
+#define CS_MAX_SLOTS 64
+
+struct cs_line {
+	_Alignas(64) _Atomic uint64_t seq;
+	uint64_t bytes; /* what the algorithm says: mostly the size of the sender's contribution */
+	union {
+		unsigned char data[CS_INLINE];
+		struct {
+			uint64_t slot; /* first slot of the ring in this call */
+			uint64_t address; /* of the data in the publisher's memory, for a single copy */
+			uint64_t word[4];
+		};
+	};
+};
+_Static_assert(sizeof(struct cs_line) == 64, "a line is a cache line");
+
+/* The first cache lines of a rank's part. */
+struct cs_rank_head {
+	_Alignas(128) _Atomic uint64_t done;
+	_Alignas(128) _Atomic uint64_t area_done;
+	/* Written once before the first call. */
+	_Alignas(128) int64_t pid;
+	uint64_t cpus[16]; /* affinity, bit per CPU */
+	struct cs_line lines[CS_LINES];
+};
+
+/* Behind the segment's own header. */
+struct cs_node_head {
+	_Alignas(128) _Atomic uint32_t sleepers;
+};
+
+struct cs_node_shape {
+	int local, size; /* own local rank; local ranks */
+	size_t slots, slot_bytes;
+	size_t area_slots, area_bytes; /* 0 for a team on one node */
+	size_t spin, yields;
+};
+
+struct cs_node {
+	struct cs_node_shape shape;
+	struct cs_segment segment;
+	const struct cs_host *host;
+	struct cs_node_head *head;
+	char *ranks;       /* rank heads and rings, rank_stride apart */
+	size_t rank_stride, slot_stride;
+	char *area;
+	struct cs_rank_head *self;
+	bool is_crowded; /* more local ranks than cores they may use */
+
+	/* Private to this process. */
+	uint64_t call;             /* number of the call being made */
+	uint64_t done_floor;       /* all local ranks' done words are at least this */
+	uint64_t slot_next;        /* slots this rank has used, ever */
+	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
+	uint64_t area_next;        /* area slots the node has used, ever (same on all local ranks) */
+	uint64_t area_floor;
+};
+
+/* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes). The area
+ * belongs to local rank 0. */
+size_t cs_node_bytes(const struct cs_node_shape *shape);
+void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes);
+void cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
+
+/* Takes an attached and committed segment over. cs_node_arm writes what others read before the first call; all local
+ * ranks must have armed (a host barrier) before cs_node_meet, which learns whether the node is crowded. */
+void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_segment *segment,
+		  const struct cs_host *host);
+void cs_node_arm(struct cs_node *node);
+void cs_node_meet(struct cs_node *node);
+void cs_node_fini(struct cs_node *node);
+
+/* Waiting: polls, then yields, then sleeps; the host MPI is progressed meanwhile. */
+void cs_node_wait_slow(struct cs_node *node, _Atomic uint64_t *word, uint64_t target);
+static inline void
+cs_node_wait(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+{
+	if (__builtin_expect(atomic_load_explicit(word, memory_order_acquire) < target, 0))
+		cs_node_wait_slow(node, word, target);
+}
+
+void cs_node_wake(_Atomic uint64_t *word);
+static inline void
+cs_node_store(struct cs_node *node, _Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_release);
+	/* A sleeper missed here wakes by its own time-out (a millisecond); no fence for that. */
+	if (__builtin_expect(atomic_load_explicit(&node->head->sleepers, memory_order_relaxed), 0))
+		cs_node_wake(word);
+}
+
+static inline struct cs_rank_head *
+cs_node_rank(struct cs_node *node, int local)
+{
+	return (struct cs_rank_head *)(node->ranks + (size_t)local * node->rank_stride);
+}
+
+static inline uint64_t
+cs_node_tag(const struct cs_node *node, uint64_t step)
+{
+	return node->call << CS_STEP_BITS | step;
+}
+
+/* Waits until all local ranks' done words are at least `tag`. */
+void cs_node_all_done_slow(struct cs_node *node, uint64_t tag);
+/* The same without waiting: are they? */
+bool cs_node_is_done(struct cs_node *node, uint64_t tag);
+
+/* --- a call ---------------------------------------------------------------------------------------------------- */
+
+static inline void
+cs_node_begin(struct cs_node *node)
+{
+	node->call++;
+}
+
+static inline void
+cs_node_end(struct cs_node *node)
+{
+	cs_node_store(node, &node->self->done, (node->call + 1) << CS_STEP_BITS);
+}
+
+/* Done with everything that was published in steps below `step` of this call. */
+static inline void
+cs_node_done(struct cs_node *node, uint64_t step)
+{
+	cs_node_store(node, &node->self->done, cs_node_tag(node, step));
+}
+
+/* Own line of this call, free to be filled (all are done with the call that used it 32 calls ago). */
+static inline struct cs_line *
+cs_node_line(struct cs_node *node)
+{
+	if (node->call >= CS_LINES) {
+		uint64_t tag = (node->call - CS_LINES + 1) << CS_STEP_BITS;
+		if (__builtin_expect(node->done_floor < tag, 0))
+			cs_node_all_done_slow(node, tag);
+	}
+	return &node->self->lines[node->call % CS_LINES];
+}
+
+static inline void
+cs_node_publish(struct cs_node *node, struct cs_line *line, uint64_t step)
+{
+	cs_node_store(node, &line->seq, cs_node_tag(node, step));
+}
+
+/* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. */
+static inline const struct cs_line *
+cs_node_await(struct cs_node *node, int local, uint64_t step)
+{
+	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+	cs_node_wait(node, &line->seq, cs_node_tag(node, step));
+	return line;
+}
+
+static inline bool
+cs_node_has(struct cs_node *node, int local, uint64_t step)
+{
+	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+	return atomic_load_explicit(&line->seq, memory_order_acquire) >= cs_node_tag(node, step);
+}
+
+/* --- own ring --------------------------------------------------------------------------------------------------- */
+
+/* Next slot of the own ring, free until all are done with step `step` of this call. With `may_wait` false: NULL
+ * instead of waiting. The slot number that others need is cs_node_slot_number() before the first of a call. */
+void *cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait);
+static inline uint64_t
+cs_node_slot_number(const struct cs_node *node)
+{
+	return node->slot_next % node->shape.slots;
+}
+/* Slot number `first + k` of another rank's ring; both may come from shared memory. */
+static inline char *
+cs_node_slot_of(struct cs_node *node, int local, uint64_t first, uint64_t k)
+{
+	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
+	       (first + k) % node->shape.slots * node->slot_stride;
+}
+
+/* --- the area (several nodes) ----------------------------------------------------------------------------------- */
+
+/* Next slot of the node's area; all local ranks ask for the same ones in the same order. Waits until all are done with
+ * what it held. */
+char *cs_node_area(struct cs_node *node);
+/* Done with the oldest `count` area slots taken and not yet given back. */
+void cs_node_area_done(struct cs_node *node, uint64_t count);
+
+#endif

@@ -1,0 +1,156 @@
+#include "shm/segment.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+static void
+random_words(uint64_t words[2])
+{
+	if (getrandom(words, 16, GRND_NONBLOCK) == 16)
+		return;
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	words[0] = ((uint64_t)getpid() << 32) ^ (uint64_t)now.tv_nsec;
+	words[1] = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)words;
+}
+
+static bool
+map(struct cs_segment *segment)
+{
+	void *base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);
+	if (base == MAP_FAILED)
+		return false;
+	segment->base = base;
+	return true;
+}
+
+static int
+open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind)
+{
+	int fd = -1;
+	if (kind == CS_SHM_AUTO || kind == CS_SHM_MEMFD) {
+		fd = memfd_create("collshim", MFD_CLOEXEC);
+		ticket->is_named = 0;
+	}
+	if (fd < 0 && kind != CS_SHM_MEMFD) {
+		ticket->is_named = 1;
+		fd = shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	return fd;
+}
+
+enum cs_status
+cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct cs_segment made = { .bytes = (bytes + page - 1) / page * page, .fd = -1, .is_owner = 1 };
+	struct cs_segment_ticket *ticket = &made.ticket;
+	random_words(ticket->nonce);
+	snprintf(ticket->name, sizeof ticket->name, "/collshim-%016llx%016llx",
+		 (unsigned long long)ticket->nonce[0], (unsigned long long)ticket->nonce[1]);
+	/* The name must not tell the nonce. */
+	random_words(ticket->nonce);
+	ticket->bytes = made.bytes;
+	ticket->pid = getpid();
+	made.fd = open_new(ticket, kind);
+	ticket->fd = made.fd;
+	if (made.fd < 0)
+		return CS_SYSTEM;
+	if (ftruncate(made.fd, (off_t)made.bytes) ||
+	    posix_fallocate(made.fd, 0, CS_SEGMENT_HEADER) || !map(&made)) {
+		cs_segment_close(&made);
+		return CS_SYSTEM;
+	}
+	memcpy(made.base, ticket->nonce, sizeof ticket->nonce);
+	*segment = made;
+	return CS_OK;
+}
+
+enum cs_status
+cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket)
+{
+	struct cs_segment made = { .bytes = ticket->bytes, .fd = -1, .ticket = *ticket };
+	if (ticket->is_named) {
+		char name[sizeof ticket->name];
+		memcpy(name, ticket->name, sizeof name);
+		name[sizeof name - 1] = 0;
+		made.fd = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+	} else {
+		char path[64];
+		snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)ticket->pid, ticket->fd);
+		made.fd = open(path, O_RDWR | O_CLOEXEC);
+	}
+	if (made.fd < 0)
+		return CS_SYSTEM;
+	struct stat status;
+	if (fstat(made.fd, &status) || !S_ISREG(status.st_mode) ||
+	    (uint64_t)status.st_size != ticket->bytes || !map(&made)) {
+		close(made.fd);
+		return CS_SYSTEM;
+	}
+	if (memcmp(made.base, ticket->nonce, sizeof ticket->nonce)) {
+		cs_segment_close(&made);
+		return CS_UNSUPPORTED;
+	}
+	*segment = made;
+	return CS_OK;
+}
+
+enum cs_status
+cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes)
+{
+	if (bytes == 0)
+		return CS_OK;
+	int error = posix_fallocate(segment->fd, (off_t)from, (off_t)bytes);
+	if (!error)
+		return CS_OK;
+	errno = error;
+	return CS_NO_MEMORY;
+}
+
+void
+cs_segment_seal(struct cs_segment *segment)
+{
+	if (segment->fd < 0)
+		return;
+	if (segment->is_owner && segment->ticket.is_named)
+		shm_unlink(segment->ticket.name);
+	close(segment->fd);
+	segment->fd = -1;
+}
+
+void
+cs_segment_close(struct cs_segment *segment)
+{
+	cs_segment_seal(segment);
+	if (segment->base)
+		munmap(segment->base, segment->bytes);
+	segment->base = NULL;
+}
+
+bool
+cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes)
+{
+	while (bytes) {
+		struct iovec to = { local, bytes }, from = { (void *)remote, bytes };
+		ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
+		if (n <= 0)
+			return false;
+		local = (char *)local + n;
+		remote += (uintptr_t)n;
+		bytes -= (size_t)n;
+	}
+	return true;
+}

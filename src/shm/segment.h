@@ -1,0 +1,55 @@
+/* shm/segment.h — one piece of memory shared by the processes of a node, private to the job.
+ *
+ * Made by one process (the owner), attached by the others with a ticket that travels over the host MPI:
+ *
+ *   owner: cs_segment_create -> ticket --broadcast--> others: cs_segment_attach
+ *   all:   cs_segment_commit(own share)  -> agree -> cs_segment_seal
+ *
+ * By default a memfd, which has no name and so cannot be left behind, and which /dev/shm's size does not limit; the
+ * others open it through /proc/<pid>/fd. Where that is refused: shm_open with O_EXCL, mode 0600, an unpredictable
+ * name, unlinked at seal. A 128-bit nonce in the first page proves that the right memory was attached (a pid of
+ * another PID namespace would give another file). Pages are committed by posix_fallocate, each process its own share,
+ * so that a full file system is an error here and not a SIGBUS later, and so that the pages lie near their writer. */
+#ifndef CS_SHM_SEGMENT_H
+#define CS_SHM_SEGMENT_H
+
+#include "base/settings.h"
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cs_segment_ticket {
+	uint64_t nonce[2];
+	uint64_t bytes;
+	int64_t pid;
+	int32_t fd;
+	int32_t is_named;
+	char name[48]; /* of a named one: "/collshim-<random>" */
+};
+
+struct cs_segment {
+	void *base; /* NULL: not open */
+	size_t bytes;
+	int fd; /* -1 after seal */
+	struct cs_segment_ticket ticket;
+	int is_owner;
+};
+
+#define CS_SEGMENT_HEADER 4096 /* bytes at the front that belong to segment.c (nonce) */
+
+/* Makes a segment of `bytes` (header included, rounded up to pages); sparse until committed. CS_SYSTEM with errno. */
+CS_CHECKED enum cs_status cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind);
+CS_CHECKED enum cs_status cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket);
+/* Commits [from, from + bytes) now. CS_NO_MEMORY if the file system or memory is full. */
+CS_CHECKED enum cs_status cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes);
+/* When all have attached (or given up): removes the name and closes the descriptor; the mapping stays. */
+void cs_segment_seal(struct cs_segment *segment);
+/* Unmaps (and seals if need be). A closed segment is fine. */
+void cs_segment_close(struct cs_segment *segment);
+
+/* Single copy: reads `bytes` at `remote` of process `pid`. False if the kernel refuses (once refused, ask no more). */
+bool cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes);
+
+#endif
