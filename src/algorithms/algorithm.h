@@ -1,0 +1,53 @@
+/* algorithms/algorithm.h — what an algorithm is. One more = one file + one line in algorithms.def.
+ *
+ * The line ALGORITHM(allgather, hier_host) names algorithms/allgather/hier_host.c, which defines
+ * `const struct cs_algorithm cs_algorithm_allgather_hier_host`. */
+#ifndef CS_ALGORITHMS_ALGORITHM_H
+#define CS_ALGORITHMS_ALGORITHM_H
+
+#include "base/status.h"
+#include "coll/coll.h"
+
+#include <stdint.h>
+
+struct cs_team;
+struct cs_call;
+
+#define CS_MAX_PARAMS 4
+
+/* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or a count. */
+struct cs_param {
+	const char *name;
+	const char *meaning;
+	size_t fallback, low, high; /* value used if not given; smallest and largest allowed */
+};
+
+/* What must hold before an algorithm may be asked for; all from cs_facts. */
+struct cs_needs {
+	bool several_per_node;       /* some node has two ranks or more */
+	bool block_if_not_commutative; /* a non-commutative op only with block placement */
+	bool one_node;               /* serves a single node only */
+};
+
+struct cs_algorithm {
+	enum cs_coll coll;
+	const char *name;    /* "hier:host" */
+	const char *summary; /* one line for collshim-info */
+	struct cs_needs needs;
+	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
+	/* Runs one blocking call on a made team. `params` has this algorithm's values in order. By contract it
+	 * cannot fail softly: once it returns the call is done (transport failures end the job through the
+	 * host's abort). */
+	void (*run)(struct cs_team *team, struct cs_call *call, const size_t *params);
+};
+
+/* All algorithms, sorted by collective, ended by NULL. */
+extern const struct cs_algorithm *const cs_algorithms[];
+
+/* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */
+const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *name);
+
+/* NULL if the needs hold, else an English phrase that says which does not ("one rank per node"). Static storage. */
+const char *cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts);
+
+#endif

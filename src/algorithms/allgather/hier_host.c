@@ -1,0 +1,24 @@
+/* Allgather, hierarchical (seed 002, 2.3.1): copy-in side by side, leaders' host collective, copy-out of everything.
+ *
+ *   node 0: | a | b |  -- host allgatherv between leaders -->  | a | b | c | d |  -> every rank's receive buffer
+ *   node 1: | c | d |
+ *
+ * One node: no copy in between; each rank copies its peers' blocks straight out of their rings. Two copies of each
+ * block per reader and one flag; blocks of 48 bytes and less travel with the flag. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/spread.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_spread(team, call, params[0]);
+}
+
+const struct cs_algorithm cs_algorithm_allgather_hier_host = {
+	.coll = CS_ALLGATHER,
+	.name = "hier:host",
+	.summary = "blocks side by side in node memory, host allgatherv between leaders",
+	.needs = { .several_per_node = true },
+	.params = { { "chunk", "bytes of a block per round on one node", 128 << 10, 4 << 10, 64 << 20 } },
+	.run = run,
+};

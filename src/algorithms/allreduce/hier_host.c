@@ -1,0 +1,26 @@
+/* Allreduce, hierarchical (seed 002, 2.3.1, with the parallel node reduction: each process one slice).
+ *
+ *   short   everybody publishes its vector, everybody reduces all of them: one hop (one node)
+ *           the leader reduces, host allreduce between leaders, everybody copies out (several nodes)
+ *   long    chunk by chunk: publish | reduce own slice | leaders' host allreduce | copy out
+ *
+ * Sources are always folded in rank order with the same bracketing: all ranks get the same bits. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/combine.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	call->root = -1;
+	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1] });
+}
+
+const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
+	.coll = CS_ALLREDUCE,
+	.name = "hier:host",
+	.summary = "slices reduced in node memory, host allreduce between leaders",
+	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.params = { { "read_all", "vectors up to this are read whole by everybody", 1 << 10, 0, 64 << 20 },
+		    { "chunk", "bytes per round of longer vectors", 128 << 10, 4 << 10, 64 << 20 } },
+	.run = run,
+};

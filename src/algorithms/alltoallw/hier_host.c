@@ -1,0 +1,18 @@
+/* Alltoallw, hierarchical (seed 002, 2.3.1): blocks in node-contiguous order in node memory, one message for each pair
+ * of nodes by the leaders' host alltoallv, copy-out. One node: each rank reads its pieces out of its peers' rings. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/transpose.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_transpose(team, call);
+}
+
+const struct cs_algorithm cs_algorithm_alltoallw_hier_host = {
+	.coll = CS_ALLTOALLW,
+	.name = "hier:host",
+	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
+	.needs = { .several_per_node = true },
+	.run = run,
+};

@@ -1,0 +1,38 @@
+/* Barrier: everybody says that it is here. Up to 16 ranks on a node all read all (one hop); beyond, the leader collects
+ * and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders' host barrier in between. */
+#include "algorithms/algorithm.h"
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+#define ALL_READ_ALL 16
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	struct cs_node *node = &team->node;
+	int locals = node->shape.size;
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	cs_node_publish(node, line, 1);
+	if (team->shape.nodes == 1 && locals <= ALL_READ_ALL) {
+		for (int i = 1; i < locals; i++)
+			cs_node_await(node, (node->shape.local + i) % locals, 1);
+	} else if (cs_team_is_leader(team)) {
+		for (int local = 1; local < locals; local++)
+			cs_node_await(node, local, 1);
+		if (team->shape.nodes > 1)
+			team->host->barrier(team->leaders);
+		cs_node_publish(node, line, 2);
+	} else {
+		cs_node_await(node, 0, 2);
+	}
+	cs_node_end(node);
+}
+
+const struct cs_algorithm cs_algorithm_barrier_hier_host = {
+	.coll = CS_BARRIER,
+	.name = "hier:host",
+	.summary = "flags on the node, host barrier between leaders",
+	.needs = { .several_per_node = true },
+	.run = run,
+};

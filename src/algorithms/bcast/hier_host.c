@@ -1,0 +1,128 @@
+/* Broadcast, hierarchical (seed 002, 2.3.1): the root writes into its node's memory, the leaders broadcast from and
+ * into it with the host's own collective, everybody copies out.
+ *
+ *   root node   root: user -> area      leader: area =host bcast=> area of the other nodes
+ *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
+ *
+ * One node: the root's ring instead of the area, up to 32 small calls or all slots in flight. Price there: two copies of
+ * the data and one flag; messages of 48 bytes and less one cache line per reader. Wins wherever ranks share a node. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/exchange.h"
+
+struct bcast {
+	struct cs_exchange exchange;
+	size_t bytes; /* of the root's message, once known */
+};
+
+static void
+fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	const struct cs_call *call = exchange->call;
+	memcpy(slot, call->recv.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+}
+
+static void
+node_root(struct cs_team *team, struct cs_call *call, size_t chunk)
+{
+	if (call->bytes > CS_INLINE) {
+		struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill };
+		cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), 0, call->bytes);
+		return;
+	}
+	struct cs_node *node = &team->node;
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = call->bytes;
+	cs_copy(line->data, call->recv.base, call->bytes);
+	cs_node_publish(node, line, 1);
+	cs_node_end(node);
+}
+
+static void
+node_reader(struct cs_team *team, struct cs_call *call, size_t chunk, int root)
+{
+	struct cs_node *node = &team->node;
+	cs_node_begin(node);
+	const struct cs_line *line = cs_node_await(node, root, 1);
+	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
+	size_t bytes = line->bytes;
+	if (bytes > call->bytes)
+		call->truncated = bytes;
+	if (bytes <= CS_INLINE) {
+		cs_copy(call->recv.base, line->data, bytes < call->bytes ? bytes : call->bytes);
+		cs_node_end(node);
+		return;
+	}
+	size_t limit = bytes < call->bytes ? bytes : call->bytes;
+	uint64_t rounds = cs_rounds(limit, chunk);
+	for (uint64_t round = 0; round < rounds; round++) {
+		const char *from = cs_exchange_peer(team, root, round, &line);
+		memcpy(call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
+		if (round + 1 < rounds)
+			cs_node_done(node, round + 1);
+	}
+	cs_node_end(node);
+}
+
+static void
+several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk)
+{
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
+	bool is_root = shape->rank == call->root;
+	bool is_root_node = shape->node == root_node;
+	bool is_leader = cs_team_is_leader(team);
+	if (chunk > node->shape.area_bytes)
+		chunk = node->shape.area_bytes;
+	uint64_t rounds = cs_rounds(call->bytes, chunk);
+
+	cs_node_begin(node);
+	struct cs_line *line = is_root || is_leader ? cs_node_line(node) : NULL;
+	for (uint64_t round = 0; round < rounds; round++) {
+		char *area = cs_node_area(node);
+		char *user = call->recv.base + round * chunk;
+		size_t bytes = cs_piece(call->bytes, chunk, round);
+		if (is_root) {
+			memcpy(area, user, bytes);
+			cs_node_publish(node, line, 2 * round + 1);
+		}
+		if (is_leader) {
+			if (is_root_node && !is_root)
+				cs_node_await(node, root_local, 2 * round + 1);
+			team->host->bcast(team->leaders, area, bytes, root_node);
+			cs_node_publish(node, line, 2 * round + 2);
+		}
+		if (!is_root) {
+			if (is_root_node)
+				cs_node_await(node, root_local, 2 * round + 1);
+			else if (!is_leader)
+				cs_node_await(node, 0, 2 * round + 2);
+			memcpy(user, area, bytes);
+		}
+		cs_node_area_done(node, 1);
+	}
+	cs_node_end(node);
+}
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	size_t chunk = params[0] < team->node.shape.slot_bytes ? params[0] : team->node.shape.slot_bytes;
+	if (team->shape.nodes > 1)
+		several_nodes(team, call, params[1]);
+	else if (team->shape.rank == call->root)
+		node_root(team, call, chunk);
+	else
+		node_reader(team, call, chunk, team->shape.local_of[call->root]);
+}
+
+const struct cs_algorithm cs_algorithm_bcast_hier_host = {
+	.coll = CS_BCAST,
+	.name = "hier:host",
+	.summary = "root -> node memory -> (host bcast between leaders) -> all",
+	.needs = { .several_per_node = true },
+	.params = { { "chunk", "bytes per pipelined piece on the root's node", 128 << 10, 4 << 10, 64 << 20 },
+		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 } },
+	.run = run,
+};

@@ -1,0 +1,249 @@
+#include "algorithms/patterns/combine.h"
+
+#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/fold.h"
+
+/* Where local rank `local`'s vector of this call's single round lies. */
+static const void *
+vector_of(struct cs_team *team, int local, size_t bytes)
+{
+	const struct cs_line *line = cs_node_await(&team->node, local, 1);
+	if (bytes <= CS_INLINE)
+		return line->data;
+	return cs_node_slot_of(&team->node, local, line->slot, 0);
+}
+
+/* Publishes the whole vector in step 1 of a call; returns the own line, for later steps. */
+static struct cs_line *
+publish_vector(struct cs_team *team, const struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = call->bytes;
+	if (call->bytes <= CS_INLINE) {
+		cs_copy(line->data, call->send.base, call->bytes);
+	} else {
+		line->slot = cs_node_slot_number(node);
+		memcpy(cs_node_slot(node, 1, true), call->send.base, call->bytes);
+	}
+	cs_node_publish(node, line, 1);
+	return line;
+}
+
+/* All local vectors into `out`, the own one from the user's memory unless that is where the result goes. */
+static void
+fold_vectors(struct cs_team *team, struct cs_call *call, void *out, const void *own)
+{
+	int locals = team->node.shape.size;
+	const void *from[locals];
+	for (int local = 0; local < locals; local++)
+		from[local] = local == team->node.shape.local ? own : vector_of(team, local, call->bytes);
+	cs_fold(team, &call->reduction, out, from, locals, call->count);
+}
+
+/* One hop: publish and read all. */
+static void
+one_node_short(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	bool takes = call->root < 0 || call->root == team->shape.rank;
+	cs_node_begin(node);
+	if (takes && call->root >= 0) {
+		/* Nobody reads the root's vector: nothing to publish. */
+		fold_vectors(team, call, call->recv.base, call->send.base);
+	} else {
+		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
+		if (!takes)
+			cs_node_end(node);
+		publish_vector(team, call);
+		if (takes)
+			fold_vectors(team, call, call->recv.base, call->send.base);
+	}
+	if (takes)
+		cs_node_end(node);
+}
+
+/* Rounds of `chunk` elements, each rank reduces one slice.
+ *
+ *   step 2r+1  everybody's chunk (but the own slice) is in its slot
+ *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
+ */
+static void
+one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
+{
+	struct cs_node *node = &team->node;
+	int locals = node->shape.size, self = node->shape.local;
+	bool takes = call->root < 0 || call->root == team->shape.rank;
+	size_t unit = call->reduction.unit;
+	size_t per_round = chunk / unit;
+	uint64_t rounds = cs_rounds(call->count, per_round);
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	line->slot = cs_node_slot_number(node);
+	for (uint64_t round = 0; round < rounds; round++) {
+		size_t count = cs_piece(call->count, per_round, round);
+		size_t at = round * per_round * unit;
+		const char *send = call->send.base + at;
+		char *recv = takes ? call->recv.base + at : NULL;
+		char *slot = cs_node_slot(node, 2 * round + 2, true);
+		size_t first, mine = cs_slice(count, unit, locals, self, &first);
+		size_t behind = first + mine;
+		memcpy(slot, send, first * unit);
+		memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
+		cs_node_publish(node, line, 2 * round + 1);
+
+		const void *from[locals];
+		for (int local = 0; local < locals; local++) {
+			if (local == self) {
+				from[local] = send + first * unit;
+				continue;
+			}
+			const struct cs_line *other = cs_node_await(node, local, 2 * round + 1);
+			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
+		}
+		cs_fold(team, &call->reduction, slot + first * unit, from, locals, mine);
+		cs_node_publish(node, line, 2 * round + 2);
+
+		if (takes) {
+			memcpy(recv + first * unit, slot + first * unit, mine * unit);
+			for (int i = 1; i < locals; i++) {
+				int local = self + i < locals ? self + i : self + i - locals;
+				size_t at_slice, part = cs_slice(count, unit, locals, local, &at_slice);
+				if (!part)
+					continue;
+				const struct cs_line *other = cs_node_await(node, local, 2 * round + 2);
+				memcpy(recv + at_slice * unit,
+				       cs_node_slot_of(node, local, other->slot, round) + at_slice * unit,
+				       part * unit);
+			}
+		}
+		if (round + 1 < rounds)
+			cs_node_done(node, 2 * round + 2);
+	}
+	cs_node_end(node);
+}
+
+static void
+leaders_step(struct cs_team *team, struct cs_call *call, char *area, size_t count)
+{
+	if (call->root < 0)
+		team->host->allreduce(team->leaders, area, count, &call->reduction);
+	else
+		team->host->reduce(team->leaders, area, count, &call->reduction,
+				   team->shape.node_of[call->root]);
+}
+
+/* Leader reduces the node's vectors, then the leaders among themselves: two waits for everybody else. */
+static void
+several_nodes_short(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	bool takes = call->root < 0 || call->root == shape->rank;
+	bool is_leader = cs_team_is_leader(team);
+	bool is_root_node = call->root < 0 || shape->node_of[call->root] == shape->node;
+
+	cs_node_begin(node);
+	/* Only the leader reads lines of step 1. */
+	if (!is_leader && !takes)
+		cs_node_end(node);
+	char *area = cs_node_area(node);
+	if (is_leader) {
+		fold_vectors(team, call, area, call->send.base);
+		leaders_step(team, call, area, call->count);
+		if (is_root_node && call->root != shape->rank) {
+			struct cs_line *line = cs_node_line(node);
+			cs_node_publish(node, line, 2);
+		}
+	} else {
+		publish_vector(team, call);
+		if (takes)
+			cs_node_await(node, 0, 2);
+	}
+	if (takes)
+		memcpy(call->recv.base, area, call->bytes);
+	cs_node_area_done(node, 1);
+	if (is_leader || takes)
+		cs_node_end(node);
+}
+
+/* Rounds: publish (3r+1), reduce the own slice into the area (3r+2), leaders (3r+3), copy out. */
+static void
+several_nodes_long(struct cs_team *team, struct cs_call *call, size_t chunk)
+{
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	int locals = node->shape.size, self = node->shape.local;
+	bool takes = call->root < 0 || call->root == shape->rank;
+	bool is_leader = cs_team_is_leader(team);
+	size_t unit = call->reduction.unit;
+	if (chunk > node->shape.area_bytes)
+		chunk = node->shape.area_bytes;
+	size_t per_round = chunk / unit;
+	uint64_t rounds = cs_rounds(call->count, per_round);
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	line->slot = cs_node_slot_number(node);
+	for (uint64_t round = 0; round < rounds; round++) {
+		size_t count = cs_piece(call->count, per_round, round);
+		size_t at = round * per_round * unit;
+		const char *send = call->send.base + at;
+		size_t first, mine = cs_slice(count, unit, locals, self, &first);
+		size_t behind = first + mine;
+		char *slot = cs_node_slot(node, 3 * round + 2, true);
+		memcpy(slot, send, first * unit);
+		memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
+		cs_node_publish(node, line, 3 * round + 1);
+
+		char *area = cs_node_area(node);
+		const void *from[locals];
+		for (int local = 0; local < locals; local++) {
+			if (local == self) {
+				from[local] = send + first * unit;
+				continue;
+			}
+			const struct cs_line *other = cs_node_await(node, local, 3 * round + 1);
+			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
+		}
+		cs_fold(team, &call->reduction, area + first * unit, from, locals, mine);
+		cs_node_done(node, 3 * round + 2);
+		cs_node_publish(node, line, 3 * round + 2);
+
+		if (is_leader) {
+			for (int local = 1; local < locals; local++)
+				cs_node_await(node, local, 3 * round + 2);
+			leaders_step(team, call, area, count);
+			cs_node_publish(node, line, 3 * round + 3);
+		} else if (takes) {
+			cs_node_await(node, 0, 3 * round + 3);
+		}
+		if (takes)
+			memcpy(call->recv.base + at, area, count * unit);
+		cs_node_area_done(node, 1);
+	}
+	cs_node_end(node);
+}
+
+void
+cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params)
+{
+	size_t slot = team->node.shape.slot_bytes;
+	size_t unit = call->reduction.unit;
+	size_t chunk = params->chunk < slot ? params->chunk : slot;
+	bool is_short = call->bytes <= params->read_all && call->bytes <= slot;
+	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
+	if (chunk < unit)
+		chunk = unit;
+	if (team->shape.nodes > 1) {
+		if (is_short && call->bytes <= team->node.shape.area_bytes)
+			several_nodes_short(team, call);
+		else
+			several_nodes_long(team, call, chunk);
+	} else if (is_short) {
+		one_node_short(team, call);
+	} else {
+		one_node_long(team, call, chunk);
+	}
+}

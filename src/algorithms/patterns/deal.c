@@ -1,0 +1,170 @@
+#include "algorithms/patterns/deal.h"
+
+#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/fold.h"
+
+static size_t
+count_of(const struct cs_team *team, const struct cs_call *call, int rank)
+{
+	return call->counts ? call->counts[rank] : call->count / (size_t)team->shape.ranks;
+}
+
+static size_t
+most_of(const struct cs_team *team, const struct cs_call *call)
+{
+	size_t most = 0;
+	for (int rank = 0; rank < team->shape.ranks; rank++)
+		if (count_of(team, call, rank) > most)
+			most = count_of(team, call, rank);
+	return most;
+}
+
+/* Round r of everybody's block, position by position; returns the elements written. */
+static size_t
+pack_round(const struct cs_team *team, const struct cs_call *call, const char *send, size_t per_round,
+	   uint64_t round, char *to)
+{
+	size_t unit = call->reduction.unit, done = 0, at = 0;
+	const struct cs_shape *shape = &team->shape;
+	if (shape->is_block_placed) {
+		for (int rank = 0; rank < shape->ranks; rank++) {
+			size_t count = count_of(team, call, rank);
+			size_t piece = cs_piece(count, per_round, round);
+			memcpy(to + done * unit, send + (at + round * per_round) * unit, piece * unit);
+			done += piece;
+			at += count;
+		}
+		return done;
+	}
+	/* Positions are not ranks: find where each piece goes. */
+	for (int rank = 0; rank < shape->ranks; rank++) {
+		size_t count = count_of(team, call, rank), before = 0;
+		for (int p = 0; p < shape->position[rank]; p++)
+			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
+		size_t piece = cs_piece(count, per_round, round);
+		memcpy(to + before * unit, send + (at + round * per_round) * unit, piece * unit);
+		done += piece;
+		at += count;
+	}
+	return done;
+}
+
+/* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots
+ * straight into its result. */
+static void
+one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds)
+{
+	struct cs_node *node = &team->node;
+	int locals = node->shape.size;
+	size_t unit = call->reduction.unit;
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = call->bytes;
+	line->slot = cs_node_slot_number(node);
+	uint64_t filled = 0;
+	for (uint64_t round = 0; round < rounds; round++) {
+		while (filled < rounds) {
+			char *slot = cs_node_slot(node, filled + 1, filled <= round);
+			if (!slot)
+				break;
+			pack_round(team, call, send, per_round, filled, slot);
+			cs_node_publish(node, line, ++filled);
+		}
+		size_t mine = cs_piece(count_of(team, call, team->shape.rank), per_round, round);
+		size_t before = 0;
+		for (int rank = 0; rank < team->shape.rank; rank++)
+			before += cs_piece(count_of(team, call, rank), per_round, round);
+		const void *from[locals];
+		for (int local = 0; local < locals && mine; local++) {
+			const struct cs_line *other = cs_node_await(node, local, round + 1);
+			from[local] = cs_node_slot_of(node, local, other->slot, round) + before * unit;
+		}
+		if (mine)
+			cs_fold(team, &call->reduction, call->recv.base + round * per_round * unit, from, locals,
+				mine);
+		if (round + 1 < rounds)
+			cs_node_done(node, round + 1);
+	}
+	cs_node_end(node);
+}
+
+/* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
+ * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
+static void
+several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds)
+{
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	int locals = node->shape.size, self = node->shape.local;
+	size_t unit = call->reduction.unit;
+	bool is_leader = cs_team_is_leader(team);
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	line->slot = cs_node_slot_number(node);
+	for (uint64_t round = 0; round < rounds; round++) {
+		char *slot = cs_node_slot(node, 3 * round + 2, true);
+		size_t count = pack_round(team, call, send, per_round, round, slot);
+		cs_node_publish(node, line, 3 * round + 1);
+
+		char *area = cs_node_area(node);
+		size_t first, slice = cs_slice(count, unit, locals, self, &first);
+		const void *from[locals];
+		for (int local = 0; local < locals; local++) {
+			const struct cs_line *other = cs_node_await(node, local, 3 * round + 1);
+			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
+		}
+		cs_fold(team, &call->reduction, area + first * unit, from, locals, slice);
+		cs_node_done(node, 3 * round + 2);
+		cs_node_publish(node, line, 3 * round + 2);
+
+		if (is_leader) {
+			size_t *counts = team->work;
+			for (int n = 0; n < shape->nodes; n++) {
+				counts[n] = 0;
+				for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
+					counts[n] += cs_piece(count_of(team, call, shape->order[p]),
+							      per_round, round);
+			}
+			for (int local = 1; local < locals; local++)
+				cs_node_await(node, local, 3 * round + 2);
+			team->host->reduce_scatter(team->leaders, area, counts, &call->reduction);
+			cs_node_publish(node, line, 3 * round + 3);
+		} else {
+			cs_node_await(node, 0, 3 * round + 3);
+		}
+		size_t before = 0;
+		for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
+			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
+		memcpy(call->recv.base + round * per_round * unit, area + before * unit,
+		       cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
+		cs_node_area_done(node, 1);
+	}
+	cs_node_end(node);
+}
+
+void
+cs_deal(struct cs_team *team, struct cs_call *call)
+{
+	size_t unit = call->reduction.unit, room = team->node.shape.slot_bytes;
+	bool is_wide = team->shape.nodes > 1;
+	if (is_wide && team->node.shape.area_bytes < room)
+		room = team->node.shape.area_bytes;
+	/* Elements of each block in a round; comm/ has seen to it that one of each fits. */
+	size_t most = most_of(team, call);
+	size_t per_round = room / unit / (size_t)team->shape.ranks;
+	if (per_round > most)
+		per_round = most;
+	if (per_round == 0)
+		return; /* nothing to reduce anywhere */
+	uint64_t rounds = cs_rounds(most, per_round);
+	const char *send = call->send.base;
+	/* In place with several rounds: round 0 of the result would overwrite round 1 of the input. */
+	if (send == call->recv.base && rounds > 1)
+		send = memcpy(cs_team_copy(team, call->count * unit), send, call->count * unit);
+	if (is_wide)
+		several_nodes(team, call, send, per_round, rounds);
+	else
+		one_node(team, call, send, per_round, rounds);
+}

@@ -1,0 +1,35 @@
+#include "algorithms/patterns/exchange.h"
+
+void
+cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes)
+{
+	struct cs_node *node = &exchange->team->node;
+	cs_node_begin(node);
+	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
+	if (takes == 0)
+		cs_node_end(node);
+	struct cs_line *line = NULL;
+	if (fills) {
+		line = cs_node_line(node);
+		line->bytes = bytes;
+		line->slot = cs_node_slot_number(node);
+	}
+	uint64_t filled = 0, taken = 0;
+	while (filled < fills || taken < takes) {
+		while (filled < fills) {
+			bool may_wait = taken == takes || filled <= taken;
+			char *slot = cs_node_slot(node, filled + 1, may_wait);
+			if (!slot)
+				break;
+			exchange->fill(exchange, filled, slot);
+			cs_node_publish(node, line, ++filled);
+		}
+		if (taken < takes) {
+			exchange->take(exchange, taken++);
+			if (taken == takes)
+				cs_node_end(node);
+			else
+				cs_node_done(node, taken);
+		}
+	}
+}

@@ -1,0 +1,72 @@
+/* patterns/exchange.h — rounds on one node: everybody publishes chunks of its data, everybody takes what it needs.
+ *
+ *   rank 0   fill 0  fill 1 | take 0            | take 1
+ *   rank 1           fill 0  fill 1 | take 0    | take 1
+ *
+ * A rank fills as far ahead as its ring has free slots, and takes round r only after it has filled round r; so a
+ * crowded node changes ranks a few times per call and not per round, and nobody can wait in a circle. */
+#ifndef CS_ALGORITHMS_PATTERNS_EXCHANGE_H
+#define CS_ALGORITHMS_PATTERNS_EXCHANGE_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+#include <string.h>
+
+struct cs_exchange {
+	struct cs_team *team;
+	struct cs_call *call;
+	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
+	void *extra;
+	/* Writes round r of the own data to `slot` (slot_bytes long). */
+	void (*fill)(struct cs_exchange *exchange, uint64_t round, char *slot);
+	/* Waits for and uses what round r of the others brings. */
+	void (*take)(struct cs_exchange *exchange, uint64_t round);
+};
+
+/* One call's rounds: `fills` own rounds, `takes` rounds of others. `bytes` goes into the own line. Begins and ends the
+ * call on the node. */
+void cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes);
+
+static inline uint64_t
+cs_rounds(size_t bytes, size_t chunk)
+{
+	return (bytes + chunk - 1) / chunk;
+}
+
+/* Bytes of round r of a block. */
+static inline size_t
+cs_piece(size_t bytes, size_t chunk, uint64_t round)
+{
+	size_t from = round * chunk;
+	return from >= bytes ? 0 : bytes - from < chunk ? bytes - from : chunk;
+}
+
+/* Chunk that lets `parts` pieces share one slot of `bytes`; a multiple of 64 where that is possible. */
+static inline size_t
+cs_share(size_t bytes, size_t parts)
+{
+	size_t chunk = bytes / parts;
+	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
+}
+
+static inline void
+cs_copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (bytes == 4)
+		memcpy(to, from, 4);
+	else
+		memcpy(to, from, bytes);
+}
+
+/* Chunk `round` of what `local` published in this call with its line; waits for it. */
+static inline const char *
+cs_exchange_peer(struct cs_team *team, int local, uint64_t round, const struct cs_line **line)
+{
+	*line = cs_node_await(&team->node, local, round + 1);
+	return cs_node_slot_of(&team->node, local, (*line)->slot, round);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* patterns/fold.h — reducing several vectors in rank order. */
+#ifndef CS_ALGORITHMS_PATTERNS_FOLD_H
+#define CS_ALGORITHMS_PATTERNS_FOLD_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+/* out = from[0] op (from[1] op (... op from[n-1])), `count` elements each. The order is that of the sources and the
+ * bracketing always the same, so all ranks get the same bits. `out` may be one of the sources or apart from all. */
+void cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
+	     size_t count);
+
+/* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin at multiples of 64 bytes where
+ * there are enough elements. */
+static inline size_t
+cs_slice(size_t count, size_t unit, int parts, int part, size_t *first)
+{
+	size_t step = (count + (size_t)parts - 1) / (size_t)parts;
+	size_t align = unit < 64 && 64 % unit == 0 ? 64 / unit : 1;
+	step = (step + align - 1) / align * align;
+	size_t from = (size_t)part * step < count ? (size_t)part * step : count;
+	size_t to = from + step < count ? from + step : count;
+	*first = from;
+	return to - from;
+}
+
+#endif

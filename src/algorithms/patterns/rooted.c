@@ -1,0 +1,384 @@
+#include "algorithms/patterns/rooted.h"
+
+#include "algorithms/patterns/exchange.h"
+
+/* --- one node ---------------------------------------------------------------------------------------------------- */
+
+static void
+gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	const struct cs_call *call = exchange->call;
+	memcpy(slot, call->send.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+}
+
+/* A block as it was published: not more of it than both sides know of. */
+static size_t
+agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
+{
+	if (line->bytes > expected)
+		call->truncated = line->bytes;
+	return line->bytes < expected ? line->bytes : expected;
+}
+
+static void
+gather_take(struct cs_exchange *exchange, uint64_t round)
+{
+	struct cs_team *team = exchange->team;
+	struct cs_call *call = exchange->call;
+	int locals = team->node.shape.size;
+	for (int local = 0; local < locals; local++) {
+		int rank = cs_team_local_rank(team, local);
+		size_t expected = cs_blocks_bytes(&call->recv, rank);
+		if (rank == call->root || !cs_piece(expected, exchange->chunk, round))
+			continue;
+		char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
+		const struct cs_line *line;
+		const char *from = cs_exchange_peer(team, local, round, &line);
+		size_t bytes = agreed_bytes(call, line, expected);
+		if (line->bytes <= CS_INLINE)
+			cs_copy(to, line->data, bytes);
+		else
+			memcpy(to, from, cs_piece(bytes, exchange->chunk, round));
+	}
+}
+
+static void
+gather_one_node(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	struct cs_exchange exchange = { .team = team, .call = call, .chunk = node->shape.slot_bytes,
+					.fill = gather_fill, .take = gather_take };
+	if (team->shape.rank == call->root) {
+		uint64_t rounds = 0;
+		if (call->send.base)
+			memcpy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+		for (int rank = 0; rank < team->shape.ranks; rank++) {
+			uint64_t need = cs_rounds(cs_blocks_bytes(&call->recv, rank), exchange.chunk);
+			if (rank != call->root && need > rounds)
+				rounds = need;
+		}
+		cs_exchange_run(&exchange, 0, rounds, 0);
+	} else if (call->bytes <= CS_INLINE) {
+		cs_node_begin(node);
+		cs_node_end(node);
+		struct cs_line *line = cs_node_line(node);
+		line->bytes = call->bytes;
+		cs_copy(line->data, call->send.base, call->bytes);
+		cs_node_publish(node, line, 1);
+	} else {
+		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
+	}
+}
+
+/* The root's slot of a round holds a piece for each local rank, by local rank. */
+static void
+scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	struct cs_team *team = exchange->team;
+	const struct cs_call *call = exchange->call;
+	for (int local = 0; local < team->node.shape.size; local++) {
+		int rank = cs_team_local_rank(team, local);
+		size_t piece = cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
+		if (rank != call->root)
+			memcpy(slot + (size_t)local * exchange->chunk,
+			       cs_blocks_at(&call->send, rank) + round * exchange->chunk, piece);
+	}
+}
+
+static void
+scatter_take(struct cs_exchange *exchange, uint64_t round)
+{
+	struct cs_team *team = exchange->team;
+	struct cs_call *call = exchange->call;
+	const struct cs_line *line;
+	const char *from = cs_exchange_peer(team, team->shape.local_of[call->root], round, &line);
+	memcpy(call->recv.base + round * exchange->chunk, from + (size_t)team->node.shape.local * exchange->chunk,
+	       cs_piece(call->bytes, exchange->chunk, round));
+}
+
+static void
+scatter_one_node(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	struct cs_exchange exchange = { .team = team, .call = call,
+					.chunk = cs_share(node->shape.slot_bytes, (size_t)node->shape.size),
+					.fill = scatter_fill, .take = scatter_take };
+	if (team->shape.rank != call->root) {
+		cs_exchange_run(&exchange, 0, cs_rounds(call->bytes, exchange.chunk), 0);
+		return;
+	}
+	uint64_t rounds = 0;
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
+		uint64_t need = cs_rounds(cs_blocks_bytes(&call->send, rank), exchange.chunk);
+		if (rank != call->root && need > rounds)
+			rounds = need;
+	}
+	cs_exchange_run(&exchange, rounds, 0, 0);
+	if (call->recv.base)
+		memcpy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
+}
+
+/* --- several nodes ------------------------------------------------------------------------------------------------
+ *
+ * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the root's node all of
+ * them, elsewhere the own node's at the front. Where only the root knows the sizes:
+ *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number of rounds
+ *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
+ */
+
+struct rooted {
+	struct cs_team *team;
+	struct cs_call *call;
+	int root_node, root_local;
+	bool is_root, is_root_node, is_leader;
+	size_t chunk;
+	const size_t *sizes; /* by position: all of them at the root's node, at least the own node's elsewhere */
+};
+
+static struct rooted
+rooted_of(struct cs_team *team, struct cs_call *call)
+{
+	const struct cs_shape *shape = &team->shape;
+	return (struct rooted){
+		.team = team, .call = call,
+		.root_node = shape->node_of[call->root], .root_local = shape->local_of[call->root],
+		.is_root = shape->rank == call->root,
+		.is_root_node = shape->node == shape->node_of[call->root],
+		.is_leader = cs_team_is_leader(team),
+		.chunk = cs_share(team->node.shape.area_bytes, (size_t)shape->ranks),
+	};
+}
+
+/* Offsets of a round's pieces in the area: from position `first` on; own_at is the own piece's. Fills the leaders'
+ * arrays for the nodes whose sizes are known. */
+static void
+lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, size_t *own_at)
+{
+	const struct cs_shape *shape = &rooted->team->shape;
+	int own = shape->position[shape->rank];
+	int first_node = rooted->is_root_node ? 0 : shape->node;
+	int last_node = rooted->is_root_node ? shape->nodes : shape->node + 1;
+	size_t offset = 0;
+	for (int n = first_node; n < last_node; n++) {
+		at[n] = offset;
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+			if (p == own)
+				*own_at = offset;
+			offset += cs_piece(rooted->sizes[p], rooted->chunk, round);
+		}
+		bytes[n] = offset - at[n];
+	}
+}
+
+/* Sizes by position in a private array (the team's copy buffer). */
+static size_t *
+sizes_array(struct cs_team *team)
+{
+	return cs_team_copy(team, (size_t)team->shape.ranks * sizeof(size_t));
+}
+
+static uint64_t
+most_rounds(const struct rooted *rooted, int from, int to)
+{
+	uint64_t most = 0;
+	for (int p = from; p < to; p++)
+		if (cs_rounds(rooted->sizes[p], rooted->chunk) > most)
+			most = cs_rounds(rooted->sizes[p], rooted->chunk);
+	return most;
+}
+
+/* Step 1: everybody's own size in its line; step 2 of the root: all sizes in the area; step 3 of a leader: the number of
+ * rounds. Returns the number of rounds; takes one slot of the area. */
+static uint64_t
+gather_sizes(struct rooted *rooted, struct cs_line *line)
+{
+	struct cs_team *team = rooted->team;
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t *sizes = sizes_array(team);
+	size_t *shared = (size_t *)cs_node_area(node);
+	line->bytes = rooted->call->bytes;
+	if (rooted->is_root)
+		for (int p = 0; p < shape->ranks; p++)
+			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
+	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
+	if (rooted->is_root_node) {
+		cs_node_await(node, rooted->root_local, 2);
+		memcpy(sizes, shared, (size_t)shape->ranks * sizeof *sizes);
+	} else {
+		int first = shape->first[shape->node];
+		for (int local = 0; local < node->shape.size; local++)
+			sizes[first + local] = cs_node_await(node, local, 1)->bytes;
+	}
+	rooted->sizes = sizes;
+	uint64_t rounds;
+	if (rooted->is_leader) {
+		rounds = rooted->is_root_node ? most_rounds(rooted, 0, shape->ranks) : 0;
+		rounds = team->host->max(team->leaders, rounds);
+		line->word[0] = rounds;
+		cs_node_publish(node, line, 3);
+	} else {
+		rounds = cs_node_await(node, 0, 3)->word[0];
+	}
+	cs_node_area_done(node, 1);
+	return rounds;
+}
+
+/* Step 1 of the root: all sizes in the area; step 3 of a leader: the own node's sizes there. */
+static uint64_t
+scatter_sizes(struct rooted *rooted, struct cs_line *line)
+{
+	struct cs_team *team = rooted->team;
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t *sizes = sizes_array(team);
+	size_t *shared = (size_t *)cs_node_area(node);
+	int first = rooted->is_root_node ? 0 : shape->first[shape->node];
+	int last = rooted->is_root_node ? shape->ranks : shape->first[shape->node + 1];
+	if (rooted->is_root) {
+		for (int p = 0; p < shape->ranks; p++)
+			shared[p] = cs_blocks_bytes(&rooted->call->send, shape->order[p]);
+		cs_node_publish(node, line, 1);
+	}
+	if (rooted->is_leader) {
+		size_t *bytes = team->work, *at = bytes + shape->nodes;
+		for (int n = 0; n < shape->nodes; n++) {
+			bytes[n] = (size_t)cs_team_node_size(team, n) * sizeof *sizes;
+			at[n] = (size_t)shape->first[n] * sizeof *sizes;
+		}
+		if (rooted->is_root_node)
+			cs_node_await(node, rooted->root_local, 1);
+		team->host->scatterv(team->leaders, shared, bytes, at, rooted->root_node);
+		uint64_t rounds = 0;
+		if (rooted->is_root_node)
+			for (int p = 0; p < shape->ranks; p++)
+				if (cs_rounds(shared[p], rooted->chunk) > rounds)
+					rounds = cs_rounds(shared[p], rooted->chunk);
+		line->word[0] = team->host->max(team->leaders, rounds);
+		cs_node_publish(node, line, 3);
+	} else {
+		cs_node_await(node, 0, 3);
+	}
+	memcpy(sizes + first, shared, (size_t)(last - first) * sizeof *sizes);
+	rooted->sizes = sizes;
+	uint64_t rounds = cs_node_await(node, 0, 3)->word[0];
+	cs_node_area_done(node, 1);
+	return rounds;
+}
+
+static uint64_t
+equal_sizes(struct rooted *rooted, size_t each)
+{
+	size_t *sizes = sizes_array(rooted->team);
+	for (int p = 0; p < rooted->team->shape.ranks; p++)
+		sizes[p] = each;
+	rooted->sizes = sizes;
+	return cs_rounds(each, rooted->chunk);
+}
+
+static void
+gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
+{
+	struct rooted rooted = rooted_of(team, call);
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t *bytes = team->work, *at = bytes + shape->nodes;
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	uint64_t base = sizes_known ? 0 : 3;
+	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : gather_sizes(&rooted, line);
+	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
+	for (uint64_t round = 0; round < rounds; round++) {
+		uint64_t here = base + 2 * round + 1, arrived = here + 1;
+		char *area = cs_node_area(node);
+		size_t own_at = 0;
+		lay_out(&rooted, round, bytes, at, &own_at);
+		memcpy(area + own_at, own + round * rooted.chunk, cs_piece(call->bytes, rooted.chunk, round));
+		if (rooted.is_leader) {
+			for (int local = 1; local < node->shape.size; local++)
+				cs_node_await(node, local, here);
+			team->host->gatherv(team->leaders, area, bytes, at, rooted.root_node);
+			cs_node_publish(node, line, arrived);
+		} else {
+			cs_node_publish(node, line, here);
+		}
+		if (rooted.is_root) {
+			cs_node_await(node, 0, arrived);
+			const char *from = area;
+			for (int p = 0; p < shape->ranks; p++) {
+				int rank = shape->order[p];
+				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
+				if (rank != shape->rank || call->send.base)
+					memcpy(cs_blocks_at(&call->recv, rank) + round * rooted.chunk, from,
+					       piece);
+				from += piece;
+			}
+		}
+		cs_node_area_done(node, 1);
+	}
+	cs_node_end(node);
+}
+
+static void
+scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
+{
+	struct rooted rooted = rooted_of(team, call);
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t *bytes = team->work, *at = bytes + shape->nodes;
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	uint64_t base = sizes_known ? 0 : 3;
+	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : scatter_sizes(&rooted, line);
+	for (uint64_t round = 0; round < rounds; round++) {
+		uint64_t here = base + 2 * round + 1, arrived = here + 1;
+		char *area = cs_node_area(node);
+		size_t own_at = 0;
+		lay_out(&rooted, round, bytes, at, &own_at);
+		if (rooted.is_root) {
+			char *to = area;
+			for (int p = 0; p < shape->ranks; p++) {
+				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
+				memcpy(to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
+				       piece);
+				to += piece;
+			}
+			cs_node_publish(node, line, here);
+		}
+		if (rooted.is_leader) {
+			if (rooted.is_root_node)
+				cs_node_await(node, rooted.root_local, here);
+			team->host->scatterv(team->leaders, area, bytes, at, rooted.root_node);
+			cs_node_publish(node, line, arrived);
+		} else if (rooted.is_root_node) {
+			cs_node_await(node, rooted.root_local, here);
+		} else {
+			cs_node_await(node, 0, arrived);
+		}
+		if (call->recv.base)
+			memcpy(call->recv.base + round * rooted.chunk, area + own_at,
+			       cs_piece(call->bytes, rooted.chunk, round));
+		cs_node_area_done(node, 1);
+	}
+	cs_node_end(node);
+}
+
+void
+cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known)
+{
+	if (team->shape.nodes > 1)
+		gather_several(team, call, sizes_known);
+	else
+		gather_one_node(team, call);
+}
+
+void
+cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known)
+{
+	if (team->shape.nodes > 1)
+		scatter_several(team, call, sizes_known);
+	else
+		scatter_one_node(team, call);
+}

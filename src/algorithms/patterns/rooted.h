@@ -1,0 +1,12 @@
+/* patterns/rooted.h — gather(v) and scatter(v): blocks to and from one rank. */
+#ifndef CS_ALGORITHMS_PATTERNS_ROOTED_H
+#define CS_ALGORITHMS_PATTERNS_ROOTED_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+/* `sizes_known`: all ranks know all blocks' sizes (gather, scatter); else only the root does, and each rank its own. */
+void cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known);
+void cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known);
+
+#endif

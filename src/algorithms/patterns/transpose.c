@@ -1,0 +1,227 @@
+#include "algorithms/patterns/transpose.h"
+
+#include "algorithms/patterns/exchange.h"
+
+/* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ */
+
+static void
+fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	struct cs_team *team = exchange->team;
+	const struct cs_call *call = exchange->call;
+	for (int local = 0; local < team->node.shape.size; local++) {
+		int rank = cs_team_local_rank(team, local);
+		if (local != team->node.shape.local)
+			cs_copy(slot + (size_t)local * exchange->chunk,
+				cs_blocks_at(&call->send, rank) + round * exchange->chunk,
+				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
+	}
+}
+
+static void
+take(struct cs_exchange *exchange, uint64_t round)
+{
+	struct cs_team *team = exchange->team;
+	const struct cs_call *call = exchange->call;
+	int locals = team->node.shape.size, self = team->node.shape.local;
+	for (int i = 1; i < locals; i++) {
+		int local = self + i < locals ? self + i : self + i - locals;
+		int rank = cs_team_local_rank(team, local);
+		size_t bytes = cs_piece(cs_blocks_bytes(&call->recv, rank), exchange->chunk, round);
+		if (!bytes)
+			continue;
+		const struct cs_line *line;
+		const char *from = cs_exchange_peer(team, local, round, &line);
+		cs_copy(cs_blocks_at(&call->recv, rank) + round * exchange->chunk,
+			from + (size_t)self * exchange->chunk, bytes);
+	}
+}
+
+static uint64_t
+rounds_of(const struct cs_team *team, const struct cs_blocks *blocks, size_t chunk)
+{
+	if (!blocks->bytes)
+		return cs_rounds(blocks->each, chunk);
+	uint64_t most = 0;
+	for (int rank = 0; rank < team->shape.ranks; rank++)
+		if (rank != team->shape.rank && cs_rounds(blocks->bytes[rank], chunk) > most)
+			most = cs_rounds(blocks->bytes[rank], chunk);
+	return most;
+}
+
+static void
+copy_own(const struct cs_team *team, struct cs_call *call)
+{
+	int rank = team->shape.rank;
+	if (call->send.base != call->recv.base)
+		memcpy(cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
+		       cs_blocks_bytes(&call->recv, rank));
+}
+
+static void
+one_node(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_exchange exchange = { .team = team, .call = call, .fill = fill, .take = take,
+					.chunk = cs_share(team->node.shape.slot_bytes,
+							  (size_t)team->node.shape.size) };
+	/* Where all know the size, small pieces lie side by side. */
+	if (!call->send.bytes && call->send.each < exchange.chunk)
+		exchange.chunk = call->send.each;
+	copy_own(team, call);
+	cs_exchange_run(&exchange, rounds_of(team, &call->send, exchange.chunk),
+			rounds_of(team, &call->recv, exchange.chunk), 0);
+}
+
+/* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
+ *
+ *   send area   for each destination position d: the pieces of local ranks 0..m-1    (d major, source minor)
+ *   recv area   from each node N: for each own local rank d: the pieces of N's ranks
+ *
+ * so each pair of nodes exchanges one message. Sizes that are not equal are first written to an area slot, each rank
+ * its row of what it sends and of what it receives. */
+
+struct wide {
+	struct cs_team *team;
+	struct cs_call *call;
+	size_t chunk, each;                /* each: equal sizes; or */
+	const size_t *send_rows, *recv_rows; /* [local][position] */
+};
+
+static size_t
+send_piece(const struct wide *wide, int local, int position, uint64_t round)
+{
+	size_t bytes = wide->send_rows ? wide->send_rows[(size_t)local * (size_t)wide->team->shape.ranks +
+							 (size_t)position]
+				       : wide->each;
+	return cs_piece(bytes, wide->chunk, round);
+}
+
+static size_t
+recv_piece(const struct wide *wide, int local, int position, uint64_t round)
+{
+	size_t bytes = wide->recv_rows ? wide->recv_rows[(size_t)local * (size_t)wide->team->shape.ranks +
+							 (size_t)position]
+				       : wide->each;
+	return cs_piece(bytes, wide->chunk, round);
+}
+
+static void
+copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size_t *at)
+{
+	const struct cs_shape *shape = &wide->team->shape;
+	size_t offset = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		at[n] = offset;
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
+			for (int local = 0; local < shape->locals; local++) {
+				size_t piece = send_piece(wide, local, p, round);
+				if (local == shape->local)
+					cs_copy(area + offset,
+						cs_blocks_at(&wide->call->send, shape->order[p]) +
+							round * wide->chunk,
+						piece);
+				offset += piece;
+			}
+		bytes[n] = offset - at[n];
+	}
+}
+
+/* Where each node's message arrives; with `area`, the own pieces go to the user as well. */
+static void
+copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *bytes, size_t *at)
+{
+	const struct cs_shape *shape = &wide->team->shape;
+	size_t offset = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		at[n] = offset;
+		for (int local = 0; local < shape->locals; local++)
+			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+				size_t piece = recv_piece(wide, local, p, round);
+				if (area && local == shape->local)
+					cs_copy(cs_blocks_at(&wide->call->recv, shape->order[p]) +
+							round * wide->chunk,
+						area + offset, piece);
+				offset += piece;
+			}
+		bytes[n] = offset - at[n];
+	}
+}
+
+/* Steps 1 and 2: rows into the area, rounds agreed by the leaders. Rows stay in the area until rows_done. */
+static uint64_t
+share_sizes(struct wide *wide, struct cs_line *line)
+{
+	struct cs_team *team = wide->team;
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t ranks = (size_t)shape->ranks, rows = (size_t)shape->locals * ranks;
+	size_t *shared = (size_t *)cs_node_area(node);
+	size_t *send = shared + (size_t)shape->local * ranks, *recv = send + rows;
+	size_t most = 0;
+	for (size_t p = 0; p < ranks; p++) {
+		send[p] = cs_blocks_bytes(&wide->call->send, shape->order[p]);
+		recv[p] = cs_blocks_bytes(&wide->call->recv, shape->order[p]);
+		most = send[p] > most ? send[p] : most;
+	}
+	line->word[1] = cs_rounds(most, wide->chunk);
+	cs_node_publish(node, line, 1);
+	uint64_t rounds = 0;
+	for (int local = 0; local < shape->locals; local++) {
+		uint64_t need = cs_node_await(node, local, 1)->word[1];
+		rounds = need > rounds ? need : rounds;
+	}
+	if (cs_team_is_leader(team)) {
+		line->word[0] = team->host->max(team->leaders, rounds);
+		cs_node_publish(node, line, 2);
+	}
+	rounds = cs_node_await(node, 0, 2)->word[0];
+	wide->send_rows = memcpy(cs_team_copy(team, 2 * rows * sizeof(size_t)), shared,
+				 2 * rows * sizeof(size_t));
+	wide->recv_rows = wide->send_rows + rows;
+	cs_node_area_done(node, 1);
+	return rounds;
+}
+
+static void
+several_nodes(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks;
+	struct wide wide = { .team = team, .call = call, .chunk = cs_share(node->shape.area_bytes, cells),
+			     .each = call->send.each };
+	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
+	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes;
+
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	uint64_t base = call->send.bytes ? 2 : 0;
+	uint64_t rounds = call->send.bytes ? share_sizes(&wide, line) : cs_rounds(wide.each, wide.chunk);
+	for (uint64_t round = 0; round < rounds; round++) {
+		char *out = cs_node_area(node), *in = cs_node_area(node);
+		copy_in(&wide, round, out, send_bytes, send_at);
+		if (cs_team_is_leader(team)) {
+			for (int local = 1; local < shape->locals; local++)
+				cs_node_await(node, local, base + 2 * round + 1);
+			copy_out(&wide, round, NULL, recv_bytes, recv_at);
+			team->host->alltoallv(team->leaders, out, send_bytes, send_at, in, recv_bytes,
+					      recv_at);
+			cs_node_publish(node, line, base + 2 * round + 2);
+		} else {
+			cs_node_publish(node, line, base + 2 * round + 1);
+			cs_node_await(node, 0, base + 2 * round + 2);
+		}
+		copy_out(&wide, round, in, recv_bytes, recv_at);
+		cs_node_area_done(node, 2);
+	}
+	cs_node_end(node);
+}
+
+void
+cs_transpose(struct cs_team *team, struct cs_call *call)
+{
+	if (team->shape.nodes > 1)
+		several_nodes(team, call);
+	else
+		one_node(team, call);
+}

@@ -1,0 +1,11 @@
+/* patterns/transpose.h — alltoall(v,w): every rank's blocks to every rank. */
+#ifndef CS_ALGORITHMS_PATTERNS_TRANSPOSE_H
+#define CS_ALGORITHMS_PATTERNS_TRANSPOSE_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+/* Sizes from call->send and call->recv: equal ones, or by rank (then each rank knows its own rows only). */
+void cs_transpose(struct cs_team *team, struct cs_call *call);
+
+#endif

@@ -1,0 +1,23 @@
+/* Reduce, hierarchical (seed 002, 2.3.1, with the parallel node reduction: each process one slice).
+ *
+ *   short   everybody publishes its vector and goes on; the root (or each leader) reduces them
+ *   long    chunk by chunk: publish | reduce own slice | leaders' host reduce | the root copies out
+ */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/combine.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1] });
+}
+
+const struct cs_algorithm cs_algorithm_reduce_hier_host = {
+	.coll = CS_REDUCE,
+	.name = "hier:host",
+	.summary = "slices reduced in node memory, host reduce between leaders",
+	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.params = { { "read_all", "vectors up to this are reduced by the root alone", 2 << 10, 0, 64 << 20 },
+		    { "chunk", "bytes per round of longer vectors", 128 << 10, 4 << 10, 64 << 20 } },
+	.run = run,
+};

@@ -1,0 +1,18 @@
+/* Reduce_scatter, hierarchical (seed 002, 2.3.1): on one node each rank reduces its own block out of everybody's
+ * slots (one hop); on several, slices of all blocks in node memory, then the leaders' host reduce_scatter. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/deal.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_deal(team, call);
+}
+
+const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
+	.coll = CS_REDUCE_SCATTER,
+	.name = "hier:host",
+	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
+	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.run = run,
+};

@@ -1,0 +1,18 @@
+/* Scatter, hierarchical (seed 002, 2.3.1): the root writes all blocks into its node's memory, the leaders' host scatterv
+ * brings each node its own, everybody copies its block out. One node: straight out of the root's ring. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/rooted.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_rooted_scatter(team, call, true);
+}
+
+const struct cs_algorithm cs_algorithm_scatter_hier_host = {
+	.coll = CS_SCATTER,
+	.name = "hier:host",
+	.summary = "blocks through the root's node memory, host scatterv between leaders",
+	.needs = { .several_per_node = true },
+	.run = run,
+};

@@ -1,0 +1,52 @@
+#include "algorithms/team.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+#define KEEP (4u << 20) /* a buffer above this is given back after the call */
+
+static void
+drop(struct cs_buffer *buffer)
+{
+	free(buffer->base);
+	buffer->base = NULL;
+	buffer->bytes = 0;
+}
+
+static void *
+grow(struct cs_team *team, struct cs_buffer *buffer, size_t bytes)
+{
+	if (bytes > buffer->bytes) {
+		size_t size = (bytes + 4095) & ~(size_t)4095;
+		drop(buffer);
+		buffer->base = aligned_alloc(64, size);
+		if (!buffer->base) {
+			cs_warn_local("no memory for %zu bytes in mid-call; ending the job", size);
+			team->host->abort("out of memory");
+		}
+		buffer->bytes = size;
+	}
+	return buffer->base;
+}
+
+void *
+cs_team_scratch(struct cs_team *team, size_t bytes)
+{
+	return grow(team, &team->scratch, bytes);
+}
+
+void *
+cs_team_copy(struct cs_team *team, size_t bytes)
+{
+	return grow(team, &team->copy, bytes);
+}
+
+void
+cs_team_relax(struct cs_team *team)
+{
+	if (__builtin_expect(team->scratch.bytes > KEEP, 0))
+		drop(&team->scratch);
+	if (__builtin_expect(team->copy.bytes > KEEP, 0))
+		drop(&team->copy);
+}

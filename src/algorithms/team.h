@@ -1,0 +1,64 @@
+/* algorithms/team.h — what an algorithm sees of a team: who is where, the node's memory, the way between nodes.
+ *
+ * A team belongs to one communicator. Ranks are ranks of that communicator. Nodes are numbered by their lowest rank,
+ * local ranks by rank, so local rank 0 (the leader) is the lowest rank of the node. "Position" counts the ranks node by node:
+ * order[position] = rank. With block placement order is the identity. */
+#ifndef CS_ALGORITHMS_TEAM_H
+#define CS_ALGORITHMS_TEAM_H
+
+#include "shm/node.h"
+#include "wire/host.h"
+
+#include <stdbool.h>
+
+struct cs_shape {
+	int rank, ranks;
+	int nodes, node;         /* number of nodes; own node */
+	int local, locals;       /* own local rank; ranks on the own node */
+	int ppn_min, ppn_max;
+	bool is_block_placed;
+	int numa_domains, sockets; /* spanned by the own node's ranks (hwloc); 0 if unknown */
+	int *node_of, *local_of; /* by rank */
+	int *first;              /* by node: position of its local rank 0; first[nodes] == ranks */
+	int *order, *position;   /* position -> rank, rank -> position */
+};
+
+struct cs_team {
+	struct cs_shape shape;
+	struct cs_node node;
+	const struct cs_host *host;
+	void *leaders; /* host's communicator of the leaders; NULL on other ranks, and with one node */
+	bool has_cma;  /* single copies work between all local ranks (agreed) */
+	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
+	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */
+	struct cs_buffer {
+		char *base;
+		size_t bytes;
+	} scratch, copy;
+};
+
+static inline int
+cs_team_node_size(const struct cs_team *team, int node)
+{
+	return team->shape.first[node + 1] - team->shape.first[node];
+}
+/* Rank of a local rank of the own node. */
+static inline int
+cs_team_local_rank(const struct cs_team *team, int local)
+{
+	return team->shape.order[team->shape.first[team->shape.node] + local];
+}
+static inline bool
+cs_team_is_leader(const struct cs_team *team)
+{
+	return team->shape.local == 0;
+}
+
+/* At least `bytes` of memory, 64-byte aligned, valid until the next call of the same function; ends the job if memory is
+ * out (in mid-call there is no way back). */
+void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold */
+void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
+/* Gives large buffers back at the end of a call. */
+void cs_team_relax(struct cs_team *team);
+
+#endif
