@@ -1,0 +1,207 @@
+#include "comm/engine.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "comm/member.h"
+#include "comm/pmpi.h"
+#include "comm/types.h"
+#include "shm/pool.h"
+#include "trace/report.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+struct cs_engine cs_engine;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int finalize_keyval = MPI_KEYVAL_INVALID;
+
+void
+cs_engine_load(const struct cs_door *door)
+{
+	cs_engine.door = door;
+}
+
+static bool
+is_initialized(void)
+{
+	int initialized = 0, finalized = 0;
+	return cs_pmpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
+	       cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
+}
+
+static void
+close_engine(void)
+{
+	int expected = CS_ENGINE_OPEN;
+	if (!atomic_compare_exchange_strong(&cs_engine.state, &expected, CS_ENGINE_CLOSED))
+		return;
+	/* From here on calls (there should be none) go past us. */
+	cs_engine.door->restore(-1);
+	if (cs_engine.is_reporting) {
+		cs_report_number("teams made", cs_engine.teams_made);
+		cs_report_number("teams refused", cs_engine.teams_refused);
+		cs_report_number("shared bytes, peak", cs_engine.shm_peak);
+		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
+		cs_report_write(cs_engine.settings.report);
+	}
+	cs_members_close();
+	cs_pool_evict();
+	cs_pmpi.Group_free(&cs_engine.world);
+	if (cs_self != MPI_COMM_NULL)
+		cs_pmpi.Comm_free(&cs_self);
+	cs_selector_destroy(cs_engine.selector);
+	cs_engine.selector = NULL;
+}
+
+/* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else (MPI 4.0, 11.2.4), by whatever name it was
+ * called: MPICH's mpi_f08 calls PMPI_Finalize. */
+static int
+at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	close_engine();
+	return MPI_SUCCESS;
+}
+
+static void
+report_facts(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	struct utsname system;
+	snprintf(text, sizeof text, "%s", cs_engine.door->library ? cs_engine.door->library : "unknown");
+	text[strcspn(text, "\n\t,")] = 0;
+	cs_report_fact("mpi", text);
+	if (uname(&system) == 0)
+		cs_report_fact("host", system.nodename);
+	cs_report_number("ranks", (uint64_t)cs_engine.world_size);
+	cs_report_fact("tuning", cs_engine.settings.tuning ? cs_engine.settings.tuning : "installed or built in");
+}
+
+static bool
+open_engine(void)
+{
+	if (!cs_pmpi_load(cs_engine.door->lookup))
+		return false;
+	if (!is_initialized())
+		return false;
+	if (cs_pmpi.Comm_rank(MPI_COMM_WORLD, &cs_engine.world_rank) ||
+	    cs_pmpi.Comm_size(MPI_COMM_WORLD, &cs_engine.world_size) ||
+	    cs_pmpi.Comm_group(MPI_COMM_WORLD, &cs_engine.world))
+		return false;
+	cs_log_set_speaker(cs_engine.world_rank == 0);
+	cs_settings_read(&cs_engine.settings);
+	cs_log_set_verbosity(cs_engine.settings.verbosity);
+	struct cs_machine machine;
+	cs_machine_read(&machine);
+#ifdef OPEN_MPI
+	machine.mpi = "openmpi";
+#else
+	machine.mpi = "mpich";
+#endif
+	if (cs_selector_create(&cs_engine.selector, &cs_engine.settings, &machine) != CS_OK) {
+		cs_warn_once("no memory for the tuning; every call is forwarded");
+		return false;
+	}
+	uint64_t parts[3] = { cs_settings_digest(&cs_engine.settings), cs_selector_digest(cs_engine.selector), 0 };
+	for (const char *c = CS_VERSION; *c; c++)
+		parts[2] = parts[2] * 131 + (unsigned char)*c;
+	cs_engine.digest = cs_hash_bytes(CS_HASH_START, parts, sizeof parts);
+	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
+	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
+	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||
+	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))
+		return false;
+	cs_types_init();
+	if (!cs_members_open() ||
+	    cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL) ||
+	    cs_pmpi.Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL))
+		return false;
+	if (cs_engine.is_reporting)
+		report_facts();
+	return true;
+}
+
+bool
+cs_engine_open(void)
+{
+	int state = atomic_load_explicit(&cs_engine.state, memory_order_acquire);
+	if (__builtin_expect(state == CS_ENGINE_OPEN, 1))
+		return true;
+	if (state == CS_ENGINE_CLOSED)
+		return false;
+	pthread_mutex_lock(&lock);
+	state = atomic_load(&cs_engine.state);
+	if (state == CS_ENGINE_NEW) {
+		bool early = cs_pmpi.Initialized && !is_initialized();
+		if (!early && open_engine()) {
+			atomic_store(&cs_engine.state, CS_ENGINE_OPEN);
+			state = CS_ENGINE_OPEN;
+		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
+			/* MPI is there and we still failed: for good. */
+			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
+			cs_engine.door->restore(-1);
+			state = CS_ENGINE_CLOSED;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	if (state == CS_ENGINE_OPEN && cs_engine.settings.is_disabled) {
+		close_engine();
+		return false;
+	}
+	return state == CS_ENGINE_OPEN;
+}
+
+/* Waits for the agreement. A rank without the library never takes part in it: say so instead of hanging dumbly. */
+static void
+wait_for_all(MPI_Request *request)
+{
+	int done = 0;
+	uint64_t start = cs_clock_ns();
+	while (!done) {
+		if (cs_pmpi.Test(request, &done, MPI_STATUS_IGNORE))
+			return;
+		if (!done && cs_clock_ns() - start > 10000000000u)
+			cs_warn_once("waiting since 10 s in MPI_Init for the other ranks' collshim: "
+				     "LD_PRELOAD must reach all ranks of a job, or none");
+		if (!done)
+			sched_yield();
+	}
+}
+
+void
+cs_engine_agree(void)
+{
+	/* Disabled processes take part as well: the others must know. */
+	pthread_mutex_lock(&lock);
+	bool is_new = atomic_load(&cs_engine.state) == CS_ENGINE_NEW;
+	bool is_open = is_new && open_engine();
+	if (is_new)
+		atomic_store(&cs_engine.state, is_open ? CS_ENGINE_OPEN : CS_ENGINE_CLOSED);
+	pthread_mutex_unlock(&lock);
+	if (!is_new || !cs_pmpi.Iallreduce || !is_initialized())
+		return;
+
+	/* Minimum and, by the complement, maximum of the digest; who can; who is not disabled. */
+	uint64_t mine[4] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
+	uint64_t least[4] = { 0 };
+	MPI_Request request;
+	if (cs_pmpi.Iallreduce(mine, least, 4, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request))
+		return;
+	wait_for_all(&request);
+	if (cs_engine.settings.is_disabled && least[0] == ~least[1]) {
+		close_engine(); /* all of them: as wished, without a word */
+	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {
+		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI",
+			     !least[3]   ? "COLLSHIM_DISABLE"
+			     : !least[2] ? "being able to start collshim"
+					 : "collshim's version, settings or tuning file");
+		cs_engine.is_reporting = false;
+		close_engine();
+	}
+	if (!is_open)
+		cs_engine.door->restore(-1);
+}

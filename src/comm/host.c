@@ -1,0 +1,208 @@
+/* comm/host.c — the host MPI as the core's way between nodes (wire/host.h). */
+#include "comm/host.h"
+
+#include "base/log.h"
+#include "comm/pmpi.h"
+#include "comm/types.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+static MPI_Comm
+comm_of(void *leaders)
+{
+	return ((struct cs_leaders *)leaders)->comm;
+}
+
+static int
+nodes_of(void *leaders)
+{
+	return ((struct cs_leaders *)leaders)->nodes;
+}
+
+__attribute__((noreturn)) static void
+end_job(const char *why)
+{
+	cs_pmpi.Abort(MPI_COMM_WORLD, MPI_ERR_INTERN);
+	abort(); /* MPI_Abort does not return */
+}
+
+/* In mid-flight there is no way back: peers wait for bytes that will not come. */
+static void
+check(int result, const char *what)
+{
+	if (result == MPI_SUCCESS)
+		return;
+	cs_warn_local("%s between the leaders of the nodes failed (MPI error code %d); ending the job", what, result);
+	end_job(what);
+}
+
+/* Sizes here are bounded by an area slot, which the tuning keeps below INT_MAX. */
+static int
+to_int(size_t value)
+{
+	if (value > INT_MAX) {
+		cs_warn_local("a piece of %zu bytes is too large for the wire; ending the job", value);
+		end_job("piece too large");
+	}
+	return (int)value;
+}
+
+static void
+progress(void)
+{
+	int flag;
+	cs_pmpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, cs_self, &flag, MPI_STATUS_IGNORE);
+}
+
+static void
+reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, size_t count)
+{
+	const char *from = in;
+	char *to = inout;
+	while (count) {
+		size_t now = count < INT_MAX / 2 ? count : INT_MAX / 2;
+		check(cs_pmpi.Reduce_local(from, to, (int)now, (MPI_Datatype)reduction->type,
+					   (MPI_Op)reduction->op),
+		      "the local reduction");
+		from += now * reduction->unit;
+		to += now * reduction->unit;
+		count -= now;
+	}
+}
+
+static void
+barrier(void *leaders)
+{
+	check(cs_pmpi.Barrier(comm_of(leaders)), "MPI_Barrier");
+}
+
+static void
+bcast(void *leaders, void *buffer, size_t bytes, int root)
+{
+	check(cs_pmpi.Bcast(buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders)), "MPI_Bcast");
+}
+
+/* The leaders' int arrays: four of them, one entry per node. */
+static int *
+ints(void *leaders, int which, const size_t *values)
+{
+	struct cs_leaders *self = leaders;
+	int *to = self->ints + (size_t)which * (size_t)self->nodes;
+	for (int node = 0; node < self->nodes; node++)
+		to[node] = to_int(values[node]);
+	return to;
+}
+
+/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike. */
+static bool
+are_equal(void *leaders, const size_t *bytes)
+{
+	for (int node = 1; node < nodes_of(leaders); node++)
+		if (bytes[node] != bytes[0])
+			return false;
+	return true;
+}
+
+static void
+allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at)
+{
+	if (are_equal(leaders, bytes))
+		check(cs_pmpi.Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
+					comm_of(leaders)),
+		      "MPI_Allgather");
+	else
+		check(cs_pmpi.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
+					 ints(leaders, 1, at), MPI_BYTE, comm_of(leaders)),
+		      "MPI_Allgatherv");
+}
+
+static void
+gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
+{
+	struct cs_leaders *self = leaders;
+	int result;
+	if (self->node == root)
+		result = cs_pmpi.Gatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
+					 ints(leaders, 1, at), MPI_BYTE, root, self->comm);
+	else
+		result = cs_pmpi.Gatherv((char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE, NULL,
+					 NULL, NULL, MPI_BYTE, root, self->comm);
+	check(result, "MPI_Gatherv");
+}
+
+static void
+scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
+{
+	struct cs_leaders *self = leaders;
+	int result;
+	if (self->node == root)
+		result = cs_pmpi.Scatterv(buffer, ints(leaders, 0, bytes), ints(leaders, 1, at), MPI_BYTE,
+					  MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root, self->comm);
+	else
+		result = cs_pmpi.Scatterv(NULL, NULL, NULL, MPI_BYTE, (char *)buffer + at[self->node],
+					  to_int(bytes[self->node]), MPI_BYTE, root, self->comm);
+	check(result, "MPI_Scatterv");
+}
+
+static void
+alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
+	  const size_t *recv_bytes, const size_t *recv_at)
+{
+	check(cs_pmpi.Alltoallv(send, ints(leaders, 0, send_bytes), ints(leaders, 1, send_at), MPI_BYTE, recv,
+				ints(leaders, 2, recv_bytes), ints(leaders, 3, recv_at), MPI_BYTE,
+				comm_of(leaders)),
+	      "MPI_Alltoallv");
+}
+
+static void
+allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
+{
+	check(cs_pmpi.Allreduce(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
+				(MPI_Op)reduction->op, comm_of(leaders)),
+	      "MPI_Allreduce");
+}
+
+static void
+reduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, int root)
+{
+	struct cs_leaders *self = leaders;
+	bool is_root = self->node == root;
+	check(cs_pmpi.Reduce(is_root ? MPI_IN_PLACE : buffer, is_root ? buffer : NULL, to_int(count),
+			     (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root, self->comm),
+	      "MPI_Reduce");
+}
+
+static void
+reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction)
+{
+	check(cs_pmpi.Reduce_scatter(MPI_IN_PLACE, buffer, ints(leaders, 0, counts), (MPI_Datatype)reduction->type,
+				     (MPI_Op)reduction->op, comm_of(leaders)),
+	      "MPI_Reduce_scatter");
+}
+
+static uint64_t
+max(void *leaders, uint64_t value)
+{
+	check(cs_pmpi.Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders)),
+	      "MPI_Allreduce");
+	return value;
+}
+
+const struct cs_host cs_host_mpi = {
+	.progress = progress,
+	.abort = end_job,
+	.reduce_local = reduce_local,
+	.barrier = barrier,
+	.bcast = bcast,
+	.allgatherv = allgatherv,
+	.gatherv = gatherv,
+	.scatterv = scatterv,
+	.alltoallv = alltoallv,
+	.allreduce = allreduce,
+	.reduce = reduce,
+	.reduce_scatter = reduce_scatter,
+	.max = max,
+};

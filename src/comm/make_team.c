@@ -1,0 +1,464 @@
+/* comm/make_team.c — making a team: who is where, a segment per node, one word from everybody.
+ *
+ * Everything here is collective over the communicator and happens inside a collective call of the program's. A rank's
+ * trouble (no memory, another setting) is agreed in one MPI_Allreduce; then all have the team or nobody has. */
+#include "comm/member.h"
+
+#include "base/log.h"
+#include "base/parse.h"
+#include "comm/engine.h"
+#include "comm/pmpi.h"
+#include "shm/pool.h"
+#include "topo/topo.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Why a rank cannot; the largest of all ranks' troubles is the communicator's. */
+enum trouble {
+	NONE,
+	NO_BUDGET,
+	NO_SEGMENT,
+	NO_COMMIT,
+	NO_ATTACH,
+	NO_MEMORY,
+	NOT_ALIKE,
+	TROUBLES,
+};
+
+static const char *const troubles[TROUBLES] = {
+	[NO_BUDGET] = "the budget of shared memory is spent",
+	[NO_SEGMENT] = "no shared memory could be made",
+	[NO_COMMIT] = "shared memory is full",
+	[NO_ATTACH] = "shared memory of another process could not be attached",
+	[NO_MEMORY] = "out of memory",
+	[NOT_ALIKE] = "the ranks differ in version, settings or tuning",
+};
+
+/* Which fake node a rank of MPI_COMM_WORLD is on (COLLSHIM_FAKE_NODES), or -1 if it says nothing useful. */
+static int
+fake_node(const char *spec, int world_rank, int world_size)
+{
+	char *end;
+	if (!strncmp(spec, "cyclic:", 7)) {
+		long nodes = strtol(spec + 7, &end, 10);
+		return nodes > 0 && !*end ? (int)(world_rank % nodes) : -1;
+	}
+	long first = strtol(spec, &end, 10);
+	if (first <= 0)
+		return -1;
+	if (!*end) { /* K nodes of equal size, the first ones larger by one if need be */
+		long each = world_size / first, larger = world_size % first;
+		if (each == 0)
+			return world_rank;
+		return (int)(world_rank < larger * (each + 1)
+				     ? world_rank / (each + 1)
+				     : larger + (world_rank - larger * (each + 1)) / each);
+	}
+	/* "3,2,1": ranks per node; what is left over goes to the last. */
+	long node = 0, until = first;
+	while (world_rank >= until && *end == ',') {
+		long more = strtol(end + 1, &end, 10);
+		if (more <= 0)
+			return -1;
+		until += more;
+		node++;
+	}
+	return (int)node;
+}
+
+static bool
+split_nodes(struct cs_member *member, MPI_Comm *node)
+{
+	const char *spec = cs_engine.settings.fake_nodes;
+	int fake = spec ? fake_node(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
+	if (cs_pmpi.Comm_split_type(member->comm, MPI_COMM_TYPE_SHARED, member->rank, MPI_INFO_NULL, node))
+		return false;
+	if (fake < 0)
+		return true;
+	MPI_Comm whole = *node;
+	int result = cs_pmpi.Comm_split(whole, fake, member->rank, node);
+	cs_pmpi.Comm_free(&whole);
+	return result == MPI_SUCCESS;
+}
+
+/* The shape from each rank's "lowest rank of my node"; all arrays in one allocation, owned by shape->node_of. */
+static bool
+shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
+{
+	size_t words = 4 * (size_t)ranks + (size_t)ranks + 1;
+	int *memory = calloc(words, sizeof *memory);
+	if (!memory)
+		return false;
+	*shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .node_of = memory };
+	shape->local_of = memory + ranks;
+	shape->order = shape->local_of + ranks;
+	shape->position = shape->order + ranks;
+	shape->first = shape->position + ranks;
+	/* Leaders come before their nodes' other ranks, so one pass numbers the nodes by lowest rank. */
+	for (int r = 0; r < ranks; r++) {
+		int leader = leader_of[r];
+		if (leader < 0 || leader > r) {
+			free(memory);
+			return false;
+		}
+		shape->node_of[r] = leader == r ? shape->nodes++ : shape->node_of[leader];
+		shape->local_of[r] = shape->first[shape->node_of[r]]++;
+	}
+	shape->ppn_min = shape->ppn_max = shape->first[0];
+	for (int node = 0, at = 0; node <= shape->nodes; node++) {
+		int size = node < shape->nodes ? shape->first[node] : 0;
+		shape->first[node] = at;
+		at += size;
+		if (node < shape->nodes && size < shape->ppn_min)
+			shape->ppn_min = size;
+		if (size > shape->ppn_max)
+			shape->ppn_max = size;
+	}
+	shape->is_block_placed = true;
+	for (int r = 0; r < ranks; r++) {
+		shape->position[r] = shape->first[shape->node_of[r]] + shape->local_of[r];
+		shape->order[shape->position[r]] = r;
+		if (shape->position[r] != r)
+			shape->is_block_placed = false;
+	}
+	shape->node = shape->node_of[rank];
+	shape->local = shape->local_of[rank];
+	shape->locals = shape->first[shape->node + 1] - shape->first[shape->node];
+	return true;
+}
+
+static bool
+learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape)
+{
+	MPI_Group here, all;
+	int zero = 0, leader = -1;
+	if (cs_pmpi.Comm_group(node, &here))
+		return false;
+	if (cs_pmpi.Comm_group(member->comm, &all) == MPI_SUCCESS) {
+		cs_pmpi.Group_translate_ranks(here, 1, &zero, all, &leader);
+		cs_pmpi.Group_free(&all);
+	}
+	cs_pmpi.Group_free(&here);
+	int *leader_of = malloc((size_t)member->size * sizeof *leader_of);
+	/* Without memory the allgather is still owed to the others; a process that cannot get these few bytes cannot
+	 * go on anyway. */
+	if (!leader_of) {
+		cs_warn_local("no memory to learn where %d ranks are; ending the job", member->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	bool ok = cs_pmpi.Allgather(&leader, 1, MPI_INT, leader_of, 1, MPI_INT, member->comm) == MPI_SUCCESS &&
+		  shape_make(shape, leader_of, member->rank, member->size);
+	free(leader_of);
+	return ok;
+}
+
+static struct cs_node_shape
+node_shape(const struct cs_shape *shape)
+{
+	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
+	return (struct cs_node_shape){
+		.local = shape->local,
+		.size = shape->locals,
+		.slots = limits->slots < CS_MAX_SLOTS ? limits->slots : CS_MAX_SLOTS,
+		.slot_bytes = limits->slot_bytes,
+		.area_slots = shape->nodes > 1 ? limits->area_slots : 0,
+		.area_bytes = shape->nodes > 1 ? limits->area_bytes : 0,
+		.spin = limits->spin,
+		.yields = limits->yields,
+	};
+}
+
+static size_t
+budget(void)
+{
+	return cs_engine.settings.shm_budget ? cs_engine.settings.shm_budget
+					     : cs_selector_limits(cs_engine.selector)->shm_budget;
+}
+
+static void
+account(size_t bytes)
+{
+	uint64_t now = atomic_fetch_add(&cs_engine.shm_bytes, bytes) + bytes;
+	if (now > atomic_load(&cs_engine.shm_peak))
+		atomic_store(&cs_engine.shm_peak, now);
+}
+
+/* The leader's part: makes the segment, *ticket tells the others. */
+static enum trouble
+create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticket *ticket)
+{
+	uint64_t used = atomic_load(&cs_engine.shm_bytes);
+	if (cs_engine.settings.shm == CS_SHM_OFF)
+		return NO_SEGMENT;
+	if (bytes > budget() || used > budget() - bytes)
+		return NO_BUDGET;
+	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
+		cs_info("shm: a segment of %zu bytes was refused: %m", bytes);
+		return NO_SEGMENT;
+	}
+	*ticket = segment->ticket;
+	return NONE;
+}
+
+static enum trouble
+commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	size_t from, share, area_from, area_share = 0;
+	cs_node_share(shape, shape->local, &from, &share);
+	if (shape->local == 0)
+		cs_node_area_share(shape, &area_from, &area_share);
+	if (cs_segment_commit(segment, from, share) == CS_OK &&
+	    (!area_share || cs_segment_commit(segment, area_from, area_share) == CS_OK))
+		return NONE;
+	cs_info("shm: %zu bytes were refused: %m", share + area_share);
+	return NO_COMMIT;
+}
+
+/* A new segment for the node's processes. Collective over `node`. */
+static enum trouble
+new_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	size_t bytes = cs_node_bytes(shape);
+	struct cs_segment_ticket ticket = { .bytes = 0 }; /* 0: the leader has none */
+	enum trouble trouble = NONE;
+	if (atomic_load(&cs_engine.shm_bytes) + bytes > budget())
+		atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict());
+	if (shape->local == 0)
+		trouble = create_segment(bytes, segment, &ticket);
+	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
+	if (ticket.bytes == 0)
+		return trouble != NONE ? trouble : NO_SEGMENT;
+	if (shape->local != 0 && cs_segment_attach(segment, &ticket) != CS_OK) {
+		cs_info("shm: attaching was refused: %m");
+		return NO_ATTACH;
+	}
+	account(segment->bytes);
+	return commit_share(shape, segment);
+}
+
+/* The segment that a former team of just these processes left in everybody's pool. Collective over `node`. */
+static bool
+pooled_segment(MPI_Comm node, const struct cs_node_shape *shape, const int64_t *pids, struct cs_segment *segment)
+{
+	struct cs_segment_ticket ticket = { .bytes = 0 };
+	if (shape->local == 0)
+		cs_pool_offer(pids, shape->size, cs_node_bytes(shape), &ticket);
+	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
+	if (ticket.bytes == 0)
+		return false;
+	int have = cs_pool_take(&ticket, segment), all_have = 0;
+	cs_pmpi.Allreduce(&have, &all_have, 1, MPI_INT, MPI_MIN, node);
+	if (!all_have && have)
+		cs_pool_put(segment);
+	return all_have;
+}
+
+static enum trouble
+open_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	int64_t pid = getpid();
+	int64_t *pids = malloc((size_t)shape->size * sizeof *pids);
+	enum trouble trouble = NONE;
+	if (!pids) {
+		cs_warn_local("no memory for a list of %d processes; ending the job", shape->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	cs_pmpi.Allgather(&pid, 1, MPI_INT64_T, pids, 1, MPI_INT64_T, node);
+	if (!pooled_segment(node, shape, pids, segment)) {
+		trouble = new_segment(node, shape, segment);
+		if (trouble == NONE)
+			cs_pool_remember(segment, pids, shape->size);
+	}
+	free(pids);
+	return trouble;
+}
+
+static void
+close_segment(struct cs_segment *segment)
+{
+	if (!segment->base)
+		return;
+	atomic_fetch_sub(&cs_engine.shm_bytes, segment->bytes);
+	cs_pool_forget(segment);
+	cs_segment_close(segment);
+}
+
+/* The worst of all ranks' troubles; different digests are one. */
+static enum trouble
+agree(struct cs_member *member, enum trouble mine)
+{
+	uint64_t words[3] = { TROUBLES - mine, cs_engine.digest, ~cs_engine.digest }, least[3] = { 0 };
+	if (cs_pmpi.Allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, member->comm))
+		return NO_MEMORY;
+	if (least[1] != ~least[2])
+		return NOT_ALIKE;
+	return TROUBLES - least[0];
+}
+
+static bool
+make_leaders(struct cs_member *member, const struct cs_shape *shape)
+{
+	struct cs_leaders *leaders = &member->leaders;
+	bool is_leader = shape->local == 0;
+	leaders->comm = MPI_COMM_NULL;
+	if (shape->nodes == 1)
+		return true;
+	if (cs_pmpi.Comm_split(member->comm, is_leader ? 0 : MPI_UNDEFINED, member->rank, &leaders->comm))
+		return false;
+	leaders->nodes = shape->nodes;
+	leaders->node = shape->node;
+	leaders->ints = is_leader ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
+	if (is_leader)
+		cs_pmpi.Comm_set_errhandler(leaders->comm, MPI_ERRORS_RETURN);
+	return !is_leader || leaders->ints;
+}
+
+static void
+drop_leaders(struct cs_member *member)
+{
+	if (member->leaders.comm != MPI_COMM_NULL)
+		cs_pmpi.Comm_free(&member->leaders.comm);
+	free(member->leaders.ints);
+	member->leaders.ints = NULL;
+}
+
+/* Domains that the node's ranks span, by what each of them is bound to. */
+static void
+learn_domains(MPI_Comm node, struct cs_shape *shape)
+{
+	const struct cs_place *place = cs_topo_place();
+	int mine[2] = { place->numa, place->socket };
+	int *all = malloc(2 * (size_t)shape->locals * sizeof *all);
+	if (!all) {
+		cs_warn_local("no memory for the places of %d ranks; ending the job", shape->locals);
+		cs_host_mpi.abort("out of memory");
+	}
+	cs_pmpi.Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, node);
+	for (int i = 0; i < shape->locals; i++) {
+		bool new_numa = all[2 * i] >= 0, new_socket = all[2 * i + 1] >= 0;
+		for (int j = 0; j < i; j++) {
+			new_numa = new_numa && all[2 * j] != all[2 * i];
+			new_socket = new_socket && all[2 * j + 1] != all[2 * i + 1];
+		}
+		shape->numa_domains += new_numa;
+		shape->sockets += new_socket;
+	}
+	free(all);
+}
+
+static void
+refuse(struct cs_member *member, enum trouble trouble)
+{
+	member->state = CS_MEMBER_HOST;
+	member->reason = troubles[trouble];
+	atomic_fetch_add(&cs_engine.teams_refused, 1);
+	cs_warn_once("%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
+}
+
+static void
+make(struct cs_member *member)
+{
+	struct cs_team *team = &member->team;
+	struct cs_segment segment = { .fd = -1 };
+	MPI_Comm node = MPI_COMM_NULL;
+	member->leaders.comm = MPI_COMM_NULL;
+	if (!split_nodes(member, &node)) {
+		refuse(member, NO_MEMORY); /* context ids are used up: the same on all ranks */
+		return;
+	}
+	bool has_shape = learn_shape(member, node, &team->shape);
+	enum trouble trouble = has_shape ? NONE : NO_MEMORY;
+	if (has_shape && team->shape.ppn_max == 1) {
+		member->state = CS_MEMBER_HOST;
+		member->reason = "one rank per node";
+		cs_pmpi.Comm_free(&node);
+		free(team->shape.node_of);
+		return;
+	}
+	struct cs_node_shape shape = { 0 };
+	if (has_shape) {
+		shape = node_shape(&team->shape);
+		trouble = open_segment(node, &shape, &segment);
+		team->work = calloc(4 * (size_t)team->shape.nodes, sizeof *team->work);
+		member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
+		if (!team->work || !member->sizes)
+			trouble = NO_MEMORY;
+	}
+	trouble = agree(member, trouble);
+	if (segment.base)
+		cs_segment_seal(&segment);
+	if (trouble == NONE) {
+		learn_domains(node, &team->shape);
+		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
+		cs_node_arm(&team->node);
+		cs_pmpi.Barrier(node);
+		cs_node_meet(&team->node);
+		trouble = agree(member, make_leaders(member, &team->shape) ? NONE : NO_MEMORY);
+	}
+	cs_pmpi.Comm_free(&node);
+	if (trouble != NONE) {
+		drop_leaders(member);
+		close_segment(team->node.segment.base ? &team->node.segment : &segment);
+		free(team->work);
+		free(team->shape.node_of);
+		memset(team, 0, sizeof *team);
+		refuse(member, trouble);
+		return;
+	}
+	team->host = &cs_host_mpi;
+	team->leaders = member->leaders.comm != MPI_COMM_NULL ? &member->leaders : NULL;
+	member->runner.team = team;
+	member->runner.facts = (struct cs_facts){
+		.ranks = team->shape.ranks,
+		.nodes = team->shape.nodes,
+		.ppn_min = team->shape.ppn_min,
+		.ppn_max = team->shape.ppn_max,
+		.is_block_placed = team->shape.is_block_placed,
+	};
+	member->state = CS_MEMBER_TEAM;
+	atomic_fetch_add(&cs_engine.teams_made, 1);
+	atomic_fetch_add(&cs_engine.teams_alive, 1);
+	if (member->rank == 0)
+		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared per node%s",
+			team->shape.ranks, team->shape.nodes, team->shape.nodes == 1 ? "" : "s",
+			team->shape.ppn_min, team->shape.ppn_max,
+			team->shape.is_block_placed ? "block placed" : "scattered", team->node.segment.bytes,
+			team->node.is_crowded ? ", more ranks than cores" : "");
+}
+
+void
+cs_member_make_team(struct cs_member *member)
+{
+	/* A host that runs out of context ids must tell us and not the program. */
+	MPI_Errhandler handler;
+	if (cs_pmpi.Comm_get_errhandler(member->comm, &handler))
+		return;
+	cs_pmpi.Comm_set_errhandler(member->comm, MPI_ERRORS_RETURN);
+	make(member);
+	cs_pmpi.Comm_set_errhandler(member->comm, handler);
+	cs_pmpi.Errhandler_free(&handler);
+}
+
+void
+cs_member_drop_team(struct cs_member *member)
+{
+	struct cs_team *team = &member->team;
+	if (member->state != CS_MEMBER_TEAM)
+		return;
+	drop_leaders(member);
+	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
+	 * for a next team of the same processes, which all of them join only after they have left this one. */
+	if (!cs_pool_put(&team->node.segment))
+		close_segment(&team->node.segment);
+	free(team->work);
+	free(team->shape.node_of);
+	free(team->scratch.base);
+	free(team->copy.base);
+	memset(team, 0, sizeof *team);
+	member->runner.team = NULL;
+	member->state = CS_MEMBER_HOST;
+	atomic_fetch_sub(&cs_engine.teams_alive, 1);
+}

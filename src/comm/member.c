@@ -1,0 +1,204 @@
+#include "comm/member.h"
+
+#include "comm/engine.h"
+#include "comm/pmpi.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_member *living, *unused;
+static int keyval = MPI_KEYVAL_INVALID;
+
+static struct cs_member *
+take(MPI_Comm comm)
+{
+	pthread_mutex_lock(&lock);
+	struct cs_member *member = unused;
+	if (member)
+		unused = member->next;
+	else
+		member = malloc(sizeof *member);
+	if (member) {
+		memset(member, 0, sizeof *member);
+		member->comm = comm;
+		member->next = living;
+		living = member;
+	}
+	pthread_mutex_unlock(&lock);
+	return member;
+}
+
+static void
+give_back(struct cs_member *member)
+{
+	pthread_mutex_lock(&lock);
+	struct cs_member **link = &living;
+	while (*link && *link != member)
+		link = &(*link)->next;
+	if (*link)
+		*link = member->next;
+	member->comm = MPI_COMM_NULL;
+	member->next = unused;
+	unused = member;
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+release(struct cs_member *member)
+{
+	cs_member_drop_team(member);
+	cs_runner_fini(&member->runner);
+	free(member->packed[0].base);
+	free(member->packed[1].base);
+	free(member->sizes);
+	memset(member->packed, 0, sizeof member->packed);
+	member->sizes = NULL;
+}
+
+/* Called by the host when the communicator goes (MPI 4.0, 7.7.2). */
+static int
+on_delete(MPI_Comm comm, int key, void *value, void *extra)
+{
+	struct cs_member *member = value;
+	if (!member)
+		return MPI_SUCCESS;
+	struct cs_member *expected = member;
+	atomic_compare_exchange_strong(&cs_member_cache[cs_member_index(comm)], &expected, NULL);
+	release(member);
+	give_back(member);
+	return MPI_SUCCESS;
+}
+
+bool
+cs_members_open(void)
+{
+	return cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) == MPI_SUCCESS;
+}
+
+void
+cs_members_close(void)
+{
+	for (int i = 0; i < CS_MEMBER_CACHE; i++)
+		atomic_store(&cs_member_cache[i], NULL);
+	/* Communicators the program did not free, MPI_COMM_WORLD first among them. */
+	while (living) {
+		struct cs_member *member = living;
+		MPI_Comm comm = member->comm;
+		if (cs_pmpi.Comm_delete_attr(comm, keyval) != MPI_SUCCESS || living == member) {
+			release(member);
+			give_back(member);
+		}
+	}
+	cs_pmpi.Comm_free_keyval(&keyval);
+}
+
+/* All processes of the group belong to this job's MPI_COMM_WORLD: spawned or connected ones know nothing of our
+ * agreement at MPI_Init. Every rank sees the same, since a mixed group is mixed for each of its members. */
+static bool
+is_within_world(MPI_Comm comm, int size)
+{
+	MPI_Group group;
+	bool inside = false;
+	if (cs_pmpi.Comm_group(comm, &group))
+		return false;
+	int *from = malloc(2 * (size_t)size * sizeof *from), *to = from + size;
+	if (from) {
+		for (int rank = 0; rank < size; rank++)
+			from[rank] = rank;
+		inside = cs_pmpi.Group_translate_ranks(group, size, from, cs_engine.world, to) == MPI_SUCCESS;
+		for (int rank = 0; inside && rank < size; rank++)
+			inside = to[rank] != MPI_UNDEFINED;
+	}
+	free(from);
+	cs_pmpi.Group_free(&group);
+	return inside;
+}
+
+static struct cs_member *
+join(MPI_Comm comm)
+{
+	struct cs_member *member = take(comm);
+	int is_inter = 0;
+	if (!member)
+		return NULL;
+	if (cs_pmpi.Comm_test_inter(comm, &is_inter) || cs_pmpi.Comm_rank(comm, &member->rank) ||
+	    cs_pmpi.Comm_size(comm, &member->size) || cs_pmpi.Comm_set_attr(comm, keyval, member)) {
+		give_back(member);
+		return NULL;
+	}
+	member->runner.selector = cs_engine.selector;
+	member->runner.is_reporting = cs_engine.is_reporting;
+	member->state = CS_MEMBER_HOST;
+	if (is_inter)
+		member->reason = "intercommunicator";
+	else if (member->size == 1)
+		member->reason = "one rank";
+	else if (!is_within_world(comm, member->size))
+		member->reason = "processes outside MPI_COMM_WORLD";
+	else
+		member->state = CS_MEMBER_COUNTING;
+	return member;
+}
+
+/* False for what is certainly no communicator; the host says what it thinks of it. */
+static bool
+is_plausible(MPI_Comm comm)
+{
+#ifdef OPEN_MPI
+	return comm != MPI_COMM_NULL && comm != NULL;
+#else
+	/* MPICH: a handle's kind is in bits 26 to 29, its storage class in the top two. */
+	return comm != MPI_COMM_NULL && ((unsigned)comm >> 26 & 0xf) == 1 && (unsigned)comm >> 30 != 0;
+#endif
+}
+
+static struct cs_member *
+find(MPI_Comm comm)
+{
+	struct cs_member *member = NULL;
+	int found = 0;
+	if (!is_plausible(comm) || !cs_engine_open())
+		return NULL;
+	if (cs_pmpi.Comm_get_attr(comm, keyval, &member, &found))
+		return NULL;
+	if (!found)
+		member = join(comm);
+	if (member)
+		atomic_store_explicit(&cs_member_cache[cs_member_index(comm)], member, memory_order_release);
+	return member;
+}
+
+struct cs_member *
+cs_member_enter_slow(MPI_Comm comm)
+{
+	struct cs_member *member = find(comm);
+	if (!member)
+		return NULL;
+	if (member->state == CS_MEMBER_COUNTING) {
+		size_t after = cs_selector_limits(cs_engine.selector)->team_after;
+		if (cs_engine.settings.team_after >= 0)
+			after = (size_t)cs_engine.settings.team_after;
+		/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make the same
+		 * calls on a communicator. */
+		if (++member->calls >= after || comm == MPI_COMM_WORLD)
+			cs_member_make_team(member);
+	}
+	return member;
+}
+
+void
+cs_member_count_host(struct cs_member *member, enum cs_coll coll, uint64_t nanoseconds)
+{
+	if (member->runner.team && member->answer) {
+		cs_runner_count(&member->runner, member->answer, coll, member->bytes, nanoseconds);
+		return;
+	}
+	const char *why = member->runner.team ? member->unasked : member->reason;
+	struct cs_report_row *row = cs_report_row(coll, 0, true, "host", why ? why : "team not made yet");
+	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+}

@@ -1,0 +1,75 @@
+/* comm/member.h — this process's membership in one communicator: its attribute, its team.
+ *
+ *   first collectives: counted;  at the team_after-th: the team is made, in that call, by all ranks together;
+ *   from then on: runner.team serves, or is NULL and the host does everything
+ *
+ * Members come from a list that is never given back to malloc, so a stale pointer in the little cache of recently used
+ * communicators still points to a member, whose handle then no longer fits. */
+#ifndef CS_COMM_MEMBER_H
+#define CS_COMM_MEMBER_H
+
+#include "comm/host.h"
+#include "run/run.h"
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum cs_member_state { CS_MEMBER_COUNTING, CS_MEMBER_HOST, CS_MEMBER_TEAM };
+
+struct cs_member {
+	MPI_Comm comm; /* MPI_COMM_NULL: not in use */
+	enum cs_member_state state;
+	const char *reason; /* CS_MEMBER_HOST: why */
+	uint64_t calls;
+	int rank, size;
+	struct cs_runner runner;
+	struct cs_team team;
+	struct cs_leaders leaders;
+	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
+	size_t *sizes;              /* block sizes and offsets of v-calls: four arrays of `size` */
+	/* The call being made, for the report if the host does it: */
+	struct cs_answer *answer;   /* what select said; NULL: it was not asked, because: */
+	const char *unasked;
+	size_t bytes;
+	struct cs_member *next;     /* in the list of free or of living members */
+};
+
+/* The member for a collective call that is being made on `comm`, or NULL if we have no say in it (no communicator, MPI not
+ * initialised, library closed). Counts the call and makes the team when it is time; runner.team is what serves. */
+static inline struct cs_member *cs_member_enter(MPI_Comm comm);
+
+/* Counts a call that the host did, by what the member noted while it was looked at. */
+void cs_member_count_host(struct cs_member *member, enum cs_coll coll, uint64_t nanoseconds);
+
+#define CS_MEMBER_CACHE 8
+extern _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
+struct cs_member *cs_member_enter_slow(MPI_Comm comm);
+
+static inline unsigned
+cs_member_index(MPI_Comm comm)
+{
+	uintptr_t handle = (uintptr_t)comm;
+	return (unsigned)(handle ^ handle >> 4 ^ handle >> 8) % CS_MEMBER_CACHE;
+}
+
+static inline struct cs_member *
+cs_member_enter(MPI_Comm comm)
+{
+	struct cs_member *member =
+		atomic_load_explicit(&cs_member_cache[cs_member_index(comm)], memory_order_acquire);
+	if (__builtin_expect(member && member->comm == comm && member->state != CS_MEMBER_COUNTING, 1))
+		return member;
+	return cs_member_enter_slow(comm);
+}
+
+/* --- for comm/ itself ------------------------------------------------------------------------------------------- */
+
+/* Makes the team, collectively over the communicator; ends in CS_MEMBER_TEAM or CS_MEMBER_HOST on all ranks alike. */
+void cs_member_make_team(struct cs_member *member);
+void cs_member_drop_team(struct cs_member *member);
+/* Key values, and the list; cs_members_close drops all teams (at finalize). */
+bool cs_members_open(void);
+void cs_members_close(void);
+
+#endif

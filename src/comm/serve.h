@@ -1,0 +1,55 @@
+/* comm/serve.h — MPI's arguments to a cs_call, and back: one function per collective.
+ *
+ * Each returns true if it served the call, with the result for the program in *result; false if the host is to do it
+ * (nothing has been touched then): because select says so, or because the arguments are not what we serve or not valid,
+ * which the host says better. All ranks answer alike as long as the program is a correct one; each reason below is
+ * either equal everywhere by the standard or an error of the program's. */
+#ifndef CS_COMM_SERVE_H
+#define CS_COMM_SERVE_H
+
+#include "comm/member.h"
+
+#include <mpi.h>
+
+/* Counts and displacements of a v-call as the program gave them: of int, or of MPI_Count and MPI_Aint. */
+struct cs_vector {
+	const void *counts, *displs;
+	bool is_large;
+};
+
+/* One side of a call. */
+struct cs_side {
+	void *buffer;
+	MPI_Count count; /* not for v-sides */
+	MPI_Datatype type;
+};
+
+bool cs_serve_barrier(struct cs_member *member, int *result);
+bool cs_serve_bcast(struct cs_member *member, struct cs_side data, int root, int *result);
+bool cs_serve_allgather(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result);
+bool cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
+			 int *result);
+bool cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result);
+bool cs_serve_gatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
+		      int root, int *result);
+bool cs_serve_scatter(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result);
+bool cs_serve_scatterv(struct cs_member *member, struct cs_side send, struct cs_vector vector, struct cs_side recv,
+		       int root, int *result);
+bool cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result);
+bool cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vector send_vector,
+			struct cs_side recv, struct cs_vector recv_vector, int *result);
+/* Displacements in bytes, a type per rank. */
+bool cs_serve_alltoallw(struct cs_member *member, const void *send, struct cs_vector send_vector,
+			const MPI_Datatype *send_types, void *recv, struct cs_vector recv_vector,
+			const MPI_Datatype *recv_types, int *result);
+
+bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+			MPI_Op op, int *result);
+bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		     MPI_Op op, int root, int *result);
+bool cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, struct cs_vector counts,
+			     MPI_Datatype type, MPI_Op op, int *result);
+bool cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+				   MPI_Datatype type, MPI_Op op, int *result);
+
+#endif

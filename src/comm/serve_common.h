@@ -1,0 +1,44 @@
+/* comm/serve_common.h — what serve_move.c and serve_reduce.c share. */
+#ifndef CS_COMM_SERVE_COMMON_H
+#define CS_COMM_SERVE_COMMON_H
+
+#include "comm/serve.h"
+#include "comm/types.h"
+
+/* Notes why select is not even asked; always false. */
+static inline bool
+cs_serve_not(struct cs_member *member, const char *why)
+{
+	member->answer = NULL;
+	member->unasked = why;
+	return false;
+}
+
+/* Asks select; true if an algorithm is to run. `bytes` as in cs_facts. */
+static inline bool
+cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool is_commutative)
+{
+	if (bytes == 0 && coll != CS_BARRIER)
+		return cs_serve_not(member, "nothing to move");
+	member->bytes = bytes;
+	member->answer = cs_runner_choose(&member->runner, coll, bytes, is_commutative);
+	return member->answer->choice.algorithm != NULL;
+}
+
+/* Runs the chosen algorithm; the result is what the program gets. */
+int cs_serve_run(struct cs_member *member, struct cs_call *call);
+
+/* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */
+char *cs_serve_packed(struct cs_member *member, int which, size_t bytes);
+
+/* false on overflow */
+static inline bool
+cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
+{
+	return count >= 0 && !__builtin_mul_overflow((size_t)count, type->size, bytes);
+}
+
+/* A failed packing in mid-call cannot be taken back. */
+void cs_serve_packing_failed(struct cs_member *member);
+
+#endif

@@ -1,0 +1,444 @@
+/* comm/serve_move.c — the collectives that move data (MPI 4.0, 6.3 to 6.8). */
+#include "comm/serve_common.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- one buffer of `count` elements ----------------------------------------------------------------------------- */
+
+struct flat {
+	void *user;
+	MPI_Count count;
+	struct cs_type type;
+	size_t bytes;
+};
+
+/* False if the host should see this (null type, negative count, a null buffer that is to be touched). MPI_BOTTOM is
+ * null too, but only derived types make sense of it. */
+static bool
+look(const struct cs_side *side, struct flat *flat)
+{
+	if (!cs_type_look(side->type, &flat->type) || !cs_serve_bytes(&flat->type, side->count, &flat->bytes))
+		return false;
+	flat->user = side->buffer;
+	flat->count = side->count;
+	return side->buffer || flat->bytes == 0 || !flat->type.is_predefined;
+}
+
+/* Contiguous bytes of the data: the program's own memory, or packed memory `which`, filled if `is_input`. */
+static char *
+open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_input)
+{
+	if (flat->type.is_contiguous)
+		return flat->user;
+	char *packed = cs_serve_packed(member, which, flat->bytes);
+	if (is_input && !cs_type_pack(&flat->type, flat->user, flat->count, packed))
+		cs_serve_packing_failed(member);
+	return packed;
+}
+
+static void
+close_flat(struct cs_member *member, const struct flat *flat, const char *bytes)
+{
+	if (!flat->type.is_contiguous && !cs_type_unpack(&flat->type, flat->user, flat->count, bytes))
+		cs_serve_packing_failed(member);
+}
+
+static bool
+has_root(const struct cs_member *member, int root)
+{
+	return root >= 0 && root < member->size;
+}
+
+bool
+cs_serve_barrier(struct cs_member *member, int *result)
+{
+	if (!cs_serve_choose(member, CS_BARRIER, 0, true))
+		return false;
+	struct cs_call call = { .coll = CS_BARRIER };
+	*result = cs_serve_run(member, &call);
+	return true;
+}
+
+bool
+cs_serve_bcast(struct cs_member *member, struct cs_side data, int root, int *result)
+{
+	struct flat flat;
+	if (!has_root(member, root) || !look(&data, &flat))
+		return cs_serve_not(member, "arguments not served");
+	if (!cs_serve_choose(member, CS_BCAST, flat.bytes, true))
+		return false;
+	bool is_root = member->rank == root;
+	struct cs_call call = { .coll = CS_BCAST, .root = root, .bytes = flat.bytes };
+	call.recv.base = open_flat(member, &flat, 0, is_root);
+	*result = cs_serve_run(member, &call);
+	if (!is_root)
+		close_flat(member, &flat, call.recv.base);
+	return true;
+}
+
+/* --- equal blocks by rank ----------------------------------------------------------------------------------------- */
+
+/* side->count elements for each of the communicator's ranks, one after another. */
+static bool
+look_blocks(const struct cs_member *member, const struct cs_side *side, struct flat *flat, size_t *each)
+{
+	struct cs_side whole = *side;
+	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole.count) ||
+	    !look(&whole, flat))
+		return false;
+	*each = flat->bytes / (size_t)member->size;
+	return true;
+}
+
+/* Own block of an in-place call inside the blocks. */
+static bool
+is_aliased(const struct cs_side *send, const struct cs_side *recv, size_t bytes)
+{
+	return send->buffer == recv->buffer && bytes && send->buffer;
+}
+
+bool
+cs_serve_allgather(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result)
+{
+	struct flat out, in;
+	size_t each;
+	bool in_place = send.buffer == MPI_IN_PLACE;
+	if (!look_blocks(member, &recv, &out, &each) || (!in_place && !look(&send, &in)) ||
+	    (!in_place && in.bytes != each) || is_aliased(&send, &recv, each))
+		return cs_serve_not(member, "arguments not served");
+	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
+		return false;
+	struct cs_call call = { .coll = CS_ALLGATHER, .bytes = each };
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+	*result = cs_serve_run(member, &call);
+	close_flat(member, &out, call.recv.base);
+	return true;
+}
+
+bool
+cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
+{
+	struct flat out = { 0 }, in = { 0 };
+	size_t each = 0;
+	bool is_root = member->rank == root;
+	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) || (is_root && !look_blocks(member, &recv, &out, &each)) ||
+	    (!in_place && !look(&send, &in)) || (is_root && !in_place && in.bytes != each) ||
+	    (is_root && is_aliased(&send, &recv, each)))
+		return cs_serve_not(member, "arguments not served");
+	if (!is_root)
+		each = in.bytes;
+	if (!cs_serve_choose(member, CS_GATHER, each, true))
+		return false;
+	struct cs_call call = { .coll = CS_GATHER, .root = root, .bytes = each };
+	if (is_root)
+		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+	*result = cs_serve_run(member, &call);
+	if (is_root)
+		close_flat(member, &out, call.recv.base);
+	return true;
+}
+
+bool
+cs_serve_scatter(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
+{
+	struct flat out = { 0 }, in = { 0 };
+	size_t each = 0;
+	bool is_root = member->rank == root;
+	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) || (is_root && !look_blocks(member, &send, &in, &each)) ||
+	    (!in_place && !look(&recv, &out)) || (is_root && !in_place && out.bytes != each) ||
+	    (is_root && is_aliased(&send, &recv, each)))
+		return cs_serve_not(member, "arguments not served");
+	if (!is_root)
+		each = out.bytes;
+	if (!cs_serve_choose(member, CS_SCATTER, each, true))
+		return false;
+	struct cs_call call = { .coll = CS_SCATTER, .root = root, .bytes = each };
+	if (is_root)
+		call.send = (struct cs_blocks){ .base = open_flat(member, &in, 0, true), .each = each };
+	call.recv.base = in_place ? NULL : open_flat(member, &out, 1, false);
+	*result = cs_serve_run(member, &call);
+	if (!in_place)
+		close_flat(member, &out, call.recv.base);
+	return true;
+}
+
+bool
+cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result)
+{
+	struct flat out, in;
+	size_t each, send_each;
+	bool in_place = send.buffer == MPI_IN_PLACE;
+	if (!look_blocks(member, &recv, &out, &each) || (!in_place && !look_blocks(member, &send, &in, &send_each)) ||
+	    (!in_place && send_each != each) || is_aliased(&send, &recv, each))
+		return cs_serve_not(member, "arguments not served");
+	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
+		return false;
+	struct cs_call call = { .coll = CS_ALLTOALL, .bytes = each };
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
+	call.send = in_place ? call.recv
+			     : (struct cs_blocks){ .base = open_flat(member, &in, 0, true), .each = each };
+	*result = cs_serve_run(member, &call);
+	close_flat(member, &out, call.recv.base);
+	return true;
+}
+
+/* --- blocks with counts and displacements -------------------------------------------------------------------------- */
+
+/* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in bytes. */
+struct scattered {
+	char *user;
+	struct cs_vector vector;
+	struct cs_type type;           /* for all ranks, or */
+	struct cs_type *types;         /* by rank (alltoallw); owned */
+	size_t total;
+	bool is_contiguous;
+	size_t *bytes, *at; /* by rank, in bytes; from member->sizes */
+	char *base;
+};
+
+static const struct cs_type *
+type_at(const struct scattered *blocks, int rank)
+{
+	return blocks->types ? &blocks->types[rank] : &blocks->type;
+}
+
+static MPI_Count
+count_at(const struct scattered *blocks, int rank)
+{
+	const struct cs_vector *vector = &blocks->vector;
+	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank] : ((const int *)vector->counts)[rank];
+}
+
+static MPI_Aint
+displacement_at(const struct scattered *blocks, int rank)
+{
+	const struct cs_vector *vector = &blocks->vector;
+	MPI_Aint displacement = vector->is_large ? ((const MPI_Aint *)vector->displs)[rank]
+						 : ((const int *)vector->displs)[rank];
+	return blocks->types ? displacement : displacement * blocks->type.extent;
+}
+
+/* `half`: which two of the member's four size arrays. False: for the host. */
+static bool
+look_scattered(struct cs_member *member, void *user, struct cs_vector vector, int half, struct scattered *blocks)
+{
+	blocks->user = user;
+	blocks->vector = vector;
+	blocks->bytes = member->sizes + 2 * (size_t)half * (size_t)member->size;
+	blocks->at = blocks->bytes + member->size;
+	blocks->total = 0;
+	blocks->is_contiguous = true;
+	if (!vector.counts || !vector.displs)
+		return false;
+	for (int rank = 0; rank < member->size; rank++) {
+		const struct cs_type *type = type_at(blocks, rank);
+		MPI_Count count = count_at(blocks, rank);
+		if (!cs_serve_bytes(type, count, &blocks->bytes[rank]) ||
+		    __builtin_add_overflow(blocks->total, blocks->bytes[rank], &blocks->total))
+			return false;
+		if (blocks->bytes[rank] == 0)
+			continue;
+		blocks->is_contiguous = blocks->is_contiguous && type->is_contiguous;
+		if (!user && type->is_predefined)
+			return false;
+	}
+	return true;
+}
+
+/* Where the blocks are as bytes: in the program's memory, or packed one after another. */
+static struct cs_blocks
+open_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
+{
+	size_t offset = 0;
+	MPI_Aint lowest = 0;
+	if (blocks->is_contiguous) {
+		/* Displacements may be negative: count from the lowest block. */
+		for (int rank = 0; rank < member->size; rank++)
+			if (blocks->bytes[rank] && displacement_at(blocks, rank) < lowest)
+				lowest = displacement_at(blocks, rank);
+		for (int rank = 0; rank < member->size; rank++)
+			blocks->at[rank] =
+				blocks->bytes[rank] ? (size_t)(displacement_at(blocks, rank) - lowest) : 0;
+		blocks->base = blocks->user + lowest;
+		return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
+	}
+	blocks->base = cs_serve_packed(member, which, blocks->total);
+	for (int rank = 0; rank < member->size; rank++) {
+		blocks->at[rank] = offset;
+		if (is_input && blocks->bytes[rank] &&
+		    !cs_type_pack(type_at(blocks, rank), blocks->user + displacement_at(blocks, rank),
+				  count_at(blocks, rank), blocks->base + offset))
+			cs_serve_packing_failed(member);
+		offset += blocks->bytes[rank];
+	}
+	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
+}
+
+/* `own`: unpack only what was received, not the own block of an in-place call? It holds the same bytes. */
+static void
+close_scattered(struct cs_member *member, const struct scattered *blocks)
+{
+	if (blocks->is_contiguous)
+		return;
+	for (int rank = 0; rank < member->size; rank++)
+		if (blocks->bytes[rank] &&
+		    !cs_type_unpack(type_at(blocks, rank), blocks->user + displacement_at(blocks, rank),
+				    count_at(blocks, rank), blocks->base + blocks->at[rank]))
+			cs_serve_packing_failed(member);
+}
+
+bool
+cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
+		    int *result)
+{
+	struct scattered out = { 0 };
+	struct flat in;
+	bool in_place = send.buffer == MPI_IN_PLACE;
+	if (!cs_type_look(recv.type, &out.type) || !look_scattered(member, recv.buffer, vector, 1, &out) ||
+	    (!in_place && !look(&send, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
+	    is_aliased(&send, &recv, out.total))
+		return cs_serve_not(member, "arguments not served");
+	/* Every rank knows every count (MPI 4.0, 6.7), so their sum may decide. */
+	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
+	if (!cs_serve_choose(member, CS_ALLGATHERV, mean, true))
+		return false;
+	struct cs_call call = { .coll = CS_ALLGATHERV, .bytes = out.bytes[member->rank] };
+	call.recv = open_scattered(member, &out, 1, in_place);
+	/* An empty block may come with a null buffer, which is not "in place". */
+	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+	if (!in_place && !call.send.base)
+		call.send.base = (char *)call.recv.base;
+	*result = cs_serve_run(member, &call);
+	close_scattered(member, &out);
+	return true;
+}
+
+bool
+cs_serve_gatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector, int root,
+		 int *result)
+{
+	struct scattered out = { 0 };
+	struct flat in = { 0 };
+	bool is_root = member->rank == root;
+	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) ||
+	    (is_root && (!cs_type_look(recv.type, &out.type) ||
+			 !look_scattered(member, recv.buffer, vector, 1, &out) ||
+			 is_aliased(&send, &recv, out.total))) ||
+	    (!in_place && !look(&send, &in)) ||
+	    (is_root && !in_place && in.bytes != out.bytes[member->rank]))
+		return cs_serve_not(member, "arguments not served");
+	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
+		return false;
+	struct cs_call call = { .coll = CS_GATHERV, .root = root,
+				.bytes = in_place ? out.bytes[member->rank] : in.bytes };
+	if (is_root)
+		call.recv = open_scattered(member, &out, 1, in_place);
+	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+	if (!in_place && !call.send.base)
+		call.send.base = (char *)"";
+	*result = cs_serve_run(member, &call);
+	if (is_root)
+		close_scattered(member, &out);
+	return true;
+}
+
+bool
+cs_serve_scatterv(struct cs_member *member, struct cs_side send, struct cs_vector vector, struct cs_side recv, int root,
+		  int *result)
+{
+	struct scattered in = { 0 };
+	struct flat out = { 0 };
+	bool is_root = member->rank == root;
+	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) ||
+	    (is_root && (!cs_type_look(send.type, &in.type) ||
+			 !look_scattered(member, send.buffer, vector, 0, &in) ||
+			 is_aliased(&send, &recv, in.total))) ||
+	    (!in_place && !look(&recv, &out)) ||
+	    (is_root && !in_place && out.bytes != in.bytes[member->rank]))
+		return cs_serve_not(member, "arguments not served");
+	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
+		return false;
+	struct cs_call call = { .coll = CS_SCATTERV, .root = root,
+				.bytes = in_place ? in.bytes[member->rank] : out.bytes };
+	if (is_root)
+		call.send = open_scattered(member, &in, 0, true);
+	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, 1, false);
+	*result = cs_serve_run(member, &call);
+	if (call.recv.base)
+		close_flat(member, &out, call.recv.base);
+	return true;
+}
+
+static bool
+exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out, int *result)
+{
+	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
+		return false;
+	struct cs_call call = { .coll = coll };
+	call.recv = open_scattered(member, out, 1, in == NULL);
+	call.send = in ? open_scattered(member, in, 0, true) : call.recv;
+	*result = cs_serve_run(member, &call);
+	close_scattered(member, out);
+	return true;
+}
+
+bool
+cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vector send_vector, struct cs_side recv,
+		   struct cs_vector recv_vector, int *result)
+{
+	struct scattered in = { 0 }, out = { 0 };
+	bool in_place = send.buffer == MPI_IN_PLACE;
+	if (!cs_type_look(recv.type, &out.type) || !look_scattered(member, recv.buffer, recv_vector, 1, &out) ||
+	    (!in_place &&
+	     (!cs_type_look(send.type, &in.type) || !look_scattered(member, send.buffer, send_vector, 0, &in) ||
+	      in.bytes[member->rank] != out.bytes[member->rank])) ||
+	    is_aliased(&send, &recv, out.total))
+		return cs_serve_not(member, "arguments not served");
+	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out, result);
+}
+
+/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type. */
+static struct cs_type *
+look_types(const struct cs_member *member, const MPI_Datatype *types, const struct cs_vector *vector)
+{
+	struct scattered counts = { .vector = *vector };
+	if (!types || !vector->counts)
+		return NULL;
+	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
+	for (int rank = 0; found && rank < member->size; rank++)
+		if (!cs_type_look(types[rank], &found[rank]) || count_at(&counts, rank) < 0) {
+			free(found);
+			found = NULL;
+		}
+	return found;
+}
+
+bool
+cs_serve_alltoallw(struct cs_member *member, const void *send, struct cs_vector send_vector,
+		   const MPI_Datatype *send_types, void *recv, struct cs_vector recv_vector,
+		   const MPI_Datatype *recv_types, int *result)
+{
+	struct scattered in = { 0 }, out = { 0 };
+	bool in_place = send == MPI_IN_PLACE;
+	out.types = look_types(member, recv_types, &recv_vector);
+	in.types = in_place ? NULL : look_types(member, send_types, &send_vector);
+	bool is_served = out.types && (in_place || in.types) &&
+			 look_scattered(member, recv, recv_vector, 1, &out) &&
+			 (in_place || (look_scattered(member, (void *)send, send_vector, 0, &in) &&
+				       in.bytes[member->rank] == out.bytes[member->rank] &&
+				       !(send == recv && out.total && send)));
+	if (is_served)
+		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out, result);
+	else
+		cs_serve_not(member, "arguments not served");
+	free(out.types);
+	free(in.types);
+	return is_served;
+}

@@ -1,0 +1,283 @@
+#include "comm/types.h"
+
+#include "comm/pmpi.h"
+#include "kernels/reduce.h"
+
+#include <limits.h>
+#include <string.h>
+
+MPI_Comm cs_self = MPI_COMM_NULL;
+
+/* --- predefined types by handle: open addressing, filled once ------------------------------------------------------ */
+
+#define SLOTS 256
+static struct cs_type table[SLOTS];
+static bool used[SLOTS];
+
+static inline unsigned
+hash(uintptr_t handle)
+{
+	return (unsigned)((uint64_t)handle * 0x9e3779b97f4a7c15u >> 56);
+}
+
+static void
+add(MPI_Datatype handle, enum cs_type_class class, int number)
+{
+	MPI_Count size;
+	MPI_Aint lb, extent;
+	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size) ||
+	    cs_pmpi.Type_get_extent(handle, &lb, &extent) || size <= 0)
+		return;
+	unsigned slot = hash((uintptr_t)handle);
+	while (used[slot] && table[slot].handle != handle)
+		slot = (slot + 1) % SLOTS;
+	if (used[slot])
+		return;
+	used[slot] = true;
+	table[slot] = (struct cs_type){
+		.handle = handle, .size = (size_t)size, .extent = extent, .is_predefined = true,
+		.is_contiguous = lb == 0 && extent == size,
+		.class = class, .number = number,
+	};
+}
+
+static int
+integer_number(size_t bytes, bool is_signed)
+{
+	return bytes == 4 ? (is_signed ? CS_I32 : CS_U32) : bytes == 8 ? (is_signed ? CS_I64 : CS_U64) : -1;
+}
+
+const struct cs_type *
+cs_type_find(MPI_Datatype handle)
+{
+	unsigned slot = hash((uintptr_t)handle);
+	while (used[slot]) {
+		if (table[slot].handle == handle)
+			return &table[slot];
+		slot = (slot + 1) % SLOTS;
+	}
+	return NULL;
+}
+
+static void
+add_integer(MPI_Datatype handle, size_t bytes, bool is_signed, enum cs_type_class class)
+{
+	add(handle, class, integer_number(bytes, is_signed));
+}
+
+static void
+add_sized(MPI_Datatype handle, enum cs_type_class class)
+{
+	MPI_Count size = 0;
+	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size))
+		return;
+	int number = -1;
+	if (class == CS_CLASS_FORTRAN_INTEGER)
+		number = integer_number((size_t)size, true);
+	else if (class == CS_CLASS_FLOAT)
+		number = size == 4 ? CS_F32 : size == 8 ? CS_F64 : -1;
+	add(handle, class, number);
+}
+
+/* Operations are few: a list is searched. */
+static struct {
+	MPI_Op handle;
+	struct cs_operation operation;
+} operations[16];
+static int operation_count;
+
+static void
+add_operation(MPI_Op handle, uint32_t classes, int op)
+{
+	operations[operation_count].handle = handle;
+	operations[operation_count++].operation =
+		(struct cs_operation){ .is_predefined = true, .is_commutative = true, .classes = classes, .op = op };
+}
+
+void
+cs_types_init(void)
+{
+#define C_INTEGER(handle, type) add_integer(handle, sizeof(type), (type)-1 < (type)1, CS_CLASS_INTEGER)
+	C_INTEGER(MPI_INT, int);
+	C_INTEGER(MPI_LONG, long);
+	C_INTEGER(MPI_SHORT, short);
+	C_INTEGER(MPI_UNSIGNED_SHORT, unsigned short);
+	C_INTEGER(MPI_UNSIGNED, unsigned);
+	C_INTEGER(MPI_UNSIGNED_LONG, unsigned long);
+	C_INTEGER(MPI_LONG_LONG, long long);
+	C_INTEGER(MPI_LONG_LONG_INT, long long);
+	C_INTEGER(MPI_UNSIGNED_LONG_LONG, unsigned long long);
+	C_INTEGER(MPI_SIGNED_CHAR, signed char);
+	C_INTEGER(MPI_UNSIGNED_CHAR, unsigned char);
+	C_INTEGER(MPI_INT8_T, int8_t);
+	C_INTEGER(MPI_INT16_T, int16_t);
+	C_INTEGER(MPI_INT32_T, int32_t);
+	C_INTEGER(MPI_INT64_T, int64_t);
+	C_INTEGER(MPI_UINT8_T, uint8_t);
+	C_INTEGER(MPI_UINT16_T, uint16_t);
+	C_INTEGER(MPI_UINT32_T, uint32_t);
+	C_INTEGER(MPI_UINT64_T, uint64_t);
+	add_integer(MPI_AINT, sizeof(MPI_Aint), true, CS_CLASS_FORTRAN_INTEGER);
+	add_integer(MPI_OFFSET, sizeof(MPI_Offset), true, CS_CLASS_FORTRAN_INTEGER);
+	add_integer(MPI_COUNT, sizeof(MPI_Count), true, CS_CLASS_FORTRAN_INTEGER);
+	add(MPI_FLOAT, CS_CLASS_FLOAT, CS_F32);
+	add(MPI_DOUBLE, CS_CLASS_FLOAT, CS_F64);
+	add(MPI_LONG_DOUBLE, CS_CLASS_FLOAT, -1);
+	add(MPI_C_BOOL, CS_CLASS_LOGICAL, -1);
+	add(MPI_C_FLOAT_COMPLEX, CS_CLASS_COMPLEX, -1);
+	add(MPI_C_DOUBLE_COMPLEX, CS_CLASS_COMPLEX, -1);
+	add(MPI_C_LONG_DOUBLE_COMPLEX, CS_CLASS_COMPLEX, -1);
+	add(MPI_BYTE, CS_CLASS_BYTE, -1);
+	add(MPI_CHAR, CS_CLASS_NONE, -1);
+	add(MPI_WCHAR, CS_CLASS_NONE, -1);
+	add(MPI_PACKED, CS_CLASS_NONE, -1);
+	add_sized(MPI_INTEGER, CS_CLASS_FORTRAN_INTEGER);
+	add_sized(MPI_INTEGER1, CS_CLASS_FORTRAN_INTEGER);
+	add_sized(MPI_INTEGER2, CS_CLASS_FORTRAN_INTEGER);
+	add_sized(MPI_INTEGER4, CS_CLASS_FORTRAN_INTEGER);
+	add_sized(MPI_INTEGER8, CS_CLASS_FORTRAN_INTEGER);
+	add_sized(MPI_REAL, CS_CLASS_FLOAT);
+	add_sized(MPI_REAL4, CS_CLASS_FLOAT);
+	add_sized(MPI_REAL8, CS_CLASS_FLOAT);
+	add_sized(MPI_DOUBLE_PRECISION, CS_CLASS_FLOAT);
+	add_sized(MPI_LOGICAL, CS_CLASS_LOGICAL);
+	add_sized(MPI_COMPLEX, CS_CLASS_COMPLEX);
+	add_sized(MPI_DOUBLE_COMPLEX, CS_CLASS_COMPLEX);
+	add_sized(MPI_CHARACTER, CS_CLASS_NONE);
+	add(MPI_FLOAT_INT, CS_CLASS_PAIR, -1);
+	add(MPI_DOUBLE_INT, CS_CLASS_PAIR, -1);
+	add(MPI_LONG_INT, CS_CLASS_PAIR, -1);
+	add(MPI_2INT, CS_CLASS_PAIR, -1);
+	add(MPI_SHORT_INT, CS_CLASS_PAIR, -1);
+	add(MPI_LONG_DOUBLE_INT, CS_CLASS_PAIR, -1);
+	add_sized(MPI_2INTEGER, CS_CLASS_PAIR);
+	add_sized(MPI_2REAL, CS_CLASS_PAIR);
+	add_sized(MPI_2DOUBLE_PRECISION, CS_CLASS_PAIR);
+
+	const uint32_t integer = 1u << CS_CLASS_INTEGER, fortran = 1u << CS_CLASS_FORTRAN_INTEGER;
+	const uint32_t real = 1u << CS_CLASS_FLOAT, logical = 1u << CS_CLASS_LOGICAL;
+	const uint32_t complex = 1u << CS_CLASS_COMPLEX, byte = 1u << CS_CLASS_BYTE;
+	const uint32_t pair = 1u << CS_CLASS_PAIR;
+	add_operation(MPI_SUM, integer | fortran | real | complex, CS_SUM);
+	add_operation(MPI_PROD, integer | fortran | real | complex, -1);
+	add_operation(MPI_MIN, integer | fortran | real, CS_MIN);
+	add_operation(MPI_MAX, integer | fortran | real, CS_MAX);
+	add_operation(MPI_LAND, integer | logical, -1);
+	add_operation(MPI_LOR, integer | logical, -1);
+	add_operation(MPI_LXOR, integer | logical, -1);
+	add_operation(MPI_BAND, integer | fortran | byte, CS_BAND);
+	add_operation(MPI_BOR, integer | fortran | byte, CS_BOR);
+	add_operation(MPI_BXOR, integer | fortran | byte, CS_BXOR);
+	add_operation(MPI_MINLOC, pair, -1);
+	add_operation(MPI_MAXLOC, pair, -1);
+}
+
+/* --- derived types -------------------------------------------------------------------------------------------------- */
+
+bool
+cs_type_look(MPI_Datatype handle, struct cs_type *type)
+{
+	const struct cs_type *known = cs_type_find(handle);
+	if (known) {
+		*type = *known;
+		return true;
+	}
+	MPI_Count size;
+	MPI_Aint lb, extent;
+	char nothing[8];
+	int position = 0;
+	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size) || size < 0 ||
+	    cs_pmpi.Type_get_extent(handle, &lb, &extent))
+		return false;
+	/* Nothing packed: asks whether it is committed. */
+	if (cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self))
+		return false;
+	*type = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent, .number = -1 };
+	return true;
+}
+
+bool
+cs_operation_look(MPI_Op handle, struct cs_operation *operation)
+{
+	for (int i = 0; i < operation_count; i++)
+		if (operations[i].handle == handle) {
+			*operation = operations[i].operation;
+			return true;
+		}
+	int is_commutative;
+	if (handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP ||
+	    cs_pmpi.Op_commutative(handle, &is_commutative))
+		return false;
+	*operation = (struct cs_operation){ .is_commutative = is_commutative, .op = -1 };
+	return true;
+}
+
+bool
+cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
+		  const struct cs_operation *operation, struct cs_reduction *reduction)
+{
+	if (operation->is_predefined && !(operation->classes & 1u << type->class))
+		return false;
+	*reduction = (struct cs_reduction){ .op = (uintptr_t)op_handle, .type = (uintptr_t)type_handle };
+	if (type->is_contiguous) {
+		reduction->unit = type->size;
+		if (operation->op >= 0 && type->number >= 0)
+			reduction->kernel = cs_kernel_find(operation->op, type->number);
+		return true;
+	}
+	/* Elements with gaps keep their shape in our buffers, so that the operation finds what it expects. */
+	MPI_Aint lb, extent, true_lb, true_extent;
+	if (cs_pmpi.Type_get_extent(type_handle, &lb, &extent) ||
+	    cs_pmpi.Type_get_true_extent(type_handle, &true_lb, &true_extent))
+		return false;
+	if (type->size == 0 || lb < 0 || true_lb < 0 || extent <= 0 || true_lb + true_extent > extent)
+		return false;
+	reduction->unit = (size_t)extent;
+	return true;
+}
+
+/* Elements that one call of the host's int-sized packing can take. */
+static MPI_Count
+batch(const struct cs_type *type)
+{
+	MPI_Count most = type->size ? (MPI_Count)(INT_MAX / 2) / (MPI_Count)type->size : INT_MAX / 2;
+	return most > 0 ? most : 1;
+}
+
+bool
+cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed)
+{
+	if (type->is_contiguous) {
+		memcpy(packed, user, (size_t)count * type->size);
+		return true;
+	}
+	if (type->size > INT_MAX / 2)
+		return false;
+	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
+		int now = (int)(count - done < most ? count - done : most), position = 0;
+		if (type->size && cs_pmpi.Pack((const char *)user + done * type->extent, now, type->handle, packed,
+					       now * (int)type->size, &position, cs_self))
+			return false;
+		packed += (size_t)now * type->size;
+	}
+	return true;
+}
+
+bool
+cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed)
+{
+	if (type->is_contiguous) {
+		memcpy(user, packed, (size_t)count * type->size);
+		return true;
+	}
+	if (type->size > INT_MAX / 2)
+		return false;
+	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
+		int now = (int)(count - done < most ? count - done : most), position = 0;
+		if (type->size && cs_pmpi.Unpack(packed, now * (int)type->size, &position,
+						 (char *)user + done * type->extent, now, type->handle, cs_self))
+			return false;
+		packed += (size_t)now * type->size;
+	}
+	return true;
+}

@@ -1,0 +1,66 @@
+/* comm/types.h — datatypes and operations of the host MPI, as the core needs to know them. */
+#ifndef CS_COMM_TYPES_H
+#define CS_COMM_TYPES_H
+
+#include "wire/host.h"
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MPI 4.0, 6.9.2: which operations a basic type knows. */
+enum cs_type_class {
+	CS_CLASS_NONE,    /* characters, derived types: no predefined operation */
+	CS_CLASS_INTEGER, /* C integers: all but the location operations */
+	CS_CLASS_FORTRAN_INTEGER, /* and MPI_Aint and its kin: no logical operations */
+	CS_CLASS_FLOAT,
+	CS_CLASS_LOGICAL,
+	CS_CLASS_COMPLEX,
+	CS_CLASS_BYTE,
+	CS_CLASS_PAIR,
+};
+
+struct cs_type {
+	MPI_Datatype handle;
+	size_t size;          /* bytes of data in one element */
+	MPI_Aint extent;      /* from one element to the next */
+	bool is_contiguous;   /* elements are `size` bytes, in order, without gaps, from the address given */
+	bool is_predefined;
+	enum cs_type_class class;
+	int number; /* enum cs_number for the kernels, or -1 */
+};
+
+struct cs_operation {
+	bool is_predefined, is_commutative;
+	uint32_t classes; /* predefined: bit per class it is defined on */
+	int op;           /* enum cs_op for the kernels, or -1 */
+};
+
+/* Builds the tables; once per process, MPI must be initialised. */
+void cs_types_init(void);
+
+/* The predefined type of that handle, or NULL. */
+const struct cs_type *cs_type_find(MPI_Datatype handle);
+
+/* Fills *type for any datatype; false if it is null or not committed, or the host does not know it: the call then
+ * goes to the host, whose error it is. */
+bool cs_type_look(MPI_Datatype handle, struct cs_type *type);
+
+/* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
+bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
+
+/* Fills *reduction for elements of this type under this operation, and *span with the bytes one element covers
+ * (elements are reduction->unit apart). False if the pair is not valid or not served (negative lower bound, elements
+ * that overlap). All ranks answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */
+bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
+		       const struct cs_operation *operation, struct cs_reduction *reduction);
+
+/* count elements at `user` <-> count * type->size bytes at `packed`. False if the host refuses. */
+bool cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed);
+bool cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed);
+
+/* The private communicator of this process alone that packing and progress use (comm/engine.c sets it). */
+extern MPI_Comm cs_self;
+
+#endif

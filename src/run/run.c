@@ -1,0 +1,86 @@
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+uint64_t
+cs_clock_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+struct cs_answer *
+cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, bool is_commutative)
+{
+	struct cs_answers *answers = &runner->answers[coll];
+	/* A full cache gives way from its end: the oldest answers are likely the busiest. */
+	int slot = answers->count < CS_CHOICES ? answers->count++ : CS_CHOICES - 1;
+	struct cs_answer *answer = &answers->answer[slot];
+	struct cs_facts facts = runner->facts;
+	facts.coll = coll;
+	facts.bytes = bytes;
+	facts.is_commutative = is_commutative;
+	free(answer->rows);
+	answer->rows = NULL;
+	cs_selector_choose(runner->selector, &facts, &answer->choice);
+	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
+	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
+	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
+	answer->is_commutative = is_commutative;
+	return answer;
+}
+
+static int
+bin_of(size_t bytes)
+{
+	return bytes == 0 || bytes == CS_BYTES_UNKNOWN ? 0 : 64 - __builtin_clzll(bytes);
+}
+
+static struct cs_report_row *
+row_of(struct cs_answer *answer, enum cs_coll coll, size_t bytes)
+{
+	if (!answer->rows)
+		answer->rows = calloc(CS_BINS, sizeof *answer->rows);
+	if (!answer->rows)
+		return NULL;
+	struct cs_report_row **row = &answer->rows[bin_of(bytes)];
+	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	if (!*row)
+		*row = cs_report_row(coll, bytes == CS_BYTES_UNKNOWN ? 0 : bytes, !algorithm,
+				     algorithm ? algorithm->name : "host", answer->choice.reason);
+	return *row;
+}
+
+void
+cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll coll, size_t bytes,
+		uint64_t nanoseconds)
+{
+	struct cs_report_row *row = row_of(answer, coll, bytes);
+	if (!row)
+		return;
+	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+	if (bytes != CS_BYTES_UNKNOWN)
+		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
+}
+
+void
+cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
+{
+	uint64_t start = runner->is_reporting ? cs_clock_ns() : 0;
+	answer->choice.algorithm->run(runner->team, call, answer->choice.params);
+	cs_team_relax(runner->team);
+	if (runner->is_reporting)
+		cs_runner_count(runner, answer, call->coll, bytes, cs_clock_ns() - start);
+}
+
+void
+cs_runner_fini(struct cs_runner *runner)
+{
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (int i = 0; i < runner->answers[coll].count; i++)
+			free(runner->answers[coll].answer[i].rows);
+}

@@ -1,0 +1,63 @@
+/* run/run.h — one call on one communicator: choose, run, count. No MPI here.
+ *
+ * A runner belongs to a communicator (comm/). Its answers are cached by intervals of bytes, so that a call that was
+ * seen before costs a comparison or two. One thread at a time uses a runner (MPI 4.0, 6.14: a communicator's
+ * collectives are not called concurrently). */
+#ifndef CS_RUN_RUN_H
+#define CS_RUN_RUN_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+#include "select/select.h"
+#include "trace/report.h"
+
+#define CS_CHOICES 8 /* cached intervals per collective */
+#define CS_BINS 66
+
+struct cs_answer {
+	size_t low, last; /* bytes for which it holds, both included */
+	bool is_commutative;
+	struct cs_choice choice;
+	struct cs_report_row **rows; /* by size bin; NULL while the report is off */
+};
+
+struct cs_runner {
+	const struct cs_selector *selector;
+	struct cs_team *team; /* NULL: everything goes to the host */
+	struct cs_facts facts; /* coll, bytes and is_commutative are filled per call */
+	bool is_reporting;
+	struct cs_answers {
+		int count;
+		struct cs_answer answer[CS_CHOICES];
+	} answers[CS_COLL_COUNT];
+};
+
+struct cs_answer *cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
+					bool is_commutative);
+
+/* What serves this call; never NULL, ->choice.algorithm NULL means the host. */
+static inline struct cs_answer *
+cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, bool is_commutative)
+{
+	struct cs_answers *answers = &runner->answers[coll];
+	for (int i = 0; i < answers->count; i++) {
+		struct cs_answer *answer = &answers->answer[i];
+		if (answer->low <= bytes && bytes <= answer->last &&
+		    answer->is_commutative == is_commutative)
+			return answer;
+	}
+	return cs_runner_choose_slow(runner, coll, bytes, is_commutative);
+}
+
+/* Runs the call by the answer's algorithm (which is not the host). */
+void cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes);
+
+/* Counts a call that the host did. */
+void cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll coll, size_t bytes,
+		     uint64_t nanoseconds);
+
+void cs_runner_fini(struct cs_runner *runner);
+
+uint64_t cs_clock_ns(void);
+
+#endif
