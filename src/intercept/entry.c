@@ -1,0 +1,95 @@
+/* intercept/entry.c — where MPI calls arrive. Each asks comm/ to serve it and otherwise goes on to the next MPI_X in the
+ * link chain with the arguments it came with. */
+#include "intercept/entry.h"
+
+#include "base/log.h"
+#include "comm/engine.h"
+#include "comm/pmpi.h"
+#include "comm/serve.h"
+
+/* The member if it has a team, so that the call may be served. */
+static inline bool
+has_team(const struct cs_member *member)
+{
+	return member && member->runner.team;
+}
+
+/* The next function of the same name. Counted and timed only while a report is wanted; else a plain jump. */
+#define NEXT(name) ((__typeof__(&MPI_##name))cs_engine.door->next[CS_CALL_##name])
+#define HOST(name, coll, ...)                                                                      \
+	do {                                                                                       \
+		if (__builtin_expect(!member || !member->runner.is_reporting, 1))                  \
+			return NEXT(name)(__VA_ARGS__);                                            \
+		uint64_t start = cs_clock_ns();                                                    \
+		int code = NEXT(name)(__VA_ARGS__);                                                \
+		cs_member_count_host(member, coll, cs_clock_ns() - start);                         \
+		return code;                                                                       \
+	} while (0)
+
+#define COUNT int
+#define DISPL int
+#define IS_LARGE false
+#define NAME(name) name
+#include "intercept/entry_calls.h"
+
+int
+cs_entry_Barrier(MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_barrier(member, &result))
+		return result;
+	HOST(Barrier, CS_BARRIER, comm);
+}
+
+#if MPI_VERSION >= 4
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define IS_LARGE true
+#define NAME(name) name##_c
+#include "intercept/entry_calls.h"
+#endif
+
+void
+cs_entry_after_init(void)
+{
+	cs_engine_agree();
+}
+
+int
+cs_entry_Init(int *argc, char ***argv)
+{
+	int result = NEXT(Init)(argc, argv);
+	if (result == MPI_SUCCESS)
+		cs_engine_agree();
+	return result;
+}
+
+int
+cs_entry_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int result = NEXT(Init_thread)(argc, argv, required, provided);
+	if (result == MPI_SUCCESS)
+		cs_engine_agree();
+	return result;
+}
+
+__attribute__((visibility("default"))) cs_module_open_fn cs_module_open;
+
+const struct cs_module *
+cs_module_open(const struct cs_door *door)
+{
+	static struct cs_module module = {
+		.abi = CS_MODULE_ABI,
+		.version = CS_VERSION,
+#define CALL(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
+#if MPI_VERSION >= 4
+#define LARGE(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
+#endif
+#include "intercept/calls.def"
+	};
+	cs_log_set_speaker(cs_settings_launcher_rank() <= 0);
+	cs_engine_load(door);
+	cs_fortran_entries(door, module.entries);
+	return &module;
+}

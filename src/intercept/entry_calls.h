@@ -1,0 +1,190 @@
+/* intercept/entry_calls.h — the entry points that exist for int and for MPI_Count (MPI 4.0's _c names). Included once for
+ * each by entry.c with COUNT, DISPL, IS_LARGE and NAME set; no include guard on purpose. */
+#define CAT(a, b) a##b
+#define ENTRY_OF(name) CAT(cs_entry_, name)
+#define HOST_OF(name, coll, ...) HOST(name, coll, __VA_ARGS__)
+#define VECTOR(counts, displs) ((struct cs_vector){ counts, displs, IS_LARGE })
+#define SIDE(buffer, count, type) ((struct cs_side){ (void *)(buffer), count, type })
+
+int
+ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
+		return result;
+	HOST_OF(NAME(Bcast), CS_BCAST, buffer, count, type, root, comm);
+}
+
+int
+ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+			  MPI_Datatype recv_type, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_allgather(member, SIDE(send, send_count, send_type),
+						   SIDE(recv, recv_count, recv_type), &result))
+		return result;
+	HOST_OF(NAME(Allgather), CS_ALLGATHER, send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv,
+			   const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
+				VECTOR(recv_counts, displs), &result))
+		return result;
+	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type,
+		comm);
+}
+
+int
+ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+		       MPI_Datatype recv_type, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_gather(member, SIDE(send, send_count, send_type),
+						SIDE(recv, recv_count, recv_type), root, &result))
+		return result;
+	HOST_OF(NAME(Gather), CS_GATHER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int
+ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv,
+			const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
+			     VECTOR(recv_counts, displs), root, &result))
+		return result;
+	HOST_OF(NAME(Gatherv), CS_GATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type, root,
+		comm);
+}
+
+int
+ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+			MPI_Datatype recv_type, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_scatter(member, SIDE(send, send_count, send_type),
+						 SIDE(recv, recv_count, recv_type), root, &result))
+		return result;
+	HOST_OF(NAME(Scatter), CS_SCATTER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+}
+
+int
+ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISPL displs[], MPI_Datatype send_type,
+			 void *recv, COUNT recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
+			      SIDE(recv, recv_count, recv_type), root, &result))
+		return result;
+	HOST_OF(NAME(Scatterv), CS_SCATTERV, send, send_counts, displs, send_type, recv, recv_count, recv_type, root,
+		comm);
+}
+
+int
+ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+			 MPI_Datatype recv_type, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_alltoall(member, SIDE(send, send_count, send_type),
+						  SIDE(recv, recv_count, recv_type), &result))
+		return result;
+	HOST_OF(NAME(Alltoall), CS_ALLTOALL, send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DISPL send_displs[],
+			  MPI_Datatype send_type, void *recv, const COUNT recv_counts[], const DISPL recv_displs[],
+			  MPI_Datatype recv_type, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
+			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs), &result))
+		return result;
+	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, send, send_counts, send_displs, send_type, recv, recv_counts,
+		recv_displs, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DISPL send_displs[],
+			  const MPI_Datatype send_types[], void *recv, const COUNT recv_counts[],
+			  const DISPL recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
+			       VECTOR(recv_counts, recv_displs), recv_types, &result))
+		return result;
+	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, send, send_counts, send_displs, send_types, recv, recv_counts,
+		recv_displs, recv_types, comm);
+}
+
+int
+ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_allreduce(member, send, recv, count, type, op, &result))
+		return result;
+	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, send, recv, count, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_reduce(member, send, recv, count, type, op, root, &result))
+		return result;
+	HOST_OF(NAME(Reduce), CS_REDUCE, send, recv, count, type, op, root, comm);
+}
+
+int
+ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[], MPI_Datatype type, MPI_Op op,
+			       MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) &&
+	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op, &result))
+		return result;
+	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, send, recv, counts, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op,
+				     MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (has_team(member) && cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
+		return result;
+	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, send, recv, count, type, op, comm);
+}
+
+#undef CAT
+#undef ENTRY_OF
+#undef HOST_OF
+#undef VECTOR
+#undef SIDE
+#undef COUNT
+#undef DISPL
+#undef IS_LARGE
+#undef NAME
