@@ -1,0 +1,42 @@
+/* base/hash.h — a 64-bit digest (FNV-1a) by which ranks find out that they hold different settings.
+ *
+ * Against accidents, not against attackers. Numbers go in byte by byte, lowest first, and texts with their
+ * length, so that equal inputs give equal digests in every process and ("ab","c") differs from ("a","bc"). */
+#ifndef CS_BASE_HASH_H
+#define CS_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CS_HASH_START UINT64_C(0xcbf29ce484222325)
+
+static inline uint64_t
+cs_hash_bytes(uint64_t hash, const void *data, size_t bytes)
+{
+	const unsigned char *byte = data;
+	for (size_t i = 0; i < bytes; i++)
+		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static inline uint64_t
+cs_hash_number(uint64_t hash, uint64_t number)
+{
+	unsigned char bytes[8];
+	for (int i = 0; i < 8; i++)
+		bytes[i] = (unsigned char)(number >> 8 * i);
+	return cs_hash_bytes(hash, bytes, sizeof bytes);
+}
+
+/* NULL is allowed, and is not the empty text. */
+static inline uint64_t
+cs_hash_text(uint64_t hash, const char *text)
+{
+	if (!text)
+		return cs_hash_number(hash, UINT64_MAX);
+	size_t length = strlen(text);
+	return cs_hash_bytes(cs_hash_number(hash, length), text, length);
+}
+
+#endif

@@ -1,0 +1,405 @@
+#include "base/settings.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/parse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+extern char **environ;
+
+#define PREFIX "COLLSHIM_"
+#define UNKNOWN_SHOWN 5 /* unknown variables that get a line of their own */
+
+/* ---- texts that live as long as the process ----------------------------------------------------------------
+ *
+ * Settings are read once, but tests and tools read them again; equal texts are kept once, so that nothing grows. */
+
+struct kept {
+	struct kept *next;
+	char text[];
+};
+
+static const char *
+keep(const char *text)
+{
+	static struct kept *all;
+	for (const struct kept *kept = all; kept; kept = kept->next)
+		if (!strcmp(kept->text, text))
+			return kept->text;
+	size_t bytes = strlen(text) + 1;
+	struct kept *kept = malloc(sizeof *kept + bytes);
+	if (!kept)
+		return text; /* the environment's own text: right until the program changes it */
+	memcpy(kept->text, text, bytes);
+	kept->next = all;
+	all = kept;
+	return kept->text;
+}
+
+/* ---- kinds of values ---------------------------------------------------------------------------------------- */
+
+struct row;
+
+struct kind {
+	/* Stores the value of `text` at `field`; false if it is not one. */
+	bool (*read)(const struct row *row, const char *text, void *field);
+	/* Prints the value at `field`. */
+	void (*write)(FILE *out, const struct row *row, const void *field);
+	uint64_t (*hash)(uint64_t hash, const void *field);
+};
+
+struct row {
+	const char *name;     /* after COLLSHIM_ */
+	const char *values;   /* what was expected, in words */
+	const char *meaning;
+	const struct kind *kind; /* NULL: the door's variable, known here so that it is not called unknown */
+	size_t offset;
+	const char *const *words; /* of an enumeration, ended by NULL */
+	size_t low, high;         /* of a number */
+	bool is_agreed;           /* must be equal on all ranks: part of the digest */
+};
+
+static bool
+read_flag(const struct row *row, const char *text, void *field)
+{
+	static const char *const words[][2] = {
+		{ "0", "1" }, { "no", "yes" }, { "off", "on" }, { "false", "true" },
+	};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		for (int value = 0; value < 2; value++)
+			if (!strcasecmp(text, words[i][value])) {
+				*(bool *)field = value;
+				return true;
+			}
+	return false;
+}
+
+static void
+write_flag(FILE *out, const struct row *row, const void *field)
+{
+	fputs(*(const bool *)field ? "1" : "0", out);
+}
+
+static uint64_t
+hash_flag(uint64_t hash, const void *field)
+{
+	return cs_hash_number(hash, *(const bool *)field);
+}
+
+static const struct kind flag_kind = { read_flag, write_flag, hash_flag };
+
+static bool
+read_count(const struct row *row, const char *text, void *field)
+{
+	size_t value;
+	if (cs_parse_bytes(text, &value) != CS_OK || value < row->low || value > row->high)
+		return false;
+	*(int *)field = (int)value;
+	return true;
+}
+
+static void
+write_count(FILE *out, const struct row *row, const void *field)
+{
+	if (*(const int *)field < 0)
+		fputs("as tuned", out);
+	else
+		fprintf(out, "%d", *(const int *)field);
+}
+
+static uint64_t
+hash_count(uint64_t hash, const void *field)
+{
+	return cs_hash_number(hash, (uint64_t)*(const int *)field);
+}
+
+static const struct kind count_kind = { read_count, write_count, hash_count };
+
+static bool
+read_size(const struct row *row, const char *text, void *field)
+{
+	size_t value;
+	if (cs_parse_bytes(text, &value) != CS_OK || value < row->low || value > row->high)
+		return false;
+	*(size_t *)field = value;
+	return true;
+}
+
+static void
+write_size(FILE *out, const struct row *row, const void *field)
+{
+	char text[CS_NUMBER_TEXT];
+	size_t value = *(const size_t *)field;
+	fputs(value ? cs_bytes_text(text, value) : "as tuned", out);
+}
+
+static uint64_t
+hash_size(uint64_t hash, const void *field)
+{
+	return cs_hash_number(hash, *(const size_t *)field);
+}
+
+static const struct kind size_kind = { read_size, write_size, hash_size };
+
+/* For enums whose first word has the value 0, the next 1, and so on. */
+static bool
+read_word(const struct row *row, const char *text, void *field)
+{
+	for (unsigned i = 0; row->words[i]; i++)
+		if (!strcasecmp(text, row->words[i])) {
+			*(unsigned *)field = i;
+			return true;
+		}
+	return false;
+}
+
+static void
+write_word(FILE *out, const struct row *row, const void *field)
+{
+	fputs(row->words[*(const unsigned *)field], out);
+}
+
+static uint64_t
+hash_word(uint64_t hash, const void *field)
+{
+	return cs_hash_number(hash, *(const unsigned *)field);
+}
+
+static const struct kind word_kind = { read_word, write_word, hash_word };
+
+static bool
+read_text(const struct row *row, const char *text, void *field)
+{
+	*(const char **)field = keep(text);
+	return true;
+}
+
+static bool
+read_report(const struct row *row, const char *text, void *field)
+{
+	bool is_on;
+	if (!read_flag(row, text, &is_on))
+		return read_text(row, text, field);
+	*(const char **)field = is_on ? "1" : NULL;
+	return true;
+}
+
+static void
+write_text(FILE *out, const struct row *row, const void *field)
+{
+	const char *text = *(const char *const *)field;
+	fputs(text ? text : "not set", out);
+}
+
+static uint64_t
+hash_text(uint64_t hash, const void *field)
+{
+	return cs_hash_text(hash, *(const char *const *)field);
+}
+
+static const struct kind text_kind = { read_text, write_text, hash_text };
+
+static const struct kind report_kind = { read_report, write_text, hash_text };
+
+static bool
+is_count(const char *text, size_t length)
+{
+	size_t value = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			return false;
+		value = value * 10 + (size_t)(text[i] - '0');
+		if (value > 1000000)
+			return false;
+	}
+	return value > 0;
+}
+
+/* "K", "cyclic:K" or a list "3,2,1" of counts, none of them 0. */
+static bool
+read_nodes(const struct row *row, const char *text, void *field)
+{
+	bool is_cyclic = !strncmp(text, "cyclic:", 7);
+	const char *at = is_cyclic ? text + 7 : text;
+	for (;;) {
+		size_t length = strcspn(at, ",");
+		if (!is_count(at, length) || (is_cyclic && at[length]))
+			return false;
+		if (!at[length])
+			return read_text(row, text, field);
+		at += length + 1;
+	}
+}
+
+static const struct kind nodes_kind = { read_nodes, write_text, hash_text };
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
+static const char *const switch_words[] = { "auto", "on", "off", NULL };
+
+_Static_assert(sizeof(enum cs_shm_kind) == sizeof(unsigned), "read_word stores an unsigned");
+_Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an unsigned");
+
+#define FIELD(member) .offset = offsetof(struct cs_settings, member)
+/* Indexed as enum cs_coll, which this room does not see; a unit test compares the names. */
+#define FORCE(index, NAME, values)                                                                 \
+	{ NAME, values, "which algorithm serves this collective, whatever the tuning says",        \
+	  &text_kind, FIELD(force[index]), .is_agreed = true }
+#define SIZED "host or an algorithm, sizes as 0-4K=host,4K-inf=hier:host, or ^hier:host"
+#define UNSIZED "host or an algorithm, or ^hier:host"
+
+static const struct row rows[] = {
+	{ "DISABLE", "0 or 1", "1: every call goes straight to the MPI underneath", &flag_kind,
+	  FIELD(is_disabled), .is_agreed = true },
+	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &count_kind,
+	  FIELD(verbosity), .high = 2 },
+	{ "REPORT", "0, 1 or a path",
+	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file", &report_kind,
+	  FIELD(report) },
+	/* Not agreed: the same file may have other paths on other nodes. select's digest covers what it says. */
+	{ "TUNING", "a path, or builtin",
+	  "tuning file to use instead of the installed one; builtin: none but the built-in rules", &text_kind,
+	  FIELD(tuning) },
+	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
+	  "for tests: take this machine for several nodes", &nodes_kind, FIELD(fake_nodes), .is_agreed = true },
+	{ "SHM", "auto, memfd, named or off",
+	  "how shared segments are made; off: none, all calls go to the MPI underneath", &word_kind, FIELD(shm),
+	  .words = shm_words, .is_agreed = true },
+	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and job",
+	  &size_kind, FIELD(shm_budget), .low = 4096, .high = CS_INF, .is_agreed = true },
+	{ "CMA", "auto, on or off", "copies straight from another rank's memory (process_vm_readv)",
+	  &word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
+	{ "TEAM_AFTER", "a number from 0 to 1000000",
+	  "a communicator is served from its N-th blocking collective on", &count_kind, FIELD(team_after),
+	  .high = 1000000, .is_agreed = true },
+	{ .name = "MODULE_DIR", .values = "a directory",
+	  .meaning = "where libcollshim.so finds the module for the program's MPI" },
+	FORCE(0, "ALLGATHER", SIZED),
+	FORCE(1, "ALLGATHERV", SIZED),
+	FORCE(2, "ALLREDUCE", SIZED),
+	FORCE(3, "ALLTOALL", SIZED),
+	FORCE(4, "ALLTOALLV", UNSIZED),
+	FORCE(5, "ALLTOALLW", UNSIZED),
+	FORCE(6, "BARRIER", UNSIZED),
+	FORCE(7, "BCAST", SIZED),
+	FORCE(8, "GATHER", SIZED),
+	FORCE(9, "GATHERV", UNSIZED),
+	FORCE(10, "REDUCE", SIZED),
+	FORCE(11, "REDUCE_SCATTER", SIZED),
+	FORCE(12, "REDUCE_SCATTER_BLOCK", SIZED),
+	FORCE(13, "SCATTER", SIZED),
+	FORCE(14, "SCATTERV", UNSIZED),
+};
+
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+static const struct cs_settings defaults = { .team_after = -1 };
+
+static const void *
+field_of(const struct cs_settings *settings, const struct row *row)
+{
+	return (const char *)settings + row->offset;
+}
+
+/* An empty value is an unset one: scripts clear variables that way. */
+static const char *
+value_of(const struct row *row)
+{
+	char name[64];
+	snprintf(name, sizeof name, PREFIX "%s", row->name);
+	const char *text = getenv(name);
+	return text && *text ? text : NULL;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+
+static void
+warn_unknown(void)
+{
+	size_t unknown = 0;
+	for (char **entry = environ; entry && *entry; entry++) {
+		if (strncmp(*entry, PREFIX, strlen(PREFIX)))
+			continue;
+		char name[64];
+		size_t length = strcspn(*entry, "=") - strlen(PREFIX);
+		snprintf(name, sizeof name, "%.*s", (int)length, *entry + strlen(PREFIX));
+		struct cs_nearest nearest = { .word = name };
+		bool is_known = false;
+		for (size_t i = 0; i < ROW_COUNT && !is_known; i++) {
+			is_known = strlen(rows[i].name) == length && !strcmp(rows[i].name, name);
+			cs_nearest_try(&nearest, rows[i].name);
+		}
+		if (is_known || ++unknown > UNKNOWN_SHOWN)
+			continue;
+		_Atomic int said = 0; /* once per variable; settings are read once per process */
+		cs_log_warn(&said, "settings: " PREFIX "%s is not a variable of collshim and is ignored%s%s%s",
+			    name, nearest.best ? "; did you mean " PREFIX : "",
+			    nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+	}
+	if (unknown > UNKNOWN_SHOWN) {
+		_Atomic int said = 0;
+		cs_log_warn(&said, "settings: %zu more unknown " PREFIX "* variables are ignored",
+			    unknown - UNKNOWN_SHOWN);
+	}
+}
+
+void
+cs_settings_read(struct cs_settings *settings)
+{
+	int saved = errno;
+	*settings = defaults;
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+		const char *text = row->kind ? value_of(row) : NULL;
+		if (!text || row->kind->read(row, text, (char *)settings + row->offset))
+			continue;
+		_Atomic int said = 0;
+		cs_log_warn(&said, "settings: " PREFIX "%s=%.100s is not understood: expected %s; it is ignored",
+			    row->name, text, row->values);
+	}
+	warn_unknown();
+	cs_log_set_verbosity(settings->verbosity);
+	errno = saved;
+}
+
+uint64_t
+cs_settings_digest(const struct cs_settings *settings)
+{
+	uint64_t hash = CS_HASH_START;
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+		if (row->is_agreed)
+			hash = row->kind->hash(hash, field_of(settings, row));
+	}
+	return hash;
+}
+
+static void
+print_meaning(FILE *out, const struct row *row)
+{
+	fprintf(out, "      %s\n      values: %s; default: ", row->meaning, row->values);
+	if (row->kind)
+		row->kind->write(out, row, field_of(&defaults, row));
+	else
+		fputs("the installed one", out);
+	fputc('\n', out);
+}
+
+void
+cs_settings_print(FILE *out, const struct cs_settings *settings)
+{
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+		fprintf(out, "  " PREFIX "%s = ", row->name);
+		if (row->kind)
+			row->kind->write(out, row, field_of(settings, row));
+		else
+			fputs(value_of(row) ? value_of(row) : "not set", out);
+		fputc('\n', out);
+		print_meaning(out, row);
+	}
+}

@@ -1,0 +1,47 @@
+/* base/settings.h — what the environment says. The only place that calls getenv.
+ *
+ * Read once per process; every COLLSHIM_* variable is a row of one table (settings.c), which is also what
+ * collshim-info prints. An unknown COLLSHIM_* variable or a value that does not parse gives one line that names
+ * the variable, the value and what was expected, and then the default is used. An empty value counts as unset.
+ *
+ * Read cs_selector_limits() for team_after and shm_budget: there these variables have already been applied. */
+#ifndef CS_BASE_SETTINGS_H
+#define CS_BASE_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum cs_shm_kind { CS_SHM_AUTO, CS_SHM_MEMFD, CS_SHM_NAMED, CS_SHM_OFF };
+enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
+
+struct cs_settings {
+	bool is_disabled;       /* COLLSHIM_DISABLE=1 */
+	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
+	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON file's path */
+	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the installed one) */
+	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed), "cyclic:K", or
+				   ranks per node "3,2,1" */
+	enum cs_shm_kind shm;   /* COLLSHIM_SHM=auto|memfd|named|off */
+	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
+				   tuning file says */
+	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
+	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
+	const char *force[16];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset. The grammar is
+				   select's business; digest() covers the text. */
+};
+
+/* Fills *settings from the environment. Never fails: what is wrong is said once and replaced by the default.
+ * Strings point into the environment's copy made here (owned by the process for its life). Sets the
+ * log's verbosity. Say first who speaks for the job (cs_log_set_speaker): the others say nothing here. */
+void cs_settings_read(struct cs_settings *settings);
+
+/* 64-bit digest of everything that must be equal on all ranks (all but verbosity and report; and
+ * the path of the tuning file, which may differ: cs_selector_digest covers what the file says). */
+uint64_t cs_settings_digest(const struct cs_settings *settings);
+
+/* Prints every variable with its meaning, default and present value (for collshim-info). */
+void cs_settings_print(FILE *out, const struct cs_settings *settings);
+
+#endif

@@ -1,0 +1,201 @@
+#include "select/force.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A cursor over a copy of the text in which separators are overwritten by ends. */
+struct scan {
+	enum cs_coll coll;
+	char *copy;
+	char *message;
+	size_t message_bytes;
+};
+
+static enum cs_status __attribute__((format(printf, 3, 4)))
+refuse(const struct scan *scan, const char *at, const char *format, ...)
+{
+	snprintf(scan->message, scan->message_bytes, "column %zu: ", (size_t)(at - scan->copy) + 1);
+	size_t used = strnlen(scan->message, scan->message_bytes);
+	va_list arguments;
+	va_start(arguments, format);
+	if (used < scan->message_bytes)
+		vsnprintf(scan->message + used, scan->message_bytes - used, format, arguments);
+	va_end(arguments);
+	return CS_BAD_INPUT;
+}
+
+static char *
+trim(char *text)
+{
+	while (isblank((unsigned char)*text))
+		text++;
+	char *end = text + strlen(text);
+	while (end > text && isblank((unsigned char)end[-1]))
+		*--end = '\0';
+	return text;
+}
+
+/* ":chunk=64K:depth=4" behind a name. */
+static enum cs_status
+read_params(const struct scan *scan, char *at, struct cs_use *use)
+{
+	char message[256];
+	while (*at) {
+		char *param = at + 1; /* behind the colon */
+		size_t length = strcspn(param, ":");
+		at = param + length;
+		char *next = *at ? at : NULL;
+		char saved = *at;
+		*at = '\0';
+		char *equals = strchr(param, '=');
+		if (!equals || equals == param)
+			return refuse(scan, param, "expected parameter=value behind the algorithm %s",
+				      use->algorithm ? use->algorithm->name : CS_HOST);
+		*equals = '\0';
+		enum cs_status status = cs_use_set(use, param, equals + 1, message, sizeof message);
+		if (status != CS_OK)
+			return refuse(scan, param, "%s", message);
+		if (!next)
+			break;
+		*next = saved;
+	}
+	return CS_OK;
+}
+
+/* Names contain colons themselves, so the longest known name that the text begins with is meant. */
+static enum cs_status
+read_use(const struct scan *scan, char *text, struct cs_use *use)
+{
+	const struct cs_algorithm *best = NULL;
+	size_t best_length = 0;
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+		size_t length = strlen((*at)->name);
+		if ((*at)->coll != scan->coll || length <= best_length || strncmp(text, (*at)->name, length))
+			continue;
+		if (text[length] && text[length] != ':')
+			continue;
+		best = *at;
+		best_length = length;
+	}
+	size_t host_length = strlen(CS_HOST);
+	bool is_host = !strncmp(text, CS_HOST, host_length) &&
+		       (!text[host_length] || text[host_length] == ':');
+	if (!best && !is_host) {
+		char message[512];
+		if (!*text)
+			return refuse(scan, text, "expected the name of an algorithm");
+		/* A parameter is no part of the name that was meant. */
+		char *equals = strchr(text, '=');
+		if (equals) {
+			while (equals > text && *equals != ':')
+				equals--;
+			if (*equals == ':')
+				*equals = '\0';
+		}
+		cs_use_unknown(scan->coll, text, message, sizeof message);
+		return refuse(scan, text, "%s", message);
+	}
+	cs_use_init(use, best);
+	return read_params(scan, text + (best ? best_length : host_length), use);
+}
+
+static enum cs_status
+read_item(const struct scan *scan, char *text, struct cs_force_item *item)
+{
+	item->bytes = CS_RANGE_ALL;
+	if (!isdigit((unsigned char)*text))
+		return read_use(scan, text, &item->use);
+	char *equals = strchr(text, '=');
+	if (equals)
+		*equals = '\0';
+	if (!equals || cs_parse_byte_range(trim(text), &item->bytes) != CS_OK) {
+		char shown[CS_SHOWN_TEXT];
+		return refuse(scan, text, "found %s, expected sizes A-B with A < B, then = and an algorithm, as "
+			      "0-4K=host", cs_shown(shown, text));
+	}
+	if (!cs_colls[scan->coll].bytes_agreed)
+		return refuse(scan, text, "not all ranks know the size of a call of %s, so one algorithm must "
+			      "serve all sizes", cs_colls[scan->coll].name);
+	return read_use(scan, trim(equals + 1), &item->use);
+}
+
+static enum cs_status
+read_exclusion(const struct scan *scan, char *text, const struct cs_algorithm **excluded)
+{
+	char message[512];
+	char *name = trim(text + 1);
+	if (!strcmp(name, CS_HOST))
+		return refuse(scan, name, CS_HOST " cannot be excluded: it serves what nothing else does");
+	*excluded = cs_algorithm_by_name(scan->coll, name);
+	if (*excluded)
+		return CS_OK;
+	if (!*name)
+		return refuse(scan, name, "expected the name of an algorithm behind ^");
+	cs_use_unknown(scan->coll, name, message, sizeof message);
+	return refuse(scan, name, "%s", message);
+}
+
+static enum cs_status
+read_all(const struct scan *scan, struct cs_force *force)
+{
+	bool excludes = false;
+	for (char *at = scan->copy, *next; at; at = next) {
+		char *comma = strchr(at, ',');
+		if (comma)
+			*comma = '\0';
+		next = comma ? comma + 1 : NULL;
+		char *text = trim(at);
+		if (!*text)
+			return refuse(scan, text, "expected an algorithm, sizes=algorithm, or ^algorithm");
+		bool is_exclusion = *text == '^';
+		if (at == scan->copy)
+			excludes = is_exclusion;
+		if (is_exclusion != excludes)
+			return refuse(scan, text, "^name and names to use cannot stand together");
+		enum cs_status status =
+			is_exclusion ? read_exclusion(scan, text, &force->excluded[force->excluded_count])
+				     : read_item(scan, text, &force->items[force->item_count]);
+		if (status != CS_OK)
+			return status;
+		if (is_exclusion) {
+			force->excluded_count++;
+			continue;
+		}
+		const struct cs_range *bytes = &force->items[force->item_count++].bytes;
+		if (next && bytes->low == 0 && bytes->high == CS_INF)
+			return refuse(scan, next, "never reached: what stands before it serves all sizes");
+	}
+	return CS_OK;
+}
+
+enum cs_status
+cs_force_parse(struct cs_force *force, enum cs_coll coll, const char *text, char *message,
+	       size_t message_bytes)
+{
+	size_t most = 1;
+	for (const char *at = text; *at; at++)
+		most += *at == ',';
+	*force = (struct cs_force){
+		.items = calloc(most, sizeof *force->items),
+		.excluded = calloc(most, sizeof *force->excluded),
+	};
+	struct scan scan = { coll, strdup(text), message, message_bytes };
+	enum cs_status status = CS_NO_MEMORY;
+	if (force->items && force->excluded && scan.copy)
+		status = read_all(&scan, force);
+	free(scan.copy);
+	if (status != CS_OK)
+		cs_force_fini(force);
+	return status;
+}
+
+void
+cs_force_fini(struct cs_force *force)
+{
+	free(force->items);
+	free(force->excluded);
+	*force = (struct cs_force){ 0 };
+}

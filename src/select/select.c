@@ -1,0 +1,614 @@
+#include "select/select.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "select/force.h"
+#include "select/tuning.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef CS_TUNING_INSTALLED
+#error "the build says where the site's tuning file is installed"
+#endif
+
+#define BUILTIN_LABEL "built-in tuning.yaml"
+#define NO_FILE "builtin" /* COLLSHIM_TUNING=builtin */
+
+_Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(const char *),
+	       "one forcing variable per collective");
+
+/* The table that is searched, for one collective: what is forced, then the site's rules, then the built-in ones. */
+struct row {
+	struct cs_range bytes, ranks, nodes, ppn;
+	struct cs_use use;
+	enum cs_why why;
+	bool is_guarded_out; /* its block is for other machines */
+	bool is_excluded;    /* COLLSHIM_<COLLECTIVE>=^name */
+	char *reason;
+	const struct cs_block *block; /* NULL if forced */
+};
+
+struct table {
+	struct row *rows;
+	size_t count;
+	char *excluded_reason;
+	char *force_error; /* of the variable's text, which was then ignored; NULL if right */
+	const char *force_text;
+};
+
+struct cs_selector {
+	struct cs_tuning *site, *builtin; /* NULL if there is none */
+	char *site_error;                 /* why the site's file is not used, or NULL */
+	struct cs_limits limits;
+	const char *limit_origins[CS_LIMIT_COUNT];
+	struct table tables[CS_COLL_COUNT];
+	struct cs_machine machine;
+	char *texts[3]; /* what machine's pointers point to */
+	uint64_t digest;
+	/* Set from any thread, hence not in the selector itself, which choose() sees as constant. */
+	_Atomic int *has_warned;
+};
+
+/* ---- making ------------------------------------------------------------------------------------------------- */
+
+/* Which guard of the block does not hold on the machine, as text; false if all do. */
+static bool
+guard_fails(const struct cs_block *block, const struct cs_machine *machine, char *why, size_t why_bytes)
+{
+	char range[CS_RANGE_TEXT];
+	if (block->mpi && machine->mpi && strcmp(block->mpi, machine->mpi))
+		snprintf(why, why_bytes, "mpi %s, here %s", block->mpi, machine->mpi);
+	else if (block->cpu && machine->cpu && fnmatch(block->cpu, machine->cpu, 0))
+		snprintf(why, why_bytes, "cpu \"%s\", here \"%s\"", block->cpu, machine->cpu);
+	else if (block->host && machine->host && fnmatch(block->host, machine->host, 0))
+		snprintf(why, why_bytes, "host \"%s\", here \"%s\"", block->host, machine->host);
+	else if (machine->cores < block->cores.low || machine->cores >= block->cores.high)
+		snprintf(why, why_bytes, "cores %s, here %zu", cs_count_range_text(range, block->cores),
+			 machine->cores);
+	else
+		return false;
+	return true;
+}
+
+/* A text of printf's making; *failed is set, not cleared. */
+static char *__attribute__((format(printf, 2, 3)))
+make_text(bool *failed, const char *format, ...)
+{
+	char *text;
+	va_list arguments;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (!text)
+		*failed = true;
+	return text;
+}
+
+static void
+load_builtin(struct cs_selector *selector, bool *failed)
+{
+	struct cs_tuning_errors errors = { 0 };
+	enum cs_status status = cs_tuning_parse(&selector->builtin, BUILTIN_LABEL, cs_tuning_builtin,
+						cs_tuning_builtin_bytes, &errors);
+	if (status == CS_NO_MEMORY)
+		*failed = true;
+	else if (status != CS_OK) /* a unit test keeps this from being shipped */
+		cs_warn_once("select: %s; only the tuning file's rules are used", errors.first);
+}
+
+static void
+load_site(struct cs_selector *selector, const struct cs_settings *settings, bool *failed)
+{
+	struct cs_tuning_errors errors = { 0 };
+	const char *path = settings->tuning ? settings->tuning : CS_TUNING_INSTALLED;
+	if (!strcmp(path, NO_FILE))
+		return;
+	errno = 0;
+	enum cs_status status = cs_tuning_load(&selector->site, path, &errors);
+	if (status == CS_OK)
+		return;
+	if (status == CS_NO_MEMORY) {
+		*failed = true;
+		return;
+	}
+	/* Nobody asked for the installed file, so it may well not be there. */
+	if (status == CS_SYSTEM && !settings->tuning && (errno == ENOENT || errno == ENOTDIR))
+		return;
+	selector->site_error = make_text(failed, "%s", errors.first);
+	_Atomic int said = 0; /* once per selector, of which a process makes one */
+	if (errors.count > 1)
+		cs_log_warn(&said, "select: %s (and %zu more; see collshim-info --check %s); "
+			    "only the built-in rules are used",
+			    errors.first, errors.count - 1, path);
+	else
+		cs_log_warn(&said, "select: %s; only the built-in rules are used", errors.first);
+}
+
+static void
+set_limits(struct cs_selector *selector, const struct cs_settings *settings)
+{
+	const struct cs_tuning *sources[] = { selector->builtin, selector->site };
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
+		*cs_limit_of(&selector->limits, i) = cs_limit_infos[i].low;
+		selector->limit_origins[i] = "smallest allowed";
+		for (size_t k = 0; k < 2; k++) {
+			if (!sources[k] || !sources[k]->has_limit[i])
+				continue;
+			struct cs_limits limits = sources[k]->limits;
+			*cs_limit_of(&selector->limits, i) = *cs_limit_of(&limits, i);
+			selector->limit_origins[i] = sources[k]->label;
+		}
+		size_t offset = cs_limit_infos[i].offset;
+		if (offset == offsetof(struct cs_limits, team_after) && settings->team_after >= 0) {
+			selector->limits.team_after = (size_t)settings->team_after;
+			selector->limit_origins[i] = "COLLSHIM_TEAM_AFTER";
+		}
+		if (offset == offsetof(struct cs_limits, shm_budget) && settings->shm_budget) {
+			selector->limits.shm_budget = settings->shm_budget;
+			selector->limit_origins[i] = "COLLSHIM_SHM_BUDGET";
+		}
+	}
+}
+
+static void
+add_forced(struct table *table, enum cs_coll coll, const struct cs_force *force, bool *failed)
+{
+	for (size_t i = 0; i < force->item_count; i++)
+		table->rows[table->count++] = (struct row){
+			.bytes = force->items[i].bytes,
+			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+			.use = force->items[i].use,
+			.why = CS_WHY_FORCED,
+			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
+		};
+	if (force->excluded_count)
+		table->excluded_reason = make_text(failed, "excluded by %s=%s", cs_colls[coll].variable,
+						   table->force_text);
+}
+
+static void
+add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning, const struct cs_force *force,
+	  const struct cs_machine *machine, enum cs_why why, bool *failed)
+{
+	char ignored[512];
+	const char *slash = strrchr(tuning->label, '/');
+	const char *label = slash ? slash + 1 : tuning->label;
+	for (size_t i = 0; i < tuning->rule_count; i++) {
+		const struct cs_rule *rule = &tuning->rules[i];
+		if (rule->coll != coll)
+			continue;
+		const struct cs_block *block = &tuning->blocks[rule->block];
+		struct row *row = &table->rows[table->count++];
+		*row = (struct row){
+			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
+			.use = rule->use,
+			.why = why,
+			.is_guarded_out = guard_fails(block, machine, ignored, sizeof ignored),
+			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u", label,
+					    rule->line),
+			.block = block,
+		};
+		for (size_t k = 0; k < force->excluded_count; k++)
+			row->is_excluded |= force->excluded[k] == rule->use.algorithm;
+	}
+}
+
+static void
+make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bool *failed)
+{
+	struct table *table = &selector->tables[coll];
+	struct cs_force force = { 0 };
+	char message[600];
+	if (text) {
+		table->force_text = text; /* settings' texts live as long as the process */
+		enum cs_status status = cs_force_parse(&force, coll, text, message, sizeof message);
+		*failed |= status == CS_NO_MEMORY;
+		if (status == CS_BAD_INPUT) {
+			_Atomic int said = 0; /* once per variable: a selector is made once per process */
+			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored", cs_colls[coll].variable,
+				    text, message);
+			table->force_error = make_text(failed, "%s", message);
+		}
+	}
+	size_t most = force.item_count + (selector->site ? selector->site->rule_count : 0) +
+		      (selector->builtin ? selector->builtin->rule_count : 0);
+	table->rows = calloc(most ? most : 1, sizeof *table->rows);
+	if (!table->rows) {
+		*failed = true;
+	} else {
+		add_forced(table, coll, &force, failed);
+		if (selector->site)
+			add_rules(table, coll, selector->site, &force, &selector->machine, CS_WHY_RULE, failed);
+		if (selector->builtin)
+			add_rules(table, coll, selector->builtin, &force, &selector->machine, CS_WHY_BUILTIN,
+				  failed);
+		/* Room was for the rules of all collectives together. */
+		struct row *fitted = realloc(table->rows, (table->count + 1) * sizeof *fitted);
+		if (fitted)
+			table->rows = fitted;
+	}
+	cs_force_fini(&force);
+}
+
+static uint64_t
+hash_range(uint64_t hash, struct cs_range range)
+{
+	return cs_hash_number(cs_hash_number(hash, range.low), range.high);
+}
+
+static uint64_t
+digest(const struct cs_selector *selector)
+{
+	uint64_t hash = CS_HASH_START;
+	struct cs_limits limits = selector->limits;
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		hash = cs_hash_number(hash, *cs_limit_of(&limits, i));
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		const struct table *table = &selector->tables[coll];
+		hash = cs_hash_text(hash, table->force_text);
+		hash = cs_hash_number(hash, table->count);
+		for (size_t i = 0; i < table->count; i++) {
+			const struct row *row = &table->rows[i];
+			hash = cs_hash_number(hash, row->why);
+			hash = cs_hash_number(hash, row->is_guarded_out | row->is_excluded << 1);
+			hash = hash_range(hash, row->bytes);
+			hash = hash_range(hash, row->ranks);
+			hash = hash_range(hash, row->nodes);
+			hash = hash_range(hash, row->ppn);
+			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
+			for (int k = 0; k < CS_MAX_PARAMS; k++)
+				hash = cs_hash_number(hash, row->use.params[k]);
+		}
+	}
+	return hash;
+}
+
+static void
+copy_machine(struct cs_selector *selector, const struct cs_machine *machine, bool *failed)
+{
+	const char *from[] = { machine->mpi, machine->cpu, machine->host };
+	for (int i = 0; i < 3; i++)
+		selector->texts[i] = from[i] ? make_text(failed, "%s", from[i]) : NULL;
+	selector->machine = (struct cs_machine){ selector->texts[0], selector->texts[1], selector->texts[2],
+						 machine->cores };
+}
+
+enum cs_status
+cs_selector_create(struct cs_selector **selector, const struct cs_settings *settings,
+		   const struct cs_machine *machine)
+{
+	int saved = errno;
+	bool failed = false;
+	struct cs_selector *made = calloc(1, sizeof *made);
+	if (!made)
+		return CS_NO_MEMORY;
+	made->has_warned = calloc(CS_COLL_COUNT, sizeof *made->has_warned);
+	failed = !made->has_warned;
+	copy_machine(made, machine, &failed);
+	load_builtin(made, &failed);
+	load_site(made, settings, &failed);
+	set_limits(made, settings);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		make_table(made, coll, settings->force[coll], &failed);
+	errno = saved;
+	if (failed) {
+		cs_selector_destroy(made);
+		return CS_NO_MEMORY;
+	}
+	made->digest = digest(made);
+	*selector = made;
+	return CS_OK;
+}
+
+void
+cs_selector_destroy(struct cs_selector *selector)
+{
+	if (!selector)
+		return;
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct table *table = &selector->tables[coll];
+		for (size_t i = 0; i < table->count; i++)
+			free(table->rows[i].reason);
+		free(table->rows);
+		free(table->excluded_reason);
+		free(table->force_error);
+	}
+	for (int i = 0; i < 3; i++)
+		free(selector->texts[i]);
+	cs_tuning_destroy(selector->site);
+	cs_tuning_destroy(selector->builtin);
+	free(selector->site_error);
+	free(selector->has_warned);
+	free(selector);
+}
+
+const struct cs_limits *
+cs_selector_limits(const struct cs_selector *selector)
+{
+	return &selector->limits;
+}
+
+uint64_t
+cs_selector_digest(const struct cs_selector *selector)
+{
+	return selector->digest;
+}
+
+/* ---- choosing ----------------------------------------------------------------------------------------------- */
+
+static bool
+contains(struct cs_range range, size_t number)
+{
+	return number >= range.low && number < range.high;
+}
+
+static bool
+fits_sizes(const struct row *row, size_t bytes)
+{
+	if (bytes == CS_BYTES_UNKNOWN)
+		return row->bytes.low == 0 && row->bytes.high == CS_INF;
+	return contains(row->bytes, bytes);
+}
+
+/* All that a row asks for but the size. */
+static bool
+fits_but_size(const struct row *row, const struct cs_facts *facts)
+{
+	return !row->is_guarded_out && contains(row->ranks, (size_t)facts->ranks) &&
+	       contains(row->nodes, (size_t)facts->nodes) && contains(row->ppn, (size_t)facts->ppn_min) &&
+	       contains(row->ppn, (size_t)facts->ppn_max);
+}
+
+/* Why the row's algorithm may not serve, NULL if it may. */
+static const char *
+barred(const struct table *table, const struct row *row, const struct cs_facts *facts)
+{
+	if (row->is_excluded)
+		return table->excluded_reason;
+	return row->use.algorithm ? cs_algorithm_unmet(row->use.algorithm, facts) : NULL;
+}
+
+/* The first row that fits the call, among those that may decide (is_barred false) or those that would if their
+ * algorithm were allowed (true). A forced row always decides: what the user asked for is not replaced by a rule.
+ * What is barred does not depend on the size. So a row that fits but for the size, passed on the way, cuts the
+ * interval around `bytes` in which the answer stays the same, and any other row passed does not. */
+static const struct row *
+first_row(const struct table *table, const struct cs_facts *facts, bool is_barred, size_t *low, size_t *high)
+{
+	for (const struct row *row = table->rows; row < table->rows + table->count; row++) {
+		if (!fits_but_size(row, facts))
+			continue;
+		if ((row->why != CS_WHY_FORCED && barred(table, row, facts)) != is_barred)
+			continue;
+		bool fits = fits_sizes(row, facts->bytes);
+		if (facts->bytes != CS_BYTES_UNKNOWN && (fits || facts->bytes >= row->bytes.high)) {
+			size_t bound = fits ? row->bytes.low : row->bytes.high;
+			*low = bound > *low ? bound : *low;
+		}
+		if (facts->bytes != CS_BYTES_UNKNOWN && (fits || facts->bytes < row->bytes.low)) {
+			size_t bound = fits ? row->bytes.high : row->bytes.low;
+			*high = bound < *high ? bound : *high;
+		}
+		if (fits)
+			return row;
+	}
+	return NULL;
+}
+
+void
+cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice)
+{
+	const struct table *table = &selector->tables[facts->coll];
+	size_t low = 0, high = facts->bytes == CS_BYTES_UNKNOWN ? CS_BYTES_UNKNOWN : CS_INF;
+	*choice = (struct cs_choice){ .why = CS_WHY_NO_RULE, .reason = "no rule" };
+	const struct row *row = first_row(table, facts, false, &low, &high);
+	const char *bar = row ? barred(table, row, facts) : NULL;
+	if (row && !bar) {
+		choice->algorithm = row->use.algorithm;
+		memcpy(choice->params, row->use.params, sizeof choice->params);
+		choice->why = row->why;
+		choice->reason = row->reason;
+	} else if (row) {
+		choice->why = CS_WHY_NEEDS;
+		choice->reason = bar;
+		cs_log_warn(&selector->has_warned[facts->coll],
+			    "select: %s asks for %s, which does not serve this call (%s); such calls go to the "
+			    "MPI underneath",
+			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar);
+	} else {
+		row = first_row(table, facts, true, &low, &high);
+		if (row) {
+			choice->why = row->is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS;
+			choice->reason = barred(table, row, facts);
+		}
+	}
+	choice->bytes_low = low;
+	choice->bytes_high = high;
+}
+
+/* ---- explaining --------------------------------------------------------------------------------------------- */
+
+static bool
+says_range(FILE *out, const char *name, struct cs_range range, int low, int high)
+{
+	char text[CS_RANGE_TEXT];
+	if (contains(range, (size_t)low) && contains(range, (size_t)high))
+		return false;
+	cs_count_range_text(text, range);
+	if (low == high)
+		fprintf(out, "no: %s %s, here %d\n", name, text, low);
+	else
+		fprintf(out, "no: %s %s, here %d to %d\n", name, text, low, high);
+	return true;
+}
+
+static void
+explain_row(FILE *out, const struct cs_selector *selector, const struct table *table, const struct row *row,
+	    const struct cs_facts *facts, bool *is_decided)
+{
+	char use[256], why[512], range[CS_RANGE_TEXT], number[CS_NUMBER_TEXT];
+	fprintf(out, "  %s", row->reason);
+	if (row->block)
+		fprintf(out, " (block %s)", row->block->name);
+	fprintf(out, ": use %s\n    ",
+		cs_use_text(use, sizeof use, row->use.algorithm, row->use.params));
+	if (row->is_guarded_out) {
+		guard_fails(row->block, &selector->machine, why, sizeof why);
+		fprintf(out, "no: for other machines (%s)\n", why);
+		return;
+	}
+	if (says_range(out, "ranks", row->ranks, facts->ranks, facts->ranks) ||
+	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
+	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max))
+		return;
+	if (!fits_sizes(row, facts->bytes)) {
+		cs_byte_range_text(range, row->bytes);
+		if (facts->bytes == CS_BYTES_UNKNOWN)
+			fprintf(out, "no: bytes %s, here not known to all ranks\n", range);
+		else
+			fprintf(out, "no: bytes %s, here %s\n", range, cs_bytes_text(number, facts->bytes));
+		return;
+	}
+	const char *bar = barred(table, row, facts);
+	if (*is_decided)
+		fprintf(out, "fits, but what stands above decides\n");
+	else if (!bar)
+		fprintf(out, "yes: this decides\n");
+	else if (row->why == CS_WHY_FORCED)
+		fprintf(out, "cannot be done (%s): the host\n", bar);
+	else
+		fprintf(out, "no: %s\n", bar);
+	*is_decided |= !bar || row->why == CS_WHY_FORCED;
+}
+
+static void
+explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	const struct cs_coll_info *coll = &cs_colls[facts->coll];
+	char number[CS_NUMBER_TEXT];
+	fputs(coll->name, out);
+	if (facts->bytes == CS_BYTES_UNKNOWN)
+		fputs(", any size", out);
+	else
+		fprintf(out, ", bytes %s (%s)", cs_bytes_text(number, facts->bytes), coll->bytes_meaning);
+	fprintf(out, "; %d ranks on %d node%s, ", facts->ranks, facts->nodes, facts->nodes == 1 ? "" : "s");
+	if (facts->ppn_min == facts->ppn_max)
+		fprintf(out, "%d per node", facts->ppn_max);
+	else
+		fprintf(out, "%d to %d per node", facts->ppn_min, facts->ppn_max);
+	fprintf(out, ", %s placement", facts->is_block_placed ? "block" : "cyclic or mixed");
+	if (coll->reduces)
+		fprintf(out, ", %scommutative", facts->is_commutative ? "" : "non-");
+	fprintf(out, ", MPI: %s\n", selector->machine.mpi ? selector->machine.mpi : "any");
+}
+
+void
+cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out)
+{
+	const struct table *table = &selector->tables[facts->coll];
+	explain_facts(out, selector, facts);
+	fputs("algorithms:\n", out);
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+		if ((*at)->coll != facts->coll)
+			continue;
+		const char *unmet = cs_algorithm_unmet(*at, facts);
+		fprintf(out, "  %s: %s%s\n", (*at)->name, unmet ? "no: " : "can serve this call",
+			unmet ? unmet : "");
+	}
+	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);
+	if (table->force_error)
+		fprintf(out, "%s: ignored, %s\n", table->force_text, table->force_error);
+	else
+		fprintf(out, "%s\n", table->force_text ? table->force_text : "not set");
+	if (selector->site_error)
+		fprintf(out, "tuning file not used: %s\n", selector->site_error);
+	fputs("rows, the first that fits decides:\n", out);
+	bool is_decided = false;
+	for (size_t i = 0; i < table->count; i++)
+		explain_row(out, selector, table, &table->rows[i], facts, &is_decided);
+	if (!is_decided)
+		fputs("  none fits: the host\n", out);
+	struct cs_choice choice;
+	char use[256], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	cs_selector_choose(selector, facts, &choice);
+	fprintf(out, "-> %s (%s)", cs_use_text(use, sizeof use, choice.algorithm, choice.params), choice.reason);
+	if (facts->bytes == CS_BYTES_UNKNOWN)
+		fputc('\n', out);
+	else
+		fprintf(out, "; the same for %s <= bytes < %s\n", cs_bytes_text(low, choice.bytes_low),
+			cs_bytes_text(high, choice.bytes_high));
+}
+
+void
+cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
+{
+	struct cs_limits limits = selector->limits;
+	char number[CS_NUMBER_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
+		const struct cs_limit_info *info = &cs_limit_infos[i];
+		fprintf(out, "  %s = %s (%s)\n      %s; %s to %s", info->name,
+			cs_bytes_text(number, *cs_limit_of(&limits, i)), selector->limit_origins[i],
+			info->meaning, cs_bytes_text(low, info->low), cs_bytes_text(high, info->high));
+		if (info->multiple > 1)
+			fprintf(out, ", a multiple of %zu", info->multiple);
+		fputc('\n', out);
+	}
+}
+
+static void
+print_source(const struct cs_selector *selector, const struct cs_tuning *tuning, FILE *out)
+{
+	char why[512];
+	fprintf(out, "  %s\n", tuning->label);
+	for (size_t i = 0; i < tuning->block_count; i++) {
+		const struct cs_block *block = &tuning->blocks[i];
+		fprintf(out, "    block %s (line %u): ", block->name, block->line);
+		if (guard_fails(block, &selector->machine, why, sizeof why))
+			fprintf(out, "for other machines (%s)\n", why);
+		else
+			fputs("holds here\n", out);
+		fprintf(out, "      %s, %s%s%s, on %s, by: %s\n", block->date, block->library,
+			block->measured_mpi ? " with " : "", block->measured_mpi ? block->measured_mpi : "",
+			block->measured_on, block->command);
+		if (block->note)
+			fprintf(out, "      %s\n", block->note);
+	}
+}
+
+void
+cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
+{
+	if (selector->site)
+		print_source(selector, selector->site, out);
+	else if (selector->site_error)
+		fprintf(out, "  not used: %s\n", selector->site_error);
+	else
+		fputs("  no tuning file (would be " CS_TUNING_INSTALLED ")\n", out);
+	if (selector->builtin)
+		print_source(selector, selector->builtin, out);
+}
+
+int
+cs_tuning_check(const char *path, FILE *out)
+{
+	struct cs_tuning *tuning = NULL;
+	struct cs_tuning_errors errors = { .out = out };
+	switch (cs_tuning_load(&tuning, path, &errors)) {
+	case CS_OK:
+		cs_tuning_destroy(tuning);
+		return 0;
+	case CS_BAD_INPUT:
+		return (int)errors.count;
+	case CS_NO_MEMORY:
+		fprintf(out, "%s: out of memory\n", path);
+		return -1;
+	default:
+		return -1;
+	}
+}

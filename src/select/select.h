@@ -1,0 +1,93 @@
+/* select/select.h — which algorithm serves a call, and why.
+ *
+ *   needs -> forced by the environment -> first matching rule of the tuning file -> built-in rules -> host
+ *
+ * A selector is built once per process from the settings and is read-only afterwards (any thread may ask).
+ * All ranks of a job must have equal digests; comm/ agrees on that when a team is made. */
+#ifndef CS_SELECT_SELECT_H
+#define CS_SELECT_SELECT_H
+
+#include "algorithms/algorithm.h"
+#include "base/settings.h"
+#include "base/status.h"
+#include "coll/coll.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum cs_why {
+	CS_WHY_FORCED,      /* a COLLSHIM_<COLLECTIVE> variable */
+	CS_WHY_RULE,        /* a rule of the site's tuning file */
+	CS_WHY_BUILTIN,     /* a rule of the built-in tuning (etc/tuning.yaml as built in) */
+	CS_WHY_NO_RULE,     /* nothing matched: host */
+	CS_WHY_NEEDS,       /* chosen (forced or by rule), but its needs do not hold: host */
+	CS_WHY_EXCLUDED,    /* ^name took it away: host */
+};
+
+struct cs_choice {
+	const struct cs_algorithm *algorithm; /* NULL: the host MPI */
+	size_t params[CS_MAX_PARAMS];         /* values for algorithm->params, in order */
+	enum cs_why why;
+	const char *reason;  /* "rule tuning.yaml:42", "forced by COLLSHIM_BCAST", "one rank per node"; owned by the
+				selector, valid as long as it */
+	/* The answer is the same for low <= bytes < high, other facts unchanged; high is CS_INF if there is no
+	 * end. With CS_BYTES_UNKNOWN there is one answer and nothing to compare: then 0 and CS_BYTES_UNKNOWN. */
+	size_t bytes_low, bytes_high;
+};
+
+/* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The site's file
+ * overrides single ones of the built-in file; COLLSHIM_TEAM_AFTER and COLLSHIM_SHM_BUDGET override both and are
+ * already in here. */
+struct cs_limits {
+	size_t team_after;       /* collectives on a communicator before its team is made (MPI_COMM_WORLD: 1st) */
+	size_t slot_bytes;       /* payload of one slot of a rank's ring in the node segment */
+	size_t slots;            /* slots per rank */
+	size_t area_bytes;       /* payload of one slot of the node area (several nodes only) */
+	size_t area_slots;       /* slots of the node area */
+	size_t spin;             /* polls of a flag before the first yield, when each rank has a core */
+	size_t yields;           /* yields before a wait begins to sleep */
+	size_t shm_budget;       /* bytes of shared segments per node and job, unless COLLSHIM_SHM_BUDGET */
+};
+
+struct cs_machine { /* what a block's machine guard is compared with */
+	const char *mpi;   /* "mpich" or "openmpi"; NULL if not known (collshim-info): guards on it then match */
+	const char *cpu;   /* /proc/cpuinfo's model name, "" if unreadable */
+	const char *host;  /* host name */
+	size_t cores;      /* cores of the machine, all of them */
+};
+
+/* Fills cpu, host and cores for the machine we are on, and leaves mpi alone. Texts are static; not thread safe. */
+void cs_machine_read(struct cs_machine *machine);
+
+struct cs_selector;
+
+/* Reads the built-in tuning, the site's file (settings->tuning, or the installed one if there is one) and the
+ * forcing variables. What is wrong there is said in one line each (cs_warn_once: file:line:column and what was
+ * expected) and left out; the selector then works with the rest. Fails only with CS_NO_MEMORY. *machine
+ * is copied. */
+CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector, const struct cs_settings *settings,
+					     const struct cs_machine *machine);
+void cs_selector_destroy(struct cs_selector *selector);
+
+const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
+/* Of all that can change a choice: rules and whether their guards hold here, limits, forcing texts. The machine
+ * itself is not in it, so machines that differ agree unless a guard tells them apart; where one does, the ranks would
+ * choose differently, and the digests must keep them from it. */
+uint64_t cs_selector_digest(const struct cs_selector *selector);
+
+/* Never fails: where nothing serves, *choice says host and why. A forced algorithm whose needs do not hold gives one
+ * warning line (per collective) and the host. */
+void cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice);
+
+/* For collshim-info: every limit with its meaning, value and origin; every source of rules with its blocks. */
+void cs_selector_print_limits(const struct cs_selector *selector, FILE *out);
+void cs_selector_print_sources(const struct cs_selector *selector, FILE *out);
+
+/* Says for one call which rows were considered, which rule matched, and why not the others. */
+void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out);
+
+/* Checks one tuning file: every error as "file:line:column: what was expected", on `out`. Returns their number,
+ * -1 if the file cannot be read (said too). */
+int cs_tuning_check(const char *path, FILE *out);
+
+#endif

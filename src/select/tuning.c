@@ -1,0 +1,672 @@
+#include "select/tuning.h"
+
+#include "base/nearest.h"
+#include "select/document.h"
+#include "shm/node.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIMIT(member) #member, .offset = offsetof(struct cs_limits, member)
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+
+const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
+	{ LIMIT(team_after), .low = 0, .high = 1000000, .multiple = 1,
+	  .meaning = "a communicator is served from its N-th blocking collective on (MPI_COMM_WORLD: from its first)" },
+	{ LIMIT(slot_bytes), .low = 4 * KIB, .high = 16 * MIB, .multiple = 64,
+	  .meaning = "bytes of one slot of a rank's ring in the node's segment" },
+	{ LIMIT(slots), .low = 2, .high = CS_MAX_SLOTS, .multiple = 1, .meaning = "slots in each rank's ring" },
+	{ LIMIT(area_bytes), .low = 4 * KIB, .high = 1024 * MIB, .multiple = 64,
+	  .meaning = "bytes of one slot of the node's area (teams on several nodes)" },
+	{ LIMIT(area_slots), .low = 2, .high = 1024, .multiple = 1, .meaning = "slots of the node's area" },
+	{ LIMIT(spin), .low = 0, .high = 1000000000, .multiple = 1,
+	  .meaning = "polls of a flag before the first yield, when each rank has a core of its own" },
+	{ LIMIT(yields), .low = 0, .high = 1000000000, .multiple = 1,
+	  .meaning = "yields of a wait before it begins to sleep" },
+	{ LIMIT(shm_budget), .low = 4 * KIB, .high = CS_INF, .multiple = 1,
+	  .meaning = "most bytes of shared segments on one node and job" },
+};
+
+_Static_assert(CS_COLL_COUNT <= 32, "sets of collectives are bits of a uint32_t");
+
+struct reader {
+	struct cs_tuning *tuning;
+	struct cs_tuning_errors *errors;
+	bool is_out_of_memory;
+};
+
+/* ---- errors ------------------------------------------------------------------------------------------------- */
+
+static void
+complain_text(struct cs_tuning_errors *errors, const char *where, const char *what)
+{
+	if (!errors->count++) {
+		*errors->first = '\0';
+		cs_text_add(errors->first, sizeof errors->first, "%s: %s", where, what);
+	}
+	if (errors->out)
+		fprintf(errors->out, "%s: %s\n", where, what);
+}
+
+static void
+complain_at(struct cs_tuning_errors *errors, const char *label, unsigned line, unsigned column,
+	    const char *what)
+{
+	char where[256];
+	snprintf(where, sizeof where, "%.200s:%u:%u", label, line, column);
+	complain_text(errors, where, what);
+}
+
+static void __attribute__((format(printf, 3, 4)))
+complain(struct reader *reader, const struct cs_yaml *at, const char *format, ...)
+{
+	char what[1024];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(what, sizeof what, format, arguments);
+	va_end(arguments);
+	complain_at(reader->errors, reader->tuning->label, at->line, at->column, what);
+}
+
+static const char *
+found_text(char shown[CS_SHOWN_TEXT], const struct cs_yaml *node)
+{
+	if (node->kind != CS_YAML_SCALAR)
+		return node->kind == CS_YAML_LIST ? "a list" : "a map";
+	return *node->text ? cs_shown(shown, node->text) : "nothing";
+}
+
+static void
+expect(struct reader *reader, const struct cs_yaml *at, const char *expected)
+{
+	char shown[CS_SHOWN_TEXT];
+	complain(reader, at, "found %s, expected %s", found_text(shown, at), expected);
+}
+
+static char *
+copy(struct reader *reader, const char *text)
+{
+	char *made = strdup(text);
+	if (!made)
+		reader->is_out_of_memory = true;
+	return made;
+}
+
+/* Room for one more behind `count` elements; NULL when memory is out. */
+static void *
+grow(struct reader *reader, void *array, size_t count, size_t element_bytes)
+{
+	/* Capacity is the next power of two, so it need not be kept. */
+	if (count & (count - 1))
+		return array;
+	void *grown = realloc(array, (count ? count * 2 : 1) * element_bytes);
+	if (!grown)
+		reader->is_out_of_memory = true;
+	return grown;
+}
+
+/* ---- maps by table ------------------------------------------------------------------------------------------ */
+
+struct key {
+	const char *name;
+	bool is_required;
+	size_t offset; /* of what the value goes to, in the object of the map */
+	void (*take)(struct reader *reader, const struct cs_yaml *value, void *field);
+};
+
+#define MOST_KEYS 16
+
+/* False if `map` is no map. Else every known key's value has been taken, and what was wrong has been said. */
+static bool
+take_map(struct reader *reader, const struct cs_yaml *map, const char *what, const struct key *keys,
+	 size_t key_count, void *object)
+{
+	char message[128], shown[CS_SHOWN_TEXT];
+	unsigned seen_on[MOST_KEYS] = { 0 };
+	if (map->kind != CS_YAML_MAP) {
+		snprintf(message, sizeof message, "a map, %s", what);
+		expect(reader, map, message);
+		return false;
+	}
+	for (const struct cs_yaml *key = map->first; key; key = key->next->next) {
+		if (key->kind != CS_YAML_SCALAR) {
+			expect(reader, key, "the name of a key");
+			continue;
+		}
+		struct cs_nearest nearest = { .word = key->text };
+		size_t i = 0;
+		while (i < key_count && strcmp(keys[i].name, key->text))
+			cs_nearest_try(&nearest, keys[i++].name);
+		if (i == key_count) {
+			char known[192] = "";
+			for (size_t k = 0; k < key_count; k++)
+				cs_text_add(known, sizeof known, "%s%s", k ? ", " : "", keys[k].name);
+			complain(reader, key, "found the key %s, expected one of %s%s%s%s",
+				 cs_shown(shown, key->text), known, nearest.best ? "; did you mean " : "",
+				 nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+		} else if (seen_on[i]) {
+			complain(reader, key, "found the key %s again, expected it once (first in line %u)",
+				 keys[i].name, seen_on[i]);
+		} else {
+			seen_on[i] = key->line;
+			keys[i].take(reader, key->next, (char *)object + keys[i].offset);
+		}
+	}
+	for (size_t i = 0; i < key_count; i++)
+		if (keys[i].is_required && !seen_on[i])
+			complain(reader, map, "expected the key %s in %s", keys[i].name, what);
+	return true;
+}
+
+#define TAKE_MAP(reader, map, what, keys, object)                                                  \
+	take_map(reader, map, what, keys, sizeof(keys) / sizeof *(keys), object)
+
+/* ---- values ------------------------------------------------------------------------------------------------- */
+
+static void
+take_text(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_SCALAR || !*value->text)
+		expect(reader, value, "a text");
+	else
+		*(char **)field = copy(reader, value->text);
+}
+
+static void
+take_date(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	static const char pattern[] = "dddd-dd-dd";
+	size_t i = 0;
+	if (value->kind == CS_YAML_SCALAR)
+		while (pattern[i] && (pattern[i] == 'd' ? isdigit((unsigned char)value->text[i])
+							: value->text[i] == pattern[i]))
+			i++;
+	if (pattern[i] || value->text[i])
+		expect(reader, value, "a date as 2026-01-31");
+	else
+		take_text(reader, value, field);
+}
+
+static void
+take_mpi(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_SCALAR || (strcmp(value->text, "mpich") && strcmp(value->text, "openmpi")))
+		expect(reader, value, "mpich or openmpi");
+	else
+		take_text(reader, value, field);
+}
+
+static void
+take_bytes(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_SCALAR || cs_parse_byte_range(value->text, field) != CS_OK)
+		expect(reader, value, "sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf");
+}
+
+static void
+take_counts(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_SCALAR || cs_parse_count_range(value->text, field) != CS_OK)
+		expect(reader, value, "a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf");
+}
+
+/* Keeps the place: what it means depends on other keys, which may stand behind it. */
+static void
+take_node(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	*(const struct cs_yaml **)field = value;
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------- */
+
+static void
+take_limit(struct reader *reader, const struct cs_yaml *value, size_t index)
+{
+	const struct cs_limit_info *info = &cs_limit_infos[index];
+	size_t number;
+	if (value->kind == CS_YAML_SCALAR && cs_parse_bytes(value->text, &number) == CS_OK &&
+	    number >= info->low && number <= info->high && number % info->multiple == 0) {
+		*cs_limit_of(&reader->tuning->limits, index) = number;
+		reader->tuning->has_limit[index] = true;
+		return;
+	}
+	char expected[128], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	snprintf(expected, sizeof expected, "a number from %s to %s", cs_bytes_text(low, info->low),
+		 cs_bytes_text(high, info->high));
+	if (info->multiple > 1)
+		cs_text_add(expected, sizeof expected, ", a multiple of %zu", info->multiple);
+	expect(reader, value, expected);
+}
+
+static void
+take_limits(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	struct key keys[CS_LIMIT_COUNT];
+	const struct cs_yaml *values[CS_LIMIT_COUNT] = { NULL };
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		keys[i] = (struct key){ cs_limit_infos[i].name, false, i * sizeof *values, take_node };
+	TAKE_MAP(reader, value, "the limits", keys, values);
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		if (values[i])
+			take_limit(reader, values[i], i);
+}
+
+/* ---- rules -------------------------------------------------------------------------------------------------- */
+
+/* A rule as written, before names are looked up. */
+struct draft {
+	const struct cs_yaml *collective, *bytes_node, *ranks_node, *nodes_node, *ppn_node, *use, *with;
+	struct cs_range bytes, ranks, nodes, ppn;
+	uint32_t colls; /* a bit for each */
+	bool is_any;
+};
+
+static void
+add_collective(struct reader *reader, const struct cs_yaml *node, struct draft *draft)
+{
+	char shown[CS_SHOWN_TEXT];
+	struct cs_nearest nearest = { .word = node->text };
+	if (node->kind != CS_YAML_SCALAR) {
+		expect(reader, node, "the name of a collective");
+		return;
+	}
+	enum cs_coll coll = cs_coll_by_name(node->text);
+	if (coll == CS_COLL_COUNT) {
+		for (int i = 0; i < CS_COLL_COUNT; i++)
+			cs_nearest_try(&nearest, cs_colls[i].name);
+		complain(reader, node, "found %s, expected the name of a collective as bcast%s%s%s%s",
+			 found_text(shown, node),
+			 node == draft->collective ? ", a list of them, or any" : "",
+			 nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
+			 nearest.best ? "?" : "");
+	} else if (draft->colls & UINT32_C(1) << coll) {
+		complain(reader, node, "found %s again, expected each collective once", node->text);
+	}
+	if (coll < CS_COLL_COUNT)
+		draft->colls |= UINT32_C(1) << coll;
+}
+
+static void
+read_collectives(struct reader *reader, struct draft *draft)
+{
+	const struct cs_yaml *node = draft->collective;
+	if (node->kind == CS_YAML_SCALAR && !strcmp(node->text, "any")) {
+		draft->is_any = true;
+		draft->colls = (UINT32_C(1) << CS_COLL_COUNT) - 1;
+	} else if (node->kind == CS_YAML_LIST && node->first) {
+		for (const struct cs_yaml *name = node->first; name; name = name->next)
+			add_collective(reader, name, draft);
+	} else if (node->kind == CS_YAML_SCALAR && *node->text) {
+		add_collective(reader, node, draft);
+	} else {
+		expect(reader, node, "the name of a collective, a list of them, or any");
+	}
+}
+
+/* `with` for one algorithm. False if something is wrong; the caller then asks no other collective of the rule, so that
+ * the same trouble is not said for each of them. */
+static bool
+read_with(struct reader *reader, const struct cs_yaml *with, struct cs_use *use)
+{
+	char message[512], shown[CS_SHOWN_TEXT];
+	bool is_right = true;
+	if (with->kind != CS_YAML_MAP) {
+		expect(reader, with, "a map of parameters, as {chunk: 64K}");
+		return false;
+	}
+	for (const struct cs_yaml *key = with->first; key; key = key->next->next) {
+		const struct cs_yaml *value = key->next;
+		if (key->kind != CS_YAML_SCALAR || value->kind != CS_YAML_SCALAR) {
+			complain(reader, key, "found %s, expected parameter: value",
+				 found_text(shown, key->kind != CS_YAML_SCALAR ? key : value));
+			is_right = false;
+			continue;
+		}
+		for (const struct cs_yaml *seen = with->first; seen != key; seen = seen->next->next)
+			if (seen->kind == CS_YAML_SCALAR && !strcmp(seen->text, key->text)) {
+				complain(reader, key, "found the parameter %s again, expected it once",
+					 cs_shown(shown, key->text));
+				is_right = false;
+				break;
+			}
+		if (cs_use_set(use, key->text, value->text, message, sizeof message) != CS_OK) {
+			complain(reader, key, "%s", message);
+			is_right = false;
+		}
+	}
+	return is_right;
+}
+
+static void
+add_rule(struct reader *reader, const struct cs_yaml *at, const struct draft *draft, enum cs_coll coll,
+	 const struct cs_use *use)
+{
+	struct cs_tuning *tuning = reader->tuning;
+	struct cs_rule *rules = grow(reader, tuning->rules, tuning->rule_count, sizeof *rules);
+	if (!rules)
+		return;
+	tuning->rules = rules;
+	rules[tuning->rule_count++] = (struct cs_rule){
+		coll, draft->bytes, draft->ranks, draft->nodes, draft->ppn, *use, tuning->block_count, at->line,
+	};
+}
+
+/* A rule for `any` leaves out the collectives that have no such algorithm, or whose sizes are not agreed when it asks
+ * for a size; a rule that names a collective must fit it. False after an error. */
+static bool
+resolve(struct reader *reader, const struct cs_yaml *at, const struct draft *draft, enum cs_coll coll,
+	size_t *resolved)
+{
+	char message[512];
+	bool is_host = !strcmp(draft->use->text, CS_HOST);
+	const struct cs_algorithm *algorithm =
+		is_host ? NULL : cs_algorithm_by_name(coll, draft->use->text);
+	if (!is_host && !algorithm) {
+		if (draft->is_any)
+			return true;
+		cs_use_unknown(coll, draft->use->text, message, sizeof message);
+		complain(reader, draft->use, "%s", message);
+		return false;
+	}
+	if (draft->bytes_node && !cs_colls[coll].bytes_agreed) {
+		if (draft->is_any)
+			return true;
+		complain(reader, draft->bytes_node,
+			 "found a condition on bytes, expected none: not all ranks know the size of a call of %s",
+			 cs_colls[coll].name);
+		return false;
+	}
+	struct cs_use use;
+	cs_use_init(&use, algorithm);
+	if (draft->with && !read_with(reader, draft->with, &use))
+		return false;
+	(*resolved)++;
+	add_rule(reader, at, draft, coll, &use);
+	return true;
+}
+
+static void
+complain_nowhere(struct reader *reader, const struct draft *draft)
+{
+	char shown[CS_SHOWN_TEXT], known[512] = CS_HOST;
+	struct cs_nearest nearest = { .word = draft->use->text };
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+		bool is_new = true;
+		for (const struct cs_algorithm *const *before = cs_algorithms; before != at; before++)
+			is_new = is_new && strcmp((*before)->name, (*at)->name);
+		if (is_new)
+			cs_text_add(known, sizeof known, ", %s", (*at)->name);
+		cs_nearest_try(&nearest, (*at)->name);
+	}
+	complain(reader, draft->use, "%s is no algorithm of any collective%s; known: %s%s%s%s",
+		 cs_shown(shown, draft->use->text), draft->bytes_node ? " whose size all ranks know" : "", known,
+		 nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
+		 nearest.best ? "?" : "");
+}
+
+static void
+take_rule(struct reader *reader, const struct cs_yaml *node)
+{
+	static const struct key keys[] = {
+		{ "collective", true, offsetof(struct draft, collective), take_node },
+		{ "bytes", false, offsetof(struct draft, bytes_node), take_node },
+		{ "ranks", false, offsetof(struct draft, ranks), take_counts },
+		{ "nodes", false, offsetof(struct draft, nodes), take_counts },
+		{ "ppn", false, offsetof(struct draft, ppn), take_counts },
+		{ "use", true, offsetof(struct draft, use), take_node },
+		{ "with", false, offsetof(struct draft, with), take_node },
+	};
+	struct draft draft = {
+		.bytes = CS_RANGE_ALL, .ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+	};
+	if (!TAKE_MAP(reader, node, "a rule", keys, &draft))
+		return;
+	if (draft.collective)
+		read_collectives(reader, &draft);
+	if (draft.bytes_node)
+		take_bytes(reader, draft.bytes_node, &draft.bytes);
+	if (draft.use && (draft.use->kind != CS_YAML_SCALAR || !*draft.use->text)) {
+		expect(reader, draft.use, "the name of an algorithm, or host");
+		return;
+	}
+	if (!draft.use)
+		return;
+	size_t resolved = 0;
+	bool is_right = true;
+	for (int coll = 0; coll < CS_COLL_COUNT && is_right; coll++)
+		if (draft.colls & UINT32_C(1) << coll)
+			is_right = resolve(reader, node, &draft, coll, &resolved);
+	if (is_right && draft.is_any && !resolved)
+		complain_nowhere(reader, &draft);
+}
+
+static void
+take_rules(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	size_t *count = field; /* of the file, not of the block */
+	if (value->kind != CS_YAML_LIST) {
+		expect(reader, value, "a list of rules, each - {collective: ..., use: ...}");
+		return;
+	}
+	for (const struct cs_yaml *rule = value->first; rule; rule = rule->next) {
+		if ((*count)++ == CS_TUNING_MAX_RULES) {
+			complain(reader, rule, "expected at most %d rules in one file", CS_TUNING_MAX_RULES);
+			return;
+		}
+		if (*count <= CS_TUNING_MAX_RULES)
+			take_rule(reader, rule);
+	}
+}
+
+/* ---- blocks ------------------------------------------------------------------------------------------------- */
+
+static void
+take_provenance(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	static const struct key keys[] = {
+		{ "date", true, offsetof(struct cs_block, date), take_date },
+		{ "library", true, offsetof(struct cs_block, library), take_text },
+		{ "mpi", false, offsetof(struct cs_block, measured_mpi), take_text },
+		{ "machine", true, offsetof(struct cs_block, measured_on), take_text },
+		{ "command", true, offsetof(struct cs_block, command), take_text },
+		{ "note", false, offsetof(struct cs_block, note), take_text },
+	};
+	TAKE_MAP(reader, value, "where the rules come from", keys, field);
+}
+
+static void
+take_guard(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	static const struct key keys[] = {
+		{ "mpi", false, offsetof(struct cs_block, mpi), take_mpi },
+		{ "cpu", false, offsetof(struct cs_block, cpu), take_text },
+		{ "host", false, offsetof(struct cs_block, host), take_text },
+		{ "cores", false, offsetof(struct cs_block, cores), take_counts },
+	};
+	TAKE_MAP(reader, value, "which machines the block is for", keys, field);
+}
+
+struct block_draft {
+	struct cs_block *block;
+	const struct cs_yaml *name, *provenance, *machine, *rules;
+};
+
+static void
+take_block(struct reader *reader, const struct cs_yaml *node, size_t *rule_count)
+{
+	static const struct key keys[] = {
+		{ "name", true, offsetof(struct block_draft, name), take_node },
+		{ "provenance", true, offsetof(struct block_draft, provenance), take_node },
+		{ "machine", false, offsetof(struct block_draft, machine), take_node },
+		{ "rules", true, offsetof(struct block_draft, rules), take_node },
+	};
+	struct cs_tuning *tuning = reader->tuning;
+	struct block_draft draft = { 0 };
+	if (!TAKE_MAP(reader, node, "a block of rules", keys, &draft))
+		return;
+	struct cs_block *blocks = grow(reader, tuning->blocks, tuning->block_count, sizeof *blocks);
+	if (!blocks)
+		return;
+	tuning->blocks = blocks;
+	struct cs_block *block = &blocks[tuning->block_count];
+	*block = (struct cs_block){ .line = node->line, .cores = CS_RANGE_ALL };
+	if (draft.name)
+		take_text(reader, draft.name, &block->name);
+	if (draft.provenance)
+		take_provenance(reader, draft.provenance, block);
+	if (draft.machine)
+		take_guard(reader, draft.machine, block);
+	if (draft.rules)
+		take_rules(reader, draft.rules, rule_count);
+	tuning->block_count++;
+}
+
+static void
+take_blocks(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	size_t rule_count = 0;
+	if (value->kind != CS_YAML_LIST) {
+		expect(reader, value, "a list of blocks, each beginning with - name:");
+		return;
+	}
+	for (const struct cs_yaml *block = value->first; block; block = block->next)
+		take_block(reader, block, &rule_count);
+}
+
+/* ---- the file ----------------------------------------------------------------------------------------------- */
+
+static void
+take_version(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_SCALAR || strcmp(value->text, "1"))
+		expect(reader, value, "1, the version of the format that this library reads");
+}
+
+static void
+take_file(struct reader *reader, const struct cs_yaml *root)
+{
+	static const struct key keys[] = {
+		{ "version", true, 0, take_version },
+		{ "limits", false, 0, take_limits },
+		{ "blocks", false, 0, take_blocks },
+	};
+	TAKE_MAP(reader, root, "a tuning file", keys, reader->tuning);
+}
+
+enum cs_status
+cs_tuning_parse(struct cs_tuning **tuning, const char *label, const char *text, size_t bytes,
+		struct cs_tuning_errors *errors)
+{
+	struct cs_document document;
+	struct cs_document_error error;
+	size_t errors_before = errors->count;
+	enum cs_status status = cs_document_init(&document, text, bytes, &error);
+	if (status == CS_BAD_INPUT)
+		complain_at(errors, label, error.line, error.column, error.text);
+	if (status != CS_OK)
+		return status;
+	struct reader reader = { calloc(1, sizeof *reader.tuning), errors, false };
+	if (reader.tuning)
+		reader.tuning->label = copy(&reader, label);
+	if (!reader.tuning || !reader.tuning->label)
+		reader.is_out_of_memory = true;
+	else
+		take_file(&reader, document.root);
+	cs_document_fini(&document);
+	if (reader.is_out_of_memory || errors->count != errors_before) {
+		cs_tuning_destroy(reader.tuning);
+		return reader.is_out_of_memory ? CS_NO_MEMORY : CS_BAD_INPUT;
+	}
+	*tuning = reader.tuning;
+	return CS_OK;
+}
+
+/* Reads up to `most` bytes. errno tells why on failure; EFBIG if there are more. */
+static enum cs_status
+read_file(const char *path, size_t most, char **text, size_t *bytes)
+{
+	/* Non-blocking, so that a named pipe put there by mistake cannot hang a job. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file < 0)
+		return CS_SYSTEM;
+	struct stat stat;
+	char *made = malloc(most + 1);
+	size_t used = 0;
+	int failure = made ? 0 : ENOMEM;
+	if (!failure && fstat(file, &stat))
+		failure = errno;
+	else if (!failure && !S_ISREG(stat.st_mode))
+		failure = S_ISDIR(stat.st_mode) ? EISDIR : EINVAL;
+	while (!failure) {
+		ssize_t got = read(file, made + used, most + 1 - used);
+		if (got == 0)
+			break;
+		if (got < 0 && errno != EINTR)
+			failure = errno;
+		if (got > 0)
+			used += (size_t)got;
+		if (used > most)
+			failure = EFBIG;
+	}
+	close(file);
+	if (failure) {
+		free(made);
+		errno = failure;
+		return failure == ENOMEM ? CS_NO_MEMORY : CS_SYSTEM;
+	}
+	*text = made;
+	*bytes = used;
+	return CS_OK;
+}
+
+enum cs_status
+cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_errors *errors)
+{
+	char *text = NULL, what[256], limit[CS_NUMBER_TEXT];
+	size_t bytes = 0;
+	enum cs_status status = read_file(path, CS_TUNING_MAX_BYTES, &text, &bytes);
+	if (status == CS_SYSTEM) {
+		int failure = errno;
+		if (failure == EFBIG)
+			snprintf(what, sizeof what, "expected at most %s bytes",
+				 cs_bytes_text(limit, CS_TUNING_MAX_BYTES));
+		else if (failure == EINVAL)
+			snprintf(what, sizeof what, "expected a regular file");
+		else
+			snprintf(what, sizeof what, "cannot be read: %s", strerror(failure));
+		complain_text(errors, path, what);
+		errno = failure;
+	}
+	if (status != CS_OK)
+		return status;
+	status = cs_tuning_parse(tuning, path, text, bytes, errors);
+	free(text);
+	return status;
+}
+
+void
+cs_tuning_destroy(struct cs_tuning *tuning)
+{
+	if (!tuning)
+		return;
+	for (size_t i = 0; i < tuning->block_count; i++) {
+		struct cs_block *block = &tuning->blocks[i];
+		char *texts[] = { block->name, block->date, block->library, block->command,
+				  block->measured_on, block->measured_mpi, block->note, block->mpi,
+				  block->cpu, block->host };
+		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+			free(texts[k]);
+	}
+	free(tuning->blocks);
+	free(tuning->rules);
+	free(tuning->label);
+	free(tuning);
+}

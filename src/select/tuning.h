@@ -1,0 +1,85 @@
+/* select/tuning.h — a tuning file as read. Private to select (and its tests and tools); docs/tuning.md has the schema.
+ *
+ *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (tuning.c)
+ *
+ * Every error is one line "label:line:column: what was found, what was expected". Reading goes on after an error where
+ * it can, so that one --check shows all of them; a file with errors gives no tuning. */
+#ifndef CS_SELECT_TUNING_H
+#define CS_SELECT_TUNING_H
+
+#include "select/select.h"
+#include "select/use.h"
+
+#include <stdio.h>
+
+#define CS_TUNING_MAX_BYTES ((size_t)1 << 20)
+#define CS_TUNING_MAX_RULES 4096
+
+/* One row of the table of limits: members of struct cs_limits by name. */
+struct cs_limit_info {
+	const char *name;
+	const char *meaning;
+	size_t offset;    /* in struct cs_limits; every member is a size_t */
+	size_t low, high; /* both allowed; low is also what holds when no tuning says anything */
+	size_t multiple;  /* must divide the value */
+};
+
+#define CS_LIMIT_COUNT (sizeof(struct cs_limits) / sizeof(size_t))
+extern const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT];
+
+static inline size_t *
+cs_limit_of(struct cs_limits *limits, size_t index)
+{
+	return (size_t *)(void *)((char *)limits + cs_limit_infos[index].offset);
+}
+
+struct cs_block {
+	char *name;
+	unsigned line;
+	/* Provenance; the optional ones may be NULL. */
+	char *date, *library, *command, *measured_on, *measured_mpi, *note;
+	/* Guard: on which machines the rules hold. NULL, or all numbers, where nothing is asked. */
+	char *mpi, *cpu, *host;
+	struct cs_range cores;
+};
+
+/* A rule of the file for one of its collectives; a rule for several gives several of these, next to each other. */
+struct cs_rule {
+	enum cs_coll coll;
+	struct cs_range bytes, ranks, nodes, ppn;
+	struct cs_use use;
+	size_t block; /* index */
+	unsigned line;
+};
+
+struct cs_tuning {
+	char *label; /* how lines name the file */
+	struct cs_limits limits;
+	bool has_limit[CS_LIMIT_COUNT];
+	struct cs_block *blocks;
+	size_t block_count;
+	struct cs_rule *rules; /* in the order of the file */
+	size_t rule_count;
+};
+
+/* Where errors go. */
+struct cs_tuning_errors {
+	FILE *out;    /* each is printed there; NULL: they are only counted */
+	size_t count;
+	char first[512];
+};
+
+/* CS_BAD_INPUT: errors->count of them, at least one. */
+CS_CHECKED enum cs_status cs_tuning_parse(struct cs_tuning **tuning, const char *label, const char *text,
+					  size_t bytes, struct cs_tuning_errors *errors);
+/* The same for a file, whose label is its path. CS_SYSTEM: it cannot be read, errno says why, and it counts as one
+ * error. */
+CS_CHECKED enum cs_status cs_tuning_load(struct cs_tuning **tuning, const char *path,
+					 struct cs_tuning_errors *errors);
+void cs_tuning_destroy(struct cs_tuning *tuning);
+
+/* etc/tuning.yaml as it was when the library was built. */
+extern const char cs_tuning_builtin[];
+extern const size_t cs_tuning_builtin_bytes;
+
+#endif
