@@ -1,0 +1,525 @@
+#include "trace/report.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/parse.h"
+#include "trace/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_ROWS 4096
+#define HASH_SIZE (2 * MAX_ROWS) /* a power of two; half empty at worst, so a probe ends soon */
+
+struct fact {
+	char *name;
+	char *value; /* NULL: the number counts */
+	uint64_t number;
+};
+
+/* Everything below but the counters of rows is under `lock`. Rows are never freed or moved: teams keep
+ * pointers to them. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct cs_report_row *rows[HASH_SIZE];
+static size_t rows_made;
+static struct cs_report_row overflow = {
+	.coll = CS_COLL_COUNT, .algorithm = "other", .why = "the report's table was full"
+};
+static struct fact *facts;
+static size_t facts_used, facts_room;
+
+static int
+bin_of(size_t bytes)
+{
+	if (bytes == 0 || bytes == CS_BYTES_UNKNOWN)
+		return 0;
+	return 64 - __builtin_clzll(bytes);
+}
+
+static uint64_t
+bin_low(int bin)
+{
+	return bin == 0 ? 0 : UINT64_C(1) << (bin - 1);
+}
+
+static uint64_t
+bin_high(int bin)
+{
+	return bin == 0 ? 0 : bin == 64 ? UINT64_MAX : UINT64_C(1) << bin;
+}
+
+static bool
+has_key(const struct cs_report_row *row, enum cs_coll coll, int bin, bool is_deferred, const char *algorithm,
+	const char *why)
+{
+	return row->coll == coll && row->bin == bin && row->is_deferred == is_deferred &&
+	       !strcmp(row->algorithm, algorithm) && !strcmp(row->why, why);
+}
+
+static struct cs_report_row *
+make_row(enum cs_coll coll, int bin, bool is_deferred, const char *algorithm, const char *why)
+{
+	struct cs_report_row *row = calloc(1, sizeof *row);
+	char *algorithm_copy = strdup(algorithm), *why_copy = strdup(why);
+	if (!row || !algorithm_copy || !why_copy) {
+		free(row);
+		free(algorithm_copy);
+		free(why_copy);
+		return NULL;
+	}
+	row->coll = coll;
+	row->bin = bin;
+	row->is_deferred = is_deferred;
+	row->algorithm = algorithm_copy;
+	row->why = why_copy;
+	return row;
+}
+
+struct cs_report_row *
+cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why)
+{
+	int saved = errno;
+	int bin = bin_of(bytes);
+	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)coll << 16 | (uint64_t)bin << 1 | is_deferred);
+	hash = cs_hash_text(cs_hash_text(hash, algorithm), why);
+
+	pthread_mutex_lock(&lock);
+	size_t at = (hash ^ hash >> 32) % HASH_SIZE;
+	while (rows[at] && !has_key(rows[at], coll, bin, is_deferred, algorithm, why))
+		at = (at + 1) % HASH_SIZE;
+	if (!rows[at] && rows_made < MAX_ROWS) {
+		rows[at] = make_row(coll, bin, is_deferred, algorithm, why);
+		rows_made += rows[at] != NULL;
+	}
+	struct cs_report_row *row = rows[at] ? rows[at] : &overflow;
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+	return row;
+}
+
+/* A fact of that name, new if need be; NULL without memory: then the report is one line shorter. */
+static struct fact *
+fact_of(const char *name)
+{
+	for (size_t i = 0; i < facts_used; i++)
+		if (!strcmp(facts[i].name, name))
+			return &facts[i];
+	if (facts_used == facts_room) {
+		size_t room = facts_room ? 2 * facts_room : 16;
+		struct fact *more = realloc(facts, room * sizeof *more);
+		if (!more)
+			return NULL;
+		facts = more;
+		facts_room = room;
+	}
+	char *copy = strdup(name);
+	if (!copy)
+		return NULL;
+	facts[facts_used] = (struct fact){ .name = copy };
+	return &facts[facts_used++];
+}
+
+void
+cs_report_fact(const char *name, const char *value)
+{
+	int saved = errno;
+	char *copy = strdup(value);
+	pthread_mutex_lock(&lock);
+	struct fact *fact = copy ? fact_of(name) : NULL;
+	if (fact) {
+		free(fact->value);
+		fact->value = copy;
+	} else {
+		free(copy);
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+void
+cs_report_number(const char *name, uint64_t value)
+{
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	struct fact *fact = fact_of(name);
+	if (fact) {
+		free(fact->value);
+		fact->value = NULL;
+		fact->number = value;
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* --- what is shown ------------------------------------------------------------------------------------------ */
+
+/* A row as it stood when the report was made: other threads may count on. */
+struct line {
+	const struct cs_report_row *row;
+	uint64_t calls, nanoseconds, bytes;
+};
+
+static struct line
+line_of(struct cs_report_row *row)
+{
+	return (struct line){
+		.row = row,
+		.calls = atomic_load_explicit(&row->calls, memory_order_relaxed),
+		.nanoseconds = atomic_load_explicit(&row->nanoseconds, memory_order_relaxed),
+		.bytes = atomic_load_explicit(&row->bytes, memory_order_relaxed),
+	};
+}
+
+/* Served before deferred, "other" last; then collective, size, algorithm, why. */
+static int
+compare_lines(const void *left, const void *right)
+{
+	const struct cs_report_row *a = ((const struct line *)left)->row;
+	const struct cs_report_row *b = ((const struct line *)right)->row;
+	if ((a->coll == CS_COLL_COUNT) != (b->coll == CS_COLL_COUNT))
+		return a->coll == CS_COLL_COUNT ? 1 : -1;
+	if (a->is_deferred != b->is_deferred)
+		return a->is_deferred ? 1 : -1;
+	if (a->coll != b->coll)
+		return a->coll < b->coll ? -1 : 1;
+	if (a->bin != b->bin)
+		return a->bin < b->bin ? -1 : 1;
+	int order = strcmp(a->algorithm, b->algorithm);
+	return order ? order : strcmp(a->why, b->why);
+}
+
+/* The rows that were called, sorted. The array is static because memory may be what is short; `lock` guards it. */
+static struct line lines[MAX_ROWS + 1];
+
+static size_t
+collect_lines(void)
+{
+	size_t used = 0;
+	for (size_t i = 0; i < HASH_SIZE; i++) {
+		if (!rows[i])
+			continue;
+		lines[used] = line_of(rows[i]);
+		used += lines[used].calls > 0;
+	}
+	lines[used] = line_of(&overflow);
+	used += lines[used].calls > 0;
+	qsort(lines, used, sizeof *lines, compare_lines);
+	return used;
+}
+
+static const char *
+coll_name(const struct cs_report_row *row)
+{
+	return row->coll == CS_COLL_COUNT ? "other" : cs_colls[row->coll].name;
+}
+
+static void
+print_bin(char *text, int bin)
+{
+	if (bin == 0)
+		strcpy(text, "-"); /* none, or not the same on all ranks */
+	else
+		cs_byte_range_text(text, (struct cs_range){ bin_low(bin), bin == 64 ? CS_INF : bin_high(bin) });
+}
+
+/* Three or four digits and a unit. Whole numbers throughout: no comma from the application's locale. */
+static void
+print_time(char *text, size_t room, uint64_t nanoseconds)
+{
+	static const struct {
+		uint64_t per; /* nanoseconds */
+		const char *name;
+	} units[] = { { 1000000000, "s" }, { 1000000, "ms" }, { 1000, "us" } };
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		uint64_t per = units[i].per;
+		if (nanoseconds < per)
+			continue;
+		if (nanoseconds >= 100 * per)
+			snprintf(text, room, "%" PRIu64 " %s", nanoseconds / per, units[i].name);
+		else
+			snprintf(text, room, "%" PRIu64 ".%02" PRIu64 " %s", nanoseconds / per,
+				 nanoseconds % per * 100 / per, units[i].name);
+		return;
+	}
+	snprintf(text, room, "%" PRIu64 " ns", nanoseconds);
+}
+
+enum { NAME, BYTES, ALGORITHM, WHY, CALLS, TIME, COLUMNS };
+
+struct cells {
+	const char *text[COLUMNS];
+	char bytes[CS_RANGE_TEXT], calls[24], time[32];
+};
+
+static void
+fill_cells(struct cells *cells, const struct line *line)
+{
+	print_bin(cells->bytes, line->row->bin);
+	snprintf(cells->calls, sizeof cells->calls, "%" PRIu64, line->calls);
+	print_time(cells->time, sizeof cells->time, line->nanoseconds);
+	cells->text[NAME] = coll_name(line->row);
+	cells->text[BYTES] = cells->bytes;
+	cells->text[ALGORITHM] = line->row->algorithm;
+	cells->text[WHY] = line->row->why;
+	cells->text[CALLS] = cells->calls;
+	cells->text[TIME] = cells->time;
+}
+
+static void
+print_cells(FILE *out, const struct cells *cells, const size_t *width)
+{
+	fputs("  ", out);
+	for (int k = 0; k < COLUMNS; k++) {
+		bool to_the_right = k == BYTES || k == CALLS || k == TIME;
+		fprintf(out, to_the_right ? "%*s" : "%-*s", (int)width[k], cells->text[k]);
+		fputs(k + 1 < COLUMNS ? "  " : "\n", out);
+	}
+}
+
+/* "99.3 %", rounded down so that 100 % means all. */
+static void
+print_share(FILE *out, const char *unit, uint64_t part, uint64_t whole)
+{
+	uint64_t tenths = whole ? (uint64_t)((__uint128_t)part * 1000 / whole) : 0;
+	fprintf(out, "%" PRIu64 ".%" PRIu64 " %% of the %s", tenths / 10, tenths % 10, unit);
+}
+
+static void
+print_facts(FILE *out)
+{
+	size_t width = 0;
+	for (size_t i = 0; i < facts_used; i++)
+		width = strlen(facts[i].name) > width ? strlen(facts[i].name) : width;
+	for (size_t i = 0; i < facts_used; i++) {
+		fprintf(out, "  %-*s  ", (int)width, facts[i].name);
+		if (facts[i].value)
+			fprintf(out, "%s\n", facts[i].value);
+		else
+			fprintf(out, "%" PRIu64 "\n", facts[i].number);
+	}
+}
+
+static void
+print_lines(FILE *out, size_t used)
+{
+	static const struct cells head = {
+		.text = { "collective", "bytes", "algorithm", "why", "calls", "time" }
+	};
+	size_t width[COLUMNS];
+	struct cells cells;
+	for (int k = 0; k < COLUMNS; k++)
+		width[k] = strlen(head.text[k]);
+	for (size_t i = 0; i < used; i++) {
+		fill_cells(&cells, &lines[i]);
+		for (int k = 0; k < COLUMNS; k++)
+			width[k] = strlen(cells.text[k]) > width[k] ? strlen(cells.text[k]) : width[k];
+	}
+	print_cells(out, &head, width);
+	bool in_deferred = false;
+	for (size_t i = 0; i < used; i++) {
+		if (lines[i].row->is_deferred && !in_deferred)
+			fputs("  left to the MPI underneath:\n", out);
+		in_deferred = lines[i].row->is_deferred;
+		fill_cells(&cells, &lines[i]);
+		print_cells(out, &cells, width);
+	}
+}
+
+static void
+print_total(FILE *out, size_t used)
+{
+	uint64_t calls = 0, served_calls = 0, nanoseconds = 0, served_nanoseconds = 0;
+	for (size_t i = 0; i < used; i++) {
+		bool is_served = !lines[i].row->is_deferred && lines[i].row->coll != CS_COLL_COUNT;
+		calls += lines[i].calls;
+		nanoseconds += lines[i].nanoseconds;
+		served_calls += is_served ? lines[i].calls : 0;
+		served_nanoseconds += is_served ? lines[i].nanoseconds : 0;
+	}
+	char time[32];
+	print_time(time, sizeof time, nanoseconds);
+	fprintf(out, "  served %" PRIu64 " of %" PRIu64 " calls (", served_calls, calls);
+	print_share(out, "calls", served_calls, calls);
+	fputs(", ", out);
+	print_share(out, "time", served_nanoseconds, nanoseconds);
+	fprintf(out, "), %s in all\n", time);
+}
+
+void
+cs_report_print(FILE *out)
+{
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	size_t used = collect_lines();
+	fprintf(out, "collshim %s: collectives of this process\n", CS_VERSION);
+	print_facts(out);
+	if (used == 0) {
+		fputs("  no collective was called\n", out);
+	} else {
+		print_lines(out, used);
+		print_total(out, used);
+	}
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+static void
+json_line(FILE *out, const struct line *line)
+{
+	fputs("{\"collective\": ", out);
+	cs_json_string(out, coll_name(line->row));
+	fprintf(out, ", \"bin_low\": %" PRIu64 ", \"bin_high\": %" PRIu64 ", \"algorithm\": ",
+		bin_low(line->row->bin), bin_high(line->row->bin));
+	cs_json_string(out, line->row->algorithm);
+	fputs(", \"why\": ", out);
+	cs_json_string(out, line->row->why);
+	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"seconds\": ",
+		line->row->is_deferred ? "true" : "false", line->calls, line->bytes);
+	cs_json_seconds(out, line->nanoseconds);
+	fputs("}", out);
+}
+
+void
+cs_report_json(FILE *out)
+{
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	size_t used = collect_lines();
+	fputs("{\"collshim\": ", out);
+	cs_json_string(out, CS_VERSION);
+	fputs(",\n \"facts\": {", out);
+	for (size_t i = 0; i < facts_used; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		cs_json_string(out, facts[i].name);
+		fputs(": ", out);
+		if (facts[i].value)
+			cs_json_string(out, facts[i].value);
+		else
+			fprintf(out, "%" PRIu64, facts[i].number);
+	}
+	fputs("},\n \"rows\": [", out);
+	for (size_t i = 0; i < used; i++) {
+		fputs(i ? ",\n  " : "\n  ", out);
+		json_line(out, &lines[i]);
+	}
+	fputs("]}\n", out);
+	pthread_mutex_unlock(&lock);
+	errno = saved;
+}
+
+/* --- where it goes ------------------------------------------------------------------------------------------- */
+
+static bool
+write_all(int file, const char *text, size_t length)
+{
+	while (length > 0) {
+		ssize_t n = write(file, text, length);
+		if (n < 0 && errno != EINTR)
+			return false;
+		if (n > 0) {
+			text += n;
+			length -= (size_t)n;
+		}
+	}
+	return true;
+}
+
+/* The whole report in memory first, so that it leaves in one write and ranks' lines do not come in between. */
+static bool
+render(void (*print)(FILE *out), char **text, size_t *length)
+{
+	FILE *out = open_memstream(text, length);
+	if (!out)
+		return false;
+	print(out);
+	bool is_whole = !ferror(out);
+	if (fclose(out) != 0 || !is_whole) {
+		free(*text);
+		return false;
+	}
+	return true;
+}
+
+static void
+write_table(void)
+{
+	char *text;
+	size_t length;
+	if (!render(cs_report_print, &text, &length)) {
+		cs_report_print(stderr);
+		return;
+	}
+	/* If stderr is gone there is nobody left to tell. */
+	(void)write_all(STDERR_FILENO, text, length);
+	free(text);
+}
+
+/* Writes all of it into `path`; false with errno set if anything fails, close included (quota, network). */
+static bool
+write_file(const char *path, int flags, const char *text, size_t length)
+{
+	int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666);
+	if (file < 0)
+		return false;
+	bool is_written = write_all(file, text, length);
+	int error = errno;
+	if (close(file) != 0 && is_written) {
+		is_written = false;
+		error = errno;
+	}
+	errno = error;
+	return is_written;
+}
+
+/* A reader sees the old report or the whole new one. What is not a plain file (/dev/stderr, a pipe, a link) must not
+ * be replaced by one, so that is written to as it is; non-blocking, so that a pipe without a reader is an error. */
+static bool
+replace_file(const char *path, const char *text, size_t length)
+{
+	struct stat old;
+	if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode))
+		return write_file(path, O_TRUNC | O_NONBLOCK, text, length);
+
+	char *unfinished;
+	if (asprintf(&unfinished, "%s.tmp.%ld", path, (long)getpid()) < 0) {
+		errno = ENOMEM;
+		return false;
+	}
+	bool is_written = write_file(unfinished, O_TRUNC | O_NOFOLLOW, text, length);
+	if (is_written && rename(unfinished, path) != 0)
+		is_written = false;
+	int error = errno;
+	if (!is_written)
+		unlink(unfinished);
+	free(unfinished);
+	errno = error;
+	return is_written;
+}
+
+void
+cs_report_write(const char *destination)
+{
+	int saved = errno;
+	char *text;
+	size_t length;
+	if (!strcmp(destination, "1")) {
+		write_table();
+	} else if (!render(cs_report_json, &text, &length)) {
+		cs_warn_once("report: no memory for %s; the table follows instead", destination);
+		write_table();
+	} else {
+		if (!replace_file(destination, text, length)) {
+			cs_warn_once("report: %s cannot be written: %m; the table follows instead", destination);
+			write_table();
+		}
+		free(text);
+	}
+	errno = saved;
+}

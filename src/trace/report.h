@@ -1,0 +1,47 @@
+/* trace/report.h — counts what was done, and says it at the end.
+ *
+ * One ledger per process. Rows are keyed by (collective, size bin, what served it, why); a row is found or made by
+ * cs_report_row() when a team's choice is cached, so that counting a call is two additions. */
+#ifndef CS_TRACE_REPORT_H
+#define CS_TRACE_REPORT_H
+
+#include "base/status.h"
+#include "coll/coll.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* Counters of one row; threads add with relaxed atomics. The row lives as long as the process. */
+struct cs_report_row {
+	_Atomic uint64_t calls;
+	_Atomic uint64_t nanoseconds; /* time inside the calls on this rank */
+	_Atomic uint64_t bytes;
+	/* The key, set by cs_report_row, then constant. */
+	enum cs_coll coll;
+	int bin;               /* 0: size 0 or unknown; k: 2^(k-1) <= bytes < 2^k */
+	bool is_deferred;      /* the host MPI did it */
+	const char *algorithm; /* "hier:host", or "host"; static or owned by the report */
+	const char *why;       /* copied */
+};
+
+/* Finds or makes the row; never NULL (when memory or the table (4096 rows) is exhausted: one common overflow row,
+ * shown as "other"). Thread safe. Strings are copied if new. */
+struct cs_report_row *cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm,
+				    const char *why);
+
+/* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name replaces. */
+void cs_report_fact(const char *name, const char *value);
+/* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
+void cs_report_number(const char *name, uint64_t value);
+
+/* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their reasons after the
+ * served ones; sorted by collective then size. */
+void cs_report_print(FILE *out);
+/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}. */
+void cs_report_json(FILE *out);
+/* Where a report goes: "1" -> table on stderr, else JSON into that path (written to path.tmp, then renamed).
+ * A file that cannot be written: one line with errno, and the table on stderr instead. */
+void cs_report_write(const char *destination);
+
+#endif
