@@ -11,7 +11,7 @@ ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MP
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
+	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) && cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
 		return result;
 	HOST_OF(NAME(Bcast), CS_BCAST, buffer, count, type, root, comm);
 }
@@ -22,7 +22,7 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_allgather(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) && cs_serve_allgather(member, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type), &result))
 		return result;
 	HOST_OF(NAME(Allgather), CS_ALLGATHER, send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -34,7 +34,7 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
 	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs), &result))
 		return result;
@@ -48,7 +48,8 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_gather(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
+		       member->rank == root ? recv_type : send_type, 1) && cs_serve_gather(member, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root, &result))
 		return result;
 	HOST_OF(NAME(Gather), CS_GATHER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
@@ -60,7 +61,7 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_GATHERV) &&
 	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root, &result))
 		return result;
@@ -74,7 +75,8 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_scatter(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
+		       member->rank == root ? send_type : recv_type, 1) && cs_serve_scatter(member, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root, &result))
 		return result;
 	HOST_OF(NAME(Scatter), CS_SCATTER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
@@ -86,7 +88,7 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_SCATTERV) &&
 	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root, &result))
 		return result;
@@ -100,7 +102,7 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_alltoall(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) && cs_serve_alltoall(member, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type), &result))
 		return result;
 	HOST_OF(NAME(Alltoall), CS_ALLTOALL, send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -113,7 +115,7 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
 	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs), &result))
 		return result;
@@ -128,7 +130,7 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
 	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types, &result))
 		return result;
@@ -141,7 +143,7 @@ ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatyp
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_allreduce(member, send, recv, count, type, op, &result))
+	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) && cs_serve_allreduce(member, send, recv, count, type, op, &result))
 		return result;
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, send, recv, count, type, op, comm);
 }
@@ -151,7 +153,7 @@ ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype t
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_reduce(member, send, recv, count, type, op, root, &result))
+	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) && cs_serve_reduce(member, send, recv, count, type, op, root, &result))
 		return result;
 	HOST_OF(NAME(Reduce), CS_REDUCE, send, recv, count, type, op, root, comm);
 }
@@ -162,7 +164,7 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) &&
+	if (has_team(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op, &result))
 		return result;
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, send, recv, counts, type, op, comm);
@@ -174,7 +176,7 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
+	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) && cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
 		return result;
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, send, recv, count, type, op, comm);
 }

@@ -1,0 +1,534 @@
+/* intercept/door.c — libcollshim.so, all of it: the one thing that is preloaded.
+ *
+ * It must be harmless in any process (bash, mpirun, python), so it needs libc only, exports the names of calls.def
+ * only, and does nothing at all until one of them is called. An exported function knows neither types nor MPI: all
+ * arguments are words, so it is compiled to a jump through slots[call]. A slot holds, in this order of time:
+ *
+ *   bind stub  -> looks for the MPI at the first call, then continues where the slot says
+ *   next       -> forwarded: the MPI (or a tool preloaded below us) is one jump away
+ *   entry      -> intercepted: a function of the module that fits the MPI */
+#include "intercept/module_abi.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef CS_VERSION
+#error "the build defines CS_VERSION"
+#endif
+
+/* MPICH's MPI_MAX_LIBRARY_VERSION_STRING is 8192, the largest of the MPIs in use. */
+#define LIBRARY_VERSION_BYTES 16384
+
+static const char *const names[CS_CALL_COUNT] = {
+#define CALL(name, arguments) [CS_CALL_##name] = "MPI_" #name,
+#define LARGE(name, arguments) [CS_CALL_##name] = "MPI_" #name,
+#define FCALL(symbol, arguments) [CS_CALL_##symbol] = #symbol,
+#define FPLAIN(symbol, arguments) [CS_CALL_##symbol] = #symbol,
+#include "intercept/calls.def"
+};
+
+/* For plain Fortran names the profiling name that must come from the same object; see is_stranger(). */
+static const char *const plain_twins[CS_CALL_COUNT] = {
+#define FPLAIN(symbol, arguments) [CS_CALL_##symbol] = "p" #symbol,
+#include "intercept/calls.def"
+};
+
+/* --- exported names -------------------------------------------------------------------------------------------- */
+
+#define PARAMS_1 long a1
+#define PARAMS_2 PARAMS_1, long a2
+#define PARAMS_3 PARAMS_2, long a3
+#define PARAMS_4 PARAMS_3, long a4
+#define PARAMS_5 PARAMS_4, long a5
+#define PARAMS_6 PARAMS_5, long a6
+#define PARAMS_7 PARAMS_6, long a7
+#define PARAMS_8 PARAMS_7, long a8
+#define PARAMS_9 PARAMS_8, long a9
+#define PARAMS_10 PARAMS_9, long a10
+#define WORDS_1 a1
+#define WORDS_2 WORDS_1, a2
+#define WORDS_3 WORDS_2, a3
+#define WORDS_4 WORDS_3, a4
+#define WORDS_5 WORDS_4, a5
+#define WORDS_6 WORDS_5, a6
+#define WORDS_7 WORDS_6, a7
+#define WORDS_8 WORDS_7, a8
+#define WORDS_9 WORDS_8, a9
+#define WORDS_10 WORDS_9, a10
+
+static void *bind_call(int call);
+
+#define STUB(symbol, call, n)                                                                      \
+	static long bind_##symbol(PARAMS_##n)                                                      \
+	{                                                                                          \
+		return ((long (*)(PARAMS_##n))bind_call(call))(WORDS_##n);                         \
+	}
+
+#define CALL(name, n) STUB(MPI_##name, CS_CALL_##name, n)
+#define LARGE(name, n) STUB(MPI_##name, CS_CALL_##name, n)
+#define FCALL(symbol, n) STUB(symbol, CS_CALL_##symbol, n)
+#define FPLAIN(symbol, n) STUB(symbol, CS_CALL_##symbol, n)
+#include "intercept/calls.def"
+
+static void *const stubs[CS_CALL_COUNT] = {
+#define CALL(name, n) [CS_CALL_##name] = (void *)bind_MPI_##name,
+#define LARGE(name, n) [CS_CALL_##name] = (void *)bind_MPI_##name,
+#define FCALL(symbol, n) [CS_CALL_##symbol] = (void *)bind_##symbol,
+#define FPLAIN(symbol, n) [CS_CALL_##symbol] = (void *)bind_##symbol,
+#include "intercept/calls.def"
+};
+
+static void *slots[CS_CALL_COUNT] = {
+#define CALL(name, n) [CS_CALL_##name] = (void *)bind_MPI_##name,
+#define LARGE(name, n) [CS_CALL_##name] = (void *)bind_MPI_##name,
+#define FCALL(symbol, n) [CS_CALL_##symbol] = (void *)bind_##symbol,
+#define FPLAIN(symbol, n) [CS_CALL_##symbol] = (void *)bind_##symbol,
+#include "intercept/calls.def"
+};
+
+/* Relaxed, not acquire: gcc then makes one `jmp *slot` of it also where arguments lie on the stack, which an acquire
+ * would make it copy. Nothing is lost: a thread that makes the first call binds under the lock, and the others have
+ * met it since, if only by waiting for MPI_Init to return. */
+#define FORWARD(symbol, call, n)                                                                   \
+	__attribute__((visibility("default"))) long symbol(PARAMS_##n);                            \
+	long symbol(PARAMS_##n)                                                                    \
+	{                                                                                          \
+		void *to = __atomic_load_n(&slots[call], __ATOMIC_RELAXED);                        \
+		return ((long (*)(PARAMS_##n))to)(WORDS_##n);                                      \
+	}
+
+#define CALL(name, n) FORWARD(MPI_##name, CS_CALL_##name, n)
+#define LARGE(name, n) FORWARD(MPI_##name, CS_CALL_##name, n)
+#define FCALL(symbol, n) FORWARD(symbol, CS_CALL_##symbol, n)
+#define FPLAIN(symbol, n) FORWARD(symbol, CS_CALL_##symbol, n)
+#include "intercept/calls.def"
+
+/* --- state, guarded by `lock` except where said ----------------------------------------------------------------- */
+
+/* Recursive: loading the module or asking the MPI for its version may come back through an exported name. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static bool is_deciding; /* this thread is inside decide() */
+static bool is_decided;  /* which MPI, and with which module or none */
+static bool has_missed;  /* a call of a name that nobody has was told */
+
+static void *next[CS_CALL_COUNT];
+static void *entries[CS_CALL_COUNT];
+static bool strange[CS_CALL_COUNT]; /* next is not MPI's: forward, whatever the module has */
+static void *mpi; /* handle of the object that is the MPI; constant once is_decided */
+static char library[LIBRARY_VERSION_BYTES];
+
+static void
+point(int call)
+{
+	void *to = stubs[call];
+	if (next[call] != NULL)
+		to = entries[call] != NULL && !strange[call] ? entries[call] : next[call];
+	__atomic_store_n(&slots[call], to, __ATOMIC_RELEASE);
+}
+
+/* --- one line on stderr ---------------------------------------------------------------------------------------- */
+
+/* One process of a job speaks: the one that its launcher calls rank 0, or any that no launcher has numbered. */
+static bool
+is_speaker(void)
+{
+	static const char *const ranks[] = {
+		"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+		"PALS_RANKID", "ALPS_APP_PE", "SLURM_PROCID",
+	};
+	for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+		const char *rank = getenv(ranks[i]);
+		if (rank != NULL)
+			return strcmp(rank, "0") == 0;
+	}
+	return true;
+}
+
+__attribute__((format(printf, 1, 2))) static void
+say(const char *format, ...)
+{
+	if (!is_speaker())
+		return;
+	char line[1024] = "collshim: ";
+	size_t used = strlen(line), room = sizeof line - used - 1;
+	va_list arguments;
+	va_start(arguments, format);
+	int more = vsnprintf(line + used, room, format, arguments);
+	va_end(arguments);
+	if (more > 0)
+		used += (size_t)more < room ? (size_t)more : room - 1;
+	line[used++] = '\n';
+	ssize_t written = write(STDERR_FILENO, line, used);
+	(void)written; /* a closed stderr is the user's wish */
+}
+
+/* --- looking for symbols --------------------------------------------------------------------------------------- */
+
+/* Where this library is mapped. */
+static void *
+own_base(void)
+{
+	Dl_info info;
+	return dladdr((void *)point, &info) != 0 ? info.dli_fbase : NULL;
+}
+
+static bool
+is_ours(void *address)
+{
+	Dl_info info;
+	return dladdr(address, &info) != 0 && info.dli_fbase == own_base();
+}
+
+/* A handle of the object that holds this address; never ours to close but by the caller. */
+static void *
+object_of(void *address)
+{
+	Dl_info info;
+	if (dladdr(address, &info) == 0)
+		return NULL;
+	void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	return handle != NULL ? handle : dlopen(NULL, RTLD_LAZY); /* the program itself has no name */
+}
+
+struct objects {
+	char **paths;
+	size_t count, room;
+};
+
+/* dlopen inside dl_iterate_phdr's callback could deadlock, so the names are copied first. */
+static int
+note_object(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct objects *objects = data;
+	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0')
+		return 0;
+	if (objects->count == objects->room) {
+		size_t room = objects->room == 0 ? 64 : 2 * objects->room;
+		char **paths = realloc(objects->paths, room * sizeof *paths);
+		if (paths == NULL)
+			return 1;
+		objects->paths = paths;
+		objects->room = room;
+	}
+	char *path = strdup(info->dlpi_name);
+	if (path == NULL)
+		return 1;
+	objects->paths[objects->count++] = path;
+	return 0;
+}
+
+/* Puts the different definitions of `name` in loaded objects into found[], in load order, whatever their scope (an
+ * MPI that came by dlopen with RTLD_LOCAL is in nobody's). Objects in which something was found stay loaded. */
+static size_t
+search_objects(const char *name, void **found, size_t room)
+{
+	struct objects objects = {0};
+	size_t count = 0;
+	dl_iterate_phdr(note_object, &objects);
+	for (size_t i = 0; i < objects.count; i++) {
+		void *handle = count < room ? dlopen(objects.paths[i], RTLD_LAZY | RTLD_NOLOAD) : NULL;
+		free(objects.paths[i]);
+		if (handle == NULL)
+			continue;
+		void *symbol = dlsym(handle, name);
+		bool is_new = symbol != NULL && !is_ours(symbol);
+		for (size_t j = 0; j < count; j++)
+			if (found[j] == symbol)
+				is_new = false;
+		if (is_new)
+			found[count++] = symbol;
+		else
+			dlclose(handle);
+	}
+	free(objects.paths);
+	return count;
+}
+
+static size_t
+lookup_all(const char *name, void **found, size_t room)
+{
+	int saved = errno;
+	size_t count = 0;
+	/* The program's own copy (a Fortran common block, a copy relocation) has no file name to be found by. */
+	void *global = dlsym(RTLD_DEFAULT, name);
+	if (global != NULL && !is_ours(global) && room > 0)
+		found[count++] = global;
+	void *more[16];
+	size_t others = search_objects(name, more, sizeof more / sizeof *more);
+	for (size_t i = 0; i < others && count < room; i++)
+		if (more[i] != global)
+			found[count++] = more[i];
+	dlerror();
+	errno = saved;
+	return count;
+}
+
+/* The next function of that name in the link chain, or NULL. `widely`: search also objects that are in no scope of
+ * ours; it takes long where there are many, and most names are in none of them. */
+static void *
+find_next(const char *name, bool widely)
+{
+	void *symbol = dlsym(RTLD_NEXT, name);
+	if (symbol == NULL && mpi != NULL)
+		symbol = dlsym(mpi, name);
+	if (symbol != NULL && !is_ours(symbol))
+		return symbol;
+	return widely && search_objects(name, &symbol, 1) == 1 ? symbol : NULL;
+}
+
+static void *
+lookup(const char *name)
+{
+	int saved = errno;
+	void *symbol = mpi != NULL ? dlsym(mpi, name) : NULL;
+	if (symbol == NULL || is_ours(symbol))
+		symbol = find_next(name, false);
+	dlerror(); /* a failed search is not for the application to see */
+	errno = saved;
+	return symbol;
+}
+
+/* `mpi_init` may be anybody's function (a multi-precision library had one). It is MPI's if the object that defines it
+ * also has pmpi_init; anything else is forwarded, never intercepted. */
+static bool
+is_stranger(int call)
+{
+	if (plain_twins[call] == NULL || next[call] == NULL)
+		return false;
+	void *object = object_of(next[call]);
+	if (object == NULL)
+		return true;
+	Dl_info mine, twins;
+	void *twin = dlsym(object, plain_twins[call]);
+	bool is_same = twin != NULL && dladdr(next[call], &mine) != 0 && dladdr(twin, &twins) != 0 &&
+		       mine.dli_fbase == twins.dli_fbase;
+	dlclose(object);
+	return !is_same;
+}
+
+static void
+find_call(int call, bool widely)
+{
+	next[call] = find_next(names[call], widely);
+	strange[call] = is_stranger(call);
+}
+
+/* --- the module ------------------------------------------------------------------------------------------------ */
+
+static void
+set_entry(int call, void *entry)
+{
+	if (call < 0 || call >= CS_CALL_COUNT)
+		return;
+	pthread_mutex_lock(&lock);
+	entries[call] = entry;
+	point(call);
+	pthread_mutex_unlock(&lock);
+}
+
+static void
+restore(int call)
+{
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < CS_CALL_COUNT; i++) {
+		if (call >= 0 && call < CS_CALL_COUNT && call != i)
+			continue;
+		entries[i] = NULL;
+		point(i);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static const struct cs_door door = {
+	.abi = CS_MODULE_ABI,
+	.version = CS_VERSION,
+	.library = library,
+	.next = next,
+	.lookup = lookup,
+	.lookup_all = lookup_all,
+	.set = set_entry,
+	.restore = restore,
+};
+
+/* The folder of this library, as an absolute path. The loader may know us by a path relative to a working directory
+ * that the application has left since; the kernel knows better. */
+static bool
+own_folder(char *folder)
+{
+	Dl_info info;
+	if (dladdr((void *)point, &info) == 0 || info.dli_fname == NULL)
+		return false;
+	char path[PATH_MAX] = "";
+	if (info.dli_fname[0] == '/') {
+		if (strlen(info.dli_fname) >= sizeof path)
+			return false;
+		strcpy(path, info.dli_fname);
+	} else {
+		FILE *maps = fopen("/proc/self/maps", "re");
+		if (maps == NULL)
+			return false;
+		char line[PATH_MAX + 128];
+		while (path[0] == '\0' && fgets(line, sizeof line, maps) != NULL) {
+			unsigned long low, high;
+			int at = 0;
+			if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &low, &high, &at) != 2 || at == 0)
+				continue;
+			line[strcspn(line, "\n")] = '\0';
+			unsigned long here = (unsigned long)info.dli_fbase;
+			if (here >= low && here < high && strlen(line + at) < sizeof path)
+				strcpy(path, line + at);
+		}
+		fclose(maps);
+	}
+	/* A link to the library may lie elsewhere than the library and its modules. */
+	if (realpath(path, folder) == NULL)
+		return false;
+	char *slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+/* The module for an MPI that calls itself `library`, or NULL. The others with MPICH's ABI have had it since 2014. */
+static const char *
+module_for(const char *version)
+{
+	const char *openmpi = strstr(version, "Open MPI v");
+	if (openmpi != NULL) {
+		int major = atoi(openmpi + strlen("Open MPI v"));
+		return major >= 3 && major <= 5 ? "openmpi" : NULL;
+	}
+	static const char *const kin[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
+	for (size_t i = 0; i < sizeof kin / sizeof *kin; i++)
+		if (strstr(version, kin[i]) != NULL)
+			return "mpich";
+	return NULL;
+}
+
+/* The entries of the module, or NULL. Says why there is none, unless the module itself declined. */
+static const struct cs_module *
+open_module(const char *flavour)
+{
+	char folder[PATH_MAX], path[2 * PATH_MAX];
+	const char *elsewhere = secure_getenv("COLLSHIM_MODULE_DIR"); /* for tests */
+	if (elsewhere != NULL && elsewhere[0] != '\0')
+		snprintf(path, sizeof path, "%s/collshim-%s.so", elsewhere, flavour);
+	else if (own_folder(folder))
+		snprintf(path, sizeof path, "%s/collshim/collshim-%s.so", folder, flavour);
+	else {
+		say("cannot tell where libcollshim.so lies, so its modules cannot be found; every call is "
+		    "forwarded to the MPI");
+		return NULL;
+	}
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL) {
+		say("%s; every call is forwarded to the MPI", dlerror());
+		return NULL;
+	}
+	cs_module_open_fn *open = (cs_module_open_fn *)dlsym(handle, CS_MODULE_OPEN);
+	if (open == NULL) {
+		say("%s is not a module of collshim; every call is forwarded to the MPI", path);
+		return NULL;
+	}
+	const struct cs_module *module = open(&door);
+	if (module == NULL)
+		return NULL;
+	if (module->abi != CS_MODULE_ABI || strcmp(module->version, CS_VERSION) != 0) {
+		say("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
+		    "forwarded to the MPI", path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
+		return NULL;
+	}
+	return module;
+}
+
+/* --- binding --------------------------------------------------------------------------------------------------- */
+
+/* First line of what the MPI says of itself, for messages. */
+static void
+first_line(char *line, size_t room)
+{
+	size_t length = strcspn(library, "\r\n");
+	snprintf(line, room, "%.*s", length < room ? (int)length : (int)room - 1, library);
+}
+
+/* Which MPI is in this process, and who serves its calls. */
+static void
+decide(void)
+{
+	int (*get_version)(char *, int *) = (int (*)(char *, int *))find_next("MPI_Get_library_version", true);
+	if (get_version != NULL) {
+		int length = 0;
+		void *profiled = find_next("PMPI_Get_library_version", true);
+		mpi = object_of(profiled != NULL ? profiled : (void *)get_version);
+		get_version(library, &length);
+		library[sizeof library - 1] = '\0';
+	}
+	for (int call = 0; call < CS_CALL_COUNT; call++)
+		find_call(call, false);
+
+	const char *flavour = module_for(library);
+	const struct cs_module *module = NULL;
+	if (flavour != NULL) {
+		module = open_module(flavour);
+	} else {
+		char line[256];
+		first_line(line, sizeof line);
+		say("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version string is "
+		    "\"%s\"); every call is forwarded to it", line);
+	}
+	for (int call = 0; call < CS_CALL_COUNT; call++) {
+		entries[call] = module != NULL ? module->entries[call] : NULL;
+		point(call);
+	}
+}
+
+/* No such function in the process: without us the program would not have linked. 16 is "other error" or near it in
+ * every MPI, and not success. */
+static long
+missing(void)
+{
+	return 16;
+}
+
+/* Binds what can be bound now and says where this call is to continue. */
+static void *
+bind_call(int call)
+{
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	if (next[call] == NULL)
+		find_call(call, true);
+	/* A name that begins with MPI_ is MPI's, be it one so old that it has no MPI_Get_library_version. A Fortran
+	 * name may be somebody else's: alone it decides nothing. */
+	if (next[call] != NULL && !is_decided && !is_deciding &&
+	    (strncmp(names[call], "MPI_", 4) == 0 || find_next("MPI_Get_library_version", true) != NULL)) {
+		is_deciding = true;
+		decide();
+		is_deciding = false;
+		is_decided = true;
+		if (next[call] == NULL) /* it is in no scope of ours, and decide() searches those only */
+			find_call(call, true);
+	}
+	void *to = (void *)missing;
+	if (next[call] != NULL) {
+		point(call);
+		to = __atomic_load_n(&slots[call], __ATOMIC_RELAXED);
+	} else if (!has_missed) {
+		has_missed = true;
+		say("%s was called, but no loaded library has it", names[call]);
+	}
+	pthread_mutex_unlock(&lock);
+	dlerror(); /* a failed search is not for the application to see */
+	errno = saved;
+	return to;
+}

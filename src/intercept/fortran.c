@@ -1,0 +1,334 @@
+/* intercept/fortran.c — Fortran names that never arrive at a C name.
+ *
+ * Seen with Open MPI 4.1.4 and MPICH 4.0.2 (objdump of their Fortran libraries):
+ *
+ *   Open MPI  mpi_bcast_, mpi_bcast_f08_ -> ompi_bcast_f -> PMPI_Bcast    all of them are taken here
+ *   MPICH     mpi_bcast_, mpi_bcast_f08ts_ -> MPI_Bcast                   the C entry sees it, with C's sentinels
+ *             mpi_barrier_f08_ -> PMPI_Barrier, mpi_init_f08_ -> PMPI_Init  these are taken here
+ *
+ * Here a call is what the host's Fortran layer would make of it: handles converted, MPI_IN_PLACE and MPI_BOTTOM
+ * recognised by their address, the C function called, its result stored. */
+#include "intercept/entry.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Counts and displacements are passed on without a copy. (-fdefault-integer-8 would break the host's C ABI too.) */
+static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran integers are C ints");
+
+static const struct cs_door *host;
+
+static void
+store(MPI_Fint *ierr, int result)
+{
+	if (ierr != NULL) /* optional in mpi_f08 */
+		*ierr = result;
+}
+
+/* Each mangling has its own next: the host's, or that of a tool below us. */
+#define INIT(symbol)                                                                               \
+	static void take_##symbol(MPI_Fint *ierr)                                                  \
+	{                                                                                          \
+		((void (*)(MPI_Fint *))host->next[CS_CALL_##symbol])(ierr);                        \
+		cs_entry_after_init();                                                             \
+	}
+#define INIT_THREAD(symbol)                                                                        \
+	static void take_##symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
+	{                                                                                          \
+		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *))host->next[CS_CALL_##symbol])(      \
+			required, provided, ierr);                                                 \
+		cs_entry_after_init();                                                             \
+	}
+
+#ifndef OPEN_MPI
+
+INIT(mpi_init_f08_)
+INIT_THREAD(mpi_init_thread_f08_)
+
+static void
+take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Barrier(MPI_Comm_f2c(*comm)));
+}
+
+void
+cs_fortran_entries(const struct cs_door *door, void **entries)
+{
+	host = door;
+	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
+	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
+	entries[CS_CALL_mpi_barrier_f08_] = (void *)take_barrier;
+}
+
+#else
+
+INIT(mpi_init_)
+INIT(mpi_init__)
+INIT(mpi_init)
+INIT(MPI_INIT)
+INIT(mpi_init_f08_)
+INIT_THREAD(mpi_init_thread_)
+INIT_THREAD(mpi_init_thread__)
+INIT_THREAD(mpi_init_thread)
+INIT_THREAD(MPI_INIT_THREAD)
+INIT_THREAD(mpi_init_thread_f08_)
+
+static MPI_Comm (*comm_f2c)(MPI_Fint);
+static MPI_Datatype (*type_f2c)(MPI_Fint);
+static MPI_Op (*op_f2c)(MPI_Fint);
+static int (*comm_size)(MPI_Comm, int *);
+static int (*comm_remote_size)(MPI_Comm, int *);
+static int (*comm_test_inter)(MPI_Comm, int *);
+static int (*comm_call_errhandler)(MPI_Comm, int);
+
+/* --- sentinels ------------------------------------------------------------------------------------------------- */
+
+/* The addresses that mean MPI_IN_PLACE or MPI_BOTTOM. The loader usually makes one of the definitions in the
+ * program, libmpi and libmpi_usempif08, but scopes can keep them apart; none of them is ever a buffer. */
+struct sentinel {
+	void *places[8];
+	size_t count;
+};
+static struct sentinel in_place, bottom;
+static _Atomic int sentinels_state; /* 0 unknown, 1 being found, 2 known */
+
+static void
+find_sentinel(struct sentinel *sentinel, const char *const *names, size_t count)
+{
+	size_t room = sizeof sentinel->places / sizeof *sentinel->places;
+	for (size_t i = 0; i < count; i++)
+		sentinel->count += host->lookup_all(names[i], sentinel->places + sentinel->count,
+						    room - sentinel->count);
+}
+
+/* At the first Fortran collective and not before: most processes have no Fortran, and the search is slow. */
+static void
+find_sentinels(void)
+{
+	static const char *const in_place_names[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place__",
+						     "mpi_fortran_in_place", "MPI_FORTRAN_IN_PLACE"};
+	static const char *const bottom_names[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom__",
+						   "mpi_fortran_bottom", "MPI_FORTRAN_BOTTOM"};
+	int unknown = 0;
+	if (atomic_compare_exchange_strong(&sentinels_state, &unknown, 1)) {
+		find_sentinel(&in_place, in_place_names, 4);
+		find_sentinel(&bottom, bottom_names, 4);
+		atomic_store_explicit(&sentinels_state, 2, memory_order_release);
+	}
+	while (atomic_load_explicit(&sentinels_state, memory_order_acquire) != 2)
+		; /* another thread is at it, for less than a millisecond */
+}
+
+static void *
+buffer(void *place)
+{
+	if (atomic_load_explicit(&sentinels_state, memory_order_acquire) != 2)
+		find_sentinels();
+	for (size_t i = 0; i < in_place.count; i++)
+		if (place == in_place.places[i])
+			return MPI_IN_PLACE;
+	for (size_t i = 0; i < bottom.count; i++)
+		if (place == bottom.places[i])
+			return MPI_BOTTOM;
+	return place;
+}
+
+/* --- collectives ----------------------------------------------------------------------------------------------- */
+
+static void
+take_allgather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+	       MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Allgather(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+				       *recvcount, type_f2c(*recvtype), comm_f2c(*comm)));
+}
+
+static void
+take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts,
+		MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Allgatherv(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+					recvcounts, displs, type_f2c(*recvtype), comm_f2c(*comm)));
+}
+
+static void
+take_allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
+	       MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Allreduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype),
+				       op_f2c(*op), comm_f2c(*comm)));
+}
+
+static void
+take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+	      MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Alltoall(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+				      *recvcount, type_f2c(*recvtype), comm_f2c(*comm)));
+}
+
+static void
+take_alltoallv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
+	       MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Alltoallv(buffer(sendbuf), sendcounts, sdispls, type_f2c(*sendtype),
+				       buffer(recvbuf), recvcounts, rdispls, type_f2c(*recvtype),
+				       comm_f2c(*comm)));
+}
+
+/* How many datatypes each array of an alltoallw holds; 0 where the communicator is none, for the host to refuse. */
+static size_t
+partners(MPI_Comm comm)
+{
+	int is_inter = 0, size = 0;
+	if (comm == NULL || comm == MPI_COMM_NULL || comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||
+	    (is_inter ? comm_remote_size : comm_size)(comm, &size) != MPI_SUCCESS)
+		return 0;
+	return (size_t)size;
+}
+
+static void
+take_alltoallw(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf,
+	       MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	MPI_Comm c_comm = comm_f2c(*comm);
+	void *c_sendbuf = buffer(sendbuf);
+	size_t count = partners(c_comm);
+	MPI_Datatype few[2 * 64], *types = few;
+	if (count > 64) {
+		types = malloc(2 * count * sizeof *types);
+		if (types == NULL) {
+			comm_call_errhandler(c_comm, MPI_ERR_NO_MEM);
+			store(ierr, MPI_ERR_NO_MEM);
+			return;
+		}
+	}
+	MPI_Datatype *c_sendtypes = types, *c_recvtypes = types + count;
+	for (size_t i = 0; i < count; i++) {
+		/* With MPI_IN_PLACE the send arguments mean nothing and need not be there. */
+		c_sendtypes[i] = c_sendbuf == MPI_IN_PLACE ? MPI_DATATYPE_NULL : type_f2c(sendtypes[i]);
+		c_recvtypes[i] = type_f2c(recvtypes[i]);
+	}
+	store(ierr, cs_entry_Alltoallw(c_sendbuf, sendcounts, sdispls, c_sendtypes, buffer(recvbuf), recvcounts,
+				       rdispls, c_recvtypes, c_comm));
+	if (types != few)
+		free(types);
+}
+
+static void
+take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Barrier(comm_f2c(*comm)));
+}
+
+static void
+take_bcast(void *place, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Bcast(buffer(place), *count, type_f2c(*datatype), *root, comm_f2c(*comm)));
+}
+
+static void
+take_gather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+	    MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Gather(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+				    *recvcount, type_f2c(*recvtype), *root, comm_f2c(*comm)));
+}
+
+static void
+take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts,
+	     MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Gatherv(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+				     recvcounts, displs, type_f2c(*recvtype), *root, comm_f2c(*comm)));
+}
+
+static void
+take_reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root,
+	    MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Reduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype), op_f2c(*op),
+				    *root, comm_f2c(*comm)));
+}
+
+static void
+take_reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op,
+		    MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Reduce_scatter(buffer(sendbuf), buffer(recvbuf), recvcounts, type_f2c(*datatype),
+					    op_f2c(*op), comm_f2c(*comm)));
+}
+
+static void
+take_reduce_scatter_block(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op,
+			  MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Reduce_scatter_block(buffer(sendbuf), buffer(recvbuf), *recvcount,
+						  type_f2c(*datatype), op_f2c(*op), comm_f2c(*comm)));
+}
+
+static void
+take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
+	     MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Scatter(buffer(sendbuf), *sendcount, type_f2c(*sendtype), buffer(recvbuf),
+				     *recvcount, type_f2c(*recvtype), *root, comm_f2c(*comm)));
+}
+
+static void
+take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf,
+	      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+{
+	store(ierr, cs_entry_Scatterv(buffer(sendbuf), sendcounts, displs, type_f2c(*sendtype), buffer(recvbuf),
+				      *recvcount, type_f2c(*recvtype), *root, comm_f2c(*comm)));
+}
+
+void
+cs_fortran_entries(const struct cs_door *door, void **entries)
+{
+	host = door;
+	comm_f2c = (MPI_Comm(*)(MPI_Fint))door->lookup("PMPI_Comm_f2c");
+	type_f2c = (MPI_Datatype(*)(MPI_Fint))door->lookup("PMPI_Type_f2c");
+	op_f2c = (MPI_Op(*)(MPI_Fint))door->lookup("PMPI_Op_f2c");
+	comm_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_size");
+	comm_remote_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_remote_size");
+	comm_test_inter = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_test_inter");
+	comm_call_errhandler = (int (*)(MPI_Comm, int))door->lookup("PMPI_Comm_call_errhandler");
+	if (comm_f2c == NULL || type_f2c == NULL || op_f2c == NULL || comm_size == NULL ||
+	    comm_remote_size == NULL || comm_test_inter == NULL || comm_call_errhandler == NULL)
+		return; /* forwarded: the host's own layer needs them as well and will say more */
+
+#define ENTRY(lower, UPPER)                                                                        \
+	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
+		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
+			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##lower
+	ENTRY(allgather, ALLGATHER);
+	ENTRY(allgatherv, ALLGATHERV);
+	ENTRY(allreduce, ALLREDUCE);
+	ENTRY(alltoall, ALLTOALL);
+	ENTRY(alltoallv, ALLTOALLV);
+	ENTRY(alltoallw, ALLTOALLW);
+	ENTRY(barrier, BARRIER);
+	ENTRY(bcast, BCAST);
+	ENTRY(gather, GATHER);
+	ENTRY(gatherv, GATHERV);
+	ENTRY(reduce, REDUCE);
+	ENTRY(reduce_scatter, REDUCE_SCATTER);
+	ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK);
+	ENTRY(scatter, SCATTER);
+	ENTRY(scatterv, SCATTERV);
+#undef ENTRY
+	entries[CS_CALL_mpi_init_] = (void *)take_mpi_init_;
+	entries[CS_CALL_mpi_init__] = (void *)take_mpi_init__;
+	entries[CS_CALL_mpi_init] = (void *)take_mpi_init;
+	entries[CS_CALL_MPI_INIT] = (void *)take_MPI_INIT;
+	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
+	entries[CS_CALL_mpi_init_thread_] = (void *)take_mpi_init_thread_;
+	entries[CS_CALL_mpi_init_thread__] = (void *)take_mpi_init_thread__;
+	entries[CS_CALL_mpi_init_thread] = (void *)take_mpi_init_thread;
+	entries[CS_CALL_MPI_INIT_THREAD] = (void *)take_MPI_INIT_THREAD;
+	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
+}
+
+#endif
