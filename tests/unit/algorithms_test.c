@@ -1,0 +1,58 @@
+/* Algorithms that nobody runs: names, needs and parameters for the tests of select. */
+#include "algorithms/algorithm.h"
+
+#define NAMED(collective, COLL)                                                                    \
+	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
+	const struct cs_algorithm cs_algorithm_##collective##_hier_host = {                        \
+		.coll = COLL, .name = "hier:host", .summary = "test",                              \
+		.needs = { .several_per_node = true, .block_if_not_commutative = true },           \
+		.params = { { "chunk", "bytes in one piece", 65536, 1024, 1048576 } },             \
+	}
+
+NAMED(allgather, CS_ALLGATHER);
+NAMED(allgatherv, CS_ALLGATHERV);
+NAMED(allreduce, CS_ALLREDUCE);
+NAMED(alltoall, CS_ALLTOALL);
+NAMED(alltoallv, CS_ALLTOALLV);
+NAMED(alltoallw, CS_ALLTOALLW);
+NAMED(barrier, CS_BARRIER);
+NAMED(bcast, CS_BCAST);
+NAMED(gather, CS_GATHER);
+NAMED(gatherv, CS_GATHERV);
+NAMED(reduce, CS_REDUCE);
+NAMED(reduce_scatter, CS_REDUCE_SCATTER);
+NAMED(reduce_scatter_block, CS_REDUCE_SCATTER_BLOCK);
+NAMED(scatter, CS_SCATTER);
+NAMED(scatterv, CS_SCATTERV);
+
+extern const struct cs_algorithm cs_algorithm_allgather_ring, cs_algorithm_bcast_ring,
+	cs_algorithm_bcast_hier_host_tree, cs_algorithm_reduce_hier_host_tree,
+	cs_algorithm_allreduce_node_only;
+
+/* No needs, and as many parameters as there may be. */
+const struct cs_algorithm cs_algorithm_allgather_ring = {
+	.coll = CS_ALLGATHER, .name = "ring", .summary = "test",
+	.params = { { "chunk", "bytes", 4096, 1, 1 << 20 },
+		    { "depth", "pieces under way", 2, 1, 64 },
+		    { "third", "any", 3, 0, 9 },
+		    { "fourth", "any", 4, 0, 9 } },
+};
+
+const struct cs_algorithm cs_algorithm_bcast_ring = {
+	.coll = CS_BCAST, .name = "ring", .summary = "test",
+};
+
+/* Names that begin with another's, which stands before the one and behind the other. */
+const struct cs_algorithm cs_algorithm_bcast_hier_host_tree = {
+	.coll = CS_BCAST, .name = "hier:host:tree", .summary = "test",
+	.params = { { "radix", "children", 2, 2, 64 } },
+};
+
+const struct cs_algorithm cs_algorithm_reduce_hier_host_tree = {
+	.coll = CS_REDUCE, .name = "hier:host:tree", .summary = "test",
+	.params = { { "radix", "children", 2, 2, 64 } },
+};
+
+const struct cs_algorithm cs_algorithm_allreduce_node_only = {
+	.coll = CS_ALLREDUCE, .name = "node", .summary = "test", .needs = { .one_node = true },
+};

@@ -1,0 +1,809 @@
+#include "unit.h"
+
+#include "base/parse.h"
+#include "select/select.h"
+
+#include <errno.h>
+
+static char directory[256];
+static char file[280];
+
+static int
+make_directory(void **state)
+{
+	if (!mkdtemp(temporary(directory)))
+		return -1;
+	snprintf(file, sizeof file, "%s/site.yaml", directory);
+	return 0;
+}
+
+static int
+remove_directory(void **state)
+{
+	unlink(file);
+	return rmdir(directory);
+}
+
+#define HEAD "version: 1\n"
+#define BLOCK(name)                                                                                \
+	"  - name: " name "\n    provenance: {date: 2026-11-21, library: l, machine: m, command: c}\n"
+#define SITE(rules) HEAD "blocks:\n" BLOCK("b") "    rules:\n" rules
+
+static const struct cs_machine here = { "mpich", "AMD EPYC 7763", "node7", 8 };
+
+/* A selector whose site's file has this text, or that has none if it is NULL. */
+static struct cs_selector *
+make_on(const struct cs_machine *machine, const char *site, const struct cs_settings *like)
+{
+	struct cs_settings settings = *like;
+	struct cs_selector *selector = NULL;
+	settings.tuning = "builtin";
+	if (site) {
+		FILE *out = fopen(file, "w");
+		assert_non_null(out);
+		fputs(site, out);
+		fclose(out);
+		settings.tuning = file;
+	}
+	assert_int_equal(cs_selector_create(&selector, &settings, machine), CS_OK);
+	return selector;
+}
+
+static const struct cs_settings nothing_set = { .team_after = -1 };
+
+static struct cs_selector *
+make(const char *site)
+{
+	return make_on(&here, site, &nothing_set);
+}
+
+static struct cs_selector *
+make_forced(const char *site, enum cs_coll coll, const char *text)
+{
+	struct cs_settings settings = nothing_set;
+	settings.force[coll] = text;
+	return make_on(&here, site, &settings);
+}
+
+/* 4 nodes of 4, nothing special. */
+static struct cs_facts
+usual(enum cs_coll coll, size_t bytes)
+{
+	return (struct cs_facts){ coll, bytes, 16, 4, 4, 4, true, true };
+}
+
+static struct cs_choice
+choose(const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	struct cs_choice choice;
+	memset(&choice, 0x5a, sizeof choice);
+	cs_selector_choose(selector, facts, &choice);
+	return choice;
+}
+
+static struct cs_choice
+choose_bytes(const struct cs_selector *selector, enum cs_coll coll, size_t bytes)
+{
+	struct cs_facts facts = usual(coll, bytes);
+	return choose(selector, &facts);
+}
+
+static void
+assert_choice(struct cs_choice choice, const char *algorithm, enum cs_why why, const char *reason)
+{
+	const char *name = choice.algorithm ? choice.algorithm->name : "host";
+	if (strcmp(name, algorithm) || choice.why != why || strcmp(choice.reason, reason))
+		fail_msg("chose %s, why %d, \"%s\"; expected %s, why %d, \"%s\"", name, choice.why,
+			 choice.reason, algorithm, why, reason);
+}
+
+/* ---- the order of precedence -------------------------------------------------------------------------------- */
+
+static void
+the_sites_first_fitting_rule_decides(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
+						 "      - {collective: bcast, bytes: 0-1M, use: ring}\n"
+						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	assert_choice(choose_bytes(selector, CS_BCAST, 0), "host", CS_WHY_RULE, "rule site.yaml:6");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1023), "host", CS_WHY_RULE, "rule site.yaml:6");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "ring", CS_WHY_RULE, "rule site.yaml:7");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1 << 20), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	cs_selector_destroy(selector);
+}
+
+static void
+what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
+	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
+	assert_int_equal(choice.why, CS_WHY_BUILTIN);
+	assert_contains(choice.reason, "built-in tuning.yaml:");
+	cs_selector_destroy(selector);
+}
+
+static void
+a_forced_algorithm_goes_before_every_rule(void **state)
+{
+	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"), CS_BCAST,
+						   "0-4K=ring,1M-inf=hier:host:chunk=2K");
+	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	assert_choice(choose_bytes(selector, CS_BCAST, 4096), "host", CS_WHY_RULE, "rule site.yaml:6");
+	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1 << 20);
+	assert_choice(choice, "hier:host", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	assert_int_equal(choice.params[0], 2048);
+	/* Another collective is not touched. */
+	assert_int_equal(choose_bytes(selector, CS_REDUCE, 8).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+}
+
+static void
+the_host_may_be_forced_and_ruled(void **state)
+{
+	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "host");
+	assert_choice(choose_bytes(selector, CS_BCAST, 8), "host", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	assert_choice(choose_bytes(selector, CS_REDUCE, 8), "host", CS_WHY_RULE, "rule site.yaml:6");
+	cs_selector_destroy(selector);
+}
+
+static void
+an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
+{
+	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
+							"      - {collective: bcast, bytes: 0-1K, use: ring}\n"),
+						   CS_BCAST, "^hier:host");
+	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_RULE, "rule site.yaml:7");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "host", CS_WHY_EXCLUDED,
+		      "excluded by COLLSHIM_BCAST=^hier:host");
+	assert_int_equal(choose_bytes(selector, CS_REDUCE, 8).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+}
+
+static void
+a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
+	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true };
+	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
+	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+}
+
+static void
+where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
+	cs_selector_destroy(selector);
+	/* The built-in rules do not ask for it, so nothing matches. */
+	selector = make(NULL);
+	assert_choice(choose(selector, &alone), "host", CS_WHY_NO_RULE, "no rule");
+	cs_selector_destroy(selector);
+}
+
+static void
+a_non_commutative_operation_needs_block_placement(void **state)
+{
+	struct cs_selector *selector = make_forced(NULL, CS_REDUCE, "hier:host");
+	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true };
+	assert_int_equal(choose(selector, &facts).why, CS_WHY_FORCED);
+	facts.is_commutative = false;
+	struct said said;
+	said_begin(&said);
+	assert_int_equal(choose(selector, &facts).why, CS_WHY_NEEDS);
+	said_end(&said);
+	facts.is_block_placed = true;
+	assert_int_equal(choose(selector, &facts).why, CS_WHY_FORCED);
+	cs_selector_destroy(selector);
+}
+
+static void
+a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
+{
+	struct cs_selector *selector =
+		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	struct said said;
+	said_begin(&said);
+	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
+	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
+	const char *text = said_end(&said);
+	assert_int_equal(count_lines(text), 1);
+	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call (one rank per "
+			      "node); such calls go to the MPI underneath");
+	cs_selector_destroy(selector);
+}
+
+static void
+a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
+						 "      - {collective: bcast, use: host}\n"));
+	static const struct {
+		int least, most;
+		const char *algorithm;
+	} cases[] = { { 2, 4, "ring" }, { 3, 3, "ring" }, { 1, 4, "host" }, { 2, 5, "host" }, { 5, 5, "host" } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true };
+		struct cs_choice choice = choose(selector, &facts);
+		assert_string_equal(choice.algorithm ? choice.algorithm->name : "host", cases[i].algorithm);
+	}
+	cs_selector_destroy(selector);
+}
+
+static void
+calls_without_an_agreed_size_get_one_answer(void **state)
+{
+	struct cs_selector *selector = make_forced(NULL, CS_GATHERV, "hier:host");
+	struct cs_choice choice = choose_bytes(selector, CS_GATHERV, CS_BYTES_UNKNOWN);
+	assert_int_equal(choice.why, CS_WHY_FORCED);
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
+	cs_selector_destroy(selector);
+	/* Where a size could be had but is not, rules that ask for one do not fit. */
+	selector = make(SITE("      - {collective: bcast, bytes: 0-1G, use: ring}\n"
+			     "      - {collective: bcast, use: host}\n"));
+	choice = choose_bytes(selector, CS_BCAST, CS_BYTES_UNKNOWN);
+	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_BYTES_UNKNOWN);
+	cs_selector_destroy(selector);
+}
+
+static void
+blocks_hold_only_on_the_machines_they_are_for(void **state)
+{
+	static const struct {
+		const char *guard;
+		bool holds;
+	} cases[] = {
+		{ "{}", true },
+		{ "{mpi: mpich}", true },
+		{ "{mpi: openmpi}", false },
+		{ "{cpu: \"*EPYC*\"}", true },
+		{ "{cpu: \"EPYC\"}", false },
+		{ "{host: \"node*\"}", true },
+		{ "{host: \"node?\"}", true },
+		{ "{host: \"login*\"}", false },
+		{ "{cores: 8}", true },
+		{ "{cores: 2-8}", true },
+		{ "{cores: 9-inf}", false },
+		{ "{mpi: mpich, cpu: \"*EPYC*\", host: node7, cores: 1-64}", true },
+		{ "{mpi: mpich, cpu: \"*EPYC*\", host: node8, cores: 1-64}", false },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[512];
+		snprintf(text, sizeof text,
+			 HEAD "blocks:\n" BLOCK("b") "    machine: %s\n"
+						     "    rules: [{collective: bcast, use: ring}]\n",
+			 cases[i].guard);
+		struct cs_selector *selector = make(text);
+		struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
+		if ((choice.why == CS_WHY_RULE) != cases[i].holds)
+			fail_msg("guard %s %s", cases[i].guard, cases[i].holds ? "did not hold" : "held");
+		cs_selector_destroy(selector);
+	}
+	/* collshim-info knows no MPI: blocks for any are shown. */
+	struct cs_machine no_mpi = { NULL, "", "node7", 8 };
+	struct cs_selector *selector =
+		make_on(&no_mpi, HEAD "blocks:\n" BLOCK("b") "    machine: {mpi: openmpi}\n    rules: [{collective: "
+							     "bcast, use: ring}]\n",
+			&nothing_set);
+	assert_int_equal(choose_bytes(selector, CS_BCAST, 8).why, CS_WHY_RULE);
+	cs_selector_destroy(selector);
+}
+
+/* ---- wrong input -------------------------------------------------------------------------------------------- */
+
+static void
+a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
+{
+	struct said said;
+	said_begin(&said);
+	struct cs_selector *selector = make("version: 2\nlimits: {slots: 0, spin: 77}\n");
+	const char *text = said_end(&said);
+	char expected[512];
+	snprintf(expected, sizeof expected, "collshim: select: %s:1:10: found \"2\", expected 1", file);
+	assert_contains(text, expected);
+	snprintf(expected, sizeof expected, "(and 1 more; see collshim-info --check %s)", file);
+	assert_contains(text, expected);
+	assert_contains(text, "only the built-in rules are used");
+	assert_int_equal(count_lines(text), 1);
+	assert_int_equal(choose_bytes(selector, CS_BCAST, 8).why, CS_WHY_BUILTIN);
+	assert_int_not_equal(cs_selector_limits(selector)->spin, 77);
+	cs_selector_destroy(selector);
+}
+
+static void
+a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
+{
+	struct said said;
+	said_begin(&said);
+	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "0-4K=heir:host");
+	const char *text = said_end(&said);
+	assert_contains(text, "collshim: select: COLLSHIM_BCAST=0-4K=heir:host: column 6: \"heir:host\" is no "
+			      "algorithm of bcast");
+	assert_contains(text, "did you mean hier:host?; it is ignored");
+	assert_int_equal(count_lines(text), 1);
+	assert_int_equal(choose_bytes(selector, CS_BCAST, 8).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+}
+
+static void
+a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
+{
+	struct cs_settings settings = nothing_set;
+	struct cs_selector *selector;
+	struct said said;
+	said_begin(&said);
+	assert_int_equal(cs_selector_create(&selector, &settings, &here), CS_OK);
+	cs_selector_destroy(selector);
+	assert_string_equal(said_end(&said), "");
+	settings.tuning = "/nonexistent/mine.yaml";
+	said_begin(&said);
+	errno = 4242;
+	assert_int_equal(cs_selector_create(&selector, &settings, &here), CS_OK);
+	assert_int_equal(errno, 4242);
+	cs_selector_destroy(selector);
+	assert_string_equal(said_end(&said),
+			    "collshim: select: /nonexistent/mine.yaml: cannot be read: No such file or directory; "
+			    "only the built-in rules are used\n");
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------- */
+
+static void
+single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **state)
+{
+	struct cs_selector *builtin = make(NULL);
+	struct cs_selector *site = make(HEAD "limits: {slots: 32, team_after: 9, shm_budget: 8M}\n");
+	struct cs_settings settings = nothing_set;
+	settings.team_after = 0;
+	settings.shm_budget = 1 << 20;
+	struct cs_selector *environment =
+		make_on(&here, HEAD "limits: {slots: 32, team_after: 9, shm_budget: 8M}\n", &settings);
+	assert_int_equal(cs_selector_limits(site)->slots, 32);
+	assert_int_equal(cs_selector_limits(site)->team_after, 9);
+	assert_int_equal(cs_selector_limits(site)->shm_budget, 8 << 20);
+	assert_int_equal(cs_selector_limits(site)->spin, cs_selector_limits(builtin)->spin);
+	assert_int_equal(cs_selector_limits(environment)->slots, 32);
+	assert_int_equal(cs_selector_limits(environment)->team_after, 0);
+	assert_int_equal(cs_selector_limits(environment)->shm_budget, 1 << 20);
+	cs_selector_destroy(builtin);
+	cs_selector_destroy(site);
+	cs_selector_destroy(environment);
+}
+
+/* ---- intervals: compared with a slow reference -------------------------------------------------------------- */
+
+#define SIZES 48 /* small enough to try every size */
+
+struct model_rule {
+	size_t low, high; /* high SIZE_MAX: no end */
+	int ranks_low, ranks_high;
+	int which; /* 0 host, 1 hier:host (needs two ranks on a node), 2 ring */
+	unsigned line;
+	bool is_sized;
+};
+
+struct model {
+	struct model_rule forced[3], rules[8];
+	int forced_count, rule_count;
+	bool excludes_hier, excludes_ring;
+	char forcing[256], site[4096];
+};
+
+static const char *const model_names[] = { "host", "hier:host", "ring" };
+
+static void
+make_model(struct model *model, uint64_t *seed)
+{
+	*model = (struct model){ 0 };
+	uint32_t kind = random_below(seed, 4);
+	if (kind == 0) {
+		model->forced_count = 1 + (int)random_below(seed, 3);
+		for (int i = 0; i < model->forced_count; i++) {
+			struct model_rule *rule = &model->forced[i];
+			bool is_open = !random_below(seed, 6);
+			rule->low = random_below(seed, SIZES - 1);
+			rule->high = is_open ? SIZE_MAX : rule->low + 1 + random_below(seed, 20);
+			rule->which = (int)random_below(seed, 3);
+			size_t used = strlen(model->forcing);
+			if (is_open)
+				snprintf(model->forcing + used, sizeof model->forcing - used, "%s%zu-inf=%s",
+					 i ? "," : "", rule->low, model_names[rule->which]);
+			else
+				snprintf(model->forcing + used, sizeof model->forcing - used, "%s%zu-%zu=%s",
+					 i ? "," : "", rule->low, rule->high, model_names[rule->which]);
+			/* Behind a first 0-inf nothing may follow; it is rare enough to end the list there. */
+			if (!rule->low && is_open)
+				model->forced_count = i + 1;
+		}
+	} else if (kind == 1) {
+		model->excludes_hier = random_below(seed, 2);
+		model->excludes_ring = !model->excludes_hier || random_below(seed, 2);
+		snprintf(model->forcing, sizeof model->forcing, "%s%s%s", model->excludes_hier ? "^hier:host" : "",
+			 model->excludes_hier && model->excludes_ring ? "," : "",
+			 model->excludes_ring ? "^ring" : "");
+	}
+	snprintf(model->site, sizeof model->site, "%s", SITE(""));
+	model->rule_count = 1 + (int)random_below(seed, 8);
+	for (int i = 0; i < model->rule_count; i++) {
+		struct model_rule *rule = &model->rules[i];
+		char bytes[64] = "", ranks[64] = "";
+		*rule = (struct model_rule){ 0, SIZE_MAX, 0, 1 << 20, (int)random_below(seed, 3), 6 + (unsigned)i,
+					     random_below(seed, 6) };
+		if (rule->is_sized) {
+			rule->low = random_below(seed, SIZES - 1);
+			rule->high = rule->low + 1 + random_below(seed, 20);
+			snprintf(bytes, sizeof bytes, "bytes: %zu-%zu, ", rule->low, rule->high);
+		}
+		if (!random_below(seed, 3)) {
+			rule->ranks_low = 2 + (int)random_below(seed, 8);
+			rule->ranks_high = rule->ranks_low + (int)random_below(seed, 8);
+			snprintf(ranks, sizeof ranks, "ranks: %d-%d, ", rule->ranks_low, rule->ranks_high);
+		}
+		size_t used = strlen(model->site);
+		snprintf(model->site + used, sizeof model->site - used,
+			 "      - {collective: bcast, %s%suse: \"%s\"}\n", bytes, ranks, model_names[rule->which]);
+	}
+}
+
+/* What should be chosen, by the definition, written down without any cleverness. */
+struct answer {
+	int which;
+	enum cs_why why;
+	unsigned line; /* of a rule, or of the one that was barred; the forced item counted from 1001 */
+};
+
+static bool
+model_bars(const struct model *model, const struct model_rule *rule, const struct cs_facts *facts)
+{
+	return (rule->which == 1 && (model->excludes_hier || facts->ppn_max < 2)) ||
+	       (rule->which == 2 && model->excludes_ring);
+}
+
+static struct answer
+reference(const struct model *model, const struct cs_facts *facts)
+{
+	for (int i = 0; i < model->forced_count; i++) {
+		const struct model_rule *rule = &model->forced[i];
+		if (facts->bytes < rule->low || facts->bytes >= rule->high)
+			continue;
+		if (rule->which == 1 && facts->ppn_max < 2)
+			return (struct answer){ 0, CS_WHY_NEEDS, 1001 + (unsigned)i };
+		return (struct answer){ rule->which, CS_WHY_FORCED, 1001 + (unsigned)i };
+	}
+	struct answer barred = { 0, CS_WHY_NO_RULE, 0 };
+	for (int i = 0; i < model->rule_count; i++) {
+		const struct model_rule *rule = &model->rules[i];
+		if (facts->bytes < rule->low || facts->bytes >= rule->high || facts->ranks < rule->ranks_low ||
+		    facts->ranks > rule->ranks_high)
+			continue;
+		if (!model_bars(model, rule, facts))
+			return (struct answer){ rule->which, CS_WHY_RULE, rule->line };
+		if (barred.why != CS_WHY_NO_RULE)
+			continue;
+		bool is_excluded = rule->which == 2 || model->excludes_hier;
+		barred = (struct answer){ 0, is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS, rule->line };
+	}
+	return barred;
+}
+
+static bool
+same_answer(struct answer a, struct answer b)
+{
+	return a.which == b.which && a.why == b.why && a.line == b.line;
+}
+
+/* The built-in rules of these tests ask for two ranks on every node. Here one node has a single one, so that the
+ * model's rules are all there is; the other may have more, so that hier:host can serve. */
+static void
+chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
+{
+	uint64_t seed = first_seed();
+	struct said said;
+	said_begin(&said); /* of forced algorithms that cannot serve */
+	char wrong[6000] = "";
+	for (int round = 0; round < 3000 && !*wrong; round++) {
+		struct model model;
+		uint64_t before = seed;
+		make_model(&model, &seed);
+		struct cs_selector *selector =
+			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
+		int ppn_max = random_below(&seed, 3) ? 3 : 1;
+		int ranks = 2 + (int)random_below(&seed, 12);
+		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true };
+		struct answer answers[SIZES + 30];
+		size_t sizes = COUNT(answers);
+		for (facts.bytes = 0; facts.bytes < sizes; facts.bytes++)
+			answers[facts.bytes] = reference(&model, &facts);
+		for (facts.bytes = 0; facts.bytes < sizes && !*wrong; facts.bytes++) {
+			struct cs_choice choice = choose(selector, &facts);
+			struct answer expected = answers[facts.bytes];
+			const char *name = choice.algorithm ? choice.algorithm->name : "host";
+			char reason[64];
+			snprintf(reason, sizeof reason, "rule site.yaml:%u", expected.line);
+			size_t low = facts.bytes, high = facts.bytes + 1;
+			while (low > 0 && same_answer(answers[low - 1], expected))
+				low--;
+			while (high < sizes && same_answer(answers[high], expected))
+				high++;
+			if (high == sizes)
+				high = CS_INF; /* every bound of the model is smaller */
+			if (strcmp(name, model_names[expected.which]) || choice.why != expected.why ||
+			    (choice.why == CS_WHY_RULE && strcmp(choice.reason, reason)) ||
+			    choice.bytes_low != low || choice.bytes_high != high)
+				snprintf(wrong, sizeof wrong,
+					 "TEST_SEED=%llu, %d ranks, %zu bytes: %s (%s) for [%zu, %zu), expected %s, "
+					 "why %d, line %u for [%zu, %zu)\nCOLLSHIM_BCAST=%s\n%s",
+					 (unsigned long long)before, facts.ranks, facts.bytes, name, choice.reason,
+					 choice.bytes_low, choice.bytes_high, model_names[expected.which],
+					 expected.why, expected.line, low, high, model.forcing, model.site);
+		}
+		cs_selector_destroy(selector);
+	}
+	said_end(&said);
+	if (*wrong)
+		fail_msg("%s", wrong);
+}
+
+/* ---- digest ------------------------------------------------------------------------------------------------- */
+
+static uint64_t
+digest_of(const struct cs_machine *machine, const char *site, const struct cs_settings *settings)
+{
+	struct cs_selector *selector = make_on(machine, site, settings);
+	uint64_t digest = cs_selector_digest(selector);
+	cs_selector_destroy(selector);
+	return digest;
+}
+
+static void
+equal_rules_give_equal_digests_however_they_are_written(void **state)
+{
+	uint64_t one = digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"), &nothing_set);
+	uint64_t other = digest_of(&here,
+				   "# a comment\nversion: 1\nlimits: {}\nblocks:\n" BLOCK("other name")
+				   "    rules:\n    - use: 'ring'\n      bytes: 0-4096\n      collective: [bcast]\n",
+				   &nothing_set);
+	assert_true(one == other);
+	/* Another machine on which the same guards hold agrees, too. */
+	struct cs_machine neighbour = { "mpich", "AMD EPYC 7763", "node8", 8 };
+	assert_true(digest_of(&neighbour, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+			      &nothing_set) == one);
+}
+
+static void
+whatever_can_change_a_choice_changes_the_digest(void **state)
+{
+	static const char *const sites[] = {
+		NULL,
+		HEAD,
+		HEAD "limits: {slots: 31}\n",
+		HEAD "limits: {area_slots: 31}\n",
+		SITE("      - {collective: bcast, use: host}\n"),
+		SITE("      - {collective: gather, use: host}\n"),
+		SITE("      - {collective: bcast, use: ring}\n"),
+		SITE("      - {collective: bcast, use: \"hier:host\"}\n"),
+		SITE("      - {collective: bcast, use: \"hier:host\", with: {chunk: 4K}}\n"),
+		SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+		SITE("      - {collective: bcast, bytes: 0-4097, use: ring}\n"),
+		SITE("      - {collective: bcast, bytes: 1-4K, use: ring}\n"),
+		SITE("      - {collective: bcast, ranks: 1-4K, use: ring}\n"),
+		SITE("      - {collective: bcast, nodes: 1-4K, use: ring}\n"),
+		SITE("      - {collective: bcast, ppn: 1-4K, use: ring}\n"),
+		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: host}\n"),
+		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: ring}\n"),
+		HEAD "blocks:\n" BLOCK("b") "    machine: {host: elsewhere}\n"
+					    "    rules: [{collective: bcast, use: ring}]\n",
+	};
+	uint64_t seen[COUNT(sites)];
+	for (size_t i = 0; i < COUNT(sites); i++) {
+		seen[i] = digest_of(&here, sites[i], &nothing_set);
+		assert_true(seen[i] == digest_of(&here, sites[i], &nothing_set));
+		for (size_t k = 0; k < i; k++)
+			if (seen[i] == seen[k] && !(k == 0 && i == 1)) /* an empty file is as good as none */
+				fail_msg("equal digests of\n%s\nand\n%s", sites[k] ? sites[k] : "", sites[i]);
+	}
+	/* A guard that holds here and not there lets the two choose differently. */
+	struct cs_machine elsewhere = here;
+	elsewhere.host = "elsewhere";
+	assert_true(digest_of(&elsewhere, sites[COUNT(sites) - 1], &nothing_set) != seen[COUNT(sites) - 1]);
+	struct cs_settings forced = nothing_set;
+	forced.force[CS_BCAST] = "ring";
+	uint64_t ring = digest_of(&here, NULL, &forced);
+	forced.force[CS_BCAST] = "^ring";
+	uint64_t no_ring = digest_of(&here, NULL, &forced);
+	forced.force[CS_BCAST] = NULL;
+	forced.force[CS_ALLGATHER] = "ring";
+	assert_true(ring != seen[0] && no_ring != seen[0] && ring != no_ring);
+	assert_true(digest_of(&here, NULL, &forced) != ring);
+}
+
+/* ---- what is printed ---------------------------------------------------------------------------------------- */
+
+static char printed[16384];
+
+static const char *
+explain(const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	struct said said;
+	FILE *out = fmemopen(printed, sizeof printed, "w");
+	said_begin(&said);
+	cs_selector_explain(selector, facts, out);
+	said_end(&said);
+	fclose(out);
+	return printed;
+}
+
+static void
+explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
+{
+	struct cs_selector *selector = make_forced(
+		HEAD "blocks:\n" BLOCK("away") "    machine: {cpu: \"*Xeon*\"}\n"
+					       "    rules: [{collective: bcast, use: ring}]\n" BLOCK("b")
+		"    rules:\n"
+		"      - {collective: bcast, ranks: 100-200, use: ring}\n"
+		"      - {collective: bcast, nodes: 1, use: ring}\n"
+		"      - {collective: bcast, ppn: 8-inf, use: ring}\n"
+		"      - {collective: bcast, bytes: 0-1K, use: ring}\n"
+		"      - {collective: bcast, use: \"hier:host\"}\n"
+		"      - {collective: bcast, bytes: 4K-1M, use: ring}\n"
+		"      - {collective: bcast, use: host}\n",
+		CS_BCAST, "^hier:host");
+	struct cs_facts facts = usual(CS_BCAST, 8192);
+	assert_string_equal(
+		strstr(strstr(explain(selector, &facts), "rows"), "\n") + 1,
+		"  rule site.yaml:6 (block away): use ring\n"
+		"    no: for other machines (cpu \"*Xeon*\", here \"AMD EPYC 7763\")\n"
+		"  rule site.yaml:10 (block b): use ring\n"
+		"    no: ranks 100-200, here 16\n"
+		"  rule site.yaml:11 (block b): use ring\n"
+		"    no: nodes 1, here 4\n"
+		"  rule site.yaml:12 (block b): use ring\n"
+		"    no: ppn 8-inf, here 4\n"
+		"  rule site.yaml:13 (block b): use ring\n"
+		"    no: bytes 0-1K, here 8K\n"
+		"  rule site.yaml:14 (block b): use hier:host:chunk=64K\n"
+		"    no: excluded by COLLSHIM_BCAST=^hier:host\n"
+		"  rule site.yaml:15 (block b): use ring\n"
+		"    yes: this decides\n"
+		"  rule site.yaml:16 (block b): use host\n"
+		"    fits, but what stands above decides\n"
+		"  built-in tuning.yaml:9 (block default): use hier:host:chunk=64K\n"
+		"    no: nodes 1, here 4\n"
+		"  built-in tuning.yaml:10 (block default): use hier:host:chunk=64K\n"
+		"    fits, but what stands above decides\n"
+		"-> ring (rule site.yaml:15); the same for 4K <= bytes < 1M\n");
+	cs_selector_destroy(selector);
+}
+
+static void
+explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
+{
+	struct said said;
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	said_begin(&said);
+	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "nonsense");
+	said_end(&said);
+	assert_contains(explain(selector, &alone), "COLLSHIM_BCAST: nonsense: ignored, column 1: \"nonsense\" is no");
+	assert_contains(printed, "  hier:host: no: one rank per node\n");
+	assert_contains(printed, "  none fits: the host\n-> host (no rule); the same for 0 <= bytes < inf\n");
+	cs_selector_destroy(selector);
+	selector = make_forced(NULL, CS_BCAST, "hier:host");
+	assert_contains(explain(selector, &alone), "  forced by COLLSHIM_BCAST: use hier:host:chunk=64K\n"
+						   "    cannot be done (one rank per node): the host\n");
+	assert_contains(printed, "-> host (one rank per node)");
+	cs_selector_destroy(selector);
+}
+
+static void
+explaining_a_call_of_unknown_size_names_no_size(void **state)
+{
+	struct cs_selector *selector = make(NULL);
+	struct cs_facts facts = usual(CS_ALLTOALLV, CS_BYTES_UNKNOWN);
+	assert_contains(explain(selector, &facts), "alltoallv, any size; 16 ranks on 4 nodes, 4 per node");
+	assert_null(strstr(printed, "<= bytes"));
+	cs_selector_destroy(selector);
+}
+
+static void
+explaining_and_choosing_agree(void **state)
+{
+	uint64_t seed = first_seed();
+	for (int round = 0; round < 300; round++) {
+		struct model model;
+		uint64_t before = seed;
+		make_model(&model, &seed);
+		struct cs_selector *selector =
+			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
+		int ppn = 1 + (int)random_below(&seed, 2);
+		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true };
+		const char *text = explain(selector, &facts);
+		struct said said;
+		said_begin(&said);
+		struct cs_choice choice = choose(selector, &facts);
+		said_end(&said);
+		/* The row said to decide is the one that did. */
+		const char *yes = strstr(text, "\n    yes: this decides\n");
+		if (!yes != !(choice.why == CS_WHY_FORCED || choice.why == CS_WHY_RULE ||
+			      choice.why == CS_WHY_BUILTIN))
+			fail_msg("TEST_SEED=%llu: why %d, but\n%s", (unsigned long long)before, choice.why, text);
+		if (yes) {
+			while (yes[-1] != '\n')
+				yes--;
+			if (strncmp(yes + 2, choice.reason, strlen(choice.reason)))
+				fail_msg("TEST_SEED=%llu: %s, but\n%s", (unsigned long long)before, choice.reason,
+					 text);
+		}
+		cs_selector_destroy(selector);
+	}
+}
+
+static void
+printed_limits_and_sources_say_where_they_come_from(void **state)
+{
+	struct cs_settings settings = nothing_set;
+	settings.team_after = 3;
+	struct cs_selector *selector = make_on(&here, HEAD "limits: {slots: 32}\nblocks:\n" BLOCK("mine")
+								 "    machine: {mpi: openmpi}\n    rules: []\n",
+					       &settings);
+	FILE *out = fmemopen(printed, sizeof printed, "w");
+	cs_selector_print_limits(selector, out);
+	cs_selector_print_sources(selector, out);
+	fclose(out);
+	char expected[512];
+	snprintf(expected, sizeof expected, "  slots = 32 (%s)\n", file);
+	assert_contains(printed, expected);
+	assert_contains(printed, "  team_after = 3 (COLLSHIM_TEAM_AFTER)\n");
+	assert_contains(printed, " (built-in tuning.yaml)\n");
+	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here mpich)\n");
+	assert_contains(printed, "block default (line 6): holds here\n");
+	cs_selector_destroy(selector);
+}
+
+static void
+this_machine_can_be_read(void **state)
+{
+	struct cs_machine machine = { .mpi = "mpich" };
+	errno = 4242;
+	cs_machine_read(&machine);
+	assert_int_equal(errno, 4242);
+	assert_string_equal(machine.mpi, "mpich");
+	assert_non_null(machine.cpu);
+	assert_true(*machine.host != '\0');
+	assert_true(machine.cores >= 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_wrong_file_gives_one_line_and_the_built_in_rules),
+		cmocka_unit_test(a_missing_file_is_an_error_only_if_it_was_asked_for),
+		cmocka_unit_test(a_wrong_forcing_text_gives_one_line_and_is_ignored),
+		cmocka_unit_test(the_sites_first_fitting_rule_decides),
+		cmocka_unit_test(what_the_site_leaves_open_goes_to_the_built_in_rules),
+		cmocka_unit_test(a_forced_algorithm_goes_before_every_rule),
+		cmocka_unit_test(the_host_may_be_forced_and_ruled),
+		cmocka_unit_test(an_excluded_algorithm_is_passed_over_for_the_next_rule),
+		cmocka_unit_test(a_rule_whose_algorithm_cannot_serve_is_passed_over),
+		cmocka_unit_test(where_only_the_needs_stand_in_the_way_they_are_the_reason),
+		cmocka_unit_test(a_non_commutative_operation_needs_block_placement),
+		cmocka_unit_test(a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host),
+		cmocka_unit_test(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node),
+		cmocka_unit_test(calls_without_an_agreed_size_get_one_answer),
+		cmocka_unit_test(blocks_hold_only_on_the_machines_they_are_for),
+		cmocka_unit_test(single_limits_are_overridden_by_the_site_and_then_by_the_environment),
+		cmocka_unit_test(chosen_and_its_interval_are_exactly_what_the_definition_says),
+		cmocka_unit_test(equal_rules_give_equal_digests_however_they_are_written),
+		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
+		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
+		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
+		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),
+		cmocka_unit_test(explaining_and_choosing_agree),
+		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),
+		cmocka_unit_test(this_machine_can_be_read),
+	};
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,340 @@
+#include "unit.h"
+
+#include "base/log.h"
+#include "base/parse.h"
+#include "base/settings.h"
+#include "coll/coll.h"
+
+#include <errno.h>
+
+extern char **environ;
+
+static int
+clear_environment(void **state)
+{
+	for (char **entry = environ; *entry;) {
+		char name[128];
+		if (strncmp(*entry, "COLLSHIM_", 9)) {
+			entry++;
+			continue;
+		}
+		snprintf(name, sizeof name, "%.*s", (int)strcspn(*entry, "="), *entry);
+		unsetenv(name);
+		entry = environ;
+	}
+	cs_log_set_speaker(true);
+	return 0;
+}
+
+/* Reads the settings and gives back what was said on the way. */
+static const char *
+read_settings(struct cs_settings *settings)
+{
+	static struct said said;
+	memset(settings, 0x5a, sizeof *settings);
+	said_begin(&said);
+	cs_settings_read(settings);
+	return said_end(&said);
+}
+
+static void
+an_empty_environment_gives_the_defaults_in_silence(void **state)
+{
+	struct cs_settings settings;
+	assert_string_equal(read_settings(&settings), "");
+	assert_false(settings.is_disabled);
+	assert_int_equal(settings.verbosity, 0);
+	assert_null(settings.report);
+	assert_null(settings.tuning);
+	assert_null(settings.fake_nodes);
+	assert_int_equal(settings.shm, CS_SHM_AUTO);
+	assert_int_equal(settings.shm_budget, 0);
+	assert_int_equal(settings.cma, CS_SWITCH_AUTO);
+	assert_int_equal(settings.team_after, -1);
+	for (size_t i = 0; i < COUNT(settings.force); i++)
+		assert_null(settings.force[i]);
+}
+
+static void
+every_variable_reaches_its_field(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_DISABLE", "1", 1);
+	setenv("COLLSHIM_VERBOSE", "2", 1);
+	setenv("COLLSHIM_REPORT", "out.json", 1);
+	setenv("COLLSHIM_TUNING", "mine.yaml", 1);
+	setenv("COLLSHIM_FAKE_NODES", "cyclic:3", 1);
+	setenv("COLLSHIM_SHM", "named", 1);
+	setenv("COLLSHIM_SHM_BUDGET", "64M", 1);
+	setenv("COLLSHIM_CMA", "off", 1);
+	setenv("COLLSHIM_TEAM_AFTER", "0", 1);
+	setenv("COLLSHIM_MODULE_DIR", "somewhere", 1);
+	assert_string_equal(read_settings(&settings), "");
+	assert_true(settings.is_disabled);
+	assert_int_equal(settings.verbosity, 2);
+	assert_string_equal(settings.report, "out.json");
+	assert_string_equal(settings.tuning, "mine.yaml");
+	assert_string_equal(settings.fake_nodes, "cyclic:3");
+	assert_int_equal(settings.shm, CS_SHM_NAMED);
+	assert_int_equal(settings.shm_budget, 64 << 20);
+	assert_int_equal(settings.cma, CS_SWITCH_OFF);
+	assert_int_equal(settings.team_after, 0);
+	cs_log_set_verbosity(0);
+}
+
+/* The table of base/settings cannot see enum cs_coll, so its order is checked here. */
+static void
+each_collectives_variable_reaches_the_place_of_that_collective(void **state)
+{
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_settings settings;
+		setenv(cs_colls[coll].variable, cs_colls[coll].name, 1);
+		assert_string_equal(read_settings(&settings), "");
+		for (int other = 0; other < CS_COLL_COUNT; other++)
+			if (other == coll)
+				assert_string_equal(settings.force[other], cs_colls[coll].name);
+			else
+				assert_null(settings.force[other]);
+		unsetenv(cs_colls[coll].variable);
+	}
+}
+
+static void
+texts_outlive_the_environment_they_came_from(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_BCAST", "hier:host", 1);
+	read_settings(&settings);
+	setenv("COLLSHIM_BCAST", "overwritten", 1);
+	unsetenv("COLLSHIM_BCAST");
+	assert_string_equal(settings.force[CS_BCAST], "hier:host");
+}
+
+static void
+an_empty_value_is_an_unset_one(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_DISABLE", "", 1);
+	setenv("COLLSHIM_SHM", "", 1);
+	setenv("COLLSHIM_BCAST", "", 1);
+	setenv("COLLSHIM_TUNING", "", 1);
+	assert_string_equal(read_settings(&settings), "");
+	assert_false(settings.is_disabled);
+	assert_null(settings.force[CS_BCAST]);
+	assert_null(settings.tuning);
+}
+
+static void
+switches_take_the_usual_words(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is_on;
+	} cases[] = { { "0", false }, { "no", false }, { "OFF", false }, { "false", false },
+		      { "1", true }, { "yes", true }, { "On", true }, { "TRUE", true } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_settings settings;
+		setenv("COLLSHIM_DISABLE", cases[i].text, 1);
+		setenv("COLLSHIM_REPORT", cases[i].text, 1);
+		assert_string_equal(read_settings(&settings), "");
+		assert_int_equal(settings.is_disabled, cases[i].is_on);
+		if (cases[i].is_on)
+			assert_string_equal(settings.report, "1");
+		else
+			assert_null(settings.report);
+	}
+}
+
+static void
+a_wrong_value_gives_one_line_and_the_default(void **state)
+{
+	static const struct {
+		const char *name, *value, *expected;
+	} cases[] = {
+		{ "COLLSHIM_DISABLE", "2", "expected 0 or 1" },
+		{ "COLLSHIM_DISABLE", "maybe", "expected 0 or 1" },
+		{ "COLLSHIM_VERBOSE", "3", "expected 0, 1 or 2" },
+		{ "COLLSHIM_VERBOSE", "-1", "expected 0, 1 or 2" },
+		{ "COLLSHIM_FAKE_NODES", "0", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "2,,1", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "2,", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "cyclic:", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "cyclic:2,2", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "block:2", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_NODES", "99999999999999999999", "expected K, cyclic:K" },
+		{ "COLLSHIM_SHM", "sysv", "expected auto, memfd, named or off" },
+		{ "COLLSHIM_SHM_BUDGET", "lots", "expected a size from 4K to inf" },
+		{ "COLLSHIM_SHM_BUDGET", "0", "expected a size from 4K to inf" },
+		{ "COLLSHIM_SHM_BUDGET", "-1", "expected a size from 4K to inf" },
+		{ "COLLSHIM_CMA", "1", "expected auto, on or off" },
+		{ "COLLSHIM_TEAM_AFTER", "inf", "expected a number from 0 to 1000000" },
+		{ "COLLSHIM_TEAM_AFTER", "-2", "expected a number from 0 to 1000000" },
+		{ "COLLSHIM_TEAM_AFTER", "5000000000", "expected a number from 0 to 1000000" },
+	};
+	struct cs_settings defaults;
+	read_settings(&defaults);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_settings settings;
+		char start[128];
+		setenv(cases[i].name, cases[i].value, 1);
+		const char *said = read_settings(&settings);
+		snprintf(start, sizeof start, "collshim: settings: %s=%s is not understood", cases[i].name,
+			 cases[i].value);
+		assert_contains(said, start);
+		assert_contains(said, cases[i].expected);
+		assert_int_equal(count_lines(said), 1);
+		assert_memory_equal(&settings, &defaults, sizeof settings);
+		unsetenv(cases[i].name);
+	}
+}
+
+static void
+right_fake_nodes_are_kept_as_written(void **state)
+{
+	static const char *const cases[] = { "1", "16", "cyclic:2", "3,2,1", "1,1,1,1", "1000000" };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_settings settings;
+		setenv("COLLSHIM_FAKE_NODES", cases[i], 1);
+		assert_string_equal(read_settings(&settings), "");
+		assert_string_equal(settings.fake_nodes, cases[i]);
+	}
+}
+
+static void
+an_unknown_variable_gives_one_line_with_the_nearest_name(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_ALGATHER", "host", 1);
+	const char *said = read_settings(&settings);
+	assert_contains(said, "COLLSHIM_ALGATHER is not a variable of collshim and is ignored");
+	assert_contains(said, "did you mean COLLSHIM_ALLGATHER?");
+	assert_int_equal(count_lines(said), 1);
+	unsetenv("COLLSHIM_ALGATHER");
+	setenv("COLLSHIM_ZZZZZZ", "host", 1);
+	said = read_settings(&settings);
+	assert_contains(said, "COLLSHIM_ZZZZZZ is not a variable");
+	assert_null(strstr(said, "did you mean"));
+	/* A name that only begins like a known one, or is only the beginning of one. */
+	unsetenv("COLLSHIM_ZZZZZZ");
+	setenv("COLLSHIM_SHMX", "1", 1);
+	setenv("COLLSHIM_", "1", 1);
+	assert_int_equal(count_lines(read_settings(&settings)), 2);
+}
+
+static void
+many_unknown_variables_give_few_lines(void **state)
+{
+	struct cs_settings settings;
+	for (int i = 0; i < 40; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "COLLSHIM_XX%d", i);
+		setenv(name, "1", 1);
+	}
+	const char *said = read_settings(&settings);
+	assert_int_equal(count_lines(said), 6);
+	assert_contains(said, "35 more unknown COLLSHIM_* variables");
+}
+
+static void
+a_process_that_does_not_speak_for_the_job_says_nothing(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_SHM", "wrong", 1);
+	setenv("COLLSHIM_NOTHING", "1", 1);
+	cs_log_set_speaker(false);
+	assert_string_equal(read_settings(&settings), "");
+	assert_int_equal(settings.shm, CS_SHM_AUTO);
+	cs_log_set_speaker(true);
+	assert_int_equal(count_lines(read_settings(&settings)), 2);
+}
+
+static void
+the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
+{
+	static const struct {
+		const char *name, *value;
+		bool is_shared;
+	} cases[] = {
+		{ "COLLSHIM_DISABLE", "1", true }, { "COLLSHIM_FAKE_NODES", "2", true },
+		{ "COLLSHIM_SHM", "memfd", true }, { "COLLSHIM_SHM_BUDGET", "1M", true },
+		{ "COLLSHIM_CMA", "on", true }, { "COLLSHIM_TEAM_AFTER", "1", true },
+		{ "COLLSHIM_BCAST", "host", true }, { "COLLSHIM_SCATTERV", "host", true },
+		{ "COLLSHIM_VERBOSE", "1", false }, { "COLLSHIM_REPORT", "1", false },
+		{ "COLLSHIM_TUNING", "x.yaml", false }, { "COLLSHIM_MODULE_DIR", "x", false },
+	};
+	struct cs_settings settings;
+	read_settings(&settings);
+	uint64_t usual = cs_settings_digest(&settings), seen[COUNT(cases)];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		setenv(cases[i].name, cases[i].value, 1);
+		read_settings(&settings);
+		cs_log_set_verbosity(0);
+		seen[i] = cs_settings_digest(&settings);
+		if ((seen[i] != usual) != cases[i].is_shared)
+			fail_msg("%s=%s: digest %s", cases[i].name, cases[i].value,
+				 cases[i].is_shared ? "unchanged" : "changed");
+		for (size_t k = 0; k < i; k++)
+			assert_true(!cases[i].is_shared || seen[k] != seen[i]);
+		unsetenv(cases[i].name);
+	}
+}
+
+static void
+the_printed_table_has_every_variable_with_its_value(void **state)
+{
+	struct cs_settings settings;
+	char text[16384];
+	setenv("COLLSHIM_SHM", "memfd", 1);
+	setenv("COLLSHIM_SHM_BUDGET", "64M", 1);
+	setenv("COLLSHIM_BCAST", "0-4K=host", 1);
+	setenv("COLLSHIM_MODULE_DIR", "elsewhere", 1);
+	read_settings(&settings);
+	FILE *out = fmemopen(text, sizeof text, "w");
+	cs_settings_print(out, &settings);
+	fclose(out);
+	assert_contains(text, "COLLSHIM_SHM = memfd\n");
+	assert_contains(text, "COLLSHIM_SHM_BUDGET = 64M\n");
+	assert_contains(text, "COLLSHIM_BCAST = 0-4K=host\n");
+	assert_contains(text, "COLLSHIM_MODULE_DIR = elsewhere\n");
+	assert_contains(text, "COLLSHIM_TEAM_AFTER = as tuned\n");
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		assert_contains(text, cs_colls[coll].variable);
+}
+
+static void
+reading_keeps_errno(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_SHM", "wrong", 1);
+	errno = 4242;
+	read_settings(&settings);
+	/* read_settings itself makes a file; so call again directly. */
+	cs_log_set_speaker(false);
+	errno = 4242;
+	cs_settings_read(&settings);
+	assert_int_equal(errno, 4242);
+}
+
+#define TEST(name) cmocka_unit_test_setup(name, clear_environment)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_empty_environment_gives_the_defaults_in_silence),
+		TEST(every_variable_reaches_its_field),
+		TEST(each_collectives_variable_reaches_the_place_of_that_collective),
+		TEST(texts_outlive_the_environment_they_came_from),
+		TEST(an_empty_value_is_an_unset_one),
+		TEST(switches_take_the_usual_words),
+		TEST(a_wrong_value_gives_one_line_and_the_default),
+		TEST(right_fake_nodes_are_kept_as_written),
+		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
+		TEST(many_unknown_variables_give_few_lines),
+		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),
+		TEST(the_digest_covers_what_ranks_must_share_and_nothing_else),
+		TEST(the_printed_table_has_every_variable_with_its_value),
+		TEST(reading_keeps_errno),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

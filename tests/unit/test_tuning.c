@@ -1,0 +1,568 @@
+#include "unit.h"
+
+#include "select/tuning.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* ---- right files -------------------------------------------------------------------------------------------- */
+
+static struct cs_tuning *
+parse(const char *text)
+{
+	struct cs_tuning *tuning = NULL;
+	struct cs_tuning_errors errors = { 0 };
+	if (cs_tuning_parse(&tuning, "t.yaml", text, strlen(text), &errors) != CS_OK)
+		fail_msg("refused: %s\n%s", errors.first, text);
+	return tuning;
+}
+
+#define PROVENANCE "    provenance: {date: 2026-11-21, library: l, machine: m, command: c}\n"
+
+static void
+a_version_alone_is_a_tuning_file(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\n");
+	assert_int_equal(tuning->rule_count, 0);
+	assert_int_equal(tuning->block_count, 0);
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		assert_false(tuning->has_limit[i]);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+every_limit_is_read_into_the_member_of_its_name(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\n"
+					 "limits: {team_after: 7, slot_bytes: 64K, slots: 4, area_bytes: 2M,\n"
+					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf}\n");
+	assert_int_equal(tuning->limits.team_after, 7);
+	assert_int_equal(tuning->limits.slot_bytes, 65536);
+	assert_int_equal(tuning->limits.slots, 4);
+	assert_int_equal(tuning->limits.area_bytes, 2 << 20);
+	assert_int_equal(tuning->limits.area_slots, 16);
+	assert_int_equal(tuning->limits.spin, 0);
+	assert_int_equal(tuning->limits.yields, 9);
+	assert_true(tuning->limits.shm_budget == CS_INF);
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		assert_true(tuning->has_limit[i]);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+a_block_keeps_its_guard_and_where_it_comes_from(void **state)
+{
+	struct cs_tuning *tuning =
+		parse("version: 1\n"
+		      "blocks:\n"
+		      "  - name: zen3\n"
+		      "    provenance: {date: 2026-01-31, library: collshim 1, mpi: MPICH 4.0.2, machine: m,\n"
+		      "      command: scripts/bench, note: \"a: b\"}\n"
+		      "    machine: {mpi: mpich, cpu: \"*EPYC*\", host: \"node*\", cores: 2-64}\n"
+		      "    rules: []\n");
+	const struct cs_block *block = &tuning->blocks[0];
+	assert_int_equal(tuning->block_count, 1);
+	assert_string_equal(block->name, "zen3");
+	assert_int_equal(block->line, 3);
+	assert_string_equal(block->date, "2026-01-31");
+	assert_string_equal(block->library, "collshim 1");
+	assert_string_equal(block->measured_mpi, "MPICH 4.0.2");
+	assert_string_equal(block->measured_on, "m");
+	assert_string_equal(block->command, "scripts/bench");
+	assert_string_equal(block->note, "a: b");
+	assert_string_equal(block->mpi, "mpich");
+	assert_string_equal(block->cpu, "*EPYC*");
+	assert_string_equal(block->host, "node*");
+	assert_int_equal(block->cores.low, 2);
+	assert_int_equal(block->cores.high, 65);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+a_rule_keeps_its_conditions_and_its_line(void **state)
+{
+	struct cs_tuning *tuning =
+		parse("version: 1\n"
+		      "blocks:\n"
+		      "  - name: b\n" PROVENANCE "    rules:\n"
+		      "      - {collective: allgather, bytes: 0-64K, ranks: 2-inf, nodes: 1, ppn: 2-8,\n"
+		      "         use: ring, with: {depth: 4, chunk: 64K}}\n"
+		      "      - collective: allgather\n"
+		      "        use: host\n");
+	assert_int_equal(tuning->rule_count, 2);
+	const struct cs_rule *rule = &tuning->rules[0];
+	assert_int_equal(rule->coll, CS_ALLGATHER);
+	assert_int_equal(rule->line, 6);
+	assert_int_equal(rule->bytes.low, 0);
+	assert_int_equal(rule->bytes.high, 65536);
+	assert_int_equal(rule->ranks.low, 2);
+	assert_true(rule->ranks.high == CS_INF);
+	assert_int_equal(rule->nodes.low, 1);
+	assert_int_equal(rule->nodes.high, 2);
+	assert_int_equal(rule->ppn.low, 2);
+	assert_int_equal(rule->ppn.high, 9);
+	assert_string_equal(rule->use.algorithm->name, "ring");
+	assert_int_equal(rule->use.params[0], 65536);
+	assert_int_equal(rule->use.params[1], 4);
+	assert_int_equal(rule->use.params[2], 3);
+	assert_null(tuning->rules[1].use.algorithm);
+	assert_int_equal(tuning->rules[1].line, 8);
+	assert_true(tuning->rules[1].bytes.high == CS_INF);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+a_list_of_collectives_gives_each_its_own_algorithm(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules: [{collective: [bcast, allgather], use: ring}]\n");
+	assert_int_equal(tuning->rule_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(tuning->rules[i].use.algorithm->coll, tuning->rules[i].coll);
+		assert_string_equal(tuning->rules[i].use.algorithm->name, "ring");
+	}
+	cs_tuning_destroy(tuning);
+}
+
+static void
+any_means_the_collectives_that_have_the_algorithm(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules:\n"
+					 "      - {collective: any, use: ring}\n"
+					 "      - {collective: any, use: host}\n");
+	size_t ring = 0, host = 0;
+	for (size_t i = 0; i < tuning->rule_count; i++)
+		*(tuning->rules[i].use.algorithm ? &ring : &host) += 1;
+	assert_int_equal(ring, 2);
+	assert_int_equal(host, CS_COLL_COUNT);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+any_with_bytes_means_the_collectives_whose_size_all_ranks_know(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules: [{collective: any, bytes: 0-4K, use: \"hier:host\"}]\n");
+	size_t agreed = 0;
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		agreed += cs_colls[coll].bytes_agreed;
+	assert_int_equal(tuning->rule_count, agreed);
+	for (size_t i = 0; i < tuning->rule_count; i++)
+		assert_true(cs_colls[tuning->rules[i].coll].bytes_agreed);
+	cs_tuning_destroy(tuning);
+}
+
+/* ---- wrong files -------------------------------------------------------------------------------------------- */
+
+#define BLOCK "version: 1\nblocks:\n  - name: b\n" PROVENANCE
+#define RULE(text) BLOCK "    rules:\n      - " text "\n" /* the rule begins in line 6, column 9 */
+
+/* `lines` are the errors in their order, each without the label. */
+static const struct wrong {
+	const char *text;
+	const char *lines;
+} wrongs[] = {
+	/* the file as a whole */
+	{ "", "1:1: found an empty file, expected a map that begins with version: 1\n" },
+	{ "# only a comment\n", "1:1: found an empty file, expected a map that begins with version: 1\n" },
+	{ "---\n", "2:1: found nothing, expected a map, a tuning file\n" },
+	{ "hello\n", "1:1: found \"hello\", expected a map, a tuning file\n" },
+	{ "- version: 1\n", "1:1: found a list, expected a map, a tuning file\n" },
+	{ "limits: {}\n", "1:1: expected the key version in a tuning file\n" },
+	{ "version: 2\n", "1:10: found \"2\", expected 1, the version of the format that this library reads\n" },
+	{ "version: [1]\n",
+	  "1:10: found a list, expected 1, the version of the format that this library reads\n" },
+	{ "version: 1\nversion: 1\n", "2:1: found the key version again, expected it once (first in line 1)\n" },
+	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, limits, blocks; did "
+				     "you mean limits?\n" },
+	{ "version: 1\n? [a]\n: b\n", "2:3: found a list, expected the name of a key\n" },
+	{ "version: 1\n---\nversion: 1\n", "2:1: found a second document, expected one per file\n" },
+	/* YAML itself */
+	{ "version: 1\nblocks: [\n", "3:1: not YAML: while parsing a flow node (line 3), did not find expected "
+				     "node content\n" },
+	{ "version: 1\nlimits: {slots: 4\n",
+	  "3:1: not YAML: while parsing a flow mapping (line 2), did not find expected ',' or '}'\n" },
+	{ "version: 1\nlimits: {slots: \"4\n",
+	  "3:1: not YAML: while scanning a quoted scalar (line 2), found unexpected end of stream\n" },
+	{ "version: 1\n\tlimits: {}\n", "2:1: not YAML: while scanning a plain scalar (line 1), found a "
+					"tab character that violates indentation\n" },
+	{ "version: 1\nlimits: {slots: \x01}\n", "2:17: not YAML: control characters are not allowed\n" },
+	{ "version: 1\nlimits: {slots: \xff}\n", "2:17: not YAML: invalid leading UTF-8 octet\n" },
+	{ "version: 1\nlimits: {slots: \xc3(}\n", "2:18: not YAML: invalid trailing UTF-8 octet\n" },
+	{ "version: 1\nlimits: &a {slots: 4}\n",
+	  "2:9: found an anchor (&name), expected a plain value: anchors are not allowed here\n" },
+	{ "version: 1\nlimits: *a\n",
+	  "2:9: found an alias (*name), expected the value itself: aliases are not allowed here\n" },
+	{ "version: !!int 1\n", "1:10: found a tag (!name), expected a plain value: tags are not allowed here\n" },
+	{ "version: \"1\\0\"\n", "1:10: a NUL character inside a value\n" },
+	{ "version: 1\nblocks: [[[[[[[[]]]]]]]]\n", "2:16: lists and maps nested deeper than 8\n" },
+	/* limits */
+	{ "version: 1\nlimits:\n", "2:8: found nothing, expected a map, the limits\n" },
+	{ "version: 1\nlimits: [slots]\n", "2:9: found a list, expected a map, the limits\n" },
+	{ "version: 1\nlimits: {slots: 1}\n", "2:17: found \"1\", expected a number from 2 to 64\n" },
+	{ "version: 1\nlimits: {slots: many}\n", "2:17: found \"many\", expected a number from 2 to 64\n" },
+	{ "version: 1\nlimits: {slots: }\n", "2:17: found nothing, expected a number from 2 to 64\n" },
+	{ "version: 1\nlimits: {slots: {a: 1}}\n", "2:17: found a map, expected a number from 2 to 64\n" },
+	{ "version: 1\nlimits: {slot_bytes: 5000}\n",
+	  "2:22: found \"5000\", expected a number from 4K to 16M, a multiple of 64\n" },
+	{ "version: 1\nlimits: {slots: 4, slots: 4}\n",
+	  "2:20: found the key slots again, expected it once (first in line 2)\n" },
+	{ "version: 1\nlimits:\n  slot_byte: 4K\n  spin: x\n",
+	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, area_bytes, "
+	  "area_slots, spin, yields, shm_budget; did you mean slot_bytes?\n"
+	  "4:9: found \"x\", expected a number from 0 to 1000000000\n" },
+	/* blocks */
+	{ "version: 1\nblocks:\n", "2:8: found nothing, expected a list of blocks, each beginning with - name:\n" },
+	{ "version: 1\nblocks: {}\n",
+	  "2:9: found a map, expected a list of blocks, each beginning with - name:\n" },
+	{ "version: 1\nblocks:\n  - b\n", "3:5: found \"b\", expected a map, a block of rules\n" },
+	{ "version: 1\nblocks:\n  - {}\n", "3:5: expected the key name in a block of rules\n"
+					   "3:5: expected the key provenance in a block of rules\n"
+					   "3:5: expected the key rules in a block of rules\n" },
+	{ BLOCK "    rules: []\n    rule: []\n",
+	  "6:5: found the key \"rule\", expected one of name, provenance, machine, rules; did you mean rules?\n" },
+	{ "version: 1\nblocks:\n  - name: [b]\n" PROVENANCE "    rules: []\n",
+	  "3:11: found a list, expected a text\n" },
+	{ "version: 1\nblocks:\n  - name: \"\"\n" PROVENANCE "    rules: []\n",
+	  "3:11: found nothing, expected a text\n" },
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {}\n    rules: []\n",
+	  "4:17: expected the key date in where the rules come from\n"
+	  "4:17: expected the key library in where the rules come from\n"
+	  "4:17: expected the key machine in where the rules come from\n"
+	  "4:17: expected the key command in where the rules come from\n" },
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: yesterday, library: l, machine: m, command: [c]}\n"
+	  "    rules: []\n",
+	  "4:24: found \"yesterday\", expected a date as 2026-01-31\n"
+	  "4:68: found a list, expected a text\n" },
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-11-211, library: l, machine: m, command: c}\n"
+	  "    rules: []\n",
+	  "4:24: found \"2026-11-211\", expected a date as 2026-01-31\n" },
+	{ BLOCK "    machine: {mpi: lam, cpu: [], cores: 8-2, colour: red}\n    rules: []\n",
+	  "5:20: found \"lam\", expected mpich or openmpi\n"
+	  "5:30: found a list, expected a text\n"
+	  "5:41: found \"8-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n"
+	  "5:46: found the key \"colour\", expected one of mpi, cpu, host, cores\n" },
+	/* rules */
+	{ BLOCK "    rules: {}\n",
+	  "5:12: found a map, expected a list of rules, each - {collective: ..., use: ...}\n" },
+	{ RULE("bcast"), "6:9: found \"bcast\", expected a map, a rule\n" },
+	{ RULE("{}"), "6:9: expected the key collective in a rule\n6:9: expected the key use in a rule\n" },
+	{ RULE("{collective: broadcast, use: host}"),
+	  "6:22: found \"broadcast\", expected the name of a collective as bcast, a list of them, or any\n" },
+	{ RULE("{collective: bcats, use: host}"),
+	  "6:22: found \"bcats\", expected the name of a collective as bcast, a list of them, or any; did you "
+	  "mean bcast?\n" },
+	{ RULE("{collective: [], use: host}"),
+	  "6:22: found a list, expected the name of a collective, a list of them, or any\n" },
+	{ RULE("{collective: , use: host}"),
+	  "6:22: found nothing, expected the name of a collective, a list of them, or any\n" },
+	{ RULE("{collective: {a: b}, use: host}"),
+	  "6:22: found a map, expected the name of a collective, a list of them, or any\n" },
+	{ RULE("{collective: [bcast, any], use: host}"),
+	  "6:30: found \"any\", expected the name of a collective as bcast\n" },
+	{ RULE("{collective: [bcast, bcast], use: host}"),
+	  "6:30: found bcast again, expected each collective once\n" },
+	{ RULE("{collective: [bcast, [gather]], use: host}"),
+	  "6:30: found a list, expected the name of a collective\n" },
+	{ RULE("{collective: bcast, bytes: 4K-0, use: host}"),
+	  "6:36: found \"4K-0\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+	{ RULE("{collective: bcast, bytes: [0, 4], use: host}"),
+	  "6:36: found a list, expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+	{ RULE("{collective: bcast, ranks: some, use: host}"),
+	  "6:36: found \"some\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n" },
+	{ RULE("{collective: bcast, nodes: 0x2, ppn: -2, use: host}"),
+	  "6:36: found \"0x2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n"
+	  "6:46: found \"-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n" },
+	{ RULE("{collective: bcast, use: \"heir:host\"}"),
+	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you "
+	  "mean hier:host?\n" },
+	{ RULE("{collective: bcast, use: [ring]}"),
+	  "6:34: found a list, expected the name of an algorithm, or host\n" },
+	{ RULE("{collective: [bcast, gather], use: ring}"),
+	  "6:44: \"ring\" is no algorithm of gather; known: host, hier:host\n" },
+	{ RULE("{collective: any, use: bruck}"), "6:32: \"bruck\" is no algorithm of any collective; known: host, "
+						 "hier:host, ring, node, hier:host:tree\n" },
+	{ RULE("{collective: alltoallv, bytes: 0-4K, use: host}"),
+	  "6:40: found a condition on bytes, expected none: not all ranks know the size of a call of alltoallv\n" },
+	{ RULE("{collective: [bcast, gatherv], bytes: 0-4K, use: host}"),
+	  "6:47: found a condition on bytes, expected none: not all ranks know the size of a call of gatherv\n" },
+	{ RULE("{collective: bcast, use: host, with: {chunk: 4K}}"),
+	  "6:47: \"chunk\" is no parameter of host, which has none\n" },
+	{ RULE("{collective: bcast, use: \"hier:host\", with: [chunk]}"),
+	  "6:53: found a list, expected a map of parameters, as {chunk: 64K}\n" },
+	{ RULE("{collective: bcast, use: \"hier:host\", with: {chunk: 4K, chunk: 8K}}"),
+	  "6:65: found the parameter \"chunk\" again, expected it once\n" },
+	{ RULE("{collective: bcast, use: \"hier:host\", with: {chunk: 1}}"),
+	  "6:54: found \"1\", expected a number from 1K to 1M for chunk\n" },
+	{ RULE("{collective: bcast, use: \"hier:host\", with: {chunk: [1]}}"),
+	  "6:54: found a list, expected parameter: value\n" },
+	{ RULE("{collective: bcast, use: \"hier:host\", with: {chnuk: 4K, depth: 1}}"),
+	  "6:54: \"chnuk\" is no parameter of hier:host; known: chunk; did you mean chunk?\n"
+	  "6:65: \"depth\" is no parameter of hier:host; known: chunk\n" },
+	{ RULE("{collective: any, use: \"hier:host\", with: {chunk: 1}}"),
+	  "6:52: found \"1\", expected a number from 1K to 1M for chunk\n" },
+	{ RULE("{collective: bcast, use: host, use: host}"),
+	  "6:40: found the key use again, expected it once (first in line 6)\n" },
+	{ RULE("{collectiv: bcast, use: host}"),
+	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, use, with; did "
+	  "you mean collective?\n6:9: expected the key collective in a rule\n" },
+	/* several troubles at once, in the order of the file */
+	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE
+	  "    rules:\n      - {collective: bcast, use: hots}\n      - {collective: bcast, bytes: x, use: host}\n",
+	  "1:10: found \"3\", expected 1, the version of the format that this library reads\n"
+	  "2:17: found \"0\", expected a number from 2 to 64\n"
+	  "7:34: \"hots\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you mean host?\n"
+	  "8:36: found \"x\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+};
+
+/* All errors of a text, "line:column: what" each, without the label. */
+static size_t
+errors_of(const char *text, size_t bytes, char *lines, size_t room)
+{
+	char *labelled = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&labelled, &length);
+	struct cs_tuning *tuning = NULL;
+	struct cs_tuning_errors errors = { .out = out };
+	enum cs_status status = cs_tuning_parse(&tuning, "t.yaml", text, bytes, &errors);
+	fclose(out);
+	*lines = '\0';
+	for (char *line = labelled; *line; line = strchr(line, '\n') + 1) {
+		assert_int_equal(strncmp(line, "t.yaml:", 7), 0);
+		snprintf(lines + strlen(lines), room - strlen(lines), "%.*s\n", (int)strcspn(line + 7, "\n"),
+			 line + 7);
+	}
+	assert_int_equal(count_lines(labelled), errors.count);
+	assert_int_equal(status == CS_OK, errors.count == 0);
+	if (errors.count)
+		assert_int_equal(strncmp(errors.first, labelled, strlen(errors.first)), 0);
+	free(labelled);
+	if (status == CS_OK)
+		cs_tuning_destroy(tuning);
+	else
+		assert_null(tuning);
+	return errors.count;
+}
+
+static void
+every_wrong_file_is_answered_with_place_and_expectation(void **state)
+{
+	size_t failures = 0;
+	for (size_t i = 0; i < COUNT(wrongs); i++) {
+		char lines[4096];
+		errors_of(wrongs[i].text, strlen(wrongs[i].text), lines, sizeof lines);
+		if (!strcmp(lines, wrongs[i].lines))
+			continue;
+		failures++;
+		print_error("---- file\n%s---- gave\n%s---- expected\n%s", wrongs[i].text, lines, wrongs[i].lines);
+	}
+	assert_int_equal(failures, 0);
+}
+
+static const char whole[] =
+	"version: 1\n"
+	"limits: {slots: 4, slot_bytes: 64K}\n"
+	"blocks:\n"
+	"  - name: \"b \\\"q\\\"\"\n"
+	"    provenance: {date: 2026-11-21, library: l, machine: m, command: c, note: 'n'}\n"
+	"    machine: {mpi: mpich, cpu: \"*\", cores: 1-inf}\n"
+	"    rules:\n"
+	"      - {collective: [bcast, gather], bytes: 0-64K, ranks: 2-inf, use: \"hier:host\", with: {chunk: 4K}}\n"
+	"      - {collective: any, use: host}\n";
+
+static void
+a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble(void **state)
+{
+	char lines[8192];
+	for (size_t bytes = 0; bytes < strlen(whole); bytes++) {
+		char *cut = malloc(bytes + 1); /* its own block, so that a sanitizer sees a byte too far */
+		memcpy(cut, whole, bytes);
+		errors_of(cut, bytes, lines, sizeof lines);
+		free(cut);
+	}
+	assert_int_equal(errors_of(whole, strlen(whole), lines, sizeof lines), 0);
+	/* Cut within the last rule it cannot be right. */
+	assert_true(errors_of(whole, strlen(whole) - 4, lines, sizeof lines) > 0);
+}
+
+static void
+a_file_with_bytes_changed_is_answered_and_never_trouble(void **state)
+{
+	uint64_t seed = first_seed();
+	static char lines[65536];
+	for (int i = 0; i < 20000; i++) {
+		char text[sizeof whole];
+		memcpy(text, whole, sizeof whole);
+		for (uint32_t k = 1 + random_below(&seed, 4); k > 0; k--) {
+			static const char likely[] = "{}[]:,-&*!|>'\"%@`\n\t #?\\x01\xff";
+			text[random_below(&seed, sizeof whole - 1)] = likely[random_below(&seed, sizeof likely)];
+		}
+		errors_of(text, sizeof whole - 1, lines, sizeof lines);
+	}
+}
+
+/* Deep or endless beginnings must be refused early, not read to the end. */
+static void
+a_megabyte_of_anything_is_answered_soon(void **state)
+{
+	static const char *const pieces[] = { "[", "{", "- ", "? ", "a: ", "[a,", "{a: b,", "&a ", "*a ", "\"",
+					      "|\n ", "#", "\n", "- a\n", "a: b\n", "!", "%YAML 1.1\n", "'", "a b ",
+					      "--- a\n", ": ", "{a", "[[a],", "\xef\xbb\xbf" };
+	char *text = malloc(CS_TUNING_MAX_BYTES);
+	for (size_t i = 0; i < COUNT(pieces); i++) {
+		size_t length = strlen(pieces[i]), bytes = 0;
+		for (; bytes + length <= CS_TUNING_MAX_BYTES; bytes += length)
+			memcpy(text + bytes, pieces[i], length);
+		struct cs_tuning *tuning = NULL;
+		struct cs_tuning_errors errors = { 0 };
+		struct timespec begin, end;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+		enum cs_status status = cs_tuning_parse(&tuning, "t.yaml", text, bytes, &errors);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+		if (status != CS_BAD_INPUT)
+			fail_msg("a megabyte of \"%s\" was not refused", pieces[i]);
+		/* Thirty seconds of CPU are far more than it takes under any sanitizer, and far less than a
+		 * quadratic reader would need. */
+		if (end.tv_sec - begin.tv_sec > 30)
+			fail_msg("a megabyte of \"%s\" took %ld s", pieces[i], (long)(end.tv_sec - begin.tv_sec));
+	}
+	free(text);
+}
+
+static void
+more_rules_than_allowed_are_refused(void **state)
+{
+	char *text = NULL, lines[512];
+	size_t bytes = 0;
+	FILE *out = open_memstream(&text, &bytes);
+	fputs(BLOCK "    rules:\n", out);
+	for (int i = 0; i <= CS_TUNING_MAX_RULES; i++)
+		fputs("      - {collective: bcast, use: host}\n", out);
+	fclose(out);
+	assert_int_equal(errors_of(text, bytes, lines, sizeof lines), 1);
+	assert_string_equal(lines, "4102:9: expected at most 4096 rules in one file\n");
+	/* One fewer is right. */
+	assert_int_equal(errors_of(text, bytes - strlen("      - {collective: bcast, use: host}\n"), lines,
+				   sizeof lines),
+			 0);
+	free(text);
+}
+
+/* ---- files on disk ------------------------------------------------------------------------------------------ */
+
+static char directory[256];
+
+static int
+make_directory(void **state)
+{
+	return mkdtemp(temporary(directory)) ? 0 : -1;
+}
+
+static int
+remove_directory(void **state)
+{
+	return rmdir(directory);
+}
+
+/* What cs_tuning_check prints and returns for a path in the test's directory. */
+static int
+check(const char *name, char *printed, size_t room)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	FILE *out = fmemopen(printed, room, "w");
+	int errors = cs_tuning_check(path, out);
+	fclose(out);
+	return errors;
+}
+
+static void
+write_file(const char *name, const char *text, size_t bytes)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, bytes, file), bytes);
+	fclose(file);
+}
+
+static void
+unlink_file(const char *name)
+{
+	char path[512];
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	unlink(path);
+}
+
+static void
+a_file_that_is_missing_or_no_file_is_said_to_be_so(void **state)
+{
+	char printed[512] = "", path[512];
+	assert_int_equal(check("missing.yaml", printed, sizeof printed), -1);
+	assert_contains(printed, "/missing.yaml: cannot be read: No such file or directory\n");
+	assert_int_equal(check("", printed, sizeof printed), -1);
+	assert_contains(printed, "cannot be read: Is a directory\n");
+	/* Opening a pipe that nobody writes to would hang a job. */
+	snprintf(path, sizeof path, "%s/pipe", directory);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(check("pipe", printed, sizeof printed), -1);
+	assert_contains(printed, "/pipe: expected a regular file\n");
+	unlink_file("pipe");
+}
+
+static void
+a_file_of_more_than_a_megabyte_is_refused(void **state)
+{
+	char printed[512] = "";
+	char *text = malloc(CS_TUNING_MAX_BYTES + 1);
+	memset(text, '\n', CS_TUNING_MAX_BYTES + 1);
+	memcpy(text, "version: 1", 10);
+	write_file("big.yaml", text, CS_TUNING_MAX_BYTES + 1);
+	assert_int_equal(check("big.yaml", printed, sizeof printed), -1);
+	assert_contains(printed, "/big.yaml: expected at most 1M bytes\n");
+	write_file("big.yaml", text, CS_TUNING_MAX_BYTES);
+	assert_int_equal(check("big.yaml", printed, sizeof printed), 0);
+	unlink_file("big.yaml");
+	free(text);
+}
+
+static void
+checking_counts_the_errors_and_names_the_file(void **state)
+{
+	static const char text[] = "version: 2\nlimits: {slots: 0}\n";
+	char printed[512] = "";
+	write_file("two.yaml", text, strlen(text));
+	assert_int_equal(check("two.yaml", printed, sizeof printed), 2);
+	assert_contains(printed, "/two.yaml:1:10: found \"2\"");
+	assert_contains(printed, "/two.yaml:2:17: found \"0\"");
+	assert_int_equal(count_lines(printed), 2);
+	write_file("two.yaml", whole, strlen(whole));
+	assert_int_equal(check("two.yaml", printed, sizeof printed), 0);
+	unlink_file("two.yaml");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_version_alone_is_a_tuning_file),
+		cmocka_unit_test(every_limit_is_read_into_the_member_of_its_name),
+		cmocka_unit_test(a_block_keeps_its_guard_and_where_it_comes_from),
+		cmocka_unit_test(a_rule_keeps_its_conditions_and_its_line),
+		cmocka_unit_test(a_list_of_collectives_gives_each_its_own_algorithm),
+		cmocka_unit_test(any_means_the_collectives_that_have_the_algorithm),
+		cmocka_unit_test(any_with_bytes_means_the_collectives_whose_size_all_ranks_know),
+		cmocka_unit_test(every_wrong_file_is_answered_with_place_and_expectation),
+		cmocka_unit_test(a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble),
+		cmocka_unit_test(a_file_with_bytes_changed_is_answered_and_never_trouble),
+		cmocka_unit_test(a_megabyte_of_anything_is_answered_soon),
+		cmocka_unit_test(more_rules_than_allowed_are_refused),
+		cmocka_unit_test(a_file_that_is_missing_or_no_file_is_said_to_be_so),
+		cmocka_unit_test(a_file_of_more_than_a_megabyte_is_refused),
+		cmocka_unit_test(checking_counts_the_errors_and_names_the_file),
+	};
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

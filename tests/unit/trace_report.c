@@ -1,0 +1,412 @@
+/* The report counts what was done and says it, as a table and as JSON, whatever the names contain. */
+#include "base/log.h"
+#include "trace/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* The ledger is the process's, so each test uses a collective or a reason of its own. */
+
+static void
+count(struct cs_report_row *row, uint64_t calls, uint64_t bytes, uint64_t nanoseconds)
+{
+	atomic_fetch_add(&row->calls, calls);
+	atomic_fetch_add(&row->bytes, bytes);
+	atomic_fetch_add(&row->nanoseconds, nanoseconds);
+}
+
+static char *
+rendered(void (*print)(FILE *out))
+{
+	char *text;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+	assert_non_null(out);
+	print(out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+/* The line of `text` that contains `part`, without its newline; static storage. Fails if there is none. */
+static const char *
+line_with(const char *text, const char *part)
+{
+	static char line[1024];
+	const char *at = strstr(text, part);
+	if (!at)
+		fail_msg("no line with \"%s\" in:\n%s", part, text);
+	const char *start = at, *end = strchr(at, '\n');
+	while (start > text && start[-1] != '\n')
+		start--;
+	assert_non_null(end);
+	snprintf(line, sizeof line, "%.*s", (int)(end - start), start);
+	return line;
+}
+
+static void
+without_calls_it_says_so_and_the_json_has_no_rows(void **state)
+{
+	/* Runs first. A row that was made and never called is not a row of the report. */
+	(void)cs_report_row(CS_BARRIER, 0, false, "never-called", "nobody");
+	char *text = rendered(cs_report_print);
+	assert_non_null(strstr(text, "no collective was called"));
+	assert_null(strstr(text, "never-called"));
+	free(text);
+	char *json = rendered(cs_report_json);
+	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"rows\": []}\n");
+	free(json);
+}
+
+static void
+sizes_between_two_powers_of_two_share_a_row(void **state)
+{
+	struct cs_report_row *row = cs_report_row(CS_ALLGATHER, 4096, false, "hier:host", "rule t.yaml:3");
+	assert_ptr_equal(row, cs_report_row(CS_ALLGATHER, 8191, false, "hier:host", "rule t.yaml:3"));
+	assert_int_equal(row->bin, 13);
+	const struct {
+		size_t bytes;
+		int bin;
+	} cases[] = { { 0, 0 }, { CS_BYTES_UNKNOWN, 0 }, { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 },
+		      { 4095, 12 }, { 8192, 14 }, { SIZE_MAX - 1, 64 } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(cs_report_row(CS_ALLGATHER, cases[i].bytes, false, "a", "b")->bin, cases[i].bin);
+}
+
+static void
+any_part_of_the_key_makes_another_row(void **state)
+{
+	struct cs_report_row *row = cs_report_row(CS_SCATTER, 64, false, "x", "y");
+	assert_ptr_not_equal(row, cs_report_row(CS_SCATTERV, 64, false, "x", "y"));
+	assert_ptr_not_equal(row, cs_report_row(CS_SCATTER, 128, false, "x", "y"));
+	assert_ptr_not_equal(row, cs_report_row(CS_SCATTER, 64, true, "x", "y"));
+	assert_ptr_not_equal(row, cs_report_row(CS_SCATTER, 64, false, "xy", ""));
+	assert_ptr_not_equal(row, cs_report_row(CS_SCATTER, 64, false, "x", "z"));
+	assert_ptr_equal(row, cs_report_row(CS_SCATTER, 64, false, "x", "y"));
+}
+
+static void
+names_are_copied(void **state)
+{
+	char algorithm[] = "copied-algorithm", why[] = "copied why", value[] = "copied value";
+	struct cs_report_row *row = cs_report_row(CS_REDUCE, 64, false, algorithm, why);
+	cs_report_fact("copied", value);
+	memset(algorithm, 'X', sizeof algorithm - 1);
+	memset(why, 'X', sizeof why - 1);
+	memset(value, 'X', sizeof value - 1);
+	assert_string_equal(row->algorithm, "copied-algorithm");
+	assert_string_equal(row->why, "copied why");
+	char *text = rendered(cs_report_print);
+	assert_non_null(strstr(text, "copied value"));
+	free(text);
+}
+
+static void
+the_table_shows_a_call_in_human_units(void **state)
+{
+	count(cs_report_row(CS_BCAST, 5000, false, "flat", "forced by COLLSHIM_BCAST"), 12, 60000, 3456789);
+	char *text = rendered(cs_report_print);
+	const char *line = line_with(text, "forced by COLLSHIM_BCAST");
+	char name[32], bytes[32], algorithm[32], unit[8];
+	unsigned long calls;
+	double time;
+	assert_int_equal(sscanf(line, " %31s %31s %31s forced by COLLSHIM_BCAST %lu %lf %7s", name, bytes, algorithm,
+				&calls, &time, unit), 6);
+	assert_string_equal(name, "bcast");
+	assert_string_equal(bytes, "4K-8K");
+	assert_string_equal(algorithm, "flat");
+	assert_int_equal(calls, 12);
+	assert_true(time > 3.449 && time < 3.451);
+	assert_string_equal(unit, "ms");
+	free(text);
+}
+
+static void
+columns_stand_under_each_other(void **state)
+{
+	count(cs_report_row(CS_GATHER, 64, false, "short", "aligned one"), 1, 64, 5);
+	count(cs_report_row(CS_GATHER, 1 << 20, false, "a-much-longer-name", "aligned two"), 123456, 64, 5000000000);
+	char *text = rendered(cs_report_print);
+	const char *one = line_with(text, "aligned one");
+	size_t column = (size_t)(strstr(one, "aligned one") - one), length = strlen(one);
+	const char *two = line_with(text, "aligned two");
+	assert_int_equal(strstr(two, "aligned two") - two, column);
+	assert_int_equal(strlen(two), length);
+	const char *head = line_with(text, "why");
+	assert_int_equal(strstr(head, "why") - head, column);
+	free(text);
+}
+
+static void
+deferred_rows_follow_served_ones_and_the_share_is_told(void **state)
+{
+	count(cs_report_row(CS_ALLTOALLW, 0, false, "served-last", "z"), 1, 0, 0);
+	count(cs_report_row(CS_ALLGATHER, 16, true, "host", "an intercommunicator"), 1, 16, 0);
+	char *text = rendered(cs_report_print);
+	const char *served = strstr(text, "served-last"), *deferred = strstr(text, "an intercommunicator");
+	assert_non_null(served);
+	assert_non_null(deferred);
+	assert_true(served < deferred);
+
+	unsigned long part, whole;
+	double share;
+	assert_int_equal(sscanf(line_with(text, "  served "), " served %lu of %lu calls (%lf", &part, &whole, &share), 3);
+	assert_true(part < whole);
+	double expected = 100.0 * (double)part / (double)whole;
+	assert_true(share <= expected && share > expected - 0.11);
+	free(text);
+}
+
+static void
+rows_are_sorted_by_collective_then_size(void **state)
+{
+	count(cs_report_row(CS_ALLTOALL, 1 << 20, false, "sorted", "s3"), 1, 0, 0);
+	count(cs_report_row(CS_ALLTOALL, 8, false, "sorted", "s2"), 1, 0, 0);
+	count(cs_report_row(CS_ALLREDUCE, 1 << 20, false, "sorted", "s1"), 1, 0, 0);
+	char *text = rendered(cs_report_print);
+	const char *one = strstr(text, "s1"), *two = strstr(text, "s2"), *three = strstr(text, "s3");
+	assert_true(one && two && three && one < two && two < three);
+	free(text);
+}
+
+static void
+json_escapes_whatever_a_name_contains(void **state)
+{
+	count(cs_report_row(CS_REDUCE_SCATTER, 1024, true, "host", "a \"q\" \\ \n\t\x01 \xc3\xa9 \xff \xe2\x82 \xed\xa0\x80"),
+	      3, 3072, 1000000002);
+	char *json = rendered(cs_report_json);
+	assert_non_null(strstr(json,
+			       "{\"collective\": \"reduce_scatter\", \"bin_low\": 1024, \"bin_high\": 2048, "
+			       "\"algorithm\": \"host\", \"why\": \"a \\\"q\\\" \\\\ \\u000a\\u0009\\u0001 \xc3\xa9 "
+			       "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\", \"deferred\": true, \"calls\": 3, "
+			       "\"bytes\": 3072, \"seconds\": 1.000000002}"));
+	free(json);
+}
+
+static void
+a_repeated_fact_replaces_and_a_number_is_a_number(void **state)
+{
+	cs_report_fact("replaced", "old");
+	cs_report_fact("replaced", "new");
+	cs_report_number("teams made", 1);
+	cs_report_number("teams made", 18446744073709551615u);
+	char *json = rendered(cs_report_json);
+	assert_null(strstr(json, "old"));
+	assert_non_null(strstr(json, "\"replaced\": \"new\""));
+	assert_non_null(strstr(json, "\"teams made\": 18446744073709551615"));
+	free(json);
+}
+
+/* --- files ---------------------------------------------------------------------------------------------------- */
+
+static char folder[] = "/tmp/collshim-report-XXXXXX";
+
+static int
+make_folder(void **state)
+{
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int
+remove_folder(void **state)
+{
+	return rmdir(folder); /* fails if a test left a file behind */
+}
+
+static char *
+in_folder(const char *name)
+{
+	static char path[256];
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	return path;
+}
+
+static char *
+file_text(const char *path)
+{
+	static char text[1 << 20];
+	FILE *in = fopen(path, "r");
+	assert_non_null(in);
+	size_t length = fread(text, 1, sizeof text - 1, in);
+	fclose(in);
+	text[length] = 0;
+	return text;
+}
+
+/* What cs_report_write puts on stderr. */
+static char *
+stderr_of_write(const char *destination)
+{
+	static char text[1 << 20];
+	char *path = in_folder("stderr");
+	int real = dup(STDERR_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	assert_true(real >= 0 && file >= 0);
+	dup2(file, STDERR_FILENO);
+	errno = EDOM;
+	cs_report_write(destination);
+	int error = errno;
+	dup2(real, STDERR_FILENO);
+	ssize_t length = pread(file, text, sizeof text - 1, 0);
+	close(real);
+	close(file);
+	unlink(path);
+	assert_int_equal(error, EDOM);
+	assert_true(length >= 0);
+	text[length] = 0;
+	return text;
+}
+
+static void
+a_report_goes_to_the_file_and_nothing_else_stays(void **state)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s", in_folder("report.json"));
+	FILE *old = fopen(path, "w");
+	assert_non_null(old);
+	fputs("old", old);
+	fclose(old);
+	assert_string_equal(stderr_of_write(path), "");
+	char *json = rendered(cs_report_json);
+	assert_string_equal(file_text(path), json);
+	free(json);
+	assert_int_equal(unlink(path), 0); /* and remove_folder() then finds the folder empty */
+}
+
+static void
+a_report_to_1_is_the_table_on_stderr(void **state)
+{
+	char *table = rendered(cs_report_print);
+	assert_string_equal(stderr_of_write("1"), table);
+	free(table);
+}
+
+static void
+a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
+{
+	char path[256];
+	snprintf(path, sizeof path, "%s", in_folder("no/such/folder.json"));
+	cs_log_set_speaker(true);
+	char *text = stderr_of_write(path);
+	char *table = rendered(cs_report_print);
+	char expected[512];
+	snprintf(expected, sizeof expected, "collshim: report: %s cannot be written: %s; ", path, strerror(ENOENT));
+	assert_int_equal(strncmp(text, expected, strlen(expected)), 0);
+	const char *rest = strchr(text, '\n');
+	assert_non_null(rest);
+	assert_string_equal(rest + 1, table);
+	free(table);
+}
+
+static void
+a_device_or_a_link_is_written_to_and_not_replaced(void **state)
+{
+	char target[256], link[256];
+	snprintf(target, sizeof target, "%s", in_folder("target"));
+	snprintf(link, sizeof link, "%s", in_folder("link"));
+	fclose(fopen(target, "w"));
+	assert_int_equal(symlink(target, link), 0);
+	assert_string_equal(stderr_of_write(link), "");
+	struct stat now;
+	assert_int_equal(lstat(link, &now), 0);
+	assert_true(S_ISLNK(now.st_mode));
+	char *json = rendered(cs_report_json);
+	assert_string_equal(file_text(target), json);
+	free(json);
+	unlink(link);
+	unlink(target);
+
+	assert_string_equal(stderr_of_write("/dev/null"), "");
+	assert_int_equal(lstat("/dev/null", &now), 0);
+	assert_true(S_ISCHR(now.st_mode));
+}
+
+/* --- threads, and a full table (last: it fills the table) ------------------------------------------------------- */
+
+#define THREADS 8
+#define KEYS 200
+
+static void *
+count_from_a_thread(void *rows)
+{
+	struct cs_report_row **found = rows;
+	for (int k = 0; k < KEYS; k++) {
+		char why[32];
+		snprintf(why, sizeof why, "thread key %d", k);
+		found[k] = cs_report_row(CS_ALLTOALLV, CS_BYTES_UNKNOWN, false, "threads", why);
+		count(found[k], 1, 10, 100);
+		cs_report_number("threads", (uint64_t)k);
+	}
+	return NULL;
+}
+
+static void
+threads_find_the_same_rows_and_lose_no_call(void **state)
+{
+	static struct cs_report_row *found[THREADS][KEYS];
+	pthread_t threads[THREADS];
+	for (int t = 0; t < THREADS; t++)
+		assert_int_equal(pthread_create(&threads[t], NULL, count_from_a_thread, found[t]), 0);
+	for (int t = 0; t < THREADS; t++)
+		pthread_join(threads[t], NULL);
+	for (int k = 0; k < KEYS; k++) {
+		for (int t = 1; t < THREADS; t++)
+			assert_ptr_equal(found[t][k], found[0][k]);
+		assert_int_equal(found[0][k]->calls, THREADS);
+		assert_int_equal(found[0][k]->bytes, THREADS * 10);
+	}
+}
+
+static void
+a_full_table_counts_on_in_one_row_named_other(void **state)
+{
+	struct cs_report_row *row = NULL, *first = NULL;
+	for (int k = 0; k < 4096 + 10; k++) {
+		char why[32];
+		snprintf(why, sizeof why, "full %d", k);
+		row = cs_report_row(CS_SCATTERV, 0, true, "host", why);
+		assert_non_null(row);
+		count(row, 1, 0, 0);
+		first = first ? first : row;
+	}
+	assert_ptr_equal(row, cs_report_row(CS_BCAST, 12345, false, "new", "when full"));
+	assert_ptr_equal(first, cs_report_row(CS_SCATTERV, 0, true, "host", "full 0"));
+	char *json = rendered(cs_report_json);
+	const char *line = line_with(json, "\"other\"");
+	assert_non_null(strstr(line, "\"collective\": \"other\""));
+	free(json);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_calls_it_says_so_and_the_json_has_no_rows),
+		cmocka_unit_test(sizes_between_two_powers_of_two_share_a_row),
+		cmocka_unit_test(any_part_of_the_key_makes_another_row),
+		cmocka_unit_test(names_are_copied),
+		cmocka_unit_test(the_table_shows_a_call_in_human_units),
+		cmocka_unit_test(columns_stand_under_each_other),
+		cmocka_unit_test(deferred_rows_follow_served_ones_and_the_share_is_told),
+		cmocka_unit_test(rows_are_sorted_by_collective_then_size),
+		cmocka_unit_test(json_escapes_whatever_a_name_contains),
+		cmocka_unit_test(a_repeated_fact_replaces_and_a_number_is_a_number),
+		cmocka_unit_test(a_report_goes_to_the_file_and_nothing_else_stays),
+		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
+		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
+		cmocka_unit_test(a_device_or_a_link_is_written_to_and_not_replaced),
+		cmocka_unit_test(threads_find_the_same_rows_and_lose_no_call),
+		cmocka_unit_test(a_full_table_counts_on_in_one_row_named_other),
+	};
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
