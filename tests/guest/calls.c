@@ -1,0 +1,63 @@
+/* An ordinary MPI program for the guest tests: CALLS times a bcast, an allgather and an allreduce, results checked.
+ *
+ *   calls CALLS [fork]   with fork: after half of them each rank forks children, one that execs and one that only
+ *                        leaves */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int
+wait_for(pid_t pid)
+{
+	int status = -1;
+	return pid < 0 || waitpid(pid, &status, 0) != pid || status != 0;
+}
+
+static int
+fork_children(void)
+{
+	fflush(stdout);
+	pid_t execs = fork();
+	if (execs == 0) {
+		execlp("sh", "sh", "-c", "exec true", (char *)NULL);
+		_exit(7);
+	}
+	pid_t leaves = fork();
+	if (leaves == 0)
+		_exit(0);
+	return wait_for(execs) | wait_for(leaves) | (system("exit 0") != 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	int calls = argc > 1 ? atoi(argv[1]) : 10;
+	int rank, size, bad = 0;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	int *all = malloc((size_t)size * sizeof *all);
+	for (int i = 0; i < calls; i++) {
+		int word = rank == i % size ? i + 5 : -1, sum = 0;
+		MPI_Bcast(&word, 1, MPI_INT, i % size, MPI_COMM_WORLD);
+		bad += word != i + 5;
+		word += rank;
+		MPI_Allgather(&word, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+		for (int r = 0; r < size; r++)
+			bad += all[r] != i + 5 + r;
+		MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+		bad += sum != size * (size - 1) / 2;
+		if (i == calls / 2 && argc > 2 && strcmp(argv[2], "fork") == 0)
+			bad += fork_children();
+	}
+	free(all);
+	if (bad != 0)
+		printf("FAILED rank %d: %d wrong results\n", rank, bad);
+	else if (rank == 0)
+		printf("calls: ok with %d ranks\n", size);
+	MPI_Finalize();
+	return bad != 0;
+}

@@ -1,0 +1,42 @@
+#ifndef FAKE_MPI_H
+#define FAKE_MPI_H
+
+#include "intercept/module_abi.h"
+
+/* The last call that arrived, and how many did. */
+struct fake_seen {
+	enum cs_call_id call;
+	int count, errno_then;
+	long times;
+	long words[10];
+};
+__attribute__((visibility("default"))) extern struct fake_seen fake_seen;
+
+/* What the test module adds to the result of an intercepted call, and the words of MPI_Barrier that it obeys. */
+#define INTERCEPTED 1000000
+#define ORDER_RESTORE_BCAST -71
+#define ORDER_SET_BCAST -72
+#define ORDER_RESTORE_ALL -73
+
+#define PARAMS_1 long a1
+#define PARAMS_2 PARAMS_1, long a2
+#define PARAMS_3 PARAMS_2, long a3
+#define PARAMS_4 PARAMS_3, long a4
+#define PARAMS_5 PARAMS_4, long a5
+#define PARAMS_6 PARAMS_5, long a6
+#define PARAMS_7 PARAMS_6, long a7
+#define PARAMS_8 PARAMS_7, long a8
+#define PARAMS_9 PARAMS_8, long a9
+#define PARAMS_10 PARAMS_9, long a10
+#define WORDS_1 a1
+#define WORDS_2 WORDS_1, a2
+#define WORDS_3 WORDS_2, a3
+#define WORDS_4 WORDS_3, a4
+#define WORDS_5 WORDS_4, a5
+#define WORDS_6 WORDS_5, a6
+#define WORDS_7 WORDS_6, a7
+#define WORDS_8 WORDS_7, a8
+#define WORDS_9 WORDS_8, a9
+#define WORDS_10 WORDS_9, a10
+
+#endif

@@ -1,0 +1,485 @@
+#!/usr/bin/env python3
+"""Guest tests: what a preloaded library must not disturb, and what it must do all the same.
+
+    guest.py CLAIM --library PATH [--build DIR] [--modules DIR] [--mpi NAME ...]
+
+CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so; --build is the folder with the
+programs of this directory, --modules that with the real modules. A failed claim shows the command, its environment
+and all that it wrote, so that it can be run again by hand. Exit 0 passed, 1 failed, 77 nothing to test here.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLAIMS = {}
+LIMIT = 60  # seconds for one command
+RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
+                  "ALPS_APP_PE", "SLURM_PROCID")
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce "
+               "reduce_scatter reduce_scatter_block scatter scatterv").split()
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def claim(function):
+    CLAIMS[function.__name__] = function
+    return function
+
+
+class Result:
+    def __init__(self, command, added, code, out, err):
+        self.command, self.added, self.code, self.out, self.err = command, added, code, out, err
+
+    def __str__(self):
+        variables = " ".join(f"{name}={value!r}" for name, value in sorted(self.added.items()))
+        return (f"  command: {variables} {' '.join(self.command)}\n  exit code: {self.code}\n"
+                f"  stdout:\n{indent(self.out)}\n  stderr:\n{indent(self.err)}")
+
+
+def indent(text):
+    return "\n".join("    " + line for line in text.splitlines())
+
+
+def run(command, limit=LIMIT, cwd=None, **variables):
+    """Runs a command to its end or to its time limit; kills what it leaves of its process group."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD" and name not in RANK_VARIABLES}
+    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                       OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C")
+    environment.update(variables)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
+                                   env=environment, start_new_session=True)
+        try:
+            code = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = f"none within {limit} s"
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        out.seek(0)
+        err.seek(0)
+        return Result(command, variables, code, out.read().decode(errors="replace"),
+                      err.read().decode(errors="replace"))
+
+
+def expect(condition, what, *results):
+    if not condition:
+        raise Failed(what + "".join(f"\n{result}" for result in results))
+
+
+def expect_same(plain, preloaded):
+    expect(plain.code == 0, "the command fails even without the library", plain)
+    expect((plain.code, plain.out, plain.err) == (preloaded.code, preloaded.out, preloaded.err),
+           "with the library preloaded another exit code, stdout or stderr", plain, preloaded)
+
+
+def expect_undisturbed(plain, preloaded):
+    """As expect_same, but for programs with MPI: an MPI may say on stderr what it likes, as long as we do not."""
+    expect(plain.code == 0, "the program fails even without the library", plain)
+    expect(preloaded.code == 0 and preloaded.out == plain.out and not our_lines(preloaded.err),
+           "with the library preloaded another exit code or stdout, or words of ours", plain, preloaded)
+
+
+def job(mpi, ranks, program, **variables):
+    """Runs an MPI job, LD_PRELOAD and all in the environment of mpirun, as a user has it, and in that of the ranks.
+    tests/launch ends it in time."""
+    command = [os.path.join(HERE, "..", "launch"), "--mpi", mpi, "--shape", f"1x{ranks}", "--timeout", str(LIMIT)]
+    if "LD_PRELOAD" in variables:  # else launch's own preload for MPICH takes its place
+        command += ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
+    return run([*command, "--", *program], limit=4 * LIMIT, **variables)
+
+
+def our_lines(text):
+    return [line for line in text.splitlines() if line.startswith("collshim:")]
+
+
+# --- what the files are -------------------------------------------------------------------------------------------
+
+def symbols(path, *options):
+    listing = subprocess.run(["nm", "-D", *options, path], check=True, capture_output=True, text=True).stdout
+    return [line.split()[-2:] for line in listing.splitlines()]
+
+
+@claim
+def door_exports_the_names_of_calls_def_and_nothing_else(args):
+    wanted = set(run([f"{args.build}/caller_acme", "names"]).out.split())
+    expect(len(wanted) > 100, f"calls.def has only {len(wanted)} names")
+    strange = [name for name in wanted if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_)?", name)]
+    expect(not strange, f"not MPI's names: {strange}")
+    for name in COLLECTIVES + ["init", "init_thread"]:
+        for form in (f"MPI_{name.capitalize()}", f"mpi_{name}_", f"mpi_{name}__", f"mpi_{name}",
+                     f"MPI_{name.upper()}", f"mpi_{name}_f08_"):
+            expect(form in wanted, f"calls.def lacks {form}")
+    exported = {name for _, name in symbols(args.library, "--defined-only")}
+    expect(exported == wanted, f"exported but not in calls.def: {sorted(exported - wanted)}\n"
+           f"in calls.def but not exported: {sorted(wanted - exported)}")
+
+
+@claim
+def door_needs_libc_only(args):
+    dynamic = subprocess.run(["readelf", "-d", args.library], check=True, capture_output=True, text=True).stdout
+    needed = re.findall(r"NEEDED.*\[(.*)\]", dynamic)
+    expect(needed == ["libc.so.6"], f"{args.library} needs {needed}")
+    for kind, name in symbols(args.library, "--undefined-only"):
+        expect(kind == "w" or "@GLIBC_" in name, f"{args.library} has an undefined symbol of no libc: {name}")
+    # The functions that gcc puts there for every shared library do nothing of ours.
+    sections = subprocess.run(["readelf", "-SW", args.library], check=True, capture_output=True, text=True).stdout
+    sizes = re.findall(r"\.(?:init|fini)_array\s+\S+\s+\S+\s+\S+\s+(\S+)", sections)
+    expect(all(int(size, 16) == 8 for size in sizes), f"{args.library} has a constructor or destructor of its own")
+
+
+@claim
+def every_forwarder_is_one_jump(args):
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", args.library], check=True, capture_output=True,
+                          text=True).stdout
+    if "x86-64" not in code:
+        raise Skipped("the disassembly of this machine is not known to this test; the cost claims count anywhere")
+    first = dict(re.findall(r"^[0-9a-f]+ <([Mm][Pp][Ii]_\w+)>:\n\s*[0-9a-f]+:\s*(.*)$", code, re.M))
+    expect(len(first) > 100, f"only {len(first)} exported functions in the disassembly")
+    for name, instruction in sorted(first.items()):
+        expect(re.match(r"(bnd |notrack )?jmp +\*0x[0-9a-f]+\(%rip\)", instruction),
+               f"{name} does not begin with its jump but with `{instruction}`")
+
+
+@claim
+def modules_export_their_entry_only(args):
+    modules = real_modules(args)
+    for module in modules:
+        exported = sorted(name for _, name in symbols(module, "--defined-only"))
+        expect(exported == ["cs_module_open"], f"{module} exports {exported}")
+
+
+def real_modules(args):
+    found = [f"{args.modules}/collshim-{mpi}.so" for mpi in args.mpi] if args.modules else []
+    found = [path for path in found if os.path.exists(path)]
+    if not found:
+        raise Skipped("no module is built")
+    return found
+
+
+# --- processes that have no business with MPI -----------------------------------------------------------------------
+
+@claim
+def programs_without_mpi_notice_nothing(args):
+    with tempfile.TemporaryDirectory() as folder:
+        open(f"{folder}/file", "w").close()
+        commands = [["bash", "-c", "echo out; echo err >&2; (exit 3); echo $?; ls | wc -l"],
+                    ["ls", "-l", folder],
+                    ["/usr/bin/env", "python3", "-c", "import json, socket, threading; print(json.dumps([1, 2]))"],
+                    ["awk", "BEGIN { print 6 * 7 }"]]
+        commands += [[path, "--version"] for path in map(shutil.which, ("mpirun.openmpi", "mpiexec.mpich"))
+                     if path is not None]
+        for command in commands:
+            expect_same(run(command), run(command, LD_PRELOAD=args.library))
+            expect_same(run(command), run(command, LD_PRELOAD=args.library, LD_BIND_NOW="1"))
+
+
+@claim
+def functions_of_other_libraries_named_mpi_are_theirs(args):
+    for name in ("poly_caller", "poly_caller_mpich"):
+        command = [f"{args.build}/{name}"]
+        expect_same(run(command), run(command, LD_PRELOAD=args.library,
+                                      COLLSHIM_MODULE_DIR=f"{args.build}/test_modules"))
+
+
+# --- binding, with a fake MPI ---------------------------------------------------------------------------------------
+
+@claim
+def every_name_arrives_with_its_words(args):
+    """All names, up to ten words each, results and errno, under MPIs that the door does not serve."""
+    for fake in ("acme", "old", "mpich"):
+        command = [f"{args.build}/caller_{fake}", "forwarded"]
+        bare = run(command)
+        expect(bare.code == 0, "the program fails even without the library", bare)
+        for more in ({}, {"LD_BIND_NOW": "1"}):
+            result = run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
+                         TEST_MODULE="decline", **more)
+            expect(result.code == 0 and result.out == "", "a call did not arrive as it was made", result)
+
+
+@claim
+def unknown_mpi_is_forwarded_and_said_in_one_line(args):
+    command = [f"{args.build}/caller_acme", "forwarded"]
+    for rank, lines in ((None, 1), ("0", 1), ("1", 0), ("17", 0)):
+        for variable in RANK_VARIABLES:
+            result = run(command, LD_PRELOAD=args.library, **({} if rank is None else {variable: rank}))
+            expect(result.code == 0 and result.out == "", "not all calls were forwarded", result)
+            said = result.err.splitlines()
+            expect(len(said) == lines, f"{len(said)} lines on stderr instead of {lines}", result)
+            expect(all(line.startswith("collshim: ") and '"Acme MPI 1.0"' in line and "forwarded" in line
+                       for line in said), "the line does not say which MPI it is and what is done", result)
+    result = run([f"{args.build}/caller_old", "forwarded"], LD_PRELOAD=args.library)
+    expect(result.code == 0 and len(result.err.splitlines()) == 1, "an MPI without a version string", result)
+
+
+@claim
+def module_takes_every_name_and_gives_it_back(args):
+    result = run([f"{args.build}/caller_mpich", "intercepted"], LD_PRELOAD=args.library,
+                 COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+    expect(result.code == 0 and result.out == "" and result.err == "", "set, restore, lookup or an entry", result)
+
+
+@claim
+def module_that_declines_is_not_spoken_of(args):
+    result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library, TEST_MODULE="decline",
+                 COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+    expect(result.code == 0 and result.out == "" and result.err == "", "not silent, or not forwarded", result)
+
+
+@claim
+def module_of_another_version_or_none_means_forward_and_one_line(args):
+    for mood, folder, words in (("abi", "test_modules", "interface"), ("version", "test_modules", "0.0.0-other"),
+                                ("", "no_such_folder", "no_such_folder")):
+        result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library, TEST_MODULE=mood,
+                     COLLSHIM_MODULE_DIR=f"{args.build}/{folder}")
+        expect(result.code == 0 and "FAILED MPI_" not in result.out, "not forwarded", result)
+        expect(len(our_lines(result.err)) == 1 and words in result.err and "forwarded" in result.err,
+               "not one line that says why", result)
+
+
+@claim
+def first_calls_by_many_threads_arrive_all(args):
+    for _ in range(10):
+        result = run([f"{args.build}/caller_mpich", "threads"], LD_PRELOAD=args.library,
+                     COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+        expect(result.code == 0 and result.out == "" and result.err == "", "a call went astray", result)
+
+
+@claim
+def module_is_found_from_a_relative_path_after_chdir(args):
+    """Preloaded as ./libcollshim.so by a program that leaves the directory before its first call."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.makedirs(f"{folder}/lib with space/collshim")
+        shutil.copy(args.library, f"{folder}/lib with space/libcollshim.so")
+        shutil.copy(f"{args.build}/test_modules/collshim-mpich.so", f"{folder}/lib with space/collshim/")
+        os.symlink("lib with space/libcollshim.so", f"{folder}/link.so")
+        for preload in ("./link.so", f"{folder}/link.so"):
+            result = run([f"{args.build}/caller_mpich", "chdir"], cwd=folder, LD_PRELOAD=preload)
+            # The test module marks results, so the plain result that `chdir` wants is wrong exactly if it is in.
+            expect(result.code == 1 and result.err == "", "the module beside the library was not used", result)
+
+
+# --- real MPIs ------------------------------------------------------------------------------------------------------
+
+def each_mpi(args):
+    if not args.mpi:
+        raise Skipped("no MPI here")
+    return args.mpi
+
+
+@claim
+def mpi_that_comes_late_by_dlopen_is_found(args):
+    for mpi in each_mpi(args):
+        library = "libmpich.so.12" if mpi == "mpich" else "libmpi.so.40"
+        alone = [f"{args.build}/late", "library", library]
+        expect_undisturbed(run(alone), run(alone, LD_PRELOAD=args.library))
+        program = [f"{args.build}/late", "plugin", f"{args.build}/plugin-{mpi}.so"]
+        expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
+        rows = report_of(args, mpi, program, COLLSHIM_ALLREDUCE="hier:host")
+        expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
+
+
+def report_of(args, mpi, program, **variables):
+    """Runs a job of two ranks with a JSON report; returns its rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = f"{folder}/report.json"
+        result = job(mpi, 2, program, LD_PRELOAD=args.library, COLLSHIM_REPORT=report, **variables)
+        expect(result.code == 0, "the job failed", result)
+        expect(os.path.exists(report), "no report was written", result)
+        with open(report) as file:
+            return json.load(file)["rows"]
+
+
+@claim
+def tools_below_and_above_still_see_their_calls(args):
+    for mpi in each_mpi(args):
+        tool, program = f"{args.build}/tool-{mpi}.so", [f"{args.build}/calls-{mpi}", "30"]
+        plain = job(mpi, 2, program, LD_PRELOAD=tool)
+        expect(plain.code == 0 and plain.err.count("bcasts 30 allgathers 30") == 2, "the tool alone", plain)
+        # Below us it sees what is deferred: all of it when the host is asked for or we are disabled.
+        for more in ({"COLLSHIM_BCAST": "host", "COLLSHIM_ALLGATHER": "host"}, {"COLLSHIM_DISABLE": "1"}):
+            result = job(mpi, 2, program, LD_PRELOAD=f"{args.library}:{tool}", **more)
+            expect_undisturbed(plain, result)
+            expect(result.err.count("bcasts 30 allgathers 30") == 2, "the tool below missed deferred calls", result)
+        # Above us it sees all, and calls PMPI, past us.
+        result = job(mpi, 2, program, LD_PRELOAD=f"{tool}:{args.library}")
+        expect_undisturbed(plain, result)
+        expect(result.err.count("bcasts 30 allgathers 30") == 2, "the tool above missed calls", result)
+
+
+@claim
+def application_may_fork_and_exec(args):
+    for mpi in each_mpi(args):
+        program = [f"{args.build}/calls-{mpi}", "40", "fork"]
+        expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
+
+
+@claim
+def programs_with_mpi_print_what_they_always_print(args):
+    for mpi in each_mpi(args):
+        program = [f"{args.build}/calls-{mpi}", "30"]
+        plain = job(mpi, 2, program)
+        for more in ({}, {"LD_BIND_NOW": "1"}, {"COLLSHIM_DISABLE": "1"}):
+            expect_undisturbed(plain, job(mpi, 2, program, LD_PRELOAD=args.library, **more))
+
+
+# --- what it costs --------------------------------------------------------------------------------------------------
+
+def instructions(function, command, pair_of=None, is_unknown_mpi=False, **variables):
+    """Instructions inside `function`, callees included; of rank 0, if this is to be a pair of ranks of an MPI."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise Skipped("valgrind is not installed; every_forwarder_is_one_jump covers the forwarders")
+    counted = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect={function}", *command]
+    if pair_of is None:
+        result = run(counted, **variables)
+    else:
+        choose = 'test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 && exec "$@"; shift 4; exec "$@"'
+        result = job(pair_of, 2, ["sh", "-c", choose, "choose", *counted], **variables)
+    found = re.findall(r"Collected : (\d+)", result.err)
+    expect(result.code == 0 and len(found) == 1, "callgrind has no count", result)
+    # A library that gave up costs nothing, says so, and must not pass for a cheap one.
+    expect(is_unknown_mpi or not our_lines(result.err), "the library is not at work", result)
+    return int(found[0])
+
+
+def per_call(function, command, calls, **options):
+    """Instructions of one call, the loop around it included. The programs make their first calls before."""
+    return instructions(function, [*command, str(calls)], **options) / calls
+
+
+@claim
+def forwarded_call_costs_one_jump(args):
+    command = [f"{args.build}/caller_acme", "loop"]
+    bare = per_call("loop", command, 1000)
+    through = per_call("loop", command, 1000, is_unknown_mpi=True, LD_PRELOAD=args.library)
+    expect(through > bare, "the calls do not pass through the library")
+    print(f"without the library {bare:.2f} instructions a call, forwarded {through:.2f}")
+    expect(bare > 5, f"a call of {bare} instructions cannot be: nothing was counted")
+    expect(through - bare <= 1, f"a forwarded call costs {through - bare:.2f} instructions more, not one")
+    for mpi in args.mpi:
+        # COLLSHIM_DISABLE=1 is the module's to read; without one there is nothing to compare.
+        if not args.modules:
+            break
+        command = [f"{args.build}/cost-{mpi}", "self", "bcast"]
+        bare = per_call("counted", command, 1000)
+        through = per_call("counted", command, 1000, LD_PRELOAD=args.library, COLLSHIM_DISABLE="1")
+        print(f"{mpi}: without the library {bare:.2f} instructions a call, disabled {through:.2f}")
+        expect(through - bare <= 1, f"{mpi}: a call while disabled costs {through - bare:.2f} instructions more")
+
+
+DEFERRED_LIMIT = 80
+
+
+@claim
+def deferred_call_costs_at_most_80_instructions(args):
+    """Between the application's call and the host's function, the host's own work left out (short_circuit.c), on
+    one rank and on two; and in full on one rank with the real host."""
+    real_modules(args)
+    worst = 0
+    for mpi in each_mpi(args):
+        short = f"{args.build}/short_circuit-{mpi}.so"
+        for comm, kind, ranks in (("self", "bcast", 1), ("self", "allreduce", 1), ("self", "alltoallw", 1),
+                                  ("world", "bcast", 1), ("world", "bcast", 2), ("world", "allreduce", 2),
+                                  ("world", "alltoallw", 2)):
+            pair_of = mpi if ranks == 2 else None
+            command = [f"{args.build}/cost-{mpi}", comm, kind]
+            bare = per_call("counted", command, 1000, pair_of=pair_of, LD_PRELOAD=short)
+            ours = per_call("counted", command, 1000, pair_of=pair_of, LD_PRELOAD=f"{args.library}:{short}",
+                            **{f"COLLSHIM_{kind.upper()}": "host"})
+            print(f"{mpi}: {kind} on {comm} of {ranks}: {ours - bare:.1f} instructions more ({bare:.1f} without)")
+            expect(bare > 3, f"a call of {bare} instructions cannot be: nothing was counted")
+            # One instruction would be the jump of a call that nobody intercepted: a module that is not there.
+            expect(ours - bare > 1, f"{mpi}: {kind} on {comm} of {ranks} is forwarded, not intercepted: nothing measured")
+            worst = max(worst, ours - bare)
+            if ranks == 2:
+                rows = report_of(args, mpi, [*command, "1000"], **{f"COLLSHIM_{kind.upper()}": "host"})
+                deferred = sum(row["calls"] for row in rows if row["collective"] == kind and row["deferred"])
+                expect(deferred >= 1000, f"{mpi}: only {deferred} of 1000 {kind} were handed to the host: {rows}")
+        command = [f"{args.build}/cost-{mpi}", "self", "bcast"]
+        bare = per_call("counted", command, 1000)
+        ours = per_call("counted", command, 1000, LD_PRELOAD=args.library)
+        print(f"{mpi}: bcast on self with the real host: {ours - bare:.1f} instructions more ({bare:.1f} without)")
+        worst = max(worst, ours - bare)
+    expect(worst <= DEFERRED_LIMIT, f"a deferred call costs {worst:.1f} instructions more, over {DEFERRED_LIMIT}")
+
+
+# --- languages ------------------------------------------------------------------------------------------------------
+
+def language(args, mpi, command):
+    """A program that makes every collective and checks the results: alike with us, and each collective served."""
+    plain = job(mpi, 2, command)
+    forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
+    for more in ({}, forced, {"COLLSHIM_DISABLE": "1"}):
+        expect_undisturbed(plain, job(mpi, 2, command, LD_PRELOAD=args.library, **more))
+    rows = report_of(args, mpi, command, **forced)
+    for name in COLLECTIVES:
+        served = sum(row["calls"] for row in rows if row["collective"] == name and not row["deferred"])
+        shown = "\n  ".join(str(row) for row in rows)
+        expect(served > 0, f"{mpi}, {' '.join(command)}: no {name} was served; the report has\n  {shown}")
+
+
+def language_claim(name, program):
+    def check(args):
+        real_modules(args)
+        there = [mpi for mpi in args.mpi if os.path.exists(f"{args.build}/lang/{program}-{mpi}")]
+        if not there:
+            raise Skipped("no compiler for this language was there")
+        for mpi in there:
+            language(args, mpi, [f"{args.build}/lang/{program}-{mpi}"])
+    CLAIMS[name] = check
+
+
+language_claim("c_programs_are_served", "c")
+language_claim("fortran_mpif_h_programs_are_served", "mpifh")
+language_claim("fortran_use_mpi_programs_are_served", "usempi")
+language_claim("fortran_use_mpi_f08_programs_are_served", "f08")
+
+
+@claim
+def mpi4py_programs_are_served(args):
+    python = "/usr/bin/python3"
+    which = run([python, "-c", "from mpi4py import MPI; print(MPI.Get_library_version().split()[0])"])
+    if which.code != 0:
+        raise Skipped("mpi4py is not installed; mpi_that_comes_late_by_dlopen_is_found covers its way of loading")
+    mpi = "openmpi" if which.out.startswith("Open") else "mpich"
+    real_modules(args)
+    language(args, mpi, [python, os.path.join(HERE, "lang", "collectives.py")])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("claim", choices=sorted(CLAIMS))
+    parser.add_argument("--library", required=True, type=os.path.abspath)
+    parser.add_argument("--build", default=".", type=os.path.abspath)
+    parser.add_argument("--modules", type=os.path.abspath)
+    parser.add_argument("--mpi", nargs="*", default=[])
+    args = parser.parse_args()
+    try:
+        CLAIMS[args.claim](args)
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        return 77
+    except Failed as failure:
+        print(f"FAILED  {args.claim}\n{failure}\nreplay: {' '.join(sys.argv)}")
+        return 1
+    return 0
+
+
+sys.exit(main())

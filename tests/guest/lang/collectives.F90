@@ -1,0 +1,284 @@
+! Every blocking collective from Fortran, with and without MPI_IN_PLACE, results checked. One source for
+! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08.
+#if defined(WITH_F08)
+#define COMM_TYPE type(MPI_Comm)
+#define DATA_TYPE type(MPI_Datatype)
+#define OP_TYPE type(MPI_Op)
+#define USE_MPI use mpi_f08
+#define INCLUDE_MPI
+#elif defined(WITH_MPI)
+#define COMM_TYPE integer
+#define DATA_TYPE integer
+#define OP_TYPE integer
+#define USE_MPI use mpi
+#define INCLUDE_MPI
+#else
+#define COMM_TYPE integer
+#define DATA_TYPE integer
+#define OP_TYPE integer
+#define USE_MPI
+#define INCLUDE_MPI include 'mpif.h'
+#endif
+
+program collectives
+  USE_MPI
+  implicit none
+  INCLUDE_MPI
+  integer, parameter :: most = 64, n = 3
+  integer :: rank, ranks, failures
+  integer :: out(most * n * 2), in(most * n * 2), wanted(most * n * 2)
+  integer :: counts(most), displs(most), byte_displs(most), mine(most), at(most), bytes_at(most), nothing(most)
+  integer :: root, total, extent, r, i, ierr, provided, all_failures, lengths(1)
+  integer(MPI_ADDRESS_KIND) :: addresses(1)
+  DATA_TYPE :: types(most), no_types(most), absolute
+  COMM_TYPE :: comm
+  OP_TYPE :: op
+
+#if defined(WITH_MPI)
+  call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierr)
+  if (ierr /= MPI_SUCCESS .or. provided < MPI_THREAD_SINGLE) stop 97
+#elif defined(WITH_F08)
+  call MPI_Init() ! no ierror: it is optional here
+#else
+  call MPI_Init(ierr)
+  if (ierr /= MPI_SUCCESS) stop 97
+#endif
+  comm = MPI_COMM_WORLD
+  op = MPI_SUM
+  call MPI_Comm_rank(comm, rank, ierr)
+  call MPI_Comm_size(comm, ranks, ierr)
+  if (ranks > 12) call MPI_Abort(comm, 98, ierr)
+  root = ranks - 1
+  failures = 0
+  total = 0
+  do r = 1, ranks
+    counts(r) = r
+    displs(r) = total + r - 1 ! holes of one element
+    byte_displs(r) = 4 * displs(r)
+    total = total + counts(r)
+    types(r) = MPI_INTEGER
+    no_types(r) = MPI_DATATYPE_NULL
+    nothing(r) = 0
+  end do
+  extent = total + ranks
+  out = 0
+  in = 0
+  wanted = 0
+
+  do i = 1, n
+    out(i) = value(rank, 0, i)
+  end do
+  do r = 0, ranks - 1
+    do i = 1, n
+      wanted(r * n + i) = value(r, 0, i)
+    end do
+  end do
+  call MPI_Allgather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, comm, ierr)
+  call result('allgather', ranks * n)
+  in(rank * n + 1:rank * n + n) = out(1:n)
+  call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, n, MPI_INTEGER, comm, ierr)
+  call result('allgather in place', ranks * n)
+  call MPI_Gather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+  if (rank == root) call result('gather', ranks * n)
+  in(rank * n + 1:rank * n + n) = out(1:n)
+  if (rank == root) then
+    call MPI_Gather(MPI_IN_PLACE, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+    call result('gather in place', ranks * n)
+  else
+    call MPI_Gather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+  end if
+  in = 0
+
+  wanted = 0
+  do i = 1, rank + 1
+    out(i) = value(rank, 0, i)
+  end do
+  do r = 1, ranks
+    do i = 1, counts(r)
+      wanted(displs(r) + i) = value(r - 1, 0, i)
+    end do
+  end do
+  call MPI_Allgatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
+  call result('allgatherv', extent)
+  in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
+  call MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_INTEGER, comm, ierr)
+  call result('allgatherv in place', extent)
+  call MPI_Gatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+  if (rank == root) call result('gatherv', extent)
+  in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
+  if (rank == root) then
+    call MPI_Gatherv(MPI_IN_PLACE, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+    call result('gatherv in place', extent)
+  else
+    call MPI_Gatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+  end if
+  in = 0
+
+  do r = 0, ranks - 1
+    do i = 1, n
+      out(r * n + i) = value(rank, r, i)
+      wanted(r * n + i) = value(r, rank, i)
+    end do
+  end do
+  call MPI_Alltoall(out, n, MPI_INTEGER, in, n, MPI_INTEGER, comm, ierr)
+  call result('alltoall', ranks * n)
+  in = out
+  call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, n, MPI_INTEGER, comm, ierr)
+  call result('alltoall in place', ranks * n)
+  do i = 1, n
+    wanted(i) = value(root, rank, i)
+  end do
+  call MPI_Scatter(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+  call result('scatter', n)
+  if (rank == root) then
+    call MPI_Scatter(out, n, MPI_INTEGER, MPI_IN_PLACE, n, MPI_INTEGER, root, comm, ierr)
+  else
+    call MPI_Scatter(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+    call result('scatter in place', n)
+  end if
+
+  ! To rank r go r + 1 elements, whoever sends; what comes is rank + 1 elements of each.
+  out = 0
+  do r = 1, ranks
+    mine(r) = rank + 1
+    at(r) = (r - 1) * (rank + 1)
+    bytes_at(r) = 4 * at(r)
+    do i = 1, counts(r)
+      out(displs(r) + i) = value(rank, r - 1, i)
+    end do
+    do i = 1, mine(r)
+      wanted(at(r) + i) = value(r - 1, rank, i)
+    end do
+  end do
+  call MPI_Alltoallv(out, counts, displs, MPI_INTEGER, in, mine, at, MPI_INTEGER, comm, ierr)
+  call result('alltoallv', ranks * (rank + 1))
+  call MPI_Alltoallw(out, counts, byte_displs, types, in, mine, bytes_at, types, comm, ierr)
+  call result('alltoallw', ranks * (rank + 1))
+  do i = 1, rank + 1
+    wanted(i) = value(root, rank, i)
+  end do
+  call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, rank + 1, MPI_INTEGER, root, comm, ierr)
+  call result('scatterv', rank + 1)
+  if (rank == root) then
+    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, MPI_IN_PLACE, rank + 1, MPI_INTEGER, root, comm, ierr)
+  else
+    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, rank + 1, MPI_INTEGER, root, comm, ierr)
+    call result('scatterv in place', rank + 1)
+  end if
+  do r = 1, ranks
+    mine(r) = n
+    at(r) = (r - 1) * n
+    bytes_at(r) = 4 * at(r)
+    do i = 1, n
+      out(at(r) + i) = value(rank, r - 1, i)
+      wanted(at(r) + i) = value(r - 1, rank, i)
+    end do
+  end do
+  in = out
+  call MPI_Alltoallv(MPI_IN_PLACE, nothing, nothing, MPI_DATATYPE_NULL, in, mine, at, MPI_INTEGER, comm, ierr)
+  call result('alltoallv in place', ranks * n)
+  in = out
+  call MPI_Alltoallw(MPI_IN_PLACE, nothing, nothing, no_types, in, mine, bytes_at, types, comm, ierr)
+  call result('alltoallw in place', ranks * n)
+
+  do i = 1, extent + n
+    out(i) = rank + i
+    wanted(i) = ranks * (ranks - 1) / 2 + ranks * i
+  end do
+  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, comm, ierr)
+  call result('allreduce', n)
+  in = out
+  call MPI_Allreduce(MPI_IN_PLACE, in, n, MPI_INTEGER, op, comm, ierr)
+  call result('allreduce in place', n)
+  call MPI_Reduce(out, in, n, MPI_INTEGER, op, root, comm, ierr)
+  if (rank == root) call result('reduce', n)
+  in = out
+  if (rank == root) then
+    call MPI_Reduce(MPI_IN_PLACE, in, n, MPI_INTEGER, op, root, comm, ierr)
+    call result('reduce in place', n)
+  else
+    call MPI_Reduce(out, in, n, MPI_INTEGER, op, root, comm, ierr)
+  end if
+  in = 0
+  wanted(1) = wanted(rank + 1)
+  call MPI_Reduce_scatter_block(out, in, 1, MPI_INTEGER, op, comm, ierr)
+  call result('reduce_scatter_block', 1)
+  in = out
+  call MPI_Reduce_scatter_block(MPI_IN_PLACE, in, 1, MPI_INTEGER, op, comm, ierr)
+  call result('reduce_scatter_block in place', 1)
+  do i = 1, rank + 1
+    wanted(i) = ranks * (ranks - 1) / 2 + ranks * (displs(rank + 1) - rank + i)
+  end do
+  call MPI_Reduce_scatter(out, in, counts, MPI_INTEGER, op, comm, ierr)
+  call result('reduce_scatter', rank + 1)
+  in = out
+  call MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_INTEGER, op, comm, ierr)
+  call result('reduce_scatter in place', rank + 1)
+
+  do i = 1, n
+    wanted(i) = value(root, 0, i)
+  end do
+  if (rank == root) in(1:n) = wanted(1:n)
+  call MPI_Bcast(in, n, MPI_INTEGER, root, comm, ierr)
+  call result('bcast', n)
+  ! The same through absolute addresses.
+  if (rank == root) in(1:n) = wanted(1:n)
+  lengths(1) = n
+  call MPI_Get_address(in, addresses(1), ierr)
+  call MPI_Type_create_hindexed(1, lengths, addresses, MPI_INTEGER, absolute, ierr)
+  call MPI_Type_commit(absolute, ierr)
+  call MPI_Bcast(MPI_BOTTOM, 1, absolute, root, comm, ierr)
+  call touch(in)
+  call result('bcast from MPI_BOTTOM', n)
+  call MPI_Type_free(absolute, ierr)
+
+  call MPI_Barrier(comm, ierr)
+#if defined(WITH_F08)
+  call MPI_Barrier(comm)
+#endif
+  all_failures = 0
+  call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, op, comm, ierr)
+  if (rank == 0 .and. all_failures == 0) print '(a,i0,a)', 'every collective of Fortran is right with ', ranks, &
+    ' ranks'
+  call MPI_Finalize(ierr)
+  if (all_failures /= 0) stop 1
+contains
+  subroutine expect(name, got, wanted, count)
+    character(*), intent(in) :: name
+    integer, intent(in) :: count, got(*), wanted(*)
+    integer :: i
+    do i = 1, count
+      if (got(i) /= wanted(i)) then
+        print '(a,a,a,i0,a,i0,a,i0,a,i0)', 'FAILED ', name, ': rank ', rank, ', element ', i, ' is ', got(i), &
+          ', not ', wanted(i)
+        failures = failures + 1
+        return
+      end if
+    end do
+  end subroutine
+
+  ! Element i of what rank r contributes to rank `to`.
+  integer function value(r, to, i)
+    integer, intent(in) :: r, to, i
+    value = 10000 * r + 100 * to + i
+  end function
+
+  ! Looks at ierr and at in, and clears both.
+  subroutine result(name, count)
+    character(*), intent(in) :: name
+    integer, intent(in) :: count
+    if (ierr /= MPI_SUCCESS) then
+      print '(a,a,a,i0,a,i0)', 'FAILED ', name, ': rank ', rank, ' got error ', ierr
+      failures = failures + 1
+    end if
+    call expect(name, in, wanted, count)
+    in = 0
+    ierr = -1
+  end subroutine
+
+  ! The compiler does not see that MPI_BOTTOM reaches `in`.
+  subroutine touch(buffer)
+    integer, intent(inout), volatile :: buffer(:)
+    buffer(1) = buffer(1)
+  end subroutine
+end program
