@@ -1,0 +1,171 @@
+/* bench/bench.h — collshim-bench: one MPI program that times each collective twice in the same run, through MPI_X
+ * ("ours": whatever library is preloaded) and through PMPI_X ("the host's"), and gives the ratio.
+ *
+ *	options     what was asked for                      distribution   how much each rank has, v-collectives
+ *	operation   buffers, the calls, known answers       measure        warm up, alternate, take times
+ *	output      table, JSON, progress
+ *
+ * Barriers and everything else that the bench needs for itself go through PMPI only, so that what is preloaded
+ * changes nothing but the calls that are timed. */
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+#include "base/status.h"
+#include "coll/coll.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define BENCH_MAX_SIZES 64
+#define BENCH_MAX_ROOTS 16
+#define BENCH_MAX_ROUNDS 101
+#define BENCH_MAX_BUFFERS 16
+#define BENCH_MAX_CALLS 5000 /* timed calls (or rows of calls) in one block */
+
+enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
+
+/* --- distribution.c ------------------------------------------------------------------------------------------- */
+
+/* How the bytes of a v-collective are spread over the ranks (J. L. Traff et al., "A pipelined algorithm for large,
+ * irregular all-gather problems", section 3). There the base count is the mean for some and the total for others;
+ * here all have the same total, so that they can be compared at one size. */
+enum bench_distribution {
+	BENCH_REGULAR,    /* all alike */
+	BENCH_BROADCAST,  /* rank 0 has all */
+	BENCH_SPIKE,      /* rank 0 has half, the others share the rest */
+	BENCH_HALF,       /* even ranks only */
+	BENCH_DECREASING, /* linearly, down to nothing at the last rank */
+	BENCH_GEOMETRIC,  /* 1, 1/2, 1/2, 1/4 (four times), ... */
+	BENCH_DISTRIBUTIONS,
+};
+
+extern const char *const bench_distribution_names[BENCH_DISTRIBUTIONS];
+
+/* Fills counts[ranks] so that their sum is exactly `total`. */
+void bench_distribute(enum bench_distribution distribution, size_t total, int ranks, int *counts);
+
+/* --- options.c ------------------------------------------------------------------------------------------------ */
+
+#define BENCH_ROOT_LAST (-1)
+#define BENCH_ROOT_ROTATE (-2)
+
+struct bench_options {
+	bool has_coll[CS_COLL_COUNT];
+	size_t sizes[BENCH_MAX_SIZES];
+	int size_count;
+	int roots[BENCH_MAX_ROOTS]; /* a rank, or BENCH_ROOT_* */
+	int root_count;
+	bool has_distribution[BENCH_DISTRIBUTIONS];
+	double seconds;       /* wanted per case */
+	double limit;         /* a case that would need more seconds is left out */
+	int rounds;           /* each: one block of the host's, one of ours */
+	int batch, batch_rooted; /* calls in a row; 1: single calls */
+	bool is_per_rank_max; /* the longest time of one rank in the call, not last entry to last exit */
+	int buffers;
+	size_t memory;        /* bytes of buffers per rank */
+	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
+	double line_seconds;  /* a cache line from core to core, for the bound; below 0: measure */
+	const char *json;
+	bool is_quiet, wants_help, wants_version;
+};
+
+/* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
+CS_CHECKED enum cs_status bench_options_read(struct bench_options *options, int argc, char **argv, int ranks,
+					     char complaint[256]);
+void bench_options_help(FILE *out);
+/* "last", "rotate" or the number; static storage. */
+const char *bench_root_name(int root);
+
+/* --- operation.c ---------------------------------------------------------------------------------------------- */
+
+struct bench_case {
+	enum cs_coll coll;
+	size_t size; /* as asked for */
+	int root;
+	enum bench_distribution distribution;
+};
+
+/* One collective made ready to be called: counts, displacements, buffers with contents. */
+struct bench_operation {
+	struct bench_case what;
+	int rank, ranks;
+	size_t bytes; /* what `size` became: reductions use whole ints, reduce_scatter_block whole equal blocks */
+	size_t send_bytes, recv_bytes;
+	int count;               /* of one block or vector: bytes, or ints in reductions */
+	int *counts, *offsets;   /* per rank: receive side (send side of scatterv) */
+	int *send_counts, *send_offsets; /* alltoallv, alltoallw */
+	int buffers;
+	unsigned char *send[BENCH_MAX_BUFFERS], *recv[BENCH_MAX_BUFFERS];
+	void *allocation[2 * BENCH_MAX_BUFFERS];
+	void *types; /* MPI_Datatype[ranks], alltoallw */
+};
+
+/* A wrong result: what is not as it must be, in words. */
+struct bench_fault {
+	char text[256];
+};
+
+/* Does the coll take counts per rank? */
+bool bench_is_irregular(enum cs_coll coll);
+
+/* Bytes that one set of buffers of the case needs on any rank, SIZE_MAX if MPI's int counts cannot express it. */
+size_t bench_operation_memory(const struct bench_case *what, int ranks);
+/* CS_NO_MEMORY, or CS_OK. Local: the caller has to agree with the other ranks. */
+CS_CHECKED enum cs_status bench_operation_create(struct bench_operation **operation, const struct bench_case *what,
+						 int rank, int ranks, int buffers);
+void bench_operation_destroy(struct bench_operation *operation);
+/* The root of the n-th call. */
+int bench_operation_root(const struct bench_operation *operation, int n);
+/* The n-th call: takes the n-th root and the n-th buffers, round and round. */
+void bench_operation_call(const struct bench_operation *operation, enum bench_side side, int n);
+/* Clears the receive buffer, makes the n-th call, and looks at every byte. False and *fault filled in if one is
+ * wrong on this rank. */
+bool bench_operation_check(const struct bench_operation *operation, enum bench_side side, int n,
+			   struct bench_fault *fault);
+/* Bytes that have to be read or written by all ranks together, whatever the algorithm. */
+double bench_operation_least_bytes(const struct bench_operation *operation);
+
+/* --- measure.c ------------------------------------------------------------------------------------------------ */
+
+struct bench_world {
+	int rank, ranks;
+	int nodes, ppn_min, ppn_max;
+	int cores; /* that the ranks of the job may use, when there is one node */
+	bool has_one_clock;
+	double line_seconds; /* a cache line's way from core to core; 0: not measured */
+	char mpi[128];        /* "Open MPI v4.1.4" */
+	char library[512];    /* file that serves MPI_X */
+	bool is_interposed;   /* MPI_X is not PMPI_X */
+};
+
+struct bench_result {
+	struct bench_case what;
+	size_t bytes;
+	char skipped[160]; /* why there are no times; "" if there are */
+	int rounds, calls, batch;
+	double seconds[BENCH_SIDES][BENCH_MAX_ROUNDS]; /* median of each round's calls */
+	double median[BENCH_SIDES];                    /* of the rounds */
+	double ratio, ratio_min, ratio_max;            /* host / ours, per round */
+	double bound;                                  /* seconds; 0: not known */
+};
+
+void bench_world_look(struct bench_world *world);
+
+/* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by then. The times are
+ * filled in at rank 0 only. */
+bool bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
+		   const struct bench_world *world);
+
+/* --- output.c (rank 0) ---------------------------------------------------------------------------------------- */
+
+void bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world);
+void bench_print_result(FILE *out, const struct bench_result *result);
+/* All results so far; written to a file beside it, then renamed, so that a job that is cut short leaves what it has.
+ * "-" is stdout, and then only the complete one is written. False with errno set. */
+bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
+		      const struct bench_result *results, int count, bool is_complete);
+/* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */
+void bench_progress(const struct bench_case *next, int done, int all);
+
+#endif

@@ -1,0 +1,493 @@
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEAST_CALLS 3 /* timed in one block: a median needs three */
+#define LEAST_BATCH 4 /* calls in a row, below which a row tells nothing of throughput */
+
+static int64_t
+now(void)
+{
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static int
+compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+	return (a > b) - (a < b);
+}
+
+static double
+median_of(double *values, int count)
+{
+	qsort(values, (size_t)count, sizeof *values, compare_doubles);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+/* --- the job -------------------------------------------------------------------------------------------------------- */
+
+/* One number for the clock behind CLOCK_MONOTONIC: the running kernel's boot, and the time namespace. */
+static uint64_t
+clock_identity(void)
+{
+	char text[256] = "";
+	size_t used = 0;
+	int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t n = file < 0 ? -1 : read(file, text, 64);
+	if (file >= 0)
+		close(file);
+	if (n <= 0)
+		return 0; /* unknown */
+	used = (size_t)n;
+	n = readlink("/proc/self/ns/time", text + used, sizeof text - used);
+	used += n > 0 ? (size_t)n : 0;
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < used; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
+	return hash ? hash : 1;
+}
+
+static void
+look_at_clock(struct bench_world *world)
+{
+	uint64_t mine = clock_identity(), ends[2] = { mine, ~mine }, least[2];
+	PMPI_Allreduce(ends, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+	world->has_one_clock = least[0] != 0 && least[0] == ~least[1];
+}
+
+static void
+look_at_nodes(struct bench_world *world)
+{
+	MPI_Comm node;
+	int local, ppn;
+	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	PMPI_Comm_rank(node, &local);
+	PMPI_Comm_size(node, &ppn);
+	PMPI_Comm_free(&node);
+	int is_first = local == 0;
+	PMPI_Allreduce(&is_first, &world->nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	PMPI_Allreduce(&ppn, &world->ppn_min, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	PMPI_Allreduce(&ppn, &world->ppn_max, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+
+	cpu_set_t mine, all;
+	CPU_ZERO(&mine);
+	sched_getaffinity(0, sizeof mine, &mine);
+	PMPI_Allreduce(&mine, &all, (int)sizeof mine, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+	world->cores = CPU_COUNT(&all) < world->ranks ? CPU_COUNT(&all) : world->ranks;
+	world->cores = world->cores > 0 ? world->cores : 1;
+}
+
+/* One cache line's way from core to core: half of the fastest of some ping-pongs between ranks 0 and 1 in shared memory.
+ * Both poll and rarely yield, for others may have to run on these cores. */
+static double
+ping_pong(_Atomic unsigned *line, int rank)
+{
+	double best = 1;
+	unsigned ball = 0;
+	for (int trial = 0; trial < 20; trial++) {
+		int64_t start = now();
+		for (int i = 0; i < 50; i++) {
+			for (int turn = 0; turn < 2; turn++, ball++) {
+				if (turn == rank) {
+					atomic_store_explicit(line, ball + 1, memory_order_release);
+					continue;
+				}
+				for (int polls = 1; atomic_load_explicit(line, memory_order_acquire) != ball + 1; polls++)
+					if (polls % 5000 == 0)
+						sched_yield();
+			}
+		}
+		double one_way = (double)(now() - start) * 1e-9 / 100;
+		best = one_way < best ? one_way : best;
+	}
+	return best;
+}
+
+/* Only where ranks 0 and 1 have two cores to be on; 0 else. */
+static double
+line_seconds(const struct bench_world *world)
+{
+	if (world->nodes != 1 || world->cores < 2)
+		return 0;
+	MPI_Comm node;
+	MPI_Win window;
+	void *memory, *line = NULL;
+	double seconds = 0;
+	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
+	int has_window = PMPI_Win_allocate_shared(world->rank == 0 ? 256 : 0, 1, MPI_INFO_NULL, node, &memory, &window) ==
+			 MPI_SUCCESS;
+	int all_have;
+	PMPI_Allreduce(&has_window, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (all_have) {
+		MPI_Aint bytes;
+		int unit;
+		PMPI_Win_shared_query(window, 0, &bytes, &unit, &line);
+		if (world->rank == 0)
+			memset(line, 0, (size_t)bytes);
+		PMPI_Barrier(MPI_COMM_WORLD);
+		if (world->rank < 2) /* 64: a line that shares no bytes with what the MPI may keep before */
+			seconds = ping_pong((_Atomic unsigned *)(void *)((char *)line + 64), world->rank);
+		PMPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+		PMPI_Win_free(&window);
+	}
+	PMPI_Comm_free(&node);
+	return seconds;
+}
+
+/* The file whose function a call to `name` reaches, "" if that cannot be found out. */
+static void
+file_of(const char *name, char *file, size_t room)
+{
+	Dl_info info;
+	void *function = dlsym(RTLD_DEFAULT, name);
+	bool is_known = function && dladdr(function, &info) && info.dli_fname;
+	snprintf(file, room, "%s", is_known ? info.dli_fname : "");
+}
+
+void
+bench_world_look(struct bench_world *world)
+{
+	char version[MPI_MAX_LIBRARY_VERSION_STRING], host[sizeof world->library];
+	int length;
+	memset(world, 0, sizeof *world);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &world->rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &world->ranks);
+	PMPI_Get_library_version(version, &length);
+	version[strcspn(version, ",\n")] = 0;
+	char *word = strstr(version, " Version:\t"); /* "MPICH Version:<tab>4.0.2" */
+	if (word)
+		memmove(word + 1, word + strlen(" Version:\t"), strlen(word + strlen(" Version:\t")) + 1);
+	snprintf(world->mpi, sizeof world->mpi, "%.*s", (int)sizeof world->mpi - 1, version);
+	file_of("MPI_Allgather", world->library, sizeof world->library);
+	file_of("PMPI_Allgather", host, sizeof host);
+	world->is_interposed = strcmp(world->library, host) != 0;
+	look_at_clock(world);
+	look_at_nodes(world);
+	world->line_seconds = line_seconds(world);
+}
+
+/* --- memcpy of one core, for the bound --------------------------------------------------------------------------------- */
+
+/* Bytes a second for copies of that size, warm: the fastest of some runs. Measured at rank 0 while the others wait. */
+static double
+copy_bandwidth(size_t size)
+{
+	static struct {
+		size_t size;
+		double bandwidth;
+	} known[BENCH_MAX_SIZES];
+	size_t k = 0;
+	while (k < BENCH_MAX_SIZES && known[k].size && known[k].size != size)
+		k++;
+	if (k < BENCH_MAX_SIZES && known[k].size)
+		return known[k].bandwidth;
+
+	char *from = malloc(size), *to = malloc(size);
+	int64_t best = INT64_MAX;
+	int copies = size < 65536 ? (int)(65536 / size) : 1;
+	if (from && to) {
+		memset(from, 1, size);
+		memset(to, 2, size);
+		for (int trial = 0; trial < 30; trial++) {
+			int64_t start = now();
+			for (int i = 0; i < copies; i++) {
+				memcpy(to, from, size);
+				__asm__ volatile("" ::: "memory");
+			}
+			int64_t taken = now() - start;
+			best = taken < best ? taken : best;
+		}
+	}
+	free(from);
+	free(to);
+	double bandwidth = best < INT64_MAX ? (double)size * copies / ((double)(best > 0 ? best : 1) * 1e-9) : 0;
+	if (k < BENCH_MAX_SIZES) {
+		known[k].size = size;
+		known[k].bandwidth = bandwidth;
+	}
+	return bandwidth;
+}
+
+/* What no algorithm on one node can beat: the bytes that must move, shared by all cores, and one line from core to
+ * core. 0 where this says nothing. */
+static double
+bound_of(const struct bench_operation *op, const struct bench_options *options, const struct bench_world *world)
+{
+	if (world->nodes != 1 || world->ranks == 1)
+		return 0;
+	double bytes = bench_operation_least_bytes(op), seconds = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
+	if (bytes > 0) {
+		double bandwidth = options->bandwidth > 0 ? options->bandwidth : copy_bandwidth(op->bytes);
+		if (bandwidth <= 0)
+			return 0;
+		seconds += bytes / (bandwidth * world->cores);
+	}
+	return seconds;
+}
+
+/* --- right before fast ------------------------------------------------------------------------------------------------- */
+
+/* Every rank's view; the lowest rank with a fault tells it. */
+static bool
+agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side side, int n,
+	       const struct bench_fault *fault)
+{
+	int mine = is_right ? op->ranks : op->rank, first, wrong = !is_right, all_wrong;
+	PMPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (first == op->ranks)
+		return true;
+	PMPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (op->rank == first) {
+		const struct cs_coll_info *coll = &cs_colls[op->what.coll];
+		char root[32] = "";
+		if (coll->rooted)
+			snprintf(root, sizeof root, ", root %d", bench_operation_root(op, n));
+		fprintf(stderr,
+			"collshim-bench: WRONG RESULT of %s, %zu bytes%s, %d ranks, distribution %s, by %s: rank %d: %s "
+			"(%d of the ranks have a wrong result)\n",
+			coll->name, op->what.size, root, op->ranks, bench_distribution_names[op->what.distribution],
+			side == BENCH_HOST ? "the host (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
+	}
+	return false;
+}
+
+/* With rotating roots three of them stand for all. */
+static bool
+check_both(const struct bench_operation *op, int first_call)
+{
+	int calls[3] = { first_call, first_call + op->ranks / 2, first_call + op->ranks - 1 };
+	bool is_rotating = cs_colls[op->what.coll].rooted && op->what.root == BENCH_ROOT_ROTATE;
+	for (int k = 0; k < (is_rotating ? 3 : 1); k++) {
+		for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
+			struct bench_fault fault = { "" };
+			bool is_right = bench_operation_check(op, side, calls[k], &fault);
+			if (!agree_on_fault(is_right, op, side, calls[k], &fault))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* --- times ------------------------------------------------------------------------------------------------------------- */
+
+struct plan {
+	int rounds, calls, batch;
+};
+
+struct stamps {
+	int64_t *in, *out; /* [round][side][call] */
+};
+
+static size_t
+stamp_at(const struct plan *plan, int round, enum bench_side side)
+{
+	return ((size_t)round * BENCH_SIDES + side) * (size_t)plan->calls;
+}
+
+/* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not timed. */
+static void
+run_block(const struct bench_operation *op, enum bench_side side, const struct plan *plan, int64_t *in, int64_t *out)
+{
+	int n = 0;
+	for (int i = -1; i < plan->calls; i++) {
+		PMPI_Barrier(MPI_COMM_WORLD);
+		int64_t start = now();
+		for (int k = 0; k < (i < 0 ? 1 : plan->batch); k++)
+			bench_operation_call(op, side, n++);
+		int64_t end = now();
+		if (i >= 0) {
+			in[i] = start;
+			out[i] = end;
+		}
+	}
+}
+
+/* Seconds that one call with its barrier takes, the longest of the ranks; from `calls` calls. */
+static double
+estimate(const struct bench_operation *op, enum bench_side side, int calls)
+{
+	PMPI_Barrier(MPI_COMM_WORLD);
+	int64_t start = now();
+	for (int n = 0; n < calls; n++) {
+		bench_operation_call(op, side, n);
+		PMPI_Barrier(MPI_COMM_WORLD);
+	}
+	double mine = (double)(now() - start) * 1e-9 / calls, longest;
+	PMPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	return longest;
+}
+
+/* From what a call takes to how many are made. False, with the reason, if the least would take too long. The same on
+ * all ranks, as the estimates are. */
+static bool
+make_plan(struct plan *plan, const struct bench_operation *op, const struct bench_options *options,
+	  char skipped[160])
+{
+	double both = 0;
+	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
+		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes connections */
+	plan->rounds = options->rounds;
+	plan->batch = cs_colls[op->what.coll].rooted ? options->batch_rooted : options->batch;
+	int least_batch = plan->batch < LEAST_BATCH ? plan->batch : LEAST_BATCH;
+	if (both * plan->rounds * LEAST_CALLS * least_batch > 2 * options->limit) {
+		/* The first call may have been slow for once: ask again before the case is given up. */
+		both = estimate(op, BENCH_HOST, 1) + estimate(op, BENCH_OURS, 1);
+		double needed = both * plan->rounds * LEAST_CALLS * least_batch;
+		if (needed > options->limit) {
+			snprintf(skipped, 160, "a call takes about %.3g s, the case %.0f s: more than the limit of %g s",
+				 both / 2, needed, options->limit);
+			return false;
+		}
+	}
+	both = 0;
+	for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
+		estimate(op, side, 2);
+		both += estimate(op, side, 3);
+	}
+	double blocks = options->seconds / plan->rounds;
+	if (plan->batch > least_batch && both * plan->batch * LEAST_CALLS > blocks) {
+		int batch = (int)(blocks / (both * LEAST_CALLS));
+		plan->batch = batch < least_batch ? least_batch : batch;
+	}
+	double calls = blocks / (both * plan->batch);
+	plan->calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > BENCH_MAX_CALLS ? BENCH_MAX_CALLS : (int)calls;
+	return true;
+}
+
+/* Median over the calls of one block, at rank 0. A call's time is from the moment the last rank entered to the moment
+ * the last one left, or the longest of the ranks' own times. A row of calls begins with the first rank's entry: where
+ * ranks take turns on a core, the last to enter may find all but its own part of the whole row done (seen: a bcast of
+ * 0.06 us). */
+static double
+block_seconds(const struct stamps *stamps, const struct plan *plan, int round, enum bench_side side, bool is_own_time,
+	      double *scratch)
+{
+	size_t at = stamp_at(plan, round, side);
+	for (int i = 0; i < plan->calls; i++) {
+		int64_t taken = is_own_time ? stamps->out[at + (size_t)i] :
+					      stamps->out[at + (size_t)i] - stamps->in[at + (size_t)i];
+		scratch[i] = (double)taken * 1e-9 / plan->batch;
+	}
+	return median_of(scratch, plan->calls);
+}
+
+static void
+evaluate(struct bench_result *result, const struct stamps *stamps, const struct plan *plan, bool is_own_time,
+	 double *scratch)
+{
+	double ratios[BENCH_MAX_ROUNDS], sorted[BENCH_MAX_ROUNDS];
+	for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
+		for (int round = 0; round < plan->rounds; round++)
+			sorted[round] = result->seconds[side][round] =
+				block_seconds(stamps, plan, round, side, is_own_time, scratch);
+		result->median[side] = median_of(sorted, plan->rounds);
+	}
+	for (int round = 0; round < plan->rounds; round++) {
+		double ours = result->seconds[BENCH_OURS][round];
+		ratios[round] = ours > 0 ? result->seconds[BENCH_HOST][round] / ours : 0;
+	}
+	result->ratio = median_of(ratios, plan->rounds); /* and sorts them */
+	result->ratio_min = ratios[0];
+	result->ratio_max = ratios[plan->rounds - 1];
+}
+
+/* The rounds, and the times out of them. False without memory (agreed by all). */
+static bool
+run_rounds(struct bench_result *result, const struct bench_operation *op, const struct plan *plan, bool is_own_time)
+{
+	size_t all = (size_t)plan->rounds * BENCH_SIDES * (size_t)plan->calls;
+	int64_t *memory = malloc(4 * all * sizeof *memory);
+	double *scratch = malloc((size_t)plan->calls * sizeof *scratch);
+	int has_memory = memory && scratch, have_all;
+	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (have_all) {
+		struct stamps mine = { memory, memory + all }, last = { memory + 2 * all, memory + 3 * all };
+		memset(memory, 0, 4 * all * sizeof *memory);
+		for (int round = 0; round < plan->rounds; round++) {
+			for (int turn = 0; turn < BENCH_SIDES; turn++) {
+				enum bench_side side = (turn + round) % BENCH_SIDES; /* A B, B A, A B, ... */
+				size_t at = stamp_at(plan, round, side);
+				run_block(op, side, plan, mine.in + at, mine.out + at);
+			}
+		}
+		if (is_own_time)
+			for (size_t i = 0; i < all; i++)
+				mine.out[i] -= mine.in[i];
+		PMPI_Reduce(mine.in, last.in, (int)all, MPI_INT64_T, plan->batch > 1 ? MPI_MIN : MPI_MAX, 0,
+			    MPI_COMM_WORLD);
+		PMPI_Reduce(mine.out, last.out, (int)all, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
+		if (op->rank == 0)
+			evaluate(result, &last, plan, is_own_time, scratch);
+	}
+	free(memory);
+	free(scratch);
+	return have_all;
+}
+
+/* The buffers, on all ranks or on none. */
+static struct bench_operation *
+prepare(struct bench_result *result, const struct bench_options *options, const struct bench_world *world)
+{
+	struct bench_operation *op = NULL;
+	size_t memory = bench_operation_memory(&result->what, world->ranks);
+	if (memory == SIZE_MAX) {
+		snprintf(result->skipped, sizeof result->skipped, "more than 2^31 bytes in one buffer");
+		return NULL;
+	}
+	if (memory > options->memory / (size_t)options->buffers) {
+		snprintf(result->skipped, sizeof result->skipped, "%d sets of buffers of %zu bytes are more than --memory %zu",
+			 options->buffers, memory, options->memory);
+		return NULL;
+	}
+	int is_ready = bench_operation_create(&op, &result->what, world->rank, world->ranks, options->buffers) == CS_OK;
+	int all_ready;
+	PMPI_Allreduce(&is_ready, &all_ready, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (!all_ready) {
+		snprintf(result->skipped, sizeof result->skipped, "no memory for the buffers");
+		if (is_ready)
+			bench_operation_destroy(op);
+		return NULL;
+	}
+	return op;
+}
+
+bool
+bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
+	      const struct bench_world *world)
+{
+	memset(result, 0, sizeof *result);
+	result->what = *what;
+	struct bench_operation *op = prepare(result, options, world);
+	if (!op)
+		return true;
+	result->bytes = op->bytes;
+	struct plan plan;
+	bool is_right = check_both(op, 0);
+	if (is_right && make_plan(&plan, op, options, result->skipped)) {
+		bool is_own_time = options->is_per_rank_max || !world->has_one_clock;
+		if (!run_rounds(result, op, &plan, is_own_time))
+			snprintf(result->skipped, sizeof result->skipped, "no memory for the times");
+		result->rounds = plan.rounds;
+		result->calls = plan.calls;
+		result->batch = plan.batch;
+		/* Once more: what was right when all was quiet may not be after thousands of calls in a row. */
+		is_right = check_both(op, 1);
+		if (world->rank == 0)
+			result->bound = bound_of(op, options, world);
+	}
+	bench_operation_destroy(op);
+	return is_right;
+}

@@ -1,0 +1,364 @@
+#include "bench.h"
+
+#include "base/nearest.h"
+#include "base/parse.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	OPT_ROOT = 256,
+	OPT_DISTRIBUTION,
+	OPT_REPEAT,
+	OPT_THROUGHPUT,
+	OPT_THROUGHPUT_ROOTED,
+	OPT_PER_RANK_MAX,
+	OPT_ROTATE_BUFFERS,
+	OPT_MEMORY,
+	OPT_LIMIT,
+	OPT_BANDWIDTH,
+	OPT_LINE_LATENCY,
+	OPT_JSON,
+	OPT_QUIET,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "collectives", required_argument, NULL, 'c' },
+	{ "sizes", required_argument, NULL, 's' },
+	{ "time", required_argument, NULL, 't' },
+	{ "root", required_argument, NULL, OPT_ROOT },
+	{ "distribution", required_argument, NULL, OPT_DISTRIBUTION },
+	{ "repeat", required_argument, NULL, OPT_REPEAT },
+	{ "throughput", required_argument, NULL, OPT_THROUGHPUT },
+	{ "throughput-rooted", required_argument, NULL, OPT_THROUGHPUT_ROOTED },
+	{ "per-rank-max", no_argument, NULL, OPT_PER_RANK_MAX },
+	{ "rotate-buffers", required_argument, NULL, OPT_ROTATE_BUFFERS },
+	{ "memory", required_argument, NULL, OPT_MEMORY },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
+	{ "bandwidth", required_argument, NULL, OPT_BANDWIDTH },
+	{ "line-latency", required_argument, NULL, OPT_LINE_LATENCY },
+	{ "json", required_argument, NULL, OPT_JSON },
+	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+void
+bench_options_help(FILE *out)
+{
+	fputs("usage: mpirun ... [LD_PRELOAD=libcollshim.so] collshim-bench.MPI [options]\n"
+	      "\n"
+	      "Times each collective through MPI_X (ours, if a library is preloaded) and through PMPI_X (the host's), by\n"
+	      "turns in one run, checks every result, and prints both times and the ratio host / ours.\n"
+	      "\n"
+	      "  -c, --collectives LIST   comma separated; default: all of them\n"
+	      "  -s, --sizes LIST         bytes with K, M, G; default 8,1K,8K,64K,1M\n"
+	      "  --root LIST              of 0 (default), a rank, last, rotate: for the rooted collectives\n"
+	      "  --distribution LIST      of regular (default), broadcast, spike, half, decreasing, geometric, or all:\n"
+	      "                           for the collectives with counts per rank, all with the same total\n"
+	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
+	      "  --repeat N               rounds in that time, host and ours once in each; default 5\n"
+	      "  --throughput K           K calls in a row after one barrier, time / K, from the first rank's entry to the\n"
+	      "                           last rank's exit; fewer (down to 4) for slow calls\n"
+	      "  --throughput-rooted K    that for the rooted collectives only\n"
+	      "  --per-rank-max           a call's time is the longest of the ranks' own times; default: from the last\n"
+	      "                           rank's entry to the last rank's exit, where all ranks share one clock\n"
+	      "  --rotate-buffers N       change between N sets of buffers from call to call; default 2\n"
+	      "  --memory BYTES           of buffers per rank; a case that needs more is left out; default 256M\n"
+	      "  --limit SECONDS          a case whose least number of calls needs more is left out; default 60\n"
+	      "  --bandwidth GB/S         of one core's copies, for the column 'bound'; default: measured\n"
+	      "  --line-latency NS        of a cache line from core to core, for the bound; default: measured\n"
+	      "  --json FILE              all numbers; - is stdout instead of the table\n"
+	      "  --quiet                  no progress on stderr\n"
+	      "  --help, --version\n"
+	      "\n"
+	      "A size is: bytes of one rank's block (allgather, gather, scatter), of one block from one rank to one other\n"
+	      "(alltoall), of the mean block (the v- and w-collectives), of the whole vector (bcast, and the reductions).\n"
+	      "Exit code: 0; 1 if a result was wrong or a file could not be written; 2 for wrong arguments.\n",
+	      out);
+}
+
+const char *
+bench_root_name(int root)
+{
+	static char number[16];
+	if (root == BENCH_ROOT_LAST)
+		return "last";
+	if (root == BENCH_ROOT_ROTATE)
+		return "rotate";
+	snprintf(number, sizeof number, "%d", root);
+	return number;
+}
+
+/* --- one value ---------------------------------------------------------------------------------------------------------- */
+
+static enum cs_status
+read_int(const char *text, int low, int high, int *value)
+{
+	char *end;
+	long read = strtol(text, &end, 10);
+	if (end == text || *end || read < low || read > high)
+		return CS_BAD_INPUT;
+	*value = (int)read;
+	return CS_OK;
+}
+
+static enum cs_status
+read_real(const char *text, double low, double high, double *value)
+{
+	char *end;
+	double read = strtod(text, &end);
+	if (end == text || *end || !(read >= low && read <= high))
+		return CS_BAD_INPUT;
+	*value = read;
+	return CS_OK;
+}
+
+/* What a function below needs of a list's word. CS_BAD_INPUT: complaint filled in. */
+struct reading {
+	struct bench_options *options;
+	int ranks;
+	char *complaint; /* [256] */
+};
+
+static enum cs_status
+add_coll(struct reading *reading, const char *word)
+{
+	if (!strcmp(word, "all")) {
+		for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+			reading->options->has_coll[coll] = true;
+		return CS_OK;
+	}
+	enum cs_coll coll = cs_coll_by_name(word);
+	if (coll < CS_COLL_COUNT) {
+		reading->options->has_coll[coll] = true;
+		return CS_OK;
+	}
+	struct cs_nearest nearest = { .word = word };
+	for (coll = 0; coll < CS_COLL_COUNT; coll++)
+		cs_nearest_try(&nearest, cs_colls[coll].name);
+	snprintf(reading->complaint, 256, "-c: no collective is called '%s'%s%s%s", word,
+		 nearest.best ? " (did you mean '" : "", nearest.best ? nearest.best : "", nearest.best ? "'?)" : "");
+	return CS_BAD_INPUT;
+}
+
+static enum cs_status
+add_size(struct reading *reading, const char *word)
+{
+	struct bench_options *options = reading->options;
+	size_t size;
+	if (cs_parse_bytes(word, &size) != CS_OK || size == CS_INF) {
+		snprintf(reading->complaint, 256, "-s: '%s' is not a size such as 8, 4K or 1M", word);
+		return CS_BAD_INPUT;
+	}
+	if (options->size_count == BENCH_MAX_SIZES) {
+		snprintf(reading->complaint, 256, "-s: more than %d sizes", BENCH_MAX_SIZES);
+		return CS_BAD_INPUT;
+	}
+	options->sizes[options->size_count++] = size;
+	return CS_OK;
+}
+
+static enum cs_status
+add_root(struct reading *reading, const char *word)
+{
+	struct bench_options *options = reading->options;
+	int root;
+	if (!strcmp(word, "last")) {
+		root = BENCH_ROOT_LAST;
+	} else if (!strcmp(word, "rotate")) {
+		root = BENCH_ROOT_ROTATE;
+	} else if (read_int(word, 0, reading->ranks - 1, &root) != CS_OK) {
+		snprintf(reading->complaint, 256, "--root: '%s' is not last, rotate or a rank from 0 to %d", word,
+			 reading->ranks - 1);
+		return CS_BAD_INPUT;
+	}
+	if (options->root_count == BENCH_MAX_ROOTS) {
+		snprintf(reading->complaint, 256, "--root: more than %d", BENCH_MAX_ROOTS);
+		return CS_BAD_INPUT;
+	}
+	options->roots[options->root_count++] = root;
+	return CS_OK;
+}
+
+static enum cs_status
+add_distribution(struct reading *reading, const char *word)
+{
+	bool is_all = !strcmp(word, "all"), is_found = false;
+	for (enum bench_distribution k = 0; k < BENCH_DISTRIBUTIONS; k++) {
+		if (!is_all && strcmp(word, bench_distribution_names[k]))
+			continue;
+		reading->options->has_distribution[k] = is_found = true;
+	}
+	if (is_found)
+		return CS_OK;
+	snprintf(reading->complaint, 256,
+		 "--distribution: '%s' is not regular, broadcast, spike, half, decreasing, geometric or all", word);
+	return CS_BAD_INPUT;
+}
+
+static enum cs_status
+read_list(struct reading *reading, const char *list, enum cs_status (*add)(struct reading *, const char *))
+{
+	char word[64];
+	for (const char *at = list;; at++) {
+		size_t length = strcspn(at, ",");
+		snprintf(word, sizeof word, "%.*s", (int)length, at);
+		enum cs_status status = add(reading, word);
+		if (status != CS_OK)
+			return status;
+		at += length;
+		if (!*at)
+			return CS_OK;
+	}
+}
+
+/* --- all of them ---------------------------------------------------------------------------------------------------------- */
+
+static enum cs_status
+read_number(struct reading *reading, int option, const char *text)
+{
+	struct bench_options *options = reading->options;
+	double number;
+	enum cs_status status = CS_BAD_INPUT;
+	const char *expected = "";
+	switch (option) {
+	case 't':
+		status = read_real(text, 0.001, 1e6, &options->seconds);
+		expected = "-t: seconds, 0.001 or more";
+		break;
+	case OPT_LIMIT:
+		status = read_real(text, 0.001, 1e6, &options->limit);
+		expected = "--limit: seconds, 0.001 or more";
+		break;
+	case OPT_REPEAT:
+		status = read_int(text, 1, BENCH_MAX_ROUNDS, &options->rounds);
+		expected = "--repeat: from 1 to 101 rounds";
+		break;
+	case OPT_THROUGHPUT:
+		status = read_int(text, 1, 1000000, &options->batch);
+		options->batch_rooted = options->batch;
+		expected = "--throughput: calls in a row, from 1 to 1000000";
+		break;
+	case OPT_THROUGHPUT_ROOTED:
+		status = read_int(text, 1, 1000000, &options->batch_rooted);
+		expected = "--throughput-rooted: calls in a row, from 1 to 1000000";
+		break;
+	case OPT_ROTATE_BUFFERS:
+		status = read_int(text, 1, BENCH_MAX_BUFFERS, &options->buffers);
+		expected = "--rotate-buffers: from 1 to 16 sets";
+		break;
+	case OPT_MEMORY:
+		status = cs_parse_bytes(text, &options->memory);
+		expected = "--memory: bytes such as 256M";
+		break;
+	case OPT_BANDWIDTH:
+		status = read_real(text, 1e-3, 1e6, &number);
+		if (status == CS_OK)
+			options->bandwidth = number * 1e9;
+		expected = "--bandwidth: GB/s of one core, 0.001 or more";
+		break;
+	case OPT_LINE_LATENCY:
+		status = read_real(text, 0, 1e9, &number);
+		if (status == CS_OK)
+			options->line_seconds = number * 1e-9;
+		expected = "--line-latency: nanoseconds";
+		break;
+	}
+	if (status != CS_OK)
+		snprintf(reading->complaint, 256, "%s, not '%s'", expected, text);
+	return status;
+}
+
+static enum cs_status
+read_option(struct reading *reading, int option, char **argv)
+{
+	struct bench_options *options = reading->options;
+	switch (option) {
+	case 'c':
+		return read_list(reading, optarg, add_coll);
+	case 's':
+		return read_list(reading, optarg, add_size);
+	case OPT_ROOT:
+		return read_list(reading, optarg, add_root);
+	case OPT_DISTRIBUTION:
+		return read_list(reading, optarg, add_distribution);
+	case OPT_PER_RANK_MAX:
+		options->is_per_rank_max = true;
+		return CS_OK;
+	case OPT_JSON:
+		options->json = optarg;
+		return CS_OK;
+	case OPT_QUIET:
+		options->is_quiet = true;
+		return CS_OK;
+	case OPT_HELP:
+		options->wants_help = true;
+		return CS_OK;
+	case OPT_VERSION:
+		options->wants_version = true;
+		return CS_OK;
+	case ':':
+		snprintf(reading->complaint, 256, "%s needs a value", argv[optind - 1]);
+		return CS_BAD_INPUT;
+	case '?':
+		if (optopt && optopt < 256)
+			snprintf(reading->complaint, 256, "no such option: -%c", optopt);
+		else if (optopt)
+			snprintf(reading->complaint, 256, "%s takes no value", argv[optind - 1]);
+		else
+			snprintf(reading->complaint, 256, "no such option: %s", argv[optind - 1]);
+		return CS_BAD_INPUT;
+	default:
+		return read_number(reading, option, optarg);
+	}
+}
+
+static void
+fill_defaults(struct bench_options *options, struct reading *reading)
+{
+	bool has_coll = false, has_distribution = false;
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		has_coll |= options->has_coll[coll];
+	for (enum bench_distribution k = 0; k < BENCH_DISTRIBUTIONS; k++)
+		has_distribution |= options->has_distribution[k];
+	if (!has_coll)
+		(void)!add_coll(reading, "all");
+	if (options->size_count == 0)
+		(void)!read_list(reading, "8,1K,8K,64K,1M", add_size);
+	if (options->root_count == 0)
+		(void)!add_root(reading, "0");
+	if (!has_distribution)
+		options->has_distribution[BENCH_REGULAR] = true;
+}
+
+enum cs_status
+bench_options_read(struct bench_options *options, int argc, char **argv, int ranks, char complaint[256])
+{
+	*options = (struct bench_options){ .seconds = 0.5,
+					   .limit = 60,
+					   .rounds = 5,
+					   .batch = 1,
+					   .batch_rooted = 1,
+					   .buffers = 2,
+					   .line_seconds = -1,
+					   .memory = (size_t)256 << 20 };
+	struct reading reading = { options, ranks, complaint };
+	int option;
+	opterr = 0; /* every rank would say it */
+	while ((option = getopt_long(argc, argv, ":c:s:t:", long_options, NULL)) != -1) {
+		enum cs_status status = read_option(&reading, option, argv);
+		if (status != CS_OK)
+			return status;
+	}
+	if (optind < argc) {
+		snprintf(complaint, 256, "an argument that belongs to no option: %s", argv[optind]);
+		return CS_BAD_INPUT;
+	}
+	fill_defaults(options, &reading);
+	return CS_OK;
+}
