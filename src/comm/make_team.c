@@ -349,6 +349,18 @@ learn_domains(MPI_Comm node, struct cs_shape *shape)
 	free(all);
 }
 
+/* Single copy only if every process of the communicator can: one answer for all keeps the algorithms simple. */
+static void
+learn_cma(struct cs_member *member, struct cs_team *team)
+{
+	int can = cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(&team->node), all_can = 0;
+	if (cs_pmpi.Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS)
+		team->has_cma = all_can;
+	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
+		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between ranks; "
+			     "data is copied twice");
+}
+
 static void
 refuse(struct cs_member *member, enum trouble trouble)
 {
@@ -396,6 +408,7 @@ make(struct cs_member *member)
 		cs_node_arm(&team->node);
 		cs_pmpi.Barrier(node);
 		cs_node_meet(&team->node);
+		learn_cma(member, team);
 		trouble = agree(member, make_leaders(member, &team->shape) ? NONE : NO_MEMORY);
 	}
 	cs_pmpi.Comm_free(&node);

@@ -8,17 +8,7 @@
 
 MPI_Comm cs_self = MPI_COMM_NULL;
 
-/* --- predefined types by handle: open addressing, filled once ------------------------------------------------------ */
-
-#define SLOTS 256
-static struct cs_type table[SLOTS];
-static bool used[SLOTS];
-
-static inline unsigned
-hash(uintptr_t handle)
-{
-	return (unsigned)((uint64_t)handle * 0x9e3779b97f4a7c15u >> 56);
-}
+struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
 static void
 add(MPI_Datatype handle, enum cs_type_class class, int number)
@@ -28,13 +18,12 @@ add(MPI_Datatype handle, enum cs_type_class class, int number)
 	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size) ||
 	    cs_pmpi.Type_get_extent(handle, &lb, &extent) || size <= 0)
 		return;
-	unsigned slot = hash((uintptr_t)handle);
-	while (used[slot] && table[slot].handle != handle)
-		slot = (slot + 1) % SLOTS;
-	if (used[slot])
+	unsigned slot = cs_type_hash((uintptr_t)handle);
+	while (cs_type_table[slot].size && cs_type_table[slot].handle != handle)
+		slot = (slot + 1) % CS_TYPE_SLOTS;
+	if (cs_type_table[slot].size)
 		return;
-	used[slot] = true;
-	table[slot] = (struct cs_type){
+	cs_type_table[slot] = (struct cs_type){
 		.handle = handle, .size = (size_t)size, .extent = extent, .is_predefined = true,
 		.is_contiguous = lb == 0 && extent == size,
 		.class = class, .number = number,
@@ -45,18 +34,6 @@ static int
 integer_number(size_t bytes, bool is_signed)
 {
 	return bytes == 4 ? (is_signed ? CS_I32 : CS_U32) : bytes == 8 ? (is_signed ? CS_I64 : CS_U64) : -1;
-}
-
-const struct cs_type *
-cs_type_find(MPI_Datatype handle)
-{
-	unsigned slot = hash((uintptr_t)handle);
-	while (used[slot]) {
-		if (table[slot].handle == handle)
-			return &table[slot];
-		slot = (slot + 1) % SLOTS;
-	}
-	return NULL;
 }
 
 static void
@@ -244,6 +221,28 @@ batch(const struct cs_type *type)
 	return most > 0 ? most : 1;
 }
 
+/* One batch. MPI_BOTTOM is a null pointer, which MPICH's MPI_Pack refuses (4.0.2; MPI 4.0, 5.1.12 allows it); a message
+ * to ourselves does the same. */
+static bool
+pack_batch(const struct cs_type *type, const void *user, int count, void *packed)
+{
+	int bytes = count * (int)type->size, position = 0;
+	if (user)
+		return !cs_pmpi.Pack(user, count, type->handle, packed, bytes, &position, cs_self);
+	return !cs_pmpi.Sendrecv(user, count, type->handle, 0, 0, packed, bytes, MPI_BYTE, 0, 0, cs_self,
+				 MPI_STATUS_IGNORE);
+}
+
+static bool
+unpack_batch(const struct cs_type *type, void *user, int count, const void *packed)
+{
+	int bytes = count * (int)type->size, position = 0;
+	if (user)
+		return !cs_pmpi.Unpack(packed, bytes, &position, user, count, type->handle, cs_self);
+	return !cs_pmpi.Sendrecv(packed, bytes, MPI_BYTE, 0, 0, user, count, type->handle, 0, 0, cs_self,
+				 MPI_STATUS_IGNORE);
+}
+
 bool
 cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed)
 {
@@ -251,12 +250,11 @@ cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char
 		memcpy(packed, user, (size_t)count * type->size);
 		return true;
 	}
-	if (type->size > INT_MAX / 2)
-		return false;
+	if (type->size == 0 || type->size > INT_MAX / 2)
+		return type->size == 0;
 	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
-		int now = (int)(count - done < most ? count - done : most), position = 0;
-		if (type->size && cs_pmpi.Pack((const char *)user + done * type->extent, now, type->handle, packed,
-					       now * (int)type->size, &position, cs_self))
+		int now = (int)(count - done < most ? count - done : most);
+		if (!pack_batch(type, (const char *)user + done * type->extent, now, packed))
 			return false;
 		packed += (size_t)now * type->size;
 	}
@@ -270,12 +268,11 @@ cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const ch
 		memcpy(user, packed, (size_t)count * type->size);
 		return true;
 	}
-	if (type->size > INT_MAX / 2)
-		return false;
+	if (type->size == 0 || type->size > INT_MAX / 2)
+		return type->size == 0;
 	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
-		int now = (int)(count - done < most ? count - done : most), position = 0;
-		if (type->size && cs_pmpi.Unpack(packed, now * (int)type->size, &position,
-						 (char *)user + done * type->extent, now, type->handle, cs_self))
+		int now = (int)(count - done < most ? count - done : most);
+		if (!unpack_batch(type, (char *)user + done * type->extent, now, packed))
 			return false;
 		packed += (size_t)now * type->size;
 	}

@@ -40,8 +40,28 @@ struct cs_operation {
 /* Builds the tables; once per process, MPI must be initialised. */
 void cs_types_init(void);
 
+/* Predefined types by handle: open addressing, filled once by cs_types_init, an unused place has no size. */
+#define CS_TYPE_SLOTS 256
+extern struct cs_type cs_type_table[CS_TYPE_SLOTS];
+
+static inline unsigned
+cs_type_hash(uintptr_t handle)
+{
+	return (unsigned)((uint64_t)handle * 0x9e3779b97f4a7c15u >> 56);
+}
+
 /* The predefined type of that handle, or NULL. */
-const struct cs_type *cs_type_find(MPI_Datatype handle);
+static inline const struct cs_type *
+cs_type_find(MPI_Datatype handle)
+{
+	unsigned slot = cs_type_hash((uintptr_t)handle);
+	while (cs_type_table[slot].size) {
+		if (cs_type_table[slot].handle == handle)
+			return &cs_type_table[slot];
+		slot = (slot + 1) % CS_TYPE_SLOTS;
+	}
+	return NULL;
+}
 
 /* Fills *type for any datatype; false if it is null or not committed, or the host does not know it: the call then
  * goes to the host, whose error it is. */

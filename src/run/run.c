@@ -1,5 +1,7 @@
 #include "run/run.h"
 
+#include "base/parse.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -30,6 +32,16 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
 	answer->is_commutative = is_commutative;
+	if (!answer->choice.algorithm && is_commutative && answer->low == 0 && answer->last >= CS_INF - 1) {
+		/* Nothing else will ever be asked: keep it where cs_runner_host and the report find it. */
+		runner->host_only |= 1u << coll;
+		if (slot != 0) {
+			struct cs_answer first = answers->answer[0];
+			answers->answer[0] = *answer;
+			*answer = first;
+			answer = &answers->answer[0];
+		}
+	}
 	return answer;
 }
 

@@ -26,6 +26,7 @@ struct cs_runner {
 	struct cs_team *team; /* NULL: everything goes to the host */
 	struct cs_facts facts; /* coll, bytes and is_commutative are filled per call */
 	bool is_reporting;
+	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_answers {
 		int count;
 		struct cs_answer answer[CS_CHOICES];
@@ -47,6 +48,20 @@ cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, bool
 			return answer;
 	}
 	return cs_runner_choose_slow(runner, coll, bytes, is_commutative);
+}
+
+/* Is it known already that the host does calls of this size? Then by this answer, else NULL. A commutative operation's
+ * answer is taken: another one's needs are stricter, so where that goes to the host, this does too. */
+static inline struct cs_answer *
+cs_runner_host(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
+{
+	struct cs_answers *answers = &runner->answers[coll];
+	for (int i = 0; i < answers->count; i++) {
+		struct cs_answer *answer = &answers->answer[i];
+		if (answer->low <= bytes && bytes <= answer->last && answer->is_commutative)
+			return answer->choice.algorithm ? NULL : answer;
+	}
+	return NULL;
 }
 
 /* Runs the call by the answer's algorithm (which is not the host). */

@@ -1,5 +1,7 @@
 #include "shm/node.h"
 
+#include "base/log.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -90,6 +92,32 @@ cs_node_arm(struct cs_node *node)
 			if (CPU_ISSET(cpu, &cpus))
 				node->self->cpus[cpu / 64] |= 1ull << (cpu % 64);
 	node->self->pid = getpid();
+	static int64_t probe;
+	probe = node->self->pid;
+	node->self->probe = (uint64_t)(uintptr_t)&probe;
+}
+
+bool
+cs_node_probe_cma(struct cs_node *node)
+{
+	for (int local = 0; local < node->shape.size; local++) {
+		const struct cs_rank_head *head = cs_node_rank(node, local);
+		int64_t pid = 0;
+		if (local != node->shape.local &&
+		    (!cs_cma_read((pid_t)head->pid, &pid, head->probe, sizeof pid) || pid != head->pid))
+			return false;
+	}
+	return true;
+}
+
+void
+cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes)
+{
+	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
+	if (cs_cma_read(pid, to, remote, bytes))
+		return;
+	cs_warn_local("reading %zu bytes of process %d failed: %m; ending the job", bytes, (int)pid);
+	node->host->abort("single copy failed");
 }
 
 void
@@ -103,7 +131,7 @@ cs_node_meet(struct cs_node *node)
 	for (int word = 0; word < 16; word++)
 		cores += __builtin_popcountll(all[word]);
 	node->is_crowded = cores && cores < node->shape.size;
-	/* Each poll of a crowded node steals the time of the rank that is waited for. */
+	/* Each poll on a crowded node steals the time of the rank that is waited for. */
 	if (node->is_crowded)
 		node->shape.spin = node->shape.spin / 16;
 }

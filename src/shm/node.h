@@ -23,7 +23,8 @@
 #include <stdint.h>
 
 #define CS_LINES 32
-#define CS_INLINE 48 /* bytes of payload in a line */
+#define CS_INLINE 48  /* bytes of payload in a line */
+#define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 32 small calls are in flight */
 #define CS_STEP_BITS 20
 #define CS_MAX_SLOTS 64
 
@@ -33,12 +34,12 @@ struct cs_line {
 	union {
 		unsigned char data[CS_INLINE];
 		struct {
-			uint64_t slot; /* first slot of the ring in this call */
-			uint64_t address; /* of the data in the publisher's memory, for a single copy */
-			uint64_t word[4];
+			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_SMALL */
+			uint64_t word[5]; /* as the algorithm needs them */
 		};
 	};
 };
+#define CS_SLOT_SMALL UINT64_MAX
 _Static_assert(sizeof(struct cs_line) == 64, "a line is a cache line");
 
 /* The first cache lines of a rank's part. */
@@ -47,8 +48,10 @@ struct cs_rank_head {
 	_Alignas(128) _Atomic uint64_t area_done;
 	/* Written once before the first call. */
 	_Alignas(128) int64_t pid;
+	uint64_t probe; /* address of a word of that process that holds its pid */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	struct cs_line lines[CS_LINES];
+	_Alignas(64) char small[CS_LINES][CS_SMALL];
 };
 
 /* Behind the segment's own header. */
@@ -181,11 +184,12 @@ cs_node_await(struct cs_node *node, int local, uint64_t step)
 	return line;
 }
 
-static inline bool
-cs_node_has(struct cs_node *node, int local, uint64_t step)
+/* The same without waiting: NULL if it has not. */
+static inline const struct cs_line *
+cs_node_peek(struct cs_node *node, int local, uint64_t step)
 {
 	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	return atomic_load_explicit(&line->seq, memory_order_acquire) >= cs_node_tag(node, step);
+	return atomic_load_explicit(&line->seq, memory_order_acquire) >= cs_node_tag(node, step) ? line : NULL;
 }
 
 /* --- own ring --------------------------------------------------------------------------------------------------- */
@@ -198,13 +202,37 @@ cs_node_slot_number(const struct cs_node *node)
 {
 	return node->slot_next % node->shape.slots;
 }
-/* Slot number `first + k` of another rank's ring; both may come from shared memory. */
+/* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from shared memory. */
 static inline char *
 cs_node_slot_of(struct cs_node *node, int local, uint64_t first, uint64_t k)
 {
+	if (first == CS_SLOT_SMALL)
+		return cs_node_rank(node, local)->small[node->call % CS_LINES];
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
 	       (first + k) % node->shape.slots * node->slot_stride;
 }
+
+/* The small slot of this call: free once cs_node_line has returned. */
+static inline char *
+cs_node_small(struct cs_node *node)
+{
+	return node->self->small[node->call % CS_LINES];
+}
+
+/* Waits until all others are done with this call, and so with memory of ours that they read directly. */
+static inline void
+cs_node_all_done(struct cs_node *node)
+{
+	uint64_t tag = (node->call + 1) << CS_STEP_BITS;
+	if (node->done_floor < tag)
+		cs_node_all_done_slow(node, tag);
+}
+
+/* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team has agreed that it
+ * works (cs_node_probe_cma); a refusal later ends the job. */
+void cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes);
+/* Can this process read the memory of all others of the node? After cs_node_meet. */
+bool cs_node_probe_cma(struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------------------------- */
 

@@ -2,11 +2,12 @@
  * of nodes by the leaders' host alltoallv, copy-out. One node: each rank reads its pieces out of its peers' rings. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/transpose.h"
+#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_transpose(team, call);
+	cs_transpose(team, call, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
@@ -14,5 +15,7 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.name = "hier:host",
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
+	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
+		      4 << 10, CS_INF } },
 	.run = run,
 };

@@ -9,11 +9,6 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 
-struct bcast {
-	struct cs_exchange exchange;
-	size_t bytes; /* of the root's message, once known */
-};
-
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
@@ -25,7 +20,8 @@ static void
 node_root(struct cs_team *team, struct cs_call *call, size_t chunk)
 {
 	if (call->bytes > CS_INLINE) {
-		struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill };
+		struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill,
+						.is_small = call->bytes <= CS_SMALL };
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), 0, call->bytes);
 		return;
 	}

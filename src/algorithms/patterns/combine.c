@@ -22,6 +22,9 @@ publish_vector(struct cs_team *team, const struct cs_call *call)
 	line->bytes = call->bytes;
 	if (call->bytes <= CS_INLINE) {
 		cs_copy(line->data, call->send.base, call->bytes);
+	} else if (call->bytes <= CS_SMALL) {
+		line->slot = CS_SLOT_SMALL;
+		memcpy(cs_node_small(node), call->send.base, call->bytes);
 	} else {
 		line->slot = cs_node_slot_number(node);
 		memcpy(cs_node_slot(node, 1, true), call->send.base, call->bytes);

@@ -60,12 +60,14 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
+	bool is_small = call->bytes <= CS_SMALL && rounds == 1;
 	line->bytes = call->bytes;
-	line->slot = cs_node_slot_number(node);
+	line->slot = is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
 	uint64_t filled = 0;
 	for (uint64_t round = 0; round < rounds; round++) {
 		while (filled < rounds) {
-			char *slot = cs_node_slot(node, filled + 1, filled <= round);
+			char *slot = is_small ? cs_node_small(node)
+					      : cs_node_slot(node, filled + 1, filled <= round);
 			if (!slot)
 				break;
 			pack_round(team, call, send, per_round, filled, slot);

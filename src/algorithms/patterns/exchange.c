@@ -12,13 +12,16 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	if (fills) {
 		line = cs_node_line(node);
 		line->bytes = bytes;
-		line->slot = cs_node_slot_number(node);
+		line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
+		line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
+		line->word[1] = exchange->address;
 	}
 	uint64_t filled = 0, taken = 0;
 	while (filled < fills || taken < takes) {
 		while (filled < fills) {
 			bool may_wait = taken == takes || filled <= taken;
-			char *slot = cs_node_slot(node, filled + 1, may_wait);
+			char *slot = exchange->is_small ? cs_node_small(node)
+							: cs_node_slot(node, filled + 1, may_wait);
 			if (!slot)
 				break;
 			exchange->fill(exchange, filled, slot);
@@ -32,4 +35,6 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 				cs_node_done(node, taken);
 		}
 	}
+	if (exchange->is_direct)
+		cs_node_all_done(node);
 }

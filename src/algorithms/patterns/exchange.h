@@ -17,7 +17,9 @@ struct cs_exchange {
 	struct cs_team *team;
 	struct cs_call *call;
 	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
-	void *extra;
+	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
+	uint64_t address; /* goes into word[1] of the own line */
+	bool is_direct; /* others read our memory by single copy: not back before all are done */
 	/* Writes round r of the own data to `slot` (slot_bytes long). */
 	void (*fill)(struct cs_exchange *exchange, uint64_t round, char *slot);
 	/* Waits for and uses what round r of the others brings. */
@@ -60,6 +62,10 @@ cs_copy(void *to, const void *from, size_t bytes)
 	else
 		memcpy(to, from, bytes);
 }
+
+/* Marks of a line in word[0]. */
+#define CS_MARK_STAGED 0 /* the data is in the slots */
+#define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
 
 /* Chunk `round` of what `local` published in this call with its line; waits for it. */
 static inline const char *

@@ -32,9 +32,14 @@ gather_take(struct cs_exchange *exchange, uint64_t round)
 		if (rank == call->root || !cs_piece(expected, exchange->chunk, round))
 			continue;
 		char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
-		const struct cs_line *line;
-		const char *from = cs_exchange_peer(team, local, round, &line);
+		const struct cs_line *line = cs_node_await(&team->node, local, 1);
 		size_t bytes = agreed_bytes(call, line, expected);
+		if (line->bytes > CS_INLINE && line->word[0] == CS_MARK_DIRECT) {
+			if (round == 0)
+				cs_node_read(&team->node, local, to, line->word[1], bytes);
+			continue;
+		}
+		const char *from = cs_exchange_peer(team, local, round, &line);
 		if (line->bytes <= CS_INLINE)
 			cs_copy(to, line->data, bytes);
 		else
@@ -42,8 +47,14 @@ gather_take(struct cs_exchange *exchange, uint64_t round)
 	}
 }
 
+/* Nothing to copy: the root reads it where it is. */
 static void
-gather_one_node(struct cs_team *team, struct cs_call *call)
+no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+}
+
+static void
+gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	struct cs_node *node = &team->node;
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = node->shape.slot_bytes,
@@ -65,23 +76,41 @@ gather_one_node(struct cs_team *team, struct cs_call *call)
 		line->bytes = call->bytes;
 		cs_copy(line->data, call->send.base, call->bytes);
 		cs_node_publish(node, line, 1);
+	} else if (team->has_cma && call->bytes >= direct_from) {
+		exchange.is_direct = exchange.is_small = true;
+		exchange.fill = no_fill;
+		exchange.address = (uint64_t)(uintptr_t)call->send.base;
+		cs_exchange_run(&exchange, 1, 0, call->bytes);
 	} else {
+		exchange.is_small = call->bytes <= CS_SMALL;
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 	}
 }
 
-/* The root's slot of a round holds a piece for each local rank, by local rank. */
+/* The root's slot of a round holds a piece for each local rank, by local rank; or, where blocks are large, the addresses of
+ * the blocks in the root's memory. */
+static size_t
+scatter_stride(const struct cs_exchange *exchange, bool is_small)
+{
+	return is_small ? cs_share(CS_SMALL, (size_t)exchange->team->node.shape.size) : exchange->chunk;
+}
+
 static void
 scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_team *team = exchange->team;
 	const struct cs_call *call = exchange->call;
+	size_t stride = scatter_stride(exchange, exchange->is_small);
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
-		size_t piece = cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
-		if (rank != call->root)
-			memcpy(slot + (size_t)local * exchange->chunk,
-			       cs_blocks_at(&call->send, rank) + round * exchange->chunk, piece);
+		const char *block = cs_blocks_at(&call->send, rank);
+		if (rank == call->root)
+			continue;
+		if (exchange->is_direct)
+			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
+		else
+			cs_copy(slot + (size_t)local * stride, block + round * exchange->chunk,
+				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
 
@@ -90,30 +119,40 @@ scatter_take(struct cs_exchange *exchange, uint64_t round)
 {
 	struct cs_team *team = exchange->team;
 	struct cs_call *call = exchange->call;
-	const struct cs_line *line;
-	const char *from = cs_exchange_peer(team, team->shape.local_of[call->root], round, &line);
-	memcpy(call->recv.base + round * exchange->chunk, from + (size_t)team->node.shape.local * exchange->chunk,
-	       cs_piece(call->bytes, exchange->chunk, round));
+	int root = team->shape.local_of[call->root], self = team->node.shape.local;
+	const struct cs_line *line = cs_node_await(&team->node, root, 1);
+	if (line->word[0] == CS_MARK_DIRECT) {
+		const char *table = cs_node_slot_of(&team->node, root, line->slot, 0);
+		if (round == 0)
+			cs_node_read(&team->node, root, call->recv.base,
+				     ((const uint64_t *)(const void *)table)[self], call->bytes);
+		return;
+	}
+	const char *from = cs_exchange_peer(team, root, round, &line);
+	cs_copy(call->recv.base + round * exchange->chunk,
+		from + (size_t)self * scatter_stride(exchange, line->slot == CS_SLOT_SMALL),
+		cs_piece(call->bytes, exchange->chunk, round));
 }
 
 static void
-scatter_one_node(struct cs_team *team, struct cs_call *call)
+scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	struct cs_node *node = &team->node;
-	struct cs_exchange exchange = { .team = team, .call = call,
-					.chunk = cs_share(node->shape.slot_bytes, (size_t)node->shape.size),
+	size_t locals = (size_t)node->shape.size;
+	struct cs_exchange exchange = { .team = team, .call = call, .chunk = cs_share(node->shape.slot_bytes, locals),
 					.fill = scatter_fill, .take = scatter_take };
 	if (team->shape.rank != call->root) {
 		cs_exchange_run(&exchange, 0, cs_rounds(call->bytes, exchange.chunk), 0);
 		return;
 	}
-	uint64_t rounds = 0;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		uint64_t need = cs_rounds(cs_blocks_bytes(&call->send, rank), exchange.chunk);
-		if (rank != call->root && need > rounds)
-			rounds = need;
-	}
-	cs_exchange_run(&exchange, rounds, 0, 0);
+	size_t most = 0;
+	for (int rank = 0; rank < team->shape.ranks; rank++)
+		if (rank != call->root && cs_blocks_bytes(&call->send, rank) > most)
+			most = cs_blocks_bytes(&call->send, rank);
+	exchange.is_direct = team->has_cma && most >= direct_from;
+	exchange.is_small = exchange.is_direct ? locals * sizeof(uint64_t) <= CS_SMALL
+					       : most <= cs_share(CS_SMALL, locals);
+	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
 	if (call->recv.base)
 		memcpy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
@@ -259,7 +298,7 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	} else {
 		cs_node_await(node, 0, 3);
 	}
-	memcpy(sizes + first, shared, (size_t)(last - first) * sizeof *sizes);
+	memcpy(sizes + first, shared + first, (size_t)(last - first) * sizeof *sizes);
 	rooted->sizes = sizes;
 	uint64_t rounds = cs_node_await(node, 0, 3)->word[0];
 	cs_node_area_done(node, 1);
@@ -366,19 +405,19 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 }
 
 void
-cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known)
+cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from)
 {
 	if (team->shape.nodes > 1)
 		gather_several(team, call, sizes_known);
 	else
-		gather_one_node(team, call);
+		gather_one_node(team, call, direct_from);
 }
 
 void
-cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known)
+cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from)
 {
 	if (team->shape.nodes > 1)
 		scatter_several(team, call, sizes_known);
 	else
-		scatter_one_node(team, call);
+		scatter_one_node(team, call, direct_from);
 }

@@ -76,7 +76,8 @@ one_node(struct cs_team *team, struct cs_call *call, size_t chunk)
 		spread_inline(team, call);
 		return;
 	}
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take };
+	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
+					.is_small = call->bytes <= CS_SMALL };
 	copy_own(team, call);
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), cs_rounds(most, chunk), call->bytes);
 }

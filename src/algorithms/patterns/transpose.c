@@ -2,50 +2,99 @@
 
 #include "algorithms/patterns/exchange.h"
 
-/* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ */
+/* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ *
+ *
+ * Small blocks lie closer, in the small slot. Large ones stay where they are: the slot then holds their addresses, and each
+ * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
+
+static size_t
+stride_of(const struct cs_exchange *exchange, bool is_small)
+{
+	return is_small ? cs_share(CS_SMALL, (size_t)exchange->team->node.shape.size) : exchange->chunk;
+}
 
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_team *team = exchange->team;
 	const struct cs_call *call = exchange->call;
+	size_t stride = stride_of(exchange, exchange->is_small);
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
-		if (local != team->node.shape.local)
-			cs_copy(slot + (size_t)local * exchange->chunk,
-				cs_blocks_at(&call->send, rank) + round * exchange->chunk,
+		const char *block = cs_blocks_at(&call->send, rank);
+		if (local == team->node.shape.local)
+			continue;
+		if (exchange->is_direct)
+			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
+		else
+			cs_copy(slot + (size_t)local * stride, block + round * exchange->chunk,
 				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
 
 static void
+take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+{
+	struct cs_team *team = exchange->team;
+	const struct cs_blocks *recv = &exchange->call->recv;
+	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
+	size_t bytes = cs_blocks_bytes(recv, rank);
+	char *to = cs_blocks_at(recv, rank);
+	if (line->word[0] == CS_MARK_DIRECT) {
+		const char *table = cs_node_slot_of(&team->node, local, line->slot, 0);
+		if (round == 0)
+			cs_node_read(&team->node, local, to, ((const uint64_t *)(const void *)table)[self], bytes);
+		return;
+	}
+	const char *from = cs_exchange_peer(team, local, round, &line);
+	cs_copy(to + round * exchange->chunk, from + (size_t)self * stride_of(exchange, line->slot == CS_SLOT_SMALL),
+		cs_piece(bytes, exchange->chunk, round));
+}
+
+/* Who is there first is served first: a late rank holds up only its own block. */
+static void
 take(struct cs_exchange *exchange, uint64_t round)
 {
 	struct cs_team *team = exchange->team;
-	const struct cs_call *call = exchange->call;
 	int locals = team->node.shape.size, self = team->node.shape.local;
+	int pending[locals], count = 0;
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
 		int rank = cs_team_local_rank(team, local);
-		size_t bytes = cs_piece(cs_blocks_bytes(&call->recv, rank), exchange->chunk, round);
-		if (!bytes)
-			continue;
-		const struct cs_line *line;
-		const char *from = cs_exchange_peer(team, local, round, &line);
-		cs_copy(cs_blocks_at(&call->recv, rank) + round * exchange->chunk,
-			from + (size_t)self * exchange->chunk, bytes);
+		if (cs_piece(cs_blocks_bytes(&exchange->call->recv, rank), exchange->chunk, round))
+			pending[count++] = local;
+	}
+	while (count) {
+		int left = 0;
+		for (int i = 0; i < count; i++) {
+			int local = pending[i];
+			const struct cs_line *line = cs_node_peek(&team->node, local, 1);
+			bool is_ready = line && (line->word[0] == CS_MARK_DIRECT ||
+						 cs_node_peek(&team->node, local, round + 1));
+			if (is_ready)
+				take_from(exchange, round, local, line);
+			else
+				pending[left++] = local;
+		}
+		/* Nothing was ready: wait for the first, whatever it brings. */
+		if (left == count)
+			take_from(exchange, round, pending[0], cs_node_await(&team->node, pending[0], 1));
+		count = left == count ? left - 1 : left;
+		if (left > count)
+			memmove(pending, pending + 1, (size_t)count * sizeof *pending);
 	}
 }
 
-static uint64_t
-rounds_of(const struct cs_team *team, const struct cs_blocks *blocks, size_t chunk)
+/* The largest block to or from another rank. */
+static size_t
+largest(const struct cs_team *team, const struct cs_blocks *blocks)
 {
 	if (!blocks->bytes)
-		return cs_rounds(blocks->each, chunk);
-	uint64_t most = 0;
+		return blocks->each;
+	size_t most = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++)
-		if (rank != team->shape.rank && cs_rounds(blocks->bytes[rank], chunk) > most)
-			most = cs_rounds(blocks->bytes[rank], chunk);
+		if (rank != team->shape.rank && blocks->bytes[rank] > most)
+			most = blocks->bytes[rank];
 	return most;
 }
 
@@ -59,17 +108,22 @@ copy_own(const struct cs_team *team, struct cs_call *call)
 }
 
 static void
-one_node(struct cs_team *team, struct cs_call *call)
+one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
+	size_t locals = (size_t)team->node.shape.size;
 	struct cs_exchange exchange = { .team = team, .call = call, .fill = fill, .take = take,
-					.chunk = cs_share(team->node.shape.slot_bytes,
-							  (size_t)team->node.shape.size) };
-	/* Where all know the size, small pieces lie side by side. */
-	if (!call->send.bytes && call->send.each < exchange.chunk)
-		exchange.chunk = call->send.each;
+					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
+	size_t most = largest(team, &call->send);
+	uint64_t fills = cs_rounds(most, exchange.chunk);
+	if (team->has_cma && most >= direct_from && call->send.base != call->recv.base) {
+		exchange.is_direct = true;
+		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
+		fills = 1;
+	} else {
+		exchange.is_small = most <= cs_share(CS_SMALL, locals);
+	}
 	copy_own(team, call);
-	cs_exchange_run(&exchange, rounds_of(team, &call->send, exchange.chunk),
-			rounds_of(team, &call->recv, exchange.chunk), 0);
+	cs_exchange_run(&exchange, fills, cs_rounds(largest(team, &call->recv), exchange.chunk), most);
 }
 
 /* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
@@ -218,10 +272,10 @@ several_nodes(struct cs_team *team, struct cs_call *call)
 }
 
 void
-cs_transpose(struct cs_team *team, struct cs_call *call)
+cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	if (team->shape.nodes > 1)
 		several_nodes(team, call);
 	else
-		one_node(team, call);
+		one_node(team, call, direct_from);
 }

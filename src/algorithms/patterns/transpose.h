@@ -5,7 +5,8 @@
 #include "algorithms/team.h"
 #include "coll/call.h"
 
-/* Sizes from call->send and call->recv: equal ones, or by rank (then each rank knows its own rows only). */
-void cs_transpose(struct cs_team *team, struct cs_call *call);
+/* Sizes from call->send and call->recv: equal ones, or by rank (then each rank knows its own rows only).
+ * On one node, senders with a block of `direct_from` bytes or more are read by single copy where that works. */
+void cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from);
 
 #endif

@@ -2,11 +2,12 @@
  * brings each node its own, everybody copies its block out. One node: straight out of the root's ring. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
+#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_rooted_scatter(team, call, true);
+	cs_rooted_scatter(team, call, true, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_scatter_hier_host = {
@@ -14,5 +15,7 @@ const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks through the root's node memory, host scatterv between leaders",
 	.needs = { .several_per_node = true },
+	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
+		      4 << 10, CS_INF } },
 	.run = run,
 };
