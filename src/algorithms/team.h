@@ -27,7 +27,10 @@ struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	void *leaders; /* host's communicator of the leaders; NULL on other ranks, and with one node */
+	/* Lane i is a host communicator of the local ranks i of all nodes, in node order; lane 0 is the leaders'. This rank's,
+	 * or NULL if it is in none, or with one node. Several lanes let several ranks of a node drive the wire. */
+	void *leaders;
+	int lanes;
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
 	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */

@@ -155,6 +155,19 @@ learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape)
 	return ok;
 }
 
+/* Rings of a fat node take smaller slots, so that a team stays below RINGS bytes. By the largest node: slots are equal on
+ * all, since rounds between nodes are counted in them. */
+#define RINGS ((size_t)32 << 20)
+
+static size_t
+slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
+{
+	size_t bytes = limits->slot_bytes;
+	while (bytes > (64 << 10) && bytes * limits->slots * (size_t)shape->ppn_max > RINGS)
+		bytes /= 2;
+	return bytes;
+}
+
 static struct cs_node_shape
 node_shape(const struct cs_shape *shape)
 {
@@ -163,7 +176,7 @@ node_shape(const struct cs_shape *shape)
 		.local = shape->local,
 		.size = shape->locals,
 		.slots = limits->slots < CS_MAX_SLOTS ? limits->slots : CS_MAX_SLOTS,
-		.slot_bytes = limits->slot_bytes,
+		.slot_bytes = slot_bytes(limits, shape),
 		.area_slots = shape->nodes > 1 ? limits->area_slots : 0,
 		.area_bytes = shape->nodes > 1 ? limits->area_bytes : 0,
 		.spin = limits->spin,
@@ -298,22 +311,31 @@ agree(struct cs_member *member, enum trouble mine)
 	return TROUBLES - least[0];
 }
 
+#define MOST_LANES 4
+
+static int
+lanes_of(const struct cs_shape *shape)
+{
+	return shape->nodes == 1 ? 0 : shape->ppn_min < MOST_LANES ? shape->ppn_min : MOST_LANES;
+}
+
 static bool
 make_leaders(struct cs_member *member, const struct cs_shape *shape)
 {
 	struct cs_leaders *leaders = &member->leaders;
-	bool is_leader = shape->local == 0;
+	bool is_in_lane = shape->local < lanes_of(shape);
 	leaders->comm = MPI_COMM_NULL;
 	if (shape->nodes == 1)
 		return true;
-	if (cs_pmpi.Comm_split(member->comm, is_leader ? 0 : MPI_UNDEFINED, member->rank, &leaders->comm))
+	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
+	if (cs_pmpi.Comm_split(member->comm, is_in_lane ? shape->local : MPI_UNDEFINED, shape->node, &leaders->comm))
 		return false;
 	leaders->nodes = shape->nodes;
 	leaders->node = shape->node;
-	leaders->ints = is_leader ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
-	if (is_leader)
+	leaders->ints = is_in_lane ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
+	if (is_in_lane)
 		cs_pmpi.Comm_set_errhandler(leaders->comm, MPI_ERRORS_RETURN);
-	return !is_leader || leaders->ints;
+	return !is_in_lane || leaders->ints;
 }
 
 static void
@@ -423,6 +445,7 @@ make(struct cs_member *member)
 	}
 	team->host = &cs_host_mpi;
 	team->leaders = member->leaders.comm != MPI_COMM_NULL ? &member->leaders : NULL;
+	team->lanes = lanes_of(&team->shape);
 	member->runner.team = team;
 	member->runner.facts = (struct cs_facts){
 		.ranks = team->shape.ranks,

@@ -12,7 +12,8 @@ static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
 	call->root = -1;
-	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1] });
+	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
+							      .wire_chunk = params[2], .lanes = params[3] });
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
@@ -21,6 +22,8 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 	.summary = "slices reduced in node memory, host allreduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { { "read_all", "vectors up to this are read whole by everybody", 1 << 10, 0, 64 << 20 },
-		    { "chunk", "bytes per round of longer vectors", 128 << 10, 4 << 10, 64 << 20 } },
+		    { "chunk", "bytes per piece of longer vectors", 512 << 10, 4 << 10, 64 << 20 },
+		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
+		    { "lanes", "ranks of a node that drive the wire with long vectors", 2, 1, 64 } },
 	.run = run,
 };

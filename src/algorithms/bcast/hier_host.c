@@ -8,6 +8,9 @@
  * the data and one flag; messages of 48 bytes and less one cache line per reader. Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/fold.h"
+
+#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
@@ -60,21 +63,27 @@ node_reader(struct cs_team *team, struct cs_call *call, size_t chunk, int root)
 	cs_node_end(node);
 }
 
+/* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
+ * in its node's area, 2r+2 a lane's part is in the area. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk)
+several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
+	int self = shape->local;
 	bool is_root = shape->rank == call->root;
 	bool is_root_node = shape->node == root_node;
-	bool is_leader = cs_team_is_leader(team);
 	if (chunk > node->shape.area_bytes)
 		chunk = node->shape.area_bytes;
+	if (lanes > team->lanes)
+		lanes = team->lanes;
+	if (call->bytes < WORTH_LANES)
+		lanes = 1;
 	uint64_t rounds = cs_rounds(call->bytes, chunk);
 
 	cs_node_begin(node);
-	struct cs_line *line = is_root || is_leader ? cs_node_line(node) : NULL;
+	struct cs_line *line = is_root || self < lanes ? cs_node_line(node) : NULL;
 	for (uint64_t round = 0; round < rounds; round++) {
 		char *area = cs_node_area(node);
 		char *user = call->recv.base + round * chunk;
@@ -83,18 +92,22 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk)
 			memcpy(area, user, bytes);
 			cs_node_publish(node, line, 2 * round + 1);
 		}
-		if (is_leader) {
+		if (self < lanes) {
+			size_t first, part = cs_slice(bytes, 1, lanes, self, &first);
 			if (is_root_node && !is_root)
 				cs_node_await(node, root_local, 2 * round + 1);
-			team->host->bcast(team->leaders, area, bytes, root_node);
+			if (part)
+				team->host->bcast(team->leaders, area + first, part, root_node);
 			cs_node_publish(node, line, 2 * round + 2);
 		}
-		if (!is_root) {
-			if (is_root_node)
-				cs_node_await(node, root_local, 2 * round + 1);
-			else if (!is_leader)
-				cs_node_await(node, 0, 2 * round + 2);
+		if (is_root_node && !is_root) {
+			cs_node_await(node, root_local, 2 * round + 1);
 			memcpy(user, area, bytes);
+		}
+		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
+			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
+			cs_node_await(node, lane, 2 * round + 2);
+			memcpy(user + first, area + first, part);
 		}
 		cs_node_area_done(node, 1);
 	}
@@ -106,7 +119,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
 	size_t chunk = params[0] < team->node.shape.slot_bytes ? params[0] : team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, params[1]);
+		several_nodes(team, call, params[1], (int)params[2]);
 	else if (team->shape.rank == call->root)
 		node_root(team, call, chunk);
 	else
@@ -119,6 +132,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
 	.params = { { "chunk", "bytes per pipelined piece on the root's node", 128 << 10, 4 << 10, 64 << 20 },
-		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 } },
+		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
+		    { "lanes", "ranks of a node that drive the wire with large messages", 2, 1, 64 } },
 	.run = run,
 };

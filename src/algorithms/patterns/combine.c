@@ -3,6 +3,8 @@
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 
+#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
+
 /* Where local rank `local`'s vector of this call's single round lies. */
 static const void *
 vector_of(struct cs_team *team, int local, size_t bytes)
@@ -171,20 +173,55 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 		cs_node_end(node);
 }
 
-/* Rounds: publish (3r+1), reduce the own slice into the area (3r+2), leaders (3r+3), copy out. */
+/* What one rank does in one piece of a round: publishes its input (but the own slice), reduces its slice of everybody's
+ * into the area. `step` is the piece's; `piece_index` counts the pieces of the call. */
 static void
-several_nodes_long(struct cs_team *team, struct cs_call *call, size_t chunk)
+reduce_piece(struct cs_team *team, struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
+	     const char *send, char *area, size_t count)
+{
+	struct cs_node *node = &team->node;
+	int locals = node->shape.size, self = node->shape.local;
+	size_t unit = call->reduction.unit;
+	size_t first, mine = cs_slice(count, unit, locals, self, &first);
+	size_t behind = first + mine;
+	char *slot = cs_node_slot(node, step, true);
+	memcpy(slot, send, first * unit);
+	memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
+	cs_node_publish(node, line, step);
+
+	const void *from[locals];
+	for (int local = 0; local < locals; local++) {
+		if (local == self) {
+			from[local] = send + first * unit;
+			continue;
+		}
+		const struct cs_line *other = cs_node_await(node, local, step);
+		from[local] = cs_node_slot_of(node, local, other->slot, piece_index) + first * unit;
+	}
+	cs_fold(team, &call->reduction, area + first * unit, from, locals, mine);
+	cs_node_done(node, step);
+}
+
+/* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
+ *
+ *   pieces   publish | reduce the own slice into the area    (a step each)
+ *   + 1      all slices are there                            + 2   leaders' result in the area; copy out
+ *
+ * With several lanes each lane's rank exchanges its part of the round. */
+static void
+several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params, size_t chunk)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	int locals = node->shape.size, self = node->shape.local;
 	bool takes = call->root < 0 || call->root == shape->rank;
-	bool is_leader = cs_team_is_leader(team);
 	size_t unit = call->reduction.unit;
-	if (chunk > node->shape.area_bytes)
-		chunk = node->shape.area_bytes;
-	size_t per_round = chunk / unit;
-	uint64_t rounds = cs_rounds(call->count, per_round);
+	size_t wire_chunk = params->wire_chunk < node->shape.area_bytes ? params->wire_chunk
+									: node->shape.area_bytes;
+	size_t per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
+	size_t per_round = wire_chunk / unit / per_piece * per_piece;
+	uint64_t rounds = cs_rounds(call->count, per_round), step = 0, piece_index = 0;
+	int lanes = call->bytes < WORTH_LANES ? 1 : (int)params->lanes < team->lanes ? (int)params->lanes : team->lanes;
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
@@ -193,37 +230,28 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, size_t chunk)
 		size_t count = cs_piece(call->count, per_round, round);
 		size_t at = round * per_round * unit;
 		const char *send = call->send.base + at;
-		size_t first, mine = cs_slice(count, unit, locals, self, &first);
-		size_t behind = first + mine;
-		char *slot = cs_node_slot(node, 3 * round + 2, true);
-		memcpy(slot, send, first * unit);
-		memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
-		cs_node_publish(node, line, 3 * round + 1);
-
 		char *area = cs_node_area(node);
-		const void *from[locals];
-		for (int local = 0; local < locals; local++) {
-			if (local == self) {
-				from[local] = send + first * unit;
-				continue;
-			}
-			const struct cs_line *other = cs_node_await(node, local, 3 * round + 1);
-			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
+		uint64_t pieces = cs_rounds(count, per_piece);
+		for (uint64_t piece = 0; piece < pieces; piece++) {
+			size_t offset = piece * per_piece * unit;
+			reduce_piece(team, call, line, ++step, piece_index++, send + offset, area + offset,
+				     cs_piece(count, per_piece, piece));
 		}
-		cs_fold(team, &call->reduction, area + first * unit, from, locals, mine);
-		cs_node_done(node, 3 * round + 2);
-		cs_node_publish(node, line, 3 * round + 2);
-
-		if (is_leader) {
-			for (int local = 1; local < locals; local++)
-				cs_node_await(node, local, 3 * round + 2);
-			leaders_step(team, call, area, count);
-			cs_node_publish(node, line, 3 * round + 3);
-		} else if (takes) {
-			cs_node_await(node, 0, 3 * round + 3);
+		cs_node_publish(node, line, ++step);
+		if (self < lanes) {
+			size_t first, part = cs_slice(count, unit, lanes, self, &first);
+			for (int local = 0; local < locals; local++)
+				cs_node_await(node, local, step);
+			if (part)
+				leaders_step(team, call, area + first * unit, part);
+			cs_node_publish(node, line, step + 1);
 		}
-		if (takes)
-			memcpy(call->recv.base + at, area, count * unit);
+		step++;
+		for (int lane = 0; takes && lane < lanes; lane++) {
+			size_t first, part = cs_slice(count, unit, lanes, lane, &first);
+			cs_node_await(node, lane, step);
+			memcpy(call->recv.base + at + first * unit, area + first * unit, part * unit);
+		}
 		cs_node_area_done(node, 1);
 	}
 	cs_node_end(node);
@@ -243,7 +271,7 @@ cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_p
 		if (is_short && call->bytes <= team->node.shape.area_bytes)
 			several_nodes_short(team, call);
 		else
-			several_nodes_long(team, call, chunk);
+			several_nodes_long(team, call, params, chunk);
 	} else if (is_short) {
 		one_node_short(team, call);
 	} else {

@@ -9,7 +9,8 @@
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1] });
+	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
+							      .wire_chunk = params[2], .lanes = params[3] });
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {
@@ -18,6 +19,8 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 	.summary = "slices reduced in node memory, host reduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { { "read_all", "vectors up to this are reduced by the root alone", 2 << 10, 0, 64 << 20 },
-		    { "chunk", "bytes per round of longer vectors", 128 << 10, 4 << 10, 64 << 20 } },
+		    { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
+		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
+		    { "lanes", "ranks of a node that drive the wire with long vectors", 2, 1, 64 } },
 	.run = run,
 };
