@@ -73,7 +73,9 @@ report_facts(void)
 	char text[MPI_MAX_LIBRARY_VERSION_STRING];
 	struct utsname system;
 	snprintf(text, sizeof text, "%s", cs_engine.door->library ? cs_engine.door->library : "unknown");
-	text[strcspn(text, "\n\t,")] = 0;
+	text[strcspn(text, "\n,")] = 0;
+	for (char *tab = text; (tab = strchr(tab, '\t'));) /* "MPICH Version:\t4.0.2" */
+		*tab = ' ';
 	cs_report_fact("mpi", text);
 	if (uname(&system) == 0)
 		cs_report_fact("host", system.nodename);
@@ -103,13 +105,13 @@ open_engine(void)
 	machine.mpi = "mpich";
 #endif
 	if (cs_selector_create(&cs_engine.selector, &cs_engine.settings, &machine) != CS_OK) {
-		cs_warn_once("no memory for the tuning; every call is forwarded");
+		cs_info("no memory for the tuning");
 		return false;
 	}
-	uint64_t parts[3] = { cs_settings_digest(&cs_engine.settings), cs_selector_digest(cs_engine.selector), 0 };
-	for (const char *c = CS_VERSION; *c; c++)
-		parts[2] = parts[2] * 131 + (unsigned char)*c;
-	cs_engine.digest = cs_hash_bytes(CS_HASH_START, parts, sizeof parts);
+	/* The door has made sure that its version is ours. */
+	uint64_t digest = cs_hash_text(CS_HASH_START, cs_engine.door->version);
+	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
+	cs_engine.digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
 	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
 	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||
@@ -142,6 +144,7 @@ cs_engine_open(void)
 			state = CS_ENGINE_OPEN;
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
 			/* MPI is there and we still failed: for good. */
+			cs_warn_once("collshim could not be started; every call goes to MPI");
 			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
 			cs_engine.door->restore(-1);
 			state = CS_ENGINE_CLOSED;
@@ -197,7 +200,7 @@ cs_engine_agree(void)
 	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {
 		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI",
 			     !least[3]   ? "COLLSHIM_DISABLE"
-			     : !least[2] ? "being able to start collshim"
+			     : !least[2] ? "whether collshim could be started"
 					 : "collshim's version, settings or tuning file");
 		cs_engine.is_reporting = false;
 		close_engine();

@@ -2,6 +2,7 @@
 #include "comm/host.h"
 
 #include "base/log.h"
+#include "comm/engine.h"
 #include "comm/pmpi.h"
 #include "comm/types.h"
 
@@ -166,12 +167,10 @@ allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *
 }
 
 static void
-reduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, int root)
+reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root)
 {
-	struct cs_leaders *self = leaders;
-	bool is_root = self->node == root;
-	check(cs_pmpi.Reduce(is_root ? MPI_IN_PLACE : buffer, is_root ? buffer : NULL, to_int(count),
-			     (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root, self->comm),
+	check(cs_pmpi.Reduce(in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
+			     comm_of(leaders)),
 	      "MPI_Reduce");
 }
 

@@ -19,8 +19,8 @@
 /* Why a rank cannot; the largest of all ranks' troubles is the communicator's. */
 enum trouble {
 	NONE,
+	NO_SEGMENT, /* before NO_BUDGET: it is also what the others know when their leader has none */
 	NO_BUDGET,
-	NO_SEGMENT,
 	NO_COMMIT,
 	NO_ATTACH,
 	NO_MEMORY,
@@ -29,8 +29,8 @@ enum trouble {
 };
 
 static const char *const troubles[TROUBLES] = {
-	[NO_BUDGET] = "the budget of shared memory is spent",
 	[NO_SEGMENT] = "no shared memory could be made",
+	[NO_BUDGET] = "the budget of shared memory is spent",
 	[NO_COMMIT] = "shared memory is full",
 	[NO_ATTACH] = "shared memory of another process could not be attached",
 	[NO_MEMORY] = "out of memory",

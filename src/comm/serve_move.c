@@ -404,7 +404,8 @@ cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vect
 	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out, result);
 }
 
-/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type. */
+/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type: MPICH takes
+ * MPI_DATATYPE_NULL there, and one rank's answer must not be another than its peers'. */
 static struct cs_type *
 look_types(const struct cs_member *member, const MPI_Datatype *types, const struct cs_vector *vector)
 {
@@ -412,11 +413,13 @@ look_types(const struct cs_member *member, const MPI_Datatype *types, const stru
 	if (!types || !vector->counts)
 		return NULL;
 	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
-	for (int rank = 0; found && rank < member->size; rank++)
-		if (!cs_type_look(types[rank], &found[rank]) || count_at(&counts, rank) < 0) {
+	for (int rank = 0; found && rank < member->size; rank++) {
+		MPI_Count count = count_at(&counts, rank);
+		if (count < 0 || (count && !cs_type_look(types[rank], &found[rank]))) {
 			free(found);
 			found = NULL;
 		}
+	}
 	return found;
 }
 

@@ -5,6 +5,7 @@
 #include "wire/host.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ struct cs_type {
 	bool is_predefined;
 	enum cs_type_class class;
 	int number; /* enum cs_number for the kernels, or -1 */
+	/* Predefined types: bit per enum cs_op, kernels that were compared with the host's operation, and that differ. */
+	_Atomic uint32_t compared, differs;
 };
 
 struct cs_operation {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -51,12 +52,25 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind)
 	return fd;
 }
 
+/* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments included. */
+static bool
+is_within_limit(size_t bytes)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
+		return true;
+	errno = EFBIG;
+	return false;
+}
+
 enum cs_status
 cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct cs_segment made = { .bytes = (bytes + page - 1) / page * page, .fd = -1, .is_owner = 1 };
 	struct cs_segment_ticket *ticket = &made.ticket;
+	if (!is_within_limit(made.bytes))
+		return CS_SYSTEM;
 	random_words(ticket->nonce);
 	snprintf(ticket->name, sizeof ticket->name, "/collshim-%016llx%016llx",
 		 (unsigned long long)ticket->nonce[0], (unsigned long long)ticket->nonce[1]);

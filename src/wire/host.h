@@ -39,8 +39,10 @@ struct cs_host {
 			  void *recv, const size_t *recv_bytes, const size_t *recv_at);
 	/* In place; elements are reduction->unit apart. */
 	void (*allreduce)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction);
-	/* In place at the root; elsewhere buffer is input and may be spoilt. */
-	void (*reduce)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, int root);
+	/* `out` at the root only, apart from `in`. (Not in place: MPICH 4.0.2 crashes in MPI_Reduce with MPI_IN_PLACE at a
+	 * root that is not the first of its processes on a machine, as with fake nodes.) */
+	void (*reduce)(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+		       int root);
 	/* counts[n] elements for node n, in node order; own result to the start of buffer. */
 	void (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts,
 			       const struct cs_reduction *reduction);

@@ -129,14 +129,34 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
 	cs_node_end(node);
 }
 
+/* Where the node's sum is collected, and where the result of the leaders' step appears: for a reduction to one rank apart
+ * from it. */
+struct areas {
+	char *sum, *result;
+};
+
+static struct areas
+take_areas(struct cs_team *team, const struct cs_call *call)
+{
+	struct areas areas = { .sum = cs_node_area(&team->node) };
+	areas.result = call->root < 0 ? areas.sum : cs_node_area(&team->node);
+	return areas;
+}
+
 static void
-leaders_step(struct cs_team *team, struct cs_call *call, char *area, size_t count)
+give_areas(struct cs_team *team, const struct cs_call *call)
+{
+	cs_node_area_done(&team->node, call->root < 0 ? 1 : 2);
+}
+
+static void
+leaders_step(struct cs_team *team, struct cs_call *call, const struct areas *areas, size_t offset, size_t count)
 {
 	if (call->root < 0)
-		team->host->allreduce(team->leaders, area, count, &call->reduction);
+		team->host->allreduce(team->leaders, areas->sum + offset, count, &call->reduction);
 	else
-		team->host->reduce(team->leaders, area, count, &call->reduction,
-				   team->shape.node_of[call->root]);
+		team->host->reduce(team->leaders, areas->sum + offset, areas->result + offset, count,
+				   &call->reduction, team->shape.node_of[call->root]);
 }
 
 /* Leader reduces the node's vectors, then the leaders among themselves: two waits for everybody else. */
@@ -153,10 +173,10 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	/* Only the leader reads lines of step 1. */
 	if (!is_leader && !takes)
 		cs_node_end(node);
-	char *area = cs_node_area(node);
+	struct areas areas = take_areas(team, call);
 	if (is_leader) {
-		fold_vectors(team, call, area, call->send.base);
-		leaders_step(team, call, area, call->count);
+		fold_vectors(team, call, areas.sum, call->send.base);
+		leaders_step(team, call, &areas, 0, call->count);
 		if (is_root_node && call->root != shape->rank) {
 			struct cs_line *line = cs_node_line(node);
 			cs_node_publish(node, line, 2);
@@ -167,8 +187,8 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 			cs_node_await(node, 0, 2);
 	}
 	if (takes)
-		memcpy(call->recv.base, area, call->bytes);
-	cs_node_area_done(node, 1);
+		memcpy(call->recv.base, areas.result, call->bytes);
+	give_areas(team, call);
 	if (is_leader || takes)
 		cs_node_end(node);
 }
@@ -230,11 +250,11 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 		size_t count = cs_piece(call->count, per_round, round);
 		size_t at = round * per_round * unit;
 		const char *send = call->send.base + at;
-		char *area = cs_node_area(node);
+		struct areas areas = take_areas(team, call);
 		uint64_t pieces = cs_rounds(count, per_piece);
 		for (uint64_t piece = 0; piece < pieces; piece++) {
 			size_t offset = piece * per_piece * unit;
-			reduce_piece(team, call, line, ++step, piece_index++, send + offset, area + offset,
+			reduce_piece(team, call, line, ++step, piece_index++, send + offset, areas.sum + offset,
 				     cs_piece(count, per_piece, piece));
 		}
 		cs_node_publish(node, line, ++step);
@@ -243,16 +263,16 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, step);
 			if (part)
-				leaders_step(team, call, area + first * unit, part);
+				leaders_step(team, call, &areas, first * unit, part);
 			cs_node_publish(node, line, step + 1);
 		}
 		step++;
 		for (int lane = 0; takes && lane < lanes; lane++) {
 			size_t first, part = cs_slice(count, unit, lanes, lane, &first);
 			cs_node_await(node, lane, step);
-			memcpy(call->recv.base + at + first * unit, area + first * unit, part * unit);
+			memcpy(call->recv.base + at + first * unit, areas.result + first * unit, part * unit);
 		}
-		cs_node_area_done(node, 1);
+		give_areas(team, call);
 	}
 	cs_node_end(node);
 }

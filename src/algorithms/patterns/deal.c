@@ -65,7 +65,8 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 	line->slot = is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
 	uint64_t filled = 0;
 	for (uint64_t round = 0; round < rounds; round++) {
-		while (filled < rounds) {
+		/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
+		while (filled < rounds && filled - round < node->shape.slots) {
 			char *slot = is_small ? cs_node_small(node)
 					      : cs_node_slot(node, filled + 1, filled <= round);
 			if (!slot)
