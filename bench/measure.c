@@ -228,7 +228,8 @@ bound_of(const struct bench_operation *op, const struct bench_options *options, 
 {
 	if (world->nodes != 1 || world->ranks == 1)
 		return 0;
-	double bytes = bench_operation_least_bytes(op), seconds = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
+	double bytes = bench_operation_least_bytes(op);
+	double seconds = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
 	if (bytes > 0) {
 		double bandwidth = options->bandwidth > 0 ? options->bandwidth : copy_bandwidth(op->bytes);
 		if (bandwidth <= 0)

@@ -11,7 +11,8 @@ ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MP
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) && cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
+	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
+	    cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
 		return result;
 	HOST_OF(NAME(Bcast), CS_BCAST, buffer, count, type, root, comm);
 }
@@ -22,7 +23,8 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) && cs_serve_allgather(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
+	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type), &result))
 		return result;
 	HOST_OF(NAME(Allgather), CS_ALLGATHER, send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -49,7 +51,8 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
 	if (has_team(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
-		       member->rank == root ? recv_type : send_type, 1) && cs_serve_gather(member, SIDE(send, send_count, send_type),
+		       member->rank == root ? recv_type : send_type, 1) &&
+	    cs_serve_gather(member, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root, &result))
 		return result;
 	HOST_OF(NAME(Gather), CS_GATHER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
@@ -76,7 +79,8 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
 	if (has_team(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
-		       member->rank == root ? send_type : recv_type, 1) && cs_serve_scatter(member, SIDE(send, send_count, send_type),
+		       member->rank == root ? send_type : recv_type, 1) &&
+	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root, &result))
 		return result;
 	HOST_OF(NAME(Scatter), CS_SCATTER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
@@ -102,7 +106,8 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) && cs_serve_alltoall(member, SIDE(send, send_count, send_type),
+	if (has_team(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
+	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type), &result))
 		return result;
 	HOST_OF(NAME(Alltoall), CS_ALLTOALL, send, send_count, send_type, recv, recv_count, recv_type, comm);
@@ -143,7 +148,8 @@ ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatyp
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) && cs_serve_allreduce(member, send, recv, count, type, op, &result))
+	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
+	    cs_serve_allreduce(member, send, recv, count, type, op, &result))
 		return result;
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, send, recv, count, type, op, comm);
 }
@@ -153,7 +159,8 @@ ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype t
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) && cs_serve_reduce(member, send, recv, count, type, op, root, &result))
+	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
+	    cs_serve_reduce(member, send, recv, count, type, op, root, &result))
 		return result;
 	HOST_OF(NAME(Reduce), CS_REDUCE, send, recv, count, type, op, root, comm);
 }
@@ -176,7 +183,8 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 {
 	struct cs_member *member = cs_member_enter(comm);
 	int result;
-	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) && cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
+	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
+	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
 		return result;
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, send, recv, count, type, op, comm);
 }

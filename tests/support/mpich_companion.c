@@ -11,7 +11,9 @@
  * 3. Uneven cyclic placement. Hydra takes a host that is named again later for one more node, so the ranks of one
  *    host would not share memory. MPICH_COMPANION_MAPPING, e.g. "(vector,(0,3,1),(1,2,1),(2,1,1))", replaces the
  *    value that the process manager gives for PMI_process_mapping. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
