@@ -90,8 +90,10 @@ shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 {
 	size_t words = 4 * (size_t)ranks + (size_t)ranks + 1;
 	int *memory = calloc(words, sizeof *memory);
-	if (!memory)
-		return false;
+	if (!memory) {
+		cs_warn_local("no memory for the shape of a team of %d ranks; ending the job", ranks);
+		cs_host_mpi.abort("out of memory");
+	}
 	*shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .node_of = memory };
 	shape->local_of = memory + ranks;
 	shape->order = shape->local_of + ranks;

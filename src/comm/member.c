@@ -1,5 +1,6 @@
 #include "comm/member.h"
 
+#include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
 
@@ -22,12 +23,15 @@ take(MPI_Comm comm)
 		unused = member->next;
 	else
 		member = malloc(sizeof *member);
-	if (member) {
-		memset(member, 0, sizeof *member);
-		member->comm = comm;
-		member->next = living;
-		living = member;
+	/* Alone this rank must not take another way than the others: they will wait for it. */
+	if (!member) {
+		cs_warn_local("no memory to know a communicator by; ending the job");
+		cs_host_mpi.abort("out of memory");
 	}
+	memset(member, 0, sizeof *member);
+	member->comm = comm;
+	member->next = living;
+	living = member;
 	pthread_mutex_unlock(&lock);
 	return member;
 }
@@ -101,19 +105,21 @@ cs_members_close(void)
 static bool
 is_within_world(MPI_Comm comm, int size)
 {
+	enum { PIECE = 64 };
 	MPI_Group group;
-	bool inside = false;
+	bool inside;
 	if (cs_pmpi.Comm_group(comm, &group))
 		return false;
-	int *from = malloc(2 * (size_t)size * sizeof *from), *to = from + size;
-	if (from) {
-		for (int rank = 0; rank < size; rank++)
-			from[rank] = rank;
-		inside = cs_pmpi.Group_translate_ranks(group, size, from, cs_engine.world, to) == MPI_SUCCESS;
-		for (int rank = 0; inside && rank < size; rank++)
-			inside = to[rank] != MPI_UNDEFINED;
+	/* In pieces that need no memory, which might fail on one rank alone. */
+	inside = true;
+	for (int first = 0; inside && first < size; first += PIECE) {
+		int from[PIECE], to[PIECE], count = size - first < PIECE ? size - first : PIECE;
+		for (int i = 0; i < count; i++)
+			from[i] = first + i;
+		inside = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to) == MPI_SUCCESS;
+		for (int i = 0; inside && i < count; i++)
+			inside = to[i] != MPI_UNDEFINED;
 	}
-	free(from);
 	cs_pmpi.Group_free(&group);
 	return inside;
 }
@@ -123,8 +129,6 @@ join(MPI_Comm comm)
 {
 	struct cs_member *member = take(comm);
 	int is_inter = 0;
-	if (!member)
-		return NULL;
 	if (cs_pmpi.Comm_test_inter(comm, &is_inter) || cs_pmpi.Comm_rank(comm, &member->rank) ||
 	    cs_pmpi.Comm_size(comm, &member->size) || cs_pmpi.Comm_set_attr(comm, keyval, member)) {
 		give_back(member);

@@ -1,6 +1,8 @@
 /* comm/serve_move.c — the collectives that move data (MPI 4.0, 6.3 to 6.8). */
 #include "comm/serve_common.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -413,6 +415,10 @@ look_types(const struct cs_member *member, const MPI_Datatype *types, const stru
 	if (!types || !vector->counts)
 		return NULL;
 	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
+	if (!found) {
+		cs_warn_local("no memory for the types of %d ranks; ending the job", member->size);
+		cs_host_mpi.abort("out of memory");
+	}
 	for (int rank = 0; found && rank < member->size; rank++) {
 		MPI_Count count = count_at(&counts, rank);
 		if (count < 0 || (count && !cs_type_look(types[rank], &found[rank]))) {

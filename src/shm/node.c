@@ -79,6 +79,7 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->slot_stride = slot_stride(shape);
 	node->area = node->ranks + (size_t)shape->size * node->rank_stride;
 	node->self = cs_node_rank(node, shape->local);
+	node->shared_slot = CS_SLOT_SMALL;
 }
 
 void
@@ -222,6 +223,8 @@ cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait)
 {
 	uint64_t number = node->slot_next % node->shape.slots;
 	uint64_t tag = node->slot_until[number];
+	if (number == node->shared_slot)
+		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
 	if (node->done_floor < tag) {
 		if (!may_wait && !cs_node_is_done(node, tag))
 			return NULL;
@@ -231,6 +234,24 @@ cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait)
 	node->slot_until[number] = cs_node_tag(node, step);
 	node->slot_next++;
 	return cs_node_slot_of(node, node->shape.local, number, 0);
+}
+
+char *
+cs_node_cut(struct cs_node *node, uint64_t step, size_t bytes, uint64_t *number)
+{
+	size_t size = round_up(bytes, LINE);
+	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
+		uint64_t slot = node->slot_next % node->shape.slots;
+		cs_node_slot(node, step, true);
+		node->shared_slot = slot;
+		node->shared_used = 0;
+	}
+	/* A slot is free again when its last piece is. */
+	node->slot_until[node->shared_slot] = cs_node_tag(node, step);
+	*number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
+	char *piece = cs_node_slot_of(node, node->shape.local, *number, 0);
+	node->shared_used += size;
+	return piece;
 }
 
 char *

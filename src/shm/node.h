@@ -27,6 +27,7 @@
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 32 small calls are in flight */
 #define CS_STEP_BITS 20
 #define CS_MAX_SLOTS 64
+#define CS_PIECE_UNIT 4096 /* above every slot number */
 
 struct cs_line {
 	_Alignas(64) _Atomic uint64_t seq;
@@ -82,6 +83,8 @@ struct cs_node {
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	uint64_t slot_next;        /* slots this rank has used, ever */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
+	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
+	size_t shared_used;        /* bytes of it that are taken */
 	uint64_t area_next;        /* area slots the node has used, ever (same on all local ranks) */
 	uint64_t area_floor;
 };
@@ -208,8 +211,18 @@ cs_node_slot_of(struct cs_node *node, int local, uint64_t first, uint64_t k)
 {
 	if (first == CS_SLOT_SMALL)
 		return cs_node_rank(node, local)->small[node->call % CS_LINES];
+	uint64_t slot = first % CS_PIECE_UNIT + k, offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
-	       (first + k) % node->shape.slots * node->slot_stride;
+	       slot % node->shape.slots * node->slot_stride + offset;
+}
+
+/* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a slot, so that many are
+ * in flight. Waits if it must. *number is what goes into line->slot: the slot, and the offset in it times CS_PIECE_UNIT. */
+char *cs_node_cut(struct cs_node *node, uint64_t step, size_t bytes, uint64_t *number);
+static inline bool
+cs_node_is_cut(const struct cs_node *node, size_t bytes)
+{
+	return bytes <= node->shape.slot_bytes / 4;
 }
 
 /* The small slot of this call: free once cs_node_line has returned. */

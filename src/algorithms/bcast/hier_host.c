@@ -24,7 +24,7 @@ node_root(struct cs_team *team, struct cs_call *call, size_t chunk)
 {
 	if (call->bytes > CS_INLINE) {
 		struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill,
-						.is_small = call->bytes <= CS_SMALL };
+						.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), 0, call->bytes);
 		return;
 	}

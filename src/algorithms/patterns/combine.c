@@ -27,6 +27,8 @@ publish_vector(struct cs_team *team, const struct cs_call *call)
 	} else if (call->bytes <= CS_SMALL) {
 		line->slot = CS_SLOT_SMALL;
 		memcpy(cs_node_small(node), call->send.base, call->bytes);
+	} else if (cs_node_is_cut(node, call->bytes)) {
+		memcpy(cs_node_cut(node, 1, call->bytes, &line->slot), call->send.base, call->bytes);
 	} else {
 		line->slot = cs_node_slot_number(node);
 		memcpy(cs_node_slot(node, 1, true), call->send.base, call->bytes);

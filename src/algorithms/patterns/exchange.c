@@ -9,19 +9,24 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	if (takes == 0)
 		cs_node_end(node);
 	struct cs_line *line = NULL;
+	char *only = NULL; /* memory of an only round that is less than a slot */
 	if (fills) {
 		line = cs_node_line(node);
 		line->bytes = bytes;
 		line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
+		if (exchange->is_small)
+			only = cs_node_small(node);
+		else if (fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span))
+			only = cs_node_cut(node, 1, exchange->span, &line->slot);
 		line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 		line->word[1] = exchange->address;
+		line->word[2] = exchange->stride;
 	}
 	uint64_t filled = 0, taken = 0;
 	while (filled < fills || taken < takes) {
 		while (filled < fills) {
 			bool may_wait = taken == takes || filled <= taken;
-			char *slot = exchange->is_small ? cs_node_small(node)
-							: cs_node_slot(node, filled + 1, may_wait);
+			char *slot = only ? only : cs_node_slot(node, filled + 1, may_wait);
 			if (!slot)
 				break;
 			exchange->fill(exchange, filled, slot);

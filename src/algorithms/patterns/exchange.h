@@ -18,6 +18,8 @@ struct cs_exchange {
 	struct cs_call *call;
 	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
 	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
+	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
+	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
 	uint64_t address; /* goes into word[1] of the own line */
 	bool is_direct; /* others read our memory by single copy: not back before all are done */
 	/* Writes round r of the own data to `slot` (slot_bytes long). */
@@ -66,6 +68,26 @@ cs_copy(void *to, const void *from, size_t bytes)
 /* Marks of a line in word[0]. */
 #define CS_MARK_STAGED 0 /* the data is in the slots */
 #define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
+
+/* Lays pieces for `parts` ranks, the largest `most` bytes, side by side: as close as they fit, so that small calls share
+ * memory and many are in flight. chunk must be set. */
+static inline void
+cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t parts)
+{
+	size_t close = (most + 63) & ~(size_t)63;
+	exchange->is_small = most <= cs_share(CS_SMALL, parts);
+	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
+			   : close < exchange->chunk ? close
+						     : exchange->chunk;
+	exchange->span = exchange->stride * parts;
+}
+
+/* The stride that a peer has published, kept inside a slot. */
+static inline size_t
+cs_exchange_stride(const struct cs_exchange *exchange, const struct cs_line *line)
+{
+	return line->word[2] < exchange->chunk ? line->word[2] : exchange->chunk;
+}
 
 /* Chunk `round` of what `local` published in this call with its line; waits for it. */
 static inline const char *

@@ -83,24 +83,18 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		cs_exchange_run(&exchange, 1, 0, call->bytes);
 	} else {
 		exchange.is_small = call->bytes <= CS_SMALL;
+		exchange.span = call->bytes;
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 	}
 }
 
 /* The root's slot of a round holds a piece for each local rank, by local rank; or, where blocks are large, the addresses of
  * the blocks in the root's memory. */
-static size_t
-scatter_stride(const struct cs_exchange *exchange, bool is_small)
-{
-	return is_small ? cs_share(CS_SMALL, (size_t)exchange->team->node.shape.size) : exchange->chunk;
-}
-
 static void
 scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_team *team = exchange->team;
 	const struct cs_call *call = exchange->call;
-	size_t stride = scatter_stride(exchange, exchange->is_small);
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
 		const char *block = cs_blocks_at(&call->send, rank);
@@ -109,7 +103,7 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (exchange->is_direct)
 			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
 		else
-			cs_copy(slot + (size_t)local * stride, block + round * exchange->chunk,
+			cs_copy(slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
 				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
@@ -130,7 +124,7 @@ scatter_take(struct cs_exchange *exchange, uint64_t round)
 	}
 	const char *from = cs_exchange_peer(team, root, round, &line);
 	cs_copy(call->recv.base + round * exchange->chunk,
-		from + (size_t)self * scatter_stride(exchange, line->slot == CS_SLOT_SMALL),
+		from + (size_t)self * cs_exchange_stride(exchange, line),
 		cs_piece(call->bytes, exchange->chunk, round));
 }
 
@@ -150,8 +144,10 @@ scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		if (rank != call->root && cs_blocks_bytes(&call->send, rank) > most)
 			most = cs_blocks_bytes(&call->send, rank);
 	exchange.is_direct = team->has_cma && most >= direct_from;
-	exchange.is_small = exchange.is_direct ? locals * sizeof(uint64_t) <= CS_SMALL
-					       : most <= cs_share(CS_SMALL, locals);
+	if (exchange.is_direct)
+		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
+	else
+		cs_exchange_lay(&exchange, most, locals);
 	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
 	if (call->recv.base)
 		memcpy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);

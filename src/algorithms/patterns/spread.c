@@ -77,7 +77,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t chunk)
 		return;
 	}
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = call->bytes <= CS_SMALL };
+					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
 	copy_own(team, call);
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), cs_rounds(most, chunk), call->bytes);
 }

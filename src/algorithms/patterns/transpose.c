@@ -7,18 +7,11 @@
  * Small blocks lie closer, in the small slot. Large ones stay where they are: the slot then holds their addresses, and each
  * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
 
-static size_t
-stride_of(const struct cs_exchange *exchange, bool is_small)
-{
-	return is_small ? cs_share(CS_SMALL, (size_t)exchange->team->node.shape.size) : exchange->chunk;
-}
-
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_team *team = exchange->team;
 	const struct cs_call *call = exchange->call;
-	size_t stride = stride_of(exchange, exchange->is_small);
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
 		const char *block = cs_blocks_at(&call->send, rank);
@@ -27,7 +20,7 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (exchange->is_direct)
 			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
 		else
-			cs_copy(slot + (size_t)local * stride, block + round * exchange->chunk,
+			cs_copy(slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
 				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
@@ -47,7 +40,7 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 		return;
 	}
 	const char *from = cs_exchange_peer(team, local, round, &line);
-	cs_copy(to + round * exchange->chunk, from + (size_t)self * stride_of(exchange, line->slot == CS_SLOT_SMALL),
+	cs_copy(to + round * exchange->chunk, from + (size_t)self * cs_exchange_stride(exchange, line),
 		cs_piece(bytes, exchange->chunk, round));
 }
 
@@ -120,7 +113,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
 		fills = 1;
 	} else {
-		exchange.is_small = most <= cs_share(CS_SMALL, locals);
+		cs_exchange_lay(&exchange, most, locals);
 	}
 	copy_own(team, call);
 	cs_exchange_run(&exchange, fills, cs_rounds(largest(team, &call->recv), exchange.chunk), most);

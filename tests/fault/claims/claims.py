@@ -1,0 +1,528 @@
+#!/usr/bin/env python3
+"""Fault tests: when something is missing, full, refused or killed, the job still gets its results or ends, in time.
+
+    claims.py CLAIM --library PATH --build DIR --version VERSION --mpi NAME ...  [--seed NUMBER]
+
+CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so, with its modules in collshim/ beside
+it; --build is the folder with the programs of this directory; VERSION is the library's. Each job has four ranks, which
+run workload.c under tests/launch. After each job: no more lines of collshim than the claim allows, nothing of collshim
+in /dev/shm, no process left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77 not
+run, with one sentence why.
+"""
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAUNCH = os.path.join(HERE, "..", "..", "launch")
+CLAIMS = {}
+LIMIT = 60  # seconds for one job; when they are over, launch prints where its ranks stand
+RANKS = 4
+RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
+                  "ALPS_APP_PE", "SLURM_PROCID")
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce "
+               "reduce_scatter reduce_scatter_block scatter scatterv").split()
+# Whatever the shipped tuning prefers: here everything is to go through our code that can.
+FORCED = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
+# MPICH (UCX) and Open MPI (vader) put their own messages between ranks into files of /dev/shm and end the job when they
+# cannot, or, in Open MPI's case, print half a page. These ways leave /dev/shm to us.
+HOST_WITHOUT_DEV_SHM = {"mpich": {"UCX_TLS": "self,sysv"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
+# UCX and vader may not look into each other's processes either: no process_vm_readv, and UCX hands out its segments as
+# links into /proc unless told not to.
+HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,posix", "UCX_POSIX_USE_PROC_LINK": "n"},
+                        "openmpi": {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}}
+# The beginning of a tuning file; rules follow.
+TUNING = ("version: 1\nblocks:\n  - name: test\n"
+          "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    rules:\n")
+# In a rank: sets what comes before "--" if this is rank $1, then becomes the program.
+ON_ONE_RANK = ["sh", "-c", 'rank=$1; shift; if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = "$rank" ]; then '
+               'while [ "$1" != -- ]; do export "$1"; shift; done; fi; '
+               'while [ "$1" != -- ]; do shift; done; shift; exec "$@"', "on_one_rank"]
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def claim(function):
+    CLAIMS[function.__name__] = function
+    return function
+
+
+def indent(text):
+    return "\n".join("    " + line for line in text.splitlines())
+
+
+class Result:
+    """A job that has ended: its exit code, what it wrote, what is left of it, and its report if there is one."""
+
+    def __init__(self, command):
+        self.command = command
+        self.code = self.report = None
+        self.out = self.err = ""
+
+    def lines(self):
+        return [line for line in self.err.splitlines() if "collshim:" in line]
+
+    def facts(self):
+        return self.report["facts"] if self.report else {}
+
+    def served(self):
+        """The collectives with at least one call through our code, as rank 0 counted them."""
+        rows = self.report["rows"] if self.report else []
+        return sorted({row["collective"] for row in rows if not row["deferred"] and row["calls"] > 0})
+
+    def __str__(self):
+        return (f"  command: {' '.join(self.command)}\n  exit code: {self.code}\n"
+                f"  stdout:\n{indent(self.out)}\n  stderr:\n{indent(self.err)}\n"
+                f"  report: {self.facts()}\n  served: {' '.join(self.served())}")
+
+
+def expect(condition, what, result=None):
+    if not condition:
+        raise Failed(what + (f"\n{result}" if result else ""))
+
+
+# --- jobs -----------------------------------------------------------------------------------------------------------
+
+def environment():
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD" and name not in RANK_VARIABLES}
+    kept.update(LC_ALL="C")
+    return kept
+
+
+def processes_of(token):
+    mark, found = b"FAULT_JOB=" + token.encode(), []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit():
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if mark in file.read().split(b"\0"):
+                        found.append(int(name))
+        except OSError:
+            pass
+    return found
+
+
+def wait_until(condition, seconds):
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.05)
+    return condition()
+
+
+def ours_in_dev_shm():
+    try:
+        return {name for name in os.listdir("/dev/shm") if name.startswith("collshim-")}
+    except OSError:
+        return set()
+
+
+def in_namespace(mounts, listing, command):
+    """The command in a mount namespace of its own, prepared by `mounts`; then lists what is ours in its /dev/shm."""
+    script = (f"{mounts} || exit 99\n" '"$@"; code=$?\n' f"ls -A /dev/shm | grep ^collshim- >'{listing}'\nexit $code")
+    return ["unshare", "-m", "sh", "-c", script, "in_namespace", *command]
+
+
+def can_mount():
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt"],
+                          capture_output=True).returncode == 0
+
+
+def need_mounts():
+    if not can_mount():
+        raise Skipped("making a mount namespace needs root; each_system_call_of_ours_may_fail covers the same lines")
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read().decode(errors="replace")
+
+
+def job(args, mpi, *words, wrap=(), preloads=(), mounts=None, until=None, host=None, **variables):
+    """Runs the workload with these words under the library. `wrap`: what each rank runs it through; `mounts`: shell
+    commands for a mount namespace of the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text;
+    `host`: variables per MPI without which the MPI itself does not survive the fault."""
+    token = uuid.uuid4().hex
+    before = ours_in_dev_shm()
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        report, listing = f"{folder}/report.json", f"{folder}/left"
+        variables = {**FORCED, "COLLSHIM_REPORT": report, **(host or {}).get(mpi, {}), **variables}
+        command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT)]
+        for library in (args.library, *preloads):
+            command += ["--preload", library]
+        for name, value in variables.items():
+            command += ["-x", f"{name}={value}"]
+        command += ["--", *wrap, f"{args.build}/workload-{mpi}", *words]
+        if mounts:
+            command = in_namespace(mounts, listing, command)
+        result = Result(command)
+        with open(f"{folder}/out", "wb") as out, open(f"{folder}/err", "wb") as err:
+            started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                       env=dict(environment(), FAULT_JOB=token), start_new_session=True)
+        if until:
+            wait_until(lambda: started.poll() is not None or until(read(f"{folder}/err")), LIMIT)
+            result.still_ran = started.poll() is None
+            if result.still_ran:
+                os.killpg(started.pid, signal.SIGTERM)
+        try:
+            # launch needs up to a minute and a half more to say where the ranks of a hanging job stand.
+            result.code = started.wait(LIMIT * float(os.environ.get("LAUNCH_TIMEOUT_FACTOR", "1")) + 120)
+        except subprocess.TimeoutExpired:
+            os.killpg(started.pid, signal.SIGKILL)
+            result.code = started.wait()
+        result.out, result.err = read(f"{folder}/out"), read(f"{folder}/err")
+        if os.path.exists(report):
+            result.report = json.loads(read(report))
+        expect(result.code != 99 or not mounts, "the mount namespace could not be made", result)
+        expect(wait_until(lambda: not processes_of(token), 10), f"processes left: {processes_of(token)}", result)
+        expect(until or "outlived mpiexec" not in result.err, "ranks outlived their mpiexec", result)
+        if mounts:
+            left = read(listing).split()
+        else:  # others on this machine may have segments there, for the moment that one has a name
+            left = ours_in_dev_shm() - before
+            wait_until(lambda: not left & ours_in_dev_shm(), 5)
+            left &= ours_in_dev_shm()
+        expect(not left, f"left in /dev/shm: {left}", result)
+    return result
+
+
+def expect_right(result, line=None, served=None):
+    """Right results; exactly one line with these words, or none. served: True all 15 collectives on all communicators
+    of rank 0, "some" on some of them, False none, None not asked."""
+    expect(result.code == 0 and f"workload: ok with {RANKS} ranks" in result.out, "not the right results", result)
+    lines = result.lines()
+    expect(len(lines) == (line is not None), f"{len(lines)} lines of collshim, not {int(line is not None)}", result)
+    expect(line is None or line in lines[0], f"the line does not say '{line}'", result)
+    if served is None:
+        return
+    expect(result.report is not None, "no report was written", result)
+    made, refused = result.facts()["teams made"], result.facts()["teams refused"]
+    expect((made > 0) == (served in (True, "some")), f"{made} teams were made", result)
+    expect((refused > 0) == (served in (False, "some")), f"{refused} teams were refused", result)
+    expect(result.served() == (COLLECTIVES if served else []), "served others than these", result)
+
+
+# --- shared memory --------------------------------------------------------------------------------------------------
+
+@claim
+def each_kind_of_shared_memory_serves_and_off_leaves_all_to_the_host(args):
+    for mpi in args.mpi:
+        for kind in ("auto", "memfd", "named"):
+            expect_right(job(args, mpi, COLLSHIM_SHM=kind), served=True)
+        expect_right(job(args, mpi, COLLSHIM_SHM="off"), line="no shared memory could be made", served=False)
+
+
+def room_for_some(args, mpi):
+    """Bytes for MPI_COMM_WORLD's segment and a half's, which is half as large, but not for the duplicate's as well."""
+    result = job(args, mpi)
+    expect_right(result, served=True)
+    return int(result.facts()["shared bytes, peak"] * 1.75 / 2.5) & ~4095
+
+
+@claim
+def full_dev_shm_stops_named_segments_only(args):
+    """Named segments: 64K have room for none."""
+    need_mounts()
+    for mpi in args.mpi:
+        for size, kind, line, served in (("64k", "named", "shared memory is full", False),
+                                         (room_for_some(args, mpi), "named", "shared memory is full", "some"),
+                                         ("64k", "auto", None, True)):
+            expect_right(job(args, mpi, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM=kind,
+                             mounts=f"mount -t tmpfs -o size={size} tmpfs /dev/shm"), line=line, served=served)
+
+
+@claim
+def absent_dev_shm_stops_named_segments_only(args):
+    """Nothing is mounted there: an empty folder that nobody can write to."""
+    need_mounts()
+    empty = "mount -t tmpfs -o size=64k,ro,mode=555 tmpfs /dev/shm"
+    for mpi in args.mpi:
+        expect_right(job(args, mpi, mounts=empty, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM="named"),
+                     line="no shared memory could be made", served=False)
+        expect_right(job(args, mpi, mounts=empty, host=HOST_WITHOUT_DEV_SHM), served=True)
+
+
+@claim
+def memlock_limit_does_not_matter(args):
+    for mpi in args.mpi:
+        for limit in ("0", "64"):
+            wrap = ["sh", "-c", f'ulimit -l {limit} && exec "$@"', "limited"]
+            if os.geteuid() == 0:  # else root is above the limit
+                wrap += ["setpriv", "--bounding-set=-ipc_lock"]
+            for kind in ("auto", "named"):
+                expect_right(job(args, mpi, wrap=wrap, COLLSHIM_SHM=kind), served=True)
+
+
+@claim
+def file_size_limit_kills_nobody(args):
+    """A segment counts as a file, and a file that grows over `ulimit -f` is SIGXFSZ, which ends the process."""
+    wrap = ["sh", "-c", 'ulimit -f 64 && exec "$@"', "limited"]
+    for mpi in args.mpi:
+        for kind in ("auto", "named"):
+            expect_right(job(args, mpi, wrap=wrap, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM=kind),
+                         line="no shared memory could be made", served=False)
+
+
+@claim
+def spent_budget_leaves_later_communicators_to_the_host(args):
+    for mpi in args.mpi:
+        expect_right(job(args, mpi, COLLSHIM_SHM_BUDGET="64K"), line="budget", served=False)
+        room = room_for_some(args, mpi)
+        result = job(args, mpi, "dups=8", COLLSHIM_SHM_BUDGET=room)
+        expect_right(result, line="budget", served="some")
+        peak = result.facts()["shared bytes, peak"]
+        expect(0 < peak <= room, f"{peak} shared bytes at the peak, of {room}", result)
+
+
+# --- processes that may not look into each other ----------------------------------------------------------------------
+
+@claim
+def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
+    refuse = [f"{args.build}/refuse.so"]
+    for mpi in args.mpi:
+        for asked, line in (("on", "COLLSHIM_CMA=on"), ("auto", None)):
+            for who in ("*", "2"):
+                expect_right(job(args, mpi, preloads=refuse, REFUSE=f"process_vm_readv:{who}:1+:1", COLLSHIM_CMA=asked),
+                             line=line, served=True)
+        expect_right(job(args, mpi, COLLSHIM_CMA="on"), served=True)
+
+
+@claim
+def processes_that_may_not_be_looked_into_share_by_name_or_not_at_all(args):
+    """No capabilities, PR_SET_DUMPABLE 0: /proc/PID/fd of another rank cannot be opened, nor its memory read."""
+    for mpi in args.mpi:
+        expect_right(job(args, mpi, "undumpable", host=HOST_WITHOUT_PEEKING),
+                     line="shared memory of another process could not be attached", served=False)
+        expect_right(job(args, mpi, "undumpable", host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM="named"), served=True)
+
+
+@claim
+def without_proc_segments_are_named_or_the_host_serves(args):
+    """Each rank in a mount namespace of its own, without /proc; the launchers keep theirs. MPICH's UCX does not start
+    without /proc, so there it goes after MPI_Init."""
+    need_mounts()
+    for mpi in args.mpi:
+        wrap, words = (), ["lose_proc"]
+        if mpi == "openmpi":
+            words = []
+            wrap = ["unshare", "-m", "sh", "-c", 'umount -l /proc && [ ! -e /proc/self ] && exec "$@"', "without_proc"]
+        expect_right(job(args, mpi, *words, wrap=wrap, host=HOST_WITHOUT_PEEKING),
+                     line="shared memory of another process could not be attached", served=False)
+        expect_right(job(args, mpi, *words, wrap=wrap, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM="named"), served=True)
+
+
+# --- calls that fail ------------------------------------------------------------------------------------------------
+
+def refusing(args, mpi, request, **variables):
+    """A job in which calls of collshim's module fail; also how often they did, and the most such calls of a rank."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = f"{folder}/log"
+        result = job(args, mpi, preloads=[f"{args.build}/refuse.so"], REFUSE=request, REFUSE_LOG=log, **variables)
+        lines = read(log).splitlines() if os.path.exists(log) else []
+    refused = sum(line.startswith("refused ") for line in lines)
+    return result, refused, max((int(line.split()[2]) for line in lines if line.startswith("counted ")), default=0)
+
+
+ENOMEM, ENOSPC, EACCES, ENFILE, ENOSYS = 12, 28, 13, 23, 38
+FULL, NONE, ATTACH = "shared memory is full", "no shared memory could be made", "could not be attached"
+# Call, rank, which, errno, kind of memory; the line, what rank 0 sees served. MPI_COMM_WORLD and its duplicate have
+# their segment from rank 0, the half with rank 0 from rank 2, the other one from rank 3. Rank 0 speaks, so nothing is
+# said of the half that it is not in.
+SYSTEM_CALLS = (
+    ("memfd_create", 0, "1", ENFILE, "auto", None, True),         # then the segment has a name
+    ("memfd_create", "*", "1+", ENOSYS, "auto", None, True),
+    ("memfd_create", 0, "2", ENFILE, "memfd", NONE, "some"),
+    ("shm_open", 0, "1", EACCES, "named", NONE, "some"),
+    ("shm_open", 1, "2", EACCES, "named", ATTACH, "some"),
+    ("ftruncate", 0, "1", ENOSPC, "auto", NONE, "some"),
+    ("posix_fallocate", 0, "1", ENOSPC, "auto", NONE, "some"),    # the header
+    ("posix_fallocate", 0, "2", ENOSPC, "auto", FULL, "some"),    # its own share
+    ("posix_fallocate", 2, "1", ENOSPC, "named", FULL, "some"),   # a rank that only attaches
+    ("mmap", 0, "1", ENOMEM, "auto", NONE, "some"),
+    ("mmap", 3, "2", ENOMEM, "auto", ATTACH, "some"),
+    ("mmap", "*", "1+", ENOMEM, "auto", NONE, False),
+    ("fstat", 2, "1+", EACCES, "auto", ATTACH, "some"),
+    ("open", 1, "1", ENFILE, "auto", None, True),                 # not a segment yet: where the tuning file may be
+    ("open", 1, "1+", ENFILE, "auto", ATTACH, "some"),
+    ("getrandom", "*", "1+", ENOSYS, "auto", None, True),
+    ("sched_getaffinity", "*", "1+", ENOSYS, "auto", None, True),
+)
+
+
+@claim
+def each_system_call_of_ours_may_fail(args):
+    for mpi in args.mpi:
+        for call, rank, which, error, kind, line, served in SYSTEM_CALLS:
+            result, refused, _ = refusing(args, mpi, f"{call}:{rank}:{which}:{error}", COLLSHIM_SHM=kind)
+            expect(refused > 0, f"{call} was never refused", result)
+            expect_right(result, line=line, served=served)
+
+
+@claim
+def job_without_memory_goes_on_with_the_host_or_ends_with_a_line(args):
+    """One allocation of ours fails, any: right results, or a line that says the job ends and a job that ends."""
+    for mpi in args.mpi:
+        for rank in (0, args.random.randrange(1, RANKS)):
+            result, _, count = refusing(args, mpi, f"memory:{rank}:0:0")
+            expect_right(result, served=True)
+            expect(count > 60, f"only {count} allocations on rank {rank}", result)
+            # Most of them read the tuning; the last fifty make teams and buffers.
+            for number in [args.random.randint(1, count)] + [args.random.randint(count - 50, count) for _ in range(4)]:
+                result, refused, _ = refusing(args, mpi, f"memory:{rank}:{number}:{ENOMEM}")
+                expect(refused == 1, f"{refused} allocations were refused", result)
+                expect(len(result.lines()) <= 1, f"{len(result.lines())} lines of collshim", result)
+                if result.code == 0:
+                    expect(f"workload: ok with {RANKS} ranks" in result.out, "not the right results", result)
+                else:
+                    expect(result.code != 124 and "FAILED" not in result.out and len(result.lines()) == 1 and
+                           "ending the job" in result.lines()[0], "neither right results nor a clean end", result)
+
+
+# --- ranks that differ ------------------------------------------------------------------------------------------------
+
+def on_rank(rank, *assignments):
+    return [*ON_ONE_RANK, str(rank), *assignments, "--"]
+
+
+@claim
+def one_rank_with_another_setting_means_the_host_for_all(args):
+    with tempfile.TemporaryDirectory() as folder:
+        tuning = f"{folder}/tuning.yaml"
+        with open(tuning, "w") as file:
+            file.write(TUNING + "      - {collective: bcast, bytes: 0-4K, use: host}\n")
+        for mpi in args.mpi:
+            for rank, setting, line in ((1, "COLLSHIM_BCAST=host", "settings"),
+                                        (0, "COLLSHIM_SHM=named", "settings"),
+                                        (3, f"COLLSHIM_TUNING={tuning}", "tuning"),
+                                        (1, "COLLSHIM_DISABLE=1", "COLLSHIM_DISABLE"),
+                                        (0, "COLLSHIM_DISABLE=1", "COLLSHIM_DISABLE")):
+                result = job(args, mpi, wrap=on_rank(rank, setting))
+                expect_right(result, line=line)
+                expect(not result.served(), "calls were served", result)
+            # And what may differ: who reports.
+            expect_right(job(args, mpi, wrap=on_rank(1, "COLLSHIM_REPORT=")), served=True)
+
+
+def other_version(args, folder):
+    """A copy of library and modules that says another version: the same bytes but for that text."""
+    old = args.version.encode() + b"\0"
+    new = b"x" + old[1:]
+    source = os.path.dirname(args.library)
+    os.mkdir(f"{folder}/collshim")
+    for name in [os.path.basename(args.library)] + [f"collshim/collshim-{mpi}.so" for mpi in args.mpi]:
+        with open(f"{source}/{name}", "rb") as file:
+            code = file.read()
+        expect(code.count(old) > 0, f"{name} does not contain its version {args.version}")
+        with open(f"{folder}/{name}", "wb") as file:
+            file.write(code.replace(old, new))
+    return f"{folder}/{os.path.basename(args.library)}"
+
+
+@claim
+def one_rank_with_another_version_means_the_host_for_all(args):
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        other = other_version(args, folder)
+        # launch puts the library last in LD_PRELOAD.
+        script = ('case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in $0) '
+                  'LD_PRELOAD="${LD_PRELOAD%"${LD_PRELOAD##*:}"}$1";; esac; shift; exec "$@"')
+        for mpi in args.mpi:
+            # All ranks with the other one: it is a library that works, only not the same.
+            expect_right(job(args, mpi, wrap=["sh", "-c", script, "[0-9]", other]), served=True)
+            for rank in (0, 2):
+                result = job(args, mpi, wrap=["sh", "-c", script, str(rank), other])
+                expect_right(result, line="version")
+                expect(not result.served(), "calls were served", result)
+
+
+@claim
+def ranks_that_wait_for_one_without_the_library_say_so(args):
+    """Such a job waits for ever, in MPI_Init: it is LD_PRELOAD that must be put right. The test ends it. Rank 0 speaks,
+    so where it is rank 0 that lacks the library nobody does."""
+    for mpi in args.mpi:
+        result = job(args, mpi, wrap=on_rank(2, "LD_PRELOAD="), until=lambda text: "collshim:" in text)
+        expect(result.still_ran and len(result.lines()) == 1 and "LD_PRELOAD" in result.lines()[0],
+               "not one line that says LD_PRELOAD", result)
+        expect("workload: ok" not in result.out, "it went on, so what was the line for?", result)
+
+
+# --- what users write -------------------------------------------------------------------------------------------------
+
+@claim
+def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
+    with tempfile.TemporaryDirectory() as folder:
+        broken, wrong, missing = f"{folder}/broken.yaml", f"{folder}/wrong.yaml", f"{folder}/missing.yaml"
+        with open(broken, "w") as file:
+            file.write("version: 1\nblocks: [ {name: test\n")
+        with open(wrong, "w") as file:
+            file.write(TUNING + "      - {collective: bcats, use: host}\n      - {collective: bcast, use: nonsense}\n")
+        for mpi in args.mpi:
+            for name, value, line in (("COLLSHIM_TUNING", missing, "missing.yaml"),
+                                      ("COLLSHIM_TUNING", broken, "broken.yaml:"),
+                                      ("COLLSHIM_TUNING", wrong, "wrong.yaml:6:"),
+                                      ("COLLSHIM_TUNING", folder, "the built-in rules"),
+                                      ("COLLSHIM_BCAST", "hier:hots", "COLLSHIM_BCAST=hier:hots"),
+                                      ("COLLSHIM_SHM", "sometimes", "COLLSHIM_SHM=sometimes"),
+                                      ("COLLSHIM_BCATS", "host", "COLLSHIM_BCATS"),
+                                      ("COLLSHIM_FAKE_NODES", "3,0", "COLLSHIM_FAKE_NODES=3,0")):
+                result = job(args, mpi, **{name: value})
+                expect_right(result, line=line)
+                # What the tuning says of a bcast that nobody forces is not this test's business.
+                missed = set(COLLECTIVES) - set(result.served()) - {"bcast"}
+                expect(result.facts()["teams refused"] == 0 and not missed, f"not served: {missed}", result)
+
+
+# --- kill -9 ------------------------------------------------------------------------------------------------------------
+
+@claim
+def killed_rank_ends_the_job_and_leaves_nothing(args):
+    """Each rank in turn, at a random instant: for segments that have a name while they are made, in collectives of teams
+    that are made; for those without, also while they are being made."""
+    private = "mount -t tmpfs tmpfs /dev/shm" if can_mount() else None
+    for mpi in args.mpi:
+        for rank in range(RANKS):
+            for kind, when, most in (("named", "die", 100000), ("memfd", "die_early", 50000)):
+                instant = args.random.randint(0, most)
+                result = job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}", mounts=private, COLLSHIM_SHM=kind)
+                expect(result.code not in (0, 124) and "workload: ok" not in result.out and "FAILED" not in result.out,
+                       "the job did not end by the kill", result)
+                expect(not result.lines(), "a line of collshim, which has nothing to say here", result)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("claim", choices=sorted(CLAIMS))
+    parser.add_argument("--library", required=True, type=os.path.abspath)
+    parser.add_argument("--build", required=True, type=os.path.abspath)
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--mpi", nargs="+", required=True)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    seed = args.seed if args.seed is not None else random.SystemRandom().randrange(1 << 31)
+    args.random = random.Random(seed)
+    try:
+        CLAIMS[args.claim](args)
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        return 77
+    except Failed as failure:
+        again = "" if args.seed is not None else f" --seed {seed}"
+        print(f"FAILED  {args.claim}\n{failure}\nreplay: {' '.join(sys.argv)}{again}")
+        return 1
+    print(f"seed {seed}")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,35 @@
+/* tests/mpi/check.h — what the small MPI tests share: a failed check is said with file and line, and counted. */
+#ifndef TESTS_MPI_CHECK_H
+#define TESTS_MPI_CHECK_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+static _Atomic int check_failures;
+static int check_rank = -1;
+
+/* Says at most ten. */
+#define CHECK(is_true, ...)                                                                        \
+	do {                                                                                       \
+		if (!(is_true) && check_failures++ < 10) {                                         \
+			char said[400];                                                            \
+			snprintf(said, sizeof said, __VA_ARGS__);                                  \
+			fprintf(stderr, "FAILED %s:%d rank %d: %s\n", __FILE__, __LINE__,          \
+				check_rank, said);                                                 \
+		}                                                                                  \
+	} while (0)
+
+/* Ends the test: every rank gives the same answer. */
+static inline int
+check_finish(const char *what)
+{
+	int here = check_failures, all = 0;
+	PMPI_Allreduce(&here, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	if (check_rank == 0)
+		printf("%s: %d failed\n", what, all);
+	MPI_Finalize();
+	return all != 0;
+}
+
+#endif

@@ -1,0 +1,226 @@
+/* Wrong arguments: the error class of MPI_X is that of PMPI_X, a user's error handler is called as often and with the
+ * same communicator, and the communicator goes on working. Every rank makes the same mistake, except in the
+ * truncations, where the receivers say less than is sent. */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size;
+static int buffer[1 << 17], result[1 << 17];
+static int *counts, *displs;
+static MPI_Datatype uncommitted, *types;
+
+/* Each mistake, once for MPI_ and once for PMPI_. */
+#define MISTAKES(P)                                                                                                    \
+	static int P##try(int which, MPI_Comm comm, const char **name)                                                 \
+	{                                                                                                              \
+		int large = 1 << 16;                                                                                   \
+		switch (which) {                                                                                       \
+		case 0: *name = "bcast: negative count"; return P##Bcast(buffer, -1, MPI_INT, 0, comm);                \
+		case 1: *name = "bcast: root too large"; return P##Bcast(buffer, 4, MPI_INT, size, comm);              \
+		case 2: *name = "bcast: root below 0"; return P##Bcast(buffer, 4, MPI_INT, -77, comm);                 \
+		case 3: *name = "bcast: no datatype"; return P##Bcast(buffer, 4, MPI_DATATYPE_NULL, 0, comm);          \
+		case 4: *name = "bcast: uncommitted type"; return P##Bcast(buffer, 4, uncommitted, 0, comm);           \
+		case 5: *name = "bcast: count and type wrong"; return P##Bcast(NULL, -4, MPI_DATATYPE_NULL, 0, comm);  \
+		case 6: *name = "bcast: no communicator"; return P##Bcast(buffer, 4, MPI_INT, 0, MPI_COMM_NULL);       \
+		case 7:                                                                                                \
+			*name = "allreduce: no operation";                                                             \
+			return P##Allreduce(buffer, result, 4, MPI_INT, MPI_OP_NULL, comm);                            \
+		case 8:                                                                                                \
+			*name = "allreduce: bits of doubles";                                                          \
+			return P##Allreduce(buffer, result, 4, MPI_DOUBLE, MPI_BAND, comm);                            \
+		case 9:                                                                                                \
+			*name = "allreduce: minloc of ints";                                                           \
+			return P##Allreduce(buffer, result, 4, MPI_INT, MPI_MINLOC, comm);                             \
+		case 10:                                                                                               \
+			*name = "allreduce: aliased";                                                                  \
+			return P##Allreduce(result, result, 4, MPI_INT, MPI_MAX, comm);                                \
+		case 11:                                                                                               \
+			*name = "allreduce: no datatype";                                                              \
+			return P##Allreduce(buffer, result, 4, MPI_DATATYPE_NULL, MPI_SUM, comm);                      \
+		case 12:                                                                                               \
+			*name = "allreduce: derived type with a predefined operation";                                 \
+			return P##Allreduce(buffer, result, 1, types[0], MPI_SUM, comm);                               \
+		case 13:                                                                                               \
+			*name = "reduce: root too large";                                                              \
+			return P##Reduce(buffer, result, 4, MPI_INT, MPI_SUM, size + 1, comm);                         \
+		case 14:                                                                                               \
+			*name = "reduce: no datatype";                                                                 \
+			return P##Reduce(buffer, result, 4, MPI_DATATYPE_NULL, MPI_SUM, 0, comm);                      \
+		case 15:                                                                                               \
+			*name = "allgather: negative count";                                                           \
+			return P##Allgather(buffer, -1, MPI_INT, result, -1, MPI_INT, comm);                           \
+		case 16:                                                                                               \
+			*name = "allgather: no send type";                                                             \
+			return P##Allgather(buffer, 1, MPI_DATATYPE_NULL, result, 1, MPI_INT, comm);                   \
+		case 17:                                                                                               \
+			*name = "allgather: uncommitted receive type";                                                 \
+			return P##Allgather(buffer, 2, MPI_INT, result, 1, uncommitted, comm);                         \
+		case 18:                                                                                               \
+			*name = "allgatherv: no receive type";                                                         \
+			return P##Allgatherv(buffer, 1, MPI_INT, result, counts, displs, MPI_DATATYPE_NULL, comm);     \
+		case 19:                                                                                               \
+			*name = "gather: root too large";                                                              \
+			return P##Gather(buffer, 1, MPI_INT, result, 1, MPI_INT, size, comm);                          \
+		case 20:                                                                                               \
+			*name = "gather: negative send count";                                                         \
+			return P##Gather(buffer, -1, MPI_INT, result, -1, MPI_INT, 0, comm);                           \
+		case 21:                                                                                               \
+			*name = "scatter: uncommitted type";                                                           \
+			return P##Scatter(buffer, 1, uncommitted, result, 1, uncommitted, 0, comm);                    \
+		case 22:                                                                                               \
+			*name = "scatterv: root below 0";                                                              \
+			return P##Scatterv(buffer, counts, displs, MPI_INT, result, 1, MPI_INT, -9, comm);             \
+		case 23:                                                                                               \
+			*name = "alltoall: negative count";                                                            \
+			return P##Alltoall(buffer, -1, MPI_INT, result, -1, MPI_INT, comm);                            \
+		case 24:                                                                                               \
+			*name = "alltoallv: a negative count";                                                         \
+			counts[0] = -2;                                                                                \
+			return P##Alltoallv(buffer, counts, displs, MPI_INT, result, counts, displs, MPI_INT, comm);   \
+		case 25:                                                                                               \
+			*name = "alltoallw: a missing type";                                                           \
+			types[size - 1] = MPI_DATATYPE_NULL;                                                           \
+			return P##Alltoallw(buffer, counts, displs, types, result, counts, displs, types, comm);       \
+		case 26:                                                                                               \
+			*name = "reduce_scatter: a negative count";                                                    \
+			counts[0] = -1;                                                                                \
+			return P##Reduce_scatter(buffer, result, counts, MPI_INT, MPI_SUM, comm);                      \
+		case 27:                                                                                               \
+			*name = "reduce_scatter_block: no operation";                                                  \
+			return P##Reduce_scatter_block(buffer, result, 2, MPI_INT, MPI_OP_NULL, comm);                 \
+		case 28: *name = "barrier: no communicator"; return P##Barrier(MPI_COMM_NULL);                         \
+		case 29:                                                                                               \
+			*name = "reduce: no communicator";                                                             \
+			return P##Reduce(buffer, result, 4, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL);                       \
+		/* From here on the call itself runs, and what the host says about it depends on the sizes. */         \
+		case 30:                                                                                               \
+			*name = "bcast: truncated, short";                                                             \
+			return P##Bcast(buffer, rank == 0 ? 8 : 4, MPI_INT, 0, comm);                                  \
+		case 31:                                                                                               \
+			*name = "gather: truncated, short";                                                            \
+			return P##Gather(buffer, rank == 0 ? 2 : 4, MPI_INT, result, 2, MPI_INT, 0, comm);             \
+		case 32:                                                                                               \
+			*name = "bcast: truncated, long";                                                              \
+			return P##Bcast(buffer, rank == 0 ? large : large / 2, MPI_INT, 0, comm);                      \
+		case 33:                                                                                               \
+			*name = "scatterv: truncated";                                                                 \
+			for (int i = 0; i < size; i++)                                                                 \
+				counts[i] = i ? 5 : 3;                                                                 \
+			return P##Scatterv(buffer, counts, displs, MPI_INT, result, 3, MPI_INT, 0, comm);              \
+		case 34:                                                                                               \
+			*name = "gatherv: truncated";                                                                  \
+			return P##Gatherv(buffer, rank == 0 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT, 0,      \
+					  comm);                                                                       \
+		default: return -1;                                                                                    \
+		}                                                                                                      \
+	}
+
+MISTAKES(MPI_)
+MISTAKES(PMPI_)
+#define FIRST_TRUNCATION 30
+
+/* Open MPI's bcast tree hangs behind a rank that stops at its truncation. What both crash on (a NULL buffer with a
+ * count, a negative count of an allreduce) is not here. */
+static int
+host_hangs(int which)
+{
+#ifdef OPEN_MPI
+	return size > 2 && (which == 30 || which == 32);
+#else
+	return 0;
+#endif
+}
+
+static int handler_calls;
+static MPI_Comm handler_comm;
+
+static void
+handler(MPI_Comm *comm, int *code, ...)
+{
+	handler_calls++;
+	handler_comm = *comm;
+}
+
+static void
+reset(void)
+{
+	for (int i = 0; i < size; i++) {
+		counts[i] = 1;
+		displs[i] = 8 * i;
+		types[i] = MPI_INT;
+	}
+	PMPI_Type_dup(MPI_INT, &types[0]);
+}
+
+struct outcome {
+	int class, calls;
+	int is_same_comm;
+};
+
+static struct outcome
+attempt(int which, int is_ours, const char **name)
+{
+	struct outcome outcome = {MPI_SUCCESS, 0, 1};
+	MPI_Comm comm;
+	MPI_Errhandler errhandler;
+	PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_create_errhandler(handler, &errhandler);
+	MPI_Comm_set_errhandler(comm, errhandler);
+	/* the library may begin to serve a communicator only after some calls */
+	for (int i = 0; i < 3; i++)
+		MPI_Allreduce(MPI_IN_PLACE, result, 1, MPI_INT, MPI_MAX, comm);
+	reset();
+	MPI_Datatype dup = types[0];
+	handler_calls = 0;
+	int code = is_ours ? MPI_try(which, comm, name) : PMPI_try(which, comm, name);
+	outcome.calls = handler_calls;
+	outcome.is_same_comm = handler_calls == 0 || handler_comm == comm || handler_comm == MPI_COMM_WORLD;
+	if (code != MPI_SUCCESS)
+		PMPI_Error_class(code, &outcome.class);
+	PMPI_Type_free(&dup);
+	if (which < FIRST_TRUNCATION) {
+		int one = 1, sum = 0;
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+		CHECK(sum == size, "%s: afterwards the communicator gives %d, not %d", *name, sum, size);
+		MPI_Comm_free(&comm);
+	} /* after a truncation a message may still be under way on it: leave it alone */
+	MPI_Errhandler_free(&errhandler);
+	return outcome;
+}
+
+int
+main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &size);
+	check_rank = rank;
+	counts = calloc((size_t)size, sizeof *counts);
+	displs = calloc((size_t)size, sizeof *displs);
+	types = calloc((size_t)size, sizeof(MPI_Datatype));
+	MPI_Errhandler world_handler;
+	MPI_Comm_create_errhandler(handler, &world_handler); /* errors without a communicator go to MPI_COMM_WORLD */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, world_handler);
+	PMPI_Type_contiguous(2, MPI_INT, &uncommitted);
+	/* with an argument: only that mistake, for looking at one alone */
+	int only = argc > 1 ? atoi(argv[1]) : -1, refused = 0;
+	const char *name = "";
+	for (int which = 0; which <= 34; which++) {
+		if ((only >= 0 && which != only) || host_hangs(which))
+			continue;
+		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
+		refused += host.class != MPI_SUCCESS;
+		CHECK(host.class == ours.class, "%s (%d): error class %d from the host, %d from us", name, which,
+		      host.class, ours.class);
+		CHECK(host.calls == ours.calls, "%s (%d): handler called %d times by the host, %d by us", name, which,
+		      host.calls, ours.calls);
+		CHECK(ours.is_same_comm, "%s (%d): the handler got another communicator", name, which);
+	}
+	CHECK(only >= 0 || refused >= 20, "the host refused %d of these calls only: this test tests nothing", refused);
+	PMPI_Type_free(&uncommitted);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Errhandler_free(&world_handler);
+	return check_finish("errors");
+}

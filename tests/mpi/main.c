@@ -1,0 +1,341 @@
+/* differential: random collective calls, each once through MPI_X and once through PMPI_X, compared.
+ *
+ *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...] [--max-bytes B]
+ *                [--large-bytes B] [--must-load NAME] [--selfcheck] [--judge] [--regressions FILE] [--verbose]
+ *
+ * --only C       one case, exactly as it was in the long run
+ * --judge        also moves the data by point-to-point messages and says whether host or library differs from that
+ * --first C      begins there (communicators then have less history than in the long run)
+ * --must-load    fails unless MPI_Bcast comes from a file of that name: a test without the library proves nothing
+ * --regressions  runs every line `seed case options # why` of the file
+ * Result: 0 all equal, 1 not, 2 usage. */
+#include "diff.h"
+
+#include <dlfcn.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BURST_MAX 20
+#define FAILURES_MAX 5
+#define SYNC_EVERY 16
+
+struct options {
+	uint64_t seed;
+	long first, cases, large_bytes;
+	struct limits limits;
+	const char *coll_list, *must_load, *regressions;
+	bool is_selfcheck, is_judged, is_verbose;
+};
+
+static int world_rank, world_size, failures;
+static struct call calls[BURST_MAX];
+
+/* ---- traffic that is under way on the same communicator while the calls are made ---- */
+
+struct overlay {
+	int kind; /* 0: none */
+	MPI_Request request;
+	int *out, *in, count;
+};
+
+#define OVERLAY_KINDS 6
+
+static void
+overlay_begin(struct overlay *overlay, struct comm *comm, struct rng *rng)
+{
+	int kind = rng_chance(rng, 22) ? rng_between(rng, 1, OVERLAY_KINDS - 1) : 0;
+	/* eager, or far into rendezvous */
+	int count = rng_chance(rng, 50) ? 10 : 60000;
+	*overlay = (struct overlay){.kind = kind, .request = MPI_REQUEST_NULL, .count = count};
+	if (comm->remote || kind == 0) {
+		overlay->kind = 0;
+		return;
+	}
+	int n = comm->size, right = (comm->rank + 1) % n, left = (comm->rank + n - 1) % n;
+	overlay->out = malloc((size_t)count * sizeof(int));
+	overlay->in = malloc((size_t)count * sizeof(int));
+	for (int i = 0; i < count; i++) {
+		overlay->out[i] = comm->rank * 1000 + i;
+		overlay->in[i] = -1;
+	}
+	switch (kind) {
+	case 1:
+		MPI_Iallreduce(overlay->out, overlay->in, count, MPI_INT, MPI_SUM, comm->comm, &overlay->request);
+		break;
+	case 2:
+		if (comm->rank == 0)
+			memcpy(overlay->in, overlay->out, (size_t)count * sizeof(int));
+		MPI_Ibcast(overlay->in, count, MPI_INT, 0, comm->comm, &overlay->request);
+		break;
+	case 3:
+		MPI_Ibarrier(comm->comm, &overlay->request);
+		break;
+	case 4: /* received early, sent late */
+		MPI_Irecv(overlay->in, count, MPI_INT, left, 99, comm->comm, &overlay->request);
+		break;
+	default: /* sent early, received late */
+		MPI_Isend(overlay->out, count, MPI_INT, right, 99, comm->comm, &overlay->request);
+	}
+}
+
+static bool
+overlay_end(struct overlay *overlay, struct comm *comm, const char *prefix)
+{
+	if (overlay->kind == 0)
+		return true;
+	int n = comm->size, right = (comm->rank + 1) % n, left = (comm->rank + n - 1) % n, done = 0;
+	if (overlay->kind == 4)
+		MPI_Send(overlay->out, overlay->count, MPI_INT, right, 99, comm->comm);
+	else if (overlay->kind == 5)
+		MPI_Recv(overlay->in, overlay->count, MPI_INT, left, 99, comm->comm, MPI_STATUS_IGNORE);
+	else if (overlay->kind == 3)
+		while (!done)
+			MPI_Test(&overlay->request, &done, MPI_STATUS_IGNORE);
+	MPI_Wait(&overlay->request, MPI_STATUS_IGNORE);
+	bool is_good = true;
+	for (int i = 0; i < overlay->count && is_good; i++) {
+		int expected = overlay->kind == 1 ? n * (n - 1) / 2 * 1000 + n * i
+			: overlay->kind == 2 ? i : overlay->kind == 3 ? -1 : left * 1000 + i;
+		if (overlay->in[i] != expected) {
+			fprintf(stderr, "%s other traffic (kind %d) during the calls was damaged at %d: %d, not %d\n",
+				prefix, overlay->kind, i, overlay->in[i], expected);
+			is_good = false;
+		}
+	}
+	free(overlay->out);
+	free(overlay->in);
+	return is_good;
+}
+
+/* ---- one case ---- */
+
+static void
+invoke_all(int count, int set)
+{
+	for (int i = 0; i < count; i++)
+		call_invoke(&calls[i], set);
+}
+
+static void
+run_case(const struct options *options, long number)
+{
+	struct rng rng = rng_from(options->seed, 5, (uint64_t)number);
+	int slot = rng_chance(&rng, 25) ? 0 : rng_below(&rng, COMM_SLOTS);
+	int other_slot = rng_chance(&rng, 15) ? rng_below(&rng, COMM_SLOTS) : slot;
+	struct comm *comm = comms_get(slot, number), *other = comms_get(other_slot, number);
+	int count = rng_chance(&rng, 30) ? rng_between(&rng, 8, BURST_MAX) : rng_between(&rng, 1, 2);
+	bool is_ours_first = rng_chance(&rng, 50), is_interleaved = rng_chance(&rng, 30);
+	bool is_large = count <= 2 && rng_chance(&rng, 4);
+	struct limits limits = options->limits;
+	if (is_large)
+		limits.bytes = options->large_bytes;
+	else if (count > 2)
+		limits.bytes = options->limits.bytes / 4;
+	if (comm->comm == MPI_COMM_NULL)
+		return;
+	/* Two communicators in one burst only if both have all ranks: that is known everywhere. */
+	if (comm->remote || other->remote || comm->size != world_size || other->size != world_size)
+		other = comm;
+	char prefix[200];
+	snprintf(prefix, sizeof prefix, "FAILED differential seed %llu case %ld rank %d/%d:",
+		 (unsigned long long)options->seed, number, world_rank, world_size);
+	if (options->is_verbose && world_rank == 0)
+		fprintf(stderr, "case %ld: %d calls on %s\n", number, count, comm->text);
+	struct overlay overlay;
+	overlay_begin(&overlay, comm, &rng);
+	for (int i = 0; i < count; i++)
+		call_make(&calls[i], i % 2 ? other : comm,
+			  rng_mix(options->seed * 1000003 + (uint64_t)number * 64 + (uint64_t)i), &limits);
+	for (int i = 0; options->is_verbose && options->cases == 1 && i < count; i++)
+		call_describe(&calls[i]);
+	if (is_interleaved) {
+		for (int i = 0; i < count; i++) {
+			call_invoke(&calls[i], is_ours_first ? OURS : HOST);
+			call_invoke(&calls[i], is_ours_first ? HOST : OURS);
+		}
+	} else {
+		invoke_all(count, is_ours_first ? OURS : HOST);
+		invoke_all(count, is_ours_first ? HOST : OURS);
+	}
+	bool is_good = overlay_end(&overlay, comm, prefix);
+	for (int i = 0; i < count; i++) {
+		if (count > 1)
+			snprintf(prefix + strlen(prefix) - 1, 24, ", call %d:", i);
+		if (is_good)
+			is_good = call_compare(&calls[i], prefix);
+		if (is_good && options->is_selfcheck)
+			is_good = call_selfcheck(&calls[i], prefix);
+		char *comma = strrchr(prefix, ',');
+		if (comma)
+			strcpy(comma, ":");
+	}
+	for (int i = 0; i < count; i++) {
+		if (calls[i].has_reduction && calls[i].reduction.comparison == CMP_NEAR)
+			is_good = call_repeat(&calls[i], prefix) && is_good;
+		if (options->is_judged)
+			is_good = call_judge(&calls[i], prefix) && is_good;
+		call_free(&calls[i]);
+	}
+	if (is_good)
+		return;
+	failures++;
+	fprintf(stderr, "  replay: mpirun -n %d ... differential --seed %llu --only %ld --max-bytes %ld --large-bytes %ld%s%s\n",
+		world_size, (unsigned long long)options->seed, number, options->limits.bytes, options->large_bytes,
+		options->coll_list ? " --coll " : "", options->coll_list ? options->coll_list : "");
+}
+
+/* Runs the cases; returns how many failed on some rank, as far as it went. */
+static int
+run(const struct options *options)
+{
+	long number = options->first, end = options->first + options->cases;
+	int before = failures, all = 0, worst = 0;
+	comms_init(options->seed);
+	while (number < end) {
+		run_case(options, number++);
+		if ((number - options->first) % SYNC_EVERY == 0 || number == end) {
+			int here = failures - before;
+			PMPI_Allreduce(&here, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+			all = worst;
+			if (worst >= FAILURES_MAX)
+				break;
+		}
+	}
+	comms_free();
+	if (world_rank == 0)
+		printf("%ld cases, %d failed, seed %llu\n", number - options->first, all,
+		       (unsigned long long)options->seed);
+	return all;
+}
+
+/* ---- options ---- */
+
+static bool
+choose_colls(struct options *options, const char *list)
+{
+	char copy[400];
+	snprintf(copy, sizeof copy, "%s", list);
+	memset(options->limits.is_coll_wanted, 0, sizeof options->limits.is_coll_wanted);
+	options->coll_list = list;
+	for (char *name = strtok(copy, ","); name; name = strtok(NULL, ",")) {
+		int coll = 0;
+		while (coll < COLL_COUNT && strcasecmp(name, coll_names[coll]) != 0)
+			coll++;
+		if (coll == COLL_COUNT) {
+			fprintf(stderr, "differential: no collective called '%s'\n", name);
+			return false;
+		}
+		options->limits.is_coll_wanted[coll] = true;
+	}
+	return true;
+}
+
+static bool
+parse(struct options *options, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"seed", required_argument, NULL, 's'}, {"cases", required_argument, NULL, 'n'},
+		{"first", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
+		{"coll", required_argument, NULL, 'c'}, {"max-bytes", required_argument, NULL, 'b'},
+		{"large-bytes", required_argument, NULL, 'l'}, {"must-load", required_argument, NULL, 'm'},
+		{"regressions", required_argument, NULL, 'r'}, {"selfcheck", no_argument, NULL, 'k'},
+		{"judge", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
+	optind = 0;
+	for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {
+		switch (letter) {
+		case 's': options->seed = strtoull(optarg, NULL, 0); break;
+		case 'n': options->cases = strtol(optarg, NULL, 0); break;
+		case 'f': options->first = strtol(optarg, NULL, 0); break;
+		case 'o': options->first = strtol(optarg, NULL, 0); options->cases = 1; break;
+		case 'c':
+			if (!choose_colls(options, optarg))
+				return false;
+			break;
+		case 'b': options->limits.bytes = strtol(optarg, NULL, 0); break;
+		case 'l': options->large_bytes = strtol(optarg, NULL, 0); break;
+		case 'm': options->must_load = optarg; break;
+		case 'r': options->regressions = optarg; break;
+		case 'k': options->is_selfcheck = true; break;
+		case 'j': options->is_judged = true; break;
+		case 'v': options->is_verbose = true; break;
+		default: return false;
+		}
+	}
+	return optind == argc && options->limits.bytes > 0 && options->large_bytes > 0;
+}
+
+static bool
+is_loaded(const char *name)
+{
+	Dl_info info;
+	return dladdr(dlsym(RTLD_DEFAULT, "MPI_Bcast"), &info) && info.dli_fname && strstr(info.dli_fname, name);
+}
+
+/* Lines `seed case options # why`; an empty file is a pass, a missing or wrong one is not. */
+static int
+run_regressions(const struct options *defaults)
+{
+	FILE *file = fopen(defaults->regressions, "r");
+	char line[1000];
+	int failed = 0, replayed = 0, number = 0;
+	if (!file) {
+		fprintf(stderr, "differential: cannot read %s\n", defaults->regressions);
+		return 1;
+	}
+	while (fgets(line, sizeof line, file)) {
+		number++;
+		line[strcspn(line, "#\n")] = '\0';
+		char *arguments[32] = {"regression"}, *seed = strtok(line, " \t");
+		if (!seed)
+			continue;
+		char *only = strtok(NULL, " \t");
+		int count = 1;
+		struct options options = *defaults;
+		for (char *word; count < 31 && (word = strtok(NULL, " \t"));)
+			arguments[count++] = word;
+		arguments[count] = NULL;
+		if (!only || !parse(&options, count, arguments)) {
+			fprintf(stderr, "differential: %s:%d: expected `seed case options`\n",
+				defaults->regressions, number);
+			failed++;
+			continue;
+		}
+		options.seed = strtoull(seed, NULL, 0);
+		options.first = strtol(only, NULL, 0);
+		options.cases = 1;
+		failed += run(&options) > 0;
+		replayed++;
+	}
+	fclose(file);
+	if (world_rank == 0)
+		printf("%d regressions replayed, %d failed\n", replayed, failed);
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	MPI_Init(&argc, &argv);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+	struct options options = {.seed = 1, .cases = 300, .limits.bytes = 300000, .large_bytes = 3000000};
+	memset(options.limits.is_coll_wanted, 1, sizeof options.limits.is_coll_wanted);
+	int result = 2;
+	if (!parse(&options, argc, argv)) {
+		if (world_rank == 0)
+			fprintf(stderr, "usage: see the head of main.c\n");
+	} else if (options.must_load && !is_loaded(options.must_load)) {
+		if (world_rank == 0)
+			fprintf(stderr, "differential: MPI_Bcast does not come from '%s'\n", options.must_load);
+	} else {
+		basics_init();
+		result = (options.regressions ? run_regressions(&options) : run(&options)) > 0;
+	}
+	/* MPI_COMM_WORLD's and MPI_COMM_SELF's errors are fatal again for what is left */
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Finalize();
+	return result;
+}

@@ -1,0 +1,102 @@
+/* MPI_THREAD_MULTIPLE: several threads at once, each on communicators of its own, which it also makes and frees. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 3
+#define LARGEST 20000
+
+static int rounds = 200;
+
+struct worker {
+	pthread_t thread;
+	int number;
+	MPI_Comm comm; /* of this thread alone */
+};
+
+static void
+one_round(const struct worker *worker, MPI_Comm comm, int round, int *in, int *out)
+{
+	int rank, size, root, count = round % 7 == 0 ? LARGEST : 1 + round * 37 % 600;
+	PMPI_Comm_rank(comm, &rank);
+	PMPI_Comm_size(comm, &size);
+	root = round % size;
+	int base = worker->number * 100000 + round * 10;
+	for (int i = 0; i < count; i++)
+		out[i] = base + rank + i;
+	int sum = size * base + size * (size - 1) / 2;
+	MPI_Allreduce(out, in, count, MPI_INT, MPI_SUM, comm);
+	CHECK(in[0] == sum && in[count - 1] == sum + size * (count - 1), "thread %d round %d: allreduce gives %d, not %d",
+	      worker->number, round, in[0], sum);
+	if (rank == root)
+		memcpy(in, out, (size_t)count * sizeof *in);
+	MPI_Bcast(in, count, MPI_INT, root, comm);
+	CHECK(in[0] == base + root && in[count - 1] == base + root + count - 1, "thread %d round %d: bcast",
+	      worker->number, round);
+	int few = count > 600 ? 600 : count;
+	MPI_Allgather(out, few, MPI_INT, in, few, MPI_INT, comm);
+	for (int r = 0; r < size; r++)
+		CHECK(in[r * few] == base + r && in[r * few + few - 1] == base + r + few - 1,
+		      "thread %d round %d: allgather, block %d", worker->number, round, r);
+	MPI_Gather(out, few, MPI_INT, in, few, MPI_INT, root, comm);
+	CHECK(rank != root || in[(size - 1) * few] == base + size - 1, "thread %d round %d: gather", worker->number, round);
+	MPI_Reduce_scatter_block(out, in, few / size, MPI_INT, MPI_SUM, comm);
+	if (few / size > 0)
+		CHECK(in[0] == sum + size * (rank * (few / size)), "thread %d round %d: reduce_scatter_block",
+		      worker->number, round);
+	MPI_Barrier(comm);
+}
+
+static void *
+work(void *argument)
+{
+	const struct worker *worker = argument;
+	int size;
+	PMPI_Comm_size(worker->comm, &size);
+	int *in = malloc((size_t)LARGEST * (size_t)size * sizeof *in), *out = malloc(LARGEST * sizeof *out);
+	for (int round = 0; round < rounds; round++) {
+		one_round(worker, worker->comm, round, in, out);
+		if (round % 20 == 19) { /* one that is made while the others are busy */
+			int rank;
+			MPI_Comm made;
+			PMPI_Comm_rank(worker->comm, &rank);
+			MPI_Comm_split(worker->comm, rank % 2, -rank, &made);
+			for (int i = 0; i < 4; i++)
+				one_round(worker, made, round + i, in, out);
+			MPI_Comm_free(&made);
+		}
+	}
+	free(in);
+	free(out);
+	return NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	int provided;
+	struct worker workers[THREADS];
+	if (argc > 1)
+		rounds = atoi(argv[1]);
+	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	if (provided < MPI_THREAD_MULTIPLE) {
+		if (check_rank == 0)
+			printf("this MPI gives no MPI_THREAD_MULTIPLE\n");
+		MPI_Finalize();
+		return 77;
+	}
+	for (int i = 0; i < THREADS; i++) {
+		workers[i].number = i;
+		MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(workers[i].thread, NULL);
+	for (int i = 0; i < THREADS; i++)
+		MPI_Comm_free(&workers[i].comm);
+	return check_finish("threads");
+}
