@@ -52,6 +52,7 @@ close_engine(void)
 	cs_members_close();
 	cs_pool_evict();
 	cs_pmpi.Group_free(&cs_engine.world);
+	cs_host_close();
 	if (cs_self != MPI_COMM_NULL)
 		cs_pmpi.Comm_free(&cs_self);
 	cs_selector_destroy(cs_engine.selector);
@@ -118,7 +119,7 @@ open_engine(void)
 	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))
 		return false;
 	cs_types_init();
-	if (!cs_members_open() ||
+	if (!cs_host_open() || !cs_members_open() ||
 	    cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL) ||
 	    cs_pmpi.Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL))
 		return false;

@@ -7,9 +7,12 @@
 #include "comm/types.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+
+#define NEVER_TAG 1 /* packing talks to itself with tag 0 */
 
 static MPI_Comm
 comm_of(void *leaders)
@@ -51,11 +54,37 @@ to_int(size_t value)
 	return (int)value;
 }
 
+/* A receive that nothing ever matches: testing it progresses all that the MPI has under way. (MPI_Iprobe does not under
+ * MPICH over UCX: a peer that waited for our rendezvous message waited for ever.) One thread at a time tests it; the others
+ * are progressed by that. */
+static MPI_Request never = MPI_REQUEST_NULL;
+static atomic_flag is_testing = ATOMIC_FLAG_INIT;
+
 static void
 progress(void)
 {
 	int flag;
-	cs_pmpi.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, cs_self, &flag, MPI_STATUS_IGNORE);
+	if (atomic_flag_test_and_set_explicit(&is_testing, memory_order_acquire))
+		return;
+	if (never != MPI_REQUEST_NULL)
+		cs_pmpi.Test(&never, &flag, MPI_STATUS_IGNORE);
+	atomic_flag_clear_explicit(&is_testing, memory_order_release);
+}
+
+bool
+cs_host_open(void)
+{
+	static char nothing;
+	return cs_pmpi.Irecv(&nothing, 1, MPI_BYTE, 0, NEVER_TAG, cs_self, &never) == MPI_SUCCESS;
+}
+
+void
+cs_host_close(void)
+{
+	if (never == MPI_REQUEST_NULL)
+		return;
+	cs_pmpi.Cancel(&never);
+	cs_pmpi.Wait(&never, MPI_STATUS_IGNORE);
 }
 
 static void

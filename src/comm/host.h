@@ -5,6 +5,7 @@
 #include "wire/host.h"
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* What `leaders` points to in wire/host.h; owned by the communicator's member (comm/member.h). */
 struct cs_leaders {
@@ -14,5 +15,9 @@ struct cs_leaders {
 };
 
 extern const struct cs_host cs_host_mpi;
+
+/* What progress needs, on cs_self (comm/types.h). */
+bool cs_host_open(void);
+void cs_host_close(void);
 
 #endif

@@ -93,8 +93,8 @@ cs_node_arm(struct cs_node *node)
 			if (CPU_ISSET(cpu, &cpus))
 				node->self->cpus[cpu / 64] |= 1ull << (cpu % 64);
 	node->self->pid = getpid();
-	static int64_t probe;
-	probe = node->self->pid;
+	static _Atomic int64_t probe; /* threads make teams at the same time */
+	atomic_store_explicit(&probe, node->self->pid, memory_order_relaxed);
 	node->self->probe = (uint64_t)(uintptr_t)&probe;
 }
 
@@ -176,7 +176,7 @@ cs_node_wait_slow(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return;
 		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
-		if (turn % 16 == 15)
+		if (turn % 16 == 15 || turn >= node->shape.yields)
 			node->host->progress();
 		if (turn < node->shape.yields)
 			sched_yield();
