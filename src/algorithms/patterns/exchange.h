@@ -19,6 +19,8 @@ struct cs_exchange {
 	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
 	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
 	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
+	size_t head;    /* bytes before the data of a piece */
+	size_t whole;   /* as scatter needs it: bytes of the own block, once known */
 	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
 	uint64_t address; /* goes into word[1] of the own line */
 	bool is_direct; /* others read our memory by single copy: not back before all are done */
@@ -69,24 +71,28 @@ cs_copy(void *to, const void *from, size_t bytes)
 #define CS_MARK_STAGED 0 /* the data is in the slots */
 #define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
 
-/* Lays pieces for `parts` ranks, the largest `most` bytes, side by side: as close as they fit, so that small calls share
- * memory and many are in flight. chunk must be set. */
+/* Lays pieces for `parts` ranks, each a head of `head` bytes and at most `most` or a chunk, side by side: as close as they
+ * fit, so that small calls share memory and many are in flight. chunk must be set. */
 static inline void
-cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t parts)
+cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t head, size_t parts)
 {
-	size_t close = (most + 63) & ~(size_t)63;
-	exchange->is_small = most <= cs_share(CS_SMALL, parts);
+	size_t close = (most + head + 63) & ~(size_t)63;
+	exchange->head = head;
+	exchange->is_small = most + head <= cs_share(CS_SMALL, parts);
 	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
-			   : close < exchange->chunk ? close
-						     : exchange->chunk;
+			   : most < exchange->chunk && close < exchange->chunk + head ? close
+										      : exchange->chunk + head;
 	exchange->span = exchange->stride * parts;
 }
+
+#define CS_MOST_HEAD 8
 
 /* The stride that a peer has published, kept inside a slot. */
 static inline size_t
 cs_exchange_stride(const struct cs_exchange *exchange, const struct cs_line *line)
 {
-	return line->word[2] < exchange->chunk ? line->word[2] : exchange->chunk;
+	size_t most = exchange->chunk + CS_MOST_HEAD;
+	return line->word[2] < most ? line->word[2] : most;
 }
 
 /* Chunk `round` of what `local` published in this call with its line; waits for it. */

@@ -88,8 +88,19 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	}
 }
 
+/* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
+#define PIECE_HEAD sizeof(uint64_t)
+
 /* The root's slot of a round holds a piece for each local rank, by local rank; or, where blocks are large, the addresses of
  * the blocks in the root's memory. */
+static void
+scatter_piece(char *to, const char *block, size_t bytes, size_t chunk, uint64_t round)
+{
+	uint64_t whole = bytes;
+	memcpy(to, &whole, sizeof whole);
+	cs_copy(to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
+}
+
 static void
 scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
@@ -103,8 +114,8 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (exchange->is_direct)
 			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
 		else
-			cs_copy(slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
-				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
+			scatter_piece(slot + (size_t)local * exchange->stride, block,
+				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
 	}
 }
 
@@ -122,10 +133,19 @@ scatter_take(struct cs_exchange *exchange, uint64_t round)
 				     ((const uint64_t *)(const void *)table)[self], call->bytes);
 		return;
 	}
+	if (round * exchange->chunk >= exchange->whole)
+		return; /* less was sent than is expected here */
 	const char *from = cs_exchange_peer(team, root, round, &line);
-	cs_copy(call->recv.base + round * exchange->chunk,
-		from + (size_t)self * cs_exchange_stride(exchange, line),
-		cs_piece(call->bytes, exchange->chunk, round));
+	from += (size_t)self * cs_exchange_stride(exchange, line);
+	if (round == 0) {
+		uint64_t whole;
+		memcpy(&whole, from, sizeof whole);
+		if (whole > call->bytes)
+			call->truncated = whole;
+		exchange->whole = whole < call->bytes ? whole : call->bytes;
+	}
+	cs_copy(call->recv.base + round * exchange->chunk, from + PIECE_HEAD,
+		cs_piece(exchange->whole, exchange->chunk, round));
 }
 
 static void
@@ -133,8 +153,9 @@ scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	struct cs_node *node = &team->node;
 	size_t locals = (size_t)node->shape.size;
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = cs_share(node->shape.slot_bytes, locals),
-					.fill = scatter_fill, .take = scatter_take };
+	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .take = scatter_take,
+					.chunk = cs_share(node->shape.slot_bytes, locals) - PIECE_HEAD,
+					.whole = SIZE_MAX };
 	if (team->shape.rank != call->root) {
 		cs_exchange_run(&exchange, 0, cs_rounds(call->bytes, exchange.chunk), 0);
 		return;
@@ -147,7 +168,7 @@ scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	if (exchange.is_direct)
 		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
 	else
-		cs_exchange_lay(&exchange, most, locals);
+		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
 	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
 	if (call->recv.base)
 		memcpy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);

@@ -113,7 +113,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
 		fills = 1;
 	} else {
-		cs_exchange_lay(&exchange, most, locals);
+		cs_exchange_lay(&exchange, most, 0, locals);
 	}
 	copy_own(team, call);
 	cs_exchange_run(&exchange, fills, cs_rounds(largest(team, &call->recv), exchange.chunk), most);
