@@ -1,6 +1,5 @@
 /* refuse PROGRAM ARGUMENTS... - runs the program with process_vm_readv and process_vm_writev refused by the kernel
  * (EPERM), as containers do. Needs no privilege: a seccomp filter after no_new_privs. */
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

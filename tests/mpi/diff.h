@@ -101,9 +101,18 @@ struct layout {
 };
 /* `capacity`: how many instances at distance `extent` may have to lie in one buffer without overlap. */
 void layout_make(struct layout *layout, const struct unit *unit, int units, long capacity, struct rng *rng);
+/* The same without gaps (for units that are not mixed). */
+void layout_make_plain(struct layout *layout, const struct unit *unit, int units);
 void layout_make_empty(struct layout *layout, const struct unit *unit, struct rng *rng);
 void layout_describe(struct layout *layout); /* fills the extents from the type */
 void layout_free(struct layout *layout);
+
+/* ---- the collectives ---- */
+
+enum coll {
+	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, GATHER, GATHERV, REDUCE,
+	REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCATTER, SCATTERV, COLL_COUNT
+};
 
 /* ---- ops.c: reductions ---- */
 
@@ -119,7 +128,7 @@ struct reduction {
 	int user;   /* user op, or -1 */
 	char text[260];
 };
-void reduction_make(struct reduction *reduction, bool is_scattered, struct rng *rng);
+void reduction_make(struct reduction *reduction, enum coll coll, struct rng *rng);
 void reduction_free(struct reduction *reduction);
 /* Values for `count` elements at `base`, as rank `rank` contributes them. */
 void reduction_fill(const struct reduction *reduction, void *base, long count, uint64_t seed, int rank);
@@ -147,10 +156,6 @@ void comms_free(void);
 
 /* ---- calls.c, invoke.c, compare.c: calls ---- */
 
-enum coll {
-	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, GATHER, GATHERV, REDUCE,
-	REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCATTER, SCATTERV, COLL_COUNT
-};
 extern const char *const coll_names[COLL_COUNT];
 
 enum { HOST, OURS, FIRST, SETS };
@@ -177,7 +182,7 @@ struct call {
 	enum coll coll;
 	struct comm *comm;
 	int root;
-	bool is_root, is_large_form, is_far_root, is_nothing_typed;
+	bool is_root, is_large_form, is_far_root, is_nothing_typed, is_sent_plain, is_all_plain, may_be_bottom;
 	uint64_t seed;
 	struct unit unit;
 	int per; /* units in one element of every rank's type, or 0: as each likes */

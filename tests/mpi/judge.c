@@ -91,7 +91,8 @@ is_judged(const struct call *call)
 	bool is_gathered = call->coll == ALLGATHER || call->coll == ALLGATHERV;
 	bool is_in_place = call->send.is_in_place && (is_gathered || call->coll == ALLTOALL ||
 						      call->coll == ALLTOALLV || call->coll == ALLTOALLW);
-	return !call->has_reduction && !call->comm->remote && call->coll != BARRIER && call->coll != ALLTOALLW &&
+	return !call->has_reduction && call->unit.align < 16 && /* a long double's padding: see compare.c */
+		 !call->comm->remote && call->coll != BARRIER && call->coll != ALLTOALLW &&
 		!is_in_place;
 }
 

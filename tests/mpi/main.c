@@ -10,6 +10,7 @@
  * --regressions  runs every line `seed case options # why` of the file
  * Result: 0 all equal, 1 not, 2 usage. */
 #include "diff.h"
+#include "hosts.h"
 
 #include <dlfcn.h>
 #include <getopt.h>
@@ -164,7 +165,7 @@ run_case(const struct options *options, long number)
 	for (int i = 0; i < count; i++) {
 		if (count > 1)
 			snprintf(prefix + strlen(prefix) - 1, 24, ", call %d:", i);
-		if (is_good)
+		if (is_good && !host_differs_alone(&calls[i]))
 			is_good = call_compare(&calls[i], prefix);
 		if (is_good && options->is_selfcheck)
 			is_good = call_selfcheck(&calls[i], prefix);

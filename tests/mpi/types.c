@@ -350,6 +350,16 @@ layout_make(struct layout *layout, const struct unit *unit, int units, long capa
 	snprintf(layout->text, sizeof layout->text, "%s of %.60s", text[0] ? text : "one", unit->text);
 }
 
+void
+layout_make_plain(struct layout *layout, const struct unit *unit, int units)
+{
+	*layout = (struct layout){.units = units, .is_owned = true};
+	PMPI_Type_contiguous(units * unit->elements, unit->basic[0]->type, &layout->type);
+	PMPI_Type_commit(&layout->type);
+	layout_describe(layout);
+	snprintf(layout->text, sizeof layout->text, "plain contiguous(%d) of %.60s", units * unit->elements, unit->text);
+}
+
 /* A type of no bytes, for blocks of nothing. */
 void
 layout_make_empty(struct layout *layout, const struct unit *unit, struct rng *rng)
