@@ -286,6 +286,7 @@ check_both(const struct bench_operation *op, int first_call)
 
 struct plan {
 	int rounds, calls, batch;
+	int turns; /* of the core, given up after each row */
 };
 
 struct stamps {
@@ -298,7 +299,9 @@ stamp_at(const struct plan *plan, int round, enum bench_side side)
 	return ((size_t)round * BENCH_SIDES + side) * (size_t)plan->calls;
 }
 
-/* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not timed. */
+/* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not timed. Where ranks
+ * share cores, one that is through gives its core up before it enters the barrier: its polling there would count as time of
+ * the ranks that have yet to run. */
 static void
 run_block(const struct bench_operation *op, enum bench_side side, const struct plan *plan, int64_t *in, int64_t *out)
 {
@@ -309,6 +312,8 @@ run_block(const struct bench_operation *op, enum bench_side side, const struct p
 		for (int k = 0; k < (i < 0 ? 1 : plan->batch); k++)
 			bench_operation_call(op, side, n++);
 		int64_t end = now();
+		for (int turn = 0; turn < plan->turns; turn++)
+			sched_yield();
 		if (i >= 0) {
 			in[i] = start;
 			out[i] = end;
@@ -335,12 +340,13 @@ estimate(const struct bench_operation *op, enum bench_side side, int calls)
  * all ranks, as the estimates are. */
 static bool
 make_plan(struct plan *plan, const struct bench_operation *op, const struct bench_options *options,
-	  char skipped[160])
+	  const struct bench_world *world, char skipped[160])
 {
 	double both = 0;
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
 		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes connections */
 	plan->rounds = options->rounds;
+	plan->turns = world->cores < world->ranks ? 2 : 0;
 	plan->batch = cs_colls[op->what.coll].rooted ? options->batch_rooted : options->batch;
 	int least_batch = plan->batch < LEAST_BATCH ? plan->batch : LEAST_BATCH;
 	if (both * plan->rounds * LEAST_CALLS * least_batch > 2 * options->limit) {
@@ -477,7 +483,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what, const 
 	result->bytes = op->bytes;
 	struct plan plan;
 	bool is_right = check_both(op, 0);
-	if (is_right && make_plan(&plan, op, options, result->skipped)) {
+	if (is_right && make_plan(&plan, op, options, world, result->skipped)) {
 		bool is_own_time = options->is_per_rank_max || !world->has_one_clock;
 		if (!run_rounds(result, op, &plan, is_own_time))
 			snprintf(result->skipped, sizeof result->skipped, "no memory for the times");

@@ -159,21 +159,68 @@ cs_engine_open(void)
 	return state == CS_ENGINE_OPEN;
 }
 
+/* Who speaks for a job in which rank 0 has no collshim? Ranks 0, 1, 2, 4, 8, ... each say by a broadcast of a byte that
+ * they are here; of them the lowest that is here speaks. A rank without the library takes part in none of it, and sees
+ * nothing of it, as non-blocking collectives match only each other. Powers of two, because they are next to the root in a
+ * binomial tree, so that few missing ranks keep the word from them. */
+#define HERALDS 16
+
+struct heralds {
+	int count;
+	int ranks[HERALDS];
+	char bytes[HERALDS];
+	MPI_Request requests[HERALDS];
+	bool is_silent; /* this rank: a lower one is here, or it is no herald */
+};
+
+static void
+heralds_start(struct heralds *heralds)
+{
+	__typeof__(&PMPI_Ibcast) ibcast = (__typeof__(&PMPI_Ibcast))cs_engine.door->lookup("PMPI_Ibcast");
+	bool is_herald = cs_engine.world_rank == 0;
+	heralds->count = 0;
+	for (int rank = 0; ibcast && rank < cs_engine.world_size && heralds->count < HERALDS;
+	     rank = rank ? 2 * rank : 1) {
+		int i = heralds->count;
+		heralds->ranks[i] = rank;
+		if (ibcast(&heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD, &heralds->requests[i]))
+			break;
+		heralds->count++;
+		is_herald = is_herald || rank == cs_engine.world_rank;
+	}
+	heralds->is_silent = !is_herald;
+}
+
+static void
+heralds_hear(struct heralds *heralds)
+{
+	for (int i = 0; i < heralds->count && heralds->ranks[i] < cs_engine.world_rank; i++) {
+		int is_here = 0;
+		if (cs_pmpi.Test(&heralds->requests[i], &is_here, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_here)
+			heralds->is_silent = true;
+	}
+}
+
 /* Waits for the agreement. A rank without the library never takes part in it: say so instead of hanging dumbly. */
 static void
-wait_for_all(MPI_Request *request)
+wait_for_all(MPI_Request *request, struct heralds *heralds)
 {
 	int done = 0;
 	uint64_t start = cs_clock_ns();
 	while (!done) {
 		if (cs_pmpi.Test(request, &done, MPI_STATUS_IGNORE))
 			return;
-		if (!done && cs_clock_ns() - start > 10000000000u)
-			cs_warn_once("waiting since 10 s in MPI_Init for the other ranks' collshim: "
-				     "LD_PRELOAD must reach all ranks of a job, or none");
-		if (!done)
-			sched_yield();
+		if (done)
+			break;
+		if (!heralds->is_silent)
+			heralds_hear(heralds);
+		if (!heralds->is_silent && cs_clock_ns() - start > 10000000000u)
+			cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
+				      "LD_PRELOAD must reach all ranks of a job, or none");
+		sched_yield();
 	}
+	for (int i = 0; i < heralds->count; i++)
+		cs_pmpi.Wait(&heralds->requests[i], MPI_STATUS_IGNORE);
 }
 
 void
@@ -193,9 +240,11 @@ cs_engine_agree(void)
 	uint64_t mine[4] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
 	uint64_t least[4] = { 0 };
 	MPI_Request request;
+	struct heralds heralds;
+	heralds_start(&heralds);
 	if (cs_pmpi.Iallreduce(mine, least, 4, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request))
 		return;
-	wait_for_all(&request);
+	wait_for_all(&request, &heralds);
 	if (cs_engine.settings.is_disabled && least[0] == ~least[1]) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {

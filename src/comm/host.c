@@ -43,6 +43,21 @@ check(int result, const char *what)
 	end_job(what);
 }
 
+/* A collective between leaders. If the program's ranks disagree about a size it may come out here as a truncation, or, further
+ * down MPICH's trees, as MPI_ERR_OTHER: the call then goes on, and reports it. */
+static void
+check_between(void *leaders, int result, const char *what)
+{
+	int class = MPI_SUCCESS;
+	if (result == MPI_SUCCESS)
+		return;
+	cs_pmpi.Error_class(result, &class);
+	if (class == MPI_ERR_TRUNCATE || class == MPI_ERR_OTHER)
+		((struct cs_leaders *)leaders)->is_truncated = true;
+	else
+		check(result, what);
+}
+
 /* Sizes here are bounded by an area slot, which the tuning keeps below INT_MAX. */
 static int
 to_int(size_t value)
@@ -103,16 +118,22 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 	}
 }
 
+static bool
+is_truncated(void *leaders)
+{
+	return leaders && ((struct cs_leaders *)leaders)->is_truncated;
+}
+
 static void
 barrier(void *leaders)
 {
-	check(cs_pmpi.Barrier(comm_of(leaders)), "MPI_Barrier");
+	check_between(leaders, cs_pmpi.Barrier(comm_of(leaders)), "MPI_Barrier");
 }
 
 static void
 bcast(void *leaders, void *buffer, size_t bytes, int root)
 {
-	check(cs_pmpi.Bcast(buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders)), "MPI_Bcast");
+	check_between(leaders, cs_pmpi.Bcast(buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders)), "MPI_Bcast");
 }
 
 /* The leaders' int arrays: four of them, one entry per node. */
@@ -140,11 +161,11 @@ static void
 allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at)
 {
 	if (are_equal(leaders, bytes))
-		check(cs_pmpi.Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
+		check_between(leaders, cs_pmpi.Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
 					comm_of(leaders)),
 		      "MPI_Allgather");
 	else
-		check(cs_pmpi.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
+		check_between(leaders, cs_pmpi.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
 					 ints(leaders, 1, at), MPI_BYTE, comm_of(leaders)),
 		      "MPI_Allgatherv");
 }
@@ -160,7 +181,7 @@ gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int 
 	else
 		result = cs_pmpi.Gatherv((char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE, NULL,
 					 NULL, NULL, MPI_BYTE, root, self->comm);
-	check(result, "MPI_Gatherv");
+	check_between(leaders, result, "MPI_Gatherv");
 }
 
 static void
@@ -174,14 +195,14 @@ scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int
 	else
 		result = cs_pmpi.Scatterv(NULL, NULL, NULL, MPI_BYTE, (char *)buffer + at[self->node],
 					  to_int(bytes[self->node]), MPI_BYTE, root, self->comm);
-	check(result, "MPI_Scatterv");
+	check_between(leaders, result, "MPI_Scatterv");
 }
 
 static void
 alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
 	  const size_t *recv_bytes, const size_t *recv_at)
 {
-	check(cs_pmpi.Alltoallv(send, ints(leaders, 0, send_bytes), ints(leaders, 1, send_at), MPI_BYTE, recv,
+	check_between(leaders, cs_pmpi.Alltoallv(send, ints(leaders, 0, send_bytes), ints(leaders, 1, send_at), MPI_BYTE, recv,
 				ints(leaders, 2, recv_bytes), ints(leaders, 3, recv_at), MPI_BYTE,
 				comm_of(leaders)),
 	      "MPI_Alltoallv");
@@ -190,7 +211,7 @@ alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_
 static void
 allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
 {
-	check(cs_pmpi.Allreduce(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
+	check_between(leaders, cs_pmpi.Allreduce(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
 				(MPI_Op)reduction->op, comm_of(leaders)),
 	      "MPI_Allreduce");
 }
@@ -198,7 +219,7 @@ allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *
 static void
 reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root)
 {
-	check(cs_pmpi.Reduce(in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
+	check_between(leaders, cs_pmpi.Reduce(in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
 			     comm_of(leaders)),
 	      "MPI_Reduce");
 }
@@ -206,7 +227,7 @@ reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_r
 static void
 reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction)
 {
-	check(cs_pmpi.Reduce_scatter(MPI_IN_PLACE, buffer, ints(leaders, 0, counts), (MPI_Datatype)reduction->type,
+	check_between(leaders, cs_pmpi.Reduce_scatter(MPI_IN_PLACE, buffer, ints(leaders, 0, counts), (MPI_Datatype)reduction->type,
 				     (MPI_Op)reduction->op, comm_of(leaders)),
 	      "MPI_Reduce_scatter");
 }
@@ -214,7 +235,7 @@ reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct c
 static uint64_t
 max(void *leaders, uint64_t value)
 {
-	check(cs_pmpi.Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders)),
+	check_between(leaders, cs_pmpi.Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders)),
 	      "MPI_Allreduce");
 	return value;
 }
@@ -223,6 +244,7 @@ const struct cs_host cs_host_mpi = {
 	.progress = progress,
 	.abort = end_job,
 	.reduce_local = reduce_local,
+	.is_truncated = is_truncated,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

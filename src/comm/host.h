@@ -12,6 +12,7 @@ struct cs_leaders {
 	MPI_Comm comm; /* errors return */
 	int nodes, node;
 	int *ints; /* four arrays of one int per node */
+	bool is_truncated; /* in the call being made */
 };
 
 extern const struct cs_host cs_host_mpi;

@@ -232,23 +232,45 @@ commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 	return NO_COMMIT;
 }
 
+/* The leader makes a segment and the others attach it: with NONE all of the node have. After NO_ATTACH the leader still
+ * has it open, and cs_segment_create makes one with a name in its place. */
+static enum trouble
+hand_round(MPI_Comm node, size_t bytes, bool is_leader, struct cs_segment *segment, bool *is_named)
+{
+	struct cs_segment_ticket ticket = { .bytes = 0 }; /* 0: the leader has none */
+	enum trouble trouble = NONE;
+	if (is_leader)
+		trouble = create_segment(bytes, segment, &ticket);
+	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
+	if (ticket.bytes == 0)
+		return trouble != NONE ? trouble : NO_SEGMENT;
+	int has = is_leader || cs_segment_attach(segment, &ticket) == CS_OK, all_have = 0;
+	if (!has)
+		cs_info("shm: attaching was refused: %m");
+	cs_pmpi.Allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, node);
+	*is_named = ticket.is_named;
+	if (all_have)
+		return NONE;
+	if (!is_leader)
+		cs_segment_close(segment);
+	return NO_ATTACH;
+}
+
 /* A new segment for the node's processes. Collective over `node`. */
 static enum trouble
 new_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment *segment)
 {
 	size_t bytes = cs_node_bytes(shape);
-	struct cs_segment_ticket ticket = { .bytes = 0 }; /* 0: the leader has none */
-	enum trouble trouble = NONE;
+	bool is_leader = shape->local == 0, is_named = false;
 	if (atomic_load(&cs_engine.shm_bytes) + bytes > budget())
 		atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict());
-	if (shape->local == 0)
-		trouble = create_segment(bytes, segment, &ticket);
-	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
-	if (ticket.bytes == 0)
-		return trouble != NONE ? trouble : NO_SEGMENT;
-	if (shape->local != 0 && cs_segment_attach(segment, &ticket) != CS_OK) {
-		cs_info("shm: attaching was refused: %m");
-		return NO_ATTACH;
+	enum trouble trouble = hand_round(node, bytes, is_leader, segment, &is_named);
+	/* Whether by name is left to try is known to all from the leader's ticket. */
+	if (trouble == NO_ATTACH && !is_named && hand_round(node, bytes, is_leader, segment, &is_named) == NONE)
+		trouble = NONE;
+	if (trouble != NONE) {
+		cs_segment_close(segment);
+		return trouble;
 	}
 	account(segment->bytes);
 	return commit_share(shape, segment);
@@ -385,13 +407,40 @@ learn_cma(struct cs_member *member, struct cs_team *team)
 			     "data is copied twice");
 }
 
+/* Troubles that have been told of, one bit each: on a node whose ranks share MPI_COMM_WORLD's segment in its header,
+ * where segment.c keeps but the nonce; and as far as this process knows. */
+#define SAID_AT 64
+static _Atomic uint32_t *_Atomic said_on_node;
+static _Atomic uint32_t said;
+
+/* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one for that. */
+static bool
+is_spokesman(const struct cs_member *member)
+{
+	MPI_Group group;
+	int zero = 0, of_world = MPI_UNDEFINED;
+	if (cs_pmpi.Comm_group(member->comm, &group))
+		return cs_log_is_speaker();
+	cs_pmpi.Group_translate_ranks(cs_engine.world, 1, &zero, group, &of_world);
+	cs_pmpi.Group_free(&group);
+	return member->rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
+}
+
 static void
 refuse(struct cs_member *member, enum trouble trouble)
 {
+	uint32_t bit = 1u << trouble;
 	member->state = CS_MEMBER_HOST;
 	member->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
-	cs_warn_once("%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
+	/* The members know that this has been said now, whoever of them did. */
+	if (atomic_fetch_or(&said, bit) & bit || !is_spokesman(member))
+		return;
+	_Atomic uint32_t *shared = atomic_load(&said_on_node);
+	if (shared && atomic_fetch_or(shared, bit) & bit)
+		return;
+	_Atomic int is_said = 0;
+	cs_log_warn_local(&is_said, "%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
 }
 
 static void
@@ -457,6 +506,8 @@ make(struct cs_member *member)
 		.is_block_placed = team->shape.is_block_placed,
 	};
 	member->state = CS_MEMBER_TEAM;
+	if (member->comm == MPI_COMM_WORLD)
+		atomic_store(&said_on_node, (void *)((char *)team->node.segment.base + SAID_AT));
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
 	if (member->rank == 0)
@@ -487,6 +538,8 @@ cs_member_drop_team(struct cs_member *member)
 	if (member->state != CS_MEMBER_TEAM)
 		return;
 	drop_leaders(member);
+	if (member->comm == MPI_COMM_WORLD)
+		atomic_store(&said_on_node, NULL);
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
 	if (!cs_pool_put(&team->node.segment))

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,9 @@
 struct flat {
 	void *user;
 	MPI_Count count;
-	struct cs_type type;
 	size_t bytes;
+	const struct cs_type *type;
+	struct cs_type room; /* for a type that is not in the table */
 };
 
 /* False if the host should see this (null type, negative count, a null buffer that is to be touched). MPI_BOTTOM is
@@ -20,21 +22,22 @@ struct flat {
 static bool
 look(const struct cs_side *side, struct flat *flat)
 {
-	if (!cs_type_look(side->type, &flat->type) || !cs_serve_bytes(&flat->type, side->count, &flat->bytes))
+	flat->type = cs_type_look(side->type, &flat->room);
+	if (!flat->type || !cs_serve_bytes(flat->type, side->count, &flat->bytes))
 		return false;
 	flat->user = side->buffer;
 	flat->count = side->count;
-	return side->buffer || flat->bytes == 0 || !flat->type.is_predefined;
+	return side->buffer || flat->bytes == 0 || !flat->type->is_predefined;
 }
 
 /* Contiguous bytes of the data: the program's own memory, or packed memory `which`, filled if `is_input`. */
 static char *
 open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_input)
 {
-	if (flat->type.is_contiguous)
+	if (flat->type->is_contiguous)
 		return flat->user;
 	char *packed = cs_serve_packed(member, which, flat->bytes);
-	if (is_input && !cs_type_pack(&flat->type, flat->user, flat->count, packed))
+	if (is_input && !cs_type_pack(flat->type, flat->user, flat->count, packed))
 		cs_serve_packing_failed(member);
 	return packed;
 }
@@ -42,7 +45,7 @@ open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_
 static void
 close_flat(struct cs_member *member, const struct flat *flat, const char *bytes)
 {
-	if (!flat->type.is_contiguous && !cs_type_unpack(&flat->type, flat->user, flat->count, bytes))
+	if (!flat->type->is_contiguous && !cs_type_unpack(flat->type, flat->user, flat->count, bytes))
 		cs_serve_packing_failed(member);
 }
 
@@ -89,7 +92,7 @@ look_blocks(const struct cs_member *member, const struct cs_side *side, struct f
 	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole.count) ||
 	    !look(&whole, flat))
 		return false;
-	*each = flat->bytes / (size_t)member->size;
+	*each = (size_t)side->count * flat->type->size;
 	return true;
 }
 
@@ -122,7 +125,7 @@ cs_serve_allgather(struct cs_member *member, struct cs_side send, struct cs_side
 bool
 cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
 {
-	struct flat out = { 0 }, in = { 0 };
+	struct flat out, in;
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
@@ -147,7 +150,7 @@ cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side re
 bool
 cs_serve_scatter(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
 {
-	struct flat out = { 0 }, in = { 0 };
+	struct flat out, in;
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
@@ -195,18 +198,20 @@ cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side 
 struct scattered {
 	char *user;
 	struct cs_vector vector;
-	struct cs_type type;           /* for all ranks, or */
+	const struct cs_type *type;    /* for all ranks, or */
 	struct cs_type *types;         /* by rank (alltoallw); owned */
 	size_t total;
+	MPI_Aint lowest; /* of the displacements, if below 0 */
 	bool is_contiguous;
 	size_t *bytes, *at; /* by rank, in bytes; from member->sizes */
 	char *base;
+	struct cs_type room; /* for a type that is not in the table */
 };
 
 static const struct cs_type *
 type_at(const struct scattered *blocks, int rank)
 {
-	return blocks->types ? &blocks->types[rank] : &blocks->type;
+	return blocks->types ? &blocks->types[rank] : blocks->type;
 }
 
 static MPI_Count
@@ -222,31 +227,66 @@ displacement_at(const struct scattered *blocks, int rank)
 	const struct cs_vector *vector = &blocks->vector;
 	MPI_Aint displacement = vector->is_large ? ((const MPI_Aint *)vector->displs)[rank]
 						 : ((const int *)vector->displs)[rank];
-	return blocks->types ? displacement : displacement * blocks->type.extent;
+	return blocks->types ? displacement : displacement * blocks->type->extent;
 }
 
-/* `half`: which two of the member's four size arrays. False: for the host. */
+/* What nearly all calls have: int counts of one contiguous type. False: some count is negative. */
 static bool
-look_scattered(struct cs_member *member, void *user, struct cs_vector vector, int half, struct scattered *blocks)
+look_simple(struct scattered *blocks, int size)
+{
+	const int *counts = blocks->vector.counts, *displs = blocks->vector.displs;
+	size_t unit = blocks->type->size, total = 0;
+	for (int rank = 0; rank < size; rank++) {
+		if (counts[rank] < 0)
+			return false;
+		blocks->bytes[rank] = (size_t)counts[rank] * unit;
+		total += blocks->bytes[rank];
+	}
+	for (int rank = 0; rank < size; rank++) {
+		MPI_Aint at = blocks->bytes[rank] ? displs[rank] * (MPI_Aint)unit : 0;
+		blocks->at[rank] = (size_t)at;
+		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
+	}
+	blocks->total = total;
+	return blocks->user || !total;
+}
+
+/* Of one type, or with blocks->types set. `half`: which two of the member's four size arrays. False: for the host. */
+static bool
+look_scattered(struct cs_member *member, void *user, MPI_Datatype type, struct cs_vector vector, int half,
+	       struct scattered *blocks)
 {
 	blocks->user = user;
 	blocks->vector = vector;
 	blocks->bytes = member->sizes + 2 * (size_t)half * (size_t)member->size;
 	blocks->at = blocks->bytes + member->size;
 	blocks->total = 0;
+	blocks->lowest = 0;
 	blocks->is_contiguous = true;
 	if (!vector.counts || !vector.displs)
 		return false;
+	if (!blocks->types) {
+		blocks->type = cs_type_look(type, &blocks->room);
+		if (!blocks->type)
+			return false;
+		/* The second condition: no product of the two can overflow. */
+		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector.is_large)
+			return look_simple(blocks, member->size);
+	}
 	for (int rank = 0; rank < member->size; rank++) {
-		const struct cs_type *type = type_at(blocks, rank);
+		const struct cs_type *own_type = type_at(blocks, rank);
 		MPI_Count count = count_at(blocks, rank);
-		if (!cs_serve_bytes(type, count, &blocks->bytes[rank]) ||
+		if (!cs_serve_bytes(own_type, count, &blocks->bytes[rank]) ||
 		    __builtin_add_overflow(blocks->total, blocks->bytes[rank], &blocks->total))
 			return false;
+		blocks->at[rank] = 0;
 		if (blocks->bytes[rank] == 0)
 			continue;
-		blocks->is_contiguous = blocks->is_contiguous && type->is_contiguous;
-		if (!user && type->is_predefined)
+		MPI_Aint at = displacement_at(blocks, rank);
+		blocks->at[rank] = (size_t)at;
+		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
+		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
+		if (!user && own_type->is_predefined)
 			return false;
 	}
 	return true;
@@ -257,16 +297,12 @@ static struct cs_blocks
 open_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
 {
 	size_t offset = 0;
-	MPI_Aint lowest = 0;
 	if (blocks->is_contiguous) {
 		/* Displacements may be negative: count from the lowest block. */
-		for (int rank = 0; rank < member->size; rank++)
-			if (blocks->bytes[rank] && displacement_at(blocks, rank) < lowest)
-				lowest = displacement_at(blocks, rank);
-		for (int rank = 0; rank < member->size; rank++)
-			blocks->at[rank] =
-				blocks->bytes[rank] ? (size_t)(displacement_at(blocks, rank) - lowest) : 0;
-		blocks->base = blocks->user + lowest;
+		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
+			if (blocks->bytes[rank])
+				blocks->at[rank] -= (size_t)blocks->lowest;
+		blocks->base = blocks->user + blocks->lowest;
 		return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
 	}
 	blocks->base = cs_serve_packed(member, which, blocks->total);
@@ -298,10 +334,11 @@ bool
 cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
 		    int *result)
 {
-	struct scattered out = { 0 };
+	struct scattered out;
 	struct flat in;
 	bool in_place = send.buffer == MPI_IN_PLACE;
-	if (!cs_type_look(recv.type, &out.type) || !look_scattered(member, recv.buffer, vector, 1, &out) ||
+	out.types = NULL;
+	if (!look_scattered(member, recv.buffer, recv.type, vector, 1, &out) ||
 	    (!in_place && !look(&send, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
 	    is_aliased(&send, &recv, out.total))
 		return cs_serve_not(member, "arguments not served");
@@ -324,13 +361,13 @@ bool
 cs_serve_gatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector, int root,
 		 int *result)
 {
-	struct scattered out = { 0 };
-	struct flat in = { 0 };
+	struct scattered out;
+	struct flat in;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
+	out.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!cs_type_look(recv.type, &out.type) ||
-			 !look_scattered(member, recv.buffer, vector, 1, &out) ||
+	    (is_root && (!look_scattered(member, recv.buffer, recv.type, vector, 1, &out) ||
 			 is_aliased(&send, &recv, out.total))) ||
 	    (!in_place && !look(&send, &in)) ||
 	    (is_root && !in_place && in.bytes != out.bytes[member->rank]))
@@ -354,13 +391,13 @@ bool
 cs_serve_scatterv(struct cs_member *member, struct cs_side send, struct cs_vector vector, struct cs_side recv, int root,
 		  int *result)
 {
-	struct scattered in = { 0 };
-	struct flat out = { 0 };
+	struct scattered in;
+	struct flat out;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
+	in.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!cs_type_look(send.type, &in.type) ||
-			 !look_scattered(member, send.buffer, vector, 0, &in) ||
+	    (is_root && (!look_scattered(member, send.buffer, send.type, vector, 0, &in) ||
 			 is_aliased(&send, &recv, in.total))) ||
 	    (!in_place && !look(&recv, &out)) ||
 	    (is_root && !in_place && out.bytes != in.bytes[member->rank]))
@@ -395,11 +432,12 @@ bool
 cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vector send_vector, struct cs_side recv,
 		   struct cs_vector recv_vector, int *result)
 {
-	struct scattered in = { 0 }, out = { 0 };
+	struct scattered in, out;
 	bool in_place = send.buffer == MPI_IN_PLACE;
-	if (!cs_type_look(recv.type, &out.type) || !look_scattered(member, recv.buffer, recv_vector, 1, &out) ||
+	in.types = out.types = NULL;
+	if (!look_scattered(member, recv.buffer, recv.type, recv_vector, 1, &out) ||
 	    (!in_place &&
-	     (!cs_type_look(send.type, &in.type) || !look_scattered(member, send.buffer, send_vector, 0, &in) ||
+	     (!look_scattered(member, send.buffer, send.type, send_vector, 0, &in) ||
 	      in.bytes[member->rank] != out.bytes[member->rank])) ||
 	    is_aliased(&send, &recv, out.total))
 		return cs_serve_not(member, "arguments not served");
@@ -421,9 +459,12 @@ look_types(const struct cs_member *member, const MPI_Datatype *types, const stru
 	}
 	for (int rank = 0; found && rank < member->size; rank++) {
 		MPI_Count count = count_at(&counts, rank);
-		if (count < 0 || (count && !cs_type_look(types[rank], &found[rank]))) {
+		const struct cs_type *type = count > 0 ? cs_type_look(types[rank], &found[rank]) : &found[rank];
+		if (count < 0 || !type) {
 			free(found);
 			found = NULL;
+		} else if (type != &found[rank]) {
+			memcpy(&found[rank], type, sizeof *type);
 		}
 	}
 	return found;
@@ -439,8 +480,8 @@ cs_serve_alltoallw(struct cs_member *member, const void *send, struct cs_vector 
 	out.types = look_types(member, recv_types, &recv_vector);
 	in.types = in_place ? NULL : look_types(member, send_types, &send_vector);
 	bool is_served = out.types && (in_place || in.types) &&
-			 look_scattered(member, recv, recv_vector, 1, &out) &&
-			 (in_place || (look_scattered(member, (void *)send, send_vector, 0, &in) &&
+			 look_scattered(member, recv, MPI_DATATYPE_NULL, recv_vector, 1, &out) &&
+			 (in_place || (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, 0, &in) &&
 				       in.bytes[member->rank] == out.bytes[member->rank] &&
 				       !(send == recv && out.total && send)));
 	if (is_served)

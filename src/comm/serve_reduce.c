@@ -4,7 +4,8 @@
 #include <string.h>
 
 struct reduced {
-	struct cs_type type;
+	const struct cs_type *type;
+	struct cs_type room; /* for a type that is not in the table */
 	struct cs_operation operation;
 	struct cs_call call;
 	void *recv;     /* the program's */
@@ -15,11 +16,11 @@ struct reduced {
 static char *
 shaped_copy(struct cs_member *member, const struct reduced *reduced, const void *user, size_t count)
 {
-	size_t unit = reduced->call.reduction.unit, data = count * reduced->type.size;
+	size_t unit = reduced->call.reduction.unit, data = count * reduced->type->size;
 	char *copy = cs_serve_packed(member, 0, count * unit + data), *packed = copy + count * unit;
 	memset(copy, 0, count * unit);
-	if (!cs_type_pack(&reduced->type, user, (MPI_Count)count, packed) ||
-	    !cs_type_unpack(&reduced->type, copy, (MPI_Count)count, packed))
+	if (!cs_type_pack(reduced->type, user, (MPI_Count)count, packed) ||
+	    !cs_type_unpack(reduced->type, copy, (MPI_Count)count, packed))
 		cs_serve_packing_failed(member);
 	return copy;
 }
@@ -27,9 +28,9 @@ shaped_copy(struct cs_member *member, const struct reduced *reduced, const void 
 static void
 shaped_result(struct cs_member *member, const struct reduced *reduced, const char *result, size_t count)
 {
-	char *packed = cs_serve_packed(member, 0, count * reduced->type.size);
-	if (!cs_type_pack(&reduced->type, result, (MPI_Count)count, packed) ||
-	    !cs_type_unpack(&reduced->type, reduced->recv, (MPI_Count)count, packed))
+	char *packed = cs_serve_packed(member, 0, count * reduced->type->size);
+	if (!cs_type_pack(reduced->type, result, (MPI_Count)count, packed) ||
+	    !cs_type_unpack(reduced->type, reduced->recv, (MPI_Count)count, packed))
 		cs_serve_packing_failed(member);
 }
 
@@ -39,8 +40,9 @@ static bool
 begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
       MPI_Op op, bool is_spread)
 {
-	if (count < 0 || !cs_type_look(type, &reduced->type) || !cs_operation_look(op, &reduced->operation) ||
-	    !cs_reduction_make(type, &reduced->type, op, &reduced->operation, &reduced->call.reduction))
+	reduced->type = cs_type_look(type, &reduced->room);
+	if (count < 0 || !reduced->type || !cs_operation_look(op, &reduced->operation) ||
+	    !cs_reduction_make(type, reduced->type, op, &reduced->operation, &reduced->call.reduction))
 		return cs_serve_not(member, "type, operation or arguments not served");
 	const struct cs_team *team = member->runner.team;
 	size_t unit = reduced->call.reduction.unit, bytes;
@@ -51,7 +53,7 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 		return cs_serve_not(member, "elements too large");
 	if (!cs_serve_choose(member, coll, bytes, reduced->operation.is_commutative))
 		return false;
-	reduced->is_shaped = !reduced->type.is_contiguous;
+	reduced->is_shaped = !reduced->type->is_contiguous;
 	reduced->call.coll = coll;
 	reduced->call.count = (size_t)count;
 	reduced->call.bytes = bytes;

@@ -66,9 +66,15 @@ cs_type_find(MPI_Datatype handle)
 	return NULL;
 }
 
-/* Fills *type for any datatype; false if it is null or not committed, or the host does not know it: the call then
- * goes to the host, whose error it is. */
-bool cs_type_look(MPI_Datatype handle, struct cs_type *type);
+/* Any datatype: the table's, or *room, filled. NULL if it is null or not committed, or the host does not know it: the call
+ * then goes to the host, whose error it is. */
+const struct cs_type *cs_type_look_slow(MPI_Datatype handle, struct cs_type *room);
+static inline const struct cs_type *
+cs_type_look(MPI_Datatype handle, struct cs_type *room)
+{
+	const struct cs_type *known = cs_type_find(handle);
+	return known ? known : cs_type_look_slow(handle, room);
+}
 
 /* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LINE 64
+#define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
 static size_t
@@ -92,6 +93,11 @@ cs_node_arm(struct cs_node *node)
 		for (int cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
 			if (CPU_ISSET(cpu, &cpus))
 				node->self->cpus[cpu / 64] |= 1ull << (cpu % 64);
+	node->only_cpu = -1;
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&cpus) == 1; cpu++)
+		if (CPU_ISSET(cpu, &cpus))
+			node->only_cpu = cpu;
+	node->self->only_cpu = node->only_cpu;
 	node->self->pid = getpid();
 	static _Atomic int64_t probe; /* threads make teams at the same time */
 	atomic_store_explicit(&probe, node->self->pid, memory_order_relaxed);
@@ -134,7 +140,7 @@ cs_node_meet(struct cs_node *node)
 	node->is_crowded = cores && cores < node->shape.size;
 	/* Each poll on a crowded node steals the time of the rank that is waited for. */
 	if (node->is_crowded)
-		node->shape.spin = node->shape.spin / 16;
+		node->shape.spin /= 4;
 }
 
 void
@@ -163,13 +169,17 @@ cs_node_wake(_Atomic uint64_t *word)
 }
 
 void
-cs_node_wait_slow(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
 {
-	for (size_t poll = 0; poll < node->shape.spin; poll++) {
+	/* Polling keeps a rank that has the same one core from running. */
+	bool is_near = node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
+	size_t spin = is_near ? 0 : node->shape.spin;
+	for (size_t poll = 0; poll < spin; poll++) {
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return;
 #if defined(__x86_64__)
-		__builtin_ia32_pause();
+		if (poll >= POLLS_AT_ONCE)
+			__builtin_ia32_pause();
 #endif
 	}
 	for (size_t turn = 0;; turn++) {
@@ -193,7 +203,7 @@ cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
 		if (local == node->shape.local)
 			continue;
-		cs_node_wait(node, done, tag);
+		cs_node_wait(node, local, done, tag);
 		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
 		if (value < floor)
 			floor = value;
@@ -264,7 +274,7 @@ cs_node_area(struct cs_node *node)
 			uint64_t floor = UINT64_MAX;
 			for (int local = 0; local < node->shape.size; local++) {
 				_Atomic uint64_t *done = &cs_node_rank(node, local)->area_done;
-				cs_node_wait(node, done, target);
+				cs_node_wait(node, local, done, target);
 				uint64_t value = atomic_load_explicit(done, memory_order_acquire);
 				if (value < floor)
 					floor = value;

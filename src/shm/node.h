@@ -49,6 +49,7 @@ struct cs_rank_head {
 	_Alignas(128) _Atomic uint64_t area_done;
 	/* Written once before the first call. */
 	_Alignas(128) int64_t pid;
+	int64_t only_cpu; /* the one that it may use, -1: several */
 	uint64_t probe; /* address of a word of that process that holds its pid */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	struct cs_line lines[CS_LINES];
@@ -77,6 +78,7 @@ struct cs_node {
 	char *area;
 	struct cs_rank_head *self;
 	bool is_crowded; /* more local ranks than cores they may use */
+	int64_t only_cpu; /* the one this process may use; -1: it has several */
 
 	/* Private to this process. */
 	uint64_t call;             /* number of the call being made */
@@ -104,12 +106,13 @@ void cs_node_meet(struct cs_node *node);
 void cs_node_fini(struct cs_node *node);
 
 /* Waiting: polls, then yields, then sleeps; the host MPI is progressed meanwhile. */
-void cs_node_wait_slow(struct cs_node *node, _Atomic uint64_t *word, uint64_t target);
+void cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target);
+/* `local`: whose word it is. */
 static inline void
-cs_node_wait(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+cs_node_wait(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
 {
 	if (__builtin_expect(atomic_load_explicit(word, memory_order_acquire) < target, 0))
-		cs_node_wait_slow(node, word, target);
+		cs_node_wait_slow(node, local, word, target);
 }
 
 void cs_node_wake(_Atomic uint64_t *word);
@@ -183,7 +186,7 @@ static inline const struct cs_line *
 cs_node_await(struct cs_node *node, int local, uint64_t step)
 {
 	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	cs_node_wait(node, &line->seq, cs_node_tag(node, step));
+	cs_node_wait(node, local, &line->seq, cs_node_tag(node, step));
 	return line;
 }
 

@@ -37,19 +37,35 @@ map(struct cs_segment *segment)
 	return true;
 }
 
+/* What has no name is gone with its last process, whenever that is killed: so a name is the last resort, for systems
+ * that have no O_TMPFILE and for processes that cannot open each other's files in /proc. */
 static int
-open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind)
+open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_name)
 {
 	int fd = -1;
-	if (kind == CS_SHM_AUTO || kind == CS_SHM_MEMFD) {
+	if (!needs_name && kind != CS_SHM_NAMED)
 		fd = memfd_create("collshim", MFD_CLOEXEC);
-		ticket->is_named = 0;
+	if (fd >= 0 || (kind == CS_SHM_MEMFD && !needs_name))
+		return fd;
+	if (kind == CS_SHM_MEMFD) {
+		errno = EOPNOTSUPP;
+		return -1;
 	}
-	if (fd < 0 && kind != CS_SHM_MEMFD) {
+	if (!needs_name)
+		fd = open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0) {
 		ticket->is_named = 1;
 		fd = shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	return fd;
+}
+
+static void
+drop_name(struct cs_segment *segment)
+{
+	if (segment->is_owner && segment->ticket.is_named)
+		shm_unlink(segment->ticket.name);
+	segment->ticket.is_named = 0;
 }
 
 /* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments included. */
@@ -63,9 +79,13 @@ is_within_limit(size_t bytes)
 	return false;
 }
 
+/* A *segment that is open is one that another process could not attach: it is given up for one with a name. */
 enum cs_status
 cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
 {
+	bool needs_name = segment->base;
+	if (needs_name)
+		cs_segment_close(segment);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct cs_segment made = { .bytes = (bytes + page - 1) / page * page, .fd = -1, .is_owner = 1 };
 	struct cs_segment_ticket *ticket = &made.ticket;
@@ -78,7 +98,7 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	random_words(ticket->nonce);
 	ticket->bytes = made.bytes;
 	ticket->pid = getpid();
-	made.fd = open_new(ticket, kind);
+	made.fd = open_new(ticket, kind, needs_name);
 	ticket->fd = made.fd;
 	if (made.fd < 0)
 		return CS_SYSTEM;
@@ -122,9 +142,11 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ti
 	return CS_OK;
 }
 
+/* Committing takes the time in the making of a segment. All have attached by then, and the name has served. */
 enum cs_status
 cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes)
 {
+	drop_name(segment);
 	if (bytes == 0)
 		return CS_OK;
 	int error = posix_fallocate(segment->fd, (off_t)from, (off_t)bytes);
@@ -139,8 +161,7 @@ cs_segment_seal(struct cs_segment *segment)
 {
 	if (segment->fd < 0)
 		return;
-	if (segment->is_owner && segment->ticket.is_named)
-		shm_unlink(segment->ticket.name);
+	drop_name(segment);
 	close(segment->fd);
 	segment->fd = -1;
 }

@@ -6,6 +6,7 @@
 #ifndef CS_WIRE_HOST_H
 #define CS_WIRE_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,10 @@ struct cs_host {
 
 	/* inout[i] = in[i] op inout[i], i < count (MPI_Reduce_local, MPI 4.0, 6.9.7). */
 	void (*reduce_local)(const struct cs_reduction *reduction, const void *in, void *inout, size_t count);
+
+	/* Has a collective between leaders told in this call that more came than there was room for? The program's ranks then
+	 * disagree about a size, which is the program's error (MPI 4.0, 6.4), and this process reports it. */
+	bool (*is_truncated)(void *leaders);
 
 	/* Between leaders; `nodes` values in each array; sizes and offsets in bytes. */
 	void (*barrier)(void *leaders);

@@ -84,6 +84,8 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lane
 
 	cs_node_begin(node);
 	struct cs_line *line = is_root || self < lanes ? cs_node_line(node) : NULL;
+	if (line)
+		line->bytes = is_root ? call->bytes : 0;
 	for (uint64_t round = 0; round < rounds; round++) {
 		char *area = cs_node_area(node);
 		char *user = call->recv.base + round * chunk;
@@ -98,15 +100,22 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lane
 				cs_node_await(node, root_local, 2 * round + 1);
 			if (part)
 				team->host->bcast(team->leaders, area + first, part, root_node);
+			/* `bytes` tells the node that more came than was expected. */
+			if (!is_root && team->host->is_truncated(team->leaders))
+				line->bytes = call->bytes + 1;
 			cs_node_publish(node, line, 2 * round + 2);
 		}
 		if (is_root_node && !is_root) {
-			cs_node_await(node, root_local, 2 * round + 1);
+			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
+			if (root->bytes > call->bytes)
+				call->truncated = root->bytes;
 			memcpy(user, area, bytes);
 		}
 		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
 			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
-			cs_node_await(node, lane, 2 * round + 2);
+			const struct cs_line *sender = cs_node_await(node, lane, 2 * round + 2);
+			if (sender->bytes > call->bytes)
+				call->truncated = sender->bytes;
 			memcpy(user + first, area + first, part);
 		}
 		cs_node_area_done(node, 1);

@@ -37,7 +37,7 @@ void cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t take
 static inline uint64_t
 cs_rounds(size_t bytes, size_t chunk)
 {
-	return (bytes + chunk - 1) / chunk;
+	return bytes <= chunk ? bytes != 0 : (bytes + chunk - 1) / chunk; /* a division is dear to a small call */
 }
 
 /* Bytes of round r of a block. */
@@ -70,6 +70,8 @@ cs_copy(void *to, const void *from, size_t bytes)
 /* Marks of a line in word[0]. */
 #define CS_MARK_STAGED 0 /* the data is in the slots */
 #define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
+#define CS_MARK_INLINE 2 /* the data is in the line behind the mark, line->bytes for each local rank */
+#define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind the mark */
 
 /* Lays pieces for `parts` ranks, each a head of `head` bytes and at most `most` or a chunk, side by side: as close as they
  * fit, so that small calls share memory and many are in flight. chunk must be set. */

@@ -34,16 +34,16 @@ gather_take(struct cs_exchange *exchange, uint64_t round)
 		char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
 		const struct cs_line *line = cs_node_await(&team->node, local, 1);
 		size_t bytes = agreed_bytes(call, line, expected);
-		if (line->bytes > CS_INLINE && line->word[0] == CS_MARK_DIRECT) {
+		if (line->bytes <= CS_INLINE) {
+			if (round == 0)
+				cs_copy(to, line->data, bytes);
+		} else if (line->word[0] == CS_MARK_DIRECT) {
 			if (round == 0)
 				cs_node_read(&team->node, local, to, line->word[1], bytes);
-			continue;
-		}
-		const char *from = cs_exchange_peer(team, local, round, &line);
-		if (line->bytes <= CS_INLINE)
-			cs_copy(to, line->data, bytes);
-		else
+		} else if (cs_piece(bytes, exchange->chunk, round)) {
+			const char *from = cs_exchange_peer(team, local, round, &line);
 			memcpy(to, from, cs_piece(bytes, exchange->chunk, round));
+		}
 	}
 }
 
@@ -135,6 +135,15 @@ scatter_take(struct cs_exchange *exchange, uint64_t round)
 	}
 	if (round * exchange->chunk >= exchange->whole)
 		return; /* less was sent than is expected here */
+	if (line->word[0] == CS_MARK_INLINE) {
+		size_t sent = line->bytes < CS_LINE_ROOM ? line->bytes : CS_LINE_ROOM;
+		size_t at = (size_t)self * sent < CS_LINE_ROOM ? (size_t)self * sent : 0;
+		if (sent > call->bytes)
+			call->truncated = sent;
+		exchange->whole = sent < call->bytes ? sent : call->bytes;
+		cs_copy(call->recv.base, (const char *)&line->word[1] + at, exchange->whole);
+		return;
+	}
 	const char *from = cs_exchange_peer(team, root, round, &line);
 	from += (size_t)self * cs_exchange_stride(exchange, line);
 	if (round == 0) {
@@ -148,30 +157,54 @@ scatter_take(struct cs_exchange *exchange, uint64_t round)
 		cs_piece(exchange->whole, exchange->chunk, round));
 }
 
+/* Small blocks of one size for few ranks: they travel in the line itself. */
+static void
+scatter_inline(struct cs_team *team, const struct cs_call *call, size_t each)
+{
+	struct cs_node *node = &team->node;
+	cs_node_begin(node);
+	cs_node_end(node);
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = each;
+	line->word[0] = CS_MARK_INLINE;
+	for (int local = 0; local < node->shape.size; local++) {
+		int rank = cs_team_local_rank(team, local);
+		if (rank != call->root)
+			cs_copy((char *)&line->word[1] + (size_t)local * each, cs_blocks_at(&call->send, rank), each);
+	}
+	cs_node_publish(node, line, 1);
+}
+
 static void
 scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	struct cs_node *node = &team->node;
-	size_t locals = (size_t)node->shape.size;
+	size_t locals = (size_t)node->shape.size, most = 0, all = 0;
+	bool is_root = team->shape.rank == call->root;
+	for (int rank = 0; is_root && rank < team->shape.ranks; rank++) {
+		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
+		most = bytes > most ? bytes : most;
+		all += bytes;
+	}
+	if (is_root && call->recv.base)
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
+	if (is_root && most * locals <= CS_LINE_ROOM && all == most * (locals - 1)) {
+		scatter_inline(team, call, most);
+		return;
+	}
 	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .take = scatter_take,
 					.chunk = cs_share(node->shape.slot_bytes, locals) - PIECE_HEAD,
 					.whole = SIZE_MAX };
-	if (team->shape.rank != call->root) {
+	if (!is_root) {
 		cs_exchange_run(&exchange, 0, cs_rounds(call->bytes, exchange.chunk), 0);
 		return;
 	}
-	size_t most = 0;
-	for (int rank = 0; rank < team->shape.ranks; rank++)
-		if (rank != call->root && cs_blocks_bytes(&call->send, rank) > most)
-			most = cs_blocks_bytes(&call->send, rank);
 	exchange.is_direct = team->has_cma && most >= direct_from;
 	if (exchange.is_direct)
 		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
 	else
 		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
 	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
-	if (call->recv.base)
-		memcpy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -355,12 +388,14 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 			for (int local = 1; local < node->shape.size; local++)
 				cs_node_await(node, local, here);
 			team->host->gatherv(team->leaders, area, bytes, at, rooted.root_node);
+			line->word[1] = team->host->is_truncated(team->leaders);
 			cs_node_publish(node, line, arrived);
 		} else {
 			cs_node_publish(node, line, here);
 		}
 		if (rooted.is_root) {
-			cs_node_await(node, 0, arrived);
+			if (cs_node_await(node, 0, arrived)->word[1])
+				call->truncated = call->bytes + 1;
 			const char *from = area;
 			for (int p = 0; p < shape->ranks; p++) {
 				int rank = shape->order[p];
@@ -388,6 +423,9 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	struct cs_line *line = cs_node_line(node);
 	uint64_t base = sizes_known ? 0 : 3;
 	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : scatter_sizes(&rooted, line);
+	size_t sent = rooted.sizes[shape->position[shape->rank]], wanted = sent < call->bytes ? sent : call->bytes;
+	if (call->recv.base && sent > call->bytes)
+		call->truncated = sent;
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *area = cs_node_area(node);
@@ -415,7 +453,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		}
 		if (call->recv.base)
 			memcpy(call->recv.base + round * rooted.chunk, area + own_at,
-			       cs_piece(call->bytes, rooted.chunk, round));
+			       cs_piece(wanted, rooted.chunk, round));
 		cs_node_area_done(node, 1);
 	}
 	cs_node_end(node);
