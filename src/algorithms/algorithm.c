@@ -31,6 +31,8 @@ const char *
 cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
 {
 	const struct cs_needs *needs = &algorithm->needs;
+	if (!algorithm->run)
+		return "plans are proven, not run yet";
 	if (needs->several_per_node && facts->ppn_max < 2)
 		return "one rank per node";
 	if (needs->one_node && facts->nodes > 1)

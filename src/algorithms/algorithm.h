@@ -10,8 +10,10 @@
 
 #include <stdint.h>
 
-struct cs_team;
+struct cs_builder;
 struct cs_call;
+struct cs_problem;
+struct cs_team;
 
 #define CS_MAX_PARAMS 4
 
@@ -29,6 +31,12 @@ struct cs_needs {
 	bool one_node;               /* serves a single node only */
 };
 
+/* What a plan costs, told without building it; a test compares with the plans of all ranks. */
+struct cs_price {
+	uint64_t rounds; /* messages in the longest chain in which each waits for the one before */
+	uint64_t bytes;  /* the most that one rank sends or receives, the larger of the two */
+};
+
 struct cs_algorithm {
 	enum cs_coll coll;
 	const char *name;    /* "hier:host" */
@@ -39,6 +47,11 @@ struct cs_algorithm {
 	 * cannot fail softly: once it returns the call is done (transport failures end the job through the
 	 * host's abort). */
 	void (*run)(struct cs_team *team, struct cs_call *call, const size_t *params);
+	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
+	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
+	void (*build)(struct cs_builder *builder);
+	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse. */
+	void (*price)(const struct cs_problem *problem, struct cs_price *price);
 };
 
 /* All algorithms, sorted by collective, ended by NULL. */

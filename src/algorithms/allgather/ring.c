@@ -1,0 +1,45 @@
+/* Allgather, ring (seed 000, 5.2.2): in each round every rank hands the block that it got last to the next rank.
+ *
+ *   p = 4, rank 0's blocks:   0 . . .  |  0 . . 3  |  0 . 2 3  |  0 1 2 3
+ *
+ * Price: p - 1 rounds; each rank sends and receives every block but one. No copy but the own block's. For large blocks:
+ * each byte crosses each link once, and neighbours are near. */
+#include "algorithms/algorithm.h"
+#include "plan/build.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank;
+	int right = (self + 1) % p, left = (self + p - 1) % p;
+	cs_build_keep_own(builder);
+	for (int round = 0; round < p - 1; round++) {
+		int give = (self + p - round) % p, take = (left + p - round) % p;
+		builder->note = (uint32_t)round;
+		cs_build_sendrecv(builder, right, round ? cs_build_block(builder, give) : cs_build_own(builder),
+				  cs_problem_size(problem, give), left, cs_build_block(builder, take),
+				  cs_problem_size(problem, take));
+	}
+}
+
+/* A block takes p - 1 steps to its last rank, an empty one none. The rank before the owner of the smallest block sends all the
+ * others. */
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	size_t smallest = cs_problem_size(problem, 0);
+	for (int rank = 0; rank < problem->ranks; rank++)
+		if (cs_problem_size(problem, rank) < smallest)
+			smallest = cs_problem_size(problem, rank);
+	price->rounds = cs_problem_total(problem) ? (uint64_t)problem->ranks - 1 : 0;
+	price->bytes = problem->ranks > 1 ? cs_problem_total(problem) - smallest : 0;
+}
+
+const struct cs_algorithm cs_algorithm_allgather_ring = {
+	.coll = CS_ALLGATHER,
+	.name = "ring",
+	.summary = "each rank passes the block that came last to the next rank",
+	.build = build,
+	.price = price,
+};

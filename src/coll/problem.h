@@ -1,0 +1,73 @@
+/* coll/problem.h — one collective as an algorithm without shared memory sees it: so many ranks, such blocks, this rank.
+ *
+ * From it a plan is built (plan/build.h) and a price is told. What the blocks mean:
+ *
+ *   bcast                    vector: `bytes` long; IN at the root, OUT elsewhere (the root's OUT is its IN)
+ *   reduce, allreduce        vector: `bytes` long, elements of `unit`; IN, and OUT (reduce: at the root)
+ *   allgather(v), gather(v)  own block in IN; blocks by rank in OUT (gather: at the root)
+ *   scatter(v)               blocks by rank in IN at the root; own block in OUT
+ *   alltoall(v,w)            blocks by rank in IN and in OUT
+ *   reduce_scatter(_block)   vector of all blocks, by rank, in IN; own block of the result in OUT
+ *   barrier                  nothing
+ *
+ * IN is read only. Where the call is in place the own block (allgather, gather: of OUT; scatter: of IN) is already
+ * where it belongs and stays there; a whole vector in place has IN and OUT in the same memory (reductions, alltoall:
+ * is_in_place; such a plan must not write OUT before it has read IN). */
+#ifndef CS_COLL_PROBLEM_H
+#define CS_COLL_PROBLEM_H
+
+#include "coll/coll.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cs_problem {
+	enum cs_coll coll;
+	int ranks, rank, root;
+	size_t unit;  /* reductions: bytes of an element, no message splits one; else 1 */
+	size_t bytes; /* of the vector, or of each block */
+	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank sends to each. Gatherv and scatterv:
+	 * every rank knows its own and, after the sizes have gone through the same tree, those of its subtree. */
+	const size_t *sizes;
+	const size_t *recv_sizes; /* alltoallv/w: what this rank receives from each */
+	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after another. Alltoall: of IN, and recv_at of
+	 * OUT. Every rank has its own. */
+	const size_t *at, *recv_at;
+	bool is_in_place;
+	bool is_commutative;    /* reductions */
+	const size_t *params;   /* the algorithm's, in its order */
+	const int *node_of;     /* by rank; NULL: unknown or one rank per node */
+};
+
+static inline size_t
+cs_problem_size(const struct cs_problem *problem, int rank)
+{
+	return problem->sizes ? problem->sizes[rank] : problem->bytes;
+}
+
+/* Bytes before block `rank` if blocks are one after another, by rank. O(rank) with sizes. */
+static inline size_t
+cs_problem_before(const struct cs_problem *problem, int rank)
+{
+	size_t before = 0;
+	if (!problem->sizes)
+		return (size_t)rank * problem->bytes;
+	for (int r = 0; r < rank; r++)
+		before += problem->sizes[r];
+	return before;
+}
+
+static inline size_t
+cs_problem_at(const struct cs_problem *problem, int rank)
+{
+	return problem->at ? problem->at[rank] : cs_problem_before(problem, rank);
+}
+
+/* Bytes of all blocks. */
+static inline size_t
+cs_problem_total(const struct cs_problem *problem)
+{
+	return cs_problem_before(problem, problem->ranks);
+}
+
+#endif

@@ -1,0 +1,283 @@
+#include "plan/build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void
+cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan, size_t budget)
+{
+	memset(builder, 0, sizeof *builder);
+	memset(plan, 0, sizeof *plan);
+	plan->rank = problem->rank;
+	plan->ranks = problem->ranks;
+	builder->problem = problem;
+	builder->plan = plan;
+	builder->budget = budget;
+}
+
+static void
+fail(struct cs_builder *builder, enum cs_status status)
+{
+	if (builder->status == CS_OK)
+		builder->status = status;
+}
+
+void
+cs_build_refuse(struct cs_builder *builder)
+{
+	fail(builder, CS_UNSUPPORTED);
+}
+
+/* The next step, or NULL after a failure. */
+static struct cs_step *
+add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
+{
+	struct cs_plan *plan = builder->plan;
+	if (builder->status != CS_OK)
+		return NULL;
+	if (plan->count == builder->room) {
+		size_t room = builder->room ? 2 * builder->room : 16;
+		if (builder->budget && room * sizeof *plan->steps > 2 * builder->budget) {
+			fail(builder, CS_UNSUPPORTED);
+			return NULL;
+		}
+		struct cs_step *steps = realloc(plan->steps, room * sizeof *steps);
+		if (!steps) {
+			fail(builder, CS_NO_MEMORY);
+			return NULL;
+		}
+		plan->steps = steps;
+		builder->room = room;
+	}
+	struct cs_step *step = &plan->steps[plan->count++];
+	*step = (struct cs_step){ .kind = (uint8_t)kind, .request = CS_NO_REQUEST, .peer = -1, .note = builder->note,
+				  .bytes = bytes };
+	return step;
+}
+
+static int
+take_request(struct cs_builder *builder)
+{
+	if (builder->free_count)
+		return builder->free_requests[--builder->free_count];
+	return builder->plan->requests++;
+}
+
+static void
+give_request(struct cs_builder *builder, int request)
+{
+	if (builder->free_count == builder->free_room) {
+		int room = builder->free_room ? 2 * builder->free_room : 16;
+		int *numbers = realloc(builder->free_requests, (size_t)room * sizeof *numbers);
+		if (!numbers) {
+			fail(builder, CS_NO_MEMORY);
+			return;
+		}
+		builder->free_requests = numbers;
+		builder->free_room = room;
+	}
+	builder->free_requests[builder->free_count++] = request;
+}
+
+struct cs_place
+cs_build_tmp(struct cs_builder *builder, size_t bytes)
+{
+	struct cs_place place = cs_tmp(builder->plan->tmp_bytes);
+	if (bytes > SIZE_MAX / 2 - builder->plan->tmp_bytes)
+		fail(builder, CS_UNSUPPORTED);
+	else
+		builder->plan->tmp_bytes += (bytes + 63) & ~(size_t)63;
+	return place;
+}
+
+static int
+message(struct cs_builder *builder, enum cs_step_kind kind, int peer, struct cs_place place, size_t bytes)
+{
+	if (bytes > CS_PLAN_MESSAGE)
+		fail(builder, CS_UNSUPPORTED);
+	struct cs_step *step = add(builder, kind, bytes);
+	if (!step)
+		return CS_NO_REQUEST;
+	step->peer = peer;
+	step->request = take_request(builder);
+	if (kind == CS_STEP_SEND) {
+		step->from = (uint8_t)place.memory;
+		step->from_at = place.at;
+	} else {
+		step->to = (uint8_t)place.memory;
+		step->to_at = place.at;
+	}
+	return step->request;
+}
+
+int
+cs_build_send(struct cs_builder *builder, int peer, struct cs_place from, size_t bytes)
+{
+	return bytes ? message(builder, CS_STEP_SEND, peer, from, bytes) : CS_NO_REQUEST;
+}
+
+int
+cs_build_recv(struct cs_builder *builder, int peer, struct cs_place to, size_t bytes)
+{
+	return bytes ? message(builder, CS_STEP_RECV, peer, to, bytes) : CS_NO_REQUEST;
+}
+
+int
+cs_build_signal(struct cs_builder *builder, int peer)
+{
+	return message(builder, CS_STEP_SEND, peer, cs_tmp(0), 0);
+}
+
+int
+cs_build_hear(struct cs_builder *builder, int peer)
+{
+	return message(builder, CS_STEP_RECV, peer, cs_tmp(0), 0);
+}
+
+void
+cs_build_wait(struct cs_builder *builder, int request)
+{
+	if (request == CS_NO_REQUEST)
+		return;
+	struct cs_step *step = add(builder, CS_STEP_WAIT, 0);
+	if (!step)
+		return;
+	step->request = request;
+	give_request(builder, request);
+}
+
+void
+cs_build_wait_all(struct cs_builder *builder)
+{
+	int requests = builder->plan->requests;
+	if (builder->status != CS_OK || requests == builder->free_count)
+		return;
+	unsigned char *is_free = calloc((size_t)requests, 1);
+	if (!is_free) {
+		fail(builder, CS_NO_MEMORY);
+		return;
+	}
+	for (int i = 0; i < builder->free_count; i++)
+		is_free[builder->free_requests[i]] = 1;
+	for (int request = 0; request < requests; request++)
+		if (!is_free[request])
+			cs_build_wait(builder, request);
+	free(is_free);
+}
+
+void
+cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place from, size_t bytes)
+{
+	bool is_same = to.memory == from.memory && to.at == from.at;
+	struct cs_step *step = bytes && !is_same ? add(builder, CS_STEP_COPY, bytes) : NULL;
+	if (!step)
+		return;
+	step->to = (uint8_t)to.memory;
+	step->to_at = to.at;
+	step->from = (uint8_t)from.memory;
+	step->from_at = from.at;
+}
+
+void
+cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left, struct cs_place right, size_t bytes)
+{
+	struct cs_step *step = bytes ? add(builder, CS_STEP_REDUCE, bytes) : NULL;
+	if (!step)
+		return;
+	step->to = (uint8_t)to.memory;
+	step->to_at = to.at;
+	step->from = (uint8_t)left.memory;
+	step->from_at = left.at;
+	step->with = (uint8_t)right.memory;
+	step->with_at = right.at;
+}
+
+void
+cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes, int from_peer,
+		  struct cs_place to, size_t recv_bytes)
+{
+	int recv = cs_build_recv(builder, from_peer, to, recv_bytes);
+	int send = cs_build_send(builder, to_peer, from, send_bytes);
+	cs_build_wait(builder, recv);
+	cs_build_wait(builder, send);
+}
+
+struct cs_place
+cs_build_block(const struct cs_builder *builder, int rank)
+{
+	return cs_out(cs_problem_at(builder->problem, rank));
+}
+
+struct cs_place
+cs_build_own(const struct cs_builder *builder)
+{
+	return builder->problem->is_in_place ? cs_build_block(builder, builder->problem->rank) : cs_in(0);
+}
+
+void
+cs_build_keep_own(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	cs_build_copy(builder, cs_build_block(builder, problem->rank), cs_build_own(builder),
+		      cs_problem_size(problem, problem->rank));
+}
+
+bool
+cs_build_is_run(const struct cs_builder *builder, int first, int count)
+{
+	const struct cs_problem *problem = builder->problem;
+	if (first + count > problem->ranks)
+		return false;
+	for (int rank = first; problem->at && rank + 1 < first + count; rank++)
+		if (problem->at[rank] + cs_problem_size(problem, rank) != problem->at[rank + 1])
+			return false;
+	return true;
+}
+
+size_t
+cs_build_run_bytes(const struct cs_builder *builder, int first, int count)
+{
+	const struct cs_problem *problem = builder->problem;
+	if (!problem->sizes)
+		return (size_t)count * problem->bytes;
+	size_t bytes = 0;
+	for (int i = 0; i < count; i++)
+		bytes += problem->sizes[(first + i) % problem->ranks];
+	return bytes;
+}
+
+enum cs_status
+cs_builder_finish(struct cs_builder *builder)
+{
+	struct cs_plan *plan = builder->plan;
+	cs_build_wait_all(builder);
+	free(builder->free_requests);
+	builder->free_requests = NULL;
+	if (builder->status == CS_OK && builder->budget && cs_plan_memory(plan) > builder->budget)
+		builder->status = CS_UNSUPPORTED;
+	if (builder->status != CS_OK) {
+		cs_plan_fini(plan);
+		return builder->status;
+	}
+	if (plan->count) { /* as long as it is, not as there was room for */
+		struct cs_step *steps = realloc(plan->steps, plan->count * sizeof *steps);
+		plan->steps = steps ? steps : plan->steps;
+	}
+	return CS_OK;
+}
+
+void
+cs_plan_fini(struct cs_plan *plan)
+{
+	free(plan->steps);
+	plan->steps = NULL;
+	plan->count = 0;
+	plan->requests = 0;
+	plan->tmp_bytes = 0;
+}
+
+size_t
+cs_plan_memory(const struct cs_plan *plan)
+{
+	return plan->count * sizeof *plan->steps + plan->tmp_bytes;
+}

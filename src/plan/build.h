@@ -1,0 +1,100 @@
+/* plan/build.h — how an algorithm writes its steps.
+ *
+ * An algorithm's build() is called with a builder for one rank and calls these functions in the order in which the rank
+ * is to act. Nothing fails in between: the first trouble (no memory, a message above CS_PLAN_MESSAGE, more than the
+ * budget) is kept, everything after it does nothing, and cs_builder_finish tells it.
+ *
+ * Messages of no bytes are left out on both sides (sizes agree on both); for a message that only says "now" there is
+ * cs_build_signal and cs_build_hear. */
+#ifndef CS_PLAN_BUILD_H
+#define CS_PLAN_BUILD_H
+
+#include "coll/problem.h"
+#include "plan/plan.h"
+
+#define CS_PLAN_MESSAGE ((size_t)1 << 30) /* no message is larger: MPI's counts are int */
+#define CS_NO_REQUEST (-1)
+
+struct cs_builder {
+	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
+	uint32_t note;                    /* goes into every step: set it to the round */
+	/* private */
+	struct cs_plan *plan;
+	size_t room, budget;
+	int *free_requests; /* stack of numbers that were waited for */
+	int free_count, free_room;
+	enum cs_status status;
+};
+
+/* `plan` is filled by cs_builder_finish; `budget`: most bytes it may take (0: no limit). */
+void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan, size_t budget);
+/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty. NO_MEMORY, or UNSUPPORTED (a message too
+ * large, over budget, or build() said so). All ranks of a problem get the same answer, out of memory apart. */
+CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
+/* For an algorithm that finds that it cannot serve this problem. */
+void cs_build_refuse(struct cs_builder *builder);
+
+/* --- places ----------------------------------------------------------------------------------------------------- */
+
+static inline struct cs_place
+cs_in(size_t at)
+{
+	return (struct cs_place){ CS_IN, at };
+}
+static inline struct cs_place
+cs_out(size_t at)
+{
+	return (struct cs_place){ CS_OUT, at };
+}
+static inline struct cs_place
+cs_tmp(size_t at)
+{
+	return (struct cs_place){ CS_TMP, at };
+}
+static inline struct cs_place
+cs_plus(struct cs_place place, size_t bytes)
+{
+	return (struct cs_place){ place.memory, place.at + bytes };
+}
+/* Takes `bytes` of CS_TMP, 64-byte aligned. */
+struct cs_place cs_build_tmp(struct cs_builder *builder, size_t bytes);
+
+/* --- steps ------------------------------------------------------------------------------------------------------ */
+
+/* Start a message; the result is what cs_build_wait takes, CS_NO_REQUEST for a message of no bytes. What is sent must stay as it
+ * is, and what is received untouched, until it was waited for. */
+int cs_build_send(struct cs_builder *builder, int peer, struct cs_place from, size_t bytes);
+int cs_build_recv(struct cs_builder *builder, int peer, struct cs_place to, size_t bytes);
+/* Messages without bytes. */
+int cs_build_signal(struct cs_builder *builder, int peer);
+int cs_build_hear(struct cs_builder *builder, int peer);
+
+/* CS_NO_REQUEST: nothing. Each request is waited for once. */
+void cs_build_wait(struct cs_builder *builder, int request);
+/* For everything that is under way. */
+void cs_build_wait_all(struct cs_builder *builder);
+
+/* Nothing for no bytes, or from a place to itself. */
+void cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place from, size_t bytes);
+/* to = left op right; whole elements. */
+void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left, struct cs_place right,
+		     size_t bytes);
+
+/* Both at once, and both waited for. */
+void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes, int from_peer,
+		       struct cs_place to, size_t recv_bytes);
+
+/* --- what many algorithms begin with ---------------------------------------------------------------------------------- */
+
+/* Where block `rank` is in OUT (allgather, gather). */
+struct cs_place cs_build_block(const struct cs_builder *builder, int rank);
+/* Own block where it can be sent from: IN, or in place OUT (allgather, gather). */
+struct cs_place cs_build_own(const struct cs_builder *builder);
+/* Own block into OUT, unless it is in place (allgather, gather). */
+void cs_build_keep_own(struct cs_builder *builder);
+/* Are blocks [first, first + count) one after another in the program's memory (problem->at)? */
+bool cs_build_is_run(const struct cs_builder *builder, int first, int count);
+/* Bytes of blocks [first, first + count), indices modulo ranks. */
+size_t cs_build_run_bytes(const struct cs_builder *builder, int first, int count);
+
+#endif

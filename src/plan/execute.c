@@ -1,0 +1,89 @@
+#include "plan/execute.h"
+
+#include <string.h>
+
+size_t
+cs_plan_spare(const struct cs_plan *plan)
+{
+	size_t most = 0;
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->steps[i].kind == CS_STEP_REDUCE && plan->steps[i].bytes > most)
+			most = plan->steps[i].bytes;
+	return most;
+}
+
+/* The host reduces inout = in op inout only. */
+static void
+reduce_by_host(const struct cs_run *run, char *to, const char *left, const char *right, size_t bytes)
+{
+	const struct cs_reduction *reduction = run->reduction;
+	size_t count = bytes / reduction->unit;
+	char *inout = to == left ? run->spare : to;
+	if (inout != right)
+		memcpy(inout, right, bytes);
+	run->host->reduce_local(reduction, left, inout, count);
+	if (inout != to)
+		memcpy(to, inout, bytes);
+}
+
+static void
+reduce(const struct cs_run *run, const struct cs_step *step)
+{
+	const struct cs_reduction *reduction = run->reduction;
+	char *to = run->memory[step->to] + step->to_at;
+	const char *left = run->memory[step->from] + step->from_at, *right = run->memory[step->with] + step->with_at;
+	if (reduction->kernel)
+		reduction->kernel(to, left, right, step->bytes / reduction->unit);
+	else
+		reduce_by_host(run, to, left, right, step->bytes);
+}
+
+/* All kinds but WAIT. */
+static inline void
+do_step(const struct cs_run *run, const struct cs_step *step)
+{
+	struct cs_wire *wire = run->wire;
+	switch ((enum cs_step_kind)step->kind) {
+	case CS_STEP_SEND:
+		wire->send(wire, step->request, step->peer, run->memory[step->from] + step->from_at, step->bytes);
+		break;
+	case CS_STEP_RECV:
+		wire->recv(wire, step->request, step->peer, run->memory[step->to] + step->to_at, step->bytes);
+		break;
+	case CS_STEP_COPY:
+		memcpy(run->memory[step->to] + step->to_at, run->memory[step->from] + step->from_at, step->bytes);
+		break;
+	case CS_STEP_REDUCE:
+		reduce(run, step);
+		break;
+	case CS_STEP_WAIT:
+	case CS_STEP_KINDS:
+		break;
+	}
+}
+
+void
+cs_run_finish(struct cs_run *run)
+{
+	const struct cs_step *end = run->plan->steps + run->plan->count;
+	for (const struct cs_step *step = run->plan->steps + run->next; step < end; step++) {
+		if (step->kind == CS_STEP_WAIT)
+			run->wire->wait(run->wire, step->request);
+		else
+			do_step(run, step);
+	}
+	run->next = run->plan->count;
+}
+
+bool
+cs_run_progress(struct cs_run *run)
+{
+	for (; run->next < run->plan->count; run->next++) {
+		const struct cs_step *step = &run->plan->steps[run->next];
+		if (step->kind != CS_STEP_WAIT)
+			do_step(run, step);
+		else if (!run->wire->test(run->wire, step->request))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,30 @@
+/* plan/execute.h — runs a plan on a wire. */
+#ifndef CS_PLAN_EXECUTE_H
+#define CS_PLAN_EXECUTE_H
+
+#include "plan/plan.h"
+#include "wire/host.h"
+#include "wire/wire.h"
+
+/* One run of a plan: a cursor over its steps. The memories' first bytes; CS_IN is not written. `spare` is memory for one
+ * REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
+struct cs_run {
+	const struct cs_plan *plan;
+	struct cs_wire *wire;
+	const struct cs_host *host;
+	const struct cs_reduction *reduction; /* NULL: the plan reduces nothing */
+	char *memory[CS_MEMORIES];
+	char *spare;
+	size_t next; /* step */
+};
+
+/* Bytes of the largest REDUCE step. */
+size_t cs_plan_spare(const struct cs_plan *plan);
+
+/* To the end, blocking. The wire has room for plan->requests. */
+void cs_run_finish(struct cs_run *run);
+
+/* As far as it goes without blocking; true when it has come to the end. */
+bool cs_run_progress(struct cs_run *run);
+
+#endif

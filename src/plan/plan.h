@@ -1,0 +1,65 @@
+/* plan/plan.h — what one rank does in a collective, as a list of steps.
+ *
+ *   send  peer 3  IN + 0     8192      request 0       started, not finished: goes on while later steps run
+ *   recv  peer 1  OUT + 8192 8192      request 1
+ *   wait  request 1
+ *   copy  ...                                          done when the next step begins
+ *
+ * A list is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a memory and an offset,
+ * so the same plan serves every call of its shape. It is run on a wire (plan/execute.h), proven for all ranks at once
+ * (plan/verify.h), timed by the simulator (sim/) and drawn (plan/draw.h). (Seed 003, III: schedules.)
+ *
+ * Messages between two ranks match in the order in which they are started, on both sides. */
+#ifndef CS_PLAN_PLAN_H
+#define CS_PLAN_PLAN_H
+
+#include "base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum cs_memory {
+	CS_IN,  /* the program's input */
+	CS_OUT, /* the program's result */
+	CS_TMP, /* of the plan; contents do not outlive a run */
+	CS_MEMORIES,
+};
+
+struct cs_place {
+	enum cs_memory memory;
+	size_t at; /* bytes */
+};
+
+enum cs_step_kind {
+	CS_STEP_SEND,   /* `bytes` at `from` to `peer` */
+	CS_STEP_RECV,   /* `bytes` from `peer` to `to`; exactly as many */
+	CS_STEP_WAIT,   /* until `request` is finished; its number may be used again then */
+	CS_STEP_COPY,   /* to = from; they do not overlap */
+	CS_STEP_REDUCE, /* to = from op with, element by element, in this order; `to` may be one of the two */
+	CS_STEP_KINDS,
+};
+
+struct cs_step {
+	uint8_t kind;
+	uint8_t to, from, with; /* enum cs_memory */
+	int32_t request;        /* SEND, RECV, WAIT */
+	int32_t peer;           /* SEND, RECV */
+	uint32_t note;          /* for drawings: the round, as the algorithm counts */
+	size_t bytes;
+	size_t to_at, from_at, with_at;
+};
+
+struct cs_plan {
+	int rank, ranks;
+	struct cs_step *steps;
+	size_t count;
+	int requests;     /* most that are under way at a time: request < requests */
+	size_t tmp_bytes; /* CS_TMP needs */
+};
+
+void cs_plan_fini(struct cs_plan *plan);
+
+/* Bytes of memory that the plan itself takes. */
+size_t cs_plan_memory(const struct cs_plan *plan);
+
+#endif

@@ -1,0 +1,241 @@
+/* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its price compared.
+ *
+ *   plans [--only COLL:NAME] [--ranks P] [--seed S] [--case N]      no argument: everything
+ *
+ * A failure prints the words that replay it. */
+#include "algorithms/algorithm.h"
+#include "base/parse.h"
+#include "plan/build.h"
+#include "plan/verify.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CASES 12 /* for each number of ranks and set of parameters */
+#define MOST_RANKS 100
+
+static const char *only;
+static int only_ranks, only_case = -1;
+static unsigned failures, proven, refused;
+static uint64_t seed = 1;
+
+static uint64_t
+rnd(uint64_t *state)
+{
+	uint64_t x = (*state += 0x9e3779b97f4a7c15u);
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+struct problem_set {
+	struct cs_problem of[MOST_RANKS];
+	size_t sizes[MOST_RANKS], at[MOST_RANKS];
+	size_t send[MOST_RANKS][MOST_RANKS], recv[MOST_RANKS][MOST_RANKS];
+	size_t send_at[MOST_RANKS][MOST_RANKS], recv_at[MOST_RANKS][MOST_RANKS];
+	int node_of[MOST_RANKS];
+	char text[160];
+};
+
+static bool
+has_sizes(enum cs_coll coll)
+{
+	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_REDUCE_SCATTER;
+}
+
+static bool
+has_matrix(enum cs_coll coll)
+{
+	return coll == CS_ALLTOALLV || coll == CS_ALLTOALLW;
+}
+
+/* One block after another, or with holes, or in another order. */
+static void
+place(uint64_t *state, const size_t *sizes, size_t *at, int ranks, int kind)
+{
+	size_t next = 0;
+	for (int i = 0; i < ranks; i++) {
+		int rank = kind == 2 ? ranks - 1 - i : i;
+		at[rank] = next;
+		next += sizes[rank] + (kind ? rnd(state) % 3 * 8 : 0);
+	}
+}
+
+static size_t
+some_size(uint64_t *state, int kind, int rank, int ranks)
+{
+	switch (kind % 6) {
+	case 0: return 8;                                        /* all alike */
+	case 1: return rnd(state) % 9 * 8;                       /* some empty */
+	case 2: return rank == ranks / 2 ? 960 : 0;              /* only one: "broadcast" of seed 001 */
+	case 3: return rank == ranks - 1 ? 800 : 8;              /* "spike" */
+	case 4: return (size_t)8 << (ranks - 1 - rank < 7 ? ranks - 1 - rank : 7); /* geometric */
+	default: return rnd(state) % 4 ? rnd(state) % 100 * 8 : 0;
+	}
+}
+
+static void
+make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int ranks, int number, const size_t *params)
+{
+	uint64_t state = seed * 1000003 + (uint64_t)ranks * 101 + (uint64_t)number;
+	static const size_t blocks[] = { 8, 0, 64, 8, 1024, 4104 };
+	enum cs_coll coll = algorithm->coll;
+	size_t bytes = blocks[number % 6];
+	int root = number % 3 == 0 ? 0 : (int)(rnd(&state) % (uint64_t)ranks);
+	int order = number / 2 % 3;
+	bool in_place = number % 4 == 3, is_commutative = !cs_colls[coll].reduces || number % 5 != 4;
+	size_t unit = cs_colls[coll].reduces ? (number % 7 == 6 ? 24 : 8) : 1;
+	if (cs_colls[coll].reduces)
+		bytes = bytes / 8 * unit;
+	bool is_v = has_sizes(coll) || ((coll == CS_ALLGATHER || coll == CS_GATHER || coll == CS_SCATTER) && number >= CASES / 2);
+	for (int rank = 0; rank < ranks; rank++)
+		set->sizes[rank] = is_v ? some_size(&state, number, rank, ranks) / 8 * (unit > 1 ? unit : 8) : bytes;
+	if (coll == CS_REDUCE_SCATTER && number % 2 == 0)
+		for (int rank = 0; rank < ranks; rank++)
+			set->sizes[rank] = unit;
+	for (int from = 0; from < ranks; from++)
+		for (int to = 0; to < ranks; to++)
+			set->send[from][to] = set->recv[to][from] = some_size(&state, number, (from + to) % ranks, ranks);
+	place(&state, set->sizes, set->at, ranks, order);
+	int nodes = 1 + (int)(rnd(&state) % (uint64_t)ranks);
+	for (int rank = 0; rank < ranks; rank++) {
+		set->node_of[rank] = number % 2 ? rank % nodes : rank * nodes / ranks;
+		place(&state, set->send[rank], set->send_at[rank], ranks, order);
+		place(&state, set->recv[rank], set->recv_at[rank], ranks, order);
+	}
+	for (int rank = 0; rank < ranks; rank++) {
+		struct cs_problem *problem = &set->of[rank];
+		*problem = (struct cs_problem){ .coll = coll, .ranks = ranks, .rank = rank, .root = root, .unit = unit,
+						.bytes = bytes, .params = params, .is_commutative = is_commutative,
+						.node_of = set->node_of };
+		problem->is_in_place = in_place && (!cs_colls[coll].rooted || rank == root) && coll != CS_BCAST &&
+				       coll != CS_BARRIER && coll != CS_REDUCE_SCATTER && coll != CS_REDUCE_SCATTER_BLOCK;
+		if (is_v)
+			problem->sizes = set->sizes;
+		if ((is_v && coll != CS_REDUCE_SCATTER) || has_matrix(coll))
+			problem->at = order ? set->at : NULL;
+		if (has_matrix(coll)) {
+			problem->sizes = set->send[rank];
+			problem->recv_sizes = set->recv[rank];
+			problem->at = set->send_at[rank];
+			problem->recv_at = set->recv_at[rank];
+			/* In place both directions have the same sizes and places (MPI 4.0, 6.8). */
+			if (problem->is_in_place) {
+				for (int to = 0; to < ranks; to++)
+					set->send[rank][to] = set->recv[rank][to] = 8 + (size_t)(rank + to) % 5 * 8;
+				place(&state, set->send[rank], set->send_at[rank], ranks, order);
+				problem->recv_at = problem->at;
+			}
+		}
+	}
+	snprintf(set->text, sizeof set->text, "--only %s:%s --ranks %d --case %d --seed %" PRIu64, cs_colls[coll].name,
+		 algorithm->name, ranks, number, seed);
+}
+
+static void
+fail(const struct problem_set *set, const size_t *params, const char *what)
+{
+	printf("FAILED %s (params %zu %zu): %s\n", set->text, params[0], params[1], what);
+	failures++;
+}
+
+static void
+prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t *params)
+{
+	static struct problem_set set;
+	static struct cs_plan plans[MOST_RANKS];
+	make_problems(&set, algorithm, ranks, number, params);
+	enum cs_status first = CS_OK;
+	for (int rank = 0; rank < ranks; rank++) {
+		struct cs_builder builder;
+		cs_builder_init(&builder, &set.of[rank], &plans[rank], 0);
+		algorithm->build(&builder);
+		enum cs_status status = cs_builder_finish(&builder);
+		if (rank == 0)
+			first = status;
+		if (status != first || (status != CS_OK && status != CS_UNSUPPORTED))
+			fail(&set, params, "not refused or built by all ranks alike");
+	}
+	struct cs_verdict verdict;
+	struct cs_price price = { 0 };
+	char text[200];
+	if (first != CS_OK) {
+		refused++;
+	} else if (!cs_plans_verify(set.of, plans, &verdict)) {
+		fail(&set, params, verdict.text);
+	} else {
+		proven++;
+		algorithm->price(&set.of[0], &price);
+		if (price.rounds != verdict.rounds || price.bytes != verdict.most_bytes) {
+			snprintf(text, sizeof text, "price: %" PRIu64 " rounds, %" PRIu64 " bytes; plans: %u, %" PRIu64,
+				 price.rounds, price.bytes, verdict.rounds, verdict.most_bytes);
+			fail(&set, params, text);
+		}
+	}
+	for (int rank = 0; rank < ranks; rank++)
+		cs_plan_fini(&plans[rank]);
+}
+
+/* Parameters: as they are, and each at its smallest and at some more than that. */
+static void
+prove_for(const struct cs_algorithm *algorithm, int ranks)
+{
+	for (int variant = 0; variant < 1 + 2 * CS_MAX_PARAMS; variant++) {
+		size_t params[CS_MAX_PARAMS] = { 0 };
+		int changed = (variant - 1) / 2;
+		if (variant && (changed >= CS_MAX_PARAMS || !algorithm->params[changed].name))
+			break;
+		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+			params[i] = algorithm->params[i].fallback;
+		if (variant)
+			params[changed] = algorithm->params[changed].low + (size_t)((variant - 1) % 2) *
+				(algorithm->params[changed].high - algorithm->params[changed].low > 2 ? 3 : 1);
+		if (variant && params[changed] > algorithm->params[changed].high)
+			continue;
+		for (int number = 0; number < CASES; number++)
+			if (only_case < 0 || number == only_case)
+				prove(algorithm, ranks, number, params);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	for (int i = 1; i + 1 < argc; i += 2) {
+		if (!strcmp(argv[i], "--only"))
+			only = argv[i + 1];
+		else if (!strcmp(argv[i], "--ranks"))
+			only_ranks = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--case"))
+			only_case = atoi(argv[i + 1]);
+		else if (!strcmp(argv[i], "--seed"))
+			seed = strtoull(argv[i + 1], NULL, 10);
+		else
+			return 2;
+	}
+	unsigned algorithms = 0;
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+		char name[100];
+		snprintf(name, sizeof name, "%s:%s", cs_colls[(*at)->coll].name, (*at)->name);
+		if (!(*at)->build || (only && strcmp(only, name) != 0))
+			continue;
+		unsigned before = failures;
+		algorithms++;
+		for (int ranks = 1; ranks <= 33; ranks++)
+			if (!only_ranks || ranks == only_ranks)
+				prove_for(*at, ranks);
+		static const int more[] = { 37, 61, 64, 97, 100 };
+		for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+			if (!only_ranks || more[i] == only_ranks)
+				prove_for(*at, more[i]);
+		printf("%-40s %s\n", name, failures == before ? "ok" : "FAILED");
+		fflush(stdout);
+	}
+	printf("%u algorithms, %u problems proven, %u refused, %u failed; seed %" PRIu64 "\n", algorithms, proven, refused,
+	       failures, seed);
+	if (!algorithms)
+		printf("FAILED no algorithm of that name\n");
+	return failures || !algorithms;
+}
