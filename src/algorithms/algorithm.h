@@ -15,7 +15,7 @@ struct cs_call;
 struct cs_problem;
 struct cs_team;
 
-#define CS_MAX_PARAMS 4
+#define CS_MAX_PARAMS 8 /* of a composed one; others have up to 4 */
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or a count. */
 struct cs_param {
@@ -29,6 +29,9 @@ struct cs_needs {
 	bool several_per_node;       /* some node has two ranks or more */
 	bool block_if_not_commutative; /* a non-commutative op only with block placement */
 	bool one_node;               /* serves a single node only */
+	bool several_nodes;          /* there is something between nodes */
+	bool commutative;            /* no other operation */
+	bool all_sizes;              /* gatherv, scatterv: more ranks than the root must know sizes, so all learn them first */
 };
 
 /* What a plan costs, told without building it; a test compares with the plans of all ranks. */
@@ -47,6 +50,10 @@ struct cs_algorithm {
 	 * cannot fail softly: once it returns the call is done (transport failures end the job through the
 	 * host's abort). */
 	void (*run)(struct cs_team *team, struct cs_call *call, const size_t *params);
+	/* With run: the collective that it leaves to the host between nodes, plus one (0: none). Each algorithm of that
+	 * collective that is a plan may stand there instead of the host: "hier:host" then also makes "hier:ring". */
+	int between;
+	const struct cs_algorithm *inner; /* of those: the plan; its parameters come first, this one's own behind them */
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
 	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
 	void (*build)(struct cs_builder *builder);
@@ -54,8 +61,11 @@ struct cs_algorithm {
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);
 };
 
-/* All algorithms, sorted by collective, ended by NULL. */
+/* The algorithms of algorithms.def, sorted by collective, ended by NULL. */
 extern const struct cs_algorithm *const cs_algorithms[];
+
+/* Number i of all algorithms, composed ones among them, sorted by collective; NULL behind the last. */
+const struct cs_algorithm *cs_algorithm_at(int i);
 
 /* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */
 const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *name);

@@ -42,6 +42,12 @@ cs_team_copy(struct cs_team *team, size_t bytes)
 	return grow(team, &team->copy, bytes);
 }
 
+void *
+cs_team_plan_memory(struct cs_team *team, size_t bytes)
+{
+	return grow(team, &team->plan, bytes);
+}
+
 void
 cs_team_relax(struct cs_team *team)
 {
@@ -49,4 +55,6 @@ cs_team_relax(struct cs_team *team)
 		drop(&team->scratch);
 	if (__builtin_expect(team->copy.bytes > KEEP, 0))
 		drop(&team->copy);
+	if (__builtin_expect(team->plan.bytes > KEEP, 0))
+		drop(&team->plan);
 }

@@ -6,6 +6,7 @@
 #ifndef CS_ALGORITHMS_TEAM_H
 #define CS_ALGORITHMS_TEAM_H
 
+#include "algorithms/plans.h"
 #include "shm/node.h"
 #include "wire/host.h"
 
@@ -31,13 +32,19 @@ struct cs_team {
 	 * or NULL if it is in none, or with one node. Several lanes let several ranks of a node drive the wire. */
 	void *leaders;
 	int lanes;
+	/* All ranks of the team, for plans between them; the group's private communicator is made at its first use. */
+	void *everyone;
+	/* What serves between the nodes in this call: an algorithm and its parameters, or NULL for the host's collectives. */
+	const struct cs_algorithm *between;
+	const size_t *between_params;
+	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
 	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */
 	struct cs_buffer {
 		char *base;
 		size_t bytes;
-	} scratch, copy;
+	} scratch, copy, plan;
 };
 
 static inline int
@@ -61,6 +68,7 @@ cs_team_is_leader(const struct cs_team *team)
  * out (in mid-call there is no way back). */
 void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold */
 void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
+void *cs_team_plan_memory(struct cs_team *team, size_t bytes); /* for algorithms/plans */
 /* Gives large buffers back at the end of a call. */
 void cs_team_relax(struct cs_team *team);
 

@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static bool speaker = true;
 static int verbosity;
+static _Atomic uint64_t job;
 
 void
 cs_log_set_speaker(bool is_speaker)
@@ -27,6 +31,33 @@ void
 cs_log_set_verbosity(int level)
 {
 	verbosity = level;
+}
+
+void
+cs_log_set_job(uint64_t number)
+{
+	atomic_store(&job, number);
+}
+
+/* The memory of a node that needs no file: an abstract socket's name, which is free again when its process ends. So the
+ * descriptor stays open. */
+bool
+cs_log_is_first(unsigned reason)
+{
+	int saved = errno;
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	uint64_t number = atomic_load(&job);
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "collshim-%016llx-said-%u",
+			      (unsigned long long)number, reason);
+	int fd = number ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	bool is_first = true;
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&address,
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length))) {
+		is_first = errno != EADDRINUSE;
+		close(fd);
+	}
+	errno = saved;
+	return is_first;
 }
 
 /* One write(2) a line, so that lines of several ranks do not mix. */

@@ -6,10 +6,17 @@
 #define CS_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Before the rank is known a process speaks if the launcher's environment calls it rank 0, or says nothing. */
 void cs_log_set_speaker(bool is_speaker);
 bool cs_log_is_speaker(void);
+
+/* A number that all processes of this job know, and no other job; 0, as at first: there is none. */
+void cs_log_set_job(uint64_t job);
+/* True for the first process of the job on this node that asks with this reason, a small number; and for all where
+ * that cannot be known. For troubles of which several processes could speak and none knows of the others. */
+bool cs_log_is_first(unsigned reason);
 
 /* Room name to begin each line, then printf's format (%m allowed: errno is the caller's). Adds the newline. */
 #define cs_warn_once(...)                                                                          \

@@ -45,6 +45,7 @@ struct cs_call {
 	struct cs_blocks send, recv;
 	const size_t *counts; /* reduce_scatter: elements for each rank; NULL: count / ranks each */
 	struct cs_reduction reduction;
+	bool is_commutative; /* the operation; reductions */
 	/* Set by the algorithm if a peer published another size than this rank expects: the larger message's bytes.
 	 * The entry point reports it as the truncation that it is. */
 	size_t truncated;

@@ -26,12 +26,12 @@ struct cs_problem {
 	int ranks, rank, root;
 	size_t unit;  /* reductions: bytes of an element, no message splits one; else 1 */
 	size_t bytes; /* of the vector, or of each block */
-	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank sends to each. Gatherv and scatterv:
-	 * every rank knows its own and, after the sizes have gone through the same tree, those of its subtree. */
+	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank sends to each. Gatherv and
+	 * scatterv: the root knows all; another rank only its own, unless the algorithm needs more (needs.all_sizes). */
 	const size_t *sizes;
 	const size_t *recv_sizes; /* alltoallv/w: what this rank receives from each */
-	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after another. Alltoall: of IN, and recv_at of
-	 * OUT. Every rank has its own. */
+	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after another. Alltoall: of IN, and
+	 * recv_at of OUT. Every rank has its own. */
 	const size_t *at, *recv_at;
 	bool is_in_place;
 	bool is_commutative;    /* reductions */

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -159,32 +160,51 @@ cs_engine_open(void)
 	return state == CS_ENGINE_OPEN;
 }
 
-/* Who speaks for a job in which rank 0 has no collshim? Ranks 0, 1, 2, 4, 8, ... each say by a broadcast of a byte that
- * they are here; of them the lowest that is here speaks. A rank without the library takes part in none of it, and sees
- * nothing of it, as non-blocking collectives match only each other. Powers of two, because they are next to the root in a
- * binomial tree, so that few missing ranks keep the word from them. */
-#define HERALDS 16
+/* Who speaks for a job in which rank 0 has no collshim? Ranks 0 to 8 and 16, 32, 64, ... each say by a broadcast of a byte
+ * that they are here; of them the lowest that is here speaks. A rank without the library takes part in none of it, and
+ * sees nothing of it, as non-blocking collectives match only each other. Powers of two, because they are next to the root
+ * in a binomial tree, so that few missing ranks keep the word from them. With MPICH it is a scatter, since its broadcast
+ * leads every word to a node through the node's first rank; Open MPI's scatter is a loop over all ranks. */
+#define HERALDS 20
+#ifdef OPEN_MPI
+#define HERALD PMPI_Ibcast
+#else
+#define HERALD PMPI_Iscatter
+#endif
+#define NAME(function) NAME_(function)
+#define NAME_(function) #function
 
 struct heralds {
 	int count;
 	int ranks[HERALDS];
 	char bytes[HERALDS];
 	MPI_Request requests[HERALDS];
+	char *sent; /* a byte for each rank, for the scatter */
 	bool is_silent; /* this rank: a lower one is here, or it is no herald */
 };
 
 static void
 heralds_start(struct heralds *heralds)
 {
-	__typeof__(&PMPI_Ibcast) ibcast = (__typeof__(&PMPI_Ibcast))cs_engine.door->lookup("PMPI_Ibcast");
+	__typeof__(&HERALD) herald = (__typeof__(&HERALD))cs_engine.door->lookup(NAME(HERALD));
 	bool is_herald = cs_engine.world_rank == 0;
-	heralds->count = 0;
-	for (int rank = 0; ibcast && rank < cs_engine.world_size && heralds->count < HERALDS;
-	     rank = rank ? 2 * rank : 1) {
+	heralds->sent = calloc(1, (size_t)cs_engine.world_size + 1);
+	if (!heralds->sent) {
+		cs_warn_local("no memory for %d bytes in MPI_Init; ending the job", cs_engine.world_size);
+		cs_host_mpi.abort("out of memory");
+	}
+	for (int rank = 0; herald && rank < cs_engine.world_size && heralds->count < HERALDS;
+	     rank = rank < 8 ? rank + 1 : 2 * rank) {
 		int i = heralds->count;
 		heralds->ranks[i] = rank;
-		if (ibcast(&heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD, &heralds->requests[i]))
+#ifdef OPEN_MPI
+		if (herald(&heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD, &heralds->requests[i]))
 			break;
+#else
+		if (herald(heralds->sent, 1, MPI_CHAR, &heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD,
+			   &heralds->requests[i]))
+			break;
+#endif
 		heralds->count++;
 		is_herald = is_herald || rank == cs_engine.world_rank;
 	}
@@ -221,6 +241,7 @@ wait_for_all(MPI_Request *request, struct heralds *heralds)
 	}
 	for (int i = 0; i < heralds->count; i++)
 		cs_pmpi.Wait(&heralds->requests[i], MPI_STATUS_IGNORE);
+	free(heralds->sent);
 }
 
 void
@@ -237,14 +258,17 @@ cs_engine_agree(void)
 		return;
 
 	/* Minimum and, by the complement, maximum of the digest; who can; who is not disabled. */
-	uint64_t mine[4] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
-	uint64_t least[4] = { 0 };
+	uint64_t mine[5] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
+	uint64_t least[5] = { 0 };
+	/* And a number of this job's own, as good as any process's of it. */
+	mine[4] = cs_hash_number(cs_hash_number(CS_HASH_START, cs_clock_ns()), (uint64_t)getpid());
 	MPI_Request request;
-	struct heralds heralds;
+	struct heralds heralds = { .count = 0 };
 	heralds_start(&heralds);
-	if (cs_pmpi.Iallreduce(mine, least, 4, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request))
+	if (cs_pmpi.Iallreduce(mine, least, 5, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request))
 		return;
 	wait_for_all(&request, &heralds);
+	cs_log_set_job(least[4]);
 	if (cs_engine.settings.is_disabled && least[0] == ~least[1]) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {

@@ -17,13 +17,13 @@
 static MPI_Comm
 comm_of(void *leaders)
 {
-	return ((struct cs_leaders *)leaders)->comm;
+	return ((struct cs_group *)leaders)->comm;
 }
 
 static int
 nodes_of(void *leaders)
 {
-	return ((struct cs_leaders *)leaders)->nodes;
+	return ((struct cs_group *)leaders)->nodes;
 }
 
 __attribute__((noreturn)) static void
@@ -53,7 +53,7 @@ check_between(void *leaders, int result, const char *what)
 		return;
 	cs_pmpi.Error_class(result, &class);
 	if (class == MPI_ERR_TRUNCATE || class == MPI_ERR_OTHER)
-		((struct cs_leaders *)leaders)->is_truncated = true;
+		((struct cs_group *)leaders)->is_truncated = true;
 	else
 		check(result, what);
 }
@@ -121,7 +121,7 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 static bool
 is_truncated(void *leaders)
 {
-	return leaders && ((struct cs_leaders *)leaders)->is_truncated;
+	return leaders && ((struct cs_group *)leaders)->is_truncated;
 }
 
 static void
@@ -140,7 +140,7 @@ bcast(void *leaders, void *buffer, size_t bytes, int root)
 static int *
 ints(void *leaders, int which, const size_t *values)
 {
-	struct cs_leaders *self = leaders;
+	struct cs_group *self = leaders;
 	int *to = self->ints + (size_t)which * (size_t)self->nodes;
 	for (int node = 0; node < self->nodes; node++)
 		to[node] = to_int(values[node]);
@@ -173,7 +173,7 @@ allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at)
 static void
 gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
-	struct cs_leaders *self = leaders;
+	struct cs_group *self = leaders;
 	int result;
 	if (self->node == root)
 		result = cs_pmpi.Gatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
@@ -187,7 +187,7 @@ gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int 
 static void
 scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
-	struct cs_leaders *self = leaders;
+	struct cs_group *self = leaders;
 	int result;
 	if (self->node == root)
 		result = cs_pmpi.Scatterv(buffer, ints(leaders, 0, bytes), ints(leaders, 1, at), MPI_BYTE,
@@ -244,6 +244,7 @@ const struct cs_host cs_host_mpi = {
 	.progress = progress,
 	.abort = end_job,
 	.reduce_local = reduce_local,
+	.wire = cs_host_wire,
 	.is_truncated = is_truncated,
 	.barrier = barrier,
 	.bcast = bcast,

@@ -1,19 +1,28 @@
-/* comm/host.h — the host MPI's collectives between the leaders of a team. */
+/* comm/host.h — the host MPI between the leaders of a team, and between all of its ranks. */
 #ifndef CS_COMM_HOST_H
 #define CS_COMM_HOST_H
 
 #include "wire/host.h"
+#include "wire/wire.h"
 
 #include <mpi.h>
 #include <stdbool.h>
 
-/* What `leaders` points to in wire/host.h; owned by the communicator's member (comm/member.h). */
-struct cs_leaders {
-	MPI_Comm comm; /* errors return */
+/* What `leaders` and `group` point to in wire/host.h; owned by the communicator's member (comm/member.h). */
+struct cs_group {
+	MPI_Comm comm;   /* errors return; MPI_COMM_NULL: not made yet */
+	MPI_Comm parent; /* of which it is made when it is needed; MPI_COMM_NULL: it was made at once */
 	int nodes, node;
-	int *ints; /* four arrays of one int per node */
+	int *ints; /* leaders: four arrays of one int per node */
 	bool is_truncated; /* in the call being made */
+	struct cs_wire wire;
+	MPI_Request *requests;
+	int room; /* for that many of them */
 };
+
+struct cs_wire *cs_host_wire(void *group, int requests);
+/* Frees the communicator, which all of its ranks do together, and memory. */
+void cs_group_close(struct cs_group *group);
 
 extern const struct cs_host cs_host_mpi;
 

@@ -346,7 +346,7 @@ lanes_of(const struct cs_shape *shape)
 static bool
 make_leaders(struct cs_member *member, const struct cs_shape *shape)
 {
-	struct cs_leaders *leaders = &member->leaders;
+	struct cs_group *leaders = &member->leaders;
 	bool is_in_lane = shape->local < lanes_of(shape);
 	leaders->comm = MPI_COMM_NULL;
 	if (shape->nodes == 1)
@@ -363,19 +363,17 @@ make_leaders(struct cs_member *member, const struct cs_shape *shape)
 }
 
 static void
-drop_leaders(struct cs_member *member)
+drop_groups(struct cs_member *member)
 {
-	if (member->leaders.comm != MPI_COMM_NULL)
-		cs_pmpi.Comm_free(&member->leaders.comm);
-	free(member->leaders.ints);
-	member->leaders.ints = NULL;
+	cs_group_close(&member->leaders);
+	cs_group_close(&member->everyone);
 }
 
 /* Domains that the node's ranks span, by what each of them is bound to. */
 static void
 learn_domains(MPI_Comm node, struct cs_shape *shape)
 {
-	const struct cs_place *place = cs_topo_place();
+	const struct cs_spot *place = cs_topo_place();
 	int mine[2] = { place->numa, place->socket };
 	int *all = malloc(2 * (size_t)shape->locals * sizeof *all);
 	if (!all) {
@@ -407,12 +405,6 @@ learn_cma(struct cs_member *member, struct cs_team *team)
 			     "data is copied twice");
 }
 
-/* Troubles that have been told of, one bit each: on a node whose ranks share MPI_COMM_WORLD's segment in its header,
- * where segment.c keeps but the nonce; and as far as this process knows. */
-#define SAID_AT 64
-static _Atomic uint32_t *_Atomic said_on_node;
-static _Atomic uint32_t said;
-
 /* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one for that. */
 static bool
 is_spokesman(const struct cs_member *member)
@@ -429,18 +421,15 @@ is_spokesman(const struct cs_member *member)
 static void
 refuse(struct cs_member *member, enum trouble trouble)
 {
-	uint32_t bit = 1u << trouble;
+	static _Atomic int is_known[TROUBLES], is_said[TROUBLES];
 	member->state = CS_MEMBER_HOST;
 	member->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
-	/* The members know that this has been said now, whoever of them did. */
-	if (atomic_fetch_or(&said, bit) & bit || !is_spokesman(member))
+	/* Once in each process, and where several communicators have the trouble at once, by one of their spokesmen. */
+	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(member) || !cs_log_is_first(trouble))
 		return;
-	_Atomic uint32_t *shared = atomic_load(&said_on_node);
-	if (shared && atomic_fetch_or(shared, bit) & bit)
-		return;
-	_Atomic int is_said = 0;
-	cs_log_warn_local(&is_said, "%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
+	cs_log_warn_local(&is_said[trouble], "%s; this communicator (%d ranks) stays with MPI", troubles[trouble],
+			  member->size);
 }
 
 static void
@@ -449,24 +438,22 @@ make(struct cs_member *member)
 	struct cs_team *team = &member->team;
 	struct cs_segment segment = { .fd = -1 };
 	MPI_Comm node = MPI_COMM_NULL;
-	member->leaders.comm = MPI_COMM_NULL;
+	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
+	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
 	if (!split_nodes(member, &node)) {
 		refuse(member, NO_MEMORY); /* context ids are used up: the same on all ranks */
 		return;
 	}
 	bool has_shape = learn_shape(member, node, &team->shape);
 	enum trouble trouble = has_shape ? NONE : NO_MEMORY;
-	if (has_shape && team->shape.ppn_max == 1) {
-		member->state = CS_MEMBER_HOST;
-		member->reason = "one rank per node";
-		cs_pmpi.Comm_free(&node);
-		free(team->shape.node_of);
-		return;
-	}
+	/* One rank on each node: nothing to share, but plans between all ranks may serve. */
+	bool has_node = has_shape && team->shape.ppn_max > 1;
 	struct cs_node_shape shape = { 0 };
 	if (has_shape) {
-		shape = node_shape(&team->shape);
-		trouble = open_segment(node, &shape, &segment);
+		if (has_node) {
+			shape = node_shape(&team->shape);
+			trouble = open_segment(node, &shape, &segment);
+		}
 		team->work = calloc(4 * (size_t)team->shape.nodes, sizeof *team->work);
 		member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
 		if (!team->work || !member->sizes)
@@ -475,7 +462,9 @@ make(struct cs_member *member)
 	trouble = agree(member, trouble);
 	if (segment.base)
 		cs_segment_seal(&segment);
-	if (trouble == NONE) {
+	if (trouble == NONE && !has_node)
+		team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
+	if (trouble == NONE && has_node) {
 		learn_domains(node, &team->shape);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
 		cs_node_arm(&team->node);
@@ -486,7 +475,7 @@ make(struct cs_member *member)
 	}
 	cs_pmpi.Comm_free(&node);
 	if (trouble != NONE) {
-		drop_leaders(member);
+		drop_groups(member);
 		close_segment(team->node.segment.base ? &team->node.segment : &segment);
 		free(team->work);
 		free(team->shape.node_of);
@@ -496,7 +485,8 @@ make(struct cs_member *member)
 	}
 	team->host = &cs_host_mpi;
 	team->leaders = member->leaders.comm != MPI_COMM_NULL ? &member->leaders : NULL;
-	team->lanes = lanes_of(&team->shape);
+	team->everyone = &member->everyone;
+	team->lanes = has_node ? lanes_of(&team->shape) : 0;
 	member->runner.team = team;
 	member->runner.facts = (struct cs_facts){
 		.ranks = team->shape.ranks,
@@ -506,8 +496,6 @@ make(struct cs_member *member)
 		.is_block_placed = team->shape.is_block_placed,
 	};
 	member->state = CS_MEMBER_TEAM;
-	if (member->comm == MPI_COMM_WORLD)
-		atomic_store(&said_on_node, (void *)((char *)team->node.segment.base + SAID_AT));
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
 	if (member->rank == 0)
@@ -537,17 +525,18 @@ cs_member_drop_team(struct cs_member *member)
 	struct cs_team *team = &member->team;
 	if (member->state != CS_MEMBER_TEAM)
 		return;
-	drop_leaders(member);
-	if (member->comm == MPI_COMM_WORLD)
-		atomic_store(&said_on_node, NULL);
+	drop_groups(member);
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
-	if (!cs_pool_put(&team->node.segment))
+	if (team->node.segment.base && !cs_pool_put(&team->node.segment))
 		close_segment(&team->node.segment);
 	free(team->work);
 	free(team->shape.node_of);
 	free(team->scratch.base);
 	free(team->copy.base);
+	free(team->plan.base);
+	cs_plans_fini(&team->lane_plans);
+	cs_plans_fini(&team->flat_plans);
 	memset(team, 0, sizeof *team);
 	member->runner.team = NULL;
 	member->state = CS_MEMBER_HOST;

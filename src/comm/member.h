@@ -25,7 +25,7 @@ struct cs_member {
 	int rank, size;
 	struct cs_runner runner;
 	struct cs_team team;
-	struct cs_leaders leaders;
+	struct cs_group leaders, everyone;
 	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
 	size_t *sizes;              /* block sizes and offsets of v-calls: four arrays of `size` */
 	/* The call being made, for the report if the host does it: */

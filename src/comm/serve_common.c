@@ -11,9 +11,9 @@ int
 cs_serve_run(struct cs_member *member, struct cs_call *call)
 {
 	call->truncated = 0;
-	member->leaders.is_truncated = false;
+	member->leaders.is_truncated = member->everyone.is_truncated = false;
 	cs_runner_run(&member->runner, member->answer, call, member->bytes);
-	if (__builtin_expect(member->leaders.is_truncated, 0))
+	if (__builtin_expect(member->leaders.is_truncated || member->everyone.is_truncated, 0))
 		call->truncated = call->bytes + 1;
 	if (__builtin_expect(call->truncated == 0, 1))
 		return MPI_SUCCESS;

@@ -58,6 +58,7 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	reduced->call.count = (size_t)count;
 	reduced->call.bytes = bytes;
 	reduced->call.counts = NULL;
+	reduced->call.is_commutative = reduced->operation.is_commutative;
 	reduced->call.root = -1;
 	return true;
 }

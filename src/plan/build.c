@@ -4,7 +4,7 @@
 #include <string.h>
 
 void
-cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan, size_t budget)
+cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan)
 {
 	memset(builder, 0, sizeof *builder);
 	memset(plan, 0, sizeof *plan);
@@ -12,7 +12,6 @@ cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, st
 	plan->ranks = problem->ranks;
 	builder->problem = problem;
 	builder->plan = plan;
-	builder->budget = budget;
 }
 
 static void
@@ -37,10 +36,6 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 		return NULL;
 	if (plan->count == builder->room) {
 		size_t room = builder->room ? 2 * builder->room : 16;
-		if (builder->budget && room * sizeof *plan->steps > 2 * builder->budget) {
-			fail(builder, CS_UNSUPPORTED);
-			return NULL;
-		}
 		struct cs_step *steps = realloc(plan->steps, room * sizeof *steps);
 		if (!steps) {
 			fail(builder, CS_NO_MEMORY);
@@ -93,8 +88,6 @@ cs_build_tmp(struct cs_builder *builder, size_t bytes)
 static int
 message(struct cs_builder *builder, enum cs_step_kind kind, int peer, struct cs_place place, size_t bytes)
 {
-	if (bytes > CS_PLAN_MESSAGE)
-		fail(builder, CS_UNSUPPORTED);
 	struct cs_step *step = add(builder, kind, bytes);
 	if (!step)
 		return CS_NO_REQUEST;
@@ -253,8 +246,6 @@ cs_builder_finish(struct cs_builder *builder)
 	cs_build_wait_all(builder);
 	free(builder->free_requests);
 	builder->free_requests = NULL;
-	if (builder->status == CS_OK && builder->budget && cs_plan_memory(plan) > builder->budget)
-		builder->status = CS_UNSUPPORTED;
 	if (builder->status != CS_OK) {
 		cs_plan_fini(plan);
 		return builder->status;

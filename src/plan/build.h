@@ -1,8 +1,8 @@
 /* plan/build.h — how an algorithm writes its steps.
  *
  * An algorithm's build() is called with a builder for one rank and calls these functions in the order in which the rank
- * is to act. Nothing fails in between: the first trouble (no memory, a message above CS_PLAN_MESSAGE, more than the
- * budget) is kept, everything after it does nothing, and cs_builder_finish tells it.
+ * is to act. Nothing fails in between: the first trouble (no memory, a refusal) is kept, everything after it does nothing,
+ * and cs_builder_finish tells it.
  *
  * Messages of no bytes are left out on both sides (sizes agree on both); for a message that only says "now" there is
  * cs_build_signal and cs_build_hear. */
@@ -12,7 +12,6 @@
 #include "coll/problem.h"
 #include "plan/plan.h"
 
-#define CS_PLAN_MESSAGE ((size_t)1 << 30) /* no message is larger: MPI's counts are int */
 #define CS_NO_REQUEST (-1)
 
 struct cs_builder {
@@ -20,16 +19,16 @@ struct cs_builder {
 	uint32_t note;                    /* goes into every step: set it to the round */
 	/* private */
 	struct cs_plan *plan;
-	size_t room, budget;
+	size_t room;
 	int *free_requests; /* stack of numbers that were waited for */
 	int free_count, free_room;
 	enum cs_status status;
 };
 
-/* `plan` is filled by cs_builder_finish; `budget`: most bytes it may take (0: no limit). */
-void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan, size_t budget);
-/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty. NO_MEMORY, or UNSUPPORTED (a message too
- * large, over budget, or build() said so). All ranks of a problem get the same answer, out of memory apart. */
+/* `plan` is ready after cs_builder_finish. */
+void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan);
+/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty; NO_MEMORY, or UNSUPPORTED if build()
+ * refused, which it does on all ranks of a problem or on none. */
 CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
 /* For an algorithm that finds that it cannot serve this problem. */
 void cs_build_refuse(struct cs_builder *builder);

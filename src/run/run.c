@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "base/parse.h"
+#include "run/flat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,10 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	free(answer->rows);
 	answer->rows = NULL;
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
+	const struct cs_algorithm *inner = answer->choice.algorithm ? answer->choice.algorithm->inner : NULL;
+	answer->inner_params = 0;
+	while (inner && answer->inner_params < CS_MAX_PARAMS && inner->params[answer->inner_params].name)
+		answer->inner_params++;
 	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
@@ -83,7 +88,14 @@ void
 cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
 {
 	uint64_t start = runner->is_reporting ? cs_clock_ns() : 0;
-	answer->choice.algorithm->run(runner->team, call, answer->choice.params);
+	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	if (algorithm->run) {
+		runner->team->between = algorithm->inner;
+		runner->team->between_params = answer->choice.params;
+		algorithm->run(runner->team, call, answer->choice.params + answer->inner_params);
+	} else {
+		cs_flat_run(runner->team, call, algorithm, answer->choice.params);
+	}
 	cs_team_relax(runner->team);
 	if (runner->is_reporting)
 		cs_runner_count(runner, answer, call->coll, bytes, cs_clock_ns() - start);

@@ -18,6 +18,7 @@ struct cs_answer {
 	size_t low, last; /* bytes for which it holds, both included */
 	bool is_commutative;
 	struct cs_choice choice;
+	int inner_params; /* how many of choice.params are those of the algorithm between nodes */
 	struct cs_report_row **rows; /* by size bin; NULL while the report is off */
 };
 

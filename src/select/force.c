@@ -71,13 +71,14 @@ read_use(const struct scan *scan, char *text, struct cs_use *use)
 {
 	const struct cs_algorithm *best = NULL;
 	size_t best_length = 0;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		size_t length = strlen((*at)->name);
-		if ((*at)->coll != scan->coll || length <= best_length || strncmp(text, (*at)->name, length))
+	const struct cs_algorithm *algorithm;
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
+		size_t length = strlen(algorithm->name);
+		if (algorithm->coll != scan->coll || length <= best_length || strncmp(text, algorithm->name, length))
 			continue;
 		if (text[length] && text[length] != ':')
 			continue;
-		best = *at;
+		best = algorithm;
 		best_length = length;
 	}
 	size_t host_length = strlen(CS_HOST);

@@ -514,11 +514,12 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	const struct table *table = &selector->tables[facts->coll];
 	explain_facts(out, selector, facts);
 	fputs("algorithms:\n", out);
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		if ((*at)->coll != facts->coll)
+	const struct cs_algorithm *algorithm;
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
+		if (algorithm->coll != facts->coll)
 			continue;
-		const char *unmet = cs_algorithm_unmet(*at, facts);
-		fprintf(out, "  %s: %s%s\n", (*at)->name, unmet ? "no: " : "can serve this call",
+		const char *unmet = cs_algorithm_unmet(algorithm, facts);
+		fprintf(out, "  %s: %s%s\n", algorithm->name, unmet ? "no: " : "can serve this call",
 			unmet ? unmet : "");
 	}
 	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);

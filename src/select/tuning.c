@@ -398,13 +398,14 @@ complain_nowhere(struct reader *reader, const struct draft *draft)
 {
 	char shown[CS_SHOWN_TEXT], known[512] = CS_HOST;
 	struct cs_nearest nearest = { .word = draft->use->text };
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		bool is_new = true;
-		for (const struct cs_algorithm *const *before = cs_algorithms; before != at; before++)
-			is_new = is_new && strcmp((*before)->name, (*at)->name);
+	const struct cs_algorithm *algorithm;
+	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
+		bool is_new = !algorithm->inner; /* of the composed ones only the nearest is told: they are many */
+		for (int before = 0; before < i; before++)
+			is_new = is_new && strcmp(cs_algorithm_at(before)->name, algorithm->name);
 		if (is_new)
-			cs_text_add(known, sizeof known, ", %s", (*at)->name);
-		cs_nearest_try(&nearest, (*at)->name);
+			cs_text_add(known, sizeof known, ", %s", algorithm->name);
+		cs_nearest_try(&nearest, algorithm->name);
 	}
 	complain(reader, draft->use, "%s is no algorithm of any collective%s; known: %s%s%s%s",
 		 cs_shown(shown, draft->use->text), draft->bytes_node ? " whose size all ranks know" : "", known,

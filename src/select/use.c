@@ -92,11 +92,12 @@ cs_use_unknown(enum cs_coll coll, const char *wrong, char *message, size_t messa
 	snprintf(message, message_bytes, "%s is no algorithm of %s; known: " CS_HOST, cs_shown(shown, wrong),
 		 cs_colls[coll].name);
 	cs_nearest_try(&nearest, CS_HOST);
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		if ((*at)->coll != coll)
+	const struct cs_algorithm *algorithm;
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
+		if (algorithm->coll != coll)
 			continue;
-		cs_text_add(message, message_bytes, ", %s", (*at)->name);
-		cs_nearest_try(&nearest, (*at)->name);
+		cs_text_add(message, message_bytes, ", %s", algorithm->name);
+		cs_nearest_try(&nearest, algorithm->name);
 	}
 	if (nearest.best)
 		cs_text_add(message, message_bytes, "; did you mean %s?", nearest.best);

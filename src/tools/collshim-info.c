@@ -83,8 +83,8 @@ static void
 print_algorithms(void)
 {
 	enum cs_coll last = CS_COLL_COUNT;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		const struct cs_algorithm *algorithm = *at;
+	const struct cs_algorithm *algorithm;
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
 		if (algorithm->coll != last)
 			printf("  %s (bytes: %s)\n    host: the MPI underneath, always possible\n",
 			       cs_colls[algorithm->coll].name, cs_colls[algorithm->coll].bytes_meaning);

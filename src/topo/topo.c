@@ -15,10 +15,10 @@ covering(hwloc_topology_t topology, hwloc_const_cpuset_t cpus, hwloc_obj_type_t 
 	return found;
 }
 
-static struct cs_place
+static struct cs_spot
 look(void)
 {
-	struct cs_place place = { -1, -1 };
+	struct cs_spot place = { -1, -1 };
 	hwloc_topology_t topology;
 	if (hwloc_topology_init(&topology))
 		return place;
@@ -36,10 +36,10 @@ look(void)
 	return place;
 }
 
-const struct cs_place *
+const struct cs_spot *
 cs_topo_place(void)
 {
-	static struct cs_place place;
+	static struct cs_spot place;
 	static _Atomic int state; /* 0 not asked, 1 being asked, 2 known */
 	int expected = 0;
 	if (atomic_compare_exchange_strong(&state, &expected, 1)) {

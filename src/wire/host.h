@@ -18,6 +18,8 @@ struct cs_reduction {
 	void (*kernel)(void *out, const void *a, const void *b, size_t count);
 };
 
+struct cs_wire;
+
 struct cs_host {
 	/* Lets the host progress its own traffic. Called from waits, any thread, never blocks. */
 	void (*progress)(void);
@@ -26,6 +28,10 @@ struct cs_host {
 
 	/* inout[i] = in[i] op inout[i], i < count (MPI_Reduce_local, MPI 4.0, 6.9.7). */
 	void (*reduce_local)(const struct cs_reduction *reduction, const void *in, void *inout, size_t count);
+
+	/* The wire between a group's ranks (the leaders, or all of a team), with room for that many requests. Blocks at the
+	 * group's first call, which all of its ranks make together. */
+	struct cs_wire *(*wire)(void *group, int requests);
 
 	/* Has a collective between leaders told in this call that more came than there was room for? The program's ranks then
 	 * disagree about a size, which is the program's error (MPI 4.0, 6.4), and this process reports it. */

@@ -150,7 +150,7 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 	enum cs_status first = CS_OK;
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_builder builder;
-		cs_builder_init(&builder, &set.of[rank], &plans[rank], 0);
+		cs_builder_init(&builder, &set.of[rank], &plans[rank]);
 		algorithm->build(&builder);
 		enum cs_status status = cs_builder_finish(&builder);
 		if (rank == 0)

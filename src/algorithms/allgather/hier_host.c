@@ -20,5 +20,6 @@ const struct cs_algorithm cs_algorithm_allgather_hier_host = {
 	.summary = "blocks side by side in node memory, host allgatherv between leaders",
 	.needs = { .several_per_node = true },
 	.params = { { "chunk", "bytes of a block per round on one node", 128 << 10, 4 << 10, 64 << 20 } },
+	.between = CS_ALLGATHER + 1,
 	.run = run,
 };

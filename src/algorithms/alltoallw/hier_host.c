@@ -17,5 +17,6 @@ const struct cs_algorithm cs_algorithm_alltoallw_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
 		      4 << 10, CS_INF } },
+	.between = CS_ALLTOALLV + 1,
 	.run = run,
 };

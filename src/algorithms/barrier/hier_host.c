@@ -1,6 +1,7 @@
 /* Barrier: everybody says that it is here. Up to 16 ranks on a node all read all (one hop); beyond, the leader collects
  * and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders' host barrier in between. */
 #include "algorithms/algorithm.h"
+#include "algorithms/between.h"
 #include "algorithms/team.h"
 #include "coll/call.h"
 
@@ -21,7 +22,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 		for (int local = 1; local < locals; local++)
 			cs_node_await(node, local, 1);
 		if (team->shape.nodes > 1)
-			team->host->barrier(team->leaders);
+			cs_between_barrier(team);
 		cs_node_publish(node, line, 2);
 	} else {
 		cs_node_await(node, 0, 2);
@@ -34,5 +35,6 @@ const struct cs_algorithm cs_algorithm_barrier_hier_host = {
 	.name = "hier:host",
 	.summary = "flags on the node, host barrier between leaders",
 	.needs = { .several_per_node = true },
+	.between = CS_BARRIER + 1,
 	.run = run,
 };

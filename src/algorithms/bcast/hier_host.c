@@ -7,6 +7,7 @@
  * One node: the root's ring instead of the area, up to 32 small calls or all slots in flight. Price there: two copies of
  * the data and one flag; messages of 48 bytes and less one cache line per reader. Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
+#include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 
@@ -99,7 +100,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lane
 			if (is_root_node && !is_root)
 				cs_node_await(node, root_local, 2 * round + 1);
 			if (part)
-				team->host->bcast(team->leaders, area + first, part, root_node);
+				cs_between_bcast(team, area + first, part, root_node);
 			/* `bytes` tells the node that more came than was expected. */
 			if (!is_root && team->host->is_truncated(team->leaders))
 				line->bytes = call->bytes + 1;
@@ -143,5 +144,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.params = { { "chunk", "bytes per pipelined piece on the root's node", 128 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with large messages", 2, 1, 64 } },
+	.between = CS_BCAST + 1,
 	.run = run,
 };

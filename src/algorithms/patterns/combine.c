@@ -1,4 +1,5 @@
 #include "algorithms/patterns/combine.h"
+#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
@@ -155,10 +156,10 @@ static void
 leaders_step(struct cs_team *team, struct cs_call *call, const struct areas *areas, size_t offset, size_t count)
 {
 	if (call->root < 0)
-		team->host->allreduce(team->leaders, areas->sum + offset, count, &call->reduction);
+		cs_between_allreduce(team, areas->sum + offset, count, &call->reduction, call->is_commutative);
 	else
-		team->host->reduce(team->leaders, areas->sum + offset, areas->result + offset, count,
-				   &call->reduction, team->shape.node_of[call->root]);
+		cs_between_reduce(team, areas->sum + offset, areas->result + offset, count,
+				   &call->reduction, call->is_commutative, team->shape.node_of[call->root]);
 }
 
 /* Leader reduces the node's vectors, then the leaders among themselves: two waits for everybody else. */

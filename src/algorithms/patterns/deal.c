@@ -1,4 +1,5 @@
 #include "algorithms/patterns/deal.h"
+#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
@@ -132,7 +133,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 			}
 			for (int local = 1; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
-			team->host->reduce_scatter(team->leaders, area, counts, &call->reduction);
+			cs_between_reduce_scatter(team, area, counts, &call->reduction, call->is_commutative);
 			cs_node_publish(node, line, 3 * round + 3);
 		} else {
 			cs_node_await(node, 0, 3 * round + 3);

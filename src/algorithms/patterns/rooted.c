@@ -1,4 +1,5 @@
 #include "algorithms/patterns/rooted.h"
+#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 
@@ -337,7 +338,7 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 		}
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 1);
-		team->host->scatterv(team->leaders, shared, bytes, at, rooted->root_node);
+		cs_between_scatterv(team, shared, bytes, at, rooted->root_node);
 		uint64_t rounds = 0;
 		if (rooted->is_root_node)
 			for (int p = 0; p < shape->ranks; p++)
@@ -387,7 +388,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (rooted.is_leader) {
 			for (int local = 1; local < node->shape.size; local++)
 				cs_node_await(node, local, here);
-			team->host->gatherv(team->leaders, area, bytes, at, rooted.root_node);
+			cs_between_gatherv(team, area, bytes, at, rooted.root_node);
 			line->word[1] = team->host->is_truncated(team->leaders);
 			cs_node_publish(node, line, arrived);
 		} else {
@@ -444,7 +445,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (rooted.is_leader) {
 			if (rooted.is_root_node)
 				cs_node_await(node, rooted.root_local, here);
-			team->host->scatterv(team->leaders, area, bytes, at, rooted.root_node);
+			cs_between_scatterv(team, area, bytes, at, rooted.root_node);
 			cs_node_publish(node, line, arrived);
 		} else if (rooted.is_root_node) {
 			cs_node_await(node, rooted.root_local, here);

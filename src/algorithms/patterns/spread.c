@@ -1,4 +1,5 @@
 #include "algorithms/patterns/spread.h"
+#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 
@@ -116,7 +117,7 @@ several_nodes(struct cs_team *team, struct cs_call *call)
 		if (cs_team_is_leader(team)) {
 			for (int local = 1; local < node->shape.size; local++)
 				cs_node_await(node, local, 2 * round + 1);
-			team->host->allgatherv(team->leaders, area, bytes, at);
+			cs_between_allgatherv(team, area, bytes, at);
 			cs_node_publish(node, line, 2 * round + 2);
 		} else {
 			cs_node_publish(node, line, 2 * round + 1);

@@ -1,4 +1,5 @@
 #include "algorithms/patterns/transpose.h"
+#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 
@@ -251,7 +252,7 @@ several_nodes(struct cs_team *team, struct cs_call *call)
 			for (int local = 1; local < shape->locals; local++)
 				cs_node_await(node, local, base + 2 * round + 1);
 			copy_out(&wide, round, NULL, recv_bytes, recv_at);
-			team->host->alltoallv(team->leaders, out, send_bytes, send_at, in, recv_bytes,
+			cs_between_alltoallv(team, out, send_bytes, send_at, in, recv_bytes,
 					      recv_at);
 			cs_node_publish(node, line, base + 2 * round + 2);
 		} else {

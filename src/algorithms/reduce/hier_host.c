@@ -22,5 +22,6 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 		    { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with long vectors", 2, 1, 64 } },
+	.between = CS_REDUCE + 1,
 	.run = run,
 };

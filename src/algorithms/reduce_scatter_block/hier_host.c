@@ -14,5 +14,6 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_block_hier_host = {
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.between = CS_REDUCE_SCATTER + 1,
 	.run = run,
 };

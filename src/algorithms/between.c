@@ -1,0 +1,149 @@
+#include "algorithms/between.h"
+
+#include <string.h>
+
+/* What all of them have in common; nodes are the ranks, each with one rank "per node". */
+static struct cs_problem
+problem_of(const struct cs_team *team, enum cs_coll coll, size_t bytes, int root)
+{
+	return (struct cs_problem){ .coll = coll, .ranks = team->shape.nodes, .rank = team->shape.node, .root = root,
+				    .unit = 1, .bytes = bytes, .is_commutative = true, .params = team->between_params };
+}
+
+static void
+run(struct cs_team *team, const struct cs_problem *problem, const void *in, void *out,
+    const struct cs_reduction *reduction)
+{
+	cs_plans_run(team, &team->lane_plans, team->leaders, team->between, problem, in, out, reduction);
+}
+
+void
+cs_between_barrier(struct cs_team *team)
+{
+	if (!team->between) {
+		team->host->barrier(team->leaders);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_BARRIER, 0, 0);
+	run(team, &problem, NULL, NULL, NULL);
+}
+
+void
+cs_between_bcast(struct cs_team *team, void *buffer, size_t bytes, int root)
+{
+	if (!team->between) {
+		team->host->bcast(team->leaders, buffer, bytes, root);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_BCAST, bytes, root);
+	run(team, &problem, buffer, buffer, NULL);
+}
+
+void
+cs_between_allgatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at)
+{
+	if (!team->between) {
+		team->host->allgatherv(team->leaders, buffer, bytes, at);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, team->between->coll, 0, 0);
+	problem.sizes = bytes;
+	problem.at = at;
+	problem.is_in_place = true;
+	run(team, &problem, NULL, buffer, NULL);
+}
+
+void
+cs_between_gatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root)
+{
+	if (!team->between) {
+		team->host->gatherv(team->leaders, buffer, bytes, at, root);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_GATHERV, 0, root);
+	problem.sizes = bytes;
+	problem.at = at;
+	problem.is_in_place = problem.rank == root;
+	run(team, &problem, (char *)buffer + at[problem.rank], buffer, NULL);
+}
+
+void
+cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root)
+{
+	if (!team->between) {
+		team->host->scatterv(team->leaders, buffer, bytes, at, root);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_SCATTERV, 0, root);
+	problem.sizes = bytes;
+	problem.at = at;
+	problem.is_in_place = problem.rank == root;
+	run(team, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
+}
+
+void
+cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
+		     const size_t *recv_bytes, const size_t *recv_at)
+{
+	if (!team->between) {
+		team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_ALLTOALLV, 0, 0);
+	problem.sizes = send_bytes;
+	problem.at = send_at;
+	problem.recv_sizes = recv_bytes;
+	problem.recv_at = recv_at;
+	run(team, &problem, send, recv, NULL);
+}
+
+void
+cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+		     bool is_commutative)
+{
+	if (!team->between) {
+		team->host->allreduce(team->leaders, buffer, count, reduction);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_ALLREDUCE, count * reduction->unit, 0);
+	problem.unit = reduction->unit;
+	problem.is_in_place = true;
+	problem.is_commutative = is_commutative;
+	run(team, &problem, buffer, buffer, reduction);
+}
+
+void
+cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+		  bool is_commutative, int root)
+{
+	if (!team->between) {
+		team->host->reduce(team->leaders, in, out, count, reduction, root);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_REDUCE, count * reduction->unit, root);
+	problem.unit = reduction->unit;
+	problem.is_commutative = is_commutative;
+	run(team, &problem, in, out, reduction);
+}
+
+void
+cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
+			  bool is_commutative)
+{
+	if (!team->between) {
+		team->host->reduce_scatter(team->leaders, buffer, counts, reduction);
+		return;
+	}
+	int nodes = team->shape.nodes;
+	size_t *sizes = team->work + nodes, total = 0; /* counts is the first of the four */
+	for (int node = 0; node < nodes; node++) {
+		sizes[node] = counts[node] * reduction->unit;
+		total += sizes[node];
+	}
+	struct cs_problem problem = problem_of(team, CS_REDUCE_SCATTER, 0, 0);
+	problem.unit = reduction->unit;
+	problem.sizes = sizes;
+	problem.is_commutative = is_commutative;
+	/* The result goes to the front of the buffer, where other nodes' parts are still to be read. */
+	run(team, &problem, memcpy(cs_team_copy(team, total), buffer, total), buffer, reduction);
+}

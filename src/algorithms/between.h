@@ -1,0 +1,23 @@
+/* algorithms/between.h — what a hierarchical algorithm does between nodes: the host's collective, or a plan's
+ * (team->between), among the ranks of this one's lane. Arguments as in wire/host.h; nodes take the place of ranks. */
+#ifndef CS_ALGORITHMS_BETWEEN_H
+#define CS_ALGORITHMS_BETWEEN_H
+
+#include "algorithms/team.h"
+
+void cs_between_barrier(struct cs_team *team);
+void cs_between_bcast(struct cs_team *team, void *buffer, size_t bytes, int root);
+void cs_between_allgatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at);
+/* With a plan that needs it, bytes[] is right for all nodes on each of them (needs.all_sizes). */
+void cs_between_gatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
+void cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
+void cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at,
+			  void *recv, const size_t *recv_bytes, const size_t *recv_at);
+void cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+			  bool is_commutative);
+void cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count,
+		       const struct cs_reduction *reduction, bool is_commutative, int root);
+void cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts,
+			       const struct cs_reduction *reduction, bool is_commutative);
+
+#endif

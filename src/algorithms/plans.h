@@ -1,0 +1,45 @@
+/* algorithms/plans.h — runs algorithms that are plans: between the nodes of a team, or between all of its ranks.
+ *
+ * A plan is built at the first call of its shape and kept: by the algorithm, its parameters, collective, root, sizes and
+ * where blocks lie. A cache keeps the plans used last, up to a number of bytes; what does not fit is built for one call. */
+#ifndef CS_ALGORITHMS_PLANS_H
+#define CS_ALGORITHMS_PLANS_H
+
+#include "algorithms/algorithm.h"
+#include "coll/problem.h"
+#include "plan/plan.h"
+#include "wire/host.h"
+
+#include <stdint.h>
+
+struct cs_team;
+
+#define CS_PLANS 64                     /* most plans in a cache */
+#define CS_PLAN_BUDGET ((size_t)8 << 20) /* most bytes of them, without CS_TMP, which all share */
+
+struct cs_plan_key {
+	const struct cs_algorithm *algorithm;
+	uint64_t words[2]; /* digest of all else */
+};
+
+/* Of a group of ranks that talk by plans; zeroed is empty. */
+struct cs_plans {
+	struct cs_cached_plan {
+		struct cs_plan_key key;
+		struct cs_plan plan;
+		size_t spare;      /* bytes for a reduction without kernel */
+		uint64_t used;     /* by `clock` */
+	} *cached;
+	int count;
+	size_t bytes;
+	uint64_t clock;
+};
+
+/* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as coll/problem.h says. All ranks of
+ * the group call it alike. Ends the job if memory is out. */
+void cs_plans_run(struct cs_team *team, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+		  const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
+
+void cs_plans_fini(struct cs_plans *plans);
+
+#endif

@@ -1,0 +1,146 @@
+#include "run/flat.h"
+
+#include <string.h>
+
+struct flat {
+	struct cs_problem problem;
+	const void *in;
+	void *out;
+};
+
+static size_t *
+array(struct cs_team *team, int count)
+{
+	return cs_team_scratch(team, (size_t)count * sizeof(size_t));
+}
+
+static void
+take_blocks(struct cs_problem *problem, const struct cs_blocks *blocks)
+{
+	problem->bytes = blocks->each;
+	problem->sizes = blocks->bytes;
+	problem->at = blocks->bytes ? blocks->at : NULL;
+}
+
+/* Gatherv and scatterv: a rank knows its own size, the root all. Where the algorithm needs more all ranks learn all first;
+ * `sizes` of problems are by rank. */
+static void
+share_sizes(struct cs_team *team, struct flat *flat, const struct cs_algorithm *algorithm, size_t own)
+{
+	struct cs_problem *problem = &flat->problem;
+	bool is_root = problem->rank == problem->root;
+	size_t *sizes = array(team, 3 * problem->ranks), *each = sizes + problem->ranks, *at = each + problem->ranks;
+	if (algorithm->needs.all_sizes) {
+		if (problem->coll == CS_SCATTERV && is_root)
+			memcpy(sizes, problem->sizes, (size_t)problem->ranks * sizeof *sizes);
+		if (problem->coll == CS_SCATTERV) {
+			team->host->wire(team->everyone, 0); /* makes the communicator */
+			team->host->bcast(team->everyone, sizes, (size_t)problem->ranks * sizeof *sizes, problem->root);
+		} else {
+			for (int rank = 0; rank < problem->ranks; rank++) {
+				each[rank] = sizeof *sizes;
+				at[rank] = (size_t)rank * sizeof *sizes;
+			}
+			sizes[problem->rank] = own;
+			team->host->wire(team->everyone, 0);
+			team->host->allgatherv(team->everyone, sizes, each, at);
+		}
+		problem->sizes = sizes;
+	} else if (!is_root) {
+		memset(sizes, 0, (size_t)problem->ranks * sizeof *sizes);
+		sizes[problem->rank] = own;
+		problem->sizes = sizes;
+	}
+}
+
+static void
+describe_rooted(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, struct flat *flat,
+		bool is_gather)
+{
+	struct cs_problem *problem = &flat->problem;
+	bool is_root = problem->rank == call->root;
+	problem->bytes = call->bytes;
+	if (is_root)
+		take_blocks(problem, is_gather ? &call->recv : &call->send);
+	flat->in = call->send.base;
+	flat->out = call->recv.base;
+	problem->is_in_place = is_root && (is_gather ? !call->send.base : !call->recv.base);
+	if (call->coll == CS_GATHERV || call->coll == CS_SCATTERV)
+		share_sizes(team, flat, algorithm, call->bytes);
+}
+
+static void
+describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat)
+{
+	struct cs_problem *problem = &flat->problem;
+	size_t unit = call->reduction.unit;
+	problem->unit = unit;
+	problem->bytes = call->count * unit;
+	flat->in = call->send.base;
+	flat->out = call->recv.base;
+	problem->is_in_place = call->send.base == call->recv.base;
+	if (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE)
+		return;
+	/* The own block of the result would overwrite other blocks of the input. */
+	if (problem->is_in_place)
+		flat->in = memcpy(cs_team_copy(team, problem->bytes), call->send.base, problem->bytes);
+	problem->is_in_place = false;
+	problem->bytes /= (size_t)problem->ranks;
+	if (call->counts) {
+		size_t *sizes = array(team, problem->ranks);
+		for (int rank = 0; rank < problem->ranks; rank++)
+			sizes[rank] = call->counts[rank] * unit;
+		problem->sizes = sizes;
+	}
+}
+
+static void
+describe_alltoall(struct cs_call *call, struct flat *flat)
+{
+	struct cs_problem *problem = &flat->problem;
+	take_blocks(problem, &call->send);
+	problem->recv_sizes = call->recv.bytes;
+	problem->recv_at = call->recv.bytes ? call->recv.at : NULL;
+	flat->in = call->send.base;
+	flat->out = call->recv.base;
+	problem->is_in_place = call->send.base == call->recv.base;
+}
+
+void
+cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, const size_t *params)
+{
+	struct flat flat = { .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
+					  .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
+					  .is_commutative = true, .node_of = team->shape.node_of } };
+	struct cs_problem *problem = &flat.problem;
+	const struct cs_reduction *reduction = cs_colls[call->coll].reduces ? &call->reduction : NULL;
+	switch (call->coll) {
+	case CS_BCAST:
+		flat.in = flat.out = call->recv.base;
+		break;
+	case CS_ALLGATHER:
+	case CS_ALLGATHERV:
+		take_blocks(problem, &call->recv);
+		problem->is_in_place = !call->send.base;
+		flat.in = call->send.base;
+		flat.out = call->recv.base;
+		break;
+	case CS_GATHER:
+	case CS_GATHERV: describe_rooted(team, call, algorithm, &flat, true); break;
+	case CS_SCATTER:
+	case CS_SCATTERV: describe_rooted(team, call, algorithm, &flat, false); break;
+	case CS_ALLTOALL:
+	case CS_ALLTOALLV:
+	case CS_ALLTOALLW: describe_alltoall(call, &flat); break;
+	case CS_REDUCE:
+	case CS_ALLREDUCE:
+	case CS_REDUCE_SCATTER:
+	case CS_REDUCE_SCATTER_BLOCK:
+		problem->is_commutative = call->is_commutative;
+		describe_reduction(team, call, &flat);
+		break;
+	case CS_BARRIER:
+	case CS_COLL_COUNT: break;
+	}
+	cs_plans_run(team, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out, reduction);
+}

@@ -1,0 +1,11 @@
+/* run/flat.h — a call by an algorithm that is a plan between all ranks of a team. */
+#ifndef CS_RUN_FLAT_H
+#define CS_RUN_FLAT_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+
+/* `params`: the algorithm's values. Ends the job if memory is out. */
+void cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, const size_t *params);
+
+#endif
