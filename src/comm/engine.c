@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -160,88 +159,70 @@ cs_engine_open(void)
 	return state == CS_ENGINE_OPEN;
 }
 
-/* Who speaks for a job in which rank 0 has no collshim? Ranks 0 to 8 and 16, 32, 64, ... each say by a broadcast of a byte
- * that they are here; of them the lowest that is here speaks. A rank without the library takes part in none of it, and
- * sees nothing of it, as non-blocking collectives match only each other. Powers of two, because they are next to the root
- * in a binomial tree, so that few missing ranks keep the word from them. With MPICH it is a scatter, since its broadcast
- * leads every word to a node through the node's first rank; Open MPI's scatter is a loop over all ranks. */
-#define HERALDS 20
-#ifdef OPEN_MPI
-#define HERALD PMPI_Ibcast
-#else
-#define HERALD PMPI_Iscatter
-#endif
-#define NAME(function) NAME_(function)
-#define NAME_(function) #function
+#define WAIT_SECONDS 10
+#define REASON_WAITING 100 /* above make_team.c's */
+#define TAG 31415
+#define WORDS 4
 
-struct heralds {
-	int count;
-	int ranks[HERALDS];
-	char bytes[HERALDS];
-	MPI_Request requests[HERALDS];
-	char *sent; /* a byte for each rank, for the scatter */
-	bool is_silent; /* this rank: a lower one is here, or it is no herald */
-};
-
-static void
-heralds_start(struct heralds *heralds)
+/* Waits for a message of the agreement. A rank without the library never takes part in it: say so instead of hanging dumbly.
+ * Rank 0 does, and two seconds later the first process on each node where nobody has: rank 0 may be the one without. */
+static bool
+wait_for(MPI_Request *request, uint64_t start)
 {
-	__typeof__(&HERALD) herald = (__typeof__(&HERALD))cs_engine.door->lookup(NAME(HERALD));
-	bool is_herald = cs_engine.world_rank == 0;
-	heralds->sent = calloc(1, (size_t)cs_engine.world_size + 1);
-	if (!heralds->sent) {
-		cs_warn_local("no memory for %d bytes in MPI_Init; ending the job", cs_engine.world_size);
-		cs_host_mpi.abort("out of memory");
-	}
-	for (int rank = 0; herald && rank < cs_engine.world_size && heralds->count < HERALDS;
-	     rank = rank < 8 ? rank + 1 : 2 * rank) {
-		int i = heralds->count;
-		heralds->ranks[i] = rank;
-#ifdef OPEN_MPI
-		if (herald(&heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD, &heralds->requests[i]))
-			break;
-#else
-		if (herald(heralds->sent, 1, MPI_CHAR, &heralds->bytes[i], 1, MPI_CHAR, rank, MPI_COMM_WORLD,
-			   &heralds->requests[i]))
-			break;
-#endif
-		heralds->count++;
-		is_herald = is_herald || rank == cs_engine.world_rank;
-	}
-	heralds->is_silent = !is_herald;
-}
-
-static void
-heralds_hear(struct heralds *heralds)
-{
-	for (int i = 0; i < heralds->count && heralds->ranks[i] < cs_engine.world_rank; i++) {
-		int is_here = 0;
-		if (cs_pmpi.Test(&heralds->requests[i], &is_here, MPI_STATUS_IGNORE) == MPI_SUCCESS && is_here)
-			heralds->is_silent = true;
-	}
-}
-
-/* Waits for the agreement. A rank without the library never takes part in it: say so instead of hanging dumbly. */
-static void
-wait_for_all(MPI_Request *request, struct heralds *heralds)
-{
+	static bool is_said;
+	uint64_t limit = (WAIT_SECONDS + (cs_engine.world_rank ? 2 : 0)) * UINT64_C(1000000000);
 	int done = 0;
-	uint64_t start = cs_clock_ns();
-	while (!done) {
+	for (;;) {
 		if (cs_pmpi.Test(request, &done, MPI_STATUS_IGNORE))
-			return;
+			return false;
 		if (done)
-			break;
-		if (!heralds->is_silent)
-			heralds_hear(heralds);
-		if (!heralds->is_silent && cs_clock_ns() - start > 10000000000u)
-			cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
-				      "LD_PRELOAD must reach all ranks of a job, or none");
+			return true;
+		if (!is_said && cs_clock_ns() - start > limit) {
+			is_said = true;
+			if (cs_log_is_first(REASON_WAITING))
+				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
+					      "LD_PRELOAD must reach all ranks of a job, or none");
+		}
 		sched_yield();
 	}
-	for (int i = 0; i < heralds->count; i++)
-		cs_pmpi.Wait(&heralds->requests[i], MPI_STATUS_IGNORE);
-	free(heralds->sent);
+}
+
+static bool
+hear(uint64_t *words, int from, uint64_t start)
+{
+	MPI_Request request;
+	return !cs_pmpi.Irecv(words, WORDS, MPI_UINT64_T, from, TAG, MPI_COMM_WORLD, &request) && wait_for(&request, start);
+}
+
+static bool
+tell(const uint64_t *words, int to, uint64_t start)
+{
+	MPI_Request request;
+	return !cs_pmpi.Isend(words, WORDS, MPI_UINT64_T, to, TAG, MPI_COMM_WORLD, &request) && wait_for(&request, start);
+}
+
+/* The least of each word over all ranks, up and down a binomial tree. It is made of messages, not of a collective: in a job
+ * of which some ranks have no collshim, their first non-blocking collective would be taken for it (with Open MPI there is
+ * one in MPI_Comm_dup). */
+static bool
+find_least(uint64_t *words)
+{
+	uint64_t start = cs_clock_ns(), other[WORDS];
+	int rank = cs_engine.world_rank, size = cs_engine.world_size, bit = 1;
+	for (; bit < size && !(rank & bit); bit <<= 1) {
+		if (rank + bit >= size)
+			continue;
+		if (!hear(other, rank + bit, start))
+			return false;
+		for (int i = 0; i < WORDS; i++)
+			words[i] = other[i] < words[i] ? other[i] : words[i];
+	}
+	if (rank && (!tell(words, rank - bit, start) || !hear(words, rank - bit, start)))
+		return false;
+	while (bit >>= 1)
+		if (rank + bit < size && !tell(words, rank + bit, start))
+			return false;
+	return true;
 }
 
 void
@@ -254,21 +235,15 @@ cs_engine_agree(void)
 	if (is_new)
 		atomic_store(&cs_engine.state, is_open ? CS_ENGINE_OPEN : CS_ENGINE_CLOSED);
 	pthread_mutex_unlock(&lock);
-	if (!is_new || !cs_pmpi.Iallreduce || !is_initialized())
+	if (!is_new || !cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || !is_initialized())
 		return;
 
 	/* Minimum and, by the complement, maximum of the digest; who can; who is not disabled. */
-	uint64_t mine[5] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
-	uint64_t least[5] = { 0 };
-	/* And a number of this job's own, as good as any process's of it. */
-	mine[4] = cs_hash_number(cs_hash_number(CS_HASH_START, cs_clock_ns()), (uint64_t)getpid());
-	MPI_Request request;
-	struct heralds heralds = { .count = 0 };
-	heralds_start(&heralds);
-	if (cs_pmpi.Iallreduce(mine, least, 5, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD, &request))
+	uint64_t least[WORDS] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
+	/* The ranks of a job on a node are children of one process, and no others are. */
+	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()), (uint64_t)getuid()));
+	if (!find_least(least))
 		return;
-	wait_for_all(&request, &heralds);
-	cs_log_set_job(least[4]);
 	if (cs_engine.settings.is_disabled && least[0] == ~least[1]) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {

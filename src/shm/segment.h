@@ -5,10 +5,11 @@
  *   owner: cs_segment_create -> ticket --broadcast--> others: cs_segment_attach
  *   all:   cs_segment_commit(own share)  -> agree -> cs_segment_seal
  *
- * By default a memfd, which has no name and so cannot be left behind, and which /dev/shm's size does not limit; the
- * others open it through /proc/<pid>/fd. Where that is refused: shm_open with O_EXCL, mode 0600, an unpredictable
- * name, unlinked at seal. A 128-bit nonce in the first page proves that the right memory was attached (a pid of
- * another PID namespace would give another file). Pages are committed by posix_fallocate, each process its own share,
+ * By default a memfd, which has no name and so cannot be left behind, and which /dev/shm's size does not limit; where it
+ * is refused, or for CS_SHM_NAMED, an O_TMPFILE file in /dev/shm, without a name either. The others open both through
+ * /proc/<pid>/fd. Where that is refused: shm_open with O_EXCL, mode 0600 and an unpredictable name, which is taken away at
+ * the owner's first commit. A 128-bit nonce in the first page proves that the right memory was attached (a pid of another
+ * PID namespace would give another file). Pages are committed by posix_fallocate, each process its own share,
  * so that a full file system is an error here and not a SIGBUS later, and so that the pages lie near their writer. */
 #ifndef CS_SHM_SEGMENT_H
 #define CS_SHM_SEGMENT_H

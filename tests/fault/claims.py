@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Fault tests: when something is missing, full, refused or killed, the job still gets its results or ends, in time.
 
-    claims.py CLAIM --library PATH --build DIR --version VERSION --mpi NAME ...  [--seed NUMBER]
+    claims.py CLAIM --library PATH --build DIR --differential DIR --version VERSION --mpi NAME ...  [--seed NUMBER]
 
 CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so, with its modules in collshim/ beside
-it; --build is the folder with the programs of this directory; VERSION is the library's. Each job has four ranks, which
-run workload.c under tests/launch. After each job: no more lines of collshim than the claim allows, nothing of collshim
-in /dev/shm, no process left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77 not
-run, with one sentence why.
+it; --build is the folder with the programs of this directory, --differential the one with those of tests/mpi; VERSION
+is the library's. Each job has four ranks under tests/launch. They run workload.c, whose calls are known, so that it can
+be asked which were served; or tests/mpi's differential program, which compares many more kinds of calls with the
+MPI's own. After each job: no more lines of collshim than the claim allows, nothing of collshim in /dev/shm, no process
+left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77 not run, with one sentence why.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +24,7 @@ import time
 import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LAUNCH = os.path.join(HERE, "..", "..", "launch")
+LAUNCH = os.path.join(HERE, "..", "launch")
 CLAIMS = {}
 LIMIT = 60  # seconds for one job; when they are over, launch prints where its ranks stand
 RANKS = 4
@@ -41,10 +44,13 @@ HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,posix", "UCX_POSIX_USE_PROC_L
 # The beginning of a tuning file; rules follow.
 TUNING = ("version: 1\nblocks:\n  - name: test\n"
           "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    rules:\n")
-# In a rank: sets what comes before "--" if this is rank $1, then becomes the program.
-ON_ONE_RANK = ["sh", "-c", 'rank=$1; shift; if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = "$rank" ]; then '
-               'while [ "$1" != -- ]; do export "$1"; shift; done; fi; '
-               'while [ "$1" != -- ]; do shift; done; shift; exec "$@"', "on_one_rank"]
+# In a rank: sets what comes before "--" if this is rank $1 or one that the pattern $1 fits, then becomes the program.
+ON_RANK = ["sh", "-c", 'ranks=$1; shift; case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in $ranks) '
+           'while [ "$1" != -- ]; do export "$1"; shift; done;; esac; '
+           'while [ "$1" != -- ]; do shift; done; shift; exec "$@"', "on_rank"]
+# The differential program's cases are the same in each run: here the trouble is to differ, not the calls.
+COMPARED = 40
+SIZES = ["--seed", "1", "--max-bytes", "100000", "--large-bytes", "1000000"]
 
 
 class Failed(Exception):
@@ -103,14 +109,18 @@ def environment():
     return kept
 
 
-def processes_of(token):
-    mark, found = b"FAULT_JOB=" + token.encode(), []
+def processes_of(token, program=None, rank=None):
+    """Those of a job; with a program and a rank only that rank once it has become the program."""
+    marks, found = {b"FAULT_JOB=" + token.encode()}, []
+    ranks = {b"%s=%d" % (name, rank) for name in (b"PMI_RANK", b"OMPI_COMM_WORLD_RANK")} if program else set()
     for name in os.listdir("/proc"):
         try:
             if name.isdigit():
                 with open(f"/proc/{name}/environ", "rb") as file:
-                    if mark in file.read().split(b"\0"):
-                        found.append(int(name))
+                    words = set(file.read().split(b"\0"))
+                if marks <= words and (not program or (
+                        ranks & words and os.readlink(f"/proc/{name}/exe") == os.path.realpath(program))):
+                    found.append(int(name))
         except OSError:
             pass
     return found
@@ -151,21 +161,40 @@ def read(path):
         return file.read().decode(errors="replace")
 
 
-def job(args, mpi, *words, wrap=(), preloads=(), mounts=None, until=None, host=None, **variables):
-    """Runs the workload with these words under the library. `wrap`: what each rank runs it through; `mounts`: shell
-    commands for a mount namespace of the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text;
-    `host`: variables per MPI without which the MPI itself does not survive the fault."""
+def kill_from_outside(job, token, program, rank, seconds):
+    """kill -9 that long after the rank has become its program; true if it then still ran."""
+    found = []
+    wait_until(lambda: found.extend(processes_of(token, program, rank)) or found or job.poll() is not None, LIMIT)
+    time.sleep(seconds)
+    try:
+        os.kill(found[0], signal.SIGKILL)
+    except (IndexError, ProcessLookupError):
+        return False
+    return True
+
+
+def job(args, mpi, *words, compare=0, library=True, wrap=(), preloads=(), mounts=None, until=None, kill=None, host=None,
+        **variables):
+    """Runs the workload with these words under the library, or that many cases of the differential program. `library`:
+    False for the MPI alone; `wrap`: what each rank runs it through; `mounts`: shell commands for a mount namespace of
+    the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text, and a second later still; `kill`:
+    (rank, seconds) for kill_from_outside; `host`: variables per MPI without which the MPI itself does not survive the
+    fault."""
     token = uuid.uuid4().hex
     before = ours_in_dev_shm()
+    program = f"{args.differential}/differential-{mpi}" if compare else f"{args.build}/workload-{mpi}"
+    if compare:
+        words = ["--cases", str(compare), *SIZES, *(["--must-load", "libcollshim"] if library else [])]
+        variables = {"COLLSHIM_TEAM_AFTER": "1", **variables}
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         report, listing = f"{folder}/report.json", f"{folder}/left"
         variables = {**FORCED, "COLLSHIM_REPORT": report, **(host or {}).get(mpi, {}), **variables}
         command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT)]
-        for library in (args.library, *preloads):
-            command += ["--preload", library]
+        for preload in (*([args.library] if library else []), *preloads):
+            command += ["--preload", preload]
         for name, value in variables.items():
             command += ["-x", f"{name}={value}"]
-        command += ["--", *wrap, f"{args.build}/workload-{mpi}", *words]
+        command += ["--", *wrap, program, *words]
         if mounts:
             command = in_namespace(mounts, listing, command)
         result = Result(command)
@@ -174,9 +203,12 @@ def job(args, mpi, *words, wrap=(), preloads=(), mounts=None, until=None, host=N
                                        env=dict(environment(), FAULT_JOB=token), start_new_session=True)
         if until:
             wait_until(lambda: started.poll() is not None or until(read(f"{folder}/err")), LIMIT)
+            time.sleep(1)  # time enough for more than one rank to speak
             result.still_ran = started.poll() is None
             if result.still_ran:
                 os.killpg(started.pid, signal.SIGTERM)
+        if kill:
+            result.was_killed = kill_from_outside(started, token, program, *kill)
         try:
             # launch needs up to a minute and a half more to say where the ranks of a hanging job stand.
             result.code = started.wait(LIMIT * float(os.environ.get("LAUNCH_TIMEOUT_FACTOR", "1")) + 120)
@@ -199,10 +231,15 @@ def job(args, mpi, *words, wrap=(), preloads=(), mounts=None, until=None, host=N
     return result
 
 
+def is_right(result):
+    right = rf"^workload: ok with {RANKS} ranks$|^[1-9]\d* cases, 0 failed"
+    return result.code == 0 and re.search(right, result.out, re.M) is not None
+
+
 def expect_right(result, line=None, served=None):
-    """Right results; exactly one line with these words, or none. served: True all 15 collectives on all communicators
-    of rank 0, "some" on some of them, False none, None not asked."""
-    expect(result.code == 0 and f"workload: ok with {RANKS} ranks" in result.out, "not the right results", result)
+    """Right results; exactly one line with these words, or none. served, for the workload: True all 15 collectives on
+    all communicators of rank 0, "some" on some of them, False none, None not asked."""
+    expect(is_right(result), "not the right results", result)
     lines = result.lines()
     expect(len(lines) == (line is not None), f"{len(lines)} lines of collshim, not {int(line is not None)}", result)
     expect(line is None or line in lines[0], f"the line does not say '{line}'", result)
@@ -222,7 +259,9 @@ def each_kind_of_shared_memory_serves_and_off_leaves_all_to_the_host(args):
     for mpi in args.mpi:
         for kind in ("auto", "memfd", "named"):
             expect_right(job(args, mpi, COLLSHIM_SHM=kind), served=True)
+            expect_right(job(args, mpi, compare=100, COLLSHIM_SHM=kind))
         expect_right(job(args, mpi, COLLSHIM_SHM="off"), line="no shared memory could be made", served=False)
+        expect_right(job(args, mpi, compare=100, COLLSHIM_SHM="off"), line="no shared memory could be made")
 
 
 def room_for_some(args, mpi):
@@ -245,14 +284,47 @@ def full_dev_shm_stops_named_segments_only(args):
 
 
 @claim
-def absent_dev_shm_stops_named_segments_only(args):
-    """Nothing is mounted there: an empty folder that nobody can write to."""
+def dev_shm_with_just_enough_room_for_the_mpi_is_enough(args):
+    """The MPI's own messages go through /dev/shm as ever; what it leaves is too little for named segments or not."""
     need_mounts()
-    empty = "mount -t tmpfs -o size=64k,ro,mode=555 tmpfs /dev/shm"
     for mpi in args.mpi:
-        expect_right(job(args, mpi, mounts=empty, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM="named"),
-                     line="no shared memory could be made", served=False)
-        expect_right(job(args, mpi, mounts=empty, host=HOST_WITHOUT_DEV_SHM), served=True)
+        for size in ("64K", "512K", "2M", "6M", "16M", "48M", "128M"):
+            mounts = f"mount -t tmpfs -o size={size},mode=1777 tmpfs /dev/shm"
+            alone = job(args, mpi, compare=COMPARED, library=False, mounts=mounts)
+            if is_right(alone) and "not enough space" not in alone.err:
+                break
+        else:
+            print(f"{mpi} needs more than 128M in /dev/shm: not tested")
+            continue
+        print(f"{mpi} alone needs at most {size} of /dev/shm")
+        expect_right(job(args, mpi, compare=COMPARED, mounts=mounts))
+        result = job(args, mpi, compare=COMPARED, mounts=mounts, COLLSHIM_SHM="named")
+        expect_right(result, line="shared memory is full" if result.lines() else None)
+
+
+# /dev/shm is there and can only be read.
+READ_ONLY = "mount -t tmpfs -o size=64k,ro,mode=555 tmpfs /dev/shm"
+# A /dev with the usual devices, and no shm in it.
+ABSENT = """d=$(mktemp -d) && mount -t tmpfs -o mode=755 tmpfs $d &&
+    for f in null zero full random urandom tty ptmx; do [ ! -e /dev/$f ] || cp -a /dev/$f $d/; done &&
+    mkdir $d/pts && mount --bind /dev/pts $d/pts && ln -s /proc/self/fd $d/fd &&
+    ln -s /proc/self/fd/0 $d/stdin && ln -s /proc/self/fd/1 $d/stdout && ln -s /proc/self/fd/2 $d/stderr &&
+    mount --move $d /dev && rmdir $d && [ ! -e /dev/shm ]"""
+
+
+@claim
+def absent_or_read_only_dev_shm_stops_named_segments_only(args):
+    need_mounts()
+    for mpi in args.mpi:
+        for mounts in (READ_ONLY, ABSENT):
+            expect_right(job(args, mpi, mounts=mounts, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM="named"),
+                         line="no shared memory could be made", served=False)
+            expect_right(job(args, mpi, mounts=mounts, host=HOST_WITHOUT_DEV_SHM), served=True)
+            # And the MPI as it comes, if it gets along.
+            if is_right(job(args, mpi, compare=COMPARED, library=False, mounts=mounts)):
+                expect_right(job(args, mpi, compare=COMPARED, mounts=mounts))
+            else:
+                expect_right(job(args, mpi, compare=COMPARED, mounts=mounts, host=HOST_WITHOUT_DEV_SHM))
 
 
 @claim
@@ -264,6 +336,7 @@ def memlock_limit_does_not_matter(args):
                 wrap += ["setpriv", "--bounding-set=-ipc_lock"]
             for kind in ("auto", "named"):
                 expect_right(job(args, mpi, wrap=wrap, COLLSHIM_SHM=kind), served=True)
+            expect_right(job(args, mpi, compare=COMPARED, wrap=wrap))
 
 
 @claim
@@ -280,11 +353,14 @@ def file_size_limit_kills_nobody(args):
 def spent_budget_leaves_later_communicators_to_the_host(args):
     for mpi in args.mpi:
         expect_right(job(args, mpi, COLLSHIM_SHM_BUDGET="64K"), line="budget", served=False)
+        expect_right(job(args, mpi, compare=100, COLLSHIM_SHM_BUDGET="64K"), line="budget")
         room = room_for_some(args, mpi)
         result = job(args, mpi, "dups=8", COLLSHIM_SHM_BUDGET=room)
         expect_right(result, line="budget", served="some")
         peak = result.facts()["shared bytes, peak"]
         expect(0 < peak <= room, f"{peak} shared bytes at the peak, of {room}", result)
+        # The differential program makes and frees communicators, so there is room again now and then.
+        expect_right(job(args, mpi, compare=100, COLLSHIM_SHM_BUDGET=room), line="budget")
 
 
 # --- processes that may not look into each other ----------------------------------------------------------------------
@@ -297,31 +373,71 @@ def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
             for who in ("*", "2"):
                 expect_right(job(args, mpi, preloads=refuse, REFUSE=f"process_vm_readv:{who}:1+:1", COLLSHIM_CMA=asked),
                              line=line, served=True)
+            # Refused by the kernel, to the MPI as well.
+            for words in ({}, {"compare": COMPARED}):
+                result = job(args, mpi, preloads=refuse, REFUSE_IN_KERNEL="1", COLLSHIM_CMA=asked, **words)
+                expect_right(result, line=None if "no seccomp filter" in result.err else line,
+                             served=None if words else True)
         expect_right(job(args, mpi, COLLSHIM_CMA="on"), served=True)
+        expect_right(job(args, mpi, compare=COMPARED, COLLSHIM_CMA="on"))
+
+
+# /proc gone from each rank, in a mount namespace of its own; the launchers keep theirs.
+WITHOUT_PROC = ["unshare", "-m", "sh", "-c", 'umount -l /proc && [ ! -e /proc/self ] && exec "$@"', "without_proc"]
+EMPTY_PROC = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && [ ! -e /proc/self ] && exec "$@"', "empty_proc"]
+
+
+def by_name_only(args, mpi, *words, **options):
+    """The workload where ranks cannot open each other's files in /proc: auto and named serve by name."""
+    for kind, line in (("auto", None), ("named", None),
+                       ("memfd", "shared memory of another process could not be attached")):
+        expect_right(job(args, mpi, *words, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM=kind, **options),
+                     line=line, served=line is None)
+    # And what it then says of a full one is that.
+    if can_mount():
+        expect_right(job(args, mpi, *words, host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
+                         mounts="mount -t tmpfs -o size=64k tmpfs /dev/shm", **options),
+                     line="shared memory is full", served=False)
+        expect_right(job(args, mpi, *words, host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
+                         mounts=READ_ONLY, **options),
+                     line="shared memory of another process could not be attached", served=False)
 
 
 @claim
-def processes_that_may_not_be_looked_into_share_by_name_or_not_at_all(args):
+def processes_that_may_not_be_looked_into_share_by_name(args):
     """No capabilities, PR_SET_DUMPABLE 0: /proc/PID/fd of another rank cannot be opened, nor its memory read."""
     for mpi in args.mpi:
-        expect_right(job(args, mpi, "undumpable", host=HOST_WITHOUT_PEEKING),
-                     line="shared memory of another process could not be attached", served=False)
-        expect_right(job(args, mpi, "undumpable", host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM="named"), served=True)
+        by_name_only(args, mpi, "undumpable")
 
 
 @claim
-def without_proc_segments_are_named_or_the_host_serves(args):
-    """Each rank in a mount namespace of its own, without /proc; the launchers keep theirs. MPICH's UCX does not start
-    without /proc, so there it goes after MPI_Init."""
+def one_process_that_may_not_open_others_makes_all_share_by_name(args):
+    """The module of one rank opens no file at all; that a name opens one is libc's doing."""
+    for mpi in args.mpi:
+        for kind, line in (("auto", None), ("named", None), ("memfd", ATTACH)):
+            result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind)
+            expect(refused > 0, "open was never refused", result)
+            expect_right(result, line=line, served="some" if line else True)
+        # A maker that cannot open a file without a name makes one with a name.
+        result, refused, _ = refusing(args, mpi, f"open:0:1:{EACCES}", COLLSHIM_SHM="named", COLLSHIM_TUNING="builtin")
+        expect_right(result, served=True)
+        expect(refused == 1, f"{refused} files were refused", result)
+
+
+@claim
+def without_proc_segments_are_shared_by_name(args):
+    """MPICH's UCX does not start without /proc, so there it goes after MPI_Init."""
     need_mounts()
     for mpi in args.mpi:
-        wrap, words = (), ["lose_proc"]
         if mpi == "openmpi":
-            words = []
-            wrap = ["unshare", "-m", "sh", "-c", 'umount -l /proc && [ ! -e /proc/self ] && exec "$@"', "without_proc"]
-        expect_right(job(args, mpi, *words, wrap=wrap, host=HOST_WITHOUT_PEEKING),
-                     line="shared memory of another process could not be attached", served=False)
-        expect_right(job(args, mpi, *words, wrap=wrap, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM="named"), served=True)
+            by_name_only(args, mpi, wrap=WITHOUT_PROC)
+        else:
+            by_name_only(args, mpi, "lose_proc")
+        for host in (None, HOST_WITHOUT_PEEKING):
+            if is_right(job(args, mpi, compare=COMPARED, library=False, wrap=EMPTY_PROC, host=host)):
+                expect_right(job(args, mpi, compare=COMPARED, wrap=EMPTY_PROC, host=host))
+            else:
+                print(f"{mpi} alone does not live without /proc")
 
 
 # --- calls that fail ------------------------------------------------------------------------------------------------
@@ -339,24 +455,23 @@ def refusing(args, mpi, request, **variables):
 ENOMEM, ENOSPC, EACCES, ENFILE, ENOSYS = 12, 28, 13, 23, 38
 FULL, NONE, ATTACH = "shared memory is full", "no shared memory could be made", "could not be attached"
 # Call, rank, which, errno, kind of memory; the line, what rank 0 sees served. MPI_COMM_WORLD and its duplicate have
-# their segment from rank 0, the half with rank 0 from rank 2, the other one from rank 3. Rank 0 speaks, so nothing is
-# said of the half that it is not in.
+# their segment from rank 0, the half with rank 0 from rank 2, the other one from rank 3. A segment that one of its
+# processes could not attach is made once more, by name.
 SYSTEM_CALLS = (
-    ("memfd_create", 0, "1", ENFILE, "auto", None, True),         # then the segment has a name
+    ("memfd_create", 0, "1", ENFILE, "auto", None, True),         # then it is a file in /dev/shm, without a name
     ("memfd_create", "*", "1+", ENOSYS, "auto", None, True),
     ("memfd_create", 0, "2", ENFILE, "memfd", NONE, "some"),
-    ("shm_open", 0, "1", EACCES, "named", NONE, "some"),
-    ("shm_open", 1, "2", EACCES, "named", ATTACH, "some"),
     ("ftruncate", 0, "1", ENOSPC, "auto", NONE, "some"),
     ("posix_fallocate", 0, "1", ENOSPC, "auto", NONE, "some"),    # the header
     ("posix_fallocate", 0, "2", ENOSPC, "auto", FULL, "some"),    # its own share
     ("posix_fallocate", 2, "1", ENOSPC, "named", FULL, "some"),   # a rank that only attaches
     ("mmap", 0, "1", ENOMEM, "auto", NONE, "some"),
-    ("mmap", 3, "2", ENOMEM, "auto", ATTACH, "some"),
+    ("mmap", 3, "2", ENOMEM, "auto", None, True),
+    ("mmap", 3, "2", ENOMEM, "memfd", ATTACH, "some"),
     ("mmap", "*", "1+", ENOMEM, "auto", NONE, False),
     ("fstat", 2, "1+", EACCES, "auto", ATTACH, "some"),
     ("open", 1, "1", ENFILE, "auto", None, True),                 # not a segment yet: where the tuning file may be
-    ("open", 1, "1+", ENFILE, "auto", ATTACH, "some"),
+    ("open", 1, "1+", ENFILE, "memfd", ATTACH, "some"),
     ("getrandom", "*", "1+", ENOSYS, "auto", None, True),
     ("sched_getaffinity", "*", "1+", ENOSYS, "auto", None, True),
 )
@@ -369,6 +484,29 @@ def each_system_call_of_ours_may_fail(args):
             result, refused, _ = refusing(args, mpi, f"{call}:{rank}:{which}:{error}", COLLSHIM_SHM=kind)
             expect(refused > 0, f"{call} was never refused", result)
             expect_right(result, line=line, served=served)
+
+
+@claim
+def segment_by_name_that_is_refused_leaves_the_host(args):
+    """shm_open is asked only by ranks that may open no file of each other; of them one cannot make it or attach it."""
+    preloads = [f"{args.build}/refuse.so"]
+    for mpi in args.mpi:
+        for rank, which, kind in ((0, "1", "auto"), (0, "1", "named"), (1, "2", "auto"), (1, "2", "named")):
+            expect_right(job(args, mpi, "undumpable", preloads=preloads, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM=kind,
+                             REFUSE=f"shm_open:{rank}:{which}:{EACCES}"), line=ATTACH, served="some")
+
+
+@claim
+def one_rank_says_why_a_communicator_without_rank_0_was_refused(args):
+    """Ranks 1 and 3 share a communicator in which 3 is first. Each reason is told once, by whoever is in it."""
+    for mpi in args.mpi:
+        result, refused, _ = refusing(args, mpi, f"memfd_create:3:1+:{ENFILE}", COLLSHIM_SHM="memfd")
+        expect(refused > 0, "memfd_create was never refused", result)
+        expect_right(result, line=f"{NONE}; this communicator (2 ranks)", served=True)
+        for ranks, served in (("23", "some"), ("*", False)):
+            result, refused, _ = refusing(args, mpi, f"memfd_create:{ranks}:1+:{ENFILE}", COLLSHIM_SHM="memfd")
+            expect(refused > 1, f"memfd_create was refused {refused} times", result)
+            expect_right(result, line=NONE, served=served)
 
 
 @claim
@@ -394,7 +532,7 @@ def job_without_memory_goes_on_with_the_host_or_ends_with_a_line(args):
 # --- ranks that differ ------------------------------------------------------------------------------------------------
 
 def on_rank(rank, *assignments):
-    return [*ON_ONE_RANK, str(rank), *assignments, "--"]
+    return [*ON_RANK, str(rank), *assignments, "--"]
 
 
 @claim
@@ -412,6 +550,7 @@ def one_rank_with_another_setting_means_the_host_for_all(args):
                 result = job(args, mpi, wrap=on_rank(rank, setting))
                 expect_right(result, line=line)
                 expect(not result.served(), "calls were served", result)
+                expect_right(job(args, mpi, compare=COMPARED, wrap=on_rank(rank, setting)), line=line)
             # And what may differ: who reports.
             expect_right(job(args, mpi, wrap=on_rank(1, "COLLSHIM_REPORT=")), served=True)
 
@@ -445,17 +584,23 @@ def one_rank_with_another_version_means_the_host_for_all(args):
                 result = job(args, mpi, wrap=["sh", "-c", script, str(rank), other])
                 expect_right(result, line="version")
                 expect(not result.served(), "calls were served", result)
+                expect_right(job(args, mpi, compare=COMPARED, wrap=["sh", "-c", script, str(rank), other]), line="version")
 
 
 @claim
 def ranks_that_wait_for_one_without_the_library_say_so(args):
-    """Such a job waits for ever, in MPI_Init: it is LD_PRELOAD that must be put right. The test ends it. Rank 0 speaks,
-    so where it is rank 0 that lacks the library nobody does."""
-    for mpi in args.mpi:
-        result = job(args, mpi, wrap=on_rank(2, "LD_PRELOAD="), until=lambda text: "collshim:" in text)
+    """Such a job waits for ever, in MPI_Init: it is LD_PRELOAD that must be put right. The test ends it. The lowest rank
+    that has the library speaks."""
+    def wait(mpi, without):
+        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), until=lambda text: "collshim:" in text)
         expect(result.still_ran and len(result.lines()) == 1 and "LD_PRELOAD" in result.lines()[0],
                "not one line that says LD_PRELOAD", result)
         expect("workload: ok" not in result.out, "it went on, so what was the line for?", result)
+
+    jobs = [(mpi, without) for without in ("2", "0", "[01]", "[02]") for mpi in args.mpi]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they only wait
+        for done in [pool.submit(wait, *job) for job in jobs]:
+            done.result()
 
 
 # --- what users write -------------------------------------------------------------------------------------------------
@@ -479,6 +624,9 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
                                       ("COLLSHIM_FAKE_NODES", "3,0", "COLLSHIM_FAKE_NODES=3,0")):
                 result = job(args, mpi, **{name: value})
                 expect_right(result, line=line)
+                expect(not line.endswith(":") or re.search(r"\.yaml:\d+:\d+: ", result.lines()[0]),
+                       "the line does not say FILE:LINE:COLUMN", result)
+                expect_right(job(args, mpi, compare=COMPARED, **{name: value}), line=line)
                 # What the tuning says of a bcast that nobody forces is not this test's business.
                 missed = set(COLLECTIVES) - set(result.served()) - {"bcast"}
                 expect(result.facts()["teams refused"] == 0 and not missed, f"not served: {missed}", result)
@@ -486,19 +634,59 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
 
 # --- kill -9 ------------------------------------------------------------------------------------------------------------
 
+def expect_killed(result):
+    """That nothing is left, of files and processes, job() has seen."""
+    expect(result.code not in (0, 124) and not is_right(result) and "FAILED" not in result.out + result.err,
+           "the job did not end by the kill", result)
+    expect(not result.lines(), "a line of collshim, which has nothing to say here", result)
+
+
+def own_dev_shm():
+    return "mount -t tmpfs tmpfs /dev/shm" if can_mount() else None
+
+
 @claim
 def killed_rank_ends_the_job_and_leaves_nothing(args):
-    """Each rank in turn, at a random instant: for segments that have a name while they are made, in collectives of teams
-    that are made; for those without, also while they are being made."""
-    private = "mount -t tmpfs tmpfs /dev/shm" if can_mount() else None
+    """Each rank in turn, at a random instant: while teams are being made, and in collectives of those that are made."""
+    private = own_dev_shm()
     for mpi in args.mpi:
         for rank in range(RANKS):
-            for kind, when, most in (("named", "die", 100000), ("memfd", "die_early", 50000)):
-                instant = args.random.randint(0, most)
-                result = job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}", mounts=private, COLLSHIM_SHM=kind)
-                expect(result.code not in (0, 124) and "workload: ok" not in result.out and "FAILED" not in result.out,
-                       "the job did not end by the kill", result)
-                expect(not result.lines(), "a line of collshim, which has nothing to say here", result)
+            for kind in ("named", "memfd"):
+                for when, most in (("die_early", 50000), ("die", 100000)):
+                    instant = args.random.randint(0, most)
+                    expect_killed(job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}", mounts=private,
+                                      COLLSHIM_SHM=kind))
+
+
+@claim
+def rank_killed_from_outside_ends_the_job_and_leaves_nothing(args):
+    """From the first instant of the program on, before MPI_Init has returned, and in the midst of all kinds of calls."""
+    private = own_dev_shm()
+    for mpi in args.mpi:
+        for rank in range(RANKS):
+            for earliest, latest in ((0, 0.4), (0.5, 1.5)):
+                kind = args.random.choice(("named", "auto"))
+                result = job(args, mpi, compare=1000000, mounts=private, kill=(rank, args.random.uniform(earliest, latest)),
+                             COLLSHIM_SHM=kind)
+                expect(result.was_killed, f"rank {rank} could not be killed", result)
+                expect_killed(result)
+
+
+@claim
+def rank_killed_at_any_call_that_makes_a_segment_leaves_no_file(args):
+    """Killed on entry to the call, so what comes before it has been done: the maker's file is there and has no name.
+    Where processes cannot open each other's files it has one until all of them have opened it, and no longer."""
+    private, preloads = own_dev_shm(), [f"{args.build}/refuse.so"]
+    nameless = ("ftruncate:0:1", "posix_fallocate:0:1", "mmap:0:1", "posix_fallocate:0:2", "fstat:1:1", "mmap:2:1",
+                "posix_fallocate:3:1", "posix_fallocate:1:2")
+    by_name = ("posix_fallocate:0:3",)  # its own share of the second one; the first is that without a name
+    for mpi in args.mpi:
+        for calls, kinds, words, host in ((nameless, ("named", "auto"), (), None),
+                                          (by_name, ("named", "auto"), ("undumpable",), HOST_WITHOUT_PEEKING)):
+            for call in calls:
+                for kind in kinds:
+                    expect_killed(job(args, mpi, *words, preloads=preloads, mounts=private, host=host,
+                                      COLLSHIM_SHM=kind, REFUSE=f"{call}:-9"))
 
 
 def main():
@@ -506,6 +694,7 @@ def main():
     parser.add_argument("claim", choices=sorted(CLAIMS))
     parser.add_argument("--library", required=True, type=os.path.abspath)
     parser.add_argument("--build", required=True, type=os.path.abspath)
+    parser.add_argument("--differential", required=True, type=os.path.abspath)
     parser.add_argument("--version", required=True)
     parser.add_argument("--mpi", nargs="+", required=True)
     parser.add_argument("--seed", type=int)
