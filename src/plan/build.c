@@ -27,6 +27,12 @@ cs_build_refuse(struct cs_builder *builder)
 	fail(builder, CS_UNSUPPORTED);
 }
 
+void
+cs_build_no_memory(struct cs_builder *builder)
+{
+	fail(builder, CS_NO_MEMORY);
+}
+
 /* The next step, or NULL after a failure. */
 static struct cs_step *
 add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)

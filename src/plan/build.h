@@ -32,6 +32,8 @@ void cs_builder_init(struct cs_builder *builder, const struct cs_problem *proble
 CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
 /* For an algorithm that finds that it cannot serve this problem. */
 void cs_build_refuse(struct cs_builder *builder);
+/* For an algorithm that finds no memory to work with while it builds. */
+void cs_build_no_memory(struct cs_builder *builder);
 
 /* --- places ----------------------------------------------------------------------------------------------------- */
 

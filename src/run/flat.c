@@ -22,35 +22,48 @@ take_blocks(struct cs_problem *problem, const struct cs_blocks *blocks)
 	problem->at = blocks->bytes ? blocks->at : NULL;
 }
 
-/* Gatherv and scatterv: a rank knows its own size, the root all. Where the algorithm needs more all ranks learn all first;
- * `sizes` of problems are by rank. */
+/* Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than that is moved. `sizes` has
+ * room for three times the ranks. */
 static void
-share_sizes(struct cs_team *team, struct flat *flat, const struct cs_algorithm *algorithm, size_t own)
+collect_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, size_t *sizes)
+{
+	const struct cs_problem *problem = &flat->problem;
+	size_t *each = sizes + problem->ranks, *at = each + problem->ranks;
+	for (int rank = 0; rank < problem->ranks; rank++) {
+		each[rank] = sizeof *sizes;
+		at[rank] = (size_t)rank * sizeof *sizes;
+	}
+	sizes[problem->rank] = call->bytes;
+	team->host->gatherv(team->everyone, sizes, each, at, problem->root);
+	for (int rank = 0; problem->rank == problem->root && rank < problem->ranks; rank++) {
+		if (sizes[rank] > problem->sizes[rank])
+			call->truncated = sizes[rank];
+		sizes[rank] = sizes[rank] < problem->sizes[rank] ? sizes[rank] : problem->sizes[rank];
+	}
+}
+
+/* Gatherv and scatterv: a rank knows its own size, the root all. Where the algorithm needs more, all ranks learn all
+ * first. */
+static void
+share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const struct cs_algorithm *algorithm)
 {
 	struct cs_problem *problem = &flat->problem;
 	bool is_root = problem->rank == problem->root;
-	size_t *sizes = array(team, 3 * problem->ranks), *each = sizes + problem->ranks, *at = each + problem->ranks;
+	size_t *sizes = array(team, 3 * problem->ranks), all = (size_t)problem->ranks * sizeof *sizes;
 	if (algorithm->needs.all_sizes) {
-		if (problem->coll == CS_SCATTERV && is_root)
-			memcpy(sizes, problem->sizes, (size_t)problem->ranks * sizeof *sizes);
-		if (problem->coll == CS_SCATTERV) {
-			team->host->wire(team->everyone, 0); /* makes the communicator */
-			team->host->bcast(team->everyone, sizes, (size_t)problem->ranks * sizeof *sizes, problem->root);
-		} else {
-			for (int rank = 0; rank < problem->ranks; rank++) {
-				each[rank] = sizeof *sizes;
-				at[rank] = (size_t)rank * sizeof *sizes;
-			}
-			sizes[problem->rank] = own;
-			team->host->wire(team->everyone, 0);
-			team->host->allgatherv(team->everyone, sizes, each, at);
-		}
-		problem->sizes = sizes;
+		team->host->wire(team->everyone, 0); /* makes the communicator */
+		if (problem->coll == CS_GATHERV)
+			collect_sizes(team, flat, call, sizes);
+		else if (is_root)
+			memcpy(sizes, problem->sizes, all);
+		team->host->bcast(team->everyone, sizes, all, problem->root);
 	} else if (!is_root) {
-		memset(sizes, 0, (size_t)problem->ranks * sizeof *sizes);
-		sizes[problem->rank] = own;
-		problem->sizes = sizes;
+		memset(sizes, 0, all);
+		sizes[problem->rank] = call->bytes;
+	} else {
+		return;
 	}
+	problem->sizes = sizes;
 }
 
 static void
@@ -66,7 +79,7 @@ describe_rooted(struct cs_team *team, struct cs_call *call, const struct cs_algo
 	flat->out = call->recv.base;
 	problem->is_in_place = is_root && (is_gather ? !call->send.base : !call->recv.base);
 	if (call->coll == CS_GATHERV || call->coll == CS_SCATTERV)
-		share_sizes(team, flat, algorithm, call->bytes);
+		share_sizes(team, flat, call, algorithm);
 }
 
 static void
@@ -142,5 +155,14 @@ cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorith
 	case CS_BARRIER:
 	case CS_COLL_COUNT: break;
 	}
+	/* The root sends more than is expected here: not into the program's memory. */
+	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
+	bool is_cut = sent > call->bytes;
+	if (is_cut)
+		flat.out = cs_team_copy(team, sent);
 	cs_plans_run(team, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out, reduction);
+	if (is_cut) {
+		memcpy(call->recv.base, flat.out, call->bytes);
+		call->truncated = sent;
+	}
 }

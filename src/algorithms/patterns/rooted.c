@@ -214,6 +214,7 @@ scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
  * them, elsewhere the own node's at the front. Where only the root knows the sizes:
  *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number of rounds
  *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
+ * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share them all.
  */
 
 struct rooted {
@@ -221,6 +222,7 @@ struct rooted {
 	struct cs_call *call;
 	int root_node, root_local;
 	bool is_root, is_root_node, is_leader;
+	bool shares_sizes; /* all of them are known everywhere */
 	size_t chunk;
 	const size_t *sizes; /* by position: all of them at the root's node, at least the own node's elsewhere */
 };
@@ -235,28 +237,30 @@ rooted_of(struct cs_team *team, struct cs_call *call)
 		.is_root = shape->rank == call->root,
 		.is_root_node = shape->node == shape->node_of[call->root],
 		.is_leader = cs_team_is_leader(team),
+		.shares_sizes = team->between && team->between->needs.all_sizes,
 		.chunk = cs_share(team->node.shape.area_bytes, (size_t)shape->ranks),
 	};
 }
 
-/* Offsets of a round's pieces in the area: from position `first` on; own_at is the own piece's. Fills the leaders'
- * arrays for the nodes whose sizes are known. */
+/* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at the front; own_at is the
+ * own piece's. Fills the leaders' arrays for the nodes whose sizes are known. */
 static void
 lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, size_t *own_at)
 {
 	const struct cs_shape *shape = &rooted->team->shape;
 	int own = shape->position[shape->rank];
-	int first_node = rooted->is_root_node ? 0 : shape->node;
-	int last_node = rooted->is_root_node ? shape->nodes : shape->node + 1;
+	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
+	int first_node = knows_all ? 0 : shape->node, last_node = knows_all ? shape->nodes : shape->node + 1;
 	size_t offset = 0;
 	for (int n = first_node; n < last_node; n++) {
-		at[n] = offset;
+		at[n] = rooted->is_root_node ? offset : 0;
+		bytes[n] = 0;
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
-				*own_at = offset;
-			offset += cs_piece(rooted->sizes[p], rooted->chunk, round);
+				*own_at = at[n] + bytes[n];
+			bytes[n] += cs_piece(rooted->sizes[p], rooted->chunk, round);
 		}
-		bytes[n] = offset - at[n];
+		offset += bytes[n];
 	}
 }
 
@@ -277,6 +281,66 @@ most_rounds(const struct rooted *rooted, int from, int to)
 	return most;
 }
 
+/* Where bytes[] and at[] of sizes by position lie, node by node. */
+static void
+lay_out_sizes(const struct cs_shape *shape, size_t *bytes, size_t *at)
+{
+	for (int n = 0; n < shape->nodes; n++) {
+		bytes[n] = (size_t)(shape->first[n + 1] - shape->first[n]) * sizeof(size_t);
+		at[n] = (size_t)shape->first[n] * sizeof(size_t);
+	}
+}
+
+/* A leader with its own node's sizes in `sizes`: what each rank has goes to the root's node, and what is moved of it, which
+ * is not more than the root expects, comes back. Is any cut short? */
+static bool
+share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expected)
+{
+	struct cs_team *team = rooted->team;
+	const struct cs_shape *shape = &team->shape;
+	size_t *bytes = team->work, *at = bytes + shape->nodes;
+	bool is_cut = false;
+	lay_out_sizes(shape, bytes, at);
+	team->host->gatherv(team->leaders, sizes, bytes, at, rooted->root_node);
+	for (int p = 0; rooted->is_root_node && p < shape->ranks; p++) {
+		is_cut = is_cut || sizes[p] > expected[p];
+		sizes[p] = sizes[p] < expected[p] ? sizes[p] : expected[p];
+	}
+	team->host->bcast(team->leaders, sizes, (size_t)shape->ranks * sizeof *sizes, rooted->root_node);
+	return is_cut;
+}
+
+/* As gather_sizes, all sizes on all ranks. */
+static uint64_t
+gather_all_sizes(struct rooted *rooted, struct cs_line *line)
+{
+	struct cs_team *team = rooted->team;
+	struct cs_node *node = &team->node;
+	const struct cs_shape *shape = &team->shape;
+	size_t *sizes = sizes_array(team), all = (size_t)shape->ranks * sizeof *sizes;
+	size_t *shared = (size_t *)cs_node_area(node);
+	line->bytes = rooted->call->bytes;
+	if (rooted->is_root)
+		for (int p = 0; p < shape->ranks; p++)
+			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
+	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
+	if (rooted->is_leader) {
+		if (rooted->is_root_node)
+			cs_node_await(node, rooted->root_local, 2);
+		for (int local = 0; local < node->shape.size; local++)
+			sizes[shape->first[shape->node] + local] = cs_node_await(node, local, 1)->bytes;
+		line->word[0] = share_gathered(rooted, sizes, shared);
+		memcpy(shared, sizes, all);
+		cs_node_publish(node, line, 3);
+	}
+	if (cs_node_await(node, 0, 3)->word[0] && rooted->is_root)
+		rooted->call->truncated = rooted->call->bytes + 1;
+	memcpy(sizes, shared, all);
+	rooted->sizes = sizes;
+	cs_node_area_done(node, 1);
+	return most_rounds(rooted, 0, shape->ranks);
+}
+
 /* Step 1: everybody's own size in its line; step 2 of the root: all sizes in the area; step 3 of a leader: the number of
  * rounds. Returns the number of rounds; takes one slot of the area. */
 static uint64_t
@@ -292,11 +356,13 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 		for (int p = 0; p < shape->ranks; p++)
 			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
 	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
+	int first = shape->first[shape->node];
 	if (rooted->is_root_node) {
 		cs_node_await(node, rooted->root_local, 2);
 		memcpy(sizes, shared, (size_t)shape->ranks * sizeof *sizes);
+		for (int local = 0; rooted->is_root && local < node->shape.size; local++)
+			agreed_bytes(rooted->call, cs_node_await(node, local, 1), sizes[first + local]);
 	} else {
-		int first = shape->first[shape->node];
 		for (int local = 0; local < node->shape.size; local++)
 			sizes[first + local] = cs_node_await(node, local, 1)->bytes;
 	}
@@ -323,8 +389,9 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team);
 	size_t *shared = (size_t *)cs_node_area(node);
-	int first = rooted->is_root_node ? 0 : shape->first[shape->node];
-	int last = rooted->is_root_node ? shape->ranks : shape->first[shape->node + 1];
+	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
+	int first = knows_all ? 0 : shape->first[shape->node];
+	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
 	if (rooted->is_root) {
 		for (int p = 0; p < shape->ranks; p++)
 			shared[p] = cs_blocks_bytes(&rooted->call->send, shape->order[p]);
@@ -332,13 +399,13 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	}
 	if (rooted->is_leader) {
 		size_t *bytes = team->work, *at = bytes + shape->nodes;
-		for (int n = 0; n < shape->nodes; n++) {
-			bytes[n] = (size_t)cs_team_node_size(team, n) * sizeof *sizes;
-			at[n] = (size_t)shape->first[n] * sizeof *sizes;
-		}
+		lay_out_sizes(shape, bytes, at);
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 1);
-		cs_between_scatterv(team, shared, bytes, at, rooted->root_node);
+		if (rooted->shares_sizes)
+			team->host->bcast(team->leaders, shared, (size_t)shape->ranks * sizeof *sizes, rooted->root_node);
+		else
+			cs_between_scatterv(team, shared, bytes, at, rooted->root_node);
 		uint64_t rounds = 0;
 		if (rooted->is_root_node)
 			for (int p = 0; p < shape->ranks; p++)
@@ -377,14 +444,17 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	uint64_t base = sizes_known ? 0 : 3;
-	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : gather_sizes(&rooted, line);
+	uint64_t rounds = sizes_known		 ? equal_sizes(&rooted, call->bytes)
+			  : rooted.shares_sizes ? gather_all_sizes(&rooted, line)
+						: gather_sizes(&rooted, line);
+	size_t moved = rooted.sizes[shape->position[shape->rank]];
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *area = cs_node_area(node);
 		size_t own_at = 0;
 		lay_out(&rooted, round, bytes, at, &own_at);
-		memcpy(area + own_at, own + round * rooted.chunk, cs_piece(call->bytes, rooted.chunk, round));
+		memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
 		if (rooted.is_leader) {
 			for (int local = 1; local < node->shape.size; local++)
 				cs_node_await(node, local, here);
