@@ -9,11 +9,50 @@ struct comm comms[COMM_SLOTS];
 static uint64_t comms_seed;
 static int world_rank, world_size;
 
+static int *world_nodes; /* by rank in MPI_COMM_WORLD: the lowest rank of its node */
+
+static void
+learn_nodes(void)
+{
+	MPI_Comm node;
+	int first = world_rank;
+	world_nodes = malloc((size_t)world_size * sizeof *world_nodes);
+	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	PMPI_Bcast(&first, 1, MPI_INT, 0, node);
+	PMPI_Comm_free(&node);
+	PMPI_Allgather(&first, 1, MPI_INT, world_nodes, 1, MPI_INT, MPI_COMM_WORLD);
+}
+
+/* Frees the group. */
+static bool
+has_first_alone(MPI_Group group)
+{
+	int size, *ranks = malloc(2 * (size_t)world_size * sizeof *ranks), *nodes = ranks + world_size;
+	MPI_Group world;
+	PMPI_Group_size(group, &size);
+	for (int i = 0; i < size; i++)
+		ranks[i] = i;
+	PMPI_Comm_group(MPI_COMM_WORLD, &world);
+	PMPI_Group_translate_ranks(group, size, ranks, world, nodes);
+	PMPI_Group_free(&world);
+	PMPI_Group_free(&group);
+	bool is_alone = true, has_pair = false;
+	for (int i = 0; i < size; i++) {
+		nodes[i] = world_nodes[nodes[i]];
+		is_alone = is_alone && (i == 0 || nodes[i] != nodes[0]);
+		for (int other = 0; other < i; other++)
+			has_pair = has_pair || nodes[other] == nodes[i];
+	}
+	free(ranks);
+	return is_alone && has_pair;
+}
+
 static void
 put(struct comm *comm, MPI_Comm made, const char *text)
 {
 	comm->comm = made;
 	comm->rank = comm->size = comm->remote = 0;
+	comm->is_first_alone = false;
 	snprintf(comm->text, sizeof comm->text, "%s", text);
 	if (made == MPI_COMM_NULL)
 		return;
@@ -21,8 +60,14 @@ put(struct comm *comm, MPI_Comm made, const char *text)
 	PMPI_Comm_rank(made, &comm->rank);
 	PMPI_Comm_size(made, &comm->size);
 	PMPI_Comm_test_inter(made, &is_inter);
-	if (is_inter)
+	MPI_Group group;
+	PMPI_Comm_group(made, &group);
+	comm->is_first_alone = has_first_alone(group);
+	if (is_inter) {
 		PMPI_Comm_remote_size(made, &comm->remote);
+		PMPI_Comm_remote_group(made, &group);
+		comm->is_first_alone = has_first_alone(group) || comm->is_first_alone;
+	}
 	MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
 }
 
@@ -32,6 +77,7 @@ comms_init(uint64_t seed)
 	comms_seed = seed;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+	learn_nodes();
 	for (int slot = 0; slot < COMM_SLOTS; slot++)
 		comms[slot] = (struct comm){.comm = MPI_COMM_NULL, .generation = -1};
 	put(&comms[0], MPI_COMM_WORLD, "MPI_COMM_WORLD");
@@ -158,4 +204,5 @@ comms_free(void)
 	for (int slot = 2; slot < COMM_SLOTS; slot++)
 		if (comms[slot].is_owned && comms[slot].comm != MPI_COMM_NULL)
 			MPI_Comm_free(&comms[slot].comm);
+	free(world_nodes);
 }

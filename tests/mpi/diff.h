@@ -147,6 +147,7 @@ struct comm {
 	int rank, size, remote; /* remote: size of the remote group; 0 for an intracommunicator */
 	long generation;
 	bool is_owned;
+	bool is_first_alone; /* rank 0 (of either group) has its node to itself, and another has not */
 	char text[120];
 };
 extern struct comm comms[COMM_SLOTS];

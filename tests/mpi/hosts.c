@@ -92,14 +92,17 @@ host_crashes_in_place(const struct call *call, long bytes)
 }
 
 /* Long messages are cut into pieces that end anywhere. Where a basic element does not have a power of two as its size
- * (pairs, mixed structs) or is a long double, MPICH 4.0.2 over UCX then reports a truncation if the receiver's type
- * has gaps; and Open MPI 4.1.4's unpack overruns a stack buffer for a C long double complex in two pieces. So the
+ * (pairs, mixed structs) or is larger than 8 bytes (long double, complex), MPICH 4.0.2 over UCX then reports a truncation
+ * if the receiver's type has gaps; and Open MPI 4.1.4's unpack overruns a stack buffer for a C long double complex in two pieces. So the
  * host can answer such calls only while they are short. */
 bool
 host_cuts_elements(const struct unit *unit)
 {
 #ifdef MPICH_VERSION
-	return unit->is_mixed || unit->basic[0]->kind == K_PAIR || unit->align == 16;
+	for (int i = 0; i < unit->elements; i++)
+		if (unit->basic[i]->size > 8)
+			return true;
+	return unit->is_mixed || unit->basic[0]->kind == K_PAIR;
 #else
 	for (int i = 0; i < unit->elements; i++)
 		if (unit->basic[i]->size > 16)
@@ -122,13 +125,17 @@ host_truncates_in_place(const struct call *call)
 }
 
 /* Open MPI 4.1.4's alltoallw in a communicator of one rank loses elements between types with gaps; the library hands
- * such communicators to the host, so both sides of the comparison are the host's. */
+ * such communicators to the host, so both sides of the comparison are the host's. MPICH 4.0.2's reduce leaves
+ * contributions out above 2 KiB where rank 0 is alone on its node and others are not; its allreduce over an
+ * intercommunicator reduces so within each group. */
 bool
-host_differs_alone(const struct call *call)
+host_answers_wrong(const struct call *call)
 {
 #ifdef OPEN_MPI
 	return call->coll == ALLTOALLW && call->comm->size == 1;
 #else
-	return false;
+	long count = call->send.reduce_count > call->recv.reduce_count ? call->send.reduce_count : call->recv.reduce_count;
+	return (call->coll == REDUCE || (call->coll == ALLREDUCE && call->comm->remote)) &&
+		call->comm->is_first_alone && count * (long)call->reduction.layout.extent > 2048;
 #endif
 }

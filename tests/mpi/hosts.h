@@ -12,8 +12,8 @@ bool host_misses_bottom(enum coll coll, long bytes);
 bool host_loses_elements(enum coll coll, long bytes);
 bool host_needs_equal_types(enum coll coll, long bytes);
 bool host_needs_equal_layouts(const struct call *call);
-/* Two equal calls of the host may differ: nothing to compare with. */
-bool host_differs_alone(const struct call *call);
+/* Nothing to compare with. */
+bool host_answers_wrong(const struct call *call);
 bool host_ignores_displacement(int blocks);
 bool host_crashes_in_place(const struct call *call, long bytes);
 bool host_cuts_elements(const struct unit *unit);

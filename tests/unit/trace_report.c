@@ -30,8 +30,8 @@ count(struct cs_report_row *row, uint64_t calls, uint64_t bytes, uint64_t nanose
 static char *
 rendered(void (*print)(FILE *out))
 {
-	char *text;
-	size_t length;
+	static char *text; /* the stream keeps the address */
+	static size_t length;
 	FILE *out = open_memstream(&text, &length);
 	assert_non_null(out);
 	print(out);
