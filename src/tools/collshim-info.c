@@ -65,6 +65,8 @@ print_needs(const struct cs_needs *needs)
 	const char *phrases[] = {
 		needs->several_per_node ? "a node with two ranks or more" : NULL,
 		needs->one_node ? "a single node" : NULL,
+		needs->several_nodes ? "several nodes" : NULL,
+		needs->commutative ? "a commutative operation" : NULL,
 		needs->block_if_not_commutative
 			? "for non-commutative operations, ranks of a node that follow each other"
 			: NULL,

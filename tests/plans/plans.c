@@ -178,7 +178,15 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 		cs_plan_fini(&plans[rank]);
 }
 
-/* Parameters: as they are, and each at its smallest and at some more than that. */
+static void
+prove_cases(const struct cs_algorithm *algorithm, int ranks, const size_t *params)
+{
+	for (int number = 0; number < CASES; number++)
+		if (only_case < 0 || number == only_case)
+			prove(algorithm, ranks, number, params);
+}
+
+/* Parameters: as they are, each at its smallest and at some more than that, and several all at their smallest. */
 static void
 prove_for(const struct cs_algorithm *algorithm, int ranks)
 {
@@ -194,9 +202,13 @@ prove_for(const struct cs_algorithm *algorithm, int ranks)
 				(algorithm->params[changed].high - algorithm->params[changed].low > 2 ? 3 : 1);
 		if (variant && params[changed] > algorithm->params[changed].high)
 			continue;
-		for (int number = 0; number < CASES; number++)
-			if (only_case < 0 || number == only_case)
-				prove(algorithm, ranks, number, params);
+		prove_cases(algorithm, ranks, params);
+	}
+	if (algorithm->params[0].name && algorithm->params[1].name) {
+		size_t params[CS_MAX_PARAMS] = { 0 };
+		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+			params[i] = algorithm->params[i].low;
+		prove_cases(algorithm, ranks, params);
 	}
 }
 

@@ -1,0 +1,60 @@
+/* Allreduce, Rabenseifner's (Thakur, Rabenseifner and Gropp, reference 12 of seed 002): partners exchange halves of
+ * what they have, so that each rank ends with the sum of one piece; then the pieces go back the same way.
+ *
+ *   p = 4, pieces that a rank has the sums of, and of how many ranks:
+ *
+ *     rank 0      1      2      3
+ *     0123 1   0123 1  0123 1  0123 1
+ *       23 2   01 2      23 2  01 2
+ *        3 4    1 4       2 4   0 4
+ *       23 4   01 4      23 4  01 4
+ *     0123 4   0123 4  0123 4  0123 4
+ *
+ * Distances grow while pieces shrink, so sums are always of neighbouring ranks and their order is kept. p not a power
+ * of two: neighbours are folded (patterns/butterfly.h). Every rank has the same result to the bit: the sum of an
+ * element is finished at one rank and copied from there.
+ *
+ * Price: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the vector about twice, a
+ * folded one three times. For medium and large vectors. */
+#include "algorithms/patterns/butterfly.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	struct cs_butterfly fly;
+	if (problem->ranks == 1 && !problem->is_in_place)
+		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
+	cs_butterfly_begin(&fly, builder, 0, true);
+	cs_butterfly_fold(&fly);
+	cs_butterfly_scatter(&fly);
+	cs_butterfly_allgather(&fly);
+	cs_butterfly_unfold(&fly);
+}
+
+/* A number receives as many bytes as it sends: while halving its ranges, while gathering all but its piece. Of the
+ * numbers that are not folded the one with the first piece has the longest ranges. */
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_butterfly fly;
+	cs_butterfly_shape(&fly, problem, 0);
+	price->rounds = problem->bytes ? 2 * (uint64_t)(fly.levels + (fly.folds > 0)) : 0;
+	price->bytes = 0;
+	for (int i = 0; fly.levels && i <= fly.folds; i++) {
+		bool is_folded = i < fly.folds;
+		int number = is_folded ? i : fly.size - 1;
+		struct cs_range piece = cs_butterfly_range(&fly, number, fly.levels);
+		uint64_t bytes = cs_butterfly_received(&fly, number) + problem->bytes * (is_folded ? 2 : 1) -
+				 cs_pieces_bytes(&fly.pieces, piece.first, piece.count);
+		price->bytes = bytes > price->bytes ? bytes : price->bytes;
+	}
+}
+
+const struct cs_algorithm cs_algorithm_allreduce_rabenseifner = {
+	.coll = CS_ALLREDUCE,
+	.name = "rabenseifner",
+	.summary = "partners exchange halves, then halves of halves, and back",
+	.build = build,
+	.price = price,
+};

@@ -1,0 +1,45 @@
+/* Allreduce, recursive doubling (the exchange of seed 000, 5.3.2, with sums instead of blocks; Thakur, Rabenseifner and
+ * Gropp, reference 12 of seed 002): in each round partners exchange what they have summed up and add the other's.
+ *
+ *   p = 4, ranks in each one's sum:   0  |  1  |  2  |  3        p = 6: ranks 1 and 3 give their vectors to 0 and 2
+ *                                     01 | 01  |  23 |  23       first and get the result from them last
+ *                                   0123 |0123 |0123 |0123       (patterns/butterfly.h)
+ *
+ * The order of ranks is kept. Every rank has the same result to the bit: partners combine the same two sums with the
+ * same one on the left, so after each round all ranks of a group have equal sums.
+ *
+ * Price: log2 p rounds of the whole vector; p not a power of two: one or two more. For small vectors. */
+#include "algorithms/patterns/butterfly.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	struct cs_butterfly fly;
+	if (problem->ranks == 1 && !problem->is_in_place)
+		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
+	cs_butterfly_begin(&fly, builder, 0, false);
+	cs_butterfly_fold(&fly);
+	cs_butterfly_combine(&fly);
+	cs_butterfly_unfold(&fly);
+}
+
+/* A chain of all exchanges ends at the number with all bits turned. It has both of fold and unfold if there is such a
+ * pair among the folded numbers, that is if more than half are. */
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_butterfly fly;
+	cs_butterfly_shape(&fly, problem, 0);
+	int ends = (fly.folds > 0) + (2 * fly.folds > fly.size);
+	price->rounds = problem->bytes ? (uint64_t)(fly.levels + ends) : 0;
+	price->bytes = (uint64_t)(fly.levels + (fly.folds > 0)) * problem->bytes;
+}
+
+const struct cs_algorithm cs_algorithm_allreduce_recursive_doubling = {
+	.coll = CS_ALLREDUCE,
+	.name = "recursive-doubling",
+	.summary = "partners exchange whole sums, farther in each round",
+	.build = build,
+	.price = price,
+};

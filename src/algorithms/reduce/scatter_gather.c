@@ -1,0 +1,75 @@
+/* Reduce, scatter and gather (seed 002, 3.7.4: MPICH's for larger sizes): partners exchange halves of what they have,
+ * so that each rank ends with the sum of one piece; the pieces are gathered at the root the same way back.
+ *
+ *   p = 4, root 0, pieces that a rank has the sums of, and of how many ranks:
+ *
+ *     rank 0      1      2      3
+ *     0123 1   0123 1  0123 1  0123 1
+ *       23 2   01 2      23 2  01 2
+ *        3 4    1 4       2 4   0 4
+ *       23 4   01 4
+ *     0123 4
+ *
+ * Sums are always of neighbouring ranks and their order is kept: non-commutative operations too. p not a power of two:
+ * neighbours are folded, the root staying in (patterns/butterfly.h). With fewer elements than ranks the last pieces are
+ * empty.
+ *
+ * Price: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the vector about twice,
+ * or three times. For large vectors. */
+#include "algorithms/patterns/butterfly.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	struct cs_butterfly fly;
+	if (problem->ranks == 1 && !problem->is_in_place)
+		cs_build_copy(builder, cs_out(0), cs_in(0), problem->bytes);
+	cs_butterfly_begin(&fly, builder, problem->root, true);
+	cs_butterfly_fold(&fly);
+	cs_butterfly_scatter(&fly);
+	cs_butterfly_gather(&fly);
+}
+
+static size_t
+range_bytes(const struct cs_butterfly *fly, int number, int level)
+{
+	struct cs_range range = cs_butterfly_range(fly, number, level);
+	return cs_pieces_bytes(&fly->pieces, range.first, range.count);
+}
+
+/* The larger of what a number sends and receives. It leaves the gather with the range of the highest bit in which it
+ * differs from the pivot (which stays until it has everything). */
+static uint64_t
+bytes_of(const struct cs_butterfly *fly, size_t vector, int number)
+{
+	int level = 0, pivot = (fly->size - 1) ^ fly->flip;
+	while (level < fly->levels && (number ^ pivot) >> level)
+		level++;
+	uint64_t piece = range_bytes(fly, number, fly->levels), gathered = range_bytes(fly, number, level);
+	uint64_t sent = vector - piece + (number == pivot ? 0 : gathered);
+	uint64_t received = cs_butterfly_received(fly, number) + gathered - piece + (number < fly->folds ? vector : 0);
+	return sent > received ? sent : received;
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_butterfly fly;
+	cs_butterfly_shape(&fly, problem, problem->root);
+	int rounds = 2 * fly.levels + (problem->root < 2 * fly.folds);
+	price->rounds = problem->bytes ? (uint64_t)rounds : 0;
+	price->bytes = 0;
+	for (int number = 0; fly.levels && number < fly.size; number++) {
+		uint64_t bytes = bytes_of(&fly, problem->bytes, number);
+		price->bytes = bytes > price->bytes ? bytes : price->bytes;
+	}
+}
+
+const struct cs_algorithm cs_algorithm_reduce_scatter_gather = {
+	.coll = CS_REDUCE,
+	.name = "scatter-gather",
+	.summary = "partners exchange halves, then the root gathers the sums of all pieces",
+	.build = build,
+	.price = price,
+};
