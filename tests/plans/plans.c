@@ -1,6 +1,6 @@
 /* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its price compared.
  *
- *   plans [--only COLL:NAME] [--ranks P] [--seed S] [--case N]      no argument: everything
+ *   plans [--only COLL[:NAME]] [--ranks P] [--seed S] [--case N]      no argument: everything
  *
  * A failure prints the words that replay it. */
 #include "algorithms/algorithm.h"
@@ -101,7 +101,9 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 	place(&state, set->sizes, set->at, ranks, order);
 	int nodes = 1 + (int)(rnd(&state) % (uint64_t)ranks);
 	for (int rank = 0; rank < ranks; rank++) {
-		set->node_of[rank] = number % 2 ? rank % nodes : rank * nodes / ranks;
+		set->node_of[rank] = number % 4 == 0   ? rank * nodes / ranks
+				     : number % 4 == 1 ? rank % nodes
+						       : (int)(rnd(&state) % (uint64_t)nodes) * 3 - 1;
 		place(&state, set->send[rank], set->send_at[rank], ranks, order);
 		place(&state, set->recv[rank], set->recv_at[rank], ranks, order);
 	}
@@ -109,7 +111,7 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 		struct cs_problem *problem = &set->of[rank];
 		*problem = (struct cs_problem){ .coll = coll, .ranks = ranks, .rank = rank, .root = root, .unit = unit,
 						.bytes = bytes, .params = params, .is_commutative = is_commutative,
-						.node_of = set->node_of };
+						.node_of = number % 4 == 3 ? NULL : set->node_of };
 		problem->is_in_place = in_place && (!cs_colls[coll].rooted || rank == root) && coll != CS_BCAST &&
 				       coll != CS_BARRIER && coll != CS_REDUCE_SCATTER && coll != CS_REDUCE_SCATTER_BLOCK;
 		if (is_v)
@@ -231,7 +233,7 @@ main(int argc, char **argv)
 	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
 		char name[100];
 		snprintf(name, sizeof name, "%s:%s", cs_colls[(*at)->coll].name, (*at)->name);
-		if (!(*at)->build || (only && strcmp(only, name) != 0))
+		if (!(*at)->build || (only && strcmp(only, name) != 0 && strcmp(only, cs_colls[(*at)->coll].name) != 0))
 			continue;
 		unsigned before = failures;
 		algorithms++;

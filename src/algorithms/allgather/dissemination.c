@@ -1,0 +1,58 @@
+/* Allgather, dissemination (seed 000, 5.3.2): in round i a rank sends all that it has to the rank 2^i up.
+ *
+ *   p = 6, rank 1's OUT:   . 1 . . . .  |  0 1 . . . .  |  0 1 . . 4 5  |  0 1 2 3 4 5
+ *   from                               0               5               3
+ *
+ * Blocks go right to their places in OUT, so nothing is rotated at the end (Bruck); a run that wraps round the end of
+ * the ranks (4 5 and 0 1 from rank 1 to rank 5) is two messages. Where OUT has holes each is packed.
+ *
+ * Price: ceil(log2 p) rounds; each rank receives each block once. For blocks for which a copy costs more than a second
+ * message. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/ports.h"
+
+/* Blocks [first, first + count), modulo ranks, as two parcels that do not wrap; the second may be empty. */
+static void
+lay(struct cs_builder *builder, struct cs_parcel *parcels, int first, int count)
+{
+	int p = builder->problem->ranks, upper = first + count > p ? p - first : count;
+	cs_parcel_lay(builder, &parcels[0], first, upper);
+	cs_parcel_lay(builder, &parcels[1], 0, count - upper);
+}
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank;
+	struct cs_parcel give[2] = { 0 }, take[2] = { 0 };
+	cs_build_keep_own(builder);
+	for (int n = 1; n < p; n *= 2) {
+		int blocks = cs_ports_blocks(p, n, n), from = (self - n + p) % p;
+		lay(builder, give, (self - blocks + 1 + p) % p, blocks);
+		lay(builder, take, (from - blocks + 1 + p) % p, blocks);
+		for (int part = 0; part < 2; part++)
+			cs_parcel_recv(builder, &take[part], from);
+		for (int part = 0; part < 2; part++)
+			cs_parcel_send(builder, &give[part], (self + n) % p);
+		cs_build_wait_all(builder);
+		for (int part = 0; part < 2; part++)
+			cs_parcel_open(builder, &take[part]);
+		builder->note++;
+	}
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	cs_ports_price(problem, 1, true, price);
+}
+
+const struct cs_algorithm cs_algorithm_allgather_dissemination = {
+	.coll = CS_ALLGATHER,
+	.name = "dissemination",
+	.summary = "what a rank has doubles in each round, every block in its place at once",
+	.build = build,
+	.price = price,
+};

@@ -1,0 +1,295 @@
+/* Allgather, multi-sender Bruck (seed 002, 2.3.2): Bruck between nodes, each of a node's k messages sent by another
+ * of its ranks.
+ *
+ *   9 nodes of 2 ranks, k = 2, node 0's work buffers:
+ *
+ *                    gather     exchange, share       exchange, share
+ *   rank 0 of it     0          0 1 .    0 1 2        0 1 2  3 4 5  . . .    0 1 2  3 4 5  6 7 8
+ *   rank 1           0          0 . 2    0 1 2        0 1 2  . . .  6 7 8    0 1 2  3 4 5  6 7 8
+ *   from node                   1 and 2               3 and 6
+ *
+ * Ranks of a node first send their blocks to each other. With n nodes' blocks on each rank, rank j of a node sends
+ * them all to the node (j + 1) n below, to the rank j there, and has what comes to it from the node (j + 1) n above;
+ * it shares that with the others of its node. All have (k + 1) n nodes' blocks then; in the last round only as many
+ * as are missing come. The paper's senders work in one buffer in the node's memory; here each rank has its own, and
+ * sharing is messages within the node. Blocks are in it node by node from the own node on, and are copied to OUT at
+ * the end.
+ *
+ * k is that of the smallest node's ranks, or as told; where it is more than a node's ranks, those take turns. Where
+ * nothing is known of nodes each rank is one, and k = 1: this is Bruck.
+ *
+ * Price: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
+ * small and middle blocks where one sender does not fill the node's link. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/node_ranks.h"
+#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/ports.h"
+#include "algorithms/patterns/tally.h"
+
+#include <stdlib.h>
+
+struct layout {
+	const struct cs_problem *problem;
+	struct cs_node_ranks nodes;
+	int ports;      /* k, but not more than there are other nodes */
+	size_t *before; /* by node: bytes of the blocks of all nodes before it; one more */
+};
+
+static int
+smallest_node(const struct cs_node_ranks *nodes)
+{
+	int smallest = cs_node_size(nodes, 0);
+	for (int node = 1; node < nodes->nodes; node++)
+		if (cs_node_size(nodes, node) < smallest)
+			smallest = cs_node_size(nodes, node);
+	return smallest;
+}
+
+static bool
+lay(struct layout *layout, const struct cs_problem *problem)
+{
+	struct cs_node_ranks *nodes = &layout->nodes;
+	if (!cs_node_ranks_init(nodes, problem))
+		return false;
+	layout->problem = problem;
+	layout->ports = problem->params[0] ? (int)problem->params[0] : smallest_node(nodes);
+	if (layout->ports >= nodes->nodes)
+		layout->ports = nodes->nodes - 1;
+	layout->before = calloc((size_t)nodes->nodes + 1, sizeof *layout->before);
+	if (!layout->before) {
+		cs_node_ranks_fini(nodes);
+		return false;
+	}
+	for (int node = 0; node < nodes->nodes; node++) {
+		layout->before[node + 1] = layout->before[node];
+		for (int place = 0; place < cs_node_size(nodes, node); place++)
+			layout->before[node + 1] += cs_problem_size(problem, cs_node_rank(nodes, node, place));
+	}
+	return true;
+}
+
+static void
+drop(struct layout *layout)
+{
+	free(layout->before);
+	cs_node_ranks_fini(&layout->nodes);
+}
+
+/* Bytes of all blocks of so many nodes from this one on, modulo nodes. */
+static size_t
+bytes_of(const struct layout *layout, int first, int count)
+{
+	int nodes = layout->nodes.nodes, end = first + count;
+	if (end <= nodes)
+		return layout->before[end] - layout->before[first];
+	return layout->before[nodes] - layout->before[first] + layout->before[end - nodes];
+}
+
+/* The rank of the node that sends and receives at this port. */
+static int
+carrier(const struct layout *layout, int node, int port)
+{
+	return cs_node_rank(&layout->nodes, node, port % cs_node_size(&layout->nodes, node));
+}
+
+/* --- one port in one round ---------------------------------------------------------------------------------------- */
+
+struct hop {
+	int distance, blocks; /* how far up the node is from which so many nodes' blocks come */
+	int port;
+};
+
+/* Sets `hop` to the next port of the round in which all have the blocks of n nodes; at first hop->port is -1. */
+static bool
+next(const struct layout *layout, int n, struct hop *hop)
+{
+	hop->port++;
+	hop->distance = n * (hop->port + 1);
+	hop->blocks = hop->port < layout->ports ? cs_ports_blocks(layout->nodes.nodes, n, hop->distance) : 0;
+	return hop->blocks > 0;
+}
+
+#define FOR_EACH_HOP(hop, layout, n) for (struct hop hop = { .port = -1 }; next(layout, n, &hop);)
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+struct work {
+	const struct layout *layout;
+	struct cs_builder *builder;
+	struct cs_place buffer; /* blocks node by node, from the own node on */
+	int self, node;
+};
+
+static void
+gather_node(struct work *work)
+{
+	const struct cs_problem *problem = work->layout->problem;
+	const struct cs_node_ranks *nodes = &work->layout->nodes;
+	struct cs_place place = work->buffer;
+	for (int i = 0; i < cs_node_size(nodes, work->node); i++) {
+		int rank = cs_node_rank(nodes, work->node, i);
+		size_t bytes = cs_problem_size(problem, rank);
+		if (rank == work->self)
+			cs_build_copy(work->builder, place, cs_build_own(work->builder), bytes);
+		else
+			cs_build_recv(work->builder, rank, place, bytes);
+		place = cs_plus(place, bytes);
+	}
+	for (int i = 0; i < cs_node_size(nodes, work->node); i++)
+		if (cs_node_rank(nodes, work->node, i) != work->self)
+			cs_build_send(work->builder, cs_node_rank(nodes, work->node, i), cs_build_own(work->builder),
+				      cs_problem_size(problem, work->self));
+	cs_build_wait_all(work->builder);
+}
+
+static void
+start_receives(struct work *work, int n, int *requests)
+{
+	const struct layout *layout = work->layout;
+	FOR_EACH_HOP(hop, layout, n) {
+		int from = (work->node + hop.distance) % layout->nodes.nodes;
+		int rank = carrier(layout, work->node, hop.port);
+		int peer = rank == work->self ? carrier(layout, from, hop.port) : rank;
+		requests[hop.port] = cs_build_recv(work->builder, peer,
+						   cs_plus(work->buffer, bytes_of(layout, work->node, hop.distance)),
+						   bytes_of(layout, from, hop.blocks));
+	}
+}
+
+static void
+start_sends(struct work *work, int n)
+{
+	const struct layout *layout = work->layout;
+	int nodes = layout->nodes.nodes;
+	FOR_EACH_HOP(hop, layout, n) {
+		int to = (work->node - hop.distance + nodes) % nodes;
+		if (carrier(layout, work->node, hop.port) == work->self)
+			cs_build_send(work->builder, carrier(layout, to, hop.port), work->buffer,
+				      bytes_of(layout, work->node, hop.blocks));
+	}
+}
+
+/* What came to this rank, to the others of its node. */
+static void
+share(struct work *work, int n, const int *requests)
+{
+	const struct layout *layout = work->layout;
+	const struct cs_node_ranks *nodes = &layout->nodes;
+	FOR_EACH_HOP(hop, layout, n)
+		if (carrier(layout, work->node, hop.port) == work->self)
+			cs_build_wait(work->builder, requests[hop.port]);
+	FOR_EACH_HOP(hop, layout, n) {
+		struct cs_place place = cs_plus(work->buffer, bytes_of(layout, work->node, hop.distance));
+		size_t bytes = bytes_of(layout, (work->node + hop.distance) % nodes->nodes, hop.blocks);
+		bool is_mine = carrier(layout, work->node, hop.port) == work->self;
+		for (int i = 0; is_mine && i < cs_node_size(nodes, work->node); i++)
+			if (cs_node_rank(nodes, work->node, i) != work->self)
+				cs_build_send(work->builder, cs_node_rank(nodes, work->node, i), place, bytes);
+	}
+}
+
+/* Blocks to their places, those of ranks that follow one another together. */
+static void
+copy_out(struct work *work)
+{
+	const struct cs_node_ranks *nodes = &work->layout->nodes;
+	struct cs_place place = work->buffer;
+	int p = work->layout->problem->ranks, start = nodes->first[work->node];
+	for (int done = 0, count; done < p; done += count) {
+		int first = nodes->ranks[(start + done) % p];
+		for (count = 1; done + count < p; count++)
+			if (nodes->ranks[(start + done + count) % p] != (first + count) % p)
+				break;
+		cs_parcel_spread(work->builder, place, first, count);
+		place = cs_plus(place, cs_build_run_bytes(work->builder, first, count));
+	}
+}
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	struct layout layout;
+	int *requests = malloc((size_t)problem->ranks * sizeof *requests); /* by port */
+	if (!requests || !lay(&layout, problem)) {
+		free(requests);
+		cs_build_no_memory(builder);
+		return;
+	}
+	struct work work = { .layout = &layout, .builder = builder, .self = problem->rank,
+			     .node = layout.nodes.node_of[problem->rank],
+			     .buffer = cs_build_tmp(builder, cs_problem_total(problem)) };
+	gather_node(&work);
+	for (int n = 1; n < layout.nodes.nodes; n *= layout.ports + 1) {
+		builder->note++;
+		start_receives(&work, n, requests);
+		start_sends(&work, n);
+		share(&work, n, requests);
+		cs_build_wait_all(builder);
+	}
+	copy_out(&work);
+	drop(&layout);
+	free(requests);
+}
+
+/* --- price -------------------------------------------------------------------------------------------------------- */
+
+/* From one rank of a node to all others. */
+static void
+tally_share(struct cs_tally *tally, const struct layout *layout, int node, int from, size_t bytes)
+{
+	for (int i = 0; bytes && i < cs_node_size(&layout->nodes, node); i++)
+		if (cs_node_rank(&layout->nodes, node, i) != from)
+			cs_tally_message(tally, from, cs_node_rank(&layout->nodes, node, i), bytes);
+}
+
+static void
+tally_gather(struct cs_tally *tally, const struct layout *layout)
+{
+	for (int rank = 0; rank < layout->problem->ranks; rank++)
+		tally_share(tally, layout, layout->nodes.node_of[rank], rank, cs_problem_size(layout->problem, rank));
+	cs_tally_round(tally);
+}
+
+static void
+tally_exchange(struct cs_tally *tally, const struct layout *layout, int n)
+{
+	int nodes = layout->nodes.nodes;
+	for (int node = 0; node < nodes; node++)
+		FOR_EACH_HOP(hop, layout, n) {
+			int from = (node + hop.distance) % nodes;
+			cs_tally_message(tally, carrier(layout, from, hop.port), carrier(layout, node, hop.port),
+					 bytes_of(layout, from, hop.blocks));
+		}
+	cs_tally_round(tally);
+	for (int node = 0; node < nodes; node++)
+		FOR_EACH_HOP(hop, layout, n)
+			tally_share(tally, layout, node, carrier(layout, node, hop.port),
+				    bytes_of(layout, (node + hop.distance) % nodes, hop.blocks));
+	cs_tally_round(tally);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct layout layout;
+	struct cs_tally tally;
+	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
+	if (!lay(&layout, problem))
+		return;
+	cs_tally_init(&tally, problem);
+	tally_gather(&tally, &layout);
+	for (int n = 1; n < layout.nodes.nodes; n *= layout.ports + 1)
+		tally_exchange(&tally, &layout, n);
+	cs_tally_finish(&tally, price);
+	drop(&layout);
+}
+
+const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
+	.coll = CS_ALLGATHER,
+	.name = "multi-sender",
+	.summary = "Bruck between nodes, several ranks of a node sending at once",
+	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks", 0, 0, 64 } },
+	.build = build,
+	.price = price,
+};

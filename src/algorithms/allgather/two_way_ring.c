@@ -1,0 +1,69 @@
+/* Allgather, two-way ring (seed 002, 2.3.2): blocks travel both ways round the ring, each half way.
+ *
+ *   p = 5, rank 0's blocks:   0 . . . .  |  0 1 . . 4  |  0 1 2 3 4
+ *   from                                   1 and 4       1 and 4
+ *
+ * In round i a rank sends block self - i to the next rank and block self + i to the one before it. p even: in the
+ * last round blocks go up only.
+ *
+ * Price: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks on a network that
+ * carries a message each way at a time to and from two neighbours. */
+#include "algorithms/algorithm.h"
+#include "plan/build.h"
+
+static void
+start_send(struct cs_builder *builder, int peer, int rank)
+{
+	bool is_own = rank == builder->problem->rank;
+	cs_build_send(builder, peer, is_own ? cs_build_own(builder) : cs_build_block(builder, rank),
+		      cs_problem_size(builder->problem, rank));
+}
+
+static void
+start_recv(struct cs_builder *builder, int peer, int rank)
+{
+	cs_build_recv(builder, peer, cs_build_block(builder, rank), cs_problem_size(builder->problem, rank));
+}
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank, up = p / 2, down = (p - 1) / 2;
+	int right = (self + 1) % p, left = (self + p - 1) % p;
+	cs_build_keep_own(builder);
+	for (int round = 0; round < up; round++) {
+		builder->note = (uint32_t)round;
+		start_recv(builder, left, (left + p - round) % p);
+		if (round < down)
+			start_recv(builder, right, (right + round) % p);
+		start_send(builder, right, (self + p - round) % p);
+		if (round < down)
+			start_send(builder, left, (self + round) % p);
+		cs_build_wait_all(builder);
+	}
+}
+
+/* A rank sends its own block both ways and passes on all but the last that it gets from each side. */
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	int p = problem->ranks, down = (p - 1) / 2;
+	uint64_t total = cs_problem_total(problem);
+	*price = (struct cs_price){ .rounds = total ? (uint64_t)p / 2 : 0 };
+	for (int rank = 0; p > 1 && rank < p; rank++) {
+		uint64_t own = cs_problem_size(problem, rank), received = total - own;
+		uint64_t sent = total + own - cs_problem_size(problem, (rank + down) % p) -
+				cs_problem_size(problem, (rank + down + 1) % p);
+		uint64_t most = sent > received ? sent : received;
+		price->bytes = most > price->bytes ? most : price->bytes;
+	}
+}
+
+const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
+	.coll = CS_ALLGATHER,
+	.name = "two-way-ring",
+	.summary = "blocks travel both ways round the ring, each half way",
+	.build = build,
+	.price = price,
+};
