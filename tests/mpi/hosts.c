@@ -134,8 +134,9 @@ host_answers_wrong(const struct call *call)
 #ifdef OPEN_MPI
 	return call->coll == ALLTOALLW && call->comm->size == 1;
 #else
-	long count = call->send.reduce_count > call->recv.reduce_count ? call->send.reduce_count : call->recv.reduce_count;
+	const struct side *side = call->send.reduce_count > call->recv.reduce_count ? &call->send : &call->recv;
 	return (call->coll == REDUCE || (call->coll == ALLREDUCE && call->comm->remote)) &&
-		call->comm->is_first_alone && count * (long)call->reduction.layout.extent > 2048;
+		call->comm->is_first_alone &&
+		side->reduce_count * (long)call->reduction.layout.extent > 2048;
 #endif
 }
