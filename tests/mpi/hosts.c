@@ -93,8 +93,8 @@ host_crashes_in_place(const struct call *call, long bytes)
 
 /* Long messages are cut into pieces that end anywhere. Where a basic element does not have a power of two as its size
  * (pairs, mixed structs) or is larger than 8 bytes (long double, complex), MPICH 4.0.2 over UCX then reports a truncation
- * if the receiver's type has gaps; and Open MPI 4.1.4's unpack overruns a stack buffer for a C long double complex in two pieces. So the
- * host can answer such calls only while they are short. */
+ * if the receiver's type has gaps; and Open MPI 4.1.4's unpack overruns a stack buffer for a C long double complex in two
+ * pieces. So the host can answer such calls only while they are short. */
 bool
 host_cuts_elements(const struct unit *unit)
 {
