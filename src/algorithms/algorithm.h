@@ -57,7 +57,8 @@ struct cs_algorithm {
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
 	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
 	void (*build)(struct cs_builder *builder);
-	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse. */
+	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse.
+	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);
 };
 

@@ -114,11 +114,16 @@ reserve(struct cs_wire *wire, int count)
 static void
 open_comm(struct cs_group *group)
 {
-	int rank;
 	/* Not MPI_Comm_dup, which would copy the program's attributes. */
-	cs_pmpi.Comm_rank(group->parent, &rank);
-	check(cs_pmpi.Comm_split(group->parent, 0, rank, &group->comm), "MPI_Comm_split");
+	cs_pmpi.Comm_rank(group->parent, &group->node);
+	cs_pmpi.Comm_size(group->parent, &group->nodes);
+	check(cs_pmpi.Comm_split(group->parent, 0, group->node, &group->comm), "MPI_Comm_split");
 	cs_pmpi.Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
+	group->ints = calloc(4 * (size_t)group->nodes, sizeof(int));
+	if (!group->ints) {
+		cs_warn_local("no memory for %d ranks; ending the job", group->nodes);
+		cs_host_mpi.abort("out of memory");
+	}
 }
 
 struct cs_wire *

@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "coll/coll.h"
 #include "select/select.h"
+#include "tools/draw.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -19,13 +20,14 @@
 enum { DONE = 0, WRONG_FILE = 1, WRONG_USE = 2 };
 
 static const char usage[] =
-	"usage: collshim-info                     everything below but --check and --explain\n"
+	"usage: collshim-info                     everything below but --check, --explain, --draw\n"
 	"       collshim-info --settings          COLLSHIM_* variables: meaning, default, value here\n"
 	"       collshim-info --limits            limits of the tuning: meaning, value, origin\n"
 	"       collshim-info --algorithms        algorithms: what they need, their parameters\n"
 	"       collshim-info --tuning            tuning files and blocks that are in force here\n"
 	"       collshim-info --check FILE        lists the errors of a tuning file; exit 1 if there are any\n"
 	"       collshim-info --explain CALL      which algorithm would serve CALL, and why not another\n"
+	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm A, with parameters\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is asked with\n"
@@ -34,15 +36,23 @@ static const char usage[] =
 	"  --nodes N           nodes (default: as many as --ranks and --ppn make)\n"
 	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every MPI)\n"
 	"  --cyclic            ranks of a node do not follow each other\n"
-	"  --non-commutative   the operation of a reduction must keep the order of ranks\n";
+	"  --non-commutative   the operation of a reduction must keep the order of ranks\n"
+	"\n"
+	"--draw takes all of these but --mpi, of ranks 8 if it is not told, 256 at most, and\n"
+	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
+	"  --root R            the root (default: 0)\n"
+	"  --svg FILE          a time line instead of a table, written to FILE (- for standard output)\n";
 
 /* What was asked for on the command line. */
 struct request {
-	const char *check, *explain, *mpi;
+	const char *check, *explain, *draw, *mpi, *svg;
 	size_t ranks, ppn, nodes; /* 0: not given */
-	bool is_cyclic, is_non_commutative;
+	size_t bytes, root;
+	char *const *words;       /* behind the options */
+	int word_count;
+	bool is_cyclic, is_non_commutative, has_bytes, has_root;
 	bool shows_settings, shows_limits, shows_algorithms, shows_tuning;
-	bool modifies; /* an option was given that only --explain takes */
+	bool modifies;            /* an option was given that only --explain and --draw take */
 };
 
 static int __attribute__((format(printf, 1, 2)))
@@ -213,6 +223,31 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 	return DONE;
 }
 
+/* ---- draw --------------------------------------------------------------------------------------------------- */
+
+static int
+draw(const struct request *request)
+{
+	char complaint[CS_DRAW_COMPLAINT];
+	struct cs_draw_request asked = {
+		.what = request->draw, .ppn = request->ppn, .is_cyclic = request->is_cyclic,
+		.has_bytes = request->has_bytes, .bytes = request->bytes,
+		.has_root = request->has_root, .root = request->root,
+		.svg = request->svg, .words = request->words, .word_count = request->word_count, .text = stdout,
+	};
+	int wrong = spread(request, CS_DRAW_RANKS, &asked.facts);
+	if (wrong)
+		return wrong;
+	asked.facts.is_commutative = !request->is_non_commutative;
+	asked.facts.is_block_placed = !request->is_cyclic || asked.facts.nodes == 1 || asked.facts.ppn_max == 1;
+	wrong = cs_tools_draw(&asked, complaint);
+	if (wrong == WRONG_USE)
+		return wrong_use("%s", complaint);
+	if (wrong)
+		fprintf(stderr, "collshim-info: %s\n", complaint);
+	return wrong;
+}
+
 /* ---- check -------------------------------------------------------------------------------------------------- */
 
 static int
@@ -228,8 +263,8 @@ check(const char *path)
 
 enum {
 	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK, OPTION_EXPLAIN,
-	OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
-	OPTION_NON_COMMUTATIVE,
+	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
+	OPTION_NON_COMMUTATIVE, OPTION_BYTES, OPTION_ROOT, OPTION_SVG,
 };
 
 static const struct option options[] = {
@@ -239,6 +274,7 @@ static const struct option options[] = {
 	{ "tuning", no_argument, NULL, OPTION_TUNING },
 	{ "check", required_argument, NULL, OPTION_CHECK },
 	{ "explain", required_argument, NULL, OPTION_EXPLAIN },
+	{ "draw", required_argument, NULL, OPTION_DRAW },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "ranks", required_argument, NULL, OPTION_RANKS },
@@ -247,6 +283,9 @@ static const struct option options[] = {
 	{ "mpi", required_argument, NULL, OPTION_MPI },
 	{ "cyclic", no_argument, NULL, OPTION_CYCLIC },
 	{ "non-commutative", no_argument, NULL, OPTION_NON_COMMUTATIVE },
+	{ "bytes", required_argument, NULL, OPTION_BYTES },
+	{ "root", required_argument, NULL, OPTION_ROOT },
+	{ "svg", required_argument, NULL, OPTION_SVG },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -258,13 +297,41 @@ read_count(const char *name, const char *text, size_t *count)
 	return wrong_use("--%s %s: expected a number from 1 to %d", name, text, INT_MAX);
 }
 
+static int
+read_number(const char *name, const char *text, bool *is_given, size_t *number)
+{
+	*is_given = true;
+	if (cs_parse_bytes(text, number) == CS_OK && *number != CS_INF)
+		return DONE;
+	return wrong_use("--%s %s: expected a number as 0, 8 or 64K", name, text);
+}
+
+/* Do the options that were given go together? */
+static int
+check_request(const struct request *request)
+{
+	bool shows = request->shows_settings || request->shows_limits || request->shows_algorithms ||
+		     request->shows_tuning;
+	if (request->word_count && !request->draw)
+		return wrong_use("unexpected argument %s", request->words[0]);
+	if (shows + !!request->check + !!request->explain + !!request->draw > 1)
+		return wrong_use("--check, --explain, --draw and lists cannot be asked for together");
+	if (request->modifies && !request->explain && !request->draw)
+		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative belong to --explain, --draw");
+	if ((request->has_bytes || request->has_root || request->svg) && !request->draw)
+		return wrong_use("--bytes, --root and --svg belong to --draw");
+	if (request->mpi && request->draw)
+		return wrong_use("--mpi belongs to --explain: a drawing is the same for every MPI");
+	return DONE;
+}
+
 /* DONE, WRONG_USE, or -1 when --help or --version has been answered. */
 static int
 read_arguments(int argc, char **argv, struct request *request)
 {
 	int wrong = DONE, option;
 	while (!wrong && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		request->modifies |= option >= OPTION_RANKS;
+		request->modifies |= option >= OPTION_RANKS && option <= OPTION_NON_COMMUTATIVE;
 		switch (option) {
 		case OPTION_SETTINGS: request->shows_settings = true; break;
 		case OPTION_LIMITS: request->shows_limits = true; break;
@@ -277,6 +344,10 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_NODES: wrong = read_count("nodes", optarg, &request->nodes); break;
 		case OPTION_CYCLIC: request->is_cyclic = true; break;
 		case OPTION_NON_COMMUTATIVE: request->is_non_commutative = true; break;
+		case OPTION_DRAW: request->draw = optarg; break;
+		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes, &request->bytes); break;
+		case OPTION_ROOT: wrong = read_number("root", optarg, &request->has_root, &request->root); break;
+		case OPTION_SVG: request->svg = optarg; break;
 		case OPTION_MPI:
 			request->mpi = optarg;
 			if (strcmp(optarg, "mpich") && strcmp(optarg, "openmpi"))
@@ -296,15 +367,20 @@ read_arguments(int argc, char **argv, struct request *request)
 	}
 	if (wrong)
 		return wrong;
-	bool shows = request->shows_settings || request->shows_limits || request->shows_algorithms ||
-		     request->shows_tuning;
-	if (optind < argc)
-		return wrong_use("unexpected argument %s", argv[optind]);
-	if (shows + !!request->check + !!request->explain > 1)
-		return wrong_use("--check, --explain and lists cannot be asked for together");
-	if (request->modifies && !request->explain)
-		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative belong to --explain");
-	return DONE;
+	request->words = argv + optind;
+	request->word_count = argc - optind;
+	return check_request(request);
+}
+
+/* A full disk is not silence. */
+static int
+finish(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("collshim-info: standard output");
+		return WRONG_FILE;
+	}
+	return status;
 }
 
 int
@@ -316,6 +392,8 @@ main(int argc, char **argv)
 		return wrong < 0 ? DONE : wrong;
 	if (request.check)
 		return check(request.check);
+	if (request.draw)
+		return finish(draw(&request));
 	struct cs_settings settings;
 	struct cs_machine machine = { .mpi = request.mpi };
 	struct cs_selector *selector;
@@ -330,9 +408,5 @@ main(int argc, char **argv)
 	else
 		print_all(&request, &settings, selector, &machine);
 	cs_selector_destroy(selector);
-	if (fflush(stdout) || ferror(stdout)) {
-		perror("collshim-info: standard output");
-		return WRONG_FILE;
-	}
-	return wrong;
+	return finish(wrong);
 }

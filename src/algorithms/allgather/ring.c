@@ -1,4 +1,4 @@
-/* Allgather, ring (seed 000, 5.2.2): in each round every rank hands the block that it got last to the next rank.
+/* Allgather, ring (seed 000, 5.3.2): in each round every rank hands the block that it got last to the next rank.
  *
  *   p = 4, rank 0's blocks:   0 . . .  |  0 . . 3  |  0 . 2 3  |  0 1 2 3
  *

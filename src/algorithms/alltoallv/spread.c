@@ -1,0 +1,32 @@
+/* Alltoallv, spread (seed 002, 3.7.3: MPICH's Isend algorithm): all messages at once, peers in the order rank + 1,
+ * rank + 2, ... so that no two ranks begin with the same.
+ *
+ *   p = 4, rank 1's blocks (of: to):   IN  1:0 1:1 1:2 1:3   ->  2: 1:2   3: 1:3   0: 1:0
+ *                                      OUT 0:1 1:1 2:1 3:1   <-  0: 0:1   3: 3:1   2: 2:1
+ *
+ * A rank knows its own row and column of the matrix of sizes, which tell it all its messages: an empty block is none,
+ * on both sides. Price (patterns/pairs.h says how far it is exact): 1 round, with a window ceil((p - 1) / window),
+ * less if the last blocks are empty; bytes: the larger sum of a rank's row and column. For matrices with many zeros,
+ * and for all but the largest blocks. */
+#include "algorithms/patterns/pairs.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	cs_pairs_spread(builder, builder->problem->params[0]);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	cs_pairs_spread_price(problem, problem->params[0], price);
+}
+
+const struct cs_algorithm cs_algorithm_alltoallv_spread = {
+	.coll = CS_ALLTOALLV,
+	.name = "spread",
+	.summary = "each rank sends to all others at once, from the next rank on",
+	.params = { { "window", "most sends, and most receives, under way (0: all)", 0, 0, CS_PAIRS_WINDOW } },
+	.build = build,
+	.price = price,
+};

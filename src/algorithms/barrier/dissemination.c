@@ -1,0 +1,41 @@
+/* Barrier, n-way dissemination (seed 000, 6.1 and 6.7): in each round every rank tells k others that it, and all whom
+ * it knows of, have come; the distance grows by the factor k + 1.
+ *
+ *   p = 5, k = 1, whom rank 0 knows of:   0  |  0 4  |  0 4 3 2  |  0 4 3 2 1
+ *   p = 5, k = 2:                         0  |  0 4 3  |  0 4 3 2 1
+ *
+ * Price: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds there are if a rank
+ * hears k others in each. A larger k where several messages at once cost little more than one. */
+#include "algorithms/algorithm.h"
+#include "plan/build.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	long long p = problem->ranks, self = problem->rank, k = (long long)problem->params[0];
+	for (long long step = 1; step < p; step *= k + 1, builder->note++) {
+		for (long long away = step; away <= k * step && away < p; away += step) {
+			cs_build_hear(builder, (int)((self + p - away) % p));
+			cs_build_signal(builder, (int)((self + away) % p));
+		}
+		cs_build_wait_all(builder);
+	}
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	*price = (struct cs_price){ 0 };
+	for (uint64_t step = 1; step < (uint64_t)problem->ranks; step *= problem->params[0] + 1)
+		price->rounds++;
+}
+
+const struct cs_algorithm cs_algorithm_barrier_dissemination = {
+	.coll = CS_BARRIER,
+	.name = "dissemination",
+	.summary = "all tell k others in each round whom they have heard of",
+	.params = { { "k", "ranks that a rank signals at once", 1, 1, 1024 } },
+	.build = build,
+	.price = price,
+};

@@ -1,0 +1,32 @@
+/* Gather, binomial tree (recursive splitting: seed 000, 5.1.3 and 5.2.2; seed 002, 2.3.1): the first rank of a part
+ * gets the blocks of the part's second half from the first rank of that half.
+ *
+ *   p = 8, root 0:   0 1 2 3 4 5 6 7  |  01 . 23 . 45 . 67 .  |  0123 . . . 4567 . . .  |  01234567 . . . . . . .
+ *
+ * Price: floor(log2 p) rounds; the root receives each block but its own. Up to p / 2 blocks of CS_TMP. For small
+ * blocks. */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, 1);
+	cs_handout_gather(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, 1);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_gather_binomial = {
+	.coll = CS_GATHER,
+	.name = "binomial",
+	.summary = "binomial tree: each rank collects the blocks of its subtree",
+	.build = build,
+	.price = price,
+};

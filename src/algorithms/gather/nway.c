@@ -1,0 +1,33 @@
+/* Gather, n-way binomial tree (seed 000, 5.1.3 and 5.2.2): the first rank of a part cuts it into k + 1 equal parts and
+ * gets the blocks of k of them, all at once, from the first ranks of those parts.
+ *
+ *   p = 9, k = 2, root 0:   0 1 2 3 4 5 6 7 8  |  012 . . 345 . . 678 . .  |  012345678 . . . . . . . .
+ *
+ * Price: at most ceil(log_(k + 1) p) rounds; the root receives each block but its own. Up to ceil(p / (k + 1)) blocks
+ * of CS_TMP. For small blocks where several messages at once cost a rank little more than one (LogfP). */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, (int)builder->problem->params[0]);
+	cs_handout_gather(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, (int)problem->params[0]);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_gather_nway = {
+	.coll = CS_GATHER,
+	.name = "nway",
+	.summary = "n-way binomial tree: each rank collects k parts at once",
+	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
+	.build = build,
+	.price = price,
+};

@@ -1,0 +1,37 @@
+/* Gather, split for LogGP (seed 000, 5.1.3, "LogGP Optimal Algorithm", and 5.2.2): the scatter of that name,
+ * backwards. Like the binomial tree, but a child's part is less than half (more, if g is above L'), so that both sides
+ * take the same time. With L' = o + L + o and blocks of s bytes the best cut c is that of
+ *
+ *   t(1) = 0,  t(n) = min over c of  c (s - 1) G + max(L' + t(c), g + t(n - c))
+ *
+ *   p = 8, root 0, L' = 3, g = 1, G = 0:   7 -> 6; 5 -> 4; then 1, 2, 3, 4, 6 -> 0, one after another
+ *                                          time 7; halves would take 9
+ *
+ * Price: from 1 round (L' large) to p - 1 (g large); the root receives each block but its own. CS_TMP as large as the
+ * subtree's blocks. For many ranks and small blocks, where L' is well above g. Parts above 2048 ranks are halved. */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_split_by(&cuts, builder->problem);
+	cs_handout_gather(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_split_by(&cuts, problem);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_gather_split = {
+	.coll = CS_GATHER,
+	.name = "split",
+	.summary = "tree cut so that all parts end at the same time in the LogGP model",
+	.params = { CS_CUTS_SPLIT_PARAMS },
+	.build = build,
+	.price = price,
+};

@@ -1,0 +1,465 @@
+#include "algorithms/patterns/handout.h"
+
+#include <stdlib.h>
+
+/* --- groups ------------------------------------------------------------------------------------------------------- */
+
+/* The ranks in the order of the tree. Without nodes there are no arrays: position i is rank root + i, a group. */
+struct row {
+	int groups;
+	int ranks, root;
+	int *order; /* position -> rank */
+	int *first; /* by group: the position of its head; one more at the end */
+};
+
+static int
+rank_at(const struct row *row, int position)
+{
+	return row->order ? row->order[position] : (int)(((long long)row->root + position) % row->ranks);
+}
+
+static int
+first_of(const struct row *row, int group)
+{
+	return row->first ? row->first[group] : group;
+}
+
+static int
+size_of(const struct row *row, int group)
+{
+	return first_of(row, group + 1) - first_of(row, group);
+}
+
+struct seat {
+	bool is_away; /* from the root's node */
+	int node;
+	int relative; /* rank, from the root on */
+};
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct seat *left = a, *right = b;
+	if (left->is_away != right->is_away)
+		return left->is_away - right->is_away;
+	if (left->node != right->node)
+		return left->node < right->node ? -1 : 1;
+	return left->relative - right->relative;
+}
+
+static void
+seat_all(struct row *row, struct seat *seats, const int *node_of)
+{
+	for (int i = 0; i < row->ranks; i++) {
+		int node = node_of[(row->root + (long long)i) % row->ranks];
+		seats[i] = (struct seat){ .is_away = node != node_of[row->root], .node = node, .relative = i };
+	}
+	qsort(seats, (size_t)row->ranks, sizeof *seats, compare);
+	row->groups = 0;
+	for (int i = 0; i < row->ranks; i++) {
+		if (!i || seats[i].node != seats[i - 1].node)
+			row->first[row->groups++] = i;
+		row->order[i] = (int)(((long long)row->root + seats[i].relative) % row->ranks);
+	}
+	row->first[row->groups] = row->ranks;
+}
+
+/* False: no memory. */
+static bool
+row_init(struct row *row, const struct cs_problem *problem, int senders)
+{
+	size_t p = (size_t)problem->ranks;
+	*row = (struct row){ .groups = problem->ranks, .ranks = problem->ranks, .root = problem->root };
+	if (!senders || !problem->node_of)
+		return true;
+	struct seat *seats = malloc(p * sizeof *seats);
+	row->order = malloc((2 * p + 1) * sizeof *row->order);
+	bool is_ok = seats && row->order;
+	if (is_ok) {
+		row->first = row->order + p;
+		seat_all(row, seats, problem->node_of);
+	}
+	free(seats);
+	return is_ok;
+}
+
+/* Which rank of a group takes the messages to, or from, its child of that index. */
+static int
+sender_of(const struct row *row, int group, int index, int senders)
+{
+	int size = size_of(row, group), most = senders < size ? senders : size;
+	return most > 1 ? index % most : 0;
+}
+
+/* --- what a head deals with --------------------------------------------------------------------------------------- */
+
+/* The blocks of a child's part, or of another rank of the own group: [position, position + count). */
+struct parcel {
+	int position, count;
+	int to; /* the child's head, or that rank; gather: from */
+	int by; /* the rank of the own group that has it last before `to`; gather: first after it */
+	size_t bytes;
+	struct cs_place place;
+	bool is_packed; /* root: in CS_TMP */
+	int request;
+};
+
+struct handout {
+	struct cs_builder *builder;
+	const struct cs_problem *problem;
+	const struct cs_cuts *cuts;
+	int senders;
+	struct row row;
+	struct cs_part part; /* of groups; the own group is its first one */
+	int self, head;
+	int outside;         /* whom the head gets its part from, or sends it to */
+	size_t own, bytes;   /* own block, all of the part */
+	enum cs_memory memory; /* where the program has, or wants, the blocks */
+	size_t *before;      /* by position: bytes of the blocks before; one more at the end */
+	size_t *at;          /* by rank: of its block in the program's memory, at the root */
+	struct parcel *parcels; /* children first, in the order in which they are cut off */
+	int parcel_count;
+};
+
+static void
+find_part(struct handout *handout)
+{
+	const struct row *row = &handout->row;
+	int position = 0, group = 0;
+	while (rank_at(row, position) != handout->self)
+		position++;
+	while (first_of(row, group + 1) <= position)
+		group++;
+	handout->part = cs_part_of(handout->cuts, row->groups, group);
+	handout->head = rank_at(row, first_of(row, group));
+	int parent = handout->part.parent;
+	int sender = sender_of(row, parent, handout->part.index, handout->senders);
+	handout->outside = rank_at(row, first_of(row, parent) + sender);
+}
+
+static void
+measure(struct handout *handout)
+{
+	const struct cs_problem *problem = handout->problem;
+	size_t before = 0;
+	for (int i = 0; i < problem->ranks; i++) {
+		handout->before[i] = before;
+		before += cs_problem_size(problem, rank_at(&handout->row, i));
+	}
+	handout->before[problem->ranks] = before;
+	before = 0;
+	for (int rank = 0; rank < problem->ranks; rank++) {
+		handout->at[rank] = problem->at ? problem->at[rank] : before;
+		before += cs_problem_size(problem, rank);
+	}
+}
+
+static void
+add_parcel(struct handout *handout, int position, int count, int by)
+{
+	handout->parcels[handout->parcel_count++] =
+		(struct parcel){ .position = position, .count = count, .to = rank_at(&handout->row, position), .by = by,
+				 .bytes = handout->before[position + count] - handout->before[position],
+				 .request = CS_NO_REQUEST };
+}
+
+static void
+list_parcels(struct handout *handout)
+{
+	const struct row *row = &handout->row;
+	int own = handout->part.first, first = first_of(row, own);
+	struct cs_part rest = handout->part;
+	while (rest.count > 1) {
+		struct cs_part child = cs_part_cut(handout->cuts, &rest);
+		int position = first_of(row, child.first);
+		int sender = sender_of(row, own, child.index, handout->senders);
+		add_parcel(handout, position, first_of(row, child.first + child.count) - position,
+			   rank_at(row, first + sender));
+	}
+	for (int i = 1; i < size_of(row, own); i++)
+		add_parcel(handout, first + i, 1, handout->head);
+	int end = first_of(row, own + handout->part.count);
+	handout->bytes = handout->before[end] - handout->before[first];
+}
+
+static void
+fini(struct handout *handout)
+{
+	free(handout->row.order);
+	free(handout->before);
+	free(handout->at);
+	free(handout->parcels);
+}
+
+/* False: no memory, the builder knows. */
+static bool
+init(struct handout *handout, struct cs_builder *builder, const struct cs_cuts *cuts, int senders)
+{
+	const struct cs_problem *problem = builder->problem;
+	size_t p = (size_t)problem->ranks;
+	bool is_scatter = problem->coll == CS_SCATTER || problem->coll == CS_SCATTERV;
+	*handout = (struct handout){ .builder = builder, .problem = problem, .cuts = cuts, .senders = senders,
+				     .self = problem->rank, .memory = is_scatter ? CS_IN : CS_OUT,
+				     .own = cs_problem_size(problem, problem->rank) };
+	handout->before = malloc((p + 1) * sizeof *handout->before);
+	handout->at = malloc(p * sizeof *handout->at);
+	handout->parcels = malloc(p * sizeof *handout->parcels);
+	if (!row_init(&handout->row, problem, senders) || !handout->before || !handout->at || !handout->parcels) {
+		cs_build_no_memory(builder);
+		fini(handout);
+		return false;
+	}
+	find_part(handout);
+	measure(handout);
+	list_parcels(handout);
+	return true;
+}
+
+/* --- where the blocks are ----------------------------------------------------------------------------------------- */
+
+/* The first blocks from *position on that are one run in the program's memory: their bytes, 0 if there are no more. */
+static size_t
+next_run(const struct handout *handout, int *position, int end, size_t *at)
+{
+	size_t bytes = 0;
+	for (; *position < end; ++*position) {
+		int rank = rank_at(&handout->row, *position);
+		size_t size = cs_problem_size(handout->problem, rank);
+		if (bytes && size && handout->at[rank] != *at + bytes)
+			break;
+		*at = bytes ? *at : handout->at[rank];
+		bytes += size;
+	}
+	return bytes;
+}
+
+static void
+place_at_root(struct handout *handout, struct parcel *parcel)
+{
+	int position = parcel->position;
+	size_t at = 0;
+	parcel->is_packed = next_run(handout, &position, parcel->position + parcel->count, &at) < parcel->bytes;
+	parcel->place = parcel->is_packed ? cs_build_tmp(handout->builder, parcel->bytes)
+					  : (struct cs_place){ handout->memory, at };
+}
+
+/* Root: from the program's memory to the parcel's place, or back. */
+static void
+repack(struct handout *handout, const struct parcel *parcel, bool is_back)
+{
+	int position = parcel->position, end = position + parcel->count;
+	size_t at = 0, done = 0;
+	for (size_t bytes; parcel->is_packed && (bytes = next_run(handout, &position, end, &at)) != 0; done += bytes) {
+		struct cs_place program = { handout->memory, at }, packed = cs_plus(parcel->place, done);
+		cs_build_copy(handout->builder, is_back ? program : packed, is_back ? packed : program, bytes);
+	}
+}
+
+/* Head: its part from `base` on. */
+static struct cs_place
+place_in(const struct handout *handout, const struct parcel *parcel, struct cs_place base)
+{
+	size_t first = handout->before[first_of(&handout->row, handout->part.first)];
+	return cs_plus(base, handout->before[parcel->position] - first);
+}
+
+/* --- messages ----------------------------------------------------------------------------------------------------- */
+
+static int
+peer_of(const struct handout *handout, const struct parcel *parcel)
+{
+	return parcel->by == handout->self ? parcel->to : parcel->by;
+}
+
+/* Does this rank, which is not the head, pass the parcel on? */
+static bool
+is_passed(const struct handout *handout, const struct parcel *parcel)
+{
+	return parcel->by == handout->self;
+}
+
+static void
+scatter_from_root(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	for (int i = 0; i < handout->parcel_count; i++) {
+		struct parcel *parcel = &handout->parcels[i];
+		place_at_root(handout, parcel);
+		repack(handout, parcel, false);
+		cs_build_send(builder, peer_of(handout, parcel), parcel->place, parcel->bytes);
+	}
+	if (!handout->problem->is_in_place)
+		cs_build_copy(builder, cs_out(0), cs_in(handout->at[handout->self]), handout->own);
+}
+
+static void
+scatter_from_head(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	struct cs_place base = handout->bytes > handout->own ? cs_build_tmp(builder, handout->bytes) : cs_out(0);
+	cs_build_wait(builder, cs_build_recv(builder, handout->outside, base, handout->bytes));
+	builder->note++;
+	for (int i = 0; i < handout->parcel_count; i++) {
+		const struct parcel *parcel = &handout->parcels[i];
+		cs_build_send(builder, peer_of(handout, parcel), place_in(handout, parcel, base), parcel->bytes);
+	}
+	cs_build_copy(builder, cs_out(0), base, handout->own);
+}
+
+static void
+scatter_through(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	for (int i = 0; i < handout->parcel_count; i++) {
+		struct parcel *parcel = &handout->parcels[i];
+		if (!is_passed(handout, parcel) && parcel->to != handout->self)
+			continue;
+		parcel->place = is_passed(handout, parcel) ? cs_build_tmp(builder, parcel->bytes) : cs_out(0);
+		parcel->request = cs_build_recv(builder, handout->head, parcel->place, parcel->bytes);
+	}
+	for (int i = 0; i < handout->parcel_count; i++) {
+		struct parcel *parcel = &handout->parcels[i];
+		cs_build_wait(builder, parcel->request);
+		if (is_passed(handout, parcel))
+			cs_build_send(builder, parcel->to, parcel->place, parcel->bytes);
+	}
+}
+
+/* Gather takes the parcels from the last to the first: small parts are there first. */
+
+static void
+gather_to_root(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	for (int i = handout->parcel_count; i-- > 0;) {
+		struct parcel *parcel = &handout->parcels[i];
+		place_at_root(handout, parcel);
+		parcel->request = cs_build_recv(builder, peer_of(handout, parcel), parcel->place, parcel->bytes);
+	}
+	cs_build_keep_own(builder);
+	for (int i = handout->parcel_count; i-- > 0;) {
+		cs_build_wait(builder, handout->parcels[i].request);
+		repack(handout, &handout->parcels[i], true);
+	}
+}
+
+static void
+gather_to_head(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	struct cs_place base = handout->bytes > handout->own ? cs_build_tmp(builder, handout->bytes) : cs_in(0);
+	builder->note++;
+	for (int i = handout->parcel_count; i-- > 0;) {
+		const struct parcel *parcel = &handout->parcels[i];
+		cs_build_recv(builder, peer_of(handout, parcel), place_in(handout, parcel, base), parcel->bytes);
+	}
+	cs_build_copy(builder, base, cs_in(0), handout->own);
+	cs_build_wait_all(builder);
+	builder->note--;
+	cs_build_send(builder, handout->outside, base, handout->bytes);
+}
+
+static void
+gather_through(struct handout *handout)
+{
+	struct cs_builder *builder = handout->builder;
+	for (int i = handout->parcel_count; i-- > 0;) {
+		struct parcel *parcel = &handout->parcels[i];
+		if (!is_passed(handout, parcel))
+			continue;
+		parcel->place = cs_build_tmp(builder, parcel->bytes);
+		parcel->request = cs_build_recv(builder, parcel->to, parcel->place, parcel->bytes);
+	}
+	cs_build_send(builder, handout->head, cs_in(0), handout->own);
+	for (int i = handout->parcel_count; i-- > 0;) {
+		struct parcel *parcel = &handout->parcels[i];
+		if (!is_passed(handout, parcel))
+			continue;
+		cs_build_wait(builder, parcel->request);
+		cs_build_send(builder, handout->head, parcel->place, parcel->bytes);
+	}
+}
+
+struct roles {
+	void (*root)(struct handout *handout);
+	void (*head)(struct handout *handout);
+	void (*other)(struct handout *handout);
+};
+
+/* note: messages of parts between the root and here. */
+static void
+play(const struct roles *roles, struct cs_builder *builder, const struct cs_cuts *cuts, int senders)
+{
+	struct handout handout;
+	if (!init(&handout, builder, cuts, senders))
+		return;
+	bool is_root = handout.self == builder->problem->root, is_head = handout.self == handout.head;
+	int depth = handout.part.depth;
+	builder->note = (uint32_t)(is_head && !is_root ? depth - 1 : depth);
+	(is_root ? roles->root : is_head ? roles->head : roles->other)(&handout);
+	fini(&handout);
+}
+
+void
+cs_handout_scatter(struct cs_builder *builder, const struct cs_cuts *cuts, int senders)
+{
+	static const struct roles roles = { scatter_from_root, scatter_from_head, scatter_through };
+	play(&roles, builder, cuts, senders);
+}
+
+void
+cs_handout_gather(struct cs_builder *builder, const struct cs_cuts *cuts, int senders)
+{
+	static const struct roles roles = { gather_to_root, gather_to_head, gather_through };
+	play(&roles, builder, cuts, senders);
+}
+
+/* --- price -------------------------------------------------------------------------------------------------------- */
+
+struct tree {
+	const struct cs_problem *problem;
+	const struct cs_cuts *cuts;
+	int senders;
+	struct row row;
+};
+
+/* Messages from a group's head to the farthest of its ranks that has a block; -1 if none has. */
+static int
+farthest_in(const struct tree *tree, int group)
+{
+	int first = first_of(&tree->row, group), most = -1;
+	for (int i = 0; i < size_of(&tree->row, group); i++)
+		if (cs_problem_size(tree->problem, rank_at(&tree->row, first + i)) && most < (i > 0))
+			most = i > 0;
+	return most;
+}
+
+/* Messages that the head of part.first is away from the root: part.depth; a sender in between counts. Calls itself for
+ * the smaller side of each cut, so never deeper than log2 of the groups. */
+static int
+farthest(const struct tree *tree, struct cs_part part)
+{
+	int most = 0;
+	while (part.count > 1) {
+		struct cs_part child = cs_part_cut(tree->cuts, &part);
+		child.depth += sender_of(&tree->row, part.first, child.index, tree->senders) > 0;
+		bool is_child_smaller = child.count < part.count;
+		int here = farthest(tree, is_child_smaller ? child : part);
+		most = here > most ? here : most;
+		part = is_child_smaller ? part : child;
+	}
+	int within = farthest_in(tree, part.first);
+	return within >= 0 && part.depth + within > most ? part.depth + within : most;
+}
+
+void
+cs_handout_price(const struct cs_problem *problem, const struct cs_cuts *cuts, int senders, struct cs_price *price)
+{
+	struct tree tree = { .problem = problem, .cuts = cuts, .senders = senders };
+	*price = (struct cs_price){ UINT64_MAX, UINT64_MAX }; /* no memory to tell it */
+	if (row_init(&tree.row, problem, senders)) {
+		price->rounds = (uint64_t)farthest(&tree, (struct cs_part){ .count = tree.row.groups });
+		price->bytes = cs_problem_total(problem) - cs_problem_size(problem, problem->root);
+	}
+	free(tree.row.order);
+}

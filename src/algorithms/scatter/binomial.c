@@ -1,0 +1,32 @@
+/* Scatter, binomial tree (recursive splitting: seed 000, 5.1.3; seed 002, 2.3.1): who has the blocks of several ranks
+ * sends those of the second half to the first rank of that half.
+ *
+ *   p = 8, root 0:   01234567 . . . . . . .  |  0123 . . . 4567 . . .  |  01 . 23 . 45 . 67 .  |  0 1 2 3 4 5 6 7
+ *
+ * Price: floor(log2 p) rounds; the root sends each block but its own. Up to p / 2 blocks of CS_TMP. For small
+ * blocks. */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, 1);
+	cs_handout_scatter(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, 1);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_scatter_binomial = {
+	.coll = CS_SCATTER,
+	.name = "binomial",
+	.summary = "binomial tree: who has several blocks passes half of them on",
+	.build = build,
+	.price = price,
+};

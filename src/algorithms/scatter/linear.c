@@ -1,0 +1,31 @@
+/* Scatter, linear (seed 000, 5.1.2): the root sends each rank its block, all messages at once.
+ *
+ *   p = 4, root 0:   0123 . . .  |  0 1 2 3
+ *
+ * Price: one round; the root sends each block but its own. Nothing is copied but the own block, and each byte crosses
+ * the network once: for large blocks, and for few ranks. */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, CS_CUTS_FLAT);
+	cs_handout_scatter(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, CS_CUTS_FLAT);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_scatter_linear = {
+	.coll = CS_SCATTER,
+	.name = "linear",
+	.summary = "the root sends each rank its block, all at once",
+	.build = build,
+	.price = price,
+};

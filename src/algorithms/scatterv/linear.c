@@ -1,0 +1,31 @@
+/* Scatterv, linear (seed 000, 5.1.2): the root sends each rank its block, all messages at once.
+ *
+ *   p = 4, root 0:   0123 . . .  |  0 1 2 3
+ *
+ * Price: one round, none if there is no block to send; the root sends each block but its own. A rank needs no size but
+ * its own. For large blocks, for few ranks, and where sizes differ much. */
+#include "algorithms/patterns/handout.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, CS_CUTS_FLAT);
+	cs_handout_scatter(builder, &cuts, 0);
+}
+
+static void
+price(const struct cs_problem *problem, struct cs_price *price)
+{
+	struct cs_cuts cuts;
+	cs_cuts_even(&cuts, CS_CUTS_FLAT);
+	cs_handout_price(problem, &cuts, 0, price);
+}
+
+const struct cs_algorithm cs_algorithm_scatterv_linear = {
+	.coll = CS_SCATTERV,
+	.name = "linear",
+	.summary = "the root sends each rank its block, all at once",
+	.build = build,
+	.price = price,
+};
