@@ -1,0 +1,268 @@
+#include "sim/hier.h"
+
+#include "plan/build.h"
+
+#include <stdlib.h>
+
+/* Who brings data before the leaders' plan, and who takes it afterwards, if not all. */
+static const struct role {
+	bool root_brings, root_takes;
+} roles[CS_COLL_COUNT] = {
+	[CS_BCAST] = { .root_brings = true },
+	[CS_GATHER] = { .root_takes = true },
+	[CS_GATHERV] = { .root_takes = true },
+	[CS_REDUCE] = { .root_takes = true },
+	[CS_SCATTER] = { .root_brings = true },
+	[CS_SCATTERV] = { .root_brings = true },
+};
+
+enum { SEND, SEND_AT, RECV, RECV_AT, ARRAYS };
+
+struct work {
+	struct cs_sim *sim;
+	const struct cs_sim_call *call;
+	const struct cs_hier *hier;
+	int *leaders;           /* by node */
+	size_t *arrays[ARRAYS]; /* of the plan's problem, by node */
+	bool is_sliced;         /* all ranks of a node reduce */
+};
+
+static bool
+is_root(const struct work *work, int rank)
+{
+	return rank == work->call->root;
+}
+
+static int
+root_node(const struct work *work)
+{
+	return work->call->node_of[work->call->root];
+}
+
+static bool
+brings(const struct work *work, int rank)
+{
+	return !roles[work->call->coll].root_brings || is_root(work, rank);
+}
+
+static size_t
+bytes_in(const struct work *work, int rank, bool is_leader)
+{
+	const struct cs_sim_call *call = work->call;
+	switch (call->coll) {
+	case CS_ALLGATHER:
+	case CS_ALLGATHERV:
+	case CS_GATHER:
+	case CS_GATHERV: return call->dealt[rank];
+	case CS_REDUCE:
+	case CS_ALLREDUCE: return is_leader && !work->is_sliced ? 0 : call->total; /* it reads its own memory */
+	default: return call->total;
+	}
+}
+
+static size_t
+bytes_out(const struct work *work, int rank)
+{
+	const struct cs_sim_call *call = work->call;
+	switch (call->coll) {
+	case CS_BCAST: return is_root(work, rank) ? 0 : call->total;
+	case CS_SCATTER:
+	case CS_SCATTERV:
+	case CS_REDUCE_SCATTER:
+	case CS_REDUCE_SCATTER_BLOCK: return call->dealt[rank];
+	default: return !roles[call->coll].root_takes || is_root(work, rank) ? call->total : 0;
+	}
+}
+
+/* --- the leaders' plan -------------------------------------------------------------------------------------------- */
+
+static size_t
+between(const struct cs_sim_call *call, int from, int to)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < call->ppn; i++)
+		for (int k = 0; k < call->ppn; k++)
+			bytes += cs_sim_call_pair(call, cs_sim_call_rank(call, from, i), cs_sim_call_rank(call, to, k));
+	return bytes;
+}
+
+static size_t
+on_node(const struct cs_sim_call *call, int node)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < call->ppn; i++)
+		bytes += call->dealt[cs_sim_call_rank(call, node, i)];
+	return bytes;
+}
+
+static void
+place(const size_t *sizes, size_t *at, int count)
+{
+	size_t next = 0;
+	for (int i = 0; i < count; next += sizes[i++])
+		at[i] = next;
+}
+
+static void
+fill_pairs(struct work *work, int node)
+{
+	for (int other = 0; other < work->call->nodes; other++) {
+		work->arrays[SEND][other] = between(work->call, node, other);
+		work->arrays[RECV][other] = between(work->call, other, node);
+	}
+	place(work->arrays[SEND], work->arrays[SEND_AT], work->call->nodes);
+	place(work->arrays[RECV], work->arrays[RECV_AT], work->call->nodes);
+}
+
+/* The plan's problem at a node's leader: nodes are its ranks. */
+static struct cs_problem
+problem_of(struct work *work, int node)
+{
+	const struct cs_sim_call *call = work->call;
+	enum cs_coll coll = work->hier->inner;
+	bool is_rooted = cs_colls[coll].rooted;
+	struct cs_problem problem = { .coll = coll, .ranks = call->nodes, .rank = node,
+				      .root = is_rooted ? root_node(work) : 0, .unit = call->problem.unit,
+				      .is_commutative = call->problem.is_commutative, .params = work->hier->params };
+	switch (coll) {
+	case CS_BCAST:
+	case CS_REDUCE:
+	case CS_ALLREDUCE:
+		problem.bytes = call->bytes;
+		problem.is_in_place = coll == CS_ALLREDUCE;
+		break;
+	case CS_BARRIER: break;
+	case CS_ALLTOALLV:
+		fill_pairs(work, node);
+		problem.recv_sizes = work->arrays[RECV];
+		problem.recv_at = work->arrays[RECV_AT];
+		/* fall through */
+	default:
+		problem.sizes = work->arrays[SEND];
+		problem.at = coll == CS_REDUCE_SCATTER ? NULL : work->arrays[SEND_AT];
+		problem.is_in_place = coll == CS_ALLGATHER || coll == CS_ALLGATHERV ||
+				      (is_rooted && node == problem.root);
+		break;
+	}
+	return problem;
+}
+
+static enum cs_status
+add_plan(struct work *work, int node)
+{
+	struct cs_problem problem = problem_of(work, node);
+	struct cs_builder builder;
+	struct cs_plan plan;
+	cs_builder_init(&builder, &problem, &plan);
+	work->hier->build(&builder);
+	enum cs_status status = cs_builder_finish(&builder);
+	if (status == CS_OK)
+		status = cs_sim_add_among(work->sim, work->leaders[node], &plan, work->leaders);
+	cs_plan_fini(&plan);
+	return status;
+}
+
+/* --- steps on a node ---------------------------------------------------------------------------------------------- */
+
+static void
+add_slice(const struct work *work, int node, int local)
+{
+	const struct cs_sim_call *call = work->call;
+	size_t units = call->total / CS_CALL_UNIT, ppn = (size_t)call->ppn, self = (size_t)local;
+	size_t slice = (units * (self + 1) / ppn - units * self / ppn) * CS_CALL_UNIT;
+	int rank = cs_sim_call_rank(call, node, local);
+	cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+	for (int other = 0; other < call->ppn; other++) {
+		if (other == local)
+			continue;
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, slice);
+	}
+}
+
+static void
+collect(const struct work *work, int node)
+{
+	const struct cs_sim_call *call = work->call;
+	bool reduces = cs_colls[call->coll].reduces && !work->is_sliced;
+	for (int local = 1; local < call->ppn; local++) {
+		int rank = cs_sim_call_rank(call, node, local);
+		if (!brings(work, rank))
+			continue;
+		cs_sim_add_step(work->sim, work->leaders[node], CS_NODE_AWAIT, rank, work->is_sliced ? 2 : 1);
+		if (reduces)
+			cs_sim_add_step(work->sim, work->leaders[node], CS_NODE_REDUCE, 0, call->total);
+	}
+}
+
+/* Of the root's data its node's ranks take it as soon as the root has brought it. */
+static void
+await_data(const struct work *work, int node, int rank)
+{
+	int leader = work->leaders[node];
+	bool is_straight = roles[work->call->coll].root_brings && node == root_node(work);
+	if (is_straight && !is_root(work, rank))
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, work->call->root, 1);
+	else if (!is_straight)
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, leader, work->is_sliced ? 2 : 1);
+}
+
+static enum cs_status
+add_rank(struct work *work, int node, int local)
+{
+	const struct role *role = &roles[work->call->coll];
+	int rank = cs_sim_call_rank(work->call, node, local);
+	bool is_leader = local == 0;
+	enum cs_status status = CS_OK;
+	if (brings(work, rank))
+		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_in(work, rank, is_leader));
+	if (work->is_sliced)
+		add_slice(work, node, local);
+	if (brings(work, rank) && (!is_leader || role->root_brings))
+		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+	if (is_leader) {
+		collect(work, node);
+		status = add_plan(work, node);
+		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+	} else if (!role->root_takes || is_root(work, rank)) {
+		await_data(work, node, rank);
+	}
+	cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_out(work, rank));
+	return status;
+}
+
+static enum cs_status
+begin(struct work *work)
+{
+	const struct cs_sim_call *call = work->call;
+	size_t nodes = (size_t)call->nodes;
+	bool is_good = (work->leaders = calloc(nodes, sizeof *work->leaders)) != NULL;
+	for (int i = 0; i < ARRAYS; i++)
+		is_good = is_good && (work->arrays[i] = calloc(nodes, sizeof *work->arrays[i]));
+	if (!is_good)
+		return CS_NO_MEMORY;
+	for (int node = 0; node < call->nodes; node++) {
+		work->leaders[node] = cs_sim_call_rank(call, node, 0);
+		work->arrays[SEND][node] = on_node(call, node);
+	}
+	place(work->arrays[SEND], work->arrays[SEND_AT], call->nodes);
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_hier *hier)
+{
+	struct work work = { .sim = sim, .call = call, .hier = hier };
+	bool is_whole = call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE;
+	work.is_sliced = cs_colls[call->coll].reduces && !(is_whole && call->bytes <= hier->whole);
+	enum cs_status status = begin(&work);
+	for (int node = 0; status == CS_OK && node < call->nodes; node++)
+		for (int local = 0; status == CS_OK && local < call->ppn; local++)
+			status = add_rank(&work, node, local);
+	if (status == CS_OK)
+		status = cs_sim_added(sim);
+	free(work.leaders);
+	for (int i = 0; i < ARRAYS; i++)
+		free(work.arrays[i]);
+	return status;
+}

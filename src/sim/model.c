@@ -1,0 +1,209 @@
+#include "sim/model.h"
+
+#include "base/nearest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Assumed all, from the rates that such networks are sold by; the node's are those of a server with 32 cores, of which
+ * one copies 10 GB/s and all together 150. */
+#define NODE .copy = 100000, .reduce = 150000, .bus = 6667, .flag = 100000
+#define INSIDE { .L = 300000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 100000, .f = 1 }
+
+const struct cs_model cs_models[] = {
+	{ "hdr-like", "as 200 Gb/s InfiniBand (HDR); assumed, not measured",
+	  { { .L = 1000000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 40000, .f = 1 }, INSIDE },
+	  .nic_g = 10000, .nic_G = 40000, NODE },
+	{ "10gbe-like", "as TCP over 10 Gb/s Ethernet; assumed, not measured",
+	  { { .L = 20000000, .o_send = 2000000, .o_recv = 2000000, .g = 1000000, .G = 800000, .f = 1 }, INSIDE },
+	  .nic_g = 500000, .nic_G = 800000, NODE },
+	{ .name = "" },
+};
+
+enum unit { SECONDS, PER_BYTE, COUNT };
+
+static const struct {
+	double scale, low, high; /* of what is written */
+	const char *expected;
+} units[] = {
+	[SECONDS] = { 1e12, 0, 1, "seconds from 0 to 1, as 3e-7" },
+	[PER_BYTE] = { 1e15, 0, 1e-6, "seconds per byte from 0 to 1e-6, as 4e-11" },
+	[COUNT] = { 1, 1, 1e6, "a count from 1 to 1000000" },
+};
+
+struct key {
+	const char *name;
+	size_t at, also_at; /* also_at: a second field that it sets, or the same */
+	enum unit unit;
+	bool is_short; /* sets what others print */
+};
+
+#define KEY(name, type, field, unit) { name, offsetof(struct type, field), offsetof(struct type, field), unit, false }
+#define LEVEL(name, field, unit) KEY(name, cs_loggp, field, unit)
+#define WHOLE(name, field, unit) KEY(name, cs_model, field, unit)
+
+static const struct key level_keys[] = {
+	LEVEL("L", L, SECONDS),
+	{ "o", offsetof(struct cs_loggp, o_send), offsetof(struct cs_loggp, o_recv), SECONDS, true },
+	LEVEL("os", o_send, SECONDS),
+	LEVEL("or", o_recv, SECONDS),
+	LEVEL("g", g, SECONDS),
+	LEVEL("G", G, PER_BYTE),
+	LEVEL("f", f, COUNT),
+	{ .name = NULL },
+};
+
+static const struct key whole_keys[] = {
+	WHOLE("copy", copy, PER_BYTE),
+	WHOLE("reduce", reduce, PER_BYTE),
+	WHOLE("nic.g", nic_g, SECONDS),
+	WHOLE("nic.G", nic_G, PER_BYTE),
+	WHOLE("bus", bus, PER_BYTE),
+	WHOLE("flag", flag, SECONDS),
+	{ .name = NULL },
+};
+
+static const char intra[] = "intra.";
+
+static const struct key *
+find(const struct key *keys, const char *name)
+{
+	for (; keys->name; keys++)
+		if (!strcmp(keys->name, name))
+			return keys;
+	return NULL;
+}
+
+/* The field of that name; *base is what its offsets count from. */
+static const struct key *
+find_field(struct cs_model *model, const char *name, char **base)
+{
+	bool is_intra = !strncmp(name, intra, sizeof intra - 1);
+	const struct key *key = find(level_keys, is_intra ? name + sizeof intra - 1 : name);
+	*base = (char *)&model->level[is_intra ? CS_INTRA : CS_INTER];
+	if (key || is_intra)
+		return key;
+	*base = (char *)model;
+	return find(whole_keys, name);
+}
+
+static enum cs_status
+set(struct cs_model *model, char *name, char *complaint, size_t room)
+{
+	char *value = strchr(name, '='), *base, *end;
+	if (!value) {
+		snprintf(complaint, room, "\"%s\": expected a built-in model first, then KEY=VALUE", name);
+		return CS_BAD_INPUT;
+	}
+	*value++ = '\0';
+	const struct key *key = find_field(model, name, &base);
+	if (!key) {
+		snprintf(complaint, room,
+			 "\"%s\" is no key; expected one of L, o, os, or, g, G, f, each also with intra., "
+			 "copy, reduce, nic.g, nic.G, bus, flag", name);
+		return CS_BAD_INPUT;
+	}
+	double number = strtod(value, &end);
+	if (end == value || *end || !(number >= units[key->unit].low && number <= units[key->unit].high)) {
+		snprintf(complaint, room, "%s=%s: expected %s", name, value, units[key->unit].expected);
+		return CS_BAD_INPUT;
+	}
+	int64_t whole = (int64_t)(number * units[key->unit].scale + 0.5);
+	memcpy(base + key->at, &whole, sizeof whole);
+	memcpy(base + key->also_at, &whole, sizeof whole);
+	return CS_OK;
+}
+
+static const struct cs_model *
+built_in(const char *name)
+{
+	const struct cs_model *model = cs_models;
+	while (*model->name && strcmp(model->name, name) != 0)
+		model++;
+	return *model->name ? model : NULL;
+}
+
+static enum cs_status
+complain_of_name(const char *name, char *complaint, size_t room)
+{
+	struct cs_nearest nearest = { .word = name };
+	int length = snprintf(complaint, room, "\"%s\" is no model; expected KEY=VALUE or one of", name);
+	for (const struct cs_model *model = cs_models; *model->name; model++) {
+		cs_nearest_try(&nearest, model->name);
+		if (length >= 0 && (size_t)length < room)
+			length += snprintf(complaint + length, room - (size_t)length, " %s", model->name);
+	}
+	if (nearest.best && length >= 0 && (size_t)length < room)
+		snprintf(complaint + length, room - (size_t)length, " (did you mean %s?)", nearest.best);
+	return CS_BAD_INPUT;
+}
+
+enum cs_status
+cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t room)
+{
+	struct cs_model made = { .name = "given", .level = { { .f = 1 }, { .f = 1 } } };
+	char words[CS_MODEL_TEXT], *rest = words;
+	enum cs_status status = CS_OK;
+	bool has_intra = strstr(text, intra) != NULL;
+	if (snprintf(words, sizeof words, "%s", text) >= (int)sizeof words || !*text) {
+		snprintf(complaint, room,
+			 *text ? "the text is too long" : "expected a model or KEY=VALUE, found nothing");
+		return CS_BAD_INPUT;
+	}
+	char *word = strsep(&rest, ",");
+	if (!strchr(word, '=')) {
+		if (!built_in(word))
+			return complain_of_name(word, complaint, room);
+		made = *built_in(word);
+		has_intra = true;
+		word = strsep(&rest, ",");
+		if (word) {
+			strcpy(made.name, "given");
+			made.origin = NULL;
+		}
+	}
+	for (; word && status == CS_OK; word = strsep(&rest, ","))
+		status = set(&made, word, complaint, room);
+	if (status != CS_OK)
+		return status;
+	if (!has_intra)
+		made.level[CS_INTRA] = made.level[CS_INTER];
+	*model = made;
+	return CS_OK;
+}
+
+static size_t
+print(char *text, size_t length, const struct key *keys, const char *prefix, const void *base)
+{
+	for (; keys->name; keys++) {
+		int64_t whole;
+		if (keys->is_short)
+			continue;
+		memcpy(&whole, (const char *)base + keys->at, sizeof whole);
+		length += (size_t)snprintf(text + length, CS_MODEL_TEXT - length, "%s%s%s=%.12g", length ? "," : "",
+					   prefix, keys->name, (double)whole / units[keys->unit].scale);
+	}
+	return length;
+}
+
+const char *
+cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model)
+{
+	size_t length = print(text, 0, level_keys, "", &model->level[CS_INTER]);
+	length = print(text, length, level_keys, intra, &model->level[CS_INTRA]);
+	print(text, length, whole_keys, "", model);
+	return text;
+}
+
+int64_t
+cs_model_cost(const struct cs_model *model, uint64_t rounds, uint64_t bytes)
+{
+	const struct cs_loggp *cost = &model->level[CS_INTER];
+	double most = (double)(INT64_MAX / 4), round = (double)(cost->o_send + cost->L + cost->o_recv);
+	uint64_t gaps = bytes > rounds ? bytes - rounds : 0;
+	if ((double)rounds * round > most || (double)gaps / 1000 * (double)cost->G > most)
+		return INT64_MAX / 4;
+	return (int64_t)rounds * (cost->o_send + cost->L + cost->o_recv) + (int64_t)(gaps / 1000) * cost->G +
+	       ((int64_t)(gaps % 1000) * cost->G + 500) / 1000;
+}

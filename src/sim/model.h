@@ -1,0 +1,70 @@
+/* sim/model.h — what a message costs: LogGP, and LogfP's f (seed 000, 4.3.1 and 4.3.2), for two ranks on different
+ * nodes and for two on one.
+ *
+ *   sender    |o_s|                          the processor is busy, then the port takes the first byte
+ *   port          |- (k-1) G -|- g -|        k bytes; the next message's first byte follows g later at the earliest
+ *   network       |--- L ---|
+ *   port                    |- (k-1) G -|- g -|
+ *   receiver                            |o_r|   once it waits for the message
+ *
+ * Beyond LogGP, each off while it is 0: ranks of a node share a network card (one queue each way) and the memory's bus
+ * (one queue); copies and reductions take their rank's time, flags that it awaits too.
+ *
+ * Times are whole picoseconds and rates whole femtoseconds per byte, so that equal times are equal everywhere. */
+#ifndef CS_SIM_MODEL_H
+#define CS_SIM_MODEL_H
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cs_loggp {
+	int64_t L, o_send, o_recv, g; /* ps */
+	int64_t G;                    /* fs per byte */
+	int64_t f;                    /* so many messages in a row need no gap; LogGP: 1 */
+};
+
+enum cs_level { CS_INTER, CS_INTRA, CS_LEVELS }; /* between nodes, inside one */
+
+#define CS_MODEL_NAME 16
+
+struct cs_model {
+	char name[CS_MODEL_NAME]; /* "hdr-like"; "given" if it differs from the built-in one */
+	const char *origin;       /* where its numbers come from; NULL: from the user */
+	struct cs_loggp level[CS_LEVELS];
+	int64_t copy, reduce; /* fs per byte of the result */
+	int64_t nic_g, nic_G; /* the card that a node's ranks share: ps per message, fs per byte */
+	int64_t bus;          /* the memory that they share: fs per byte of a copy, reduction or message inside */
+	int64_t flag;         /* ps from a flag in a node's memory to the rank that awaits it */
+};
+
+/* Built in: "hdr-like", "10gbe-like". Ended by an empty name. */
+extern const struct cs_model cs_models[];
+
+/* "hdr-like", "hdr-like,L=2e-6", "L=1e-6,o=3e-7,G=4e-11": a built-in model or nothing, then keys with seconds,
+ * or seconds per byte:
+ *
+ *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
+ *   copy reduce nic.g nic.G bus flag
+ *
+ * Without a built-in model what is not given is 0 (f: 1), and inside a node as between nodes if no intra key is given.
+ * CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model is unchanged. */
+CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t room);
+
+/* What a plan of that price takes between nodes, in closed form, ps: `rounds` messages one after another, with all of
+ * the busiest rank's `bytes` in them,
+ *
+ *   rounds (o_s + L + o_r) + (bytes - rounds) G
+ *
+ * That is what seed 000, 5.1 to 5.3 gives for the ring, neighbour exchange, recursive doubling and trees in which a
+ * rank has one child at a time; where a rank sends or receives several messages in a round the gaps between them are
+ * missing. Whole numbers: equal on all ranks for equal models. */
+int64_t cs_model_cost(const struct cs_model *model, uint64_t rounds, uint64_t bytes);
+
+#define CS_MODEL_TEXT 640
+/* All keys, as cs_model_read reads them. Returns `text`. */
+const char *cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model);
+
+#endif

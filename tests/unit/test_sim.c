@@ -1,0 +1,1272 @@
+/* The simulator against the closed forms of seed 000, chapters 4 and 5: equal to the picosecond, since all parameters
+ * are whole picoseconds here. Where a form of the paper is a bound, or counts otherwise, the test says so. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "plan/build.h"
+#include "plan/verify.h"
+#include "sim/hier.h"
+#include "sim/match.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+typedef void build_function(struct cs_builder *builder);
+
+/* g > o_s > o_r and o_s + L + o_r > g, as the forms want it. One byte takes 3 ps. */
+static const struct cs_model plain = {
+	.name = "plain",
+	.level = { { .L = 2000, .o_send = 300, .o_recv = 200, .g = 500, .G = 3000, .f = 1 },
+		   { .L = 2000, .o_send = 300, .o_recv = 200, .g = 500, .G = 3000, .f = 1 } },
+};
+
+static struct cs_model
+plain_with_f(int64_t f)
+{
+	struct cs_model model = plain;
+	model.level[CS_INTER].f = model.level[CS_INTRA].f = f;
+	return model;
+}
+
+static int64_t
+max(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- running plans ------------------------------------------------------------------------------------------------ */
+
+static struct cs_sim *
+stage(build_function *build, const struct cs_problem *call, const int *node_of)
+{
+	struct cs_sim *sim;
+	struct cs_problem problem = *call;
+	assert_int_equal(cs_sim_create(&sim, call->ranks, node_of, 0), CS_OK);
+	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &problem, &plan);
+		build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		assert_int_equal(cs_sim_add(sim, &plan), CS_OK);
+		cs_plan_fini(&plan);
+	}
+	return sim;
+}
+
+static int64_t
+time_of(build_function *build, int p, size_t bytes, size_t k, const struct cs_model *model)
+{
+	const size_t params[2] = { k };
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = p, .unit = 1, .bytes = bytes, .params = params };
+	struct cs_sim *sim = stage(build, &call, NULL);
+	struct cs_sim_result result;
+	enum cs_status status = cs_sim_run(sim, model, NULL, NULL, &result);
+	cs_sim_destroy(sim);
+	if (status != CS_OK)
+		fail_msg("%d ranks, %zu bytes: %s", p, bytes, result.text);
+	return result.time;
+}
+
+static void
+expect(const char *what, int p, size_t s, int64_t got, int64_t expected)
+{
+	if (got != expected)
+		fail_msg("%s, %d ranks, %zu bytes: %lld ps, expected %lld", what, p, s, (long long)got,
+			 (long long)expected);
+}
+
+static const size_t some_sizes[] = { 1, 2, 8, 100, 1000 };
+
+/* --- plans that are not algorithms -------------------------------------------------------------------------------- */
+
+static void
+linear_scatter(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	for (int peer = 1; !problem->rank && peer < problem->ranks; peer++)
+		cs_build_send(builder, peer, cs_in(0), problem->bytes);
+	if (problem->rank)
+		cs_build_recv(builder, 0, cs_out(0), problem->bytes);
+}
+
+static void
+linear_gather(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	for (int peer = 1; !problem->rank && peer < problem->ranks; peer++)
+		cs_build_recv(builder, peer, cs_out(0), problem->bytes);
+	if (problem->rank)
+		cs_build_send(builder, 0, cs_in(0), problem->bytes);
+}
+
+/* Scatter, k of (k + 1) parts given away in each step, for (k + 1)^i ranks; k = 1 is recursive splitting. */
+static void
+n_way_tree(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int k = (int)problem->params[0], part = 1;
+	while (part < problem->ranks && problem->rank / part % (k + 1) == 0)
+		part *= k + 1;
+	if (problem->rank) {
+		int parent = problem->rank - problem->rank / part % (k + 1) * part;
+		cs_build_wait(builder, cs_build_recv(builder, parent, cs_tmp(0), (size_t)part * problem->bytes));
+	}
+	for (part /= k + 1; part; part /= k + 1)
+		for (int child = 1; child <= k; child++)
+			cs_build_send(builder, problem->rank + child * part, cs_tmp(0), (size_t)part * problem->bytes);
+}
+
+static void
+modified_ring(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank, *requests = calloc((size_t)p, sizeof *requests);
+	for (int round = 1; round < p; round++)
+		requests[round] = cs_build_recv(builder, (self + p - round) % p, cs_out(0), problem->bytes);
+	for (int round = 1; round < p; round++)
+		cs_build_send(builder, (self + round) % p, cs_in(0), problem->bytes);
+	for (int round = 1; round < p; round++)
+		cs_build_wait(builder, requests[round]);
+	free(requests);
+}
+
+static void
+neighbor_exchange(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank, side = self % 2 ? -1 : 1;
+	for (int round = 0; round < p / 2; round++, side = -side) {
+		int peer = (self + side + p) % p;
+		size_t bytes = (round ? 2 : 1) * problem->bytes;
+		cs_build_sendrecv(builder, peer, cs_tmp(0), bytes, peer, cs_out(0), bytes);
+	}
+}
+
+static void
+recursive_doubling(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	for (int distance = 1; distance < problem->ranks; distance *= 2) {
+		int peer = problem->rank ^ distance;
+		size_t bytes = (size_t)distance * problem->bytes;
+		cs_build_sendrecv(builder, peer, cs_tmp(0), bytes, peer, cs_out(0), bytes);
+	}
+}
+
+/* k messages in each round, always of `bytes`: as many rounds and messages as Bruck's, not its sizes. */
+static void
+bruck(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank, k = (int)problem->params[0];
+	for (int distance = 1; distance < p; distance *= k + 1) {
+		int requests[16];
+		for (int i = 1; i <= k; i++)
+			requests[i] = cs_build_recv(builder, (self + i * distance) % p, cs_out(0), problem->bytes);
+		for (int i = 1; i <= k; i++)
+			cs_build_send(builder, (self + p - i * distance % p) % p, cs_tmp(0), problem->bytes);
+		for (int i = 1; i <= k; i++)
+			cs_build_wait(builder, requests[i]);
+		cs_build_wait_all(builder);
+	}
+}
+
+/* params: messages, picoseconds between two of them if a byte is copied in one. */
+static void
+ping_pong(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	bool is_sender = problem->rank == 0;
+	int reply = is_sender ? cs_build_recv(builder, 1, cs_out(0), problem->bytes) : 0;
+	for (size_t i = 0; i < problem->params[0]; i++) {
+		if (is_sender && i)
+			cs_build_copy(builder, cs_tmp(0), cs_in(0), problem->params[1]);
+		if (is_sender)
+			cs_build_send(builder, 1, cs_in(0), problem->bytes);
+		else
+			cs_build_wait(builder, cs_build_recv(builder, 0, cs_out(0), problem->bytes));
+	}
+	if (is_sender)
+		cs_build_wait(builder, reply);
+	else
+		cs_build_send(builder, 0, cs_in(0), problem->bytes);
+}
+
+/* --- closed forms ------------------------------------------------------------------------------------------------- */
+
+/* Seed 000, figure 4.2: three messages of one sender take o_s + 2 g + L + o_r. */
+static void
+three_messages_take_the_time_of_the_paper_s_figure(void **state)
+{
+	struct cs_model model = plain;
+	model.level[CS_INTER] = (struct cs_loggp){ .L = 20, .g = 10, .o_send = 5, .o_recv = 6, .f = 1 };
+	expect("figure 4.2", 4, 1, time_of(linear_scatter, 4, 1, 0, &model), 5 + 2 * 10 + 20 + 6);
+}
+
+/* 4.3.3: PRTT(n, d, s) = 2 (L + 2 o + (s - 1) G) + (n - 1) max{o + d, g + (s - 1) G}, with one o. */
+static void
+ping_pongs_take_prtt(void **state)
+{
+	struct cs_model model = plain;
+	struct cs_loggp *cost = &model.level[CS_INTER];
+	cost->o_recv = cost->o_send;
+	model.copy = 1000;
+	for (size_t n = 1; n <= 4; n++)
+		for (size_t d = 0; d <= 4000; d += 500)
+			for (size_t i = 0; i < COUNT(some_sizes); i++) {
+				const size_t params[2] = { n, d };
+				int64_t s = (int64_t)some_sizes[i], bytes = (s - 1) * 3, o = cost->o_send;
+				struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .params = params,
+							   .bytes = some_sizes[i] };
+				struct cs_sim_result result;
+				struct cs_sim *sim = stage(ping_pong, &call, NULL);
+				assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+				expect("PRTT", 2, some_sizes[i], cs_sim_end_of(sim, 0),
+				       2 * (cost->L + 2 * o + bytes) +
+					       ((int64_t)n - 1) * max(o + (int64_t)d, cost->g + bytes));
+				assert_int_equal(result.messages, n + 1);
+				assert_int_equal(result.rounds, 2);
+				cs_sim_destroy(sim);
+			}
+}
+
+/* 5.1.2, LogGP: o_s + (P - 1) (max{o_s, g} + (s - 1) G) + L + o_r. The paper counts a gap after the last message too,
+ * which nobody waits for: P - 1 messages have P - 2 gaps between them, as its figure 4.2 counts. */
+static void
+linear_scatter_takes_a_gap_between_two_messages(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (int p = 2; p <= 40; p++)
+		for (size_t i = 0; i < COUNT(some_sizes); i++) {
+			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3, paper;
+			int64_t got = time_of(linear_scatter, p, some_sizes[i], 0, &plain);
+			paper = cost->o_send + (p - 1) * (max(cost->o_send, cost->g) + bytes) + cost->L + cost->o_recv;
+			expect("linear scatter", p, some_sizes[i], got, paper - max(cost->o_send, cost->g));
+		}
+}
+
+/* 5.1.2, LogfP, with one o_s: (P - 1) o_s + L + o_r up to f messages, then
+ * o_s + L + o_r + max{(P - 2) o_s, (P - 1 - f) g}. */
+static void
+linear_scatter_sends_f_messages_without_a_gap(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (int64_t f = 1; f <= 8; f++)
+		for (int p = 2; p <= 40; p++) {
+			struct cs_model model = plain_with_f(f);
+			int64_t expected = p - 1 <= f ? (p - 1) * cost->o_send + cost->L + cost->o_recv
+						      : cost->o_send + cost->L + cost->o_recv +
+								max((p - 2) * cost->o_send, (p - 1 - f) * cost->g);
+			expect("linear scatter, LogfP", p, 1, time_of(linear_scatter, p, 1, 0, &model), expected);
+		}
+}
+
+/* 5.2.3: gather is scatter with o_r for o_s in what repeats. */
+static void
+linear_gather_is_held_up_by_its_receiver(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (int p = 2; p <= 40; p++)
+		for (size_t i = 0; i < COUNT(some_sizes); i++) {
+			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3;
+			expect("linear gather", p, some_sizes[i], time_of(linear_gather, p, some_sizes[i], 0, &plain),
+			       cost->o_send + cost->L + bytes + (p - 2) * max(cost->o_recv, cost->g + bytes) +
+				       cost->o_recv);
+		}
+}
+
+/* 5.1.3, recursive splitting (k = 1) and n-way tree, (k + 1)^i ranks:
+ * i (o_s + (k - 1) g + L + o_r) + (P - 1) (s - 1) G. The paper counts an item of s bytes as s - 1 gaps wherever it is;
+ * a message of m items has m s - 1 of them, so k i messages on the way make ((P - 1) s - k i) G. */
+static void
+trees_take_their_depth_times_k_messages(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (int k = 1; k <= 4; k++)
+		for (int p = k + 1, i = 1; p <= 700; p *= k + 1, i++)
+			for (size_t n = 0; n < COUNT(some_sizes); n++) {
+				int64_t bytes = ((p - 1) * (int64_t)some_sizes[n] - k * i) * 3;
+				expect("n-way tree", p, some_sizes[n],
+				       time_of(n_way_tree, p, some_sizes[n], (size_t)k, &plain),
+				       i * (cost->o_send + (k - 1) * cost->g + cost->L + cost->o_recv) + bytes);
+			}
+}
+
+/* LogfP, k <= f: i (k o_s + L + o_r). The paper ignores sizes: G is 0 here. */
+static void
+trees_of_f_messages_take_no_gap(void **state)
+{
+	for (int k = 1; k <= 4; k++)
+		for (int p = k + 1, i = 1; p <= 700; p *= k + 1, i++) {
+			struct cs_model model = plain_with_f(k);
+			const struct cs_loggp *cost = &model.level[CS_INTER];
+			model.level[CS_INTER].G = 0;
+			expect("n-way tree, LogfP", p, 1, time_of(n_way_tree, p, 1, (size_t)k, &model),
+			       i * (k * cost->o_send + cost->L + cost->o_recv));
+		}
+}
+
+/* When relative rank r of a binomial tree has the data: its parent is r without its lowest one, which has sent to all
+ * higher ones before. */
+static int64_t
+binomial_time(int p, int r, int64_t bytes, const struct cs_loggp *cost)
+{
+	int low = r & -r, before = 0;
+	if (!r)
+		return 0;
+	int parent = r - low, first = parent ? parent & -parent : p;
+	for (int mask = 1; mask < first && parent + mask < p; mask *= 2)
+		before += mask > low;
+	return binomial_time(p, parent, bytes, cost) + cost->o_send +
+	       before * max(cost->o_send, cost->g + bytes) + bytes + cost->L + cost->o_recv;
+}
+
+/* 5.1.3 counts ceil(log2 P) (o_s + L + o_r) for one element: exact for powers of two, else the most that it takes. */
+static void
+binomial_broadcast_takes_its_deepest_path(void **state)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	assert_non_null(algorithm);
+	for (int p = 1; p <= 130; p++)
+		for (size_t i = 0; i < COUNT(some_sizes); i++) {
+			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3, expected = 0, depth = 0;
+			int64_t got = time_of(algorithm->build, p, some_sizes[i], 0, &plain);
+			for (int r = 0; r < p; r++)
+				expected = max(expected, binomial_time(p, r, bytes, cost));
+			expect("bcast:binomial", p, some_sizes[i], got, expected);
+			while (1 << depth < p)
+				depth++;
+			assert_true(got <= depth * (cost->o_send + cost->L + cost->o_recv + bytes));
+		}
+}
+
+/* --- closed forms of algorithms: one more is one more line -------------------------------------------------------- */
+
+static bool
+any(int p)
+{
+	return true;
+}
+
+static bool
+power_of_two(int p)
+{
+	return !(p & (p - 1));
+}
+
+/* 5.3.2: (P - 1) (o_s + L + o_r + (s - 1) G). */
+static int64_t
+ring_form(int p, int64_t s, const struct cs_loggp *cost)
+{
+	return (p - 1) * (cost->o_send + cost->L + cost->o_recv + (s - 1) * cost->G / 1000);
+}
+
+/* 5.1.3: log2 P (o_s + L + o_r + (s - 1) G). */
+static int64_t
+binomial_form(int p, int64_t s, const struct cs_loggp *cost)
+{
+	int64_t depth = 0;
+	while (1 << depth < p)
+		depth++;
+	return depth * (cost->o_send + cost->L + cost->o_recv + (s - 1) * cost->G / 1000);
+}
+
+static bool
+even(int p)
+{
+	return p == 1 || p % 2 == 0;
+}
+
+/* `rounds` messages one after another, with all blocks but one in them. */
+static int64_t
+growing_form(int64_t rounds, int p, int64_t s, const struct cs_loggp *cost)
+{
+	return rounds * (cost->o_send + cost->L + cost->o_recv) + ((p - 1) * s - rounds) * (cost->G / 1000);
+}
+
+/* 5.1.3, 5.2.2, 5.3.2: the data doubles in each of log2 P rounds. */
+static int64_t
+doubling_form(int p, int64_t s, const struct cs_loggp *cost)
+{
+	int64_t depth = 0;
+	while (1 << depth < p)
+		depth++;
+	return growing_form(depth, p, s, cost);
+}
+
+/* 5.3.2: P / 2 exchanges, two blocks in each but the first. */
+static int64_t
+neighbor_form(int p, int64_t s, const struct cs_loggp *cost)
+{
+	return growing_form(p / 2, p, s, cost);
+}
+
+static const struct closed_form {
+	enum cs_coll coll;
+	const char *name;
+	bool (*holds)(int p);
+	int64_t (*time)(int p, int64_t s, const struct cs_loggp *cost);
+} closed_forms[] = {
+	{ CS_ALLGATHER, "bruck", power_of_two, doubling_form },
+	{ CS_ALLGATHER, "neighbor", even, neighbor_form },
+	{ CS_ALLGATHER, "recursive-doubling", power_of_two, doubling_form },
+	{ CS_ALLGATHER, "ring", any, ring_form },
+	{ CS_ALLGATHERV, "ring", any, ring_form },
+	{ CS_BCAST, "binomial", power_of_two, binomial_form },
+	{ CS_GATHER, "binomial", power_of_two, doubling_form },
+	{ CS_SCATTER, "binomial", power_of_two, doubling_form },
+};
+
+static const size_t *fallbacks_of(const struct cs_algorithm *algorithm);
+
+/* What the plans take, and what is told from the price without them. */
+static void
+algorithms_take_their_closed_forms(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (size_t f = 0; f < COUNT(closed_forms); f++) {
+		const struct closed_form *form = &closed_forms[f];
+		const struct cs_algorithm *algorithm = cs_algorithm_by_name(form->coll, form->name);
+		if (!algorithm)
+			fail_msg("no %s:%s", cs_colls[form->coll].name, form->name);
+		for (int p = 1; p <= 64; p++)
+			for (size_t i = 0; i < COUNT(some_sizes) && form->holds(p); i++) {
+				struct cs_problem call = { .coll = form->coll, .ranks = p, .unit = 1,
+							   .bytes = some_sizes[i], .is_commutative = true,
+							   .params = fallbacks_of(algorithm) };
+				int64_t expected = form->time(p, (int64_t)some_sizes[i], cost);
+				struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+				struct cs_sim_result result;
+				struct cs_price price;
+				assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+				cs_sim_destroy(sim);
+				expect(form->name, p, some_sizes[i], result.time, expected);
+				algorithm->price(&call, &price);
+				assert_int_equal(price.rounds, result.rounds);
+				expect(form->name, p, some_sizes[i], cs_model_cost(&plain, price.rounds, price.bytes),
+				       expected);
+			}
+	}
+}
+
+/* --- seed 001, equation 1 ----------------------------------------------------------------------------------------- */
+
+/* Blocks of rank `rank` as segments of at most B = params[0] bytes, one at least. */
+static int
+segments(const struct cs_problem *problem, int rank)
+{
+	size_t count = (problem->sizes[rank] + problem->params[0] - 1) / problem->params[0];
+	return count ? (int)count : 1;
+}
+
+/* The pipelined ring of 2.2, round by round as the paper has it: rank i stands for as many ranks of a linear ring as it
+ * has segments, and what these hand to each other is no message. Here all segments have one byte. */
+static void
+ring_of_segments(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	int p = problem->ranks, self = problem->rank, right = (self + 1) % p, all = 0;
+	for (int rank = 0; rank < p; rank++)
+		all += segments(problem, rank);
+	int sends = all - segments(problem, right), recvs = all - segments(problem, self);
+	for (int round = 0; round < sends || round < recvs; round++)
+		cs_build_sendrecv(builder, right, cs_in(0), round < sends, (self + p - 1) % p, cs_out(0),
+				  round < recvs);
+}
+
+/* r = b - min b_i rounds, where a message takes as long as its sender's port is busy with it: so no rank runs ahead. */
+static void
+a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
+{
+	static const struct cs_model ported = { .name = "ported", .level = { { .L = 1000, .g = 1000, .f = 1 } } };
+	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
+		for (int p = 2; p <= 33; p++)
+			for (size_t segment = 64; segment <= 1024; segment *= 2) {
+				struct cs_sim_call call = { .coll = CS_ALLGATHERV, .nodes = p, .ppn = 1, .bytes = 1024,
+							    .distribution = d };
+				int all = 0, fewest = INT32_MAX;
+				struct cs_sim_result result;
+				assert_int_equal(cs_sim_call_init(&call), CS_OK);
+				call.problem.params = &segment;
+				for (int rank = 0; rank < p; rank++) {
+					int count = segments(&call.problem, rank);
+					all += count;
+					fewest = count < fewest ? count : fewest;
+				}
+				struct cs_sim *sim = stage(ring_of_segments, &call.problem, NULL);
+				assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result), CS_OK);
+				expect(cs_distribution_names[d], p, segment, result.time, (all - fewest) * 1000);
+				cs_sim_destroy(sim);
+				cs_sim_call_fini(&call);
+			}
+}
+
+/* Seed 001, 3: what all have together, from the base size c; rounding takes less than a byte of each block. */
+static void
+distributions_have_the_totals_of_the_paper(void **state)
+{
+	enum { C = 1 << 20 };
+	for (int p = 2; p <= 1024; p *= 2) {
+		const double totals[CS_DISTRIBUTIONS] = {
+			[CS_REGULAR] = (double)p * C,    [CS_BROADCAST] = C,           [CS_SPIKE] = C,
+			[CS_HALF] = (double)p * C,       [CS_DECREASING] = (double)p * C,
+			[CS_GEOMETRIC] = (double)p * C,
+		};
+		for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++) {
+			double total = 0, last_row = 0;
+			for (int rank = 0; rank < p; rank++)
+				total += (double)cs_distribution_size(d, C, (size_t)p, (size_t)rank);
+			/* The rows of 1, 2, 4 .. ranks of the geometric curve leave one rank over. */
+			if (d == CS_GEOMETRIC)
+				last_row = (double)cs_distribution_size(d, C, (size_t)p, (size_t)p - 1);
+			assert_true(total - last_row <= totals[d] && total - last_row > totals[d] - p);
+		}
+	}
+}
+
+/* 5.3.2, modified ring: o_s + o_r + (P - 1) (s - 1) G + max{(P - 2) g + L, (P - 2) (o_s + o_r)}. Exact for one byte;
+ * with more the second part is a bound, since the bytes go while the processor works, so only the first is compared. */
+static void
+modified_ring_overlaps_its_messages(void **state)
+{
+	struct cs_model small = plain;
+	small.level[CS_INTER].L = 100;
+	small.level[CS_INTER].g = 310;
+	for (int p = 2; p <= 40; p++) {
+		const struct cs_loggp *cost = &small.level[CS_INTER];
+		int64_t o = cost->o_send + cost->o_recv;
+		expect("modified ring, small L", p, 1, time_of(modified_ring, p, 1, 0, &small),
+		       o + max((p - 2) * cost->g + cost->L, (p - 2) * o));
+		cost = &plain.level[CS_INTER];
+		for (size_t i = 0; i < COUNT(some_sizes); i++) {
+			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3, network = (p - 2) * cost->g + cost->L;
+			if (network >= (p - 2) * o)
+				expect("modified ring", p, some_sizes[i],
+				       time_of(modified_ring, p, some_sizes[i], 0, &plain),
+				       o + (p - 1) * bytes + network);
+		}
+	}
+}
+
+/* 5.3.2, neighbour exchange: P / 2 (o_s + L + o_r) + (P - 1) (s - 1) G; recursive doubling: log2 P of them. Bytes as in
+ * trees: a byte less in each message, not in each block. */
+static void
+exchanges_take_their_rounds(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	int64_t round = cost->o_send + cost->L + cost->o_recv;
+	for (size_t i = 0; i < COUNT(some_sizes); i++) {
+		int64_t s = (int64_t)some_sizes[i];
+		for (int p = 2; p <= 40; p += 2)
+			expect("neighbour exchange", p, some_sizes[i],
+			       time_of(neighbor_exchange, p, some_sizes[i], 0, &plain),
+			       p / 2 * round + ((p - 1) * s - p / 2) * 3);
+		for (int p = 2, rounds = 1; p <= 512; p *= 2, rounds++)
+			expect("recursive doubling", p, some_sizes[i],
+			       time_of(recursive_doubling, p, some_sizes[i], 0, &plain),
+			       rounds * round + ((p - 1) * s - rounds) * 3);
+	}
+}
+
+/* 5.3.2, Bruck: ceil(log_{k+1} P) (o_s + o_r + max{(k - 1) g + L, (k - 1) (o_s + o_r)}), for (k + 1)^i ranks and one
+ * byte: the paper counts the same s in all rounds, whose messages do grow. */
+static void
+bruck_takes_k_messages_in_a_round(void **state)
+{
+	const struct cs_loggp *cost = &plain.level[CS_INTER];
+	for (int k = 1; k <= 12; k++)
+		for (int p = k + 1, rounds = 1; p <= 200; p *= k + 1, rounds++) {
+			int64_t o = cost->o_send + cost->o_recv;
+			expect("Bruck", p, 1, time_of(bruck, p, 1, (size_t)k, &plain),
+			       rounds * (o + max((k - 1) * cost->g + cost->L, (k - 1) * o)));
+		}
+}
+
+/* --- what ranks of a node share ----------------------------------------------------------------------------------- */
+
+/* Ranks 0 and 1 send to 2 and 3. */
+static void
+two_pairs(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	if (problem->rank < 2)
+		cs_build_send(builder, problem->rank + 2, cs_in(0), problem->bytes);
+	else
+		cs_build_recv(builder, problem->rank - 2, cs_out(0), problem->bytes);
+}
+
+static void
+copy_once(struct cs_builder *builder)
+{
+	cs_build_copy(builder, cs_out(0), cs_in(0), builder->problem->bytes);
+}
+
+static void
+a_card_serves_one_message_after_the_other(void **state)
+{
+	static const int node_of[] = { 0, 0, 1, 1 };
+	struct cs_model model = plain;
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1001 };
+	struct cs_sim *sim = stage(two_pairs, &call, node_of);
+	struct cs_sim_result result;
+	int64_t alone = 300 + 2000 + 3000 + 200;
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(result.time, alone);
+	/* As fast as a port: the second waits for all of the first, and for the card's gap. */
+	model.nic_G = 3000;
+	model.nic_g = 50;
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 2), alone);
+	assert_int_equal(cs_sim_end_of(sim, 3), alone + 3050);
+	assert_int_equal(cs_sim_end_of(sim, 1), 300 + 3050 + 3000);
+	/* Three times as fast: the second begins 1050 later. */
+	model.nic_G = 1000;
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 2), alone);
+	assert_int_equal(cs_sim_end_of(sim, 3), alone + 1050);
+	assert_int_equal(result.inter_messages, 2);
+	assert_int_equal(result.inter_bytes, 2002);
+	cs_sim_destroy(sim);
+}
+
+static void
+a_bus_serves_one_copy_after_the_other(void **state)
+{
+	static const int node_of[] = { 0, 0, 0, 1 };
+	struct cs_model model = plain;
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1000 };
+	struct cs_sim *sim = stage(copy_once, &call, node_of);
+	struct cs_sim_result result;
+	model.copy = 2000;
+	model.bus = 1000;
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 0), 2000);
+	assert_int_equal(cs_sim_end_of(sim, 1), 2000);
+	assert_int_equal(cs_sim_end_of(sim, 2), 3000);
+	assert_int_equal(cs_sim_end_of(sim, 3), 2000);
+	assert_int_equal(result.messages, 0);
+	cs_sim_destroy(sim);
+}
+
+static void
+messages_inside_a_node_cost_their_own(void **state)
+{
+	static const int node_of[] = { 0, 1, 0, 2 };
+	struct cs_model model = plain;
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 101 };
+	struct cs_sim *sim = stage(two_pairs, &call, node_of);
+	struct cs_sim_result result;
+	model.level[CS_INTRA] = (struct cs_loggp){ .L = 10, .o_send = 20, .o_recv = 30, .g = 40, .G = 1000, .f = 1 };
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 2), 20 + 10 + 100 + 30);
+	assert_int_equal(cs_sim_end_of(sim, 3), 300 + 2000 + 300 + 200);
+	assert_int_equal(result.messages, 2);
+	assert_int_equal(result.inter_messages, 1);
+	assert_int_equal(result.bytes, 202);
+	assert_int_equal(result.inter_bytes, 101);
+	model.bus = 2000; /* slower than the message: its last byte comes when the bus has had time for all */
+	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 2), 20 + 202 + 10 + 30);
+	cs_sim_destroy(sim);
+}
+
+/* --- messages ----------------------------------------------------------------------------------------------------- */
+
+/* Rank 0 sends 8, 0 and 24 bytes; rank 1 waits for the last first. params[0]: what it expects in the last. */
+static void
+three_in_order(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	if (problem->rank == 0) {
+		cs_build_send(builder, 1, cs_in(0), 8);
+		cs_build_signal(builder, 1);
+		cs_build_send(builder, 1, cs_in(0), 24);
+		return;
+	}
+	int first = cs_build_recv(builder, 0, cs_out(0), 8), second = cs_build_hear(builder, 0);
+	int third = cs_build_recv(builder, 0, cs_out(8), problem->params[0]);
+	cs_build_wait(builder, third);
+	cs_build_wait(builder, second);
+	cs_build_wait(builder, first);
+}
+
+static void
+messages_of_a_pair_match_in_their_order(void **state)
+{
+	size_t params[] = { 24 };
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .params = params };
+	struct cs_sim_result result;
+	struct cs_sim *sim = stage(three_in_order, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+	/* The third is injected two gaps and 7 bytes after the first; the others are taken after it. */
+	assert_int_equal(result.time, 300 + 2 * 500 + 7 * 3 + 23 * 3 + 2000 + 3 * 200);
+	assert_int_equal(result.messages, 3);
+	assert_int_equal(result.bytes, 32);
+	assert_int_equal(result.rounds, 1);
+	/* The receiver comes when all has arrived. */
+	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 100000 }, NULL, &result), CS_OK);
+	assert_int_equal(result.time, 100000 + 3 * 200);
+	cs_sim_destroy(sim);
+	params[0] = 16;
+	sim = stage(three_in_order, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_BAD_INPUT);
+	assert_string_equal(result.text, "rank 0 sends 24 bytes to rank 1, which expects 16");
+	cs_sim_destroy(sim);
+}
+
+static void
+signal_once(struct cs_builder *builder)
+{
+	if (builder->problem->rank == 0)
+		cs_build_signal(builder, 1);
+	else if (builder->problem->rank == 1)
+		cs_build_hear(builder, 0);
+}
+
+static void
+signals_take_a_message_s_time_and_no_bytes(void **state)
+{
+	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 3, .unit = 1 };
+	struct cs_sim *sim = stage(signal_once, &call, NULL);
+	struct cs_sim_result result;
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+	assert_int_equal(result.time, 300 + 2000 + 200);
+	assert_int_equal(cs_sim_end_of(sim, 0), 300);
+	assert_int_equal(cs_sim_end_of(sim, 2), 0);
+	assert_int_equal(result.messages, 1);
+	assert_int_equal(result.bytes, 0);
+	assert_int_equal(result.rounds, 1);
+	cs_sim_destroy(sim);
+}
+
+static void
+hear_first(struct cs_builder *builder)
+{
+	int other = 1 - builder->problem->rank;
+	cs_build_wait(builder, cs_build_hear(builder, other));
+	cs_build_signal(builder, other);
+}
+
+static void
+signal_only(struct cs_builder *builder)
+{
+	if (builder->problem->rank == 0)
+		cs_build_signal(builder, 1);
+}
+
+static void
+plans_that_hang_or_do_not_match_are_told(void **state)
+{
+	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 2, .unit = 1 };
+	struct cs_sim_result result;
+	struct cs_sim *sim = stage(hear_first, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_BAD_INPUT);
+	assert_string_equal(result.text, "rank 0 waits for ever in step 1 (wait, request 0)");
+	cs_sim_destroy(sim);
+	sim = stage(signal_only, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_BAD_INPUT);
+	assert_string_equal(result.text, "rank 0 sends to rank 1 what that never receives");
+	cs_sim_destroy(sim);
+}
+
+static void
+what_cannot_be_is_refused(void **state)
+{
+	struct cs_sim *sim;
+	struct cs_step step = { .kind = CS_STEP_SEND, .peer = 2, .request = 0 };
+	struct cs_plan plan = { .rank = 0, .ranks = 2, .steps = &step, .count = 1, .requests = 1 };
+	assert_int_equal(cs_sim_create(&sim, 2, (const int[]){ 0, 2 }, 0), CS_BAD_INPUT);
+	assert_null(sim);
+	assert_int_equal(cs_sim_create(&sim, 2, NULL, 16), CS_NO_MEMORY);
+	assert_int_equal(cs_sim_create(&sim, 2, NULL, 0), CS_OK);
+	assert_int_equal(cs_sim_add(sim, &plan), CS_BAD_INPUT);
+	/* The first trouble is kept. */
+	step = (struct cs_step){ .kind = CS_STEP_COPY, .bytes = 8 };
+	assert_int_equal(cs_sim_add(sim, &plan), CS_BAD_INPUT);
+	assert_int_equal(cs_sim_added(sim), CS_BAD_INPUT);
+	cs_sim_destroy(sim);
+	const struct cs_step wrong[] = { { .kind = CS_STEP_WAIT, .request = 1 }, { .kind = CS_STEP_KINDS } };
+	for (size_t i = 0; i < COUNT(wrong); i++) {
+		assert_int_equal(cs_sim_create(&sim, 2, NULL, 0), CS_OK);
+		step = wrong[i];
+		assert_int_equal(cs_sim_add(sim, &plan), CS_BAD_INPUT);
+		cs_sim_destroy(sim);
+	}
+	assert_int_equal(cs_sim_create(&sim, 2, NULL, 0), CS_OK);
+	cs_sim_add_step(sim, 0, CS_NODE_AWAIT, 1, 1); /* on another node */
+	assert_int_equal(cs_sim_added(sim), CS_BAD_INPUT);
+	cs_sim_destroy(sim);
+}
+
+static void
+times_that_leave_the_range_are_told(void **state)
+{
+	struct cs_problem call = { .coll = CS_BARRIER, .ranks = 3, .unit = 1 };
+	struct cs_sim *sim = stage(signal_once, &call, NULL);
+	struct cs_sim_result result;
+	const int64_t starts[] = { INT64_MAX / 4 - 1000, 0, 0 };
+	assert_int_equal(cs_sim_run(sim, &plain, starts, NULL, &result), CS_UNSUPPORTED);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+	cs_sim_destroy(sim);
+}
+
+static void
+a_budget_is_kept(void **state)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHER, "ring");
+	struct cs_problem call = { .coll = CS_ALLGATHER, .ranks = 64, .unit = 1, .bytes = 8 };
+	struct cs_sim *sim;
+	enum cs_status status;
+	assert_int_equal(cs_sim_create(&sim, 64, NULL, 100000), CS_OK);
+	do {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &call, &plan);
+		algorithm->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		status = cs_sim_add(sim, &plan);
+		cs_plan_fini(&plan);
+	} while (status == CS_OK && ++call.rank < 64);
+	assert_int_equal(status, CS_NO_MEMORY);
+	assert_in_range(call.rank, 10, 25);
+	cs_sim_destroy(sim);
+}
+
+/* Against an array of queues. */
+static void
+halves_are_found_again(void **state)
+{
+	enum { RANKS = 40, ROUNDS = 200000 };
+	static int waiting[RANKS][RANKS], first[RANKS][RANKS]; /* how many, negative: messages; number of the first */
+	struct cs_match match = { 0 };
+	size_t left = SIZE_MAX / 2;
+	uint64_t seed = first_seed();
+	memset(waiting, 0, sizeof waiting);
+	memset(first, 0, sizeof first);
+	for (int i = 0; i < ROUNDS; i++) {
+		int to = (int)random_below(&seed, RANKS), from = (int)random_below(&seed, RANKS);
+		bool is_receive = random_below(&seed, 2);
+		int *count = &waiting[to][from], sign = is_receive ? 1 : -1;
+		struct cs_half half;
+		if (cs_match_take(&match, to, from, !is_receive, &half)) {
+			assert_true(*count * sign < 0);
+			assert_int_equal(half.bytes, first[to][from]++);
+			*count += sign;
+			continue;
+		}
+		assert_true(*count * sign >= 0);
+		half = (struct cs_half){ .request = is_receive ? i : -1,
+					 .bytes = (uint64_t)(first[to][from] + abs(*count)) };
+		assert_true(cs_match_put(&match, to, from, &half, &left));
+		*count += sign;
+	}
+	cs_match_fini(&match);
+}
+
+/* --- hierarchical algorithms -------------------------------------------------------------------------------------- */
+
+static void
+no_steps(struct cs_builder *builder)
+{
+}
+
+/* A model in which only the node costs, or all. */
+static const struct cs_model node_model = {
+	.name = "node",
+	.level = { { .L = 2000, .o_send = 300, .o_recv = 200, .g = 500, .G = 3000, .f = 1 }, { .f = 1 } },
+	.copy = 1000, .reduce = 2000, .flag = 70,
+};
+
+static int64_t
+hier_time(enum cs_coll coll, enum cs_coll inner, build_function *build, int nodes, int ppn, int root, size_t bytes,
+	  size_t whole)
+{
+	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .root = root, .bytes = bytes,
+				    .is_commutative = true };
+	const struct cs_hier hier = { .inner = inner, .build = build, .whole = whole };
+	struct cs_sim_result result;
+	struct cs_sim *sim;
+	assert_int_equal(cs_sim_call_init(&call), CS_OK);
+	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);
+	assert_int_equal(cs_hier_add(sim, &call, &hier), CS_OK);
+	if (cs_sim_run(sim, &node_model, NULL, NULL, &result) != CS_OK)
+		fail_msg("%s: %s", cs_colls[coll].name, result.text);
+	cs_sim_destroy(sim);
+	cs_sim_call_fini(&call);
+	return result.time;
+}
+
+/* m ranks on a node, s bytes; without a plan in between. The leader awaits m - 1 flags, one after another. */
+static void
+nodes_take_their_copies_and_flags(void **state)
+{
+	enum { NODES = 3, S = 8 * 840 };
+	for (int m = 2; m <= 8; m++) {
+		int64_t flag = 70, collect = (m - 1) * flag, p = NODES * m;
+		int64_t slice = S / m;
+		expect("allgather", m, S, hier_time(CS_ALLGATHER, CS_ALLGATHER, no_steps, NODES, m, 0, S, 0),
+		       S + collect + flag + p * S);
+		expect("alltoall", m, S, hier_time(CS_ALLTOALL, CS_ALLTOALLV, no_steps, NODES, m, 0, S, 0),
+		       p * S + collect + flag + p * S);
+		expect("barrier", m, 0, hier_time(CS_BARRIER, CS_BARRIER, no_steps, NODES, m, 0, 0, 0), collect + flag);
+		/* The root's node: copy in, one flag, copy out. Other nodes do not wait, as there is no plan. */
+		for (int root = 0; root < m; root++)
+			expect("bcast", m, S, hier_time(CS_BCAST, CS_BCAST, no_steps, NODES, m, root, S, 0),
+			       S + flag + S);
+		expect("scatter", m, S, hier_time(CS_SCATTER, CS_SCATTERV, no_steps, NODES, m, 1, S, 0),
+		       p * S + flag + S);
+		expect("gather, root leads", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 0, S, 0),
+		       S + collect + p * S);
+		expect("gather", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 1, S, 0),
+		       S + collect + flag + p * S);
+		/* Small vectors are the leader's work, of large ones everybody has a slice. */
+		expect("allreduce, whole", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S),
+		       S + (m - 1) * (flag + 2 * S) + flag + S);
+		expect("allreduce", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S - 8),
+		       S + (m - 1) * (flag + 2 * slice) + collect + flag + S);
+		expect("reduce", m, S, hier_time(CS_REDUCE, CS_REDUCE, no_steps, NODES, m, 1, S, 0),
+		       S + (m - 1) * (flag + 2 * slice) + collect + flag + S);
+		if (S / 8 % p == 0)
+			expect("reduce_scatter", m, S,
+			       hier_time(CS_REDUCE_SCATTER, CS_REDUCE_SCATTER, no_steps, NODES, m, 0, S, 0),
+			       S + (m - 1) * (flag + 2 * slice) + collect + flag + S / p);
+	}
+}
+
+/* With a plan: its closed form in the middle, of blocks as large as a node's. */
+static void
+plans_run_among_leaders(void **state)
+{
+	const struct cs_loggp *cost = &node_model.level[CS_INTER];
+	const struct cs_algorithm *ring = cs_algorithm_by_name(CS_ALLGATHER, "ring");
+	const struct cs_algorithm *binomial = cs_algorithm_by_name(CS_BCAST, "binomial");
+	for (int nodes = 2; nodes <= 16; nodes *= 2)
+		for (int m = 2; m <= 8; m++) {
+			const int64_t s = 40, flag = 70;
+			expect("allgather:hier:ring", nodes * m, (size_t)s,
+			       hier_time(CS_ALLGATHER, CS_ALLGATHER, ring->build, nodes, m, 0, (size_t)s, 0),
+			       s + (m - 1) * flag + ring_form(nodes, m * s, cost) + flag + nodes * m * s);
+			expect("bcast:hier:binomial", nodes * m, (size_t)s,
+			       hier_time(CS_BCAST, CS_BCAST, binomial->build, nodes, m, 1, (size_t)s, 0),
+			       s + flag + binomial_form(nodes, s, cost) + flag + s);
+		}
+}
+
+static void
+await_each_other(struct cs_sim *sim, int rank)
+{
+	cs_sim_add_step(sim, rank, CS_NODE_AWAIT, 1 - rank, 1);
+	cs_sim_add_step(sim, rank, CS_NODE_PUBLISH, 0, 0);
+}
+
+static void
+flags_that_nobody_sets_are_told(void **state)
+{
+	static const int node_of[] = { 0, 0 };
+	struct cs_sim *sim;
+	struct cs_sim_result result;
+	assert_int_equal(cs_sim_create(&sim, 2, node_of, 0), CS_OK);
+	await_each_other(sim, 0);
+	await_each_other(sim, 1);
+	assert_int_equal(cs_sim_added(sim), CS_OK);
+	assert_int_equal(cs_sim_run(sim, &node_model, NULL, NULL, &result), CS_BAD_INPUT);
+	assert_string_equal(result.text, "rank 0 waits for ever in step 0 (await, request 0)");
+	cs_sim_destroy(sim);
+}
+
+static void
+copy_thrice(struct cs_builder *builder)
+{
+	for (size_t i = 0; i < 3; i++)
+		cs_build_copy(builder, cs_out(100 * i), cs_in(200 * i), 100);
+	cs_build_reduce(builder, cs_out(0), cs_in(0), cs_out(0), 8);
+	cs_build_copy(builder, cs_out(0), cs_in(8), 8);
+}
+
+static void
+joined_work_takes_less_memory_and_the_same_time(void **state)
+{
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 1, .unit = 1 };
+	struct cs_builder builder;
+	struct cs_plan plan;
+	struct cs_sim *sim;
+	struct cs_sim_result result;
+	cs_builder_init(&builder, &call, &plan);
+	copy_thrice(&builder);
+	assert_int_equal(cs_builder_finish(&builder), CS_OK);
+	assert_int_equal(cs_sim_create(&sim, 1, NULL, 0), CS_OK);
+	assert_int_equal(cs_sim_plan_memory(sim, &plan), 5 * 16);
+	cs_sim_join_work(sim);
+	assert_int_equal(cs_sim_plan_memory(sim, &plan), 3 * 16);
+	assert_int_equal(cs_sim_add(sim, &plan), CS_OK);
+	assert_int_equal(cs_sim_run(sim, &node_model, NULL, NULL, &result), CS_OK);
+	assert_int_equal(result.time, 300 + 2 * 8 + 8);
+	cs_sim_destroy(sim);
+	cs_plan_fini(&plan);
+}
+
+/* --- whole algorithms --------------------------------------------------------------------------------------------- */
+
+static const size_t *
+fallbacks_of(const struct cs_algorithm *algorithm)
+{
+	static size_t params[CS_MAX_PARAMS];
+	for (int i = 0; i < CS_MAX_PARAMS; i++)
+		params[i] = algorithm->params[i].name ? algorithm->params[i].fallback : 0;
+	return params;
+}
+
+/* False: it refuses. */
+static bool
+build_all(const struct cs_algorithm *algorithm, int p, struct cs_problem *problems, struct cs_plan *plans)
+{
+	bool is_good = true;
+	static int node_of[64];
+	for (int rank = 0; rank < p; rank++) {
+		struct cs_builder builder;
+		node_of[rank] = rank / 4;
+		problems[rank] = (struct cs_problem){ .coll = algorithm->coll, .ranks = p, .rank = rank, .root = p / 2,
+						      .unit = cs_colls[algorithm->coll].reduces ? 8 : 1, .bytes = 4096,
+						      .is_commutative = true, .params = fallbacks_of(algorithm),
+						      .node_of = node_of };
+		cs_builder_init(&builder, &problems[rank], &plans[rank]);
+		algorithm->build(&builder);
+		is_good = cs_builder_finish(&builder) == CS_OK && is_good;
+	}
+	return is_good;
+}
+
+/* Two independent programs count the same messages, bytes and rounds; the same simulation twice, and again in the same
+ * simulator, gives the same ends. */
+static void
+algorithms_run_as_they_are_proven_and_always_alike(void **state)
+{
+	static const int some_ranks[] = { 1, 2, 3, 7, 16, 21, 33 };
+	uint64_t seed = first_seed();
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
+		for (size_t i = 0; (*at)->build && i < COUNT(some_ranks); i++) {
+			struct cs_problem problems[64];
+			struct cs_plan plans[64];
+			struct cs_verdict verdict;
+			struct cs_sim *sims[2];
+			struct cs_sim_result results[2], again;
+			int64_t starts[64];
+			int p = some_ranks[i];
+			bool is_built = build_all(*at, p, problems, plans);
+			for (int rank = 0; rank < p; rank++)
+				starts[rank] = (int64_t)random_below(&seed, 3) * 1000000;
+			for (int copy = 0; is_built && copy < 2; copy++) {
+				assert_int_equal(cs_sim_create(&sims[copy], p, problems[0].node_of, 0), CS_OK);
+				for (int rank = 0; rank < p; rank++)
+					assert_int_equal(cs_sim_add(sims[copy], &plans[rank]), CS_OK);
+				if (cs_sim_run(sims[copy], &cs_models[0], starts, NULL, &results[copy]) != CS_OK)
+					fail_msg("%s:%s, %d ranks: %s", cs_colls[(*at)->coll].name, (*at)->name, p,
+						 results[copy].text);
+			}
+			if (is_built) {
+				assert_true(cs_plans_verify(problems, plans, &verdict));
+				assert_int_equal(results[0].messages, verdict.messages);
+				assert_int_equal(results[0].bytes, verdict.bytes);
+				assert_int_equal(results[0].rounds, verdict.rounds);
+				assert_memory_equal(&results[0], &results[1], sizeof results[0]);
+				assert_int_equal(cs_sim_run(sims[0], &cs_models[0], starts, NULL, &again), CS_OK);
+				assert_memory_equal(&results[0], &again, sizeof again);
+				for (int rank = 0; rank < p; rank++)
+					assert_int_equal(cs_sim_end_of(sims[0], rank), cs_sim_end_of(sims[1], rank));
+				cs_sim_destroy(sims[0]);
+				cs_sim_destroy(sims[1]);
+			}
+			for (int rank = 0; rank < p; rank++)
+				cs_plan_fini(&plans[rank]);
+		}
+}
+
+struct seen {
+	size_t next[33];
+	int64_t end[33];
+};
+
+static void
+see(void *context, int rank, size_t step, int64_t start, int64_t end)
+{
+	struct seen *seen = context;
+	assert_int_equal(step, seen->next[rank]++);
+	assert_int_equal(start, seen->end[rank]);
+	assert_true(end >= start);
+	seen->end[rank] = end;
+}
+
+/* Also through the bus and the card of "hdr-like". */
+static void
+a_watcher_sees_each_step_once_and_without_gaps(void **state)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHER, "ring");
+	struct cs_problem call = { .coll = CS_ALLGATHER, .ranks = 33, .unit = 1, .bytes = 5000 };
+	int node_of[33];
+	for (int rank = 0; rank < 33; rank++)
+		node_of[rank] = rank / 8;
+	struct cs_sim *sim = stage(algorithm->build, &call, node_of);
+	struct seen seen = { 0 };
+	struct cs_sim_watch watch = { see, &seen };
+	struct cs_sim_result result;
+	assert_int_equal(cs_sim_run(sim, &cs_models[0], NULL, &watch, &result), CS_OK);
+	for (int rank = 0; rank < 33; rank++) {
+		assert_int_equal(seen.next[rank], 1 + 4 * 32);
+		assert_int_equal(seen.end[rank], cs_sim_end_of(sim, rank));
+	}
+	cs_sim_destroy(sim);
+}
+
+static void
+late_ranks_delay_those_who_need_them(void **state)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1 };
+	struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+	struct cs_sim_result result;
+	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 0, 50000, 0 }, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_end_of(sim, 1), 300 + 500 + 2000 + 200);
+	assert_int_equal(cs_sim_end_of(sim, 2), 50000 + 200 + 300);
+	assert_int_equal(cs_sim_end_of(sim, 3), 50000 + 200 + 300 + 2000 + 200);
+	cs_sim_destroy(sim);
+}
+
+static void
+many_ranks_fit(void **state)
+{
+	enum { RANKS = 32768 };
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, "binomial");
+	static int node_of[RANKS];
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = RANKS, .unit = 1, .bytes = 1 };
+	struct cs_sim_result result;
+	struct rusage before, after;
+	struct timespec start, end;
+	for (int rank = 0; rank < RANKS; rank++)
+		node_of[rank] = rank / 32;
+	getrusage(RUSAGE_SELF, &before);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	struct cs_sim *sim = stage(algorithm->build, &call, node_of);
+	assert_int_equal(cs_sim_run(sim, &cs_models[0], NULL, NULL, &result), CS_OK);
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	getrusage(RUSAGE_SELF, &after);
+	assert_int_equal(result.messages, RANKS - 1);
+	assert_int_equal(result.rounds, 15);
+	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+	assert_int_equal(result.time, 15 * (300 + 2000 + 200));
+	print_message("bcast:binomial on %d ranks: %.2f s, %ld MiB more\n", RANKS,
+		      (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec),
+		      (after.ru_maxrss - before.ru_maxrss) / 1024);
+	cs_sim_destroy(sim);
+}
+
+/* --- models ------------------------------------------------------------------------------------------------------- */
+
+static void
+models_are_read_as_they_are_written(void **state)
+{
+	char text[CS_MODEL_TEXT], complaint[300];
+	for (const struct cs_model *model = cs_models; *model->name; model++) {
+		struct cs_model by_name, by_text;
+		memset(&by_text, 0, sizeof by_text);
+		assert_int_equal(cs_model_read(model->name, &by_name, complaint, sizeof complaint), CS_OK);
+		assert_int_equal(cs_model_read(cs_model_text(text, model), &by_text, complaint, sizeof complaint),
+				 CS_OK);
+		assert_memory_equal(&by_name, model, sizeof *model);
+		assert_string_equal(by_text.name, "given");
+		assert_memory_equal(by_text.level, model->level, sizeof *model - offsetof(struct cs_model, level));
+	}
+}
+
+static void
+a_model_may_be_given_in_parts(void **state)
+{
+	char complaint[300];
+	struct cs_model model;
+	assert_int_equal(cs_model_read("L=1e-6,o=3e-7,or=1e-7,G=4e-11", &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(model.level[CS_INTER].L, 1000000);
+	assert_int_equal(model.level[CS_INTER].o_send, 300000);
+	assert_int_equal(model.level[CS_INTER].o_recv, 100000);
+	assert_int_equal(model.level[CS_INTER].G, 40000);
+	assert_int_equal(model.level[CS_INTER].f, 1);
+	assert_int_equal(model.nic_g | model.nic_G | model.bus | model.copy, 0);
+	assert_memory_equal(&model.level[CS_INTRA], &model.level[CS_INTER], sizeof model.level[CS_INTRA]);
+	assert_int_equal(cs_model_read("hdr-like,intra.L=2e-7,f=4,bus=0", &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(model.level[CS_INTRA].L, 200000);
+	assert_int_equal(model.level[CS_INTER].L, cs_models[0].level[CS_INTER].L);
+	assert_int_equal(model.level[CS_INTER].f, 4);
+	assert_int_equal(model.bus, 0);
+	assert_int_equal(model.copy, cs_models[0].copy);
+}
+
+static void
+wrong_models_are_refused_with_what_was_expected(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like 10gbe-like (did you mean "
+			     "hdr-like?)" },
+		{ "", "expected a model" },
+		{ "hdr-like,L", "\"L\": expected a built-in model first" },
+		{ "L=1e-6,hdr-like", "\"hdr-like\": expected a built-in model first" },
+		{ "hdr-like,l=1", "\"l\" is no key; expected one of L, o" },
+		{ "hdr-like,intra.copy=1", "\"intra.copy\" is no key" },
+		{ "L=", "L=: expected seconds from 0 to 1" },
+		{ "L=-1", "L=-1: expected seconds" },
+		{ "L=1us", "L=1us: expected seconds" },
+		{ "L=nan", "L=nan: expected seconds" },
+		{ "G=1", "G=1: expected seconds per byte" },
+		{ "f=0", "f=0: expected a count" },
+		{ "hdr-like,", "\"\": expected a built-in model first" },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char complaint[300] = "";
+		struct cs_model model = plain;
+		assert_int_equal(cs_model_read(cases[i][0], &model, complaint, sizeof complaint), CS_BAD_INPUT);
+		assert_contains(complaint, cases[i][1]);
+		assert_memory_equal(&model, &plain, sizeof model);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(three_messages_take_the_time_of_the_paper_s_figure),
+		cmocka_unit_test(ping_pongs_take_prtt),
+		cmocka_unit_test(linear_scatter_takes_a_gap_between_two_messages),
+		cmocka_unit_test(linear_scatter_sends_f_messages_without_a_gap),
+		cmocka_unit_test(linear_gather_is_held_up_by_its_receiver),
+		cmocka_unit_test(trees_take_their_depth_times_k_messages),
+		cmocka_unit_test(trees_of_f_messages_take_no_gap),
+		cmocka_unit_test(binomial_broadcast_takes_its_deepest_path),
+		cmocka_unit_test(algorithms_take_their_closed_forms),
+		cmocka_unit_test(a_ring_of_segments_takes_the_rounds_of_equation_1),
+		cmocka_unit_test(distributions_have_the_totals_of_the_paper),
+		cmocka_unit_test(modified_ring_overlaps_its_messages),
+		cmocka_unit_test(exchanges_take_their_rounds),
+		cmocka_unit_test(bruck_takes_k_messages_in_a_round),
+		cmocka_unit_test(a_card_serves_one_message_after_the_other),
+		cmocka_unit_test(a_bus_serves_one_copy_after_the_other),
+		cmocka_unit_test(messages_inside_a_node_cost_their_own),
+		cmocka_unit_test(messages_of_a_pair_match_in_their_order),
+		cmocka_unit_test(signals_take_a_message_s_time_and_no_bytes),
+		cmocka_unit_test(plans_that_hang_or_do_not_match_are_told),
+		cmocka_unit_test(what_cannot_be_is_refused),
+		cmocka_unit_test(times_that_leave_the_range_are_told),
+		cmocka_unit_test(a_budget_is_kept),
+		cmocka_unit_test(halves_are_found_again),
+		cmocka_unit_test(nodes_take_their_copies_and_flags),
+		cmocka_unit_test(plans_run_among_leaders),
+		cmocka_unit_test(flags_that_nobody_sets_are_told),
+		cmocka_unit_test(joined_work_takes_less_memory_and_the_same_time),
+		cmocka_unit_test(algorithms_run_as_they_are_proven_and_always_alike),
+		cmocka_unit_test(a_watcher_sees_each_step_once_and_without_gaps),
+		cmocka_unit_test(late_ranks_delay_those_who_need_them),
+		cmocka_unit_test(many_ranks_fit),
+		cmocka_unit_test(models_are_read_as_they_are_written),
+		cmocka_unit_test(a_model_may_be_given_in_parts),
+		cmocka_unit_test(wrong_models_are_refused_with_what_was_expected),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
