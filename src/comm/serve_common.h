@@ -14,15 +14,21 @@ cs_serve_not(struct cs_member *member, const char *why)
 	return false;
 }
 
-/* Asks select; true if an algorithm is to run. `bytes` as in cs_facts. */
+/* Asks select; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. */
 static inline bool
-cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool is_commutative)
+cs_serve_choose_skewed(struct cs_member *member, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
 	if (bytes == 0 && coll != CS_BARRIER)
 		return cs_serve_not(member, "nothing to move");
 	member->bytes = bytes;
-	member->answer = cs_runner_choose(&member->runner, coll, bytes, is_commutative);
+	member->answer = cs_runner_choose(&member->runner, coll, bytes, skew, is_commutative);
 	return member->answer->choice.algorithm != NULL;
+}
+
+static inline bool
+cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool is_commutative)
+{
+	return cs_serve_choose_skewed(member, coll, bytes, 1, is_commutative);
 }
 
 /* Runs the chosen algorithm; the result is what the program gets. */

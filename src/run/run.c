@@ -16,7 +16,7 @@ cs_clock_ns(void)
 }
 
 struct cs_answer *
-cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, bool is_commutative)
+cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
 	struct cs_answers *answers = &runner->answers[coll];
 	/* A full cache gives way from its end: the oldest answers are likely the busiest. */
@@ -26,6 +26,7 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	facts.coll = coll;
 	facts.bytes = bytes;
 	facts.is_commutative = is_commutative;
+	facts.skew = skew;
 	free(answer->rows);
 	answer->rows = NULL;
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
@@ -37,7 +38,8 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
 	answer->is_commutative = is_commutative;
-	if (!answer->choice.algorithm && is_commutative && answer->low == 0 && answer->last >= CS_INF - 1) {
+	answer->skew = answer->choice.depends_on_skew ? skew : 0;
+	if (!answer->choice.algorithm && is_commutative && !answer->skew && answer->low == 0 && answer->last >= CS_INF - 1) {
 		/* Nothing else will ever be asked: keep it where cs_runner_host and the report find it. */
 		runner->host_only |= 1u << coll;
 		if (slot != 0) {

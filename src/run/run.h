@@ -17,6 +17,7 @@
 struct cs_answer {
 	size_t low, last; /* bytes for which it holds, both included */
 	bool is_commutative;
+	int skew; /* 0: for all */
 	struct cs_choice choice;
 	int inner_params; /* how many of choice.params are those of the algorithm between nodes */
 	struct cs_report_row **rows; /* by size bin; NULL while the report is off */
@@ -34,24 +35,24 @@ struct cs_runner {
 	} answers[CS_COLL_COUNT];
 };
 
-struct cs_answer *cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
+struct cs_answer *cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew,
 					bool is_commutative);
 
-/* What serves this call; never NULL, ->choice.algorithm NULL means the host. */
+/* What serves this call; never NULL, ->choice.algorithm NULL means the host. `skew` as in cs_facts. */
 static inline struct cs_answer *
-cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, bool is_commutative)
+cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
 	struct cs_answers *answers = &runner->answers[coll];
 	for (int i = 0; i < answers->count; i++) {
 		struct cs_answer *answer = &answers->answer[i];
-		if (answer->low <= bytes && bytes <= answer->last &&
-		    answer->is_commutative == is_commutative)
+		if (answer->low <= bytes && bytes <= answer->last && answer->is_commutative == is_commutative &&
+		    (!answer->skew || answer->skew == skew))
 			return answer;
 	}
-	return cs_runner_choose_slow(runner, coll, bytes, is_commutative);
+	return cs_runner_choose_slow(runner, coll, bytes, skew, is_commutative);
 }
 
-/* Is it known already that the host does calls of this size? Then by this answer, else NULL. A commutative operation's
+/* Is it known already that the host does calls of this size (of blocks of one size)? Then by this answer, else NULL. A commutative operation's
  * answer is taken: another one's needs are stricter, so where that goes to the host, this does too. */
 static inline struct cs_answer *
 cs_runner_host(struct cs_runner *runner, enum cs_coll coll, size_t bytes)

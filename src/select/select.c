@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "select/force.h"
+#include "select/predict.h"
 #include "select/tuning.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ _Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(
 
 /* The table that is searched, for one collective: what is forced, then the site's rules, then the built-in ones. */
 struct row {
-	struct cs_range bytes, ranks, nodes, ppn;
+	struct cs_range bytes, ranks, nodes, ppn, skew;
 	struct cs_use use;
 	enum cs_why why;
 	bool is_guarded_out; /* its block is for other machines */
@@ -36,6 +37,7 @@ struct row {
 struct table {
 	struct row *rows;
 	size_t count;
+	const struct cs_algorithm **excluded; /* ended by NULL */
 	char *excluded_reason;
 	char *force_error; /* of the variable's text, which was then ignored; NULL if right */
 	const char *force_text;
@@ -47,6 +49,8 @@ struct cs_selector {
 	struct cs_limits limits;
 	const char *limit_origins[CS_LIMIT_COUNT];
 	struct table tables[CS_COLL_COUNT];
+	const struct cs_site_model *model; /* the first one of the site's file that is for this machine, or NULL */
+	char *model_reason;
 	struct cs_machine machine;
 	char *texts[3]; /* what machine's pointers point to */
 	uint64_t digest;
@@ -162,11 +166,16 @@ add_forced(struct table *table, enum cs_coll coll, const struct cs_force *force,
 	for (size_t i = 0; i < force->item_count; i++)
 		table->rows[table->count++] = (struct row){
 			.bytes = force->items[i].bytes,
-			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL, .skew = CS_RANGE_ALL,
 			.use = force->items[i].use,
 			.why = CS_WHY_FORCED,
 			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
 		};
+	table->excluded = calloc(force->excluded_count + 1, sizeof *table->excluded);
+	if (!table->excluded)
+		*failed = true;
+	for (size_t i = 0; i < force->excluded_count && table->excluded; i++)
+		table->excluded[i] = force->excluded[i];
 	if (force->excluded_count)
 		table->excluded_reason = make_text(failed, "excluded by %s=%s", cs_colls[coll].variable,
 						   table->force_text);
@@ -187,6 +196,7 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 		struct row *row = &table->rows[table->count++];
 		*row = (struct row){
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
+			.skew = rule->skew,
 			.use = rule->use,
 			.why = why,
 			.is_guarded_out = guard_fails(block, machine, ignored, sizeof ignored),
@@ -242,10 +252,35 @@ hash_range(uint64_t hash, struct cs_range range)
 	return cs_hash_number(cs_hash_number(hash, range.low), range.high);
 }
 
+static void
+find_model(struct cs_selector *selector, bool *failed)
+{
+	char ignored[512];
+	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model; i++)
+		if (!guard_fails(&selector->site->models[i].about, &selector->machine, ignored, sizeof ignored))
+			selector->model = &selector->site->models[i];
+	if (selector->model)
+		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
+}
+
+static uint64_t
+hash_model(uint64_t hash, const struct cs_site_model *model)
+{
+	hash = cs_hash_text(hash, model ? model->parameters : NULL);
+	hash = cs_hash_number(hash, model ? model->fit_error : 0);
+	for (size_t i = 0; model && i < model->host_count; i++) {
+		const struct cs_host_cost *cost = &model->hosts[i];
+		hash = cs_hash_number(hash, (uint64_t)cost->coll << 48 | (uint64_t)cost->ranks << 24 | (uint64_t)cost->nodes);
+		for (size_t k = 0; k < cost->count; k++)
+			hash = cs_hash_number(cs_hash_number(hash, cost->points[k].bytes), (uint64_t)cost->points[k].ps);
+	}
+	return hash;
+}
+
 static uint64_t
 digest(const struct cs_selector *selector)
 {
-	uint64_t hash = CS_HASH_START;
+	uint64_t hash = hash_model(CS_HASH_START, selector->model);
 	struct cs_limits limits = selector->limits;
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		hash = cs_hash_number(hash, *cs_limit_of(&limits, i));
@@ -261,6 +296,7 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->ranks);
 			hash = hash_range(hash, row->nodes);
 			hash = hash_range(hash, row->ppn);
+			hash = hash_range(hash, row->skew);
 			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
 			for (int k = 0; k < CS_MAX_PARAMS; k++)
 				hash = cs_hash_number(hash, row->use.params[k]);
@@ -293,6 +329,7 @@ cs_selector_create(struct cs_selector **selector, const struct cs_settings *sett
 	copy_machine(made, machine, &failed);
 	load_builtin(made, &failed);
 	load_site(made, settings, &failed);
+	find_model(made, &failed);
 	set_limits(made, settings);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		make_table(made, coll, settings->force[coll], &failed);
@@ -316,6 +353,7 @@ cs_selector_destroy(struct cs_selector *selector)
 		for (size_t i = 0; i < table->count; i++)
 			free(table->rows[i].reason);
 		free(table->rows);
+		free(table->excluded);
 		free(table->excluded_reason);
 		free(table->force_error);
 	}
@@ -324,6 +362,7 @@ cs_selector_destroy(struct cs_selector *selector)
 	cs_tuning_destroy(selector->site);
 	cs_tuning_destroy(selector->builtin);
 	free(selector->site_error);
+	free(selector->model_reason);
 	free(selector->has_warned);
 	free(selector);
 }
@@ -356,13 +395,13 @@ fits_sizes(const struct row *row, size_t bytes)
 	return contains(row->bytes, bytes);
 }
 
-/* All that a row asks for but the size. */
+/* All that a row asks for but the size, and, if `any_skew`, how uneven the blocks are. */
 static bool
-fits_but_size(const struct row *row, const struct cs_facts *facts)
+fits_but_size(const struct row *row, const struct cs_facts *facts, bool any_skew)
 {
 	return !row->is_guarded_out && contains(row->ranks, (size_t)facts->ranks) &&
 	       contains(row->nodes, (size_t)facts->nodes) && contains(row->ppn, (size_t)facts->ppn_min) &&
-	       contains(row->ppn, (size_t)facts->ppn_max);
+	       contains(row->ppn, (size_t)facts->ppn_max) && (any_skew || contains(row->skew, (size_t)facts->skew));
 }
 
 /* Why the row's algorithm may not serve, NULL if it may. */
@@ -382,7 +421,7 @@ static const struct row *
 first_row(const struct table *table, const struct cs_facts *facts, bool is_barred, size_t *low, size_t *high)
 {
 	for (const struct row *row = table->rows; row < table->rows + table->count; row++) {
-		if (!fits_but_size(row, facts))
+		if (!fits_but_size(row, facts, false))
 			continue;
 		if ((row->why != CS_WHY_FORCED && barred(table, row, facts)) != is_barred)
 			continue;
@@ -401,6 +440,24 @@ first_row(const struct table *table, const struct cs_facts *facts, bool is_barre
 	return NULL;
 }
 
+/* What the model says, where neither the user nor the site's rules have said anything. */
+static bool
+choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice, size_t *low,
+		size_t *high)
+{
+	struct cs_prediction prediction;
+	const struct table *table = &selector->tables[facts->coll];
+	if (!selector->model || !cs_predict(selector->model, facts, table->excluded, &prediction))
+		return false;
+	choice->algorithm = prediction.use.algorithm;
+	memcpy(choice->params, prediction.use.params, sizeof choice->params);
+	choice->why = CS_WHY_MODEL;
+	choice->reason = selector->model_reason;
+	*low = prediction.low > *low ? prediction.low : *low;
+	*high = prediction.high < *high ? prediction.high : *high;
+	return true;
+}
+
 void
 cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice)
 {
@@ -409,7 +466,10 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 	*choice = (struct cs_choice){ .why = CS_WHY_NO_RULE, .reason = "no rule" };
 	const struct row *row = first_row(table, facts, false, &low, &high);
 	const char *bar = row ? barred(table, row, facts) : NULL;
-	if (row && !bar) {
+	bool is_open = !row || row->why == CS_WHY_BUILTIN;
+	if (is_open && choose_by_model(selector, facts, choice, &low, &high)) {
+		/* done */
+	} else if (row && !bar) {
 		choice->algorithm = row->use.algorithm;
 		memcpy(choice->params, row->use.params, sizeof choice->params);
 		choice->why = row->why;
@@ -430,6 +490,9 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 	}
 	choice->bytes_low = low;
 	choice->bytes_high = high;
+	for (row = table->rows; row < table->rows + table->count; row++)
+		choice->depends_on_skew |= fits_but_size(row, facts, true) &&
+					   (row->skew.low > 1 || row->skew.high < CS_INF);
 }
 
 /* ---- explaining --------------------------------------------------------------------------------------------- */
@@ -465,7 +528,8 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct table *t
 	}
 	if (says_range(out, "ranks", row->ranks, facts->ranks, facts->ranks) ||
 	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
-	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max))
+	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max) ||
+	    says_range(out, "skew", row->skew, facts->skew, facts->skew))
 		return;
 	if (!fits_sizes(row, facts->bytes)) {
 		cs_byte_range_text(range, row->bytes);
@@ -508,6 +572,24 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	fprintf(out, ", MPI: %s\n", selector->machine.mpi ? selector->machine.mpi : "any");
 }
 
+static void
+explain_model(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts, bool *is_decided)
+{
+	struct cs_prediction prediction;
+	if (!selector->model)
+		return;
+	fprintf(out, "  %s: ", selector->model_reason);
+	if (!cs_predict(selector->model, facts, selector->tables[facts->coll].excluded, &prediction)) {
+		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
+		return;
+	}
+	fprintf(out, "%s %.2f us, host %.2f us, model's error %zu.%zu %%\n    %s\n",
+		prediction.best ? prediction.best->name : "no plan", (double)prediction.ps * 1e-6,
+		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10, selector->model->fit_error % 10,
+		*is_decided ? "fits, but what stands above decides" : "yes: this decides");
+	*is_decided = true;
+}
+
 void
 cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out)
 {
@@ -531,8 +613,16 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 		fprintf(out, "tuning file not used: %s\n", selector->site_error);
 	fputs("rows, the first that fits decides:\n", out);
 	bool is_decided = false;
-	for (size_t i = 0; i < table->count; i++)
+	bool is_model_told = false;
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->rows[i].why == CS_WHY_BUILTIN && !is_model_told) {
+			explain_model(out, selector, facts, &is_decided);
+			is_model_told = true;
+		}
 		explain_row(out, selector, table, &table->rows[i], facts, &is_decided);
+	}
+	if (!is_model_told)
+		explain_model(out, selector, facts, &is_decided);
 	if (!is_decided)
 		fputs("  none fits: the host\n", out);
 	struct cs_choice choice;
@@ -563,22 +653,30 @@ cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
 }
 
 static void
-print_source(const struct cs_selector *selector, const struct cs_tuning *tuning, FILE *out)
+print_block(const struct cs_selector *selector, const char *kind, const struct cs_block *block, FILE *out)
 {
 	char why[512];
+	fprintf(out, "    %s %s (line %u): ", kind, block->name, block->line);
+	if (guard_fails(block, &selector->machine, why, sizeof why))
+		fprintf(out, "for other machines (%s)\n", why);
+	else
+		fputs("holds here\n", out);
+	fprintf(out, "      %s, %s%s%s, on %s, by: %s\n", block->date, block->library,
+		block->measured_mpi ? " with " : "", block->measured_mpi ? block->measured_mpi : "",
+		block->measured_on, block->command);
+	if (block->note)
+		fprintf(out, "      %s\n", block->note);
+}
+
+static void
+print_source(const struct cs_selector *selector, const struct cs_tuning *tuning, FILE *out)
+{
 	fprintf(out, "  %s\n", tuning->label);
-	for (size_t i = 0; i < tuning->block_count; i++) {
-		const struct cs_block *block = &tuning->blocks[i];
-		fprintf(out, "    block %s (line %u): ", block->name, block->line);
-		if (guard_fails(block, &selector->machine, why, sizeof why))
-			fprintf(out, "for other machines (%s)\n", why);
-		else
-			fputs("holds here\n", out);
-		fprintf(out, "      %s, %s%s%s, on %s, by: %s\n", block->date, block->library,
-			block->measured_mpi ? " with " : "", block->measured_mpi ? block->measured_mpi : "",
-			block->measured_on, block->command);
-		if (block->note)
-			fprintf(out, "      %s\n", block->note);
+	for (size_t i = 0; i < tuning->block_count; i++)
+		print_block(selector, "block", &tuning->blocks[i], out);
+	for (size_t i = 0; i < tuning->model_count; i++) {
+		print_block(selector, "model", &tuning->models[i].about, out);
+		fprintf(out, "      %s\n", tuning->models[i].parameters);
 	}
 }
 

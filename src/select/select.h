@@ -1,6 +1,6 @@
 /* select/select.h — which algorithm serves a call, and why.
  *
- *   needs -> forced by the environment -> first matching rule of the tuning file -> built-in rules -> host
+ *   needs -> forced by the environment -> first matching rule of the tuning file -> its model -> built-in rules -> host
  *
  * A selector is built once per process from the settings and is read-only afterwards (any thread may ask).
  * All ranks of a job must have equal digests; comm/ agrees on that when a team is made. */
@@ -18,6 +18,7 @@
 enum cs_why {
 	CS_WHY_FORCED,      /* a COLLSHIM_<COLLECTIVE> variable */
 	CS_WHY_RULE,        /* a rule of the site's tuning file */
+	CS_WHY_MODEL,       /* a model of the site's tuning file */
 	CS_WHY_BUILTIN,     /* a rule of the built-in tuning (etc/tuning.yaml as built in) */
 	CS_WHY_NO_RULE,     /* nothing matched: host */
 	CS_WHY_NEEDS,       /* chosen (forced or by rule), but its needs do not hold: host */
@@ -33,6 +34,7 @@ struct cs_choice {
 	/* The answer is the same for low <= bytes < high, other facts unchanged; high is CS_INF if there is no
 	 * end. With CS_BYTES_UNKNOWN there is one answer and nothing to compare: then 0 and CS_BYTES_UNKNOWN. */
 	size_t bytes_low, bytes_high;
+	bool depends_on_skew; /* the answer is for calls of facts.skew only */
 };
 
 /* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The site's file

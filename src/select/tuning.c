@@ -263,8 +263,8 @@ take_limits(struct reader *reader, const struct cs_yaml *value, void *field)
 
 /* A rule as written, before names are looked up. */
 struct draft {
-	const struct cs_yaml *collective, *bytes_node, *ranks_node, *nodes_node, *ppn_node, *use, *with;
-	struct cs_range bytes, ranks, nodes, ppn;
+	const struct cs_yaml *collective, *bytes_node, *skew_node, *use, *with;
+	struct cs_range bytes, ranks, nodes, ppn, skew;
 	uint32_t colls; /* a bit for each */
 	bool is_any;
 };
@@ -355,7 +355,7 @@ add_rule(struct reader *reader, const struct cs_yaml *at, const struct draft *dr
 		return;
 	tuning->rules = rules;
 	rules[tuning->rule_count++] = (struct cs_rule){
-		coll, draft->bytes, draft->ranks, draft->nodes, draft->ppn, *use, tuning->block_count, at->line,
+		coll, draft->bytes, draft->ranks, draft->nodes, draft->ppn, draft->skew, *use, tuning->block_count, at->line,
 	};
 }
 
@@ -382,6 +382,12 @@ resolve(struct reader *reader, const struct cs_yaml *at, const struct draft *dra
 		complain(reader, draft->bytes_node,
 			 "found a condition on bytes, expected none: not all ranks know the size of a call of %s",
 			 cs_colls[coll].name);
+		return false;
+	}
+	if (draft->skew_node && coll != CS_ALLGATHERV) {
+		if (draft->is_any)
+			return true;
+		complain(reader, draft->skew_node, "found a condition on skew, expected it for allgatherv only");
 		return false;
 	}
 	struct cs_use use;
@@ -422,11 +428,13 @@ take_rule(struct reader *reader, const struct cs_yaml *node)
 		{ "ranks", false, offsetof(struct draft, ranks), take_counts },
 		{ "nodes", false, offsetof(struct draft, nodes), take_counts },
 		{ "ppn", false, offsetof(struct draft, ppn), take_counts },
+		{ "skew", false, offsetof(struct draft, skew_node), take_node },
 		{ "use", true, offsetof(struct draft, use), take_node },
 		{ "with", false, offsetof(struct draft, with), take_node },
 	};
 	struct draft draft = {
 		.bytes = CS_RANGE_ALL, .ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+		.skew = CS_RANGE_ALL,
 	};
 	if (!TAKE_MAP(reader, node, "a rule", keys, &draft))
 		return;
@@ -434,6 +442,8 @@ take_rule(struct reader *reader, const struct cs_yaml *node)
 		read_collectives(reader, &draft);
 	if (draft.bytes_node)
 		take_bytes(reader, draft.bytes_node, &draft.bytes);
+	if (draft.skew_node)
+		take_counts(reader, draft.skew_node, &draft.skew);
 	if (draft.use && (draft.use->kind != CS_YAML_SCALAR || !*draft.use->text)) {
 		expect(reader, draft.use, "the name of an algorithm, or host");
 		return;
@@ -542,6 +552,171 @@ take_blocks(struct reader *reader, const struct cs_yaml *value, void *field)
 		take_block(reader, block, &rule_count);
 }
 
+/* ---- models ------------------------------------------------------------------------------------------------- */
+
+static void
+take_parameters(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	struct cs_site_model *model = field;
+	char complaint[256];
+	take_text(reader, value, &model->parameters);
+	if (model->parameters && cs_model_read(model->parameters, &model->model, complaint, sizeof complaint) != CS_OK)
+		complain(reader, value, "%s", complaint);
+}
+
+/* A number with one of the units, scaled; false if it is none. */
+static bool
+read_scaled(const char *text, const char *const *units, const double *scales, double *number)
+{
+	char *end;
+	if (!isdigit((unsigned char)*text))
+		return false;
+	double read = strtod(text, &end);
+	for (int i = 0; units[i]; i++)
+		if (!strcmp(end, units[i])) {
+			*number = read * scales[i];
+			return true;
+		}
+	return false;
+}
+
+static void
+take_fit_error(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	static const char *const units[] = { "", NULL };
+	static const double scales[] = { 1000 };
+	double thousandths;
+	if (value->kind == CS_YAML_SCALAR && read_scaled(value->text, units, scales, &thousandths) &&
+	    thousandths <= 10000)
+		*(size_t *)field = (size_t)(thousandths + 0.5);
+	else
+		expect(reader, value, "a part from 0 to 10, as 0.06");
+}
+
+static bool
+read_time(const struct cs_yaml *value, int64_t *ps)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s", NULL };
+	static const double scales[] = { 1e3, 1e6, 1e9, 1e12 };
+	double time;
+	if (value->kind != CS_YAML_SCALAR || !read_scaled(value->text, units, scales, &time) || time < 1 || time > 1e15)
+		return false;
+	*ps = (int64_t)time;
+	return true;
+}
+
+static void
+take_costs(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	struct cs_host_cost *cost = field;
+	if (value->kind != CS_YAML_MAP || !value->first) {
+		expect(reader, value, "a map from sizes to times, as {8: 35.2us, 1K: 40us}");
+		return;
+	}
+	for (const struct cs_yaml *key = value->first; key; key = key->next->next) {
+		struct cs_point point;
+		if (key->kind != CS_YAML_SCALAR || cs_parse_bytes(key->text, &point.bytes) != CS_OK ||
+		    point.bytes >= CS_INF || (cost->count && point.bytes <= cost->points[cost->count - 1].bytes)) {
+			expect(reader, key, "a size larger than the one before, as 8K");
+			return;
+		}
+		if (!read_time(key->next, &point.ps)) {
+			expect(reader, key->next, "a time with its unit (ns, us, ms, s), as 35.2us");
+			return;
+		}
+		struct cs_point *points = grow(reader, cost->points, cost->count, sizeof *points);
+		if (!points)
+			return;
+		cost->points = points;
+		points[cost->count++] = point;
+	}
+}
+
+static void
+take_coll(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	enum cs_coll coll = value->kind == CS_YAML_SCALAR ? cs_coll_by_name(value->text) : CS_COLL_COUNT;
+	if (coll == CS_COLL_COUNT || !cs_colls[coll].bytes_agreed)
+		expect(reader, value, "the name of a collective whose size all ranks know, as bcast");
+	else
+		*(enum cs_coll *)field = coll;
+}
+
+static void
+take_count(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	size_t number;
+	if (value->kind == CS_YAML_SCALAR && cs_parse_bytes(value->text, &number) == CS_OK && number > 0 &&
+	    number <= 1 << 24)
+		*(int *)field = (int)number;
+	else
+		expect(reader, value, "a number from 1 to 16M");
+}
+
+static void
+take_host(struct reader *reader, const struct cs_yaml *node, struct cs_site_model *model)
+{
+	static const struct key keys[] = {
+		{ "collective", true, offsetof(struct cs_host_cost, coll), take_coll },
+		{ "ranks", true, offsetof(struct cs_host_cost, ranks), take_count },
+		{ "nodes", true, offsetof(struct cs_host_cost, nodes), take_count },
+		{ "cost", true, 0, take_costs },
+	};
+	struct cs_host_cost *hosts = grow(reader, model->hosts, model->host_count, sizeof *hosts);
+	if (!hosts)
+		return;
+	model->hosts = hosts;
+	struct cs_host_cost *cost = &hosts[model->host_count++];
+	*cost = (struct cs_host_cost){ .ranks = 1, .nodes = 1 };
+	if (TAKE_MAP(reader, node, "what the host takes", keys, cost) && cost->ranks % cost->nodes)
+		complain(reader, node, "found %d ranks on %d nodes, expected equally many on each", cost->ranks,
+			 cost->nodes);
+}
+
+static void
+take_hosts(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind != CS_YAML_LIST) {
+		expect(reader, value, "a list, each - {collective: ..., ranks: ..., nodes: ..., cost: {...}}");
+		return;
+	}
+	for (const struct cs_yaml *host = value->first; host; host = host->next)
+		take_host(reader, host, field);
+}
+
+static void
+take_about(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	take_provenance(reader, value, field);
+}
+
+static void
+take_models(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	static const struct key keys[] = {
+		{ "name", true, offsetof(struct cs_site_model, about.name), take_text },
+		{ "provenance", true, offsetof(struct cs_site_model, about), take_about },
+		{ "machine", false, offsetof(struct cs_site_model, about), take_guard },
+		{ "parameters", true, 0, take_parameters },
+		{ "fit_error", true, offsetof(struct cs_site_model, fit_error), take_fit_error },
+		{ "host", true, 0, take_hosts },
+	};
+	struct cs_tuning *tuning = reader->tuning;
+	if (value->kind != CS_YAML_LIST) {
+		expect(reader, value, "a list of models, each beginning with - name:");
+		return;
+	}
+	for (const struct cs_yaml *node = value->first; node; node = node->next) {
+		struct cs_site_model *models = grow(reader, tuning->models, tuning->model_count, sizeof *models);
+		if (!models)
+			return;
+		tuning->models = models;
+		struct cs_site_model *model = &models[tuning->model_count++];
+		*model = (struct cs_site_model){ .about = { .line = node->line, .cores = CS_RANGE_ALL } };
+		TAKE_MAP(reader, node, "a model", keys, model);
+	}
+}
+
 /* ---- the file ----------------------------------------------------------------------------------------------- */
 
 static void
@@ -558,6 +733,7 @@ take_file(struct reader *reader, const struct cs_yaml *root)
 		{ "version", true, 0, take_version },
 		{ "limits", false, 0, take_limits },
 		{ "blocks", false, 0, take_blocks },
+		{ "models", false, 0, take_models },
 	};
 	TAKE_MAP(reader, root, "a tuning file", keys, reader->tuning);
 }
@@ -653,19 +829,31 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 	return status;
 }
 
+static void
+free_block(struct cs_block *block)
+{
+	char *texts[] = { block->name, block->date, block->library, block->command, block->measured_on,
+			  block->measured_mpi, block->note, block->mpi, block->cpu, block->host };
+	for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+		free(texts[k]);
+}
+
 void
 cs_tuning_destroy(struct cs_tuning *tuning)
 {
 	if (!tuning)
 		return;
-	for (size_t i = 0; i < tuning->block_count; i++) {
-		struct cs_block *block = &tuning->blocks[i];
-		char *texts[] = { block->name, block->date, block->library, block->command,
-				  block->measured_on, block->measured_mpi, block->note, block->mpi,
-				  block->cpu, block->host };
-		for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-			free(texts[k]);
+	for (size_t i = 0; i < tuning->block_count; i++)
+		free_block(&tuning->blocks[i]);
+	for (size_t i = 0; i < tuning->model_count; i++) {
+		struct cs_site_model *model = &tuning->models[i];
+		free_block(&model->about);
+		free(model->parameters);
+		for (size_t k = 0; k < model->host_count; k++)
+			free(model->hosts[k].points);
+		free(model->hosts);
 	}
+	free(tuning->models);
 	free(tuning->blocks);
 	free(tuning->rules);
 	free(tuning->label);

@@ -9,6 +9,7 @@
 
 #include "select/select.h"
 #include "select/use.h"
+#include "sim/model.h"
 
 #include <stdio.h>
 
@@ -46,10 +47,31 @@ struct cs_block {
 /* A rule of the file for one of its collectives; a rule for several gives several of these, next to each other. */
 struct cs_rule {
 	enum cs_coll coll;
-	struct cs_range bytes, ranks, nodes, ppn;
+	struct cs_range bytes, ranks, nodes, ppn, skew;
 	struct cs_use use;
 	size_t block; /* index */
 	unsigned line;
+};
+
+/* What the host's collective takes, on so many nodes with equally many ranks each; sizes in rising order. */
+struct cs_host_cost {
+	enum cs_coll coll;
+	int ranks, nodes;
+	struct cs_point {
+		size_t bytes; /* as in cs_facts */
+		int64_t ps;
+	} *points;
+	size_t count; /* at least 1 */
+};
+
+/* A measured model (select/predict.h). */
+struct cs_site_model {
+	struct cs_block about; /* name, provenance, guard */
+	struct cs_model model;
+	char *parameters;      /* its text */
+	size_t fit_error;      /* of the measurement, in thousandths */
+	struct cs_host_cost *hosts;
+	size_t host_count;
 };
 
 struct cs_tuning {
@@ -60,6 +82,8 @@ struct cs_tuning {
 	size_t block_count;
 	struct cs_rule *rules; /* in the order of the file */
 	size_t rule_count;
+	struct cs_site_model *models;
+	size_t model_count;
 };
 
 /* Where errors go. */

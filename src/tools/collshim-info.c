@@ -37,8 +37,9 @@ static const char usage[] =
 	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every MPI)\n"
 	"  --cyclic            ranks of a node do not follow each other\n"
 	"  --non-commutative   the operation of a reduction must keep the order of ranks\n"
+	"  --skew S            allgatherv: the largest block is S times the mean (default: 1)\n"
 	"\n"
-	"--draw takes all of these but --mpi, of ranks 8 if it is not told, 256 at most, and\n"
+	"--draw takes all of these but --mpi and --skew, of ranks 8 if it is not told, 256 at most, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
 	"  --root R            the root (default: 0)\n"
 	"  --svg FILE          a time line instead of a table, written to FILE (- for standard output)\n";
@@ -46,7 +47,7 @@ static const char usage[] =
 /* What was asked for on the command line. */
 struct request {
 	const char *check, *explain, *draw, *mpi, *svg;
-	size_t ranks, ppn, nodes; /* 0: not given */
+	size_t ranks, ppn, nodes, skew; /* 0: not given */
 	size_t bytes, root;
 	char *const *words;       /* behind the options */
 	int word_count;
@@ -210,6 +211,7 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 	struct cs_facts facts = {
 		.is_block_placed = !request->is_cyclic,
 		.is_commutative = !request->is_non_commutative,
+		.skew = request->skew ? (int)request->skew : 1,
 	};
 	int wrong = read_call(request->explain, &facts);
 	if (!wrong)
@@ -218,6 +220,9 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 		return wrong;
 	if (request->is_non_commutative && !cs_colls[facts.coll].reduces)
 		return wrong_use("--non-commutative: %s has no operation", cs_colls[facts.coll].name);
+	if (request->skew && facts.coll != CS_ALLGATHERV)
+		return wrong_use("--skew: %s has blocks of one size, or not all ranks know them",
+				 cs_colls[facts.coll].name);
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	cs_selector_explain(selector, &facts, stdout);
 	return DONE;
@@ -264,7 +269,7 @@ check(const char *path)
 enum {
 	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK, OPTION_EXPLAIN,
 	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
-	OPTION_NON_COMMUTATIVE, OPTION_BYTES, OPTION_ROOT, OPTION_SVG,
+	OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT, OPTION_SVG,
 };
 
 static const struct option options[] = {
@@ -283,6 +288,7 @@ static const struct option options[] = {
 	{ "mpi", required_argument, NULL, OPTION_MPI },
 	{ "cyclic", no_argument, NULL, OPTION_CYCLIC },
 	{ "non-commutative", no_argument, NULL, OPTION_NON_COMMUTATIVE },
+	{ "skew", required_argument, NULL, OPTION_SKEW },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "svg", required_argument, NULL, OPTION_SVG },
@@ -320,6 +326,8 @@ check_request(const struct request *request)
 		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative belong to --explain, --draw");
 	if ((request->has_bytes || request->has_root || request->svg) && !request->draw)
 		return wrong_use("--bytes, --root and --svg belong to --draw");
+	if (request->skew && !request->explain)
+		return wrong_use("--skew belongs to --explain");
 	if (request->mpi && request->draw)
 		return wrong_use("--mpi belongs to --explain: a drawing is the same for every MPI");
 	return DONE;
@@ -344,6 +352,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_NODES: wrong = read_count("nodes", optarg, &request->nodes); break;
 		case OPTION_CYCLIC: request->is_cyclic = true; break;
 		case OPTION_NON_COMMUTATIVE: request->is_non_commutative = true; break;
+		case OPTION_SKEW: wrong = read_count("skew", optarg, &request->skew); break;
 		case OPTION_DRAW: request->draw = optarg; break;
 		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes, &request->bytes); break;
 		case OPTION_ROOT: wrong = read_number("root", optarg, &request->has_root, &request->root); break;

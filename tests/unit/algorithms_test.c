@@ -1,5 +1,6 @@
 /* Algorithms that nobody runs: names, needs and parameters for the tests of select. */
 #include "algorithms/algorithm.h"
+#include "coll/problem.h"
 
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
@@ -38,8 +39,15 @@ const struct cs_algorithm cs_algorithm_allgather_ring = {
 		    { "fourth", "any", 4, 0, 9 } },
 };
 
+/* A plan that costs one round of all bytes for each rank. */
+static void
+price_of_ring(const struct cs_problem *problem, struct cs_price *price)
+{
+	*price = (struct cs_price){ (uint64_t)problem->ranks, problem->bytes };
+}
+
 const struct cs_algorithm cs_algorithm_bcast_ring = {
-	.coll = CS_BCAST, .name = "ring", .summary = "test",
+	.coll = CS_BCAST, .name = "ring", .summary = "test", .price = price_of_ring,
 };
 
 /* Names that begin with another's, which stands before the one and behind the other. */

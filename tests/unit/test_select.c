@@ -69,7 +69,7 @@ make_forced(const char *site, enum cs_coll coll, const char *text)
 static struct cs_facts
 usual(enum cs_coll coll, size_t bytes)
 {
-	return (struct cs_facts){ coll, bytes, 16, 4, 4, 4, true, true };
+	return (struct cs_facts){ coll, bytes, 16, 4, 4, 4, true, true, 1 };
 }
 
 static struct cs_choice
@@ -163,7 +163,7 @@ static void
 a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
 {
 	struct cs_selector *selector = make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
-	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true };
+	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1 };
 	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
 	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
 	cs_selector_destroy(selector);
@@ -173,7 +173,7 @@ static void
 where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
 {
 	struct cs_selector *selector = make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	cs_selector_destroy(selector);
 	/* The built-in rules do not ask for it, so nothing matches. */
@@ -186,7 +186,7 @@ static void
 a_non_commutative_operation_needs_block_placement(void **state)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_REDUCE, "hier:host");
-	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true };
+	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true, 1 };
 	assert_int_equal(choose(selector, &facts).why, CS_WHY_FORCED);
 	facts.is_commutative = false;
 	struct said said;
@@ -203,7 +203,7 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 {
 	struct cs_selector *selector =
 		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
 	struct said said;
 	said_begin(&said);
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
@@ -225,7 +225,7 @@ a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
 		const char *algorithm;
 	} cases[] = { { 2, 4, "ring" }, { 3, 3, "ring" }, { 1, 4, "host" }, { 2, 5, "host" }, { 5, 5, "host" } };
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true };
+		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true, 1 };
 		struct cs_choice choice = choose(selector, &facts);
 		assert_string_equal(choice.algorithm ? choice.algorithm->name : "host", cases[i].algorithm);
 	}
@@ -512,7 +512,7 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn_max = random_below(&seed, 3) ? 3 : 1;
 		int ranks = 2 + (int)random_below(&seed, 12);
-		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true };
+		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true, 1 };
 		struct answer answers[SIZES + 30];
 		size_t sizes = COUNT(answers);
 		for (facts.bytes = 0; facts.bytes < sizes; facts.bytes++)
@@ -545,6 +545,82 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 	said_end(&said);
 	if (*wrong)
 		fail_msg("%s", wrong);
+}
+
+/* ---- how uneven blocks are ---------------------------------------------------------------------------------- */
+
+static void
+a_rule_may_be_for_uneven_blocks_only(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
+						 "      - {collective: allgatherv, use: host}\n"));
+	struct cs_facts facts = usual(CS_ALLGATHERV, 64);
+	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
+	assert_true(choose(selector, &facts).depends_on_skew);
+	facts.skew = 4;
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
+	facts.ppn_min = 1; /* the rule cannot serve, but it was looked at */
+	facts.ppn_max = 1;
+	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
+	assert_false(choose_bytes(selector, CS_BCAST, 8).depends_on_skew);
+	cs_selector_destroy(selector);
+}
+
+/* ---- the model ---------------------------------------------------------------------------------------------- */
+
+/* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on 16. */
+#define MODEL(guard, fit, costs)                                                                   \
+	"models:\n" BLOCK("m") guard                                                               \
+	"    parameters: \"L=1e-6,G=1e-9\"\n    fit_error: " fit "\n    host:\n" costs
+#define COSTS                                                                                      \
+	"      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us, 4K: 40us}}\n"             \
+	"      - {collective: bcast, ranks: 64, nodes: 16, cost: {1K: 110us}}\n"
+
+static void
+the_model_decides_what_the_site_leaves_open(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
+					    MODEL("", "0.1", COSTS));
+	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1500);
+	/* At 1K: ring 16 x 1 us and 1008 x 1 ns, the host 10 us. */
+	assert_choice(choice, "host", CS_WHY_MODEL, "model m");
+	assert_int_equal(choice.bytes_low, 1024);
+	assert_int_equal(choice.bytes_high, 2048);
+	/* At 2K: 18.03 us, with 10 % 19.8; the host 10 + 30 / 3 = 20 us. */
+	assert_choice(choose_bytes(selector, CS_BCAST, 2048), "ring", CS_WHY_MODEL, "model m");
+	/* Between 4 and 16 nodes, 4 ranks each: at 1K 10 + 100 / 3 = 43.3 us for 8, ring 32 + 1 us. */
+	struct cs_facts eight = { CS_BCAST, 1024, 32, 8, 4, 4, true, true, 1 };
+	assert_choice(choose(selector, &eight), "ring", CS_WHY_MODEL, "model m");
+	assert_choice(choose_bytes(selector, CS_BCAST, 63), "host", CS_WHY_RULE, "rule site.yaml:6");
+	/* The rule's end cuts the interval. */
+	choice = choose_bytes(selector, CS_BCAST, 100);
+	assert_int_equal(choice.bytes_low, 64);
+	assert_int_equal(choice.bytes_high, 128);
+	cs_selector_destroy(selector);
+}
+
+static void
+the_model_is_silent_where_nothing_was_measured(void **state)
+{
+	struct cs_selector *selector = make(HEAD MODEL("", "0", COSTS));
+	const struct cs_facts cases[] = {
+		{ CS_BCAST, 1024, 80, 20, 4, 4, true, true, 1 },  /* more nodes */
+		{ CS_BCAST, 1024, 8, 4, 2, 2, true, true, 1 },    /* other ranks per node */
+		{ CS_BCAST, 1024, 14, 4, 3, 4, true, true, 1 },   /* uneven nodes */
+		{ CS_BCAST, 1024, 4, 1, 4, 4, true, true, 1 },    /* one node */
+		{ CS_REDUCE, 1024, 16, 4, 4, 4, true, true, 1 },  /* another collective */
+		{ CS_ALLTOALLV, CS_BYTES_UNKNOWN, 16, 4, 4, 4, true, true, 1 },
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		assert_int_equal(choose(selector, &cases[i]).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+	/* A model for another MPI. */
+	selector = make(HEAD MODEL("    machine: {mpi: openmpi}\n", "0", COSTS));
+	assert_int_equal(choose_bytes(selector, CS_BCAST, 2048).why, CS_WHY_BUILTIN);
+	cs_selector_destroy(selector);
+	selector = make_forced(HEAD MODEL("", "0", COSTS), CS_BCAST, "^ring");
+	assert_choice(choose_bytes(selector, CS_BCAST, 4096), "host", CS_WHY_MODEL, "model m");
+	cs_selector_destroy(selector);
 }
 
 /* ---- digest ------------------------------------------------------------------------------------------------- */
@@ -594,6 +670,13 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		SITE("      - {collective: bcast, ppn: 1-4K, use: ring}\n"),
 		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: host}\n"),
 		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: ring}\n"),
+		SITE("      - {collective: allgatherv, use: host}\n"),
+		SITE("      - {collective: allgatherv, skew: 2-inf, use: host}\n"),
+		HEAD MODEL("", "0.1", COSTS),
+		HEAD MODEL("", "0.2", COSTS),
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us}}\n"),
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 11us}}\n"),
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: 10us}}\n"),
 		HEAD "blocks:\n" BLOCK("b") "    machine: {host: elsewhere}\n"
 					    "    rules: [{collective: bcast, use: ring}]\n",
 	};
@@ -682,7 +765,7 @@ static void
 explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 {
 	struct said said;
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
 	said_begin(&said);
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "nonsense");
 	said_end(&said);
@@ -718,7 +801,7 @@ explaining_and_choosing_agree(void **state)
 		struct cs_selector *selector =
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn = 1 + (int)random_below(&seed, 2);
-		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true };
+		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true, 1 };
 		const char *text = explain(selector, &facts);
 		struct said said;
 		said_begin(&said);
@@ -800,6 +883,9 @@ main(void)
 		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
 		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
 		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
+		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
+		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
+		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
 		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),
 		cmocka_unit_test(explaining_and_choosing_agree),
 		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),

@@ -175,7 +175,7 @@ static const struct wrong {
 	{ "version: [1]\n",
 	  "1:10: found a list, expected 1, the version of the format that this library reads\n" },
 	{ "version: 1\nversion: 1\n", "2:1: found the key version again, expected it once (first in line 1)\n" },
-	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, limits, blocks; did "
+	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, limits, blocks, models; did "
 				     "you mean limits?\n" },
 	{ "version: 1\n? [a]\n: b\n", "2:3: found a list, expected the name of a key\n" },
 	{ "version: 1\n---\nversion: 1\n", "2:1: found a second document, expected one per file\n" },
@@ -198,6 +198,24 @@ static const struct wrong {
 	{ "version: !!int 1\n", "1:10: found a tag (!name), expected a plain value: tags are not allowed here\n" },
 	{ "version: \"1\\0\"\n", "1:10: a NUL character inside a value\n" },
 	{ "version: 1\nblocks: [[[[[[[[]]]]]]]]\n", "2:16: lists and maps nested deeper than 8\n" },
+	/* models */
+	{ "version: 1\nmodels: 7\n", "2:9: found \"7\", expected a list of models, each beginning with - name:\n" },
+	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, machine: m, command: c}\n"
+	  "    parameters: \"L=fast\"\n    fit_error: little\n    host: 3\n",
+	  "5:17: L=fast: expected seconds from 0 to 1, as 3e-7\n"
+	  "6:16: found \"little\", expected a part from 0 to 10, as 0.06\n"
+	  "7:11: found \"3\", expected a list, each - {collective: ..., ranks: ..., nodes: ..., cost: {...}}\n" },
+	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, machine: m, command: c}\n"
+	  "    parameters: \"L=1e-6\"\n    fit_error: 0.1\n    host:\n"
+	  "      - {collective: gatherv, ranks: 7, nodes: 0, cost: {}}\n"
+	  "      - {collective: bcast, ranks: 7, nodes: 2, cost: {8: 1us, 4: 2us}}\n"
+	  "      - {collective: bcast, ranks: 4, nodes: 2, cost: {8: 1}}\n",
+	  "8:22: found \"gatherv\", expected the name of a collective whose size all ranks know, as bcast\n"
+	  "8:48: found \"0\", expected a number from 1 to 16M\n"
+	  "8:57: found a map, expected a map from sizes to times, as {8: 35.2us, 1K: 40us}\n"
+	  "9:64: found \"4\", expected a size larger than the one before, as 8K\n"
+	  "9:9: found 7 ranks on 2 nodes, expected equally many on each\n"
+	  "10:59: found \"1\", expected a time with its unit (ns, us, ms, s), as 35.2us\n" },
 	/* limits */
 	{ "version: 1\nlimits:\n", "2:8: found nothing, expected a map, the limits\n" },
 	{ "version: 1\nlimits: [slots]\n", "2:9: found a list, expected a map, the limits\n" },
@@ -306,7 +324,8 @@ static const struct wrong {
 	{ RULE("{collective: bcast, use: host, use: host}"),
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
-	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, use, with; did "
+	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, use, "
+	  "with; did "
 	  "you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE

@@ -1,0 +1,179 @@
+#include "select/predict.h"
+
+#include "coll/problem.h"
+
+#define MOST_NODES 4096 /* sizes by node lie on the stack: nothing here can fail on one rank alone */
+
+/* ---- the host ------------------------------------------------------------------------------------------------ */
+
+/* Linear between two measured sizes; the first one's time below it, in proportion above the last. */
+static double
+cost_at(const struct cs_host_cost *cost, size_t bytes)
+{
+	const struct cs_point *points = cost->points;
+	size_t i = 0;
+	if (bytes <= points[0].bytes)
+		return (double)points[0].ps;
+	while (i + 1 < cost->count && points[i + 1].bytes < bytes)
+		i++;
+	if (i + 1 == cost->count)
+		return (double)points[i].ps * ((double)bytes / (double)points[i].bytes);
+	double part = (double)(bytes - points[i].bytes) / (double)(points[i + 1].bytes - points[i].bytes);
+	return (double)points[i].ps + part * (double)(points[i + 1].ps - points[i].ps);
+}
+
+struct bracket {
+	const struct cs_host_cost *below, *above; /* nodes <= and >= those of the call; the same if equal */
+};
+
+static struct bracket
+bracket_of(const struct cs_site_model *model, const struct cs_facts *facts)
+{
+	struct bracket bracket = { NULL, NULL };
+	for (size_t i = 0; i < model->host_count; i++) {
+		const struct cs_host_cost *cost = &model->hosts[i];
+		if (cost->coll != facts->coll || cost->ranks != cost->nodes * facts->ppn_max)
+			continue;
+		if (cost->nodes <= facts->nodes && (!bracket.below || cost->nodes > bracket.below->nodes))
+			bracket.below = cost;
+		if (cost->nodes >= facts->nodes && (!bracket.above || cost->nodes < bracket.above->nodes))
+			bracket.above = cost;
+	}
+	return bracket;
+}
+
+static double
+host_time(struct bracket bracket, int nodes, size_t bytes)
+{
+	double below = cost_at(bracket.below, bytes), above = cost_at(bracket.above, bytes);
+	if (bracket.below->nodes == bracket.above->nodes)
+		return below;
+	double part = (double)(nodes - bracket.below->nodes) / (double)(bracket.above->nodes - bracket.below->nodes);
+	return below + part * (above - below);
+}
+
+/* ---- plans ---------------------------------------------------------------------------------------------------- */
+
+/* Of what each collective's call copies on a node: of one block or the vector, and of the blocks of all ranks. */
+static const struct node_part {
+	int own, all;
+	bool reduces;
+} node_parts[CS_COLL_COUNT] = {
+	[CS_ALLGATHER] = { 1, 1, false },       [CS_ALLGATHERV] = { 1, 1, false }, [CS_ALLREDUCE] = { 2, 0, true },
+	[CS_ALLTOALL] = { 0, 2, false },        [CS_BCAST] = { 2, 0, false },      [CS_GATHER] = { 1, 1, false },
+	[CS_REDUCE] = { 2, 0, true },           [CS_SCATTER] = { 1, 1, false },    [CS_REDUCE_SCATTER] = { 1, 0, true },
+	[CS_REDUCE_SCATTER_BLOCK] = { 1, 0, true },
+};
+
+static double
+node_time(const struct cs_model *model, const struct cs_facts *facts, size_t bytes)
+{
+	const struct node_part *part = &node_parts[facts->coll];
+	double copied = (double)bytes * (part->own + (double)part->all * facts->ranks), ppn = facts->ppn_max;
+	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy ? crowd : (double)model->copy;
+	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
+	if (part->reduces)
+		time += (double)bytes * (ppn - 1) / ppn * (double)model->reduce / 1000;
+	return time;
+}
+
+/* The problem that the algorithm's plan is made for; `sizes` has room for as many as there are nodes. */
+static struct cs_problem
+problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes, size_t *sizes)
+{
+	bool is_between = plan->coll != facts->coll || sizes;
+	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
+	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between ? facts->nodes : facts->ranks, .unit = 1,
+				      .bytes = bytes, .is_commutative = facts->is_commutative };
+	switch (facts->coll) {
+	case CS_ALLGATHER:
+	case CS_ALLGATHERV:
+	case CS_GATHER:
+	case CS_SCATTER: problem.bytes = ppn * bytes; break;
+	case CS_ALLTOALL: problem.bytes = ppn * ppn * bytes; break;
+	case CS_REDUCE_SCATTER:
+	case CS_REDUCE_SCATTER_BLOCK: problem.bytes = bytes / (size_t)problem.ranks; break;
+	default: break;
+	}
+	for (int node = 0; is_between && node < facts->nodes; node++)
+		sizes[node] = problem.bytes;
+	if (is_between && facts->coll != CS_BCAST && facts->coll != CS_REDUCE && facts->coll != CS_ALLREDUCE &&
+	    facts->coll != CS_BARRIER)
+		problem.sizes = problem.recv_sizes = sizes;
+	return problem;
+}
+
+/* Fallbacks of the plan's parameters; a composed algorithm has them first. */
+static double
+plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm, const struct cs_facts *facts,
+	  size_t bytes)
+{
+	size_t sizes[MOST_NODES], params[CS_MAX_PARAMS] = { 0 };
+	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
+	for (int i = 0; i < CS_MAX_PARAMS && plan->params[i].name; i++)
+		params[i] = plan->params[i].fallback;
+	struct cs_problem problem = problem_of(plan, facts, bytes, algorithm->inner ? sizes : NULL);
+	struct cs_price price = { 0 };
+	problem.params = params;
+	plan->price(&problem, &price);
+	double time = (double)cs_model_cost(&model->model, price.rounds, price.bytes);
+	return algorithm->inner ? time + node_time(&model->model, facts, bytes) : time;
+}
+
+static bool
+is_among(const struct cs_algorithm *const *list, const struct cs_algorithm *algorithm)
+{
+	while (list && *list)
+		if (*list++ == algorithm)
+			return true;
+	return false;
+}
+
+/* ---- both ----------------------------------------------------------------------------------------------------- */
+
+const char *
+cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
+{
+	if (facts->bytes == CS_BYTES_UNKNOWN)
+		return "not all ranks know the size";
+	if (facts->nodes < 2 || facts->nodes > MOST_NODES)
+		return "it is for several nodes";
+	if (facts->ppn_min != facts->ppn_max)
+		return "it is for equally many ranks on each node";
+	if (facts->skew > 1)
+		return "it is for blocks of one size";
+	struct bracket bracket = bracket_of(model, facts);
+	if (!bracket.below || !bracket.above)
+		return "the host's cost was not measured with as many ranks per node, on fewer and on more nodes";
+	return NULL;
+}
+
+bool
+cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
+	   const struct cs_algorithm *const *excluded, struct cs_prediction *prediction)
+{
+	if (cs_predict_not(model, facts))
+		return false;
+	size_t bytes = facts->bytes ? (size_t)1 << (63 - __builtin_clzll(facts->bytes)) : 0;
+	double host = host_time(bracket_of(model, facts), facts->nodes, bytes), best = 0;
+	const struct cs_algorithm *algorithm, *cheapest = NULL;
+	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
+		const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
+		if (algorithm->coll != facts->coll || !plan->price || is_among(excluded, algorithm) ||
+		    cs_algorithm_unmet(algorithm, facts))
+			continue;
+		double time = plan_time(model, algorithm, facts, bytes);
+		if (!cheapest || time < best) {
+			cheapest = algorithm;
+			best = time;
+		}
+	}
+	bool is_won = cheapest && best * (1000 + (double)model->fit_error) < host * 1000;
+	cs_use_init(&prediction->use, is_won ? cheapest : NULL);
+	prediction->best = cheapest;
+	prediction->ps = (int64_t)best;
+	prediction->host_ps = (int64_t)host;
+	prediction->low = bytes;
+	prediction->high = bytes && bytes < (size_t)1 << 62 ? 2 * bytes : bytes ? CS_INF : 1;
+	return true;
+}

@@ -1,0 +1,30 @@
+/* select/predict.h — the cheapest algorithm by a measured LogGP model (sim/model.h) against the host's measured cost.
+ * Private to select.
+ *
+ *   plan's price (rounds, bytes) --model--> time between nodes   + copies, flags and reductions on a node
+ *   host's cost, measured at some sizes and numbers of nodes  --interpolated--> time of the host
+ *
+ * The model speaks only of what lies between measurements: several nodes with equally many ranks each, a number of nodes
+ * between two for which the host was measured with as many ranks per node, blocks of one size that all ranks know. It is
+ * asked at powers of two, so that one answer holds up to the next. */
+#ifndef CS_SELECT_PREDICT_H
+#define CS_SELECT_PREDICT_H
+
+#include "select/tuning.h"
+
+struct cs_prediction {
+	struct cs_use use;      /* algorithm NULL: the host is cheapest */
+	int64_t ps, host_ps;    /* of the best plan, whether it is taken or not, and of the host */
+	const struct cs_algorithm *best;
+	size_t low, high;       /* bytes for which it is the same */
+};
+
+/* False: the model has nothing to say of the call. `excluded`: algorithms that may not be used, ended by NULL; or NULL. A
+ * plan is taken only if it wins by more than the model's own error. Depends on nothing but its arguments. */
+bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
+		const struct cs_algorithm *const *excluded, struct cs_prediction *prediction);
+
+/* The phrase that says why not: "several nodes only" and the like; static. After cs_predict gave false. */
+const char *cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts);
+
+#endif
