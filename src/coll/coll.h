@@ -54,7 +54,7 @@ struct cs_facts {
 	int ppn_min, ppn_max;     /* ranks per node, smallest and largest */
 	bool is_block_placed;     /* ranks of a node are consecutive */
 	bool is_commutative;      /* reductions: the operation; others: true */
-	int skew;                 /* allgatherv: the largest block over the mean, as 1 (below 1.5), 2 (below 3), 4, ...; others: 1 */
+	int skew;                 /* allgatherv: largest block over mean, as 1 (below 1.5), 2 (below 3), 4, ...; else 1 */
 };
 
 #endif

@@ -52,8 +52,9 @@ cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int 
 	return cs_runner_choose_slow(runner, coll, bytes, skew, is_commutative);
 }
 
-/* Is it known already that the host does calls of this size (of blocks of one size)? Then by this answer, else NULL. A commutative operation's
- * answer is taken: another one's needs are stricter, so where that goes to the host, this does too. */
+/* Is it known already that the host does calls of this size (of blocks of one size)? Then by this answer, else NULL. A
+ * commutative operation's answer is taken: another one's needs are stricter, so where that goes to the host, this does
+ * too. */
 static inline struct cs_answer *
 cs_runner_host(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
 {
