@@ -147,12 +147,12 @@ ints(void *leaders, int which, const size_t *values)
 	return to;
 }
 
-/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike. */
+/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike and side by side. */
 static bool
-are_equal(void *leaders, const size_t *bytes)
+are_equal(void *leaders, const size_t *bytes, const size_t *at)
 {
-	for (int node = 1; node < nodes_of(leaders); node++)
-		if (bytes[node] != bytes[0])
+	for (int node = 0; node < nodes_of(leaders); node++)
+		if (bytes[node] != bytes[0] || at[node] != (size_t)node * bytes[0])
 			return false;
 	return true;
 }
@@ -160,7 +160,7 @@ are_equal(void *leaders, const size_t *bytes)
 static void
 allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at)
 {
-	if (are_equal(leaders, bytes))
+	if (are_equal(leaders, bytes, at))
 		check_between(leaders, cs_pmpi.Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
 					comm_of(leaders)),
 		      "MPI_Allgather");

@@ -11,7 +11,7 @@
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_spread(team, call, params[0]);
+	cs_spread(team, call, params);
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_hier_host = {
@@ -19,7 +19,7 @@ const struct cs_algorithm cs_algorithm_allgatherv_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks side by side in node memory, host allgatherv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { { "chunk", "bytes of a block per round on one node", 128 << 10, 4 << 10, 64 << 20 } },
+	.params = CS_SPREAD_PARAMS,
 	.between = CS_ALLGATHERV + 1,
 	.run = run,
 };

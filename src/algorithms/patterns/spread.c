@@ -2,6 +2,7 @@
 #include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/fold.h"
 
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
@@ -83,68 +84,138 @@ one_node(struct cs_team *team, struct cs_call *call, size_t chunk)
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), cs_rounds(most, chunk), call->bytes);
 }
 
-/* The area holds the round's pieces node by node; node n's part is what its leader contributes. */
+/* --- several nodes ------------------------------------------------------------------------------------------------
+ *
+ * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With several lanes each of the
+ * first local ranks exchanges its slice of every node's part. Steps of a round: 2r+1 own piece is in the area, 2r+2 (lanes)
+ * own slice has come. */
+
+#define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
+
+/* The most bytes of a block in a round in which all pieces together have at most `limit`, at least limit / ranks: blocks below
+ * it leave room for the others. */
+static size_t
+fair_chunk(const struct cs_team *team, const struct cs_call *call, size_t limit)
+{
+	size_t chunk = cs_share(limit, (size_t)team->shape.ranks);
+	for (int pass = 0; call->recv.bytes && pass < 8; pass++) {
+		size_t small = 0, large = 0;
+		for (int rank = 0; rank < team->shape.ranks; rank++) {
+			size_t bytes = cs_blocks_bytes(&call->recv, rank);
+			small += bytes <= chunk ? bytes : 0;
+			large += bytes > chunk;
+		}
+		if (!large || cs_share(limit - small, large) <= chunk)
+			break;
+		chunk = cs_share(limit - small, large);
+	}
+	return chunk;
+}
+
+static size_t
+total(const struct cs_team *team, const struct cs_call *call)
+{
+	size_t bytes = call->recv.bytes ? 0 : call->recv.each * (size_t)team->shape.ranks;
+	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
+		bytes += cs_blocks_bytes(&call->recv, rank);
+	return bytes;
+}
+
+struct layout {
+	size_t *bytes, *at;           /* of each node's part in the area */
+	size_t *lane_bytes, *lane_at; /* of this lane's slice of it */
+	size_t total, own_at;
+};
+
 static void
-several_nodes(struct cs_team *team, struct cs_call *call)
+lay_out(const struct cs_team *team, const struct cs_call *call, size_t chunk, uint64_t round, int lanes,
+	struct layout *layout)
+{
+	const struct cs_shape *shape = &team->shape;
+	int own = shape->position[shape->rank];
+	layout->total = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		layout->at[n] = layout->total;
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+			if (p == own)
+				layout->own_at = layout->total;
+			layout->total += cs_piece(cs_blocks_bytes(&call->recv, shape->order[p]), chunk, round);
+		}
+		layout->bytes[n] = layout->total - layout->at[n];
+		size_t first = 0;
+		layout->lane_bytes[n] = shape->local < lanes ? cs_slice(layout->bytes[n], 1, lanes, shape->local, &first) : 0;
+		layout->lane_at[n] = layout->at[n] + first;
+	}
+}
+
+static void
+exchange_lane(struct cs_team *team, struct cs_line *line, char *area, const struct layout *layout, uint64_t round)
+{
+	struct cs_node *node = &team->node;
+	for (int local = 0; local < node->shape.size; local++)
+		if (local != node->shape.local)
+			cs_node_await(node, local, 2 * round + 1);
+	cs_between_allgatherv(team, area, layout->lane_bytes, layout->lane_at);
+	cs_node_publish(node, line, 2 * round + 2);
+}
+
+static void
+copy_out(struct cs_team *team, struct cs_call *call, const char *from, size_t chunk, uint64_t round)
+{
+	const struct cs_shape *shape = &team->shape;
+	for (int p = 0; p < shape->ranks; p++) {
+		int rank = shape->order[p];
+		size_t piece = cs_piece(cs_blocks_bytes(&call->recv, rank), chunk, round);
+		if (rank != shape->rank || call->send.base)
+			memcpy(cs_blocks_at(&call->recv, rank) + round * chunk, from, piece);
+		from += piece;
+	}
+}
+
+static void
+several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, int lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t most = call->recv.bytes ? largest(team, call) : call->recv.each;
-	size_t chunk = cs_share(node->shape.area_bytes, (size_t)shape->ranks);
-	if (chunk > most)
-		chunk = most;
+	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
+	size_t chunk = fair_chunk(team, call, limit);
+	chunk = chunk < most ? chunk : most;
+	lanes = total(team, call) < WORTH_LANES ? 1 : lanes < team->lanes ? lanes : team->lanes;
 	uint64_t rounds = cs_rounds(most, chunk);
-	size_t *bytes = team->work, *at = bytes + shape->nodes;
+	size_t *work = team->work, nodes = (size_t)shape->nodes;
+	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
-	int own_position = shape->position[shape->rank];
 	bool is_whole = !call->recv.bytes && rounds == 1 && shape->is_block_placed;
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	for (uint64_t round = 0; round < rounds; round++) {
 		char *area = cs_node_area(node);
-		size_t offset = 0, own_at = 0;
-		for (int n = 0; n < shape->nodes; n++) {
-			at[n] = offset;
-			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
-				if (p == own_position)
-					own_at = offset;
-				offset += cs_piece(cs_blocks_bytes(&call->recv, shape->order[p]), chunk, round);
-			}
-			bytes[n] = offset - at[n];
-		}
-		memcpy(area + own_at, own + round * chunk, cs_piece(call->bytes, chunk, round));
-		if (cs_team_is_leader(team)) {
-			for (int local = 1; local < node->shape.size; local++)
-				cs_node_await(node, local, 2 * round + 1);
-			cs_between_allgatherv(team, area, bytes, at);
-			cs_node_publish(node, line, 2 * round + 2);
-		} else {
+		lay_out(team, call, chunk, round, lanes, &layout);
+		memcpy(area + layout.own_at, own + round * chunk, cs_piece(call->bytes, chunk, round));
+		if (lanes > 1 || shape->local >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
-			cs_node_await(node, 0, 2 * round + 2);
-		}
-		if (is_whole) {
-			memcpy(call->recv.base, area, offset);
-		} else {
-			const char *from = area;
-			for (int p = 0; p < shape->ranks; p++) {
-				int rank = shape->order[p];
-				size_t piece = cs_piece(cs_blocks_bytes(&call->recv, rank), chunk, round);
-				if (rank != shape->rank || call->send.base)
-					memcpy(cs_blocks_at(&call->recv, rank) + round * chunk, from, piece);
-				from += piece;
-			}
-		}
+		if (shape->local < lanes)
+			exchange_lane(team, line, area, &layout, round);
+		for (int lane = 0; lane < lanes; lane++)
+			if (lane != shape->local)
+				cs_node_await(node, lane, 2 * round + 2);
+		if (is_whole)
+			memcpy(call->recv.base, area, layout.total);
+		else
+			copy_out(team, call, area, chunk, round);
 		cs_node_area_done(node, 1);
 	}
 	cs_node_end(node);
 }
 
 void
-cs_spread(struct cs_team *team, struct cs_call *call, size_t chunk)
+cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
+	size_t chunk = params[0];
 	if (team->shape.nodes > 1)
-		several_nodes(team, call);
+		several_nodes(team, call, params[1], (int)params[2]);
 	else
 		one_node(team, call, chunk < team->node.shape.slot_bytes ? chunk : team->node.shape.slot_bytes);
 }

@@ -5,7 +5,13 @@
 #include "algorithms/team.h"
 #include "coll/call.h"
 
-/* Every rank's block to every rank; sizes from call->recv. `chunk`: bytes per round and rank on one node. */
-void cs_spread(struct cs_team *team, struct cs_call *call, size_t chunk);
+/* What both take. */
+#define CS_SPREAD_PARAMS                                                                           \
+	{ { "chunk", "bytes of a block per round on one node", 128 << 10, 4 << 10, 64 << 20 },     \
+	  { "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }, \
+	  { "lanes", "ranks of a node that drive the wire with large messages", 1, 1, 64 } }
+
+/* Every rank's block to every rank; sizes from call->recv. `params` as CS_SPREAD_PARAMS has them. */
+void cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params);
 
 #endif
