@@ -1,13 +1,12 @@
 /* differential: random collective calls, each once through MPI_X and once through PMPI_X, compared.
  *
  *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...] [--max-bytes B]
- *                [--large-bytes B] [--must-load NAME] [--selfcheck] [--judge] [--regressions FILE] [--verbose]
+ *                [--large-bytes B] [--must-load NAME] [--selfcheck] [--judge] [--verbose]
  *
  * --only C       one case, exactly as it was in the long run
  * --judge        also moves the data by point-to-point messages and says whether host or library differs from that
  * --first C      begins there (communicators then have less history than in the long run)
  * --must-load    fails unless MPI_Bcast comes from a file of that name: a test without the library proves nothing
- * --regressions  runs every line `seed case options # why` of the file
  * Result: 0 all equal, 1 not, 2 usage. */
 #include "diff.h"
 #include "hosts.h"
@@ -27,7 +26,7 @@ struct options {
 	uint64_t seed;
 	long first, cases, large_bytes;
 	struct limits limits;
-	const char *coll_list, *must_load, *regressions;
+	const char *coll_list, *must_load;
 	bool is_selfcheck, is_judged, is_verbose;
 };
 
@@ -242,7 +241,7 @@ parse(struct options *options, int argc, char **argv)
 		{"first", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
 		{"coll", required_argument, NULL, 'c'}, {"max-bytes", required_argument, NULL, 'b'},
 		{"large-bytes", required_argument, NULL, 'l'}, {"must-load", required_argument, NULL, 'm'},
-		{"regressions", required_argument, NULL, 'r'}, {"selfcheck", no_argument, NULL, 'k'},
+		{"selfcheck", no_argument, NULL, 'k'},
 		{"judge", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
 	optind = 0;
 	for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {
@@ -258,7 +257,6 @@ parse(struct options *options, int argc, char **argv)
 		case 'b': options->limits.bytes = strtol(optarg, NULL, 0); break;
 		case 'l': options->large_bytes = strtol(optarg, NULL, 0); break;
 		case 'm': options->must_load = optarg; break;
-		case 'r': options->regressions = optarg; break;
 		case 'k': options->is_selfcheck = true; break;
 		case 'j': options->is_judged = true; break;
 		case 'v': options->is_verbose = true; break;
@@ -273,47 +271,6 @@ is_loaded(const char *name)
 {
 	Dl_info info;
 	return dladdr(dlsym(RTLD_DEFAULT, "MPI_Bcast"), &info) && info.dli_fname && strstr(info.dli_fname, name);
-}
-
-/* Lines `seed case options # why`; an empty file is a pass, a missing or wrong one is not. */
-static int
-run_regressions(const struct options *defaults)
-{
-	FILE *file = fopen(defaults->regressions, "r");
-	char line[1000];
-	int failed = 0, replayed = 0, number = 0;
-	if (!file) {
-		fprintf(stderr, "differential: cannot read %s\n", defaults->regressions);
-		return 1;
-	}
-	while (fgets(line, sizeof line, file)) {
-		number++;
-		line[strcspn(line, "#\n")] = '\0';
-		char *arguments[32] = {"regression"}, *seed = strtok(line, " \t");
-		if (!seed)
-			continue;
-		char *only = strtok(NULL, " \t");
-		int count = 1;
-		struct options options = *defaults;
-		for (char *word; count < 31 && (word = strtok(NULL, " \t"));)
-			arguments[count++] = word;
-		arguments[count] = NULL;
-		if (!only || !parse(&options, count, arguments)) {
-			fprintf(stderr, "differential: %s:%d: expected `seed case options`\n",
-				defaults->regressions, number);
-			failed++;
-			continue;
-		}
-		options.seed = strtoull(seed, NULL, 0);
-		options.first = strtol(only, NULL, 0);
-		options.cases = 1;
-		failed += run(&options) > 0;
-		replayed++;
-	}
-	fclose(file);
-	if (world_rank == 0)
-		printf("%d regressions replayed, %d failed\n", replayed, failed);
-	return failed;
 }
 
 int
@@ -333,7 +290,7 @@ main(int argc, char **argv)
 			fprintf(stderr, "differential: MPI_Bcast does not come from '%s'\n", options.must_load);
 	} else {
 		basics_init();
-		result = (options.regressions ? run_regressions(&options) : run(&options)) > 0;
+		result = run(&options) > 0;
 	}
 	/* MPI_COMM_WORLD's and MPI_COMM_SELF's errors are fatal again for what is left */
 	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
