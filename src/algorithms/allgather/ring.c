@@ -13,13 +13,18 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, self = problem->rank;
 	int right = (self + 1) % p, left = (self + p - 1) % p;
-	cs_build_keep_own(builder);
+	if (p == 1)
+		cs_build_keep_own(builder);
 	for (int round = 0; round < p - 1; round++) {
 		int give = (self + p - round) % p, take = (left + p - round) % p;
+		struct cs_place from = round ? cs_build_block(builder, give) : cs_build_own(builder);
 		builder->note = (uint32_t)round;
-		cs_build_sendrecv(builder, right, round ? cs_build_block(builder, give) : cs_build_own(builder),
-				  cs_problem_size(problem, give), left, cs_build_block(builder, take),
-				  cs_problem_size(problem, take));
+		int recv = cs_build_recv(builder, left, cs_build_block(builder, take), cs_problem_size(problem, take));
+		int send = cs_build_send(builder, right, from, cs_problem_size(problem, give));
+		if (round == 0) /* while the first messages are under way */
+			cs_build_keep_own(builder);
+		cs_build_wait(builder, recv);
+		cs_build_wait(builder, send);
 	}
 }
 

@@ -89,6 +89,8 @@ pass(struct intake *intake, size_t own, int right, size_t gives)
 	int sends[CS_RING_MOST_WINDOW];
 	give.back = 0;
 	for (size_t k = 0; k < gives; k++) {
+		if (k == window) /* the first messages are under way meanwhile */
+			cs_build_keep_own(builder);
 		struct cs_place from;
 		size_t bytes = next(&give, &from);
 		builder->note = (uint32_t)k;
@@ -99,6 +101,8 @@ pass(struct intake *intake, size_t own, int right, size_t gives)
 			cs_build_wait(builder, sends[k % window]);
 		sends[k % window] = cs_build_send(builder, right, from, bytes);
 	}
+	if (gives <= window)
+		cs_build_keep_own(builder);
 	while (intake->started < intake->count) {
 		if (intake->started >= window)
 			wait_until(intake, intake->started - window + 1);
@@ -116,7 +120,6 @@ cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring)
 		all += segments(problem, rank, ring->block);
 	struct intake intake = { .stream = { .builder = builder, .ring = ring, .place = place, .back = 1 },
 				 .left = rank_at(problem, ring, place - 1), .count = all - own };
-	cs_build_keep_own(builder);
 	intake.requests = malloc((intake.count + 1) * sizeof *intake.requests);
 	if (intake.requests)
 		pass(&intake, own, right, all - segments(problem, right, ring->block));
