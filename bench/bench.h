@@ -3,6 +3,7 @@
  *
  *	options     what was asked for                      distribution   how much each rank has, v-collectives
  *	operation   buffers, the calls, known answers       measure        warm up, alternate, take times
+ *	loggp       what a message costs (--loggp)          loggp_fit      parameters out of round trips
  *	output      table, JSON, progress
  *
  * Barriers and everything else that the bench needs for itself go through PMPI only, so that what is preloaded
@@ -22,6 +23,7 @@
 #define BENCH_MAX_ROUNDS 101
 #define BENCH_MAX_BUFFERS 16
 #define BENCH_MAX_CALLS 5000 /* timed calls (or rows of calls) in one block */
+#define BENCH_MAX_CASES 1024 /* of --cases */
 
 enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
 
@@ -45,12 +47,26 @@ extern const char *const bench_distribution_names[BENCH_DISTRIBUTIONS];
 /* Fills counts[ranks] so that their sum is exactly `total`. */
 void bench_distribute(enum bench_distribution distribution, size_t total, int ranks, int *counts);
 
+/* --- median.c ------------------------------------------------------------------------------------------------- */
+
+/* Sorts the values; there is at least one. */
+double bench_median(double *values, int count);
+
 /* --- options.c ------------------------------------------------------------------------------------------------ */
 
 #define BENCH_ROOT_LAST (-1)
 #define BENCH_ROOT_ROTATE (-2)
 
+struct bench_case {
+	enum cs_coll coll;
+	size_t size; /* as asked for */
+	int root;
+	enum bench_distribution distribution;
+};
+
 struct bench_options {
+	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots; in place of the next three */
+	int case_count;
 	bool has_coll[CS_COLL_COUNT];
 	size_t sizes[BENCH_MAX_SIZES];
 	int size_count;
@@ -67,7 +83,7 @@ struct bench_options {
 	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
 	double line_seconds;  /* a cache line from core to core, for the bound; below 0: measure */
 	const char *json;
-	bool is_quiet, wants_help, wants_version;
+	bool is_quiet, wants_loggp, wants_help, wants_version;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -78,13 +94,6 @@ void bench_options_help(FILE *out);
 const char *bench_root_name(int root);
 
 /* --- operation.c ---------------------------------------------------------------------------------------------- */
-
-struct bench_case {
-	enum cs_coll coll;
-	size_t size; /* as asked for */
-	int root;
-	enum bench_distribution distribution;
-};
 
 /* One collective made ready to be called: counts, displacements, buffers with contents. */
 struct bench_operation {
@@ -152,20 +161,93 @@ struct bench_result {
 
 void bench_world_look(struct bench_world *world);
 
+/* CLOCK_MONOTONIC in nanoseconds. */
+int64_t bench_now(void);
+/* Collective over all ranks: a cache line's way from core to core, played by local ranks 0 and 1 of the node that
+ * `is_here` names. 0 without shared memory. */
+double bench_line_seconds(bool is_here);
+/* Collective over all ranks. Who comes early sleeps, and takes no core from those that still measure. */
+void bench_gather_quietly(void);
+
 /* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by then. The times are
  * filled in at rank 0 only. */
 bool bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
 		   const struct bench_world *world);
 
+/* --- loggp_fit.c ---------------------------------------------------------------------------------------------- */
+
+/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s bytes to the last is
+ * there. */
+struct bench_prtt {
+	int n;
+	double delay; /* 0: as fast as they go */
+	size_t bytes;
+	double seconds;
+};
+
+/* What a message costs, as sim/model.h has it; seconds, and seconds per byte. */
+struct bench_loggp {
+	double L, o_send, o_recv, g, G;
+	int f;
+	double error; /* mean of |predicted / measured - 1| over the times without delay */
+};
+
+/* What the parameters say that PRTT(n, d, s) is. */
+double bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t bytes);
+
+/* The parameters for these times. Each size needs n = 1 without delay; the smallest one also some n > 1 without delay,
+ * and n > 1 with a delay longer than the gap. A gap that is hidden by o_send at all sizes is found as 0. `o_recv` is as
+ * measured; less is found if a round trip has no room for it. */
+void bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count, double o_recv);
+
+/* --- loggp.c -------------------------------------------------------------------------------------------------- */
+
+enum bench_level { BENCH_INTER, BENCH_INTRA, BENCH_LEVELS }; /* ranks on different nodes, on one */
+
+#define BENCH_MAX_PRTT 64
+
+struct bench_network {
+	struct bench_level_costs {
+		bool is_there;
+		int ranks[2]; /* between which it was measured */
+		struct bench_loggp loggp;
+		struct bench_prtt times[BENCH_MAX_PRTT];
+		int time_count;
+	} level[BENCH_LEVELS];
+	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by all its ranks at once;
+	 * seconds that a flag takes from core to core. 0: not measured. */
+	double copy, reduce, bus, flag;
+};
+
+#define BENCH_NETWORK_TEXT 640
+/* "L=2.1e-05,os=...,intra.L=...,copy=...": what cs_model_read of sim/model.h reads. Returns `text`. */
+const char *bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench_network *network);
+/* Of the messages between nodes if there are any, else within a node; -1 if there are none at all. */
+double bench_network_error(const struct bench_network *network);
+
+/* Collective over all ranks; filled in at rank 0 only. False without memory (at all ranks). */
+bool bench_network_measure(struct bench_network *network, const struct bench_options *options,
+			   const struct bench_world *world);
+
 /* --- output.c (rank 0) ---------------------------------------------------------------------------------------- */
 
 void bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world);
 void bench_print_result(FILE *out, const struct bench_result *result);
-/* All results so far; written to a file beside it, then renamed, so that a job that is cut short leaves what it has.
- * "-" is stdout, and then only the complete one is written. False with errno set. */
+void bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world);
+
+/* What there is to write so far: cases, or what messages cost. */
+struct bench_findings {
+	const struct bench_result *results;
+	int count;
+	const struct bench_network *network; /* NULL: cases */
+	bool is_complete;
+};
+
+/* Written to a file beside it, then renamed, so that a job that is cut short leaves what it has. "-" is stdout, and then
+ * only what is complete is written. False with errno set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
-		      const struct bench_result *results, int count, bool is_complete);
+		      const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */
-void bench_progress(const struct bench_case *next, int done, int all);
+void bench_progress(const char *next, int done, int all);
 
 #endif

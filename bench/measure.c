@@ -14,26 +14,12 @@
 #define LEAST_CALLS 3 /* timed in one block: a median needs three */
 #define LEAST_BATCH 4 /* calls in a row, below which a row tells nothing of throughput */
 
-static int64_t
-now(void)
+int64_t
+bench_now(void)
 {
 	struct timespec time;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
-}
-
-static int
-compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-	return (a > b) - (a < b);
-}
-
-static double
-median_of(double *values, int count)
-{
-	qsort(values, (size_t)count, sizeof *values, compare_doubles);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 /* --- the job -------------------------------------------------------------------------------------------------------- */
@@ -97,7 +83,7 @@ ping_pong(_Atomic unsigned *line, int rank)
 	double best = 1;
 	unsigned ball = 0;
 	for (int trial = 0; trial < 20; trial++) {
-		int64_t start = now();
+		int64_t start = bench_now();
 		for (int i = 0; i < 50; i++) {
 			for (int turn = 0; turn < 2; turn++, ball++) {
 				if (turn == rank) {
@@ -109,25 +95,35 @@ ping_pong(_Atomic unsigned *line, int rank)
 						sched_yield();
 			}
 		}
-		double one_way = (double)(now() - start) * 1e-9 / 100;
+		double one_way = (double)(bench_now() - start) * 1e-9 / 100;
 		best = one_way < best ? one_way : best;
 	}
 	return best;
 }
 
-/* Only where ranks 0 and 1 have two cores to be on; 0 else. */
-static double
-line_seconds(const struct bench_world *world)
+void
+bench_gather_quietly(void)
 {
-	if (world->nodes != 1 || world->cores < 2)
-		return 0;
+	MPI_Request request;
+	int is_over = 0;
+	PMPI_Ibarrier(MPI_COMM_WORLD, &request);
+	for (PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE); !is_over; PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE))
+		usleep(2000);
+}
+
+double
+bench_line_seconds(bool is_here)
+{
 	MPI_Comm node;
 	MPI_Win window;
 	void *memory, *line = NULL;
-	double seconds = 0;
+	int local, locals;
+	double seconds = 0, known;
 	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
-	int has_window = PMPI_Win_allocate_shared(world->rank == 0 ? 256 : 0, 1, MPI_INFO_NULL, node, &memory, &window) ==
+	PMPI_Comm_rank(node, &local);
+	PMPI_Comm_size(node, &locals);
+	int has_window = PMPI_Win_allocate_shared(local == 0 ? 256 : 0, 1, MPI_INFO_NULL, node, &memory, &window) ==
 			 MPI_SUCCESS;
 	int all_have;
 	PMPI_Allreduce(&has_window, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -135,16 +131,17 @@ line_seconds(const struct bench_world *world)
 		MPI_Aint bytes;
 		int unit;
 		PMPI_Win_shared_query(window, 0, &bytes, &unit, &line);
-		if (world->rank == 0)
+		if (local == 0)
 			memset(line, 0, (size_t)bytes);
 		PMPI_Barrier(MPI_COMM_WORLD);
-		if (world->rank < 2) /* 64: a line that shares no bytes with what the MPI may keep before */
-			seconds = ping_pong((_Atomic unsigned *)(void *)((char *)line + 64), world->rank);
-		PMPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+		if (is_here && locals > 1 && local < 2) /* 64: a line without a byte of what the MPI may keep before */
+			seconds = ping_pong((_Atomic unsigned *)(void *)((char *)line + 64), local);
+		bench_gather_quietly();
 		PMPI_Win_free(&window);
 	}
 	PMPI_Comm_free(&node);
-	return seconds;
+	PMPI_Allreduce(&seconds, &known, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+	return known;
 }
 
 /* The file whose function a call to `name` reaches, "" if that cannot be found out. */
@@ -176,7 +173,8 @@ bench_world_look(struct bench_world *world)
 	world->is_interposed = strcmp(world->library, host) != 0;
 	look_at_clock(world);
 	look_at_nodes(world);
-	world->line_seconds = line_seconds(world);
+	/* Only where ranks 0 and 1 have two cores to be on. */
+	world->line_seconds = world->nodes == 1 && world->cores > 1 ? bench_line_seconds(true) : 0;
 }
 
 /* --- memcpy of one core, for the bound --------------------------------------------------------------------------------- */
@@ -202,12 +200,12 @@ copy_bandwidth(size_t size)
 		memset(from, 1, size);
 		memset(to, 2, size);
 		for (int trial = 0; trial < 30; trial++) {
-			int64_t start = now();
+			int64_t start = bench_now();
 			for (int i = 0; i < copies; i++) {
 				memcpy(to, from, size);
 				__asm__ volatile("" ::: "memory");
 			}
-			int64_t taken = now() - start;
+			int64_t taken = bench_now() - start;
 			best = taken < best ? taken : best;
 		}
 	}
@@ -308,10 +306,10 @@ run_block(const struct bench_operation *op, enum bench_side side, const struct p
 	int n = 0;
 	for (int i = -1; i < plan->calls; i++) {
 		PMPI_Barrier(MPI_COMM_WORLD);
-		int64_t start = now();
+		int64_t start = bench_now();
 		for (int k = 0; k < (i < 0 ? 1 : plan->batch); k++)
 			bench_operation_call(op, side, n++);
-		int64_t end = now();
+		int64_t end = bench_now();
 		for (int turn = 0; turn < plan->turns; turn++)
 			sched_yield();
 		if (i >= 0) {
@@ -326,12 +324,12 @@ static double
 estimate(const struct bench_operation *op, enum bench_side side, int calls)
 {
 	PMPI_Barrier(MPI_COMM_WORLD);
-	int64_t start = now();
+	int64_t start = bench_now();
 	for (int n = 0; n < calls; n++) {
 		bench_operation_call(op, side, n);
 		PMPI_Barrier(MPI_COMM_WORLD);
 	}
-	double mine = (double)(now() - start) * 1e-9 / calls, longest;
+	double mine = (double)(bench_now() - start) * 1e-9 / calls, longest;
 	PMPI_Allreduce(&mine, &longest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 	return longest;
 }
@@ -388,7 +386,7 @@ block_seconds(const struct stamps *stamps, const struct plan *plan, int round, e
 					      stamps->out[at + (size_t)i] - stamps->in[at + (size_t)i];
 		scratch[i] = (double)taken * 1e-9 / plan->batch;
 	}
-	return median_of(scratch, plan->calls);
+	return bench_median(scratch, plan->calls);
 }
 
 static void
@@ -400,13 +398,13 @@ evaluate(struct bench_result *result, const struct stamps *stamps, const struct 
 		for (int round = 0; round < plan->rounds; round++)
 			sorted[round] = result->seconds[side][round] =
 				block_seconds(stamps, plan, round, side, is_own_time, scratch);
-		result->median[side] = median_of(sorted, plan->rounds);
+		result->median[side] = bench_median(sorted, plan->rounds);
 	}
 	for (int round = 0; round < plan->rounds; round++) {
 		double ours = result->seconds[BENCH_OURS][round];
 		ratios[round] = ours > 0 ? result->seconds[BENCH_HOST][round] / ours : 0;
 	}
-	result->ratio = median_of(ratios, plan->rounds); /* and sorts them */
+	result->ratio = bench_median(ratios, plan->rounds); /* and sorts them */
 	result->ratio_min = ratios[0];
 	result->ratio_max = ratios[plan->rounds - 1];
 }

@@ -10,6 +10,8 @@
 enum {
 	OPT_ROOT = 256,
 	OPT_DISTRIBUTION,
+	OPT_CASES,
+	OPT_LOGGP,
 	OPT_REPEAT,
 	OPT_THROUGHPUT,
 	OPT_THROUGHPUT_ROOTED,
@@ -31,6 +33,8 @@ static const struct option long_options[] = {
 	{ "time", required_argument, NULL, 't' },
 	{ "root", required_argument, NULL, OPT_ROOT },
 	{ "distribution", required_argument, NULL, OPT_DISTRIBUTION },
+	{ "cases", required_argument, NULL, OPT_CASES },
+	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "throughput", required_argument, NULL, OPT_THROUGHPUT },
 	{ "throughput-rooted", required_argument, NULL, OPT_THROUGHPUT_ROOTED },
@@ -60,6 +64,9 @@ bench_options_help(FILE *out)
 	      "  --root LIST              of 0 (default), a rank, last, rotate: for the rooted collectives\n"
 	      "  --distribution LIST      of regular (default), broadcast, spike, half, decreasing, geometric, or all:\n"
 	      "                           for the collectives with counts per rank, all with the same total\n"
+	      "  --cases LIST             of COLLECTIVE:SIZE or COLLECTIVE:SIZE:DISTRIBUTION, in place of these (not --root)\n"
+	      "  --loggp                  no collectives: what a message costs, between nodes and within one, in LogGP's\n"
+	      "                           parameters; rates of copies and sums, and a flag's latency, on a node\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
 	      "  --repeat N               rounds in that time, host and ours once in each; default 5\n"
 	      "  --throughput K           K calls in a row after one barrier, time / K, from the first rank's entry to the\n"
@@ -201,6 +208,43 @@ add_distribution(struct reading *reading, const char *word)
 	return CS_BAD_INPUT;
 }
 
+static bool
+find_distribution(const char *word, enum bench_distribution *found)
+{
+	for (*found = 0; *found < BENCH_DISTRIBUTIONS; ++*found)
+		if (!strcmp(word, bench_distribution_names[*found]))
+			return true;
+	return false;
+}
+
+/* "allgather:8K", "allgatherv:1K:spike", "barrier". */
+static enum cs_status
+add_case(struct reading *reading, const char *word)
+{
+	struct bench_options *options = reading->options;
+	struct bench_case what = { .distribution = BENCH_REGULAR };
+	char text[64], *rest = text;
+	snprintf(text, sizeof text, "%s", word);
+	const char *name = strsep(&rest, ":"), *size = strsep(&rest, ":"), *distribution = strsep(&rest, ":");
+	what.coll = cs_coll_by_name(name);
+	bool is_right = what.coll < CS_COLL_COUNT && !rest && (!size == (what.coll == CS_BARRIER));
+	if (is_right && size)
+		is_right = cs_parse_bytes(size, &what.size) == CS_OK && what.size < CS_INF;
+	if (is_right && distribution)
+		is_right = bench_is_irregular(what.coll) && find_distribution(distribution, &what.distribution);
+	if (!is_right) {
+		snprintf(reading->complaint, 256, "--cases: '%s' is not COLLECTIVE:SIZE, as allgather:8K, "
+			 "COLLECTIVE:SIZE:DISTRIBUTION, as allgatherv:1K:spike, or barrier", word);
+		return CS_BAD_INPUT;
+	}
+	if (options->case_count == BENCH_MAX_CASES) {
+		snprintf(reading->complaint, 256, "--cases: more than %d", BENCH_MAX_CASES);
+		return CS_BAD_INPUT;
+	}
+	options->cases[options->case_count++] = what;
+	return CS_OK;
+}
+
 static enum cs_status
 read_list(struct reading *reading, const char *list, enum cs_status (*add)(struct reading *, const char *))
 {
@@ -287,6 +331,11 @@ read_option(struct reading *reading, int option, char **argv)
 		return read_list(reading, optarg, add_root);
 	case OPT_DISTRIBUTION:
 		return read_list(reading, optarg, add_distribution);
+	case OPT_CASES:
+		return read_list(reading, optarg, add_case);
+	case OPT_LOGGP:
+		options->wants_loggp = true;
+		return CS_OK;
 	case OPT_PER_RANK_MAX:
 		options->is_per_rank_max = true;
 		return CS_OK;

@@ -30,14 +30,20 @@ clock_words(const struct bench_options *options, const struct bench_world *world
 				      "the longest of the ranks' own times (the nodes' clocks differ)";
 }
 
-void
-bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
+static void
+print_world(FILE *out, const struct bench_world *world)
 {
 	fprintf(out, "# collshim-bench %s: %d ranks on %d node%s", CS_VERSION, world->ranks, world->nodes,
 		world->nodes == 1 ? "" : "s");
 	if (world->nodes > 1 && world->ppn_min != world->ppn_max)
 		fprintf(out, " (%d to %d on each)", world->ppn_min, world->ppn_max);
 	fprintf(out, ", %s\n", world->mpi);
+}
+
+void
+bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
+{
+	print_world(out, world);
 	if (world->is_interposed)
 		fprintf(out, "# ours: MPI_X of %s\n", world->library);
 	else
@@ -76,6 +82,32 @@ bench_print_result(FILE *out, const struct bench_result *result)
 		else
 			fprintf(out, "%9s\n", "-");
 	}
+	fflush(out);
+}
+
+void
+bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world)
+{
+	static const char *const where[BENCH_LEVELS] = { [BENCH_INTER] = "between nodes", [BENCH_INTRA] = "within a node" };
+	char text[BENCH_NETWORK_TEXT];
+	print_world(out, world);
+	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; medians\n", out);
+	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us", "o_r us", "g us", "G ns/B",
+		"f", "fit error");
+	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
+		const struct bench_loggp *loggp = &network->level[level].loggp;
+		const int *ranks = network->level[level].ranks;
+		if (network->level[level].is_there)
+			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n", where[level], ranks[0],
+				ranks[1], loggp->L * 1e6, loggp->o_send * 1e6, loggp->o_recv * 1e6, loggp->g * 1e6,
+				loggp->G * 1e9, loggp->f, loggp->error * 100);
+	}
+	fprintf(out, "on a node, ns/B: copy %.4f, sum %.4f", network->copy * 1e9, network->reduce * 1e9);
+	if (network->bus > 0)
+		fprintf(out, ", copy by all its ranks at once %.4f", network->bus * 1e9);
+	if (network->flag > 0)
+		fprintf(out, "; a flag: %.3f us", network->flag * 1e6);
+	fprintf(out, "\nparameters: %s\n", bench_network_text(text, network));
 	fflush(out);
 }
 
@@ -138,37 +170,104 @@ json_result(FILE *out, const struct bench_result *result)
 	fputs("}", out);
 }
 
+/* Not NaN, which JSON has no word for. */
+static void
+json_number(FILE *out, const char *name, double number)
+{
+	fprintf(out, "\"%s\": %.6g", name, number);
+}
+
+static void
+json_level(FILE *out, const char *name, const struct bench_level_costs *level)
+{
+	const struct bench_loggp *loggp = &level->loggp;
+	const struct {
+		const char *name;
+		double number;
+	} numbers[] = { { "L", loggp->L }, { "os", loggp->o_send }, { "or", loggp->o_recv }, { "g", loggp->g },
+			{ "G", loggp->G }, { "f", loggp->f }, { "fit_error", loggp->error } };
+	fprintf(out, "{\"level\": \"%s\", \"ranks\": [%d, %d]", name, level->ranks[0], level->ranks[1]);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		fputs(", ", out);
+		json_number(out, numbers[i].name, numbers[i].number);
+	}
+	fputs(",\n   \"times\": [", out);
+	for (int i = 0; i < level->time_count; i++) {
+		const struct bench_prtt *time = &level->times[i];
+		fprintf(out, "%s{\"n\": %d, \"delay_us\": %.4f, \"bytes\": %zu, \"us\": %.4f, \"predicted_us\": %.4f}",
+			i ? ",\n    " : "\n    ", time->n, time->delay * 1e6, time->bytes, time->seconds * 1e6,
+			bench_loggp_prtt(loggp, time->n, time->delay, time->bytes) * 1e6);
+	}
+	fputs("]}", out);
+}
+
+static const char *const level_names[BENCH_LEVELS] = { [BENCH_INTER] = "inter", [BENCH_INTRA] = "intra" };
+
+static void
+json_network(FILE *out, const struct bench_network *network)
+{
+	char text[BENCH_NETWORK_TEXT];
+	bool is_first = true;
+	fputs(",\n \"levels\": [", out);
+	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
+		if (!network->level[level].is_there)
+			continue;
+		fputs(is_first ? "\n  " : ",\n  ", out);
+		json_level(out, level_names[level], &network->level[level]);
+		is_first = false;
+	}
+	fputs("],\n ", out);
+	json_number(out, "copy", network->copy);
+	fputs(", ", out);
+	json_number(out, "reduce", network->reduce);
+	fputs(", ", out);
+	json_number(out, "bus", network->bus);
+	fputs(", ", out);
+	json_number(out, "flag", network->flag);
+	if (bench_network_error(network) >= 0) {
+		fputs(",\n ", out);
+		json_number(out, "fit_error", bench_network_error(network));
+	}
+	fputs(",\n \"parameters\": ", out);
+	cs_json_string(out, bench_network_text(text, network));
+	fputs("}\n", out);
+}
+
 static void
 json_all(FILE *out, const struct bench_options *options, const struct bench_world *world,
-	 const struct bench_result *results, int count, bool is_complete)
+	 const struct bench_findings *findings)
 {
 	fputs("{\"collshim-bench\": ", out);
 	cs_json_string(out, CS_VERSION);
-	fprintf(out, ",\n \"complete\": %s,\n \"mpi\": ", is_complete ? "true" : "false");
+	fprintf(out, ",\n \"complete\": %s,\n \"mpi\": ", findings->is_complete ? "true" : "false");
 	cs_json_string(out, world->mpi);
 	fprintf(out, ",\n \"ranks\": %d, \"nodes\": %d, \"ppn_min\": %d, \"ppn_max\": %d, \"cores\": %d,\n \"library\": ",
 		world->ranks, world->nodes, world->ppn_min, world->ppn_max, world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
+	if (findings->network) {
+		json_network(out, findings->network);
+		return;
+	}
 	fputs(",\n \"time\": ", out);
 	cs_json_string(out, clock_words(options, world));
 	fputs(",\n \"cases\": [", out);
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < findings->count; i++) {
 		fputs(i ? ",\n  " : "\n  ", out);
-		json_result(out, &results[i]);
+		json_result(out, &findings->results[i]);
 	}
 	fputs("]}\n", out);
 }
 
 bool
 bench_write_json(const struct bench_options *options, const struct bench_world *world,
-		 const struct bench_result *results, int count, bool is_complete)
+		 const struct bench_findings *findings)
 {
 	if (!strcmp(options->json, "-")) {
-		if (!is_complete)
+		if (!findings->is_complete)
 			return true;
-		json_all(stdout, options, world, results, count, is_complete);
+		json_all(stdout, options, world, findings);
 		return fflush(stdout) == 0 && !ferror(stdout);
 	}
 	char unfinished[4096];
@@ -180,7 +279,7 @@ bench_write_json(const struct bench_options *options, const struct bench_world *
 	FILE *out = fopen(unfinished, "w");
 	if (!out)
 		return false;
-	json_all(out, options, world, results, count, is_complete);
+	json_all(out, options, world, findings);
 	bool is_written = !ferror(out);
 	if (fclose(out) != 0 || !is_written || rename(unfinished, options->json) != 0) {
 		int error = errno;
@@ -202,7 +301,7 @@ monotonic(void)
 }
 
 void
-bench_progress(const struct bench_case *next, int done, int all)
+bench_progress(const char *next, int done, int all)
 {
 	static double start, last;
 	static bool has_started;
@@ -213,9 +312,7 @@ bench_progress(const struct bench_case *next, int done, int all)
 		return;
 	has_started = true;
 	last = now;
-	char bytes[CS_NUMBER_TEXT];
-	fprintf(stderr, "collshim-bench: %3d %% %s %s", 100 * done / all, cs_colls[next->coll].name,
-		cs_bytes_text(bytes, next->size));
+	fprintf(stderr, "collshim-bench: %3d %% %s", 100 * done / all, next);
 	if (done > 0)
 		fprintf(stderr, ", about %.0f s left", (now - start) / done * (all - done));
 	fputc('\n', stderr);

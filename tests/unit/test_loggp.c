@@ -1,0 +1,182 @@
+/* LogGP parameters out of round trips (bench/loggp_fit.c): from times that follow the model the parameters are found
+ * again, and what is written is what sim/model.c reads. */
+#include "unit.h"
+
+#include "../../bench/bench.h"
+#include "sim/model.h"
+
+#include <math.h>
+
+static const size_t sizes[] = { 1, 64, 512, 2048, 8192, 32768, 131072, 524288 };
+static const int bursts[] = { 2, 3, 4, 6, 8, 12 };
+
+/* The times that bench/loggp.c takes, as the model would have them, each wrong by up to `noise`. */
+static int
+make_times(struct bench_prtt *times, const struct bench_loggp *truth, double noise, uint64_t *seed)
+{
+	int count = 0;
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		times[count++] = (struct bench_prtt){ .n = 1, .bytes = sizes[i] };
+		times[count++] = (struct bench_prtt){ .n = 16, .bytes = sizes[i] };
+	}
+	for (size_t i = 0; i < COUNT(bursts); i++)
+		times[count++] = (struct bench_prtt){ .n = bursts[i], .bytes = 1 };
+	times[count++] = (struct bench_prtt){ .n = 16, .delay = 3 * (truth->g + truth->o_send), .bytes = 1 };
+	for (int i = 0; i < count; i++) {
+		double wrong = noise * ((double)random_below(seed, 2001) - 1000) / 1000;
+		times[i].seconds = bench_loggp_prtt(truth, times[i].n, times[i].delay, times[i].bytes) * (1 + wrong);
+	}
+	return count;
+}
+
+static void
+expect(const char *name, double found, double truth, double tolerance)
+{
+	if (!(fabs(found - truth) <= tolerance * truth + 1e-15))
+		fail_msg("%s is %g, expected %g", name, found, truth);
+}
+
+static void
+expect_all(const struct bench_loggp *found, const struct bench_loggp *truth, double tolerance)
+{
+	expect("L", found->L, truth->L, tolerance);
+	expect("o_send", found->o_send, truth->o_send, tolerance);
+	expect("o_recv", found->o_recv, truth->o_recv, tolerance);
+	expect("g", found->g, truth->g, tolerance);
+	expect("G", found->G, truth->G, tolerance);
+	assert_int_equal(found->f, truth->f);
+}
+
+static struct bench_loggp
+fit(const struct bench_loggp *truth, double noise, uint64_t seed)
+{
+	struct bench_prtt times[BENCH_MAX_PRTT];
+	struct bench_loggp found;
+	bench_loggp_fit(&found, times, make_times(times, truth, noise, &seed), truth->o_recv);
+	return found;
+}
+
+static const struct bench_loggp networks[] = {
+	{ .L = 2e-5, .o_send = 3e-6, .o_recv = 2e-6, .g = 5e-6, .G = 8e-10, .f = 1 },
+	{ .L = 1e-6, .o_send = 3e-7, .o_recv = 3e-7, .g = 4e-7, .G = 4e-11, .f = 1 },
+	{ .L = 1e-6, .o_send = 2e-7, .o_recv = 3e-7, .g = 9e-7, .G = 1e-10, .f = 4 },
+	{ .L = 2e-7, .o_send = 1e-7, .o_recv = 1e-7, .g = 3e-7, .G = 1e-10, .f = 2 },
+};
+
+static void
+finds_the_parameters_of_exact_times(void **state)
+{
+	for (size_t i = 0; i < COUNT(networks); i++) {
+		struct bench_loggp found = fit(&networks[i], 0, 1);
+		expect_all(&found, &networks[i], 1e-6);
+		assert_true(found.error < 1e-6);
+	}
+}
+
+/* f is left out: within the noise a larger one may fit as well. */
+static void
+comes_near_with_noise(void **state)
+{
+	for (uint64_t seed = first_seed(), end = seed + 50; seed < end; seed++) {
+		struct bench_loggp found = fit(&networks[0], 0.02, seed);
+		expect("L", found.L, networks[0].L, 0.1);
+		expect("o_send", found.o_send, networks[0].o_send, 0.5);
+		expect("G", found.G, networks[0].G, 0.05);
+		expect("gap of 16", bench_loggp_prtt(&found, 16, 0, 1), bench_loggp_prtt(&networks[0], 16, 0, 1), 0.1);
+		assert_true(found.error < 0.05);
+	}
+}
+
+/* Small messages wait for the processor, large ones for the port. */
+static void
+sees_the_gap_behind_a_longer_overhead(void **state)
+{
+	const struct bench_loggp truth = { .L = 1e-6, .o_send = 5e-7, .o_recv = 2e-7, .g = 1e-7, .G = 5e-11, .f = 1 };
+	struct bench_loggp found = fit(&truth, 0, 1);
+	expect("o_send", found.o_send, truth.o_send, 1e-6);
+	expect("g", found.g, truth.g, 1e-3);
+	expect("G", found.G, truth.G, 1e-3);
+	assert_true(found.error < 1e-3);
+}
+
+/* A message that costs less than its two overheads, as measured: no negative latency, but a smaller o_recv. */
+static void
+gives_no_negative_parameters(void **state)
+{
+	struct bench_prtt times[BENCH_MAX_PRTT];
+	uint64_t seed = 1;
+	struct bench_loggp found;
+	int count = make_times(times, &networks[3], 0, &seed);
+	bench_loggp_fit(&found, times, count, 1e-6);
+	assert_true(fabs(found.L) < 1e-15);
+	expect("o_recv", found.o_recv, networks[3].L + networks[3].o_recv, 1e-6);
+	assert_true(found.error < 1e-6);
+	for (int i = 0; i < count; i++)
+		times[i].seconds = 1e-6; /* nothing depends on anything */
+	bench_loggp_fit(&found, times, count, 0);
+	assert_true(found.o_send >= 0 && found.g >= 0 && found.G >= 0 && found.L >= 0 && found.o_recv >= 0);
+}
+
+/* After a delay the caches are cold: what is sent in a burst takes less. */
+static void
+believes_bursts_about_the_overhead(void **state)
+{
+	struct bench_prtt times[BENCH_MAX_PRTT];
+	uint64_t seed = 1;
+	struct bench_loggp found;
+	int count = make_times(times, &networks[0], 0, &seed);
+	times[count - 1].seconds += 15 * 1e-5;
+	bench_loggp_fit(&found, times, count, networks[0].o_recv);
+	expect("o_send", found.o_send, 5e-6, 1e-6);
+}
+
+static void
+writes_what_the_model_reads(void **state)
+{
+	struct bench_network network = { .copy = 1e-10, .reduce = 1.5e-10, .bus = 6e-11, .flag = 1e-7 };
+	struct cs_model model;
+	char text[BENCH_NETWORK_TEXT], complaint[256] = "";
+	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
+		network.level[level].is_there = true;
+		network.level[level].loggp = networks[level];
+	}
+	assert_int_equal(cs_model_read(bench_network_text(text, &network), &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(model.level[CS_INTER].L, 20000000);
+	assert_int_equal(model.level[CS_INTER].o_send, 3000000);
+	assert_int_equal(model.level[CS_INTER].G, 800000);
+	assert_int_equal(model.level[CS_INTRA].g, 400000);
+	assert_int_equal(model.copy, 100000);
+	assert_int_equal(model.reduce, 150000);
+	assert_int_equal(model.bus, 60000);
+	assert_int_equal(model.flag, 100000);
+}
+
+/* One node, one core: neither messages between nodes nor a flag. */
+static void
+leaves_out_what_there_is_not(void **state)
+{
+	struct bench_network network = { .copy = 1e-10 };
+	struct cs_model model;
+	char text[BENCH_NETWORK_TEXT], complaint[256] = "";
+	network.level[BENCH_INTRA].is_there = true;
+	network.level[BENCH_INTRA].loggp = networks[3];
+	assert_string_equal(bench_network_text(text, &network),
+			    "intra.L=2e-07,intra.os=1e-07,intra.or=1e-07,intra.g=3e-07,intra.G=1e-10,intra.f=2,copy=1e-10");
+	assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(model.level[CS_INTER].L, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_parameters_of_exact_times),
+		cmocka_unit_test(comes_near_with_noise),
+		cmocka_unit_test(sees_the_gap_behind_a_longer_overhead),
+		cmocka_unit_test(gives_no_negative_parameters),
+		cmocka_unit_test(believes_bursts_about_the_overhead),
+		cmocka_unit_test(writes_what_the_model_reads),
+		cmocka_unit_test(leaves_out_what_there_is_not),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
