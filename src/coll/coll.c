@@ -11,7 +11,7 @@ static const char unknown[] = "not known to all ranks: rules cannot depend on it
 const struct cs_coll_info cs_colls[CS_COLL_COUNT] = {
 	[CS_ALLGATHER] = { "allgather", "COLLSHIM_ALLGATHER", true, false, false, block },
 	[CS_ALLGATHERV] = { "allgatherv", "COLLSHIM_ALLGATHERV", true, false, false,
-			    "mean bytes of a rank's block (total / ranks)" },
+			    "mean bytes of a rank's block (total / ranks)", true },
 	[CS_ALLREDUCE] = { "allreduce", "COLLSHIM_ALLREDUCE", true, false, true, vector },
 	[CS_ALLTOALL] = { "alltoall", "COLLSHIM_ALLTOALL", true, false, false,
 			  "bytes of one block (from one rank to one other)" },
@@ -22,7 +22,7 @@ const struct cs_coll_info cs_colls[CS_COLL_COUNT] = {
 	[CS_GATHER] = { "gather", "COLLSHIM_GATHER", true, true, false, block },
 	[CS_GATHERV] = { "gatherv", "COLLSHIM_GATHERV", false, true, false, unknown },
 	[CS_REDUCE] = { "reduce", "COLLSHIM_REDUCE", true, true, true, vector },
-	[CS_REDUCE_SCATTER] = { "reduce_scatter", "COLLSHIM_REDUCE_SCATTER", true, false, true, vector },
+	[CS_REDUCE_SCATTER] = { "reduce_scatter", "COLLSHIM_REDUCE_SCATTER", true, false, true, vector, true },
 	[CS_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "COLLSHIM_REDUCE_SCATTER_BLOCK", true, false,
 				      true, vector },
 	[CS_SCATTER] = { "scatter", "COLLSHIM_SCATTER", true, true, false, block },

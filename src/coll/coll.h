@@ -34,6 +34,7 @@ struct cs_coll_info {
 	bool rooted;
 	bool reduces;
 	const char *bytes_meaning; /* what "bytes" counts: "bytes of one rank's block" */
+	bool has_skew; /* blocks of several sizes, all of which all ranks know */
 };
 
 extern const struct cs_coll_info cs_colls[CS_COLL_COUNT];
@@ -43,6 +44,19 @@ enum cs_coll cs_coll_by_name(const char *name);
 
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
 #define CS_BYTES_UNKNOWN SIZE_MAX
+
+/* How uneven blocks are: the largest over the mean, as 1 (below 1.5), 2 (below 3), 4, ... `mean` may be 0. */
+static inline int
+cs_skew(const size_t *blocks, int count, size_t mean)
+{
+	size_t most = 0;
+	int skew = 1;
+	for (int i = 0; i < count; i++)
+		most = blocks[i] > most ? blocks[i] : most;
+	while (mean && (double)most >= 1.5 * (double)mean * skew)
+		skew *= 2;
+	return skew;
+}
 
 /* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may depend on
  * these only (the type system's guard against deadlock by local facts). */
@@ -54,7 +68,7 @@ struct cs_facts {
 	int ppn_min, ppn_max;     /* ranks per node, smallest and largest */
 	bool is_block_placed;     /* ranks of a node are consecutive */
 	bool is_commutative;      /* reductions: the operation; others: true */
-	int skew;                 /* allgatherv: largest block over mean, as 1 (below 1.5), 2 (below 3), 4, ...; else 1 */
+	int skew;                 /* cs_skew of the blocks where has_skew; else 1 */
 };
 
 #endif

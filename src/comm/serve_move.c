@@ -330,19 +330,6 @@ close_scattered(struct cs_member *member, const struct scattered *blocks)
 			cs_serve_packing_failed(member);
 }
 
-/* As cs_facts has it. */
-static int
-skew_of(const size_t *bytes, int count, size_t mean)
-{
-	size_t most = 0;
-	int skew = 1;
-	for (int i = 0; i < count; i++)
-		most = bytes[i] > most ? bytes[i] : most;
-	while (mean && (double)most >= 1.5 * (double)mean * skew)
-		skew *= 2;
-	return skew;
-}
-
 bool
 cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
 		    int *result)
@@ -357,7 +344,7 @@ cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_sid
 		return cs_serve_not(member, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
-	if (!cs_serve_choose_skewed(member, CS_ALLGATHERV, mean, skew_of(out.bytes, member->size, mean), true))
+	if (!cs_serve_choose_skewed(member, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
 		return false;
 	struct cs_call call = { .coll = CS_ALLGATHERV, .bytes = out.bytes[member->rank] };
 	call.recv = open_scattered(member, &out, 1, in_place);

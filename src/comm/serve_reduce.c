@@ -35,10 +35,10 @@ shaped_result(struct cs_member *member, const struct reduced *reduced, const cha
 }
 
 /* Looks at everything that all ranks share and asks select. `spread`: elements of each rank's block must fit into a
- * piece of shared memory together (reduce_scatter). */
+ * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static bool
 begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
-      MPI_Op op, bool is_spread)
+      MPI_Op op, bool is_spread, int skew)
 {
 	reduced->type = cs_type_look(type, &reduced->room);
 	if (count < 0 || !reduced->type || !cs_operation_look(op, &reduced->operation) ||
@@ -51,7 +51,7 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 		room = team->node.shape.area_bytes;
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)member->size : 1))
 		return cs_serve_not(member, "elements too large");
-	if (!cs_serve_choose(member, coll, bytes, reduced->operation.is_commutative))
+	if (!cs_serve_choose_skewed(member, coll, bytes, skew, reduced->operation.is_commutative))
 		return false;
 	reduced->is_shaped = !reduced->type->is_contiguous;
 	reduced->call.coll = coll;
@@ -95,7 +95,7 @@ cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_C
 	struct reduced reduced;
 	if (is_bad(send == MPI_IN_PLACE ? "" : send, recv, true))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false))
+	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
 	*result = finish(member, &reduced, send, recv, (size_t)count, (size_t)count);
 	return true;
@@ -110,7 +110,7 @@ cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Coun
 	if (root < 0 || root >= member->size || (send == MPI_IN_PLACE && !is_root) ||
 	    is_bad(send == MPI_IN_PLACE ? "" : send, recv, is_root))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false))
+	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
 	reduced.call.root = root;
 	*result = finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count);
@@ -140,7 +140,8 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 	}
 	if ((member->sizes[member->rank] && !recv) || (send == recv && total))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true))
+	int skew = cs_skew(member->sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
+	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 		return false;
 	reduced.call.counts = member->sizes;
 	*result = finish(member, &reduced, send, recv, (size_t)total, member->sizes[member->rank]);
@@ -156,7 +157,7 @@ cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
 	    is_bad(send == MPI_IN_PLACE ? "" : send, recv, true))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true))
+	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;
 	*result = finish(member, &reduced, send, recv, (size_t)total, (size_t)count);
 	return true;

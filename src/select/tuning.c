@@ -384,10 +384,10 @@ resolve(struct reader *reader, const struct cs_yaml *at, const struct draft *dra
 			 cs_colls[coll].name);
 		return false;
 	}
-	if (draft->skew_node && coll != CS_ALLGATHERV) {
+	if (draft->skew_node && !cs_colls[coll].has_skew) {
 		if (draft->is_any)
 			return true;
-		complain(reader, draft->skew_node, "found a condition on skew, expected it for allgatherv only");
+		complain(reader, draft->skew_node, "found a condition on skew, expected it for allgatherv and reduce_scatter only");
 		return false;
 	}
 	struct cs_use use;

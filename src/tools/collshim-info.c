@@ -37,7 +37,7 @@ static const char usage[] =
 	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every MPI)\n"
 	"  --cyclic            ranks of a node do not follow each other\n"
 	"  --non-commutative   the operation of a reduction must keep the order of ranks\n"
-	"  --skew S            allgatherv: the largest block is S times the mean (default: 1)\n"
+	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean (default: 1)\n"
 	"\n"
 	"--draw takes all of these but --mpi and --skew, of ranks 8 if it is not told, 256 at most, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
@@ -220,7 +220,7 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 		return wrong;
 	if (request->is_non_commutative && !cs_colls[facts.coll].reduces)
 		return wrong_use("--non-commutative: %s has no operation", cs_colls[facts.coll].name);
-	if (request->skew && facts.coll != CS_ALLGATHERV)
+	if (request->skew && !cs_colls[facts.coll].has_skew)
 		return wrong_use("--skew: %s has blocks of one size, or not all ranks know them",
 				 cs_colls[facts.coll].name);
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
