@@ -2,6 +2,7 @@
 
 #include "algorithms/team.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "plan/build.h"
 #include "plan/execute.h"
 
@@ -55,10 +56,16 @@ is_same(const struct cs_plan_key *a, const struct cs_plan_key *b)
 
 /* --- the cache ------------------------------------------------------------------------------------------------------- */
 
+static size_t
+bytes_of(const struct cs_cached_plan *cached)
+{
+	return cached->plan.count * sizeof *cached->plan.steps;
+}
+
 static void
 drop(struct cs_plans *plans, int i)
 {
-	plans->bytes -= plans->cached[i].plan.count * sizeof(struct cs_step);
+	plans->bytes -= bytes_of(&plans->cached[i]);
 	cs_plan_fini(&plans->cached[i].plan);
 	plans->cached[i] = plans->cached[--plans->count];
 }
@@ -80,23 +87,14 @@ no_memory(struct cs_team *team)
 	team->host->abort("out of memory");
 }
 
-/* A place in the cache for a new plan, at its end. */
-static struct cs_cached_plan *
-place(struct cs_team *team, struct cs_plans *plans)
-{
-	if (!plans->cached)
-		plans->cached = calloc(CS_PLANS, sizeof *plans->cached);
-	if (!plans->cached)
-		no_memory(team);
-	if (plans->count == CS_PLANS)
-		drop(plans, oldest(plans));
-	return &plans->cached[plans->count];
-}
-
 static struct cs_cached_plan *
 build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key, const struct cs_problem *problem)
 {
-	struct cs_cached_plan *cached = place(team, plans);
+	if (!plans->cached)
+		plans->cached = calloc(CS_PLANS + 1, sizeof *plans->cached); /* one more while its call runs */
+	if (!plans->cached)
+		no_memory(team);
+	struct cs_cached_plan *cached = &plans->cached[plans->count];
 	struct cs_builder builder;
 	cs_builder_init(&builder, problem, &cached->plan);
 	key->algorithm->build(&builder);
@@ -106,15 +104,48 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	cached->key = *key;
 	cached->spare = cs_plan_spare(&cached->plan);
 	plans->count++;
-	plans->bytes += cached->plan.count * sizeof(struct cs_step);
-	cached->used = ++plans->clock; /* so it is not the oldest; but drop() moves the last one */
-	while (plans->bytes > CS_PLAN_BUDGET && plans->count > 1) {
-		int least = oldest(plans);
-		bool is_moved = cached == &plans->cached[plans->count - 1];
-		drop(plans, least);
-		cached = is_moved ? &plans->cached[least] : cached;
-	}
+	plans->bytes += bytes_of(cached);
 	return cached;
+}
+
+enum {
+	LISTED = 0
+#define ALGORITHM(coll, name) +1
+#include "algorithms/algorithms.def"
+#undef ALGORITHM
+};
+
+/* Once for each algorithm; for all that are not listed together. */
+static void
+warn_too_large(const struct cs_cached_plan *cached)
+{
+	static _Atomic int said[LISTED + 1];
+	const struct cs_algorithm *algorithm = cached->key.algorithm;
+	const char *larger = "";
+	char most[CS_NUMBER_TEXT];
+	int i = 0;
+	while (i < LISTED && cs_algorithms[i] != algorithm)
+		i++;
+	for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
+		if (!strcmp(algorithm->params[k].name, "segment") || !strcmp(algorithm->params[k].name, "block"))
+			larger = algorithm->params[k].name;
+	cs_log_warn(&said[i],
+		    "plans: a plan of %s:%s takes %zu bytes and no more than %s are kept, so it is made anew in each "
+		    "such call; use %s%s%sanother algorithm for them",
+		    cs_colls[algorithm->coll].name, algorithm->name, bytes_of(cached),
+		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
+}
+
+/* What was used last stays, unless it is too large by itself; then the others do. */
+static void
+trim(struct cs_plans *plans, struct cs_cached_plan *last)
+{
+	if (bytes_of(last) > CS_PLAN_BUDGET) {
+		warn_too_large(last);
+		drop(plans, (int)(last - plans->cached));
+	}
+	while (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
+		drop(plans, oldest(plans));
 }
 
 static struct cs_cached_plan *
@@ -145,9 +176,8 @@ cs_plans_run(struct cs_team *team, struct cs_plans *plans, void *group, const st
 	run.spare = memory + cached->plan.tmp_bytes;
 	run.wire = team->host->wire(group, cached->plan.requests);
 	cs_run_finish(&run);
-	/* Too large to keep: only this one is there then. */
-	if (plans->bytes > CS_PLAN_BUDGET)
-		drop(plans, (int)(cached - plans->cached));
+	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
+		trim(plans, cached);
 }
 
 void

@@ -1,7 +1,8 @@
 /* algorithms/plans.h — runs algorithms that are plans: between the nodes of a team, or between all of its ranks.
  *
  * A plan is built at the first call of its shape and kept: by the algorithm, its parameters, collective, root, sizes and
- * where blocks lie. A cache keeps the plans used last, up to a number of bytes; what does not fit is built for one call. */
+ * where blocks lie. A cache keeps the plans used last, up to a number of bytes. A plan that is larger than that by
+ * itself is built for one call, the others stay, and one line says so. */
 #ifndef CS_ALGORITHMS_PLANS_H
 #define CS_ALGORITHMS_PLANS_H
 

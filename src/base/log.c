@@ -71,6 +71,10 @@ write_line(const char *format, va_list arguments)
 	int more = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
 	if (more > 0)
 		used += (size_t)more < sizeof line - used - 1 ? (size_t)more : sizeof line - used - 2;
+	/* A variable's or file's text may have anything in it. */
+	for (size_t i = 0; i < used; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
 	line[used++] = '\n';
 	size_t done = 0;
 	while (done < used) {

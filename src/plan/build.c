@@ -40,6 +40,10 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 	struct cs_plan *plan = builder->plan;
 	if (builder->status != CS_OK)
 		return NULL;
+	if (builder->most && plan->count == builder->most) {
+		fail(builder, CS_NO_MEMORY);
+		return NULL;
+	}
 	if (plan->count == builder->room) {
 		size_t room = builder->room ? 2 * builder->room : 16;
 		struct cs_step *steps = realloc(plan->steps, room * sizeof *steps);

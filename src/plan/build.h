@@ -17,6 +17,7 @@
 struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
+	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set before build() */
 	/* private */
 	struct cs_plan *plan;
 	size_t room;

@@ -7,11 +7,28 @@
 #include <string.h>
 #include <yaml.h>
 
-static enum cs_status __attribute__((format(printf, 3, 4)))
-refuse(struct cs_document_error *error, const yaml_mark_t *mark, const char *format, ...)
+struct builder {
+	struct cs_document *document;
+	struct cs_document_error *error;
+	yaml_mark_t end; /* of the text */
+	struct cs_yaml *open[CS_DOCUMENT_MAX_DEPTH];
+	size_t depth;
+	size_t documents;
+};
+
+/* libyaml ends the last line if nobody else has, and then stands behind the text. */
+static const yaml_mark_t *
+inside(const struct builder *builder, const yaml_mark_t *mark)
 {
-	error->line = (unsigned)mark->line + 1;
-	error->column = (unsigned)mark->column + 1;
+	return mark->line > builder->end.line ? &builder->end : mark;
+}
+
+static enum cs_status __attribute__((format(printf, 3, 4)))
+refuse(const struct builder *builder, const yaml_mark_t *mark, const char *format, ...)
+{
+	struct cs_document_error *error = builder->error;
+	error->line = (unsigned)inside(builder, mark)->line + 1;
+	error->column = (unsigned)inside(builder, mark)->column + 1;
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(error->text, sizeof error->text, format, arguments);
@@ -19,13 +36,13 @@ refuse(struct cs_document_error *error, const yaml_mark_t *mark, const char *for
 	return CS_BAD_INPUT;
 }
 
-/* The reader of libyaml tells only the byte at which it stopped. */
+/* Lines and columns as libyaml and editors count them: columns are characters. */
 static yaml_mark_t
 mark_of_byte(const char *text, size_t bytes, size_t byte)
 {
 	yaml_mark_t mark = { 0 };
 	for (size_t i = 0; i < byte && i < bytes; i++) {
-		mark.column++;
+		mark.column += (text[i] & 0xc0) != 0x80;
 		if (text[i] == '\n') {
 			mark.line++;
 			mark.column = 0;
@@ -35,28 +52,76 @@ mark_of_byte(const char *text, size_t bytes, size_t byte)
 }
 
 static enum cs_status
-refuse_syntax(struct cs_document_error *error, const yaml_parser_t *parser, const char *text, size_t bytes)
+refuse_syntax(const struct builder *builder, const yaml_parser_t *parser, const char *text, size_t bytes)
 {
 	const char *problem = parser->problem ? parser->problem : "unreadable";
 	if (parser->error == YAML_MEMORY_ERROR)
 		return CS_NO_MEMORY;
-	if (parser->error == YAML_READER_ERROR) {
+	if (parser->error == YAML_READER_ERROR) { /* it tells only the byte at which it stopped */
 		yaml_mark_t mark = mark_of_byte(text, bytes, parser->problem_offset);
-		return refuse(error, &mark, "not YAML: %s", problem);
+		return refuse(builder, &mark, "not YAML: %s", problem);
 	}
 	if (parser->context)
-		return refuse(error, &parser->problem_mark, "not YAML: %s (line %zu), %s", parser->context,
-			      parser->context_mark.line + 1, problem);
-	return refuse(error, &parser->problem_mark, "not YAML: %s", problem);
+		return refuse(builder, &parser->problem_mark, "not YAML: %s (line %zu), %s", parser->context,
+			      inside(builder, &parser->context_mark)->line + 1, problem);
+	return refuse(builder, &parser->problem_mark, "not YAML: %s", problem);
 }
 
-struct builder {
-	struct cs_document *document;
-	struct cs_document_error *error;
-	struct cs_yaml *open[CS_DOCUMENT_MAX_DEPTH];
-	size_t depth;
-	size_t documents;
-};
+/* What stands at `text` if YAML takes it for the end of a line and editors do not, so that they would show other lines
+ * than a complaint names; else NULL. */
+static const char *
+odd_break(const char *text, size_t bytes)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+		const char *name;
+	} breaks[] = {
+		{ "\r", 1, "a carriage return alone" },
+		{ "\xc2\x85", 2, "U+0085 (next line)" },
+		{ "\xe2\x80\xa8", 3, "U+2028 (line separator)" },
+		{ "\xe2\x80\xa9", 3, "U+2029 (paragraph separator)" },
+	};
+	if (bytes > 1 && text[0] == '\r' && text[1] == '\n')
+		return NULL;
+	for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++)
+		if (breaks[i].length <= bytes && !memcmp(text, breaks[i].bytes, breaks[i].length))
+			return breaks[i].name;
+	return NULL;
+}
+
+/* What libyaml would take without a word. A tag cannot be used, and libyaml compares each %TAG with all before it: a
+ * megabyte of them takes it eight seconds (AMD EPYC, one core). */
+static enum cs_status
+refuse_traps(const struct builder *builder, const char *text, size_t bytes)
+{
+	static const char directive[] = "%TAG";
+	for (size_t i = 0; i < bytes; i++) {
+		const char *name = odd_break(text + i, bytes - i);
+		bool is_tag = (!i || text[i - 1] == '\n') && bytes - i >= strlen(directive) &&
+			      !memcmp(text + i, directive, strlen(directive));
+		if (!name && !is_tag)
+			continue;
+		yaml_mark_t mark = mark_of_byte(text, bytes, i);
+		if (is_tag)
+			return refuse(builder, &mark, "found %s, expected none: tags are not allowed here", directive);
+		return refuse(builder, &mark, "found %s, expected lines that end with LF or CR LF", name);
+	}
+	return CS_OK;
+}
+
+/* Which libyaml lets in by escapes, as "\e". LF and tab may stay; NUL would end the text. */
+static bool
+has_control(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
+		bool is_c1 = before == 0xc2 && byte < 0xa0; /* U+0080 to U+009F */
+		if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7f || is_c1)
+			return true;
+	}
+	return false;
+}
 
 static enum cs_status
 add_node(struct builder *builder, const yaml_event_t *event, enum cs_yaml_kind kind, const char *text,
@@ -64,20 +129,21 @@ add_node(struct builder *builder, const yaml_event_t *event, enum cs_yaml_kind k
 {
 	struct cs_document *document = builder->document;
 	if (document->node_count == CS_DOCUMENT_MAX_NODES)
-		return refuse(builder->error, &event->start_mark, "more than %d values in one file",
+		return refuse(builder, &event->start_mark, "more than %d values in one file",
 			      CS_DOCUMENT_MAX_NODES);
 	if (kind != CS_YAML_SCALAR && builder->depth == CS_DOCUMENT_MAX_DEPTH)
-		return refuse(builder->error, &event->start_mark, "lists and maps nested deeper than %d",
+		return refuse(builder, &event->start_mark, "lists and maps nested deeper than %d",
 			      CS_DOCUMENT_MAX_DEPTH);
-	if (length && memchr(text, '\0', length))
-		return refuse(builder->error, &event->start_mark, "a NUL character inside a value");
+	if (has_control(text, length))
+		return refuse(builder, &event->start_mark, "a control character inside a value");
+	const yaml_mark_t *start = inside(builder, &event->start_mark);
 	struct cs_yaml *node = malloc(sizeof *node + length + 1);
 	if (!node)
 		return CS_NO_MEMORY;
 	*node = (struct cs_yaml){
 		.made_before = document->newest,
-		.line = (unsigned)event->start_mark.line + 1,
-		.column = (unsigned)event->start_mark.column + 1,
+		.line = (unsigned)start->line + 1,
+		.column = (unsigned)start->column + 1,
 		.kind = kind,
 	};
 	if (length)
@@ -107,11 +173,11 @@ take_event(struct builder *builder, const yaml_event_t *event)
 	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (builder->documents++)
-			return refuse(builder->error, &event->start_mark,
+			return refuse(builder, &event->start_mark,
 				      "found a second document, expected one per file");
 		return CS_OK;
 	case YAML_ALIAS_EVENT:
-		return refuse(builder->error, &event->start_mark,
+		return refuse(builder, &event->start_mark,
 			      "found an alias (*name), expected the value itself: aliases are not allowed here");
 	case YAML_SCALAR_EVENT:
 		anchor = event->data.scalar.anchor;
@@ -133,7 +199,7 @@ take_event(struct builder *builder, const yaml_event_t *event)
 		return CS_OK;
 	}
 	if (anchor || tag)
-		return refuse(builder->error, &event->start_mark, "found %s, expected a plain value: %s",
+		return refuse(builder, &event->start_mark, "found %s, expected a plain value: %s",
 			      anchor ? "an anchor (&name)" : "a tag (!name)",
 			      anchor ? "anchors are not allowed here" : "tags are not allowed here");
 	if (event->type == YAML_SCALAR_EVENT)
@@ -148,19 +214,21 @@ cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 		 struct cs_document_error *error)
 {
 	*document = (struct cs_document){ 0 };
+	struct builder builder = { .document = document, .error = error, .end = mark_of_byte(text, bytes, bytes) };
+	enum cs_status status = refuse_traps(&builder, text, bytes);
 	yaml_parser_t parser;
+	if (status != CS_OK)
+		return status;
 	if (!yaml_parser_initialize(&parser))
 		return CS_NO_MEMORY;
 	/* Else libyaml would guess UTF-16 from the first bytes. */
 	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, bytes);
-	struct builder builder = { .document = document, .error = error };
-	enum cs_status status = CS_OK;
 	bool is_over = false;
 	while (status == CS_OK && !is_over) {
 		yaml_event_t event;
 		if (!yaml_parser_parse(&parser, &event)) {
-			status = refuse_syntax(error, &parser, text, bytes);
+			status = refuse_syntax(&builder, &parser, text, bytes);
 			break;
 		}
 		is_over = event.type == YAML_STREAM_END_EVENT;
@@ -170,7 +238,7 @@ cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 	yaml_parser_delete(&parser);
 	if (status == CS_OK && !document->root) {
 		yaml_mark_t start = { 0 };
-		status = refuse(error, &start, "found an empty file, expected a map that begins with version: 1");
+		status = refuse(&builder, &start, "found an empty file, expected a map that begins with version: 1");
 	}
 	if (status != CS_OK)
 		cs_document_fini(document);

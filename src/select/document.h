@@ -1,7 +1,8 @@
 /* select/document.h — a YAML text as a tree of nodes, each of which knows its place. Private to select.
  *
  * What a tuning file does not need is refused, and with it the traps of YAML: aliases, anchors, tags, a second
- * document, deep nesting, control characters. */
+ * document, deep nesting, control characters (by escapes, too), ends of lines that are neither LF nor CR LF. So lines
+ * are an editor's lines; columns are characters. A place is in the text or right behind its last character. */
 #ifndef CS_SELECT_DOCUMENT_H
 #define CS_SELECT_DOCUMENT_H
 
@@ -20,7 +21,7 @@ struct cs_yaml {
 	struct cs_yaml *made_before;
 	unsigned line, column;         /* from 1 */
 	enum cs_yaml_kind kind;
-	char text[];                   /* of a scalar, without NULs inside */
+	char text[];                   /* of a scalar; no control character inside but LF and tab */
 };
 
 struct cs_document {

@@ -100,6 +100,20 @@ copy(struct reader *reader, const char *text)
 	return made;
 }
 
+/* What is told of a file stands on one line: ends of lines become blanks, and go at the text's beginning and end. */
+static char *
+copy_line(struct reader *reader, const char *text)
+{
+	char *made = copy(reader, text + strspn(text, "\n"));
+	size_t length = made ? strlen(made) : 0;
+	while (length && made[length - 1] == '\n')
+		made[--length] = '\0';
+	for (size_t i = 0; i < length; i++)
+		if (made[i] == '\n')
+			made[i] = ' ';
+	return made;
+}
+
 /* Room for one more behind `count` elements; NULL when memory is out. */
 static void *
 grow(struct reader *reader, void *array, size_t count, size_t element_bytes)
@@ -174,10 +188,10 @@ take_map(struct reader *reader, const struct cs_yaml *map, const char *what, con
 static void
 take_text(struct reader *reader, const struct cs_yaml *value, void *field)
 {
-	if (value->kind != CS_YAML_SCALAR || !*value->text)
+	if (value->kind != CS_YAML_SCALAR || !value->text[strspn(value->text, "\n")])
 		expect(reader, value, "a text");
 	else
-		*(char **)field = copy(reader, value->text);
+		*(char **)field = copy_line(reader, value->text);
 }
 
 static void
@@ -311,6 +325,8 @@ read_collectives(struct reader *reader, struct draft *draft)
 	}
 }
 
+#define MOST_PARAMS (4 * CS_MAX_PARAMS) /* in one rule, wrong ones too */
+
 /* `with` for one algorithm. False if something is wrong; the caller then asks no other collective of the rule, so that
  * the same trouble is not said for each of them. */
 static bool
@@ -318,12 +334,17 @@ read_with(struct reader *reader, const struct cs_yaml *with, struct cs_use *use)
 {
 	char message[512], shown[CS_SHOWN_TEXT];
 	bool is_right = true;
+	size_t count = 0;
 	if (with->kind != CS_YAML_MAP) {
 		expect(reader, with, "a map of parameters, as {chunk: 64K}");
 		return false;
 	}
 	for (const struct cs_yaml *key = with->first; key; key = key->next->next) {
 		const struct cs_yaml *value = key->next;
+		if (count++ == MOST_PARAMS) { /* each is compared with those before it */
+			complain(reader, key, "expected at most %d parameters", MOST_PARAMS);
+			return false;
+		}
 		if (key->kind != CS_YAML_SCALAR || value->kind != CS_YAML_SCALAR) {
 			complain(reader, key, "found %s, expected parameter: value",
 				 found_text(shown, key->kind != CS_YAML_SCALAR ? key : value));

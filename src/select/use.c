@@ -28,6 +28,8 @@ cs_shown(char shown[CS_SHOWN_TEXT], const char *text)
 		unsigned char byte = (unsigned char)*text;
 		shown[used++] = byte < ' ' || byte == 0x7f ? '?' : *text;
 	}
+	for (; (*text & 0xc0) == 0x80 && used > 1; text--) /* no part of a character */
+		used--;
 	strcpy(shown + used, *text ? "...\"" : "\"");
 	return shown;
 }

@@ -88,6 +88,14 @@ find_field(struct cs_model *model, const char *name, char **base)
 	return find(whole_keys, name);
 }
 
+static bool
+is_in(double number, enum unit unit)
+{
+	if (!(number >= units[unit].low && number <= units[unit].high))
+		return false;
+	return unit != COUNT || number == (double)(int64_t)number;
+}
+
 static enum cs_status
 set(struct cs_model *model, char *name, char *complaint, size_t room)
 {
@@ -105,7 +113,7 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 		return CS_BAD_INPUT;
 	}
 	double number = strtod(value, &end);
-	if (end == value || *end || !(number >= units[key->unit].low && number <= units[key->unit].high)) {
+	if (end == value || *end || !is_in(number, key->unit)) {
 		snprintf(complaint, room, "%s=%s: expected %s", name, value, units[key->unit].expected);
 		return CS_BAD_INPUT;
 	}
@@ -151,6 +159,9 @@ cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t 
 			 *text ? "the text is too long" : "expected a model or KEY=VALUE, found nothing");
 		return CS_BAD_INPUT;
 	}
+	for (char *at = words; *at; at++) /* complaints are one line */
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
 	char *word = strsep(&rest, ",");
 	if (!strchr(word, '=')) {
 		if (!built_in(word))
@@ -202,7 +213,7 @@ cs_model_cost(const struct cs_model *model, uint64_t rounds, uint64_t bytes)
 	const struct cs_loggp *cost = &model->level[CS_INTER];
 	double most = (double)(INT64_MAX / 4), round = (double)(cost->o_send + cost->L + cost->o_recv);
 	uint64_t gaps = bytes > rounds ? bytes - rounds : 0;
-	if ((double)rounds * round > most || (double)gaps / 1000 * (double)cost->G > most)
+	if ((double)rounds * round + (double)gaps / 1000 * (double)cost->G > most)
 		return INT64_MAX / 4;
 	return (int64_t)rounds * (cost->o_send + cost->L + cost->o_recv) + (int64_t)(gaps / 1000) * cost->G +
 	       ((int64_t)(gaps % 1000) * cost->G + 500) / 1000;

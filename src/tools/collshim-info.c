@@ -56,15 +56,19 @@ struct request {
 	bool modifies;            /* an option was given that only --explain and --draw take */
 };
 
+/* One line, whatever the arguments had in them. */
 static int __attribute__((format(printf, 1, 2)))
 wrong_use(const char *format, ...)
 {
+	char text[2048];
 	va_list arguments;
 	va_start(arguments, format);
-	fputs("collshim-info: ", stderr);
-	vfprintf(stderr, format, arguments);
-	fputs("\nTry: collshim-info --help\n", stderr);
+	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	fprintf(stderr, "collshim-info: %s\nTry: collshim-info --help\n", text);
 	return WRONG_USE;
 }
 

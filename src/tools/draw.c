@@ -17,7 +17,9 @@ enum { DONE = 0, FAILED = 1, WRONG_USE = 2 };
 #define BYTES 1024        /* if none are asked for */
 #define ELEMENT 8         /* bytes, in reductions */
 #define MOST_STEPS 1000000
+#define MOST_BYTES ((size_t)4 << 30) /* of all ranks' blocks: a plan in pieces has a step for each */
 #define TITLE_ROOM 512
+#define SHOWN "%.60s" /* what somebody wrote, which may be of any length */
 
 /* A call, and what was made for drawing it. */
 struct picture {
@@ -90,7 +92,7 @@ refuse_collective(const struct picture *picture, const char *name)
 	struct pen pen = { picture->complaint, 0, CS_DRAW_COMPLAINT };
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		cs_nearest_try(&nearest, cs_colls[coll].name);
-	add(&pen, "--draw %s: \"%s\" is no collective", picture->request->what, name);
+	add(&pen, "--draw " SHOWN ": \"" SHOWN "\" is no collective", picture->request->what, name);
 	if (nearest.best)
 		add(&pen, " (did you mean %s?)", nearest.best);
 	add(&pen, "; known:");
@@ -105,7 +107,7 @@ refuse_algorithm(const struct picture *picture, enum cs_coll coll, const char *n
 	struct cs_nearest nearest = { .word = name };
 	struct pen pen = { picture->complaint, 0, CS_DRAW_COMPLAINT };
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, name);
-	add(&pen, "--draw %s: ", picture->request->what);
+	add(&pen, "--draw " SHOWN ": ", picture->request->what);
 	for (int i = 0; !algorithm && cs_algorithm_at(i); i++)
 		if (cs_algorithm_at(i)->coll == coll && cs_algorithm_at(i)->build)
 			cs_nearest_try(&nearest, cs_algorithm_at(i)->name);
@@ -119,7 +121,7 @@ refuse_algorithm(const struct picture *picture, enum cs_coll coll, const char *n
 	else if (algorithm)
 		add(&pen, "%s shares memory on its nodes and is no plan", name);
 	else
-		add(&pen, "\"%s\" is no algorithm of %s", name, cs_colls[coll].name);
+		add(&pen, "\"" SHOWN "\" is no algorithm of %s", name, cs_colls[coll].name);
 	if (nearest.best)
 		add(&pen, " (did you mean %s?)", nearest.best);
 	list_plans(&pen, coll);
@@ -149,7 +151,7 @@ refuse_param(const struct picture *picture, const char *word)
 {
 	struct pen pen = { picture->complaint, 0, CS_DRAW_COMPLAINT };
 	const struct cs_param *params = picture->algorithm->params;
-	add(&pen, "%s: expected name=value; parameters of %s:", word, picture->request->what);
+	add(&pen, SHOWN ": expected name=value; parameters of %s:", word, picture->request->what);
 	for (int i = 0; i < CS_MAX_PARAMS && params[i].name; i++)
 		add(&pen, "%s %s", i ? "," : "", params[i].name);
 	if (!params[0].name)
@@ -167,7 +169,7 @@ set_param(struct picture *picture, const char *word)
 		if (strlen(param->name) != length || strncmp(param->name, word, length) != 0)
 			continue;
 		if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
-			return complain(picture, WRONG_USE, "%s: expected a number from %s to %s", word,
+			return complain(picture, WRONG_USE, SHOWN ": expected a number from %s to %s", word,
 					cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
 		picture->params[i] = value;
 		return DONE;
@@ -204,8 +206,9 @@ check_request(const struct picture *picture)
 				ranks - 1);
 	if (request->has_bytes && coll == CS_BARRIER)
 		return complain(picture, WRONG_USE, "--bytes: a barrier has no size; leave it out");
-	if (request->has_bytes && request->bytes > SIZE_MAX / 16 / CS_DRAW_MOST_RANKS / CS_DRAW_MOST_RANKS)
-		return complain(picture, WRONG_USE, "--bytes is too large; try 1G");
+	if (request->has_bytes && request->bytes > MOST_BYTES / ranks)
+		return complain(picture, WRONG_USE, "--bytes %zu: a drawing of %zu rank%s has at most %zu",
+				request->bytes, ranks, ranks == 1 ? "" : "s", MOST_BYTES / ranks);
 	if (request->has_bytes && cs_colls[coll].reduces && request->bytes % ELEMENT)
 		return complain(picture, WRONG_USE,
 				"--bytes %zu: elements of a reduction have %d bytes; try --bytes %zu", request->bytes,
@@ -214,7 +217,8 @@ check_request(const struct picture *picture)
 		return complain(picture, WRONG_USE, "--non-commutative: %s has no operation", cs_colls[coll].name);
 	const char *unmet = cs_algorithm_unmet(picture->algorithm, &request->facts);
 	if (unmet)
-		return complain(picture, WRONG_USE, "%s does not serve this call: %s; see --ppn, --nodes and --cyclic",
+		return complain(picture, WRONG_USE,
+				"%s does not serve this call: %s; see --ppn, --nodes, --cyclic and --non-commutative",
 				request->what, unmet);
 	return DONE;
 }
@@ -281,20 +285,22 @@ build(struct picture *picture)
 		struct cs_builder builder;
 		problem.rank = rank;
 		cs_builder_init(&builder, &problem, &picture->plans[rank]);
+		builder.most = MOST_STEPS - steps + 1;
 		picture->algorithm->build(&builder);
+		bool is_too_long = picture->plans[rank].count == builder.most;
 		enum cs_status status = cs_builder_finish(&builder);
 		if (status == CS_UNSUPPORTED)
 			return complain(picture, WRONG_USE,
 					"%s refuses this call; try other --ranks, --ppn or --bytes%s",
 					picture->request->what,
 					problem.is_commutative ? "" : ", or leave out --non-commutative");
-		if (status != CS_OK)
-			return out_of_memory(picture);
-		steps += picture->plans[rank].count;
-		if (steps > MOST_STEPS)
+		if (is_too_long)
 			return complain(picture, WRONG_USE,
 					"a drawing has at most %d steps; try fewer --ranks, --bytes or pieces",
 					MOST_STEPS);
+		if (status != CS_OK)
+			return out_of_memory(picture);
+		steps += picture->plans[rank].count;
 	}
 	return DONE;
 }

@@ -254,7 +254,8 @@ an_svg_may_go_where_the_text_would(void **state)
 static void
 what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 {
-	static char *const wide[] = { "window=300" }, *const unknown[] = { "windw=3" }, *const bare[] = { "window" };
+	static char *const wide[] = { "window=300" }, *const unknown[] = { "windw=3" }, *const bare[] = { "window" },
+			    *const small[] = { "segment=64" };
 	static const struct {
 		const char *what;
 		int ranks;
@@ -273,7 +274,10 @@ what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 		{ .what = "bcast:binomial", .ranks = CS_DRAW_MOST_RANKS + 1, .complaint = "has 1 to 256 ranks" },
 		{ .what = "bcast:binomial", .has_root = true, .root = 4, .complaint = "expected a rank from 0 to 3" },
 		{ .what = "alltoall:spread", .has_root = true, .complaint = "alltoall has no root" },
-		{ .what = "bcast:binomial", .has_bytes = true, .bytes = SIZE_MAX / 2, .complaint = "is too large" },
+		{ .what = "bcast:binomial", .has_bytes = true, .bytes = SIZE_MAX / 2,
+		  .complaint = "a drawing of 4 ranks has at most 1073741824" },
+		{ .what = "bcast:chain", .words = small, .has_bytes = true, .bytes = (size_t)1 << 30,
+		  .complaint = "a drawing has at most 1000000 steps; try fewer --ranks, --bytes or pieces" },
 		{ .what = "bcast:binomial", .is_non_commutative = true, .complaint = "bcast has no operation" },
 		{ .what = "alltoall:spread", .words = wide, .complaint = "expected a number from 0 to 256" },
 		{ .what = "alltoall:spread", .words = unknown, .complaint = "parameters of alltoall:spread: window" },

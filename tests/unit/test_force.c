@@ -2,6 +2,9 @@
 
 #include "select/force.h"
 
+#define EURO "\xe2\x82\xac"
+#define EUROS EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO EURO
+
 static char message[600];
 
 static void
@@ -145,6 +148,10 @@ what_is_wrong_is_named_with_its_column_and_what_was_expected(void **state)
 		{ CS_BCAST, "0-1=host,^ring", "column 10: ^name and names to use cannot stand together" },
 		{ CS_BCAST, "0-4K=^ring", "column 6: \"^ring\" is no algorithm" },
 		{ CS_BCAST, "a\nb", "\"a?b\" is no algorithm" },
+		/* Cut off between two characters. */
+		{ CS_BCAST, EUROS EURO, "\"" EUROS "...\" is no algorithm" },
+		{ CS_BCAST, "x" EUROS EURO, "\"x" EUROS "...\" is no algorithm" },
+		{ CS_BCAST, EUROS "xyz", "\"" EUROS "xy...\" is no algorithm" },
 		{ CS_ALLTOALLV, "0-4K=hier:host", "column 1: not all ranks know the size of a call of alltoallv" },
 		{ CS_GATHERV, "0-inf=host", "column 1: not all ranks know the size of a call of gatherv" },
 	};

@@ -146,6 +146,17 @@ switches_take_the_usual_words(void **state)
 }
 
 static void
+a_value_of_several_lines_is_told_on_one(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_SHM", "a\nb\x1b[31m", 1);
+	const char *line = read_settings(&settings);
+	unsetenv("COLLSHIM_SHM");
+	assert_contains(line, "COLLSHIM_SHM=a?b?[31m is not understood");
+	assert_int_equal(count_lines(line), 1);
+}
+
+static void
 a_wrong_value_gives_one_line_and_the_default(void **state)
 {
 	static const struct {
@@ -327,6 +338,7 @@ main(void)
 		TEST(texts_outlive_the_environment_they_came_from),
 		TEST(an_empty_value_is_an_unset_one),
 		TEST(switches_take_the_usual_words),
+		TEST(a_value_of_several_lines_is_told_on_one),
 		TEST(a_wrong_value_gives_one_line_and_the_default),
 		TEST(right_fake_nodes_are_kept_as_written),
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),

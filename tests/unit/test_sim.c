@@ -1217,6 +1217,8 @@ wrong_models_are_refused_with_what_was_expected(void **state)
 		{ "L=nan", "L=nan: expected seconds" },
 		{ "G=1", "G=1: expected seconds per byte" },
 		{ "f=0", "f=0: expected a count" },
+		{ "f=1.5", "f=1.5: expected a count" },
+		{ "L=\n1", "L=?1: expected seconds" },
 		{ "hdr-like,", "\"\": expected a built-in model first" },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -195,8 +195,24 @@ static const struct wrong {
 	  "2:9: found an anchor (&name), expected a plain value: anchors are not allowed here\n" },
 	{ "version: 1\nlimits: *a\n",
 	  "2:9: found an alias (*name), expected the value itself: aliases are not allowed here\n" },
+	{ "%TAG ! tag:x,2000:\n---\nversion: 1\n", "1:1: found %TAG, expected none: tags are not allowed here\n" },
 	{ "version: !!int 1\n", "1:10: found a tag (!name), expected a plain value: tags are not allowed here\n" },
-	{ "version: \"1\\0\"\n", "1:10: a NUL character inside a value\n" },
+	{ "version: \"1\\0\"\n", "1:10: a control character inside a value\n" },
+	{ "version: \"1\\e\"\n", "1:10: a control character inside a value\n" },
+	{ "version: \"1\\u0080\"\n", "1:10: a control character inside a value\n" },
+	/* places are in the text, and columns characters */
+	{ "version: 1\nblocks: [",
+	  "2:10: not YAML: while parsing a flow node (line 2), did not find expected node content\n" },
+	{ "---", "1:4: found nothing, expected a map, a tuning file\n" },
+	{ "version: 1\n# \xc3\xa9\xe2\x82\xac\nlimits: {\xc3\xa9\xe2\x82\xac: \xff",
+	  "3:14: not YAML: invalid leading UTF-8 octet\n" },
+	{ "version: 1 #\xc2\x85limits: {}\n",
+	  "1:13: found U+0085 (next line), expected lines that end with LF or CR LF\n" },
+	{ "version: 1\n\xc3\xa9: \xe2\x80\xa8\n",
+	  "2:4: found U+2028 (line separator), expected lines that end with LF or CR LF\n" },
+	{ "version: 1\rlimits: {}\n",
+	  "1:11: found a carriage return alone, expected lines that end with LF or CR LF\n" },
+	{ "version: 1\r\nlimits: {slots: 0}\r\n", "2:17: found \"0\", expected a number from 2 to 64\n" },
 	{ "version: 1\nblocks: [[[[[[[[]]]]]]]]\n", "2:16: lists and maps nested deeper than 8\n" },
 	/* models */
 	{ "version: 1\nmodels: 7\n", "2:9: found \"7\", expected a list of models, each beginning with - name:\n" },
@@ -450,6 +466,32 @@ a_megabyte_of_anything_is_answered_soon(void **state)
 	free(text);
 }
 
+/* Each is compared with all before it: a hundred thousand would keep a job's start for minutes. */
+static void
+more_parameters_than_any_algorithm_has_are_refused(void **state)
+{
+	char text[2048] = BLOCK "    rules:\n      - {collective: bcast, use: ring, with: {", lines[8192];
+	for (int i = 0; i < 100; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), "k%d: 1, ", i);
+	strcat(text, "}}\n");
+	assert_int_equal(errors_of(text, strlen(text), lines, sizeof lines), 33);
+	assert_contains(lines, "\"k31\" is no parameter of ring");
+	assert_contains(lines, ": expected at most 32 parameters\n");
+}
+
+static void
+texts_of_several_lines_are_kept_as_one(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: |\n      two\n      lines\n"
+					 "    provenance: {date: 2026-11-21, library: l, machine: m,\n"
+					 "      command: \"a\\n\\nb\\n\"}\n"
+					 "    machine: {cpu: \"a  b\"}\n    rules: []\n");
+	assert_string_equal(tuning->blocks[0].name, "two lines");
+	assert_string_equal(tuning->blocks[0].command, "a  b");
+	assert_string_equal(tuning->blocks[0].cpu, "a  b"); /* compared with the machine's, which has runs of blanks */
+	cs_tuning_destroy(tuning);
+}
+
 static void
 more_rules_than_allowed_are_refused(void **state)
 {
@@ -578,6 +620,8 @@ main(void)
 		cmocka_unit_test(a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble),
 		cmocka_unit_test(a_file_with_bytes_changed_is_answered_and_never_trouble),
 		cmocka_unit_test(a_megabyte_of_anything_is_answered_soon),
+		cmocka_unit_test(more_parameters_than_any_algorithm_has_are_refused),
+		cmocka_unit_test(texts_of_several_lines_are_kept_as_one),
 		cmocka_unit_test(more_rules_than_allowed_are_refused),
 		cmocka_unit_test(a_file_that_is_missing_or_no_file_is_said_to_be_so),
 		cmocka_unit_test(a_file_of_more_than_a_megabyte_is_refused),

@@ -1,0 +1,248 @@
+/* The cache of plans: what stays in it, what goes first, and what is said of a plan that is too large for it. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "algorithms/team.h"
+#include "base/log.h"
+#include "wire/wire.h"
+
+#define RANKS 4
+#define SEGMENT 64
+#define STEPS_OF_SEGMENT 4 /* of a rank in the midst of a chain: recv, wait, send, wait */
+#define SEGMENT_BYTES (STEPS_OF_SEGMENT * sizeof(struct cs_step))
+#define MOST_SEGMENTS (CS_PLAN_BUDGET / SEGMENT_BYTES) /* of a plan that is kept */
+
+/* --- a team whose messages go nowhere ----------------------------------------------------------------------------- */
+
+static size_t messages;
+
+static void
+send(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+{
+	messages++;
+}
+
+static void
+receive(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+{
+	messages++;
+}
+
+static void
+finish(struct cs_wire *wire, int request)
+{
+}
+
+static struct cs_wire *
+wire_of(void *group, int requests)
+{
+	static struct cs_wire wire = { .rank = 1, .ranks = RANKS, .send = send, .recv = receive, .wait = finish };
+	return &wire;
+}
+
+static void __attribute__((noreturn))
+end(const char *why)
+{
+	fail_msg("the job ended: %s", why);
+	abort();
+}
+
+static const struct cs_host host = { .wire = wire_of, .abort = end };
+
+struct fixture {
+	struct cs_team team;
+	struct cs_plans plans;
+};
+
+static void
+run_of(struct fixture *fixture, const char *name, size_t segments)
+{
+	static char vector[SEGMENT]; /* nothing is moved */
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, name);
+	size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
+	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
+				      .bytes = segments * SEGMENT, .params = params, .is_commutative = true };
+	assert_non_null(algorithm);
+	fixture->team.host = &host;
+	messages = 0;
+	cs_plans_run(&fixture->team, &fixture->plans, NULL, algorithm, &problem, vector, vector, NULL);
+	assert_true(fixture->plans.count <= CS_PLANS);
+	assert_true(fixture->plans.bytes <= CS_PLAN_BUDGET);
+}
+
+static void
+run(struct fixture *fixture, size_t segments)
+{
+	run_of(fixture, "chain", segments);
+	assert_int_equal(messages, 2 * segments);
+}
+
+/* The steps of the plan that is kept for so many segments, or NULL. */
+static const struct cs_step *
+kept(const struct fixture *fixture, size_t segments)
+{
+	const struct cs_plans *plans = &fixture->plans;
+	for (int i = 0; i < plans->count; i++)
+		if (plans->cached[i].plan.count == segments * STEPS_OF_SEGMENT)
+			return plans->cached[i].plan.steps;
+	return NULL;
+}
+
+static void
+clear(struct fixture *fixture)
+{
+	cs_plans_fini(&fixture->plans);
+	assert_int_equal(fixture->plans.count, 0);
+	assert_int_equal(fixture->plans.bytes, 0);
+	free(fixture->team.plan.base);
+}
+
+/* --- what stays --------------------------------------------------------------------------------------------------- */
+
+static void
+a_plan_is_made_once_for_calls_of_its_shape(void **state)
+{
+	struct fixture fixture = { 0 };
+	run(&fixture, 3);
+	const struct cs_step *steps = kept(&fixture, 3);
+	assert_non_null(steps);
+	run(&fixture, 4);
+	run(&fixture, 3);
+	assert_ptr_equal(kept(&fixture, 3), steps);
+	assert_int_equal(fixture.plans.count, 2);
+	assert_int_equal(fixture.plans.bytes, 7 * SEGMENT_BYTES);
+	clear(&fixture);
+}
+
+static void
+of_more_than_64_plans_the_least_recently_used_goes_first(void **state)
+{
+	struct fixture fixture = { 0 };
+	for (size_t segments = 1; segments <= CS_PLANS; segments++)
+		run(&fixture, segments);
+	for (size_t segments = 1; segments <= CS_PLANS; segments++)
+		assert_non_null(kept(&fixture, segments));
+	run(&fixture, 1);
+	run(&fixture, 3);
+	const size_t gone[] = { 2, 4, 5, 6 };
+	for (size_t i = 0; i < COUNT(gone); i++) {
+		run(&fixture, CS_PLANS + 1 + i);
+		assert_int_equal(fixture.plans.count, CS_PLANS);
+		assert_null(kept(&fixture, gone[i]));
+		assert_non_null(kept(&fixture, CS_PLANS + 1 + i));
+	}
+	for (size_t segments = 7; segments <= CS_PLANS; segments++)
+		assert_non_null(kept(&fixture, segments));
+	assert_non_null(kept(&fixture, 1));
+	assert_non_null(kept(&fixture, 3));
+	clear(&fixture);
+}
+
+static void
+of_more_than_8_mib_of_plans_the_least_recently_used_go_first(void **state)
+{
+	struct fixture fixture = { 0 };
+	size_t third = MOST_SEGMENTS / 3;
+	run(&fixture, third);
+	run(&fixture, third - 1);
+	run(&fixture, third - 2);
+	assert_int_equal(fixture.plans.count, 3);
+	run(&fixture, third);
+	run(&fixture, third - 3); /* one has to go, and the first was just used */
+	assert_int_equal(fixture.plans.count, 3);
+	assert_non_null(kept(&fixture, third));
+	assert_null(kept(&fixture, third - 1));
+	run(&fixture, 2 * third); /* two have to go */
+	assert_int_equal(fixture.plans.count, 2);
+	assert_null(kept(&fixture, third - 2));
+	assert_null(kept(&fixture, third));
+	assert_non_null(kept(&fixture, third - 3));
+	clear(&fixture);
+}
+
+static void
+a_plan_that_fills_the_cache_stays_alone(void **state)
+{
+	struct fixture fixture = { 0 };
+	struct said said;
+	run(&fixture, 1);
+	run(&fixture, 2);
+	said_begin(&said);
+	run(&fixture, MOST_SEGMENTS);
+	assert_string_equal(said_end(&said), "");
+	assert_int_equal(fixture.plans.count, 1);
+	assert_non_null(kept(&fixture, MOST_SEGMENTS));
+	run(&fixture, 1);
+	assert_int_equal(fixture.plans.count, 1);
+	assert_non_null(kept(&fixture, 1));
+	clear(&fixture);
+}
+
+/* --- what is too large -------------------------------------------------------------------------------------------- */
+
+static void
+a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
+{
+	struct fixture fixture = { 0 };
+	struct said said;
+	cs_log_set_speaker(false);
+	for (size_t segments = 1; segments <= CS_PLANS; segments++)
+		run(&fixture, segments);
+	said_begin(&said);
+	run(&fixture, MOST_SEGMENTS + 1);
+	run(&fixture, MOST_SEGMENTS + 1);
+	assert_string_equal(said_end(&said), ""); /* rank 0 speaks for the job */
+	assert_int_equal(fixture.plans.count, CS_PLANS);
+	assert_null(kept(&fixture, MOST_SEGMENTS + 1));
+	for (size_t segments = 1; segments <= CS_PLANS; segments++)
+		assert_non_null(kept(&fixture, segments));
+	clear(&fixture);
+	/* As the first one, too. */
+	run(&fixture, MOST_SEGMENTS + 1);
+	assert_int_equal(fixture.plans.count, 0);
+	clear(&fixture);
+}
+
+/* A process says each line once, so this is the only test that lets it speak of plans. */
+static void
+each_algorithm_with_such_plans_is_told_once_with_what_to_do(void **state)
+{
+	struct fixture fixture = { 0 };
+	struct said said;
+	char expected[128];
+	cs_log_set_speaker(true);
+	said_begin(&said);
+	run(&fixture, MOST_SEGMENTS + 1);
+	run(&fixture, MOST_SEGMENTS + 1);
+	run(&fixture, MOST_SEGMENTS + 2);
+	const char *lines = said_end(&said);
+	assert_int_equal(count_lines(lines), 1);
+	snprintf(expected, sizeof expected, "plans: a plan of bcast:chain takes %zu bytes and no more than 8M are kept",
+		 (MOST_SEGMENTS + 1) * SEGMENT_BYTES);
+	assert_contains(lines, expected);
+	assert_contains(lines, "use a larger segment or another algorithm");
+	said_begin(&said);
+	run_of(&fixture, "pipelined-binomial", MOST_SEGMENTS); /* a leaf of its tree: half as much */
+	run(&fixture, MOST_SEGMENTS + 1);
+	assert_string_equal(said_end(&said), "");
+	said_begin(&said);
+	run_of(&fixture, "pipelined-binomial", 2 * MOST_SEGMENTS + 2);
+	lines = said_end(&said);
+	assert_int_equal(count_lines(lines), 1);
+	assert_contains(lines, "a plan of bcast:pipelined-binomial takes ");
+	clear(&fixture);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_plan_is_made_once_for_calls_of_its_shape),
+		cmocka_unit_test(of_more_than_64_plans_the_least_recently_used_goes_first),
+		cmocka_unit_test(of_more_than_8_mib_of_plans_the_least_recently_used_go_first),
+		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
+		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
+		cmocka_unit_test(each_algorithm_with_such_plans_is_told_once_with_what_to_do),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
