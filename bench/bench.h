@@ -176,8 +176,8 @@ bool bench_measure(struct bench_result *result, const struct bench_case *what, c
 
 /* --- loggp_fit.c ---------------------------------------------------------------------------------------------- */
 
-/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s bytes to the last is
- * there. */
+/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s bytes to the last
+ * is there. */
 struct bench_prtt {
 	int n;
 	double delay; /* 0: as fast as they go */
@@ -214,8 +214,8 @@ struct bench_network {
 		struct bench_prtt times[BENCH_MAX_PRTT];
 		int time_count;
 	} level[BENCH_LEVELS];
-	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by all its ranks at once;
-	 * seconds that a flag takes from core to core. 0: not measured. */
+	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by all its ranks at
+	 * once; seconds that a flag takes from core to core. 0: not measured. */
 	double copy, reduce, bus, flag;
 };
 
@@ -243,8 +243,8 @@ struct bench_findings {
 	bool is_complete;
 };
 
-/* Written to a file beside it, then renamed, so that a job that is cut short leaves what it has. "-" is stdout, and then
- * only what is complete is written. False with errno set. */
+/* Written to a file beside it, then renamed, so that a job that is cut short leaves what it has. "-" is stdout, and
+ * then only what is complete is written. False with errno set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		      const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */

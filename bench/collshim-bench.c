@@ -70,8 +70,8 @@ save(const struct bench_options *options, const struct bench_world *world, const
 		if (!is_written)
 			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n", options->json);
 	}
-	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time, and a file waits for those
-	 * (seen: 1 s for each, 4 ranks on 2 cores). */
+	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time, and a file waits for
+	 * those (seen: 1 s for each, 4 ranks on 2 cores). */
 	bench_gather_quietly();
 	PMPI_Bcast(&is_written, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	return is_written;

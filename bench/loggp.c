@@ -16,7 +16,7 @@
 #define MOST_SAMPLES 2000
 #define LEAST_SAMPLES 3
 #define PART_OF_TIME 20    /* of --time, for one PRTT */
-#define NODE_BYTES 4194304 /* that are copied and summed on a node: not in a core's own caches, as what others wrote is not */
+#define NODE_BYTES 4194304 /* copied and summed on a node: not in a core's own caches, as what others wrote is not */
 #define NODE_SECONDS 0.01  /* of copying, for one median's value */
 
 static const size_t sizes[] = { 1, 64, 512, 2048, 8192, 32768, 131072, 524288 };
@@ -52,7 +52,7 @@ spin(double seconds)
 		;
 }
 
-/* --- one round trip ------------------------------------------------------------------------------------------------------ */
+/* --- one round trip ----------------------------------------------------------------------------------------------- */
 
 /* Both: the answerer has its receives posted when the caller begins. */
 static double
@@ -100,8 +100,8 @@ prtt(const struct pair *pair, const struct bench_prtt *what)
 	return 0;
 }
 
-/* What taking a message that has long arrived costs: the receive is posted, the answer is waited for elsewhere for longer
- * than a round trip, then taken. `what` is a round trip of one message. */
+/* What taking a message that has long arrived costs: the receive is posted, nothing is done for longer than a round
+ * trip, then the answer is taken. `what` is a round trip of one message. */
 static double
 recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 {
@@ -123,7 +123,7 @@ recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 	return (double)(bench_now() - waits + posted - start) * 1e-9;
 }
 
-/* --- medians -------------------------------------------------------------------------------------------------------------- */
+/* --- medians ------------------------------------------------------------------------------------------------------ */
 
 typedef double sample_function(const struct pair *pair, const struct bench_prtt *what);
 
@@ -220,7 +220,7 @@ measure_pair(struct pair *pair, struct bench_level_costs *level)
 		bench_loggp_fit(&level->loggp, level->times, level->time_count, o_recv);
 }
 
-/* --- between nodes, and within one ------------------------------------------------------------------------------------------ */
+/* --- between nodes, and within one -------------------------------------------------------------------------------- */
 
 /* Who is where: each rank's node, known by its lowest rank. */
 static bool
@@ -279,7 +279,7 @@ measure_level(struct bench_network *network, enum bench_level level, struct pair
 	send_home(costs, rank);
 }
 
-/* --- on a node -------------------------------------------------------------------------------------------------------------- */
+/* --- on a node ---------------------------------------------------------------------------------------------------- */
 
 static void
 copy_block(unsigned char *memory)
@@ -358,7 +358,8 @@ measure_node(struct bench_network *network, const struct pair *as, const int *no
 }
 
 bool
-bench_network_measure(struct bench_network *network, const struct bench_options *options, const struct bench_world *world)
+bench_network_measure(struct bench_network *network, const struct bench_options *options,
+		      const struct bench_world *world)
 {
 	size_t bytes = BURST * sizes[SIZES - 1];
 	struct pair pair = { .options = options, .world = world };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define MAX_F 16
-#define HIDDEN 1.1 /* a burst takes no longer than this many times what the processor needs: so that is what it waits for */
+#define HIDDEN 1.1 /* times what the processor needs for a burst: one that takes less waits for nothing else */
 
 /* What n messages add to one: the later of the sender's processor and the port, where f messages in a row need no gap
  * (LogfP; sim/model.h). */
@@ -29,7 +29,7 @@ bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t by
 	return one(loggp, bytes) + added(loggp, n, delay, bytes);
 }
 
-/* --- the times as they are needed --------------------------------------------------------------------------------------- */
+/* --- the times as they are needed --------------------------------------------------------------------------------- */
 
 struct fit {
 	const struct bench_prtt *times;
@@ -56,7 +56,7 @@ is_burst(const struct fit *fit, int i, double *more)
 	return time->n > 1 && time->delay <= 0 && *more > 0;
 }
 
-/* --- one parameter after the other --------------------------------------------------------------------------------------- */
+/* --- one parameter after the other -------------------------------------------------------------------------------- */
 
 /* o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d, but no more than a message of a burst takes: after a delay the
  * caches are cold (seen: MPICH within a node, 0.35 us after 5 us, 0.15 us in a burst). */
@@ -89,8 +89,8 @@ find_latency(const struct fit *fit, struct bench_loggp *found)
 	found->L = way - found->o_send - found->o_recv;
 }
 
-/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, 0, s) - PRTT(1, 0, s), by least squares of the relative
- * errors: else the largest messages would decide alone. Bursts that the sender's processor held up say nothing of the
+/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, 0, s) - PRTT(1, 0, s), by least squares of the
+ * relative errors: else the largest messages would decide alone. Bursts that the sender's processor held up say nothing of the
  * port. */
 static void
 find_gaps(const struct fit *fit, struct bench_loggp *found)
@@ -146,7 +146,8 @@ burst_error(const struct fit *fit, const struct bench_loggp *loggp)
 	return count ? sum / count : 0;
 }
 
-/* The f with which the bursts fit best; a larger one must fit better by more than a twentieth. 1 where no gap is seen. */
+/* The f with which the bursts fit best; a larger one must fit better by more than a twentieth. 1 where no gap is
+ * seen. */
 static void
 find_f(const struct fit *fit, struct bench_loggp *found)
 {
@@ -191,7 +192,7 @@ bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int c
 	found->error = whole_error(&fit, found);
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------------ */
+/* --- as text ------------------------------------------------------------------------------------------------------ */
 
 static size_t
 add(char *text, size_t length, const char *prefix, const char *name, double number)

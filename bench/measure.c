@@ -107,8 +107,11 @@ bench_gather_quietly(void)
 	MPI_Request request;
 	int is_over = 0;
 	PMPI_Ibarrier(MPI_COMM_WORLD, &request);
-	for (PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE); !is_over; PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE))
+	PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE);
+	while (!is_over) {
 		usleep(2000);
+		PMPI_Test(&request, &is_over, MPI_STATUS_IGNORE);
+	}
 }
 
 double

@@ -88,19 +88,19 @@ bench_print_result(FILE *out, const struct bench_result *result)
 void
 bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world)
 {
-	static const char *const where[BENCH_LEVELS] = { [BENCH_INTER] = "between nodes", [BENCH_INTRA] = "within a node" };
+	static const char *const where[BENCH_LEVELS] = { "between nodes", "within a node" };
 	char text[BENCH_NETWORK_TEXT];
 	print_world(out, world);
 	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; medians\n", out);
-	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us", "o_r us", "g us", "G ns/B",
-		"f", "fit error");
+	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us", "o_r us", "g us",
+		"G ns/B", "f", "fit error");
 	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
 		const struct bench_loggp *loggp = &network->level[level].loggp;
 		const int *ranks = network->level[level].ranks;
 		if (network->level[level].is_there)
-			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n", where[level], ranks[0],
-				ranks[1], loggp->L * 1e6, loggp->o_send * 1e6, loggp->o_recv * 1e6, loggp->g * 1e6,
-				loggp->G * 1e9, loggp->f, loggp->error * 100);
+			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n", where[level],
+				ranks[0], ranks[1], loggp->L * 1e6, loggp->o_send * 1e6, loggp->o_recv * 1e6,
+				loggp->g * 1e6, loggp->G * 1e9, loggp->f, loggp->error * 100);
 	}
 	fprintf(out, "on a node, ns/B: copy %.4f, sum %.4f", network->copy * 1e9, network->reduce * 1e9);
 	if (network->bus > 0)
