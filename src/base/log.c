@@ -5,10 +5,14 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool speaker = true;
@@ -118,4 +122,21 @@ cs_log_info(const char *format, ...)
 	va_start(arguments, format);
 	write_line(format, arguments);
 	va_end(arguments);
+}
+
+void
+cs_log_drain(void)
+{
+	struct stat stat;
+	struct timespec start, now;
+	int unread = 0;
+	if (fstat(STDERR_FILENO, &stat) || !S_ISFIFO(stat.st_mode))
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		if (ioctl(STDERR_FILENO, FIONREAD, &unread) || !unread)
+			return;
+		sched_yield();
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (now.tv_sec - start.tv_sec < 2);
 }

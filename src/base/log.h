@@ -18,6 +18,10 @@ void cs_log_set_job(uint64_t job);
  * that cannot be known. For troubles of which several processes could speak and none knows of the others. */
 bool cs_log_is_first(unsigned reason);
 
+/* Before a job is ended: a launcher that reads stderr by a pipe may be told to end before it has read the last line. Waits until
+ * it has, two seconds at most; at once if stderr is no pipe. */
+void cs_log_drain(void);
+
 /* Room name to begin each line, then printf's format (%m allowed: errno is the caller's). Adds the newline. */
 #define cs_warn_once(...)                                                                          \
 	do {                                                                                       \

@@ -29,6 +29,7 @@ nodes_of(void *leaders)
 __attribute__((noreturn)) static void
 end_job(const char *why)
 {
+	cs_log_drain();
 	cs_pmpi.Abort(MPI_COMM_WORLD, MPI_ERR_INTERN);
 	abort(); /* MPI_Abort does not return */
 }
