@@ -170,6 +170,15 @@ slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
 	return bytes;
 }
 
+/* The area also carries tables: two sizes for each pair of a local rank and a rank (alltoallv). */
+static size_t
+area_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
+{
+	size_t table = 2 * sizeof(size_t) * (size_t)shape->ppn_max * (size_t)shape->ranks;
+	table = (table + 63) & ~(size_t)63;
+	return table > limits->area_bytes ? table : limits->area_bytes;
+}
+
 static struct cs_node_shape
 node_shape(const struct cs_shape *shape)
 {
@@ -180,7 +189,7 @@ node_shape(const struct cs_shape *shape)
 		.slots = limits->slots < CS_MAX_SLOTS ? limits->slots : CS_MAX_SLOTS,
 		.slot_bytes = slot_bytes(limits, shape),
 		.area_slots = shape->nodes > 1 ? limits->area_slots : 0,
-		.area_bytes = shape->nodes > 1 ? limits->area_bytes : 0,
+		.area_bytes = shape->nodes > 1 ? area_bytes(limits, shape) : 0,
 		.spin = limits->spin,
 		.yields = limits->yields,
 	};

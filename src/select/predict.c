@@ -77,11 +77,12 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	return time;
 }
 
-/* The problem that the algorithm's plan is made for; `sizes` has room for as many as there are nodes. */
+/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` has room for as many as there are, else
+ * it is NULL. */
 static struct cs_problem
 problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes, size_t *sizes)
 {
-	bool is_between = plan->coll != facts->coll || sizes;
+	bool is_between = sizes != NULL;
 	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
 	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between ? facts->nodes : facts->ranks, .unit = 1,
 				      .bytes = bytes, .is_commutative = facts->is_commutative };

@@ -21,10 +21,10 @@
  * Price: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
  * small and middle blocks where one sender does not fill the node's link. */
 #include "algorithms/algorithm.h"
+#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/parcel.h"
 #include "algorithms/patterns/ports.h"
-#include "algorithms/patterns/tally.h"
 
 #include <stdlib.h>
 
@@ -236,52 +236,52 @@ build(struct cs_builder *builder)
 
 /* From one rank of a node to all others. */
 static void
-tally_share(struct cs_tally *tally, const struct layout *layout, int node, int from, size_t bytes)
+price_share(struct cs_ledger *ledger, const struct layout *layout, int node, int from, size_t bytes)
 {
 	for (int i = 0; bytes && i < cs_node_size(&layout->nodes, node); i++)
 		if (cs_node_rank(&layout->nodes, node, i) != from)
-			cs_tally_message(tally, from, cs_node_rank(&layout->nodes, node, i), bytes);
+			cs_ledger_message(ledger, from, cs_node_rank(&layout->nodes, node, i), bytes);
 }
 
 static void
-tally_gather(struct cs_tally *tally, const struct layout *layout)
+price_gather(struct cs_ledger *ledger, const struct layout *layout)
 {
 	for (int rank = 0; rank < layout->problem->ranks; rank++)
-		tally_share(tally, layout, layout->nodes.node_of[rank], rank, cs_problem_size(layout->problem, rank));
-	cs_tally_round(tally);
+		price_share(ledger, layout, layout->nodes.node_of[rank], rank, cs_problem_size(layout->problem, rank));
+	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
 }
 
 static void
-tally_exchange(struct cs_tally *tally, const struct layout *layout, int n)
+price_exchange(struct cs_ledger *ledger, const struct layout *layout, int n)
 {
 	int nodes = layout->nodes.nodes;
 	for (int node = 0; node < nodes; node++)
 		FOR_EACH_HOP(hop, layout, n) {
 			int from = (node + hop.distance) % nodes;
-			cs_tally_message(tally, carrier(layout, from, hop.port), carrier(layout, node, hop.port),
+			cs_ledger_message(ledger, carrier(layout, from, hop.port), carrier(layout, node, hop.port),
 					 bytes_of(layout, from, hop.blocks));
 		}
-	cs_tally_round(tally);
+	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
 	for (int node = 0; node < nodes; node++)
 		FOR_EACH_HOP(hop, layout, n)
-			tally_share(tally, layout, node, carrier(layout, node, hop.port),
+			price_share(ledger, layout, node, carrier(layout, node, hop.port),
 				    bytes_of(layout, (node + hop.distance) % nodes, hop.blocks));
-	cs_tally_round(tally);
+	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
 }
 
 static void
 price(const struct cs_problem *problem, struct cs_price *price)
 {
 	struct layout layout;
-	struct cs_tally tally;
+	struct cs_ledger ledger;
 	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
 	if (!lay(&layout, problem))
 		return;
-	cs_tally_init(&tally, problem);
-	tally_gather(&tally, &layout);
+	cs_ledger_init(&ledger, problem->ranks);
+	price_gather(&ledger, &layout);
 	for (int n = 1; n < layout.nodes.nodes; n *= layout.ports + 1)
-		tally_exchange(&tally, &layout, n);
-	cs_tally_finish(&tally, price);
+		price_exchange(&ledger, &layout, n);
+	cs_ledger_close(&ledger, price);
 	drop(&layout);
 }
 

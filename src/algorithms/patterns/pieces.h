@@ -40,4 +40,13 @@ cs_pieces_bytes(const struct cs_pieces *pieces, int first, int count)
 	return cs_pieces_before(pieces, first + count) - cs_pieces_before(pieces, first);
 }
 
+/* The same of `total` pieces, indices modulo their number; first < total, count <= total. */
+static inline size_t
+cs_pieces_run(const struct cs_pieces *pieces, int total, int first, int count)
+{
+	int left = total - first;
+	return count <= left ? cs_pieces_bytes(pieces, first, count)
+			     : cs_pieces_bytes(pieces, first, left) + cs_pieces_bytes(pieces, 0, count - left);
+}
+
 #endif

@@ -195,7 +195,7 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 	}
 }
 
-/* Steps 1 and 2: rows into the area, rounds agreed by the leaders. Rows stay in the area until rows_done. */
+/* Steps 1 and 2: rows into the area, rounds agreed by the leaders. They are copied out of it. */
 static uint64_t
 share_sizes(struct wide *wide, struct cs_line *line)
 {
