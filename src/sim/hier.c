@@ -25,6 +25,8 @@ struct work {
 	int *leaders;           /* by node */
 	size_t *arrays[ARRAYS]; /* of the plan's problem, by node */
 	bool is_sliced;         /* all ranks of a node reduce */
+	size_t *shares;         /* with overlap: bytes that each flag of this node's leader stands for */
+	size_t share_count;
 };
 
 static bool
@@ -148,18 +150,141 @@ problem_of(struct work *work, int node)
 }
 
 static enum cs_status
-add_plan(struct work *work, int node)
+build_plan(struct work *work, int node, struct cs_plan *plan)
 {
 	struct cs_problem problem = problem_of(work, node);
 	struct cs_builder builder;
-	struct cs_plan plan;
-	cs_builder_init(&builder, &problem, &plan);
+	cs_builder_init(&builder, &problem, plan);
 	work->hier->build(&builder);
-	enum cs_status status = cs_builder_finish(&builder);
+	return cs_builder_finish(&builder);
+}
+
+static enum cs_status
+add_plan(struct work *work, int node)
+{
+	struct cs_plan plan;
+	enum cs_status status = build_plan(work, node, &plan);
 	if (status == CS_OK)
 		status = cs_sim_add_among(work->sim, work->leaders[node], &plan, work->leaders);
 	cs_plan_fini(&plan);
 	return status;
+}
+
+/* --- overlap ------------------------------------------------------------------------------------------------------ */
+
+/* A leader's plan with copies out in between. */
+struct overlap {
+	struct work *work;
+	int leader;
+	const struct cs_plan *plan;
+	size_t *received; /* by request: bytes that came to their place */
+	size_t next;      /* the first step that is not added yet */
+	size_t left;      /* of the result: nobody has been told of it */
+	size_t arrived;   /* in this round */
+	size_t pending;   /* told of, and not copied out by the leader */
+};
+
+/* The plan's steps before `end`. */
+static enum cs_status
+add_until(struct overlap *overlap, size_t end)
+{
+	struct cs_plan part = *overlap->plan;
+	part.steps += overlap->next;
+	part.count = end - overlap->next;
+	overlap->next = end;
+	return cs_sim_add_among(overlap->work->sim, overlap->leader, &part, overlap->work->leaders);
+}
+
+static void
+share(struct overlap *overlap, size_t bytes)
+{
+	struct work *work = overlap->work;
+	if (bytes > overlap->left)
+		bytes = overlap->left;
+	if (!bytes)
+		return;
+	cs_sim_add_step(work->sim, overlap->leader, CS_NODE_PUBLISH, 0, 0);
+	work->shares[work->share_count++] = bytes;
+	overlap->left -= bytes;
+	overlap->pending += bytes;
+}
+
+static void
+copy_pending(struct overlap *overlap)
+{
+	cs_sim_add_step(overlap->work->sim, overlap->leader, CS_NODE_COPY, 0, overlap->pending);
+	overlap->pending = 0;
+}
+
+static enum cs_status
+add_waited(struct overlap *overlap, size_t at)
+{
+	const struct cs_plan *plan = overlap->plan;
+	bool is_last = at + 1 == plan->count || plan->steps[at + 1].kind != CS_STEP_WAIT;
+	enum cs_status status = CS_OK;
+	if (overlap->pending) { /* this round's messages are under way, and those of the next one are not */
+		status = add_until(overlap, at);
+		copy_pending(overlap);
+	}
+	overlap->arrived += overlap->received[plan->steps[at].request];
+	if (status == CS_OK && is_last && overlap->arrived) {
+		status = add_until(overlap, at + 1);
+		share(overlap, overlap->arrived);
+		overlap->arrived = 0;
+	}
+	return status;
+}
+
+static enum cs_status
+add_rounds(struct overlap *overlap)
+{
+	const struct cs_plan *plan = overlap->plan;
+	enum cs_status status = CS_OK;
+	for (size_t i = 0; status == CS_OK && i < plan->count; i++) {
+		const struct cs_step *step = &plan->steps[i];
+		if (step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV)
+			overlap->received[step->request] =
+				step->kind == CS_STEP_RECV && step->to == CS_OUT ? step->bytes : 0;
+		else if (step->kind == CS_STEP_WAIT)
+			status = add_waited(overlap, i);
+	}
+	return status == CS_OK ? add_until(overlap, plan->count) : status;
+}
+
+/* The leader's steps from the moment at which its node's blocks are together. */
+static enum cs_status
+add_overlapped(struct work *work, int node)
+{
+	struct cs_plan plan;
+	struct overlap overlap = { .work = work, .leader = work->leaders[node], .plan = &plan,
+				   .left = work->call->total };
+	enum cs_status status = build_plan(work, node, &plan);
+	free(work->shares);
+	work->share_count = 0;
+	work->shares = calloc(plan.count + 2, sizeof *work->shares); /* its node's, a round each, the rest */
+	overlap.received = calloc((size_t)plan.requests + 1, sizeof *overlap.received);
+	if (status == CS_OK && (!work->shares || !overlap.received))
+		status = CS_NO_MEMORY;
+	if (status == CS_OK) {
+		share(&overlap, on_node(work->call, node));
+		status = add_rounds(&overlap);
+	}
+	if (status == CS_OK) {
+		share(&overlap, overlap.left);
+		copy_pending(&overlap);
+	}
+	free(overlap.received);
+	cs_plan_fini(&plan);
+	return status;
+}
+
+static void
+take_shares(const struct work *work, int node, int rank)
+{
+	for (size_t i = 0; i < work->share_count; i++) {
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, work->leaders[node], i + 1);
+		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, work->shares[i]);
+	}
 }
 
 /* --- steps on a node ---------------------------------------------------------------------------------------------- */
@@ -220,8 +345,15 @@ add_rank(struct work *work, int node, int local)
 		add_slice(work, node, local);
 	if (brings(work, rank) && (!is_leader || role->root_brings))
 		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
-	if (is_leader) {
+	if (work->hier->overlaps && !is_leader) {
+		take_shares(work, node, rank);
+		return CS_OK;
+	}
+	if (is_leader)
 		collect(work, node);
+	if (work->hier->overlaps)
+		return add_overlapped(work, node);
+	if (is_leader) {
 		status = add_plan(work, node);
 		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
 	} else if (!role->root_takes || is_root(work, rank)) {
@@ -254,6 +386,8 @@ cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_
 {
 	struct work work = { .sim = sim, .call = call, .hier = hier };
 	bool is_whole = call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE;
+	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
+		return CS_UNSUPPORTED;
 	work.is_sliced = cs_colls[call->coll].reduces && !(is_whole && call->bytes <= hier->whole);
 	enum cs_status status = begin(&work);
 	for (int node = 0; status == CS_OK && node < call->nodes; node++)
@@ -262,6 +396,7 @@ cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_
 	if (status == CS_OK)
 		status = cs_sim_added(sim);
 	free(work.leaders);
+	free(work.shares);
 	for (int i = 0; i < ARRAYS; i++)
 		free(work.arrays[i]);
 	return status;

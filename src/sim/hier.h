@@ -11,9 +11,19 @@
  *                     brings its vector; each reduces a slice of all vectors on its node; takes the vector (reduce: the
  *                     root; reduce_scatter: its block). Vectors up to `whole` bytes the leader reduces alone.
  *
+ * Allgather(v) with overlap (seed 004, 4): what a round of the plan has brought is copied out of the node's memory by
+ * all its ranks while the next round's messages are under way.
+ *
+ *   leader    copy in | awaits all flags | flag | round 1 starts | copy out: the node's own | round 1 ends | flag
+ *                     | round 2 starts | copy out: what round 1 brought | round 2 ends | flag | copy out: round 2's
+ *   rank      copy in | flag | for each flag of the leader: copy out what it stands for
+ *
+ * A round ends with a wait that no other wait follows. What does not come to its place at once (Bruck) is copied at the
+ * end.
+ *
  * A copy costs model.copy and the bus per byte, a reduction model.reduce and the bus, each flag awaited model.flag. One
- * leader for each node, and one piece: that pieces of a large call overlap, and that several ranks of a node may drive
- * the network, is not simulated; nor are the sizes that gatherv, scatterv and alltoallv exchange first. */
+ * leader for each node, and one piece: that pieces of a large call follow each other, and that several ranks of a node
+ * may drive the network, is not simulated; nor are the sizes that gatherv, scatterv and alltoallv exchange first. */
 #ifndef CS_SIM_HIER_H
 #define CS_SIM_HIER_H
 
@@ -27,10 +37,11 @@ struct cs_hier {
 	void (*build)(struct cs_builder *builder);
 	const size_t *params;                /* the plan's */
 	size_t whole;
+	bool overlaps;                       /* allgather and allgatherv only */
 };
 
-/* Adds the steps of all ranks of the call to a simulator for so many ranks. CS_UNSUPPORTED: the plan refuses;
- * CS_NO_MEMORY. */
+/* Adds the steps of all ranks of the call to a simulator for so many ranks. CS_UNSUPPORTED: the plan refuses,
+ * or overlap is asked of another collective; CS_NO_MEMORY. */
 CS_CHECKED enum cs_status cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_hier *hier);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Assumed all, from the rates that such networks are sold by; the node's are those of a server with 32 cores, of which
- * one copies 10 GB/s and all together 150. */
+/* The first two are assumed all, from the rates that such networks are sold by; the node's are those of a server with
+ * 32 cores, of which one copies 10 GB/s and all together 150. */
 #define NODE .copy = 100000, .reduce = 150000, .bus = 6667, .flag = 100000
 #define INSIDE { .L = 300000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 100000, .f = 1 }
 
@@ -18,6 +18,20 @@ const struct cs_model cs_models[] = {
 	{ "10gbe-like", "as TCP over 10 Gb/s Ethernet; assumed, not measured",
 	  { { .L = 20000000, .o_send = 2000000, .o_recv = 2000000, .g = 1000000, .G = 800000, .f = 1 }, INSIDE },
 	  .nic_g = 500000, .nic_G = 800000, NODE },
+	/* From here on published where a number could be found; docs/simulation.md says for each of them where. The rates of
+	 * both cards of seed 004 and the latency of the first are those of Liu, Mamidala, Vishnu and Panda (HOT Interconnects
+	 * 2004, IEEE Micro 25(1), 2005); o_s, L, o_r and g of the second are seed 000's (4.3.3 and 5.1.4). */
+	{ "mt25204", "InfiniHost III Lx, PCI Express, two Opterons 2.4 GHz (2006): published; o g intra bus reduce flag assumed",
+	  { { .L = 3100000, .o_send = 500000, .o_recv = 500000, .g = 1000000, .G = 1033000, .f = 1 },
+	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2080000, .f = 1 } },
+	  .nic_g = 1000000, .nic_G = 1033000, .copy = 1040000, .reduce = 1560000, .bus = 520000, .flag = 200000 },
+	{ "mt23108", "InfiniHost, PCI-X, two Xeons 2.66 GHz (2003): published; intra copy bus reduce flag assumed",
+	  { { .L = 4500000, .o_send = 2400000, .o_recv = 1100000, .g = 3000000, .G = 1280000, .f = 1 },
+	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2000000, .f = 1 } },
+	  .nic_g = 3000000, .nic_G = 1280000, .copy = 1000000, .reduce = 1500000, .bus = 1000000, .flag = 200000 },
+	{ "cx6-hdr", "ConnectX-6, 200 Gb/s HDR, EPYC Milan (2021): published; o g intra copy reduce flag assumed",
+	  { { .L = 800000, .o_send = 200000, .o_recv = 200000, .g = 100000, .G = 41670, .f = 1 }, INSIDE },
+	  .nic_g = 10000, .nic_G = 41670, .copy = 100000, .reduce = 150000, .bus = 8800, .flag = 100000 },
 	{ .name = "" },
 };
 

@@ -40,7 +40,7 @@ struct cs_model {
 	int64_t flag;         /* ps from a flag in a node's memory to the rank that awaits it */
 };
 
-/* Built in: "hdr-like", "10gbe-like". Ended by an empty name. */
+/* Built in: "hdr-like", "10gbe-like", "mt25204", "mt23108", "cx6-hdr". Ended by an empty name. */
 extern const struct cs_model cs_models[];
 
 /* "hdr-like", "hdr-like,L=2e-6", "L=1e-6,o=3e-7,G=4e-11": a built-in model or nothing, then keys with seconds,

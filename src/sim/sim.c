@@ -13,7 +13,7 @@
 enum { OUT, IN, DIRECTIONS };
 enum { NOTHING = -1, BUS = -2, FLAG = -3 }; /* actor.awaits, else a request */
 
-#define MOST_FLAGS 4
+#define FLAGS_AT_ONCE 4
 #define NOBODY (-1)
 
 /* Where an event's first byte asks for a turn. */
@@ -57,7 +57,8 @@ struct actor {
 	int32_t node, awaits;
 	uint32_t chain, events;
 	struct port ports[CS_LEVELS][DIRECTIONS];
-	struct flag flags[MOST_FLAGS]; /* each time that it published */
+	struct flag *flags; /* each time that it published */
+	uint32_t publishes; /* so often in all */
 	int32_t published;
 	int32_t first_waiter; /* for its flag */
 	int32_t next_waiter;  /* of those that wait for the same flag as this one */
@@ -73,10 +74,12 @@ struct cs_sim {
 	size_t left; /* of the budget */
 	enum cs_status added;
 	bool joins;
+	uint64_t eager; /* messages up to this size are copied; 0: none */
 	struct actor *actors;
 	struct node *nodes;
 	/* a run */
 	const struct cs_model *model;
+	struct cs_loggp cost[CS_LEVELS]; /* of messages, without what copies stand for */
 	const struct cs_sim_watch *watch;
 	struct cs_sim_result *result;
 	enum cs_status status;
@@ -123,6 +126,7 @@ cs_sim_destroy(struct cs_sim *sim)
 	for (int rank = 0; sim->actors && rank < sim->ranks; rank++) {
 		free(sim->actors[rank].steps);
 		free(sim->actors[rank].requests);
+		free(sim->actors[rank].flags);
 	}
 	cs_events_fini(&sim->events);
 	cs_match_fini(&sim->match);
@@ -135,6 +139,18 @@ void
 cs_sim_join_work(struct cs_sim *sim)
 {
 	sim->joins = true;
+}
+
+void
+cs_sim_copy_messages(struct cs_sim *sim, uint64_t most)
+{
+	sim->eager = most;
+}
+
+static bool
+is_message(const struct cs_step *step)
+{
+	return step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV;
 }
 
 /* Does step i go into the one before it? */
@@ -150,7 +166,7 @@ kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < plan->count; i++)
-		count += !is_joined(sim, plan, i);
+		count += !is_joined(sim, plan, i) + (sim->eager && is_message(&plan->steps[i]));
 	return count;
 }
 
@@ -194,10 +210,9 @@ grow_requests(struct cs_sim *sim, struct actor *actor, size_t wanted)
 static bool
 can_be(const struct cs_plan *plan, const struct cs_step *step)
 {
-	bool is_message = step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV;
-	if (is_message && (step->peer < 0 || step->peer >= plan->ranks || step->peer == plan->rank))
+	if (is_message(step) && (step->peer < 0 || step->peer >= plan->ranks || step->peer == plan->rank))
 		return false;
-	if (is_message || step->kind == CS_STEP_WAIT)
+	if (is_message(step) || step->kind == CS_STEP_WAIT)
 		return step->request >= 0 && step->request < plan->requests;
 	return step->kind < CS_STEP_KINDS;
 }
@@ -211,25 +226,56 @@ all_can_be(const struct cs_plan *plan)
 	return plan->requests < 1 << 29;
 }
 
+static void
+append(struct actor *actor, int kind, uint64_t bytes, int peer, int request)
+{
+	actor->steps[actor->count++] = (struct step){
+		.bytes = bytes, .kind = (uint32_t)kind & 7, .request = (uint32_t)request & 0x1fffffff, .peer = peer };
+}
+
+/* Bytes that are copied for a message, on either side. */
+static uint64_t
+copied(const struct cs_sim *sim, const struct actor *actor, int peer, uint64_t bytes)
+{
+	bool is_intra = actor->node == sim->actors[peer].node;
+	return sim->eager && (is_intra || bytes <= sim->eager) ? bytes : 0;
+}
+
+/* One step of a plan, with its copies. `received`: for each request what is to be copied when it has been awaited. */
+static void
+append_message(struct cs_sim *sim, struct actor *actor, const struct cs_step *step, int peer, uint64_t *received)
+{
+	uint64_t bytes = received && is_message(step) ? copied(sim, actor, peer, step->bytes) : 0;
+	if (bytes && step->kind == CS_STEP_SEND)
+		append(actor, CS_STEP_COPY, bytes, NOBODY, 0);
+	append(actor, step->kind, step->bytes, peer, step->request);
+	if (received && is_message(step))
+		received[step->request] = step->kind == CS_STEP_RECV ? bytes : 0;
+	if (received && step->kind == CS_STEP_WAIT && received[step->request])
+		append(actor, CS_STEP_COPY, received[step->request], NOBODY, 0);
+}
+
 enum cs_status
 cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const int *rank_of)
 {
 	struct actor *actor = &sim->actors[rank];
+	uint64_t *received = NULL;
 	if (sim->added == CS_OK && !all_can_be(plan))
 		sim->added = CS_BAD_INPUT;
 	if (sim->added == CS_OK &&
 	    (!grow(sim, actor, kept_steps(sim, plan)) || !grow_requests(sim, actor, (size_t)plan->requests)))
 		sim->added = CS_NO_MEMORY;
+	if (sim->added == CS_OK && sim->eager && !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
+		sim->added = CS_NO_MEMORY;
 	for (size_t i = 0; sim->added == CS_OK && i < plan->count; i++) {
 		const struct cs_step *step = &plan->steps[i];
-		if (is_joined(sim, plan, i)) {
+		int peer = rank_of && step->peer >= 0 ? rank_of[step->peer] : step->peer;
+		if (is_joined(sim, plan, i))
 			actor->steps[actor->count - 1].bytes += step->bytes;
-			continue;
-		}
-		actor->steps[actor->count++] = (struct step){
-			.bytes = step->bytes, .kind = step->kind, .request = (uint32_t)step->request & 0x1fffffff,
-			.peer = rank_of && step->peer >= 0 ? rank_of[step->peer] : step->peer };
+		else
+			append_message(sim, actor, step, peer, received);
 	}
+	free(received);
 	return sim->added;
 }
 
@@ -244,8 +290,23 @@ cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan)
 static bool
 can_await(const struct cs_sim *sim, int rank, int peer, uint64_t amount)
 {
-	return peer >= 0 && peer < sim->ranks && peer != rank && amount >= 1 && amount <= MOST_FLAGS &&
+	return peer >= 0 && peer < sim->ranks && peer != rank && amount >= 1 && amount <= INT32_MAX &&
 	       sim->actors[peer].node == sim->actors[rank].node;
+}
+
+/* Room for one more flag of the rank. */
+static bool
+grow_flags(struct cs_sim *sim, struct actor *actor)
+{
+	size_t wanted = actor->publishes + FLAGS_AT_ONCE, bytes = FLAGS_AT_ONCE * sizeof *actor->flags;
+	if (actor->publishes++ % FLAGS_AT_ONCE)
+		return true;
+	struct flag *flags = bytes <= sim->left ? realloc(actor->flags, wanted * sizeof *flags) : NULL;
+	if (!flags)
+		return false;
+	sim->left -= bytes;
+	actor->flags = flags;
+	return true;
 }
 
 void
@@ -258,10 +319,11 @@ cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, 
 		return;
 	if (kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount))
 		sim->added = CS_BAD_INPUT;
-	else if (actor->count == actor->room && !grow(sim, actor, AT_ONCE))
+	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
+		 (kind == CS_NODE_PUBLISH && !grow_flags(sim, actor)))
 		sim->added = CS_NO_MEMORY;
 	else
-		actor->steps[actor->count++] = (struct step){ .bytes = amount, .peer = peer, .kind = kind & 7 };
+		append(actor, (int)kind, amount, peer, 0);
 }
 
 enum cs_status
@@ -363,8 +425,8 @@ send(struct cs_sim *sim, struct actor *actor, const struct step *step)
 	const struct cs_model *model = sim->model;
 	int rank = (int)(actor - sim->actors);
 	enum cs_level level = level_of(sim, rank, step->peer);
-	const struct cs_loggp *cost = &model->level[level];
-	bool is_shared = level == CS_INTRA ? model->bus != 0 : model->nic_g || model->nic_G;
+	const struct cs_loggp *cost = &sim->cost[level];
+	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g || model->nic_G;
 	actor->now += cost->o_send;
 	struct cs_event event = { .bytes = step->bytes, .from = rank, .to = step->peer, .number = actor->events++,
 				  .chain = actor->chain + 1, .request = (int32_t)step->request };
@@ -451,10 +513,6 @@ static void
 publish(struct cs_sim *sim, struct actor *actor)
 {
 	int32_t waiter = actor->first_waiter;
-	if (actor->published == MOST_FLAGS) {
-		complain(sim, "rank %d publishes more than %d times", (int)(actor - sim->actors), MOST_FLAGS);
-		return;
-	}
 	actor->flags[actor->published++] = (struct flag){ actor->now, actor->chain };
 	actor->first_waiter = NOBODY;
 	while (waiter != NOBODY) {
@@ -555,8 +613,8 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 		first = serve(&sim->nodes[actor->node].card[IN], first, time + model->nic_g);
 		last = later(last, first + time);
 	}
-	first = pass(&actor->ports[level][IN], &model->level[level], first, event->bytes);
-	last = later(last, first + tail(event->bytes, model->level[level].G));
+	first = pass(&actor->ports[level][IN], &sim->cost[level], first, event->bytes);
+	last = later(last, first + tail(event->bytes, sim->cost[level].G));
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain, .request = -1 }, mine;
 	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
 		if (!cs_match_put(&sim->match, event->to, event->from, &message, &sim->left))
@@ -625,6 +683,9 @@ cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *star
 	struct cs_event event;
 	memset(result, 0, sizeof *result);
 	sim->model = model;
+	memcpy(sim->cost, model->level, sizeof sim->cost);
+	if (sim->eager)
+		sim->cost[CS_INTRA].G = 0;
 	sim->watch = watch;
 	sim->result = result;
 	sim->status = CS_OK;

@@ -54,13 +54,17 @@ CS_CHECKED enum cs_status cs_sim_add_among(struct cs_sim *sim, int rank, const s
 /* Copies of a plan that follow each other are kept as one from now on, reductions too: less memory, the same bytes. A
  * watcher counts these steps then, not the plan's. */
 void cs_sim_join_work(struct cs_sim *sim);
+/* Plans added from now on send through buffers, as an MPI's eager messages do: a message is copied by its sender before
+ * it leaves, and by its receiver when that has awaited it; between nodes those up to `most` bytes, inside a node all.
+ * There these two copies are the message's length: intra.G costs nothing, and the bus serves copies only. 0: none. */
+void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
 /* Bytes that a plan would take. */
 size_t cs_sim_plan_memory(const struct cs_sim *sim, const struct cs_plan *plan);
 
 enum cs_node_step {
 	CS_NODE_COPY = CS_STEP_COPY,     /* `amount` bytes of shared memory; none: no step */
 	CS_NODE_REDUCE = CS_STEP_REDUCE,
-	CS_NODE_PUBLISH = CS_STEP_KINDS, /* the rank's flag goes up by one, to 4 at most */
+	CS_NODE_PUBLISH = CS_STEP_KINDS, /* the rank's flag goes up by one */
 	CS_NODE_AWAIT,                   /* until the flag of `peer`, on the same node, is `amount` */
 };
 

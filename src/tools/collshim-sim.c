@@ -18,7 +18,7 @@
 
 enum { DONE = 0, CANNOT = 1, WRONG_USE = 2 };
 
-#define MOST_MODELS 8
+#define MOST_MODELS 16
 
 static const char usage[] =
 	"usage: collshim-sim COLLECTIVE:ALGORITHM [NAME=VALUE...] [OPTIONS]   simulated time, messages, bytes\n"
@@ -35,8 +35,12 @@ static const char usage[] =
 	"                       geometric (default: regular)\n"
 	"  --root R             of rooted collectives (default: 0)\n"
 	"  --non-commutative    the operation of a reduction must keep the order of ranks\n"
-	"  --model MODEL        hdr-like, 10gbe-like, \"hdr-like,L=2e-6\" or \"L=1e-6,o=3e-7,G=4e-11\"; given several\n"
-	"                       times: a result for each (default: hdr-like)\n"
+	"  --overlap            hierarchical allgather(v): what a round has brought is copied out of a node's memory while\n"
+	"                       the next round's messages are under way (default: all of it at the end)\n"
+	"  --eager SIZE         algorithms without hierarchy: messages up to SIZE are copied into buffers and out of them,\n"
+	"                       inside a node all are (default: none)\n"
+	"  --model MODEL        hdr-like, 10gbe-like, mt25204, mt23108, cx6-hdr, \"hdr-like,L=2e-6\" or\n"
+	"                       \"L=1e-6,o=3e-7,G=4e-11\"; given several times: a result for each (default: hdr-like)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: how long the simulation took, and how much memory\n";
 
@@ -47,7 +51,8 @@ struct request {
 	char **words;                         /* NAME=VALUE */
 	int word_count;
 	size_t memory;
-	bool compares, lists, is_verbose, has_root, has_bytes;
+	size_t eager;
+	bool compares, lists, is_verbose, has_root, has_bytes, overlaps;
 	int model_count;
 	struct cs_model models[MOST_MODELS];
 };
@@ -290,10 +295,12 @@ whole_of(const struct cs_algorithm *algorithm, const size_t *params)
 }
 
 static enum cs_status
-add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm, const size_t *params)
+add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm, const size_t *params,
+	 bool overlaps)
 {
 	const struct cs_hier hier = { .inner = algorithm->inner->coll, .build = algorithm->inner->build,
-				      .params = params, .whole = whole_of(algorithm, params) };
+				      .params = params, .whole = whole_of(algorithm, params),
+				      .overlaps = overlaps };
 	return cs_hier_add(sim, call, &hier);
 }
 
@@ -312,7 +319,7 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 	struct cs_facts facts = { .coll = call->coll, .bytes = call->bytes, .ranks = call->ranks, .nodes = call->nodes,
 				  .ppn_min = call->ppn, .ppn_max = call->ppn,
 				  .is_block_placed = !call->is_cyclic || call->nodes == 1 || call->ppn == 1,
-				  .is_commutative = call->problem.is_commutative };
+				  .is_commutative = call->problem.is_commutative, .wire = CS_WIRE_HOST };
 	return cs_algorithm_unmet(algorithm, &facts);
 }
 
@@ -331,9 +338,10 @@ stage(const struct request *request, struct cs_sim_call *call, const struct cs_a
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);
 	if (status == CS_OK) {
 		cs_sim_join_work(sim);
+		cs_sim_copy_messages(sim, request->eager);
 		call->problem.params = params;
 		guessed = algorithm->inner ? 0 : guess(sim, call, algorithm);
-		status = algorithm->inner ? add_hier(sim, call, algorithm, params)
+		status = algorithm->inner ? add_hier(sim, call, algorithm, params, request->overlaps)
 					  : add_flat(sim, call, algorithm, guessed, request->memory);
 	}
 	if (status == CS_OK)
@@ -389,8 +397,11 @@ print_title(const struct cs_sim_call *call, const struct cs_model *model)
 static void
 print_one(const struct request *request, const struct cs_sim_result *result)
 {
-	char text[TIME_TEXT];
-	printf("  %-22s %s:%s\n", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name);
+	char text[TIME_TEXT], size[CS_NUMBER_TEXT];
+	printf("  %-22s %s:%s%s\n", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name,
+	       request->overlaps ? ", copies out overlap messages" : "");
+	if (request->eager)
+		printf("  %-22s up to %s, inside a node all\n", "messages copied", cs_bytes_text(size, request->eager));
 	printf("  %-22s %s\n", "simulated time", time_text(text, result->time));
 	printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
@@ -541,7 +552,7 @@ compare(const struct request *request, struct cs_sim_call *call)
 enum {
 	OPTION_COMPARE = 256, OPTION_LIST, OPTION_VERSION, OPTION_HELP, OPTION_NODES, OPTION_PPN, OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL, OPTION_MEMORY,
-	OPTION_VERBOSE,
+	OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER,
 };
 
 static const struct option options[] = {
@@ -556,6 +567,8 @@ static const struct option options[] = {
 	{ "distribution", required_argument, NULL, OPTION_DISTRIBUTION },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "non-commutative", no_argument, NULL, OPTION_NON_COMMUTATIVE },
+	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
+	{ "eager", required_argument, NULL, OPTION_EAGER },
 	{ "model", required_argument, NULL, OPTION_MODEL },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
@@ -621,6 +634,19 @@ check_bytes(struct request *request)
 	return DONE;
 }
 
+/* How an algorithm's data moves is asked of one algorithm that moves it so. */
+static int
+check_way(const struct request *request)
+{
+	bool is_allgather = request->call.coll == CS_ALLGATHER || request->call.coll == CS_ALLGATHERV;
+	bool is_hier = request->algorithm && request->algorithm->inner;
+	if (request->overlaps && !(is_hier && is_allgather))
+		return wrong_use("--overlap: expected a hierarchical allgather or allgatherv, as allgather:hier:ring");
+	if (request->eager && (is_hier || !request->algorithm))
+		return wrong_use("--eager: expected one algorithm without hierarchy, as allgather:recursive-doubling");
+	return DONE;
+}
+
 static int
 check_call(struct request *request)
 {
@@ -682,6 +708,8 @@ read_option(int option, struct request *request)
 		request->has_root = true;
 		return read_count("root", optarg, 0, INT_MAX, &call->root);
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
+	case OPTION_OVERLAP: request->overlaps = true; break;
+	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_MODEL: return read_model(optarg, request);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40, &request->memory);
 	case OPTION_VERBOSE: request->is_verbose = true; break;
@@ -710,6 +738,8 @@ read_arguments(int argc, char **argv, struct request *request)
 	if (wrong || request->lists)
 		return wrong;
 	wrong = find_algorithm(request);
+	if (!wrong)
+		wrong = check_way(request);
 	return wrong ? wrong : check_call(request);
 }
 

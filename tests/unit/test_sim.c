@@ -880,22 +880,37 @@ static const struct cs_model node_model = {
 };
 
 static int64_t
-hier_time(enum cs_coll coll, enum cs_coll inner, build_function *build, int nodes, int ppn, int root, size_t bytes,
-	  size_t whole)
+hier_time_of(const struct cs_hier *hier, enum cs_coll coll, int nodes, int ppn, int root, size_t bytes)
 {
 	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .root = root, .bytes = bytes,
 				    .is_commutative = true };
-	const struct cs_hier hier = { .inner = inner, .build = build, .whole = whole };
 	struct cs_sim_result result;
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
 	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);
-	assert_int_equal(cs_hier_add(sim, &call, &hier), CS_OK);
+	assert_int_equal(cs_hier_add(sim, &call, hier), CS_OK);
 	if (cs_sim_run(sim, &node_model, NULL, NULL, &result) != CS_OK)
 		fail_msg("%s: %s", cs_colls[coll].name, result.text);
 	cs_sim_destroy(sim);
 	cs_sim_call_fini(&call);
 	return result.time;
+}
+
+static int64_t
+hier_time(enum cs_coll coll, enum cs_coll inner, build_function *build, int nodes, int ppn, int root, size_t bytes,
+	  size_t whole)
+{
+	const struct cs_hier hier = { .inner = inner, .build = build, .whole = whole };
+	return hier_time_of(&hier, coll, nodes, ppn, root, bytes);
+}
+
+static int64_t
+overlapped(const char *name, int nodes, int ppn, size_t bytes)
+{
+	const size_t params[CS_MAX_PARAMS] = { 1 };
+	const struct cs_hier hier = { .inner = CS_ALLGATHER, .params = params, .overlaps = true,
+				      .build = cs_algorithm_by_name(CS_ALLGATHER, name)->build };
+	return hier_time_of(&hier, CS_ALLGATHER, nodes, ppn, 0, bytes);
 }
 
 /* m ranks on a node, s bytes; without a plan in between. The leader awaits m - 1 flags, one after another. */
@@ -952,6 +967,112 @@ plans_run_among_leaders(void **state)
 			       hier_time(CS_BCAST, CS_BCAST, binomial->build, nodes, m, 1, (size_t)s, 0),
 			       s + flag + binomial_form(nodes, s, cost) + flag + s);
 		}
+}
+
+/* Copies take a third of the network's time: all are hidden but those of the last round. */
+static void
+copies_overlap_with_the_next_round(void **state)
+{
+	const struct cs_loggp *cost = &node_model.level[CS_INTER];
+	const int64_t s = 400, flag = 70;
+	for (int m = 2; m <= 8; m++) {
+		int64_t begin = s + (m - 1) * flag;
+		expect("one node", m, (size_t)s, overlapped("ring", 1, m, (size_t)s), begin + flag + m * s);
+		for (int nodes = 2; nodes <= 16; nodes *= 2) {
+			expect("ring", nodes * m, (size_t)s, overlapped("ring", nodes, m, (size_t)s),
+			       begin + ring_form(nodes, m * s, cost) + flag + m * s);
+			expect("doubling", nodes * m, (size_t)s, overlapped("recursive-doubling", nodes, m, (size_t)s),
+			       begin + doubling_form(nodes, m * s, cost) + flag + nodes / 2 * m * s);
+		}
+	}
+}
+
+/* What is turned round at the end (Bruck) cannot be taken earlier: no gain but that of the node's own blocks. */
+static void
+what_is_not_in_its_place_is_copied_at_the_end(void **state)
+{
+	const size_t params[CS_MAX_PARAMS] = { 1 };
+	const struct cs_hier hier = { .inner = CS_ALLGATHER, .params = params,
+				      .build = cs_algorithm_by_name(CS_ALLGATHER, "bruck")->build };
+	for (int nodes = 3; nodes <= 9; nodes++) {
+		int64_t at_end = hier_time_of(&hier, CS_ALLGATHER, nodes, 2, 0, 4000);
+		int64_t time = overlapped("bruck", nodes, 2, 4000);
+		assert_true(time <= at_end);
+		assert_true(time >= at_end - 2 * 4000); /* the node's own blocks */
+	}
+}
+
+/* Nodes that are no power of two: dissemination takes log2 n rounds, rounded up, and gains too. */
+static void
+any_number_of_nodes_overlaps(void **state)
+{
+	const struct cs_algorithm *plan = cs_algorithm_by_name(CS_ALLGATHER, "dissemination");
+	for (int nodes = 3; nodes <= 33; nodes++) {
+		int64_t at_end = hier_time(CS_ALLGATHER, CS_ALLGATHER, plan->build, nodes, 2, 0, 4000, 0);
+		int64_t time = overlapped("dissemination", nodes, 2, 4000);
+		/* All but what the last round brought: half of the nodes or less. */
+		int64_t gain = (int64_t)(nodes / 2) * 2 * 4000 - 8 * 70;
+		if (time > at_end - gain)
+			fail_msg("%d nodes: %lld with overlap, %lld without", nodes, (long long)time, (long long)at_end);
+	}
+}
+
+static void
+only_gathers_to_all_overlap(void **state)
+{
+	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8, .is_commutative = true };
+	const struct cs_hier hier = { .inner = CS_BCAST, .overlaps = true,
+				      .build = cs_algorithm_by_name(CS_BCAST, "binomial")->build };
+	struct cs_sim *sim;
+	assert_int_equal(cs_sim_call_init(&call), CS_OK);
+	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);
+	assert_int_equal(cs_hier_add(sim, &call, &hier), CS_UNSUPPORTED);
+	cs_sim_destroy(sim);
+	cs_sim_call_fini(&call);
+}
+
+/* --- messages through buffers ------------------------------------------------------------------------------------- */
+
+/* Two ranks exchange `bytes`, with copies of messages up to `most`. */
+static int64_t
+exchange_time(bool is_intra, size_t bytes, size_t most, const struct cs_model *model)
+{
+	const int same[] = { 0, 0 };
+	struct cs_sim_call call = { .coll = CS_ALLGATHER, .nodes = 2, .ppn = 1, .bytes = bytes, .is_commutative = true };
+	struct cs_sim_result result;
+	struct cs_sim *sim;
+	assert_int_equal(cs_sim_call_init(&call), CS_OK);
+	assert_int_equal(cs_sim_create(&sim, 2, is_intra ? same : NULL, 0), CS_OK);
+	cs_sim_copy_messages(sim, most);
+	for (int rank = 0; rank < 2; rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, cs_sim_call_seen_by(&call, rank), &plan);
+		cs_algorithm_by_name(CS_ALLGATHER, "ring")->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		assert_int_equal(cs_sim_add(sim, &plan), CS_OK);
+		cs_plan_fini(&plan);
+	}
+	assert_int_equal(cs_sim_run(sim, model, NULL, NULL, &result), CS_OK);
+	cs_sim_destroy(sim);
+	cs_sim_call_fini(&call);
+	return result.time;
+}
+
+static void
+messages_are_copied_in_and_out(void **state)
+{
+	struct cs_model model = node_model;
+	const int64_t s = 5000;
+	const int64_t uncopied = exchange_time(false, (size_t)s, 0, &model);
+	assert_int_equal(exchange_time(false, (size_t)s, (size_t)s - 1, &model), uncopied);
+	assert_int_equal(exchange_time(false, (size_t)s, (size_t)s, &model), uncopied + 2 * s);
+	/* Inside a node all are, and are nothing but that: no intra.G. The own block is copied while the flag is under way. */
+	model.level[CS_INTRA] = (struct cs_loggp){ .L = 2000, .o_send = 300, .o_recv = 200, .G = 9000, .f = 1 };
+	assert_int_equal(exchange_time(true, (size_t)s, 1, &model), 3 * s + 300 + 200);
+	/* Two ranks with three copies each, one after another on the bus; the messages do not need it. */
+	model.bus = 1000;
+	assert_int_equal(exchange_time(true, (size_t)s, 1, &model), 6 * s);
 }
 
 static void
@@ -1204,8 +1325,8 @@ static void
 wrong_models_are_refused_with_what_was_expected(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like 10gbe-like (did you mean "
-			     "hdr-like?)" },
+		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like 10gbe-like mt25204 "
+			     "mt23108 cx6-hdr (did you mean hdr-like?)" },
 		{ "", "expected a model" },
 		{ "hdr-like,L", "\"L\": expected a built-in model first" },
 		{ "L=1e-6,hdr-like", "\"hdr-like\": expected a built-in model first" },
@@ -1260,6 +1381,11 @@ main(void)
 		cmocka_unit_test(halves_are_found_again),
 		cmocka_unit_test(nodes_take_their_copies_and_flags),
 		cmocka_unit_test(plans_run_among_leaders),
+		cmocka_unit_test(copies_overlap_with_the_next_round),
+		cmocka_unit_test(what_is_not_in_its_place_is_copied_at_the_end),
+		cmocka_unit_test(any_number_of_nodes_overlaps),
+		cmocka_unit_test(only_gathers_to_all_overlap),
+		cmocka_unit_test(messages_are_copied_in_and_out),
 		cmocka_unit_test(flags_that_nobody_sets_are_told),
 		cmocka_unit_test(joined_work_takes_less_memory_and_the_same_time),
 		cmocka_unit_test(algorithms_run_as_they_are_proven_and_always_alike),
