@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -242,9 +243,13 @@ static const struct kind nodes_kind = { read_nodes, write_text, hash_text };
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
+static const char *const wire_words[] = { "as tuned", "auto", "host", "ib", NULL };
+static const char *const arrival_words[] = { "completion", "flag", NULL };
 static const char *const switch_words[] = { "auto", "on", "off", NULL };
 
 _Static_assert(sizeof(enum cs_shm_kind) == sizeof(unsigned), "read_word stores an unsigned");
+_Static_assert(sizeof(enum cs_wire_kind) == sizeof(unsigned), "read_word stores an unsigned");
+_Static_assert(sizeof(enum cs_ib_arrival) == sizeof(unsigned), "read_word stores an unsigned");
 _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an unsigned");
 
 #define FIELD(member) .offset = offsetof(struct cs_settings, member)
@@ -269,6 +274,9 @@ static const struct row rows[] = {
 	  FIELD(tuning) },
 	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
 	  "for tests: take this machine for several nodes", &nodes_kind, FIELD(fake_nodes), .is_agreed = true },
+	{ "FAKE_DOMAINS", "a number from 0 to 1024",
+	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what hwloc says", &count_kind,
+	  FIELD(fake_domains), .high = 1024, .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
 	  "how shared segments are made; off: none, all calls go to the MPI underneath", &word_kind, FIELD(shm),
 	  .words = shm_words, .is_agreed = true },
@@ -279,6 +287,14 @@ static const struct row rows[] = {
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
 	  "a communicator is served from its N-th blocking collective on", &count_kind, FIELD(team_after),
 	  .high = 1000000, .is_agreed = true },
+	{ "WIRE", "auto, host or ib",
+	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
+	  &word_kind, FIELD(wire), .words = wire_words, .is_agreed = true },
+	{ "IB_DEVICE", "a device, or device:port", "the RDMA device to use; default: the nearest that is active", &text_kind,
+	  FIELD(ib_device) },
+	{ "IB_ARRIVAL", "completion or flag",
+	  "how arrived data is noticed: by a completion, as the specification promises, or by a flag behind it in memory",
+	  &word_kind, FIELD(ib_arrival), .words = arrival_words, .is_agreed = true },
 	{ .name = "MODULE_DIR", .values = "a directory",
 	  .meaning = "where libcollshim.so finds the module for the program's MPI" },
 	FORCE(0, "ALLGATHER", SIZED),
@@ -320,8 +336,29 @@ value_of(const struct row *row)
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-static void
-warn_unknown(void)
+/* A line on stderr, once per variable since settings are read once per process; or on `out`. */
+static void __attribute__((format(printf, 2, 3)))
+complain(FILE *out, const char *format, ...)
+{
+	char text[512];
+	_Atomic int said = 0;
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (!out) {
+		cs_log_warn(&said, "settings: %s", text);
+		return;
+	}
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	fprintf(out, "%s\n", text);
+}
+
+/* Returns how many there are. */
+static size_t
+warn_unknown(FILE *out)
 {
 	size_t unknown = 0;
 	for (char **entry = environ; entry && *entry; entry++) {
@@ -338,34 +375,52 @@ warn_unknown(void)
 		}
 		if (is_known || ++unknown > UNKNOWN_SHOWN)
 			continue;
-		_Atomic int said = 0; /* once per variable; settings are read once per process */
-		cs_log_warn(&said, "settings: " PREFIX "%s is not a variable of collshim and is ignored%s%s%s",
-			    name, nearest.best ? "; did you mean " PREFIX : "",
-			    nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+		complain(out, PREFIX "%s is not a variable of collshim and is ignored%s%s%s", name,
+			 nearest.best ? "; did you mean " PREFIX : "", nearest.best ? nearest.best : "",
+			 nearest.best ? "?" : "");
 	}
-	if (unknown > UNKNOWN_SHOWN) {
-		_Atomic int said = 0;
-		cs_log_warn(&said, "settings: %zu more unknown " PREFIX "* variables are ignored",
-			    unknown - UNKNOWN_SHOWN);
+	if (unknown > UNKNOWN_SHOWN)
+		complain(out, "%zu more unknown " PREFIX "* variables are ignored", unknown - UNKNOWN_SHOWN);
+	return unknown;
+}
+
+static size_t
+read_all(struct cs_settings *settings, FILE *out)
+{
+	size_t wrong = 0;
+	*settings = defaults;
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+		const char *text = row->kind ? value_of(row) : NULL;
+		if (!text || row->kind->read(row, text, (char *)settings + row->offset))
+			continue;
+		complain(out, PREFIX "%s=%.100s is not understood: expected %s; it is ignored", row->name, text,
+			 row->values);
+		wrong++;
 	}
+	return wrong + warn_unknown(out);
 }
 
 void
 cs_settings_read(struct cs_settings *settings)
 {
 	int saved = errno;
-	*settings = defaults;
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
-		const char *text = row->kind ? value_of(row) : NULL;
-		if (!text || row->kind->read(row, text, (char *)settings + row->offset))
-			continue;
-		_Atomic int said = 0;
-		cs_log_warn(&said, "settings: " PREFIX "%s=%.100s is not understood: expected %s; it is ignored",
-			    row->name, text, row->values);
-	}
-	warn_unknown();
+	read_all(settings, NULL);
 	cs_log_set_verbosity(settings->verbosity);
 	errno = saved;
+}
+
+size_t
+cs_settings_check(FILE *out)
+{
+	struct cs_settings settings;
+	return read_all(&settings, out);
+}
+
+const char *
+cs_settings_module_dir(void)
+{
+	const char *text = getenv(PREFIX "MODULE_DIR");
+	return text && *text ? text : NULL;
 }
 
 uint64_t

@@ -4,9 +4,11 @@
  * collshim-info prints. An unknown COLLSHIM_* variable or a value that does not parse gives one line that names
  * the variable, the value and what was expected, and then the default is used. An empty value counts as unset.
  *
- * Read cs_selector_limits() for team_after and shm_budget: there these variables have already been applied. */
+ * Read cs_selector_limits() for team_after, shm_budget and wire: there these variables have already been applied. */
 #ifndef CS_BASE_SETTINGS_H
 #define CS_BASE_SETTINGS_H
+
+#include "base/wire_kind.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,6 +16,7 @@
 #include <stdio.h>
 
 enum cs_shm_kind { CS_SHM_AUTO, CS_SHM_MEMFD, CS_SHM_NAMED, CS_SHM_OFF };
+enum cs_ib_arrival { CS_ARRIVAL_COMPLETION, CS_ARRIVAL_FLAG };
 enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
 
 struct cs_settings {
@@ -23,11 +26,15 @@ struct cs_settings {
 	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the installed one) */
 	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed), "cyclic:K", or
 				   ranks per node "3,2,1" */
+	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains; 0: what hwloc says */
 	enum cs_shm_kind shm;   /* COLLSHIM_SHM=auto|memfd|named|off */
 	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
 				   tuning file says */
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
+	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
+	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
+	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */
 	const char *force[16];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset. The grammar is
 				   select's business; digest() covers the text. */
 };
@@ -36,6 +43,12 @@ struct cs_settings {
  * Strings point into the environment's copy made here (owned by the process for its life). Sets the
  * log's verbosity. Say first who speaks for the job (cs_log_set_speaker): the others say nothing here. */
 void cs_settings_read(struct cs_settings *settings);
+
+/* What cs_settings_read has to say of the environment, a line each on `out` instead of stderr. Returns how many. */
+size_t cs_settings_check(FILE *out);
+
+/* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */
+const char *cs_settings_module_dir(void);
 
 /* 64-bit digest of everything that must be equal on all ranks (all but verbosity and report; and
  * the path of the tuning file, which may differ: cs_selector_digest covers what the file says). */

@@ -2,6 +2,8 @@
 #ifndef CS_COLL_COLL_H
 #define CS_COLL_COLL_H
 
+#include "base/wire_kind.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -69,6 +71,9 @@ struct cs_facts {
 	bool is_block_placed;     /* ranks of a node are consecutive */
 	bool is_commutative;      /* reductions: the operation; others: true */
 	int skew;                 /* cs_skew of the blocks where has_skew; else 1 */
+	/* What the team's plans send by between nodes, CS_WIRE_HOST or CS_WIRE_IB: agreed when the team is made, since a
+	 * process without a device would choose another algorithm than its peers. */
+	int wire;
 };
 
 #endif

@@ -139,6 +139,8 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 		return "not all ranks know the size";
 	if (facts->nodes < 2 || facts->nodes > MOST_NODES)
 		return "it is for several nodes";
+	if (facts->wire != model->wire)
+		return model->wire == CS_WIRE_IB ? "it is of messages by verbs" : "it is of messages by MPI, and these go by verbs";
 	if (facts->ppn_min != facts->ppn_max)
 		return "it is for equally many ranks on each node";
 	if (facts->skew > 1)

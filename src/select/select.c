@@ -26,6 +26,7 @@ _Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(
 /* The table that is searched, for one collective: what is forced, then the site's rules, then the built-in ones. */
 struct row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
+	int wire; /* 0: either */
 	struct cs_use use;
 	enum cs_why why;
 	bool is_guarded_out; /* its block is for other machines */
@@ -157,6 +158,10 @@ set_limits(struct cs_selector *selector, const struct cs_settings *settings)
 			selector->limits.shm_budget = settings->shm_budget;
 			selector->limit_origins[i] = "COLLSHIM_SHM_BUDGET";
 		}
+		if (offset == offsetof(struct cs_limits, wire) && settings->wire != CS_WIRE_AS_TUNED) {
+			selector->limits.wire = settings->wire;
+			selector->limit_origins[i] = "COLLSHIM_WIRE";
+		}
 	}
 }
 
@@ -196,7 +201,7 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 		struct row *row = &table->rows[table->count++];
 		*row = (struct row){
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
-			.skew = rule->skew,
+			.skew = rule->skew, .wire = rule->wire,
 			.use = rule->use,
 			.why = why,
 			.is_guarded_out = guard_fails(block, machine, ignored, sizeof ignored),
@@ -268,6 +273,7 @@ hash_model(uint64_t hash, const struct cs_site_model *model)
 {
 	hash = cs_hash_text(hash, model ? model->parameters : NULL);
 	hash = cs_hash_number(hash, model ? model->fit_error : 0);
+	hash = cs_hash_number(hash, model ? (uint64_t)model->wire : 0);
 	for (size_t i = 0; model && i < model->host_count; i++) {
 		const struct cs_host_cost *cost = &model->hosts[i];
 		hash = cs_hash_number(hash, (uint64_t)cost->coll << 48 | (uint64_t)cost->ranks << 24 | (uint64_t)cost->nodes);
@@ -297,6 +303,7 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->nodes);
 			hash = hash_range(hash, row->ppn);
 			hash = hash_range(hash, row->skew);
+			hash = cs_hash_number(hash, (uint64_t)row->wire);
 			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
 			for (int k = 0; k < CS_MAX_PARAMS; k++)
 				hash = cs_hash_number(hash, row->use.params[k]);
@@ -401,7 +408,8 @@ fits_but_size(const struct row *row, const struct cs_facts *facts, bool any_skew
 {
 	return !row->is_guarded_out && contains(row->ranks, (size_t)facts->ranks) &&
 	       contains(row->nodes, (size_t)facts->nodes) && contains(row->ppn, (size_t)facts->ppn_min) &&
-	       contains(row->ppn, (size_t)facts->ppn_max) && (any_skew || contains(row->skew, (size_t)facts->skew));
+	       contains(row->ppn, (size_t)facts->ppn_max) && (!row->wire || row->wire == facts->wire) &&
+	       (any_skew || contains(row->skew, (size_t)facts->skew));
 }
 
 /* Why the row's algorithm may not serve, NULL if it may. */
@@ -511,6 +519,21 @@ says_range(FILE *out, const char *name, struct cs_range range, int low, int high
 	return true;
 }
 
+static const char *
+wire_name(int wire)
+{
+	return wire == CS_WIRE_IB ? "ib" : "host";
+}
+
+static bool
+says_wire(FILE *out, int wire, int here)
+{
+	if (!wire || wire == here)
+		return false;
+	fprintf(out, "no: wire %s, here %s\n", wire_name(wire), wire_name(here));
+	return true;
+}
+
 static void
 explain_row(FILE *out, const struct cs_selector *selector, const struct table *table, const struct row *row,
 	    const struct cs_facts *facts, bool *is_decided)
@@ -529,7 +552,8 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct table *t
 	if (says_range(out, "ranks", row->ranks, facts->ranks, facts->ranks) ||
 	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
 	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max) ||
-	    says_range(out, "skew", row->skew, facts->skew, facts->skew))
+	    says_range(out, "skew", row->skew, facts->skew, facts->skew) ||
+	    says_wire(out, row->wire, facts->wire))
 		return;
 	if (!fits_sizes(row, facts->bytes)) {
 		cs_byte_range_text(range, row->bytes);
@@ -569,6 +593,8 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	fprintf(out, ", %s placement", facts->is_block_placed ? "block" : "cyclic or mixed");
 	if (coll->reduces)
 		fprintf(out, ", %scommutative", facts->is_commutative ? "" : "non-");
+	if (facts->nodes > 1)
+		fprintf(out, ", wire: %s", wire_name(facts->wire));
 	fprintf(out, ", MPI: %s\n", selector->machine.mpi ? selector->machine.mpi : "any");
 }
 
@@ -643,9 +669,10 @@ cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
 	char number[CS_NUMBER_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
 		const struct cs_limit_info *info = &cs_limit_infos[i];
-		fprintf(out, "  %s = %s (%s)\n      %s; %s to %s", info->name,
-			cs_bytes_text(number, *cs_limit_of(&limits, i)), selector->limit_origins[i],
-			info->meaning, cs_bytes_text(low, info->low), cs_bytes_text(high, info->high));
+		fprintf(out, "  %s = %s (%s)\n      %s", info->name,
+			cs_limit_text(info, *cs_limit_of(&limits, i), number), selector->limit_origins[i], info->meaning);
+		if (!info->words)
+			fprintf(out, "; %s to %s", cs_bytes_text(low, info->low), cs_bytes_text(high, info->high));
 		if (info->multiple > 1)
 			fprintf(out, ", a multiple of %zu", info->multiple);
 		fputc('\n', out);
@@ -691,6 +718,20 @@ cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
 		fputs("  no tuning file (would be " CS_TUNING_INSTALLED ")\n", out);
 	if (selector->builtin)
 		print_source(selector, selector->builtin, out);
+}
+
+int
+cs_selector_print_errors(const struct cs_selector *selector, FILE *out)
+{
+	int count = 0;
+	if (selector->site_error && ++count)
+		fprintf(out, "%s; only the built-in rules are used\n", selector->site_error);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		const struct table *table = &selector->tables[coll];
+		if (table->force_error && ++count)
+			fprintf(out, "%s: %s; it is ignored\n", cs_colls[coll].variable, table->force_error);
+	}
+	return count;
 }
 
 int

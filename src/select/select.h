@@ -38,8 +38,8 @@ struct cs_choice {
 };
 
 /* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The site's file
- * overrides single ones of the built-in file; COLLSHIM_TEAM_AFTER and COLLSHIM_SHM_BUDGET override both and are
- * already in here. */
+ * overrides single ones of the built-in file; COLLSHIM_TEAM_AFTER, COLLSHIM_SHM_BUDGET and COLLSHIM_WIRE
+ * override both and are already in here. */
 struct cs_limits {
 	size_t team_after;       /* collectives on a communicator before its team is made (MPI_COMM_WORLD: 1st) */
 	size_t slot_bytes;       /* payload of one slot of a rank's ring in the node segment */
@@ -49,6 +49,12 @@ struct cs_limits {
 	size_t spin;             /* polls of a flag before the first yield, when each rank has a core */
 	size_t yields;           /* yields before a wait begins to sleep */
 	size_t shm_budget;       /* bytes of shared segments per node and job, unless COLLSHIM_SHM_BUDGET */
+	size_t wire;             /* enum cs_wire_kind, never as tuned; COLLSHIM_WIRE applied */
+	size_t ib_slots;         /* verbs: slots of a connection, in each direction */
+	size_t ib_slot_bytes;    /* one of them: what fits travels by it */
+	size_t ib_memory;        /* all slots of a process */
+	size_t ib_cache;         /* the program's memory that stays registered while idle */
+	size_t ib_timeout;       /* of a packet: 4.096 us * 2^ib_timeout, sent seven times in all */
 };
 
 struct cs_machine { /* what a block's machine guard is compared with */
@@ -84,6 +90,9 @@ void cs_selector_choose(const struct cs_selector *selector, const struct cs_fact
 /* For collshim-info: every limit with its meaning, value and origin; every source of rules with its blocks. */
 void cs_selector_print_limits(const struct cs_selector *selector, FILE *out);
 void cs_selector_print_sources(const struct cs_selector *selector, FILE *out);
+
+/* What is wrong with the tuning file and the forcing variables, a line each. Returns how many. */
+int cs_selector_print_errors(const struct cs_selector *selector, FILE *out);
 
 /* Says for one call which rows were considered, which rule matched, and why not the others. */
 void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out);

@@ -18,6 +18,9 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
+/* By enum cs_wire_kind. */
+static const char *const wire_words[] = { "", "auto", "host", "ib", NULL };
+
 const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	{ LIMIT(team_after), .low = 0, .high = 1000000, .multiple = 1,
 	  .meaning = "a communicator is served from its N-th blocking collective on (MPI_COMM_WORLD: from its first)" },
@@ -33,6 +36,18 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	  .meaning = "yields of a wait before it begins to sleep" },
 	{ LIMIT(shm_budget), .low = 4 * KIB, .high = CS_INF, .multiple = 1,
 	  .meaning = "most bytes of shared segments on one node and job" },
+	{ LIMIT(wire), .low = CS_WIRE_AUTO, .high = CS_WIRE_IB, .multiple = 1, .words = wire_words,
+	  .meaning = "what plans between nodes send by: auto (verbs where every rank can), host or ib" },
+	{ LIMIT(ib_slots), .low = 2, .high = 256, .multiple = 1,
+	  .meaning = "verbs: slots for small messages in each direction of a connection" },
+	{ LIMIT(ib_slot_bytes), .low = 256, .high = 64 * KIB, .multiple = 64,
+	  .meaning = "verbs: bytes of such a slot; 24 of them are not the message's" },
+	{ LIMIT(ib_memory), .low = 64 * KIB, .high = CS_INF, .multiple = 1,
+	  .meaning = "verbs: most bytes of the slots of all connections of a process" },
+	{ LIMIT(ib_cache), .low = 0, .high = CS_INF, .multiple = 1,
+	  .meaning = "verbs: most bytes of the program's memory that stay registered while nobody uses them" },
+	{ LIMIT(ib_timeout), .low = 1, .high = 31, .multiple = 1,
+	  .meaning = "verbs: an unanswered packet is sent again after 4.096 us * 2^this, six times" },
 };
 
 _Static_assert(CS_COLL_COUNT <= 32, "sets of collectives are bits of a uint32_t");
@@ -232,6 +247,18 @@ take_counts(struct reader *reader, const struct cs_yaml *value, void *field)
 		expect(reader, value, "a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf");
 }
 
+/* Of a team, which has one or the other: so `auto` is none. */
+static void
+take_wire(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind == CS_YAML_SCALAR && !strcmp(value->text, wire_words[CS_WIRE_HOST]))
+		*(int *)field = CS_WIRE_HOST;
+	else if (value->kind == CS_YAML_SCALAR && !strcmp(value->text, wire_words[CS_WIRE_IB]))
+		*(int *)field = CS_WIRE_IB;
+	else
+		expect(reader, value, "host or ib");
+}
+
 /* Keeps the place: what it means depends on other keys, which may stand behind it. */
 static void
 take_node(struct reader *reader, const struct cs_yaml *value, void *field)
@@ -241,18 +268,57 @@ take_node(struct reader *reader, const struct cs_yaml *value, void *field)
 
 /* ---- limits ------------------------------------------------------------------------------------------------- */
 
+const char *
+cs_limit_text(const struct cs_limit_info *info, size_t value, char *text)
+{
+	if (!info->words)
+		return cs_bytes_text(text, value);
+	snprintf(text, CS_NUMBER_TEXT, "%s", info->words[value]);
+	return text;
+}
+
+static bool
+read_limit(const struct cs_limit_info *info, const char *text, size_t *number)
+{
+	if (!info->words)
+		return cs_parse_bytes(text, number) == CS_OK;
+	for (*number = info->low; info->words[*number]; ++*number)
+		if (!strcmp(info->words[*number], text))
+			return true;
+	return false;
+}
+
+static void
+expect_word(struct reader *reader, const struct cs_yaml *value, const struct cs_limit_info *info)
+{
+	char shown[CS_SHOWN_TEXT], known[128] = "";
+	struct cs_nearest nearest = { .word = value->text };
+	for (size_t i = info->low; i <= info->high; i++) {
+		cs_text_add(known, sizeof known, "%s%s", i == info->low ? "" : i == info->high ? " or " : ", ",
+			    info->words[i]);
+		if (value->kind == CS_YAML_SCALAR)
+			cs_nearest_try(&nearest, info->words[i]);
+	}
+	complain(reader, value, "found %s, expected %s%s%s%s", found_text(shown, value), known,
+		 nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+}
+
 static void
 take_limit(struct reader *reader, const struct cs_yaml *value, size_t index)
 {
 	const struct cs_limit_info *info = &cs_limit_infos[index];
 	size_t number;
-	if (value->kind == CS_YAML_SCALAR && cs_parse_bytes(value->text, &number) == CS_OK &&
-	    number >= info->low && number <= info->high && number % info->multiple == 0) {
+	if (value->kind == CS_YAML_SCALAR && read_limit(info, value->text, &number) && number >= info->low &&
+	    number <= info->high && number % info->multiple == 0) {
 		*cs_limit_of(&reader->tuning->limits, index) = number;
 		reader->tuning->has_limit[index] = true;
 		return;
 	}
 	char expected[128], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	if (info->words) {
+		expect_word(reader, value, info);
+		return;
+	}
 	snprintf(expected, sizeof expected, "a number from %s to %s", cs_bytes_text(low, info->low),
 		 cs_bytes_text(high, info->high));
 	if (info->multiple > 1)
@@ -279,6 +345,7 @@ take_limits(struct reader *reader, const struct cs_yaml *value, void *field)
 struct draft {
 	const struct cs_yaml *collective, *bytes_node, *skew_node, *use, *with;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
+	int wire;
 	uint32_t colls; /* a bit for each */
 	bool is_any;
 };
@@ -376,7 +443,8 @@ add_rule(struct reader *reader, const struct cs_yaml *at, const struct draft *dr
 		return;
 	tuning->rules = rules;
 	rules[tuning->rule_count++] = (struct cs_rule){
-		coll, draft->bytes, draft->ranks, draft->nodes, draft->ppn, draft->skew, *use, tuning->block_count, at->line,
+		.coll = coll, .bytes = draft->bytes, .ranks = draft->ranks, .nodes = draft->nodes, .ppn = draft->ppn,
+		.skew = draft->skew, .wire = draft->wire, .use = *use, .block = tuning->block_count, .line = at->line,
 	};
 }
 
@@ -450,6 +518,7 @@ take_rule(struct reader *reader, const struct cs_yaml *node)
 		{ "nodes", false, offsetof(struct draft, nodes), take_counts },
 		{ "ppn", false, offsetof(struct draft, ppn), take_counts },
 		{ "skew", false, offsetof(struct draft, skew_node), take_node },
+		{ "wire", false, offsetof(struct draft, wire), take_wire },
 		{ "use", true, offsetof(struct draft, use), take_node },
 		{ "with", false, offsetof(struct draft, with), take_node },
 	};
@@ -718,6 +787,7 @@ take_models(struct reader *reader, const struct cs_yaml *value, void *field)
 		{ "name", true, offsetof(struct cs_site_model, about.name), take_text },
 		{ "provenance", true, offsetof(struct cs_site_model, about), take_about },
 		{ "machine", false, offsetof(struct cs_site_model, about), take_guard },
+		{ "wire", false, offsetof(struct cs_site_model, wire), take_wire },
 		{ "parameters", true, 0, take_parameters },
 		{ "fit_error", true, offsetof(struct cs_site_model, fit_error), take_fit_error },
 		{ "host", true, 0, take_hosts },
@@ -733,7 +803,7 @@ take_models(struct reader *reader, const struct cs_yaml *value, void *field)
 			return;
 		tuning->models = models;
 		struct cs_site_model *model = &models[tuning->model_count++];
-		*model = (struct cs_site_model){ .about = { .line = node->line, .cores = CS_RANGE_ALL } };
+		*model = (struct cs_site_model){ .about = { .line = node->line, .cores = CS_RANGE_ALL }, .wire = CS_WIRE_HOST };
 		TAKE_MAP(reader, node, "a model", keys, model);
 	}
 }

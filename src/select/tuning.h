@@ -23,6 +23,7 @@ struct cs_limit_info {
 	size_t offset;    /* in struct cs_limits; every member is a size_t */
 	size_t low, high; /* both allowed; low is also what holds when no tuning says anything */
 	size_t multiple;  /* must divide the value */
+	const char *const *words; /* of an enumeration, by value, ended by NULL; else NULL */
 };
 
 #define CS_LIMIT_COUNT (sizeof(struct cs_limits) / sizeof(size_t))
@@ -33,6 +34,9 @@ cs_limit_of(struct cs_limits *limits, size_t index)
 {
 	return (size_t *)(void *)((char *)limits + cs_limit_infos[index].offset);
 }
+
+/* `text` has CS_NUMBER_TEXT bytes; returns it. */
+const char *cs_limit_text(const struct cs_limit_info *info, size_t value, char *text);
 
 struct cs_block {
 	char *name;
@@ -48,6 +52,7 @@ struct cs_block {
 struct cs_rule {
 	enum cs_coll coll;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
+	int wire; /* enum cs_wire_kind: HOST or IB; 0: either */
 	struct cs_use use;
 	size_t block; /* index */
 	unsigned line;
@@ -68,6 +73,7 @@ struct cs_host_cost {
 struct cs_site_model {
 	struct cs_block about; /* name, provenance, guard */
 	struct cs_model model;
+	int wire;              /* enum cs_wire_kind: HOST or IB, what its parameters were measured by */
 	char *parameters;      /* its text */
 	size_t fit_error;      /* of the measurement, in thousandths */
 	struct cs_host_cost *hosts;

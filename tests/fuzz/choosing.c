@@ -72,7 +72,8 @@ fuzz_facts(enum cs_coll coll, size_t bytes, int number)
 				  .ranks = shapes[number].ranks, .nodes = shapes[number].nodes,
 				  .ppn_min = shapes[number].ppn_min, .ppn_max = shapes[number].ppn_max,
 				  .is_block_placed = shapes[number].is_block_placed,
-				  .is_commutative = shapes[number].is_commutative || !cs_colls[coll].reduces };
+				  .is_commutative = shapes[number].is_commutative || !cs_colls[coll].reduces,
+				  .wire = number % 2 ? CS_WIRE_IB : CS_WIRE_HOST };
 }
 
 bool

@@ -129,6 +129,9 @@ write_rule(FILE *out, const struct cs_rule *rule)
 	write_range(out, "ranks", rule->ranks, false);
 	write_range(out, "nodes", rule->nodes, false);
 	write_range(out, "ppn", rule->ppn, false);
+	write_range(out, "skew", rule->skew, false);
+	if (rule->wire)
+		fprintf(out, ", wire: %s", rule->wire == CS_WIRE_IB ? "ib" : "host");
 	fprintf(out, ", use: \"%s\", with: {", algorithm ? algorithm->name : CS_HOST);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		fprintf(out, "%s: %s, ", algorithm->params[i].name, cs_bytes_text(number, rule->use.params[i]));
@@ -170,7 +173,7 @@ written(const struct cs_tuning *tuning, size_t *bytes)
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		if (tuning->has_limit[i])
 			fprintf(out, "%s: %s, ", cs_limit_infos[i].name,
-				cs_bytes_text(number, *cs_limit_of(&limits, i)));
+				cs_limit_text(&cs_limit_infos[i], *cs_limit_of(&limits, i), number));
 	fputs(tuning->block_count ? "}\nblocks:\n" : "}\nblocks: []\n", out);
 	for (size_t i = 0; i < tuning->block_count; i++)
 		write_block(out, tuning, i);
@@ -215,7 +218,8 @@ check_same(const struct cs_tuning *a, const struct cs_tuning *b)
 		const struct cs_rule *p = &a->rules[i], *q = &b->rules[i];
 		CLAIM(p->coll == q->coll && p->block == q->block && is_same_range(p->bytes, q->bytes) &&
 			      is_same_range(p->ranks, q->ranks) && is_same_range(p->nodes, q->nodes) &&
-			      is_same_range(p->ppn, q->ppn) && p->use.algorithm == q->use.algorithm &&
+			      is_same_range(p->ppn, q->ppn) && is_same_range(p->skew, q->skew) &&
+			      p->wire == q->wire && p->use.algorithm == q->use.algorithm &&
 			      !memcmp(p->use.params, q->use.params, sizeof p->use.params),
 		      "rule %zu, of line %u", i, p->line);
 	}
@@ -252,6 +256,7 @@ facts_for(const struct cs_rule *rule, size_t bytes)
 	facts.nodes = between(rule->nodes.low, 1, 1 << 14);
 	facts.ppn_min = facts.ppn_max = between(rule->ppn.low, 1, 1 << 14);
 	facts.ranks = facts.nodes * facts.ppn_max;
+	facts.wire = rule->wire ? rule->wire : facts.wire;
 	return facts;
 }
 

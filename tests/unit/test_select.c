@@ -69,7 +69,7 @@ make_forced(const char *site, enum cs_coll coll, const char *text)
 static struct cs_facts
 usual(enum cs_coll coll, size_t bytes)
 {
-	return (struct cs_facts){ coll, bytes, 16, 4, 4, 4, true, true, 1 };
+	return (struct cs_facts){ coll, bytes, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST };
 }
 
 static struct cs_choice
@@ -163,7 +163,7 @@ static void
 a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
 {
 	struct cs_selector *selector = make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
-	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1 };
+	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
 	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
 	cs_selector_destroy(selector);
@@ -173,7 +173,7 @@ static void
 where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
 {
 	struct cs_selector *selector = make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	cs_selector_destroy(selector);
 	/* The built-in rules do not ask for it, so nothing matches. */
@@ -186,7 +186,7 @@ static void
 a_non_commutative_operation_needs_block_placement(void **state)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_REDUCE, "hier:host");
-	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true, 1 };
+	struct cs_facts facts = { CS_REDUCE, 8, 4, 2, 2, 2, false, true, 1, CS_WIRE_HOST };
 	assert_int_equal(choose(selector, &facts).why, CS_WHY_FORCED);
 	facts.is_commutative = false;
 	struct said said;
@@ -203,7 +203,7 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 {
 	struct cs_selector *selector =
 		make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "hier:host");
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	struct said said;
 	said_begin(&said);
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
@@ -225,7 +225,7 @@ a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
 		const char *algorithm;
 	} cases[] = { { 2, 4, "ring" }, { 3, 3, "ring" }, { 1, 4, "host" }, { 2, 5, "host" }, { 5, 5, "host" } };
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true, 1 };
+		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true, 1, CS_WIRE_HOST };
 		struct cs_choice choice = choose(selector, &facts);
 		assert_string_equal(choice.algorithm ? choice.algorithm->name : "host", cases[i].algorithm);
 	}
@@ -373,6 +373,24 @@ single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **stat
 	cs_selector_destroy(environment);
 }
 
+static void
+what_the_environment_says_of_the_wire_goes_before_every_file(void **state)
+{
+	static const enum cs_wire_kind kinds[] = { CS_WIRE_AUTO, CS_WIRE_HOST, CS_WIRE_IB };
+	struct cs_selector *builtin = make(NULL), *site = make(HEAD "limits: {wire: ib}\n");
+	assert_int_equal(cs_selector_limits(builtin)->wire, CS_WIRE_AUTO);
+	assert_int_equal(cs_selector_limits(site)->wire, CS_WIRE_IB);
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		struct cs_settings settings = nothing_set;
+		settings.wire = kinds[i];
+		struct cs_selector *selector = make_on(&here, HEAD "limits: {wire: ib}\n", &settings);
+		assert_int_equal(cs_selector_limits(selector)->wire, kinds[i]);
+		cs_selector_destroy(selector);
+	}
+	cs_selector_destroy(builtin);
+	cs_selector_destroy(site);
+}
+
 /* ---- intervals: compared with a slow reference -------------------------------------------------------------- */
 
 #define SIZES 48 /* small enough to try every size */
@@ -512,7 +530,7 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn_max = random_below(&seed, 3) ? 3 : 1;
 		int ranks = 2 + (int)random_below(&seed, 12);
-		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true, 1 };
+		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true, 1, CS_WIRE_HOST };
 		struct answer answers[SIZES + 30];
 		size_t sizes = COUNT(answers);
 		for (facts.bytes = 0; facts.bytes < sizes; facts.bytes++)
@@ -566,6 +584,31 @@ a_rule_may_be_for_uneven_blocks_only(void **state)
 	cs_selector_destroy(selector);
 }
 
+static void
+a_rule_may_be_for_one_wire_only(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
+						 "      - {collective: bcast, wire: host, bytes: 0-1K, use: host}\n"
+						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_facts facts = usual(CS_BCAST, 64);
+	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
+	facts.wire = CS_WIRE_IB;
+	struct cs_choice choice = choose(selector, &facts);
+	assert_choice(choice, "ring", CS_WHY_RULE, "rule site.yaml:6");
+	/* The other wire's rule does not cut the interval. */
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_INF);
+	/* What fits both serves both. */
+	facts.bytes = 1024;
+	facts.wire = CS_WIRE_HOST;
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	cs_selector_destroy(selector);
+	/* What is forced does not ask. */
+	selector = make_forced(SITE("      - {collective: bcast, wire: ib, use: host}\n"), CS_BCAST, "ring");
+	facts.wire = CS_WIRE_IB;
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	cs_selector_destroy(selector);
+}
+
 /* ---- the model ---------------------------------------------------------------------------------------------- */
 
 /* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on 16. */
@@ -589,7 +632,7 @@ the_model_decides_what_the_site_leaves_open(void **state)
 	/* At 2K: 18.03 us, with 10 % 19.8; the host 10 + 30 / 3 = 20 us. */
 	assert_choice(choose_bytes(selector, CS_BCAST, 2048), "ring", CS_WHY_MODEL, "model m");
 	/* Between 4 and 16 nodes, 4 ranks each: at 1K 10 + 100 / 3 = 43.3 us for 8, ring 32 + 1 us. */
-	struct cs_facts eight = { CS_BCAST, 1024, 32, 8, 4, 4, true, true, 1 };
+	struct cs_facts eight = { CS_BCAST, 1024, 32, 8, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &eight), "ring", CS_WHY_MODEL, "model m");
 	assert_choice(choose_bytes(selector, CS_BCAST, 63), "host", CS_WHY_RULE, "rule site.yaml:6");
 	/* The rule's end cuts the interval. */
@@ -604,12 +647,12 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 {
 	struct cs_selector *selector = make(HEAD MODEL("", "0", COSTS));
 	const struct cs_facts cases[] = {
-		{ CS_BCAST, 1024, 80, 20, 4, 4, true, true, 1 },  /* more nodes */
-		{ CS_BCAST, 1024, 8, 4, 2, 2, true, true, 1 },    /* other ranks per node */
-		{ CS_BCAST, 1024, 14, 4, 3, 4, true, true, 1 },   /* uneven nodes */
-		{ CS_BCAST, 1024, 4, 1, 4, 4, true, true, 1 },    /* one node */
-		{ CS_REDUCE, 1024, 16, 4, 4, 4, true, true, 1 },  /* another collective */
-		{ CS_ALLTOALLV, CS_BYTES_UNKNOWN, 16, 4, 4, 4, true, true, 1 },
+		{ CS_BCAST, 1024, 80, 20, 4, 4, true, true, 1, CS_WIRE_HOST },  /* more nodes */
+		{ CS_BCAST, 1024, 8, 4, 2, 2, true, true, 1, CS_WIRE_HOST },    /* other ranks per node */
+		{ CS_BCAST, 1024, 14, 4, 3, 4, true, true, 1, CS_WIRE_HOST },   /* uneven nodes */
+		{ CS_BCAST, 1024, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST },    /* one node */
+		{ CS_REDUCE, 1024, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST },  /* another collective */
+		{ CS_ALLTOALLV, CS_BYTES_UNKNOWN, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_int_equal(choose(selector, &cases[i]).why, CS_WHY_BUILTIN);
@@ -668,6 +711,11 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		SITE("      - {collective: bcast, ranks: 1-4K, use: ring}\n"),
 		SITE("      - {collective: bcast, nodes: 1-4K, use: ring}\n"),
 		SITE("      - {collective: bcast, ppn: 1-4K, use: ring}\n"),
+		HEAD "limits: {wire: host}\n",
+		HEAD "limits: {wire: ib}\n",
+		HEAD "limits: {ib_slots: 31}\n",
+		SITE("      - {collective: bcast, wire: host, use: ring}\n"),
+		SITE("      - {collective: bcast, wire: ib, use: ring}\n"),
 		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: host}\n"),
 		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: ring}\n"),
 		SITE("      - {collective: allgatherv, use: host}\n"),
@@ -762,10 +810,29 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 }
 
 static void
+explaining_says_which_wire_a_rule_asks_for(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
+						 "      - {collective: bcast, wire: host, use: host}\n"));
+	struct cs_facts facts = usual(CS_BCAST, 8);
+	assert_contains(explain(selector, &facts), "  rule site.yaml:6 (block b): use ring\n    no: wire ib, here host\n"
+						   "  rule site.yaml:7 (block b): use host\n    yes: this decides\n");
+	assert_contains(printed, "block placement, wire: host, MPI: mpich\n");
+	facts.wire = CS_WIRE_IB;
+	assert_contains(explain(selector, &facts), "    yes: this decides\n  rule site.yaml:7 (block b): use host\n"
+						   "    no: wire host, here ib\n");
+	assert_contains(printed, "block placement, wire: ib, MPI: mpich\n");
+	/* Where there is one node, nothing is sent between nodes. */
+	facts.nodes = 1;
+	assert_contains(explain(selector, &facts), "block placement, MPI: mpich\n");
+	cs_selector_destroy(selector);
+}
+
+static void
 explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 {
 	struct said said;
-	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1 };
+	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	said_begin(&said);
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "nonsense");
 	said_end(&said);
@@ -801,7 +868,7 @@ explaining_and_choosing_agree(void **state)
 		struct cs_selector *selector =
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn = 1 + (int)random_below(&seed, 2);
-		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true, 1 };
+		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true, 1, CS_WIRE_HOST };
 		const char *text = explain(selector, &facts);
 		struct said said;
 		said_begin(&said);
@@ -828,6 +895,7 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 {
 	struct cs_settings settings = nothing_set;
 	settings.team_after = 3;
+	settings.wire = CS_WIRE_IB;
 	struct cs_selector *selector = make_on(&here, HEAD "limits: {slots: 32}\nblocks:\n" BLOCK("mine")
 								 "    machine: {mpi: openmpi}\n    rules: []\n",
 					       &settings);
@@ -839,6 +907,8 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	snprintf(expected, sizeof expected, "  slots = 32 (%s)\n", file);
 	assert_contains(printed, expected);
 	assert_contains(printed, "  team_after = 3 (COLLSHIM_TEAM_AFTER)\n");
+	assert_contains(printed, "  wire = ib (COLLSHIM_WIRE)\n      what plans between nodes send by: auto (verbs where "
+				 "every rank can), host or ib\n");
 	assert_contains(printed, " (built-in tuning.yaml)\n");
 	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here mpich)\n");
 	assert_contains(printed, "block default (line 6): holds here\n");
@@ -878,12 +948,15 @@ main(void)
 		cmocka_unit_test(calls_without_an_agreed_size_get_one_answer),
 		cmocka_unit_test(blocks_hold_only_on_the_machines_they_are_for),
 		cmocka_unit_test(single_limits_are_overridden_by_the_site_and_then_by_the_environment),
+		cmocka_unit_test(what_the_environment_says_of_the_wire_goes_before_every_file),
 		cmocka_unit_test(chosen_and_its_interval_are_exactly_what_the_definition_says),
 		cmocka_unit_test(equal_rules_give_equal_digests_however_they_are_written),
 		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
 		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
+		cmocka_unit_test(explaining_says_which_wire_a_rule_asks_for),
 		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
 		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
+		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
 		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
 		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
 		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),

@@ -51,6 +51,9 @@ an_empty_environment_gives_the_defaults_in_silence(void **state)
 	assert_int_equal(settings.shm_budget, 0);
 	assert_int_equal(settings.cma, CS_SWITCH_AUTO);
 	assert_int_equal(settings.team_after, -1);
+	assert_int_equal(settings.wire, CS_WIRE_AS_TUNED);
+	assert_null(settings.ib_device);
+	assert_int_equal(settings.ib_arrival, CS_ARRIVAL_COMPLETION);
 	for (size_t i = 0; i < COUNT(settings.force); i++)
 		assert_null(settings.force[i]);
 }
@@ -64,10 +67,14 @@ every_variable_reaches_its_field(void **state)
 	setenv("COLLSHIM_REPORT", "out.json", 1);
 	setenv("COLLSHIM_TUNING", "mine.yaml", 1);
 	setenv("COLLSHIM_FAKE_NODES", "cyclic:3", 1);
+	setenv("COLLSHIM_FAKE_DOMAINS", "2", 1);
 	setenv("COLLSHIM_SHM", "named", 1);
 	setenv("COLLSHIM_SHM_BUDGET", "64M", 1);
 	setenv("COLLSHIM_CMA", "off", 1);
 	setenv("COLLSHIM_TEAM_AFTER", "0", 1);
+	setenv("COLLSHIM_WIRE", "ib", 1);
+	setenv("COLLSHIM_IB_DEVICE", "mlx5_0:1", 1);
+	setenv("COLLSHIM_IB_ARRIVAL", "Flag", 1);
 	setenv("COLLSHIM_MODULE_DIR", "somewhere", 1);
 	assert_string_equal(read_settings(&settings), "");
 	assert_true(settings.is_disabled);
@@ -75,10 +82,14 @@ every_variable_reaches_its_field(void **state)
 	assert_string_equal(settings.report, "out.json");
 	assert_string_equal(settings.tuning, "mine.yaml");
 	assert_string_equal(settings.fake_nodes, "cyclic:3");
+	assert_int_equal(settings.fake_domains, 2);
 	assert_int_equal(settings.shm, CS_SHM_NAMED);
 	assert_int_equal(settings.shm_budget, 64 << 20);
 	assert_int_equal(settings.cma, CS_SWITCH_OFF);
 	assert_int_equal(settings.team_after, 0);
+	assert_int_equal(settings.wire, CS_WIRE_IB);
+	assert_string_equal(settings.ib_device, "mlx5_0:1");
+	assert_int_equal(settings.ib_arrival, CS_ARRIVAL_FLAG);
 	cs_log_set_verbosity(0);
 }
 
@@ -173,6 +184,8 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_FAKE_NODES", "cyclic:2,2", "expected K, cyclic:K" },
 		{ "COLLSHIM_FAKE_NODES", "block:2", "expected K, cyclic:K" },
 		{ "COLLSHIM_FAKE_NODES", "99999999999999999999", "expected K, cyclic:K" },
+		{ "COLLSHIM_FAKE_DOMAINS", "-1", "expected a number from 0 to 1024" },
+		{ "COLLSHIM_FAKE_DOMAINS", "2,2", "expected a number from 0 to 1024" },
 		{ "COLLSHIM_SHM", "sysv", "expected auto, memfd, named or off" },
 		{ "COLLSHIM_SHM_BUDGET", "lots", "expected a size from 4K to inf" },
 		{ "COLLSHIM_SHM_BUDGET", "0", "expected a size from 4K to inf" },
@@ -181,6 +194,9 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_TEAM_AFTER", "inf", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "-2", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "5000000000", "expected a number from 0 to 1000000" },
+		{ "COLLSHIM_WIRE", "verbs", "expected auto, host or ib" },
+		{ "COLLSHIM_WIRE", "1", "expected auto, host or ib" },
+		{ "COLLSHIM_IB_ARRIVAL", "poll", "expected completion or flag" },
 	};
 	struct cs_settings defaults;
 	read_settings(&defaults);
@@ -267,8 +283,11 @@ the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 		bool is_shared;
 	} cases[] = {
 		{ "COLLSHIM_DISABLE", "1", true }, { "COLLSHIM_FAKE_NODES", "2", true },
+		{ "COLLSHIM_FAKE_DOMAINS", "2", true },
 		{ "COLLSHIM_SHM", "memfd", true }, { "COLLSHIM_SHM_BUDGET", "1M", true },
 		{ "COLLSHIM_CMA", "on", true }, { "COLLSHIM_TEAM_AFTER", "1", true },
+		{ "COLLSHIM_WIRE", "host", true }, { "COLLSHIM_IB_ARRIVAL", "flag", true },
+		{ "COLLSHIM_IB_DEVICE", "mlx5_1", false },
 		{ "COLLSHIM_BCAST", "host", true }, { "COLLSHIM_SCATTERV", "host", true },
 		{ "COLLSHIM_VERBOSE", "1", false }, { "COLLSHIM_REPORT", "1", false },
 		{ "COLLSHIM_TUNING", "x.yaml", false }, { "COLLSHIM_MODULE_DIR", "x", false },
@@ -308,6 +327,8 @@ the_printed_table_has_every_variable_with_its_value(void **state)
 	assert_contains(text, "COLLSHIM_BCAST = 0-4K=host\n");
 	assert_contains(text, "COLLSHIM_MODULE_DIR = elsewhere\n");
 	assert_contains(text, "COLLSHIM_TEAM_AFTER = as tuned\n");
+	assert_contains(text, "COLLSHIM_WIRE = as tuned\n");
+	assert_contains(text, "COLLSHIM_IB_DEVICE = not set\n");
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		assert_contains(text, cs_colls[coll].variable);
 }

@@ -36,7 +36,8 @@ every_limit_is_read_into_the_member_of_its_name(void **state)
 {
 	struct cs_tuning *tuning = parse("version: 1\n"
 					 "limits: {team_after: 7, slot_bytes: 64K, slots: 4, area_bytes: 2M,\n"
-					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf}\n");
+					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf, wire: ib, ib_slots: 32,\n"
+					 "  ib_slot_bytes: 4K, ib_memory: 1M, ib_cache: 0, ib_timeout: 14}\n");
 	assert_int_equal(tuning->limits.team_after, 7);
 	assert_int_equal(tuning->limits.slot_bytes, 65536);
 	assert_int_equal(tuning->limits.slots, 4);
@@ -45,8 +46,48 @@ every_limit_is_read_into_the_member_of_its_name(void **state)
 	assert_int_equal(tuning->limits.spin, 0);
 	assert_int_equal(tuning->limits.yields, 9);
 	assert_true(tuning->limits.shm_budget == CS_INF);
+	assert_int_equal(tuning->limits.wire, CS_WIRE_IB);
+	assert_int_equal(tuning->limits.ib_slots, 32);
+	assert_int_equal(tuning->limits.ib_slot_bytes, 4096);
+	assert_int_equal(tuning->limits.ib_memory, 1 << 20);
+	assert_int_equal(tuning->limits.ib_cache, 0);
+	assert_int_equal(tuning->limits.ib_timeout, 14);
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		assert_true(tuning->has_limit[i]);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+a_limit_of_words_takes_each_of_them(void **state)
+{
+	static const struct {
+		const char *word;
+		size_t value;
+	} cases[] = { { "auto", CS_WIRE_AUTO }, { "host", CS_WIRE_HOST }, { "ib", CS_WIRE_IB } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char text[64], number[CS_NUMBER_TEXT];
+		snprintf(text, sizeof text, "version: 1\nlimits: {wire: %s}\n", cases[i].word);
+		struct cs_tuning *tuning = parse(text);
+		assert_int_equal(tuning->limits.wire, cases[i].value);
+		for (size_t k = 0; k < CS_LIMIT_COUNT; k++)
+			if (!strcmp(cs_limit_infos[k].name, "wire"))
+				assert_string_equal(cs_limit_text(&cs_limit_infos[k], cases[i].value, number),
+						    cases[i].word);
+		cs_tuning_destroy(tuning);
+	}
+}
+
+static void
+a_rule_is_for_both_wires_unless_it_names_one(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules:\n"
+					 "      - {collective: bcast, use: ring}\n"
+					 "      - {collective: bcast, wire: host, use: ring}\n"
+					 "      - {collective: bcast, wire: ib, use: ring}\n");
+	assert_int_equal(tuning->rules[0].wire, 0);
+	assert_int_equal(tuning->rules[1].wire, CS_WIRE_HOST);
+	assert_int_equal(tuning->rules[2].wire, CS_WIRE_IB);
 	cs_tuning_destroy(tuning);
 }
 
@@ -241,11 +282,24 @@ static const struct wrong {
 	{ "version: 1\nlimits: {slots: {a: 1}}\n", "2:17: found a map, expected a number from 2 to 64\n" },
 	{ "version: 1\nlimits: {slot_bytes: 5000}\n",
 	  "2:22: found \"5000\", expected a number from 4K to 16M, a multiple of 64\n" },
+	{ "version: 1\nlimits: {wire: verbs}\n", "2:16: found \"verbs\", expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: hots}\n",
+	  "2:16: found \"hots\", expected auto, host or ib; did you mean host?\n" },
+	{ "version: 1\nlimits: {wire: 2}\n", "2:16: found \"2\", expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: \"as tuned\"}\n", "2:16: found \"as tuned\", expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: \"\"}\n", "2:16: found nothing, expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: [ib]}\n", "2:16: found a list, expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {ib_slots: 1, ib_slot_bytes: 300, ib_memory: 4K, ib_timeout: 32}\n",
+	  "2:20: found \"1\", expected a number from 2 to 256\n"
+	  "2:38: found \"300\", expected a number from 256 to 64K, a multiple of 64\n"
+	  "2:54: found \"4K\", expected a number from 64K to inf\n"
+	  "2:70: found \"32\", expected a number from 1 to 31\n" },
 	{ "version: 1\nlimits: {slots: 4, slots: 4}\n",
 	  "2:20: found the key slots again, expected it once (first in line 2)\n" },
 	{ "version: 1\nlimits:\n  slot_byte: 4K\n  spin: x\n",
 	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, area_bytes, "
-	  "area_slots, spin, yields, shm_budget; did you mean slot_bytes?\n"
+	  "area_slots, spin, yields, shm_budget, wire, ib_slots, ib_slot_bytes, ib_memory, ib_cache, "
+	  "ib_timeout; did you mean slot_bytes?\n"
 	  "4:9: found \"x\", expected a number from 0 to 1000000000\n" },
 	/* blocks */
 	{ "version: 1\nblocks:\n", "2:8: found nothing, expected a list of blocks, each beginning with - name:\n" },
@@ -309,6 +363,13 @@ static const struct wrong {
 	{ RULE("{collective: bcast, nodes: 0x2, ppn: -2, use: host}"),
 	  "6:36: found \"0x2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n"
 	  "6:46: found \"-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n" },
+	{ RULE("{collective: bcast, wire: auto, use: host}"), "6:35: found \"auto\", expected host or ib\n" },
+	{ RULE("{collective: bcast, wire: [host, ib], use: host}"),
+	  "6:35: found a list, expected host or ib\n" },
+	{ RULE("{collective: bcast, wire: , use: host}"), "6:35: found nothing, expected host or ib\n" },
+	{ RULE("{collective: bcast, wir: ib, use: host}"),
+	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, use, with; did "
+	  "you mean wire?\n" },
 	{ RULE("{collective: bcast, use: \"heir:host\"}"),
 	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you "
 	  "mean hier:host?\n" },
@@ -340,7 +401,7 @@ static const struct wrong {
 	{ RULE("{collective: bcast, use: host, use: host}"),
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
-	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, use, "
+	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, use, "
 	  "with; did "
 	  "you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
@@ -611,6 +672,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_version_alone_is_a_tuning_file),
 		cmocka_unit_test(every_limit_is_read_into_the_member_of_its_name),
+		cmocka_unit_test(a_limit_of_words_takes_each_of_them),
+		cmocka_unit_test(a_rule_is_for_both_wires_unless_it_names_one),
 		cmocka_unit_test(a_block_keeps_its_guard_and_where_it_comes_from),
 		cmocka_unit_test(a_rule_keeps_its_conditions_and_its_line),
 		cmocka_unit_test(a_list_of_collectives_gives_each_its_own_algorithm),
