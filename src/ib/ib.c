@@ -1,0 +1,636 @@
+#include "ib/internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+/* All that can be in a connection's two queues at once: what fails completes, even if nobody has asked for that. */
+#define PER_CONNECTION(ib) (CS_SENDS + CS_SPARE + (int)(ib)->options.slots)
+#define POLLED 16
+#define TURNS_PER_EVENT 256
+#define TURNS_PER_ASK (1 << 14) /* a multiple of that */
+#define TURNS_AWAKE 1000 /* of a wait at the end */
+#define PARTING_SECONDS 60
+#define TIME_OUTS_OF_A_PORT 16
+
+/* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
+enum operation { RECEIVE, SLOT_WRITE, DATA_WRITE, CREDIT_WRITE };
+static const char *const operations[] = { "receiving", "writing a message", "writing data", "giving slots back" };
+
+/* --- opening and closing ----------------------------------------------------------------------------------------- */
+
+static void
+name_it(struct cs_ib *ib)
+{
+	const struct cs_ib_candidate *chosen = &ib->port.chosen;
+	snprintf(ib->name, sizeof ib->name, "%s:%d, %s", chosen->device, chosen->port, chosen->what);
+}
+
+/* Slots are a power of two, in whole lines of the cache, and no more than the device's queues and requests can hold; false
+ * if not even two. */
+static bool
+fit_slots(struct cs_ib *ib)
+{
+	struct cs_ib_options *options = &ib->options;
+	const struct cs_ib_port *port = &ib->port;
+	int queue = port->max_wr - CS_SPARE, entries = port->max_cqe - CS_SENDS - CS_SPARE;
+	int most = queue < entries ? queue : entries;
+	size_t count = 1;
+	while (2 * count <= options->slots && count < CS_MOST_SLOTS)
+		count *= 2;
+	while (most > 0 && count > (size_t)most)
+		count /= 2;
+	options->slots = count;
+	options->slot_bytes = (options->slot_bytes + 63) & ~(size_t)63;
+	if (options->slot_bytes > port->max_message)
+		options->slot_bytes = port->max_message & ~(size_t)63;
+	if (options->slot_bytes < CS_LEAST_SLOT)
+		options->slot_bytes = CS_LEAST_SLOT;
+	return most > 0 && port->max_wr >= CS_SENDS && options->slot_bytes <= port->max_message;
+}
+
+static enum cs_status
+open_all(struct cs_ib *ib, char *why, size_t room)
+{
+	const struct cs_ib_options *options = &ib->options;
+	enum cs_status status = cs_ib_port_open(&ib->port, ib->verbs, options->device, options->distance, why, room);
+	if (status != CS_OK)
+		return status;
+	name_it(ib);
+	if (!fit_slots(ib)) {
+		snprintf(why, room, "%s: its queues are too short", ib->port.chosen.device);
+		return CS_UNSUPPORTED;
+	}
+	ib->pd = ib->verbs->alloc_pd(ib->port.context);
+	if (!ib->pd) {
+		snprintf(why, room, "%s: no protection domain: %s", ib->port.chosen.device, strerror(errno));
+		return CS_SYSTEM;
+	}
+	status = cs_registrations_open(&ib->registrations, ib->verbs, ib->pd, options->cache);
+	ib->peers = calloc((size_t)options->world_size, sizeof *ib->peers);
+	ib->known = calloc((size_t)options->world_size, sizeof *ib->known);
+	if (status != CS_OK || !ib->peers || !ib->known) {
+		snprintf(why, room, "out of memory");
+		return CS_NO_MEMORY;
+	}
+	/* Tried now and not at the first message: too little lockable memory is the commonest trouble. */
+	struct cs_peer probe = { .ib = ib };
+	if (!cs_slab_take(ib, &probe) || !cs_cq_take(ib)) {
+		snprintf(why, room, "%s: memory for its buffers was refused: %s (ulimit -l tells how much may be locked)",
+			 ib->port.chosen.device, strerror(errno));
+		return CS_SYSTEM;
+	}
+	ib->slabs->used = 0;
+	ib->cq_used = 0;
+	return CS_OK;
+}
+
+enum cs_status
+cs_ib_open(struct cs_ib **to, const struct cs_verbs *verbs, const struct cs_ib_options *options, char *why, size_t room)
+{
+	const char *missing = NULL;
+	if (!verbs)
+		verbs = cs_verbs_load(&missing);
+	if (!verbs) {
+		snprintf(why, room, "%s", missing);
+		return CS_UNSUPPORTED;
+	}
+	struct cs_ib *ib = calloc(1, sizeof *ib);
+	if (!ib) {
+		snprintf(why, room, "out of memory");
+		return CS_NO_MEMORY;
+	}
+	ib->verbs = verbs;
+	ib->options = *options;
+	enum cs_status status = open_all(ib, why, room);
+	if (status != CS_OK)
+		cs_ib_close(ib);
+	else
+		*to = ib;
+	return status;
+}
+
+static void
+say_bye(struct cs_peer *peer)
+{
+	struct ibv_send_wr last = { .wr_id = (uintptr_t)peer | CREDIT_WRITE, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				    .imm_data = htobe32((uint32_t)CS_WORD_BYE << CS_WORD_BITS) };
+	if (peer->state != CS_PEER_READY || peer->has_parted || !cs_peer_has_room(peer))
+		return;
+	peer->has_parted = true;
+	cs_peer_post(peer, &last, true, NULL);
+}
+
+void
+cs_ib_part(struct cs_ib *ib)
+{
+	ib->is_closing = true; /* a peer that is gone is no trouble any more */
+	for (int i = 0; i < ib->known_count; i++)
+		say_bye(ib->known[i]);
+}
+
+static bool
+has_parted(const struct cs_ib *ib)
+{
+	for (int i = 0; i < ib->known_count; i++) {
+		const struct cs_peer *peer = ib->known[i];
+		bool is_over = peer->has_parted && peer->is_parted && peer->posted == peer->completed;
+		if (peer->state == CS_PEER_READY && !is_over)
+			return false;
+	}
+	return true;
+}
+
+/* Without this the answer to somebody's last message might be lost, and he would send it again for seconds. */
+static void
+wait_for_parting(struct cs_ib *ib)
+{
+	struct timespec start, now;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (size_t turn = 1; !has_parted(ib); turn++) {
+		if (cs_ib_turn(ib)) {
+			cs_ib_part(ib); /* there may be room now */
+			continue;
+		}
+		ib->options.host->progress();
+		if (turn < TURNS_AWAKE)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec - start.tv_sec > PARTING_SECONDS) {
+			cs_info("ib: not all peers have come to an end; not waiting any longer");
+			return;
+		}
+	}
+}
+
+static void
+free_slabs(struct cs_ib *ib)
+{
+	while (ib->slabs) {
+		struct cs_slab *slab = ib->slabs;
+		ib->slabs = slab->next;
+		cs_registrations_unpin(ib->registrations, slab->registration);
+		madvise(slab->base, slab->bytes, MADV_DOFORK);
+		free(slab->base);
+		free(slab);
+	}
+}
+
+void
+cs_ib_close(struct cs_ib *ib)
+{
+	if (!ib)
+		return;
+	cs_ib_part(ib);
+	wait_for_parting(ib);
+	for (int i = 0; i < ib->known_count; i++) {
+		cs_peer_close(ib->known[i]);
+		free(ib->known[i]);
+	}
+	if (ib->registrations)
+		free_slabs(ib);
+	cs_registrations_close(ib->registrations);
+	for (int i = 0; i < ib->cq_count; i++)
+		ib->verbs->destroy_cq(ib->cqs[i]);
+	if (ib->pd)
+		ib->verbs->dealloc_pd(ib->pd);
+	cs_ib_port_close(&ib->port);
+	free(ib->cqs);
+	free(ib->peers);
+	free(ib->known);
+	free(ib->channels);
+	free(ib->tokens);
+	free(ib);
+}
+
+const char *
+cs_ib_name(const struct cs_ib *ib)
+{
+	return ib->name;
+}
+
+void
+cs_ib_no_memory(struct cs_ib *ib)
+{
+	cs_warn_local("ib: out of memory; ending the job");
+	ib->options.host->abort("out of memory");
+}
+
+void
+cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status)
+{
+	cs_warn_local("ib: rank %d: %s to rank %d of MPI_COMM_WORLD by %s failed: %s; ending the job",
+		      ib->options.world_rank, operation, peer->world, ib->port.chosen.device, status);
+	ib->options.host->abort("verbs failed");
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Slabs are private memory that a forked child must not share: where the kernel does not copy pinned pages on a fork,
+ * the first write after one would part us from the device. */
+static bool
+add_slab(struct cs_ib *ib, size_t bytes)
+{
+	struct cs_slab *slab = calloc(1, sizeof *slab);
+	if (!slab)
+		return false;
+	slab->bytes = bytes;
+	slab->base = aligned_alloc(4096, bytes);
+	if (slab->base) {
+		memset(slab->base, 0, bytes);
+		madvise(slab->base, bytes, MADV_DONTFORK);
+		slab->registration = cs_registrations_pin(ib->registrations, slab->base, bytes);
+	}
+	if (!slab->registration) {
+		int saved = slab->base ? errno : ENOMEM;
+		if (slab->base)
+			madvise(slab->base, bytes, MADV_DOFORK);
+		free(slab->base);
+		free(slab);
+		errno = saved;
+		return false;
+	}
+	slab->next = ib->slabs;
+	ib->slabs = slab;
+	ib->slab_bytes += bytes;
+	return true;
+}
+
+/* A large one for many connections; where that is too much, one for this connection. */
+static bool
+find_slab(struct cs_ib *ib, size_t needed)
+{
+	size_t left = ib->options.memory > ib->slab_bytes ? ib->options.memory - ib->slab_bytes : 0;
+	size_t least = (needed + 4095) & ~(size_t)4095;
+	if (least < CS_SLAB && CS_SLAB <= left && add_slab(ib, CS_SLAB))
+		return true;
+	errno = ENOBUFS;
+	return least <= left && add_slab(ib, least);
+}
+
+bool
+cs_slab_take(struct cs_ib *ib, struct cs_peer *peer)
+{
+	size_t ring = ib->options.slots * ib->options.slot_bytes, needed = 2 * ring;
+	if ((!ib->slabs || ib->slabs->bytes - ib->slabs->used < needed) && !find_slab(ib, needed))
+		return false;
+	struct cs_slab *slab = ib->slabs;
+	peer->ring = slab->base + slab->used;
+	peer->staging = peer->ring + ring;
+	peer->ring_key = slab->registration->rkey;
+	peer->staging_key = slab->registration->lkey;
+	slab->used += needed;
+	return true;
+}
+
+struct ibv_cq *
+cs_cq_take(struct cs_ib *ib)
+{
+	int needed = PER_CONNECTION(ib);
+	if (!ib->cq_count || ib->cq_used + needed > ib->cq_room) {
+		int room = ib->port.max_cqe < CS_MOST_CQES ? ib->port.max_cqe : CS_MOST_CQES;
+		room = room > needed ? room : needed;
+		struct ibv_cq **cqs = realloc(ib->cqs, (size_t)(ib->cq_count + 1) * sizeof *cqs);
+		if (!cqs)
+			return NULL;
+		ib->cqs = cqs;
+		cqs[ib->cq_count] = ib->verbs->create_cq(ib->port.context, room);
+		if (!cqs[ib->cq_count])
+			return NULL;
+		ib->cq_count++;
+		ib->cq_room = room;
+		ib->cq_used = 0;
+	}
+	ib->cq_used += needed;
+	return ib->cqs[ib->cq_count - 1];
+}
+
+void *
+cs_ib_pin(struct cs_ib *ib, void *base, size_t bytes)
+{
+	cs_ib_enter(ib);
+	void *pin = cs_registrations_pin(ib->registrations, base, bytes);
+	cs_ib_leave(ib);
+	return pin;
+}
+
+void
+cs_ib_unpin(struct cs_ib *ib, void *pin)
+{
+	if (!pin)
+		return;
+	cs_ib_enter(ib);
+	cs_registrations_unpin(ib->registrations, pin);
+	cs_ib_leave(ib);
+}
+
+/* --- posting ----------------------------------------------------------------------------------------------------- */
+
+void
+cs_peer_is_busy(struct cs_peer *peer)
+{
+	if (peer->is_busy)
+		return;
+	peer->is_busy = true;
+	peer->next_busy = peer->ib->busy_peers;
+	peer->ib->busy_peers = peer;
+}
+
+/* Until the pair has settled both still have another way, and at the end there is nothing left to lose. */
+static void
+failed(struct cs_peer *peer, uint64_t wr_id, const char *status)
+{
+	if (peer->is_settled && !peer->ib->is_closing && peer->state != CS_PEER_FAILED)
+		cs_ib_break(peer->ib, peer, operations[wr_id & 3], status);
+	cs_peer_fail(peer, status);
+}
+
+void
+cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request)
+{
+	struct cs_ib *ib = peer->ib;
+	struct ibv_send_wr *bad;
+	peer->posted++;
+	if (is_signaled || (peer->posted & peer->signal_mask) == 0) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		peer->signals[peer->signals_end++ % CS_SENDS] =
+			(struct cs_signal){ .index = peer->posted, .request = request };
+	}
+	ib->counters.requests++;
+	int result = ib->verbs->post_send(peer->qp, wr, &bad);
+	if (__builtin_expect(result, 0))
+		failed(peer, wr->wr_id, strerror(result));
+}
+
+bool
+cs_peer_post_recv(struct cs_peer *peer, int count)
+{
+	struct ibv_recv_wr wrs[CS_BATCH], *bad;
+	for (int i = 0; i < count; i++)
+		wrs[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer | RECEIVE, .next = i + 1 < count ? &wrs[i + 1] : NULL };
+	return peer->ib->verbs->post_recv(peer->qp, wrs, &bad) == 0;
+}
+
+/* Gives slots back by a message of no bytes. */
+static void
+pay_credit(struct cs_peer *peer)
+{
+	if (!cs_peer_has_room(peer))
+		return; /* asked again when there is */
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t)peer | CREDIT_WRITE, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				  .imm_data = htobe32(CS_WORD_CREDIT << CS_WORD_BITS | (peer->taken & 0xffff)) };
+	peer->told = peer->taken;
+	peer->owes_credit = false;
+	peer->ib->counters.credits++;
+	cs_peer_post(peer, &wr, false, NULL);
+}
+
+/* --- progress ---------------------------------------------------------------------------------------------------- */
+
+static void
+arrived(struct cs_peer *peer, uint32_t word)
+{
+	uint32_t value = word & CS_WORD_MASK;
+	switch ((enum cs_word)(word >> CS_WORD_BITS)) {
+	case CS_WORD_SLOT:
+		cs_ring_arrived(peer);
+		break;
+	case CS_WORD_CREDIT:
+		cs_ring_freed(peer, (uint16_t)value);
+		break;
+	case CS_WORD_DATA:
+		cs_large_arrived(peer, value);
+		break;
+	case CS_WORD_BYE:
+		peer->is_parted = true;
+		break;
+	}
+}
+
+static void
+sent(struct cs_peer *peer)
+{
+	struct cs_signal *signal = &peer->signals[peer->signals_first++ % CS_SENDS];
+	peer->completed = signal->index;
+	if (signal->request)
+		cs_large_sent(signal->request);
+	if (peer->slots.head || peer->writes.head || peer->owes_credit)
+		cs_peer_is_busy(peer);
+}
+
+static __attribute__((noinline)) void
+post_spent(struct cs_peer *peer)
+{
+	peer->spent = 0;
+	if (!cs_peer_post_recv(peer, CS_BATCH))
+		failed(peer, RECEIVE, "no receive can be posted");
+}
+
+static inline void
+complete(struct cs_ib *ib, const struct ibv_wc *wc)
+{
+	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)(wc->wr_id & ~UINT64_C(3));
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
+		failed(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status));
+	} else if ((wc->wr_id & 3) != RECEIVE) {
+		sent(peer);
+	} else {
+		if (++peer->spent == CS_BATCH)
+			post_spent(peer);
+		arrived(peer, be32toh(wc->imm_data));
+	}
+}
+
+/* Trouble of the whole device. */
+_Noreturn static void
+end_job(struct cs_ib *ib, const char *what)
+{
+	cs_warn_local("ib: rank %d: device %s: %s; ending the job", ib->options.world_rank, ib->port.chosen.device, what);
+	ib->options.host->abort("verbs failed");
+}
+
+static bool
+poll_all(struct cs_ib *ib)
+{
+	struct ibv_wc wcs[POLLED];
+	bool has_any = false;
+	for (int i = 0; i < ib->cq_count; i++) {
+		int count = ib->verbs->poll_cq(ib->cqs[i], POLLED, wcs);
+		if (count < 0 && !ib->is_closing)
+			end_job(ib, "its completion queue is broken");
+		for (int k = 0; k < count; k++)
+			complete(ib, &wcs[k]);
+		ib->counters.completions += (uint64_t)(count > 0 ? count : 0);
+		has_any = has_any || count > 0;
+	}
+	return has_any;
+}
+
+static __attribute__((noinline)) bool
+pump_all(struct cs_ib *ib)
+{
+	struct cs_peer *list = ib->busy_peers;
+	bool has_any = false;
+	ib->busy_peers = NULL;
+	while (list) {
+		struct cs_peer *peer = list;
+		list = peer->next_busy;
+		peer->is_busy = false;
+		if (peer->state != CS_PEER_READY && peer->state != CS_PEER_GREETING)
+			continue;
+		has_any |= cs_ring_take(peer);
+		has_any |= cs_large_pump(peer);
+		has_any |= cs_ring_pump(peer);
+		/* Nothing may follow the last word: they wait for no more. */
+		if (peer->owes_credit && !peer->has_parted)
+			pay_credit(peer);
+	}
+	return has_any;
+}
+
+static __attribute__((noinline)) bool
+settle_all(struct cs_ib *ib)
+{
+	bool has_any = false;
+	struct cs_channel **link = &ib->unsettled;
+	while (*link) {
+		struct cs_channel *channel = *link;
+		has_any |= cs_channel_advance(channel);
+		if (channel->state == CS_VERBS || channel->state == CS_BY_HOST) {
+			/* Others may have been put in front meanwhile. */
+			for (link = &ib->unsettled; *link != channel;)
+				link = &(*link)->next;
+			*link = channel->next;
+			cs_channel_release(channel);
+			has_any = true;
+		} else {
+			link = &channel->next;
+		}
+	}
+	return has_any;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static bool
+is_port_active(const struct cs_ib *ib)
+{
+	struct ibv_port_attr attributes;
+	memset(&attributes, 0, sizeof attributes);
+	return ib->verbs->query_port(ib->port.context, (uint8_t)ib->port.chosen.port, &attributes) == 0 &&
+	       attributes.state == IBV_PORT_ACTIVE;
+}
+
+static bool
+is_waiting(const struct cs_ib *ib)
+{
+	for (int i = 0; i < ib->known_count; i++)
+		if (ib->known[i]->state == CS_PEER_READY &&
+		    (ib->known[i]->waits || ib->known[i]->posted != ib->known[i]->completed))
+			return true;
+	return false;
+}
+
+/* A port that comes back in time is no trouble: packets are sent again. One that does not fails requests, in time that others
+ * take: soft RoCE (Linux 6.1) never gives up what it cannot hand to its own port. */
+static void
+mind_port(struct cs_ib *ib)
+{
+	uint64_t patience = (UINT64_C(4096) << ib->options.timeout) * TIME_OUTS_OF_A_PORT;
+	if (!ib->port_lost_ns || ib->is_closing || now_ns() - ib->port_lost_ns < patience || !is_waiting(ib))
+		return;
+	ib->port_lost_ns = 0;
+	if (!is_port_active(ib))
+		end_job(ib, "its port is down and does not come back");
+}
+
+static void
+take_event(struct cs_ib *ib)
+{
+	struct ibv_async_event event;
+	if (ib->verbs->get_async_event(ib->port.context, &event))
+		return;
+	const char *what = ib->verbs->event_type_str(event.event_type);
+	enum ibv_event_type type = event.event_type;
+	ib->verbs->ack_async_event(&event);
+	if ((type == IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_CQ_ERR) && !ib->is_closing)
+		end_job(ib, what);
+	if (type == IBV_EVENT_PORT_ERR && !ib->port_lost_ns)
+		ib->port_lost_ns = now_ns();
+	else if (type == IBV_EVENT_PORT_ACTIVE)
+		ib->port_lost_ns = 0;
+	cs_info("ib: %s reports: %s", ib->port.chosen.device, what);
+}
+
+/* Large sends that nobody gets ready for: their receivers may take them for small ones. */
+static void
+ask_all(struct cs_ib *ib)
+{
+	for (uint32_t i = 0; i < ib->channel_count; i++)
+		if (ib->channels[i] && ib->channels[i]->waiting.head)
+			cs_ring_ask(ib->channels[i]);
+}
+
+/* What can wait until there is nothing else to do. */
+static __attribute__((noinline)) void
+look_around(struct cs_ib *ib)
+{
+	take_event(ib);
+	mind_port(ib);
+	if (ib->idle % TURNS_PER_ASK == 0)
+		ask_all(ib);
+}
+
+bool
+cs_ib_turn(struct cs_ib *ib)
+{
+	bool has_any = poll_all(ib);
+	for (int i = 0; ib->options.polls_flags && i < ib->known_count; i++)
+		has_any |= cs_ring_look(ib->known[i]);
+	if (ib->unsettled)
+		has_any |= settle_all(ib);
+	if (ib->busy_peers)
+		has_any |= pump_all(ib);
+	if (has_any) {
+		ib->idle = 0;
+		return true;
+	}
+	if (++ib->idle % TURNS_PER_EVENT == 0)
+		look_around(ib);
+	return false;
+}
+
+void
+cs_ib_progress(struct cs_ib *ib)
+{
+	/* Somebody else is at it: that will do. */
+	if (atomic_flag_test_and_set_explicit(&ib->busy, memory_order_acquire))
+		return;
+	cs_ib_turn(ib);
+	cs_ib_leave(ib);
+}
+
+void
+cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters)
+{
+	cs_ib_enter(ib);
+	const struct cs_registration_counters *registrations = cs_registrations_counters(ib->registrations);
+	*counters = ib->counters;
+	counters->registered = registrations->bytes;
+	counters->registrations = registrations->made;
+	cs_ib_leave(ib);
+}

@@ -1,0 +1,359 @@
+/* ib/internal.h — what the files of this room share.
+ *
+ *   ib.c       the process: open, close, progress, completions      connect.c  how a pair comes to talk by verbs
+ *   ring.c     slots and credits: small messages                    large.c    ready, data, fragments
+ *   wire.c     a group's wire: requests, order, waiting             port.c     which device
+ *   cast.c     a group's multicast
+ *
+ *   struct cs_ib       the process
+ *   struct cs_peer     another process: one connection              shared by all groups
+ *   struct cs_channel  another rank of one group                    order of messages: each has a number, from 0
+ *   struct cs_request  one message of a wire's user
+ *
+ * All of it is touched under ib->busy only. */
+#ifndef CS_IB_INTERNAL_H
+#define CS_IB_INTERNAL_H
+
+#include "ib/ib.h"
+#include "ib/port.h"
+#include "ib/registrations.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define CS_SENDS 64   /* requests in a connection's send queue */
+#define CS_SPARE 40   /* receives beyond the slots: for data, credits, and those not posted again yet */
+#define CS_BATCH 8    /* receives posted again at once */
+#define CS_INLINE_WANTED 128
+#define CS_SLAB ((size_t)1 << 20) /* bytes of slots registered at once */
+#define CS_MOST_CQES 8192
+#define CS_HELLO_BYTES 64
+#define CS_LEAST_SLOT 128     /* holds a hello, and whatever else has a size of its own */
+#define CS_MOST_SLOTS (1 << 14) /* a credit's 16 bits tell an old count from a new one */
+
+/* What an arriving immediate says: its kind in the upper two bits. */
+enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
+#define CS_WORD_BITS 30
+#define CS_WORD_MASK ((UINT32_C(1) << CS_WORD_BITS) - 1)
+
+/* A channel's number: its place in the table, and above that how often places were given, so that what was sent to a closed
+ * channel (CS_KIND_ASK may come late) is not taken for a new one's. */
+#define CS_PLACE_BITS 24
+#define CS_PLACE(number) ((number) & ((UINT32_C(1) << CS_PLACE_BITS) - 1))
+
+/* What is in a slot. */
+enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT, CS_KIND_ASK };
+
+/* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
+struct cs_trailer {
+	uint32_t channel; /* the receiver's number of it */
+	uint32_t message; /* of the channel */
+	uint32_t bytes;   /* of payload */
+	uint16_t kind;
+	uint16_t credits; /* slots that the sender of this has given back, ever (low bits) */
+	uint32_t zero;
+	uint32_t number;  /* of the slots filled on this connection, from 1: the arrival flag */
+};
+_Static_assert(sizeof(struct cs_trailer) == 24, "ib.h names the size");
+
+/* Payload of CS_KIND_READY. `key` 0: in fragments, please. */
+struct cs_ready {
+	uint64_t address, bytes;
+	uint64_t flag; /* address of a word that gets `value`; 0: none */
+	uint64_t value;
+	uint32_t key, token;
+};
+
+/* What begins the payload of CS_KIND_FRAGMENT. `at` beyond the receiver's room: that much there would be. */
+struct cs_fragment {
+	uint64_t at;
+	uint32_t token, is_last;
+};
+
+/* One of two processes' first words to the other, over the host's wire. */
+struct cs_words {
+	uint32_t is_able, is_joined; /* has a queue pair; the pair is connected already */
+	uint32_t qpn, psn, lid, mtu;
+	union ibv_gid gid;
+	uint64_t ring; /* the slots' address */
+	uint32_t key, slots, slot_bytes;
+	uint32_t channel;
+};
+
+enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
+
+struct cs_request {
+	enum cs_stage stage;
+	bool is_recv, is_direct;
+	uint32_t message;
+	struct cs_channel *channel;
+	char *memory;
+	size_t bytes;
+	_Atomic uint64_t *flag; /* NULL: none */
+	uint64_t value;
+	struct cs_request *next;
+	/* Of a large one only: */
+	size_t moved; /* bytes sent or arrived */
+	struct cs_registration *registration;
+	struct cs_ready ready; /* send: what the receiver said */
+	uint32_t token;
+	enum cs_kind kind; /* of the slot that it waits to fill */
+};
+
+struct cs_queue {
+	struct cs_request *head, *tail;
+};
+
+/* A message that came before it was asked for. */
+struct cs_early {
+	struct cs_early *next;
+	uint32_t message;
+	size_t bytes;
+	char data[];
+};
+
+enum cs_channel_state { CS_NEW, CS_ASKED, CS_JOINING, CS_GREETING, CS_SETTLING, CS_VERBS, CS_BY_HOST };
+
+struct cs_channel {
+	struct cs_ib_wire *wire;
+	struct cs_peer *peer;
+	int rank; /* in the group */
+	enum cs_channel_state state;
+	uint32_t number, theirs; /* its place in the process's table of channels, and in the peer's */
+	uint32_t sent, received; /* messages started */
+	struct cs_queue deferred; /* until the state is settled */
+	struct cs_queue posted;   /* receives */
+	struct cs_queue waiting;  /* large sends that nobody was ready for yet */
+	struct cs_early *early, **early_tail;
+	struct cs_early *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
+	size_t early_count;
+	struct cs_words mine, other;
+	uint32_t my_word, other_word;
+	bool is_heard, is_told; /* the exchange under way */
+	int larges; /* receives that the peer was or will be told of */
+	struct cs_channel *next; /* of those that are not settled */
+};
+
+enum cs_peer_state { CS_PEER_NEW, CS_PEER_ABLE, CS_PEER_JOINED, CS_PEER_GREETING, CS_PEER_READY, CS_PEER_FAILED };
+
+struct cs_peer {
+	struct cs_ib *ib;
+	int world;
+	enum cs_peer_state state;
+	struct ibv_qp *qp;
+	struct ibv_cq *cq;
+	uint32_t psn, inline_bytes;
+	bool is_settled; /* both have said that it works: what breaks from now on ends the job */
+	/* Slots here that they fill, and copies here of what is written to theirs. As many and as large as both have: 0 until
+	 * that is known. A power of two, so that counts may wrap. */
+	uint32_t slot_count, slot_bytes;
+	char *ring, *staging;
+	uint32_t ring_key, staging_key;
+	struct cs_words other;
+	/* Sending: slots filled, slots given back by them; requests posted, completed. */
+	uint32_t filled, freed;
+	uint64_t posted, completed;
+	uint64_t *staged;     /* by slot: the request that reads its copy */
+	uint32_t signal_mask; /* every so many requests are signaled */
+	struct cs_signal {
+		uint64_t index;
+		struct cs_request *request; /* is done when it completes; NULL: none */
+	} signals[CS_SENDS];
+	uint32_t signals_first, signals_end;
+	struct cs_queue slots;  /* requests that wait for a slot */
+	struct cs_queue writes; /* that wait for room to write data */
+	bool is_greeted; /* their hello has come */
+	bool has_parted, is_parted; /* our last word is posted; theirs has come */
+	/* Receiving: slots filled here, looked at, of which they know. */
+	uint32_t arrived, taken, told;
+	bool owes_credit;
+	int spent; /* receives to be posted again */
+	int waits; /* messages that somebody here waits for from them */
+	struct cs_peer *next_busy;
+	bool is_busy; /* in that list */
+};
+
+struct cs_slab {
+	struct cs_slab *next;
+	char *base;
+	size_t bytes, used;
+	struct cs_registration *registration;
+};
+
+struct cs_ib {
+	atomic_flag busy;
+	const struct cs_verbs *verbs;
+	struct cs_ib_options options;
+	struct cs_ib_port port;
+	char name[CS_IB_NAME + 128];
+	struct ibv_pd *pd;
+	struct cs_registrations *registrations;
+	struct cs_slab *slabs;
+	size_t slab_bytes;
+	struct ibv_cq **cqs;
+	int cq_count, cq_room, cq_used; /* entries of the last one */
+	struct cs_peer **peers; /* by rank in MPI_COMM_WORLD */
+	struct cs_peer **known; /* those that are there */
+	int known_count;
+	struct cs_peer *busy_peers; /* that have something to post */
+	struct cs_channel *unsettled;
+	struct cs_channel **channels; /* by number */
+	uint32_t channel_count, channel_room, channel_next, channel_live, channel_ever;
+	struct cs_request **tokens; /* receives that a peer may write to, by token */
+	uint32_t token_room, token_next, token_live;
+	uint32_t idle; /* progress calls that found nothing */
+	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
+	bool is_closing;
+	struct cs_ib_counters counters;
+};
+
+struct cs_ib_wire {
+	struct cs_wire wire;
+	struct cs_ib *ib;
+	struct cs_wire *host;
+	bool *is_truncated;
+	int *world;
+	bool *is_near;
+	struct cs_channel **channels; /* by rank */
+	struct cs_request *requests;
+	int room;
+	struct cs_ib_cast *cast; /* NULL: none, or not asked for yet */
+	bool is_cast_tried;
+};
+
+static inline void
+cs_push(struct cs_queue *queue, struct cs_request *request)
+{
+	request->next = NULL;
+	if (queue->head)
+		queue->tail->next = request;
+	else
+		queue->head = request;
+	queue->tail = request;
+}
+
+static inline struct cs_request *
+cs_pop(struct cs_queue *queue)
+{
+	struct cs_request *request = queue->head;
+	queue->head = request->next;
+	return request;
+}
+
+/* Takes the message of that number out; NULL if it is not in the queue. */
+struct cs_request *cs_take_message(struct cs_queue *queue, uint32_t message);
+/* Takes the request out if it is in the queue. */
+void cs_remove(struct cs_queue *queue, struct cs_request *request);
+
+/* --- ib.c ------------------------------------------------------------------------------------------------------- */
+
+static inline size_t
+cs_padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+/* Payload that fits a slot. */
+static inline size_t
+cs_payload(const struct cs_peer *peer)
+{
+	return peer->slot_bytes - sizeof(struct cs_trailer);
+}
+
+/* Memory for the slots of one connection; false if the budget is spent or the device refuses. */
+bool cs_slab_take(struct cs_ib *ib, struct cs_peer *peer);
+/* A completion queue with room for a connection's completions; NULL if refused. */
+struct ibv_cq *cs_cq_take(struct cs_ib *ib);
+/* One line about a peer, and the end of the job. */
+_Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status);
+_Noreturn void cs_ib_no_memory(struct cs_ib *ib);
+/* Something may be posted to this peer at the next progress. */
+void cs_peer_is_busy(struct cs_peer *peer);
+/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. */
+void cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request);
+static inline bool
+cs_peer_has_room(const struct cs_peer *peer)
+{
+	return peer->posted - peer->completed < CS_SENDS;
+}
+/* Posts `count` receives of no bytes, CS_BATCH at most. */
+bool cs_peer_post_recv(struct cs_peer *peer, int count);
+/* Looks after what is under way; true if something happened. */
+bool cs_ib_turn(struct cs_ib *ib);
+
+static inline void
+cs_ib_enter(struct cs_ib *ib)
+{
+	while (__builtin_expect(atomic_flag_test_and_set_explicit(&ib->busy, memory_order_acquire), 0))
+		sched_yield();
+}
+static inline void
+cs_ib_leave(struct cs_ib *ib)
+{
+	atomic_flag_clear_explicit(&ib->busy, memory_order_release);
+}
+
+/* --- ring.c ----------------------------------------------------------------------------------------------------- */
+
+/* Puts a request in line for a slot of its peer's: request->kind says what goes into it. */
+void cs_ring_send(struct cs_request *request);
+/* Fills as many slots as there are; returns whether one was filled. */
+bool cs_ring_pump(struct cs_peer *peer);
+void cs_ring_hello(struct cs_peer *peer);
+/* Asks whether the peer takes what waits there for small messages, as far as there are slots. */
+void cs_ring_ask(struct cs_channel *channel);
+/* A slot has been filled here: its completion, or its last word, tells. */
+void cs_ring_arrived(struct cs_peer *peer);
+/* Takes what has arrived out of its slots. */
+bool cs_ring_take(struct cs_peer *peer);
+/* With polls_flags: looks. */
+bool cs_ring_look(struct cs_peer *peer);
+void cs_ring_freed(struct cs_peer *peer, uint16_t credits);
+
+/* --- large.c ---------------------------------------------------------------------------------------------------- */
+
+void cs_large_send(struct cs_request *request);
+void cs_large_recv(struct cs_request *request);
+void cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready);
+void cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes);
+void cs_large_arrived(struct cs_peer *peer, uint32_t token);
+/* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
+struct cs_request *cs_large_withdraw(struct cs_channel *channel, uint32_t message);
+/* The write of the last piece is complete. */
+void cs_large_sent(struct cs_request *request);
+bool cs_large_pump(struct cs_peer *peer);
+
+/* --- wire.c ----------------------------------------------------------------------------------------------------- */
+
+/* Starts what was deferred, once the state is settled. */
+void cs_channel_release(struct cs_channel *channel);
+/* A small message is here. */
+void cs_channel_other_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes);
+static inline void
+cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
+{
+	struct cs_request *request = channel->posted.head;
+	/* The next one that is asked for, and no more than there is room for. */
+	if (__builtin_expect(!request || request->message != message || bytes > request->bytes || request->flag, 0)) {
+		cs_channel_other_small(channel, message, data, bytes);
+		return;
+	}
+	channel->posted.head = request->next;
+	channel->peer->waits--;
+	channel->peer->ib->counters.copied += bytes;
+	request->stage = CS_DONE;
+	memcpy(request->memory, data, bytes);
+}
+void cs_channel_ask(struct cs_channel *channel, uint32_t message);
+void cs_request_finish(struct cs_request *request);
+
+/* --- connect.c -------------------------------------------------------------------------------------------------- */
+
+/* The first message of a channel: begins to ask the peer. */
+void cs_channel_open(struct cs_channel *channel);
+bool cs_channel_advance(struct cs_channel *channel);
+void cs_peer_close(struct cs_peer *peer);
+/* Before the pair has settled: says why, and their messages go over the host. */
+void cs_peer_fail(struct cs_peer *peer, const char *what);
+
+#endif

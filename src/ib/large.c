@@ -1,0 +1,260 @@
+/* ib/large.c — large messages: the receiver says where to, the sender writes there (seed 000, 6.4).
+ *
+ *   receiver: take the memory's registration; "ready" {number, address, key, token} into a slot of the sender's
+ *   sender:   for whichever receiver is ready first: write, cut where the device must; the last piece with immediate: token
+ *   receiver: its completion: all pieces of that queue pair are there
+ *
+ * Where one of both cannot register its memory the data goes in fragments through the slots. */
+#include "ib/internal.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DATA_WRITE 2 /* ib.c, operations */
+
+/* --- receiving --------------------------------------------------------------------------------------------------- */
+
+/* A number by which the sender names the receive: an index into ib->tokens. */
+static uint32_t
+new_token(struct cs_ib *ib, struct cs_request *request)
+{
+	ib->token_live++;
+	for (uint32_t tried = 0; ib->token_live <= ib->token_room && tried < ib->token_room; tried++) {
+		uint32_t token = ib->token_next++ % ib->token_room;
+		if (!ib->tokens[token]) {
+			ib->tokens[token] = request;
+			return token;
+		}
+	}
+	uint32_t room = ib->token_room ? 2 * ib->token_room : 64;
+	struct cs_request **tokens = realloc(ib->tokens, room * sizeof *tokens);
+	if (!tokens || room > CS_WORD_MASK)
+		cs_ib_no_memory(ib);
+	memset(tokens + ib->token_room, 0, (room - ib->token_room) * sizeof *tokens);
+	uint32_t token = ib->token_room;
+	ib->tokens = tokens;
+	ib->token_next = token + 1;
+	ib->token_room = room;
+	tokens[token] = request;
+	return token;
+}
+
+void
+cs_large_recv(struct cs_request *request)
+{
+	struct cs_ib *ib = request->channel->peer->ib;
+	request->token = new_token(ib, request);
+	request->moved = 0;
+	request->registration =
+		request->bytes ? cs_registrations_take(ib->registrations, request->memory, request->bytes, true) : NULL;
+	request->kind = CS_KIND_READY;
+	request->channel->larges++;
+	cs_ring_send(request);
+}
+
+static struct cs_request *
+by_token(struct cs_peer *peer, uint32_t token)
+{
+	struct cs_ib *ib = peer->ib;
+	struct cs_request *request = token < ib->token_room ? ib->tokens[token] : NULL;
+	if (!request || request->channel->peer != peer)
+		cs_ib_break(ib, peer, "reading a message", "it is for nobody here");
+	return request;
+}
+
+static void
+forget(struct cs_request *request)
+{
+	struct cs_peer *peer = request->channel->peer;
+	peer->ib->tokens[request->token] = NULL;
+	peer->ib->token_live--;
+	if (request->registration)
+		cs_registrations_give(peer->ib->registrations, request->registration);
+	request->registration = NULL;
+	request->channel->larges--;
+	peer->waits--;
+}
+
+static void
+received(struct cs_request *request)
+{
+	forget(request);
+	cs_request_finish(request);
+}
+
+struct cs_request *
+cs_large_withdraw(struct cs_channel *channel, uint32_t message)
+{
+	struct cs_ib *ib = channel->peer->ib;
+	for (uint32_t token = 0; channel->larges && token < ib->token_room; token++) {
+		struct cs_request *request = ib->tokens[token];
+		if (!request || request->channel != channel || request->message != message)
+			continue;
+		cs_remove(&channel->peer->slots, request);
+		forget(request);
+		return request;
+	}
+	return NULL;
+}
+
+void
+cs_large_arrived(struct cs_peer *peer, uint32_t token)
+{
+	received(by_token(peer, token));
+}
+
+void
+cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes)
+{
+	struct cs_request *request = by_token(peer, fragment->token);
+	if (fragment->at > request->bytes || bytes > request->bytes - fragment->at) {
+		*request->channel->wire->is_truncated = true;
+		return;
+	}
+	memcpy(request->memory + fragment->at, data, bytes);
+	peer->ib->counters.copied += bytes;
+	request->moved += bytes;
+	if (fragment->is_last)
+		received(request);
+}
+
+/* --- sending ----------------------------------------------------------------------------------------------------- */
+
+static void
+begin(struct cs_request *request)
+{
+	struct cs_peer *peer = request->channel->peer;
+	struct cs_ib *ib = peer->ib;
+	const struct cs_ready *ready = &request->ready;
+	request->moved = 0;
+	request->registration = NULL;
+	bool fits = request->bytes <= ready->bytes;
+	if (ready->key && fits && request->bytes)
+		request->registration =
+			cs_registrations_take(ib->registrations, request->memory, request->bytes, false);
+	if (ready->key && fits && (request->registration || !request->bytes)) {
+		cs_push(&peer->writes, request);
+		cs_large_pump(peer);
+	} else {
+		request->kind = CS_KIND_FRAGMENT;
+		cs_ring_send(request);
+	}
+}
+
+void
+cs_large_send(struct cs_request *request)
+{
+	struct cs_channel *channel = request->channel;
+	for (struct cs_early **link = &channel->ready; *link; link = &(*link)->next) {
+		struct cs_early *found = *link;
+		if (found->message != request->message)
+			continue;
+		memcpy(&request->ready, found->data, sizeof request->ready);
+		*link = found->next;
+		if (!*link)
+			channel->ready_tail = link;
+		free(found);
+		begin(request);
+		return;
+	}
+	channel->peer->waits++;
+	cs_push(&channel->waiting, request);
+	if (channel->peer->taken != channel->peer->arrived)
+		cs_peer_is_busy(channel->peer);
+}
+
+void
+cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready)
+{
+	struct cs_request *request = cs_take_message(&channel->waiting, message);
+	if (request) {
+		channel->peer->waits--;
+		request->ready = *ready;
+		begin(request);
+		return;
+	}
+	/* Of a message that went as a small one already: the program's ranks disagree about its size. */
+	if ((int32_t)(message - channel->sent) < 0)
+		return;
+	struct cs_early *early = malloc(sizeof *early + sizeof *ready);
+	if (!early)
+		cs_ib_no_memory(channel->peer->ib);
+	*early = (struct cs_early){ .message = message, .bytes = sizeof *ready };
+	memcpy(early->data, ready, sizeof *ready);
+	*channel->ready_tail = early;
+	channel->ready_tail = &early->next;
+}
+
+/* By the device, which is what polls_flags is for. Else the receiver sets it. */
+static bool
+has_flag(const struct cs_peer *peer, const struct cs_request *request)
+{
+	return request->ready.flag && peer->ib->options.polls_flags && peer->inline_bytes >= sizeof request->ready.value;
+}
+
+/* Posts a write; the last one of a message tells the receiver, by its immediate, that all are there. */
+static void
+post_write(struct cs_peer *peer, struct cs_request *request, struct ibv_send_wr *wr, bool is_last)
+{
+	wr->wr_id = (uintptr_t)peer | DATA_WRITE;
+	wr->wr.rdma.rkey = request->ready.key;
+	wr->opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+	wr->imm_data = htobe32((uint32_t)CS_WORD_DATA << CS_WORD_BITS | request->ready.token);
+	cs_peer_post(peer, wr, is_last, is_last ? request : NULL);
+}
+
+/* The flag behind the data, and the receiver's completion behind both: nothing comes when it has taken the flag back. */
+static void
+post_flag(struct cs_peer *peer, struct cs_request *request)
+{
+	struct ibv_sge part = { .addr = (uintptr_t)&request->ready.value, .length = sizeof request->ready.value };
+	struct ibv_send_wr wr = { .sg_list = &part, .num_sge = 1, .send_flags = IBV_SEND_INLINE,
+				  .wr.rdma.remote_addr = request->ready.flag };
+	post_write(peer, request, &wr, true);
+}
+
+/* One piece; returns whether it was the last. */
+static bool
+post_piece(struct cs_peer *peer, struct cs_request *request)
+{
+	size_t rest = request->bytes - request->moved, most = peer->ib->port.max_message;
+	size_t bytes = rest > most ? most : rest;
+	bool is_last = bytes == rest;
+	struct ibv_sge part = { .addr = (uintptr_t)request->memory + request->moved, .length = (uint32_t)bytes };
+	struct ibv_send_wr wr = { .sg_list = &part, .num_sge = bytes ? 1 : 0,
+				  .wr.rdma.remote_addr = request->ready.address + request->moved };
+	if (bytes)
+		part.lkey = request->registration->lkey;
+	request->moved += bytes;
+	peer->ib->counters.data++;
+	peer->ib->counters.bytes += bytes;
+	post_write(peer, request, &wr, is_last && !has_flag(peer, request));
+	return is_last;
+}
+
+bool
+cs_large_pump(struct cs_peer *peer)
+{
+	bool has_any = false;
+	/* Room for a piece and a flag. */
+	while (peer->writes.head && peer->posted + 1 - peer->completed < CS_SENDS) {
+		struct cs_request *request = peer->writes.head;
+		has_any = true;
+		if (!post_piece(peer, request))
+			continue;
+		cs_pop(&peer->writes);
+		if (has_flag(peer, request))
+			post_flag(peer, request);
+	}
+	return has_any;
+}
+
+void
+cs_large_sent(struct cs_request *request)
+{
+	if (request->registration)
+		cs_registrations_give(request->channel->peer->ib->registrations, request->registration);
+	request->registration = NULL;
+	cs_request_finish(request);
+}

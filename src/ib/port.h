@@ -1,0 +1,52 @@
+/* ib/port.h — the device, port and address that a process uses.
+ *
+ * Of all active ports the nearest to the process, of those equally near the first by name. What is not used, and why, can
+ * be asked for (collshim-info --doctor). InfiniBand and RoCE are served; iWARP is not: it knows neither write with
+ * immediate nor its ordering (RFC 5040). */
+#ifndef CS_IB_PORT_H
+#define CS_IB_PORT_H
+
+#include "base/status.h"
+#include "ib/verbs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CS_IB_NAME 64
+
+/* How far a device is from this process: 0 near, larger farther, by its name. */
+typedef int cs_ib_distance(const char *device);
+
+/* One port of one device, looked at. */
+struct cs_ib_candidate {
+	char device[CS_IB_NAME];
+	int port;      /* from 1; 0: the device could not even be opened */
+	bool is_usable;
+	char what[96]; /* "RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096, active", or why it is not usable */
+	int distance;
+	bool is_roce, is_v1; /* v1: RoCE without IP */
+	int gid_index;
+	union ibv_gid gid;
+	uint16_t lid;
+	enum ibv_mtu mtu;
+};
+
+struct cs_ib_port {
+	const struct cs_verbs *verbs;
+	struct ibv_context *context;
+	struct cs_ib_candidate chosen;
+	uint32_t max_message; /* bytes that one request may move */
+	int max_cqe, max_wr;
+};
+
+/* Looks at every port of every device; calls `see` for each, in the devices' order. Returns how many there were. */
+int cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
+		    void (*see)(void *context, const struct cs_ib_candidate *candidate), void *context);
+
+/* Opens the best one; `wanted` is "mlx5_0" or "mlx5_0:1", or NULL for any. With a phrase in why: CS_UNSUPPORTED: no device,
+ * or none of that name; CS_SYSTEM: none that is usable, or it refuses. */
+CS_CHECKED enum cs_status cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted,
+					  cs_ib_distance *distance, char *why, size_t room);
+void cs_ib_port_close(struct cs_ib_port *port);
+
+#endif

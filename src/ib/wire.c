@@ -1,0 +1,467 @@
+/* ib/wire.c — a group's wire: requests, the order of messages, waiting. */
+#include "ib/cast.h"
+#include "ib/internal.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Requests of the host's wire: two per rank for first words, then one for each of ours. */
+#define FIRST_WORDS(wire) (2 * (wire)->wire.ranks)
+#define TURNS_AWAKE (1 << 16) /* before a wait lets go of the core for longer than a yield */
+
+static struct cs_ib_wire *
+wire_of(const struct cs_wire *wire)
+{
+	return (struct cs_ib_wire *)(void *)wire;
+}
+
+/* `before` is in front of it, or NULL. */
+static void
+unlink_request(struct cs_queue *queue, struct cs_request *before, struct cs_request *request)
+{
+	if (before)
+		before->next = request->next;
+	else
+		queue->head = request->next;
+	if (queue->tail == request)
+		queue->tail = before;
+}
+
+void
+cs_remove(struct cs_queue *queue, struct cs_request *wanted)
+{
+	struct cs_request *before = NULL;
+	for (struct cs_request *request = queue->head; request; before = request, request = request->next)
+		if (request == wanted) {
+			unlink_request(queue, before, request);
+			return;
+		}
+}
+
+struct cs_request *
+cs_take_message(struct cs_queue *queue, uint32_t message)
+{
+	struct cs_request *before = NULL, *request = queue->head;
+	if (__builtin_expect(request && request->message == message, 1))
+		return cs_pop(queue);
+	while (request && request->message != message) {
+		before = request;
+		request = request->next;
+	}
+	if (request)
+		unlink_request(queue, before, request);
+	return request;
+}
+
+void
+cs_request_finish(struct cs_request *request)
+{
+	request->stage = CS_DONE;
+	if (request->flag)
+		atomic_store_explicit(request->flag, request->value, memory_order_release);
+}
+
+/* --- one message ------------------------------------------------------------------------------------------------- */
+
+static bool
+is_small(const struct cs_request *request)
+{
+	return !request->is_direct && request->bytes <= cs_payload(request->channel->peer);
+}
+
+static void
+take_bytes(struct cs_request *request, const char *data, size_t bytes)
+{
+	if (bytes > request->bytes) {
+		*request->channel->wire->is_truncated = true;
+		bytes = request->bytes;
+	}
+	memcpy(request->memory, data, bytes);
+	request->channel->peer->ib->counters.copied += bytes;
+	cs_request_finish(request);
+}
+
+/* Did the message come before it was asked for? */
+static bool
+is_early(struct cs_channel *channel, struct cs_request *request)
+{
+	struct cs_early *early = channel->early;
+	if (!early || early->message != request->message)
+		return false;
+	take_bytes(request, early->data, early->bytes);
+	channel->early = early->next;
+	if (!channel->early)
+		channel->early_tail = &channel->early;
+	channel->early_count--;
+	free(early);
+	if (channel->peer->taken != channel->peer->arrived)
+		cs_peer_is_busy(channel->peer);
+	return true;
+}
+
+static __attribute__((noinline)) void
+start_other_recv(struct cs_channel *channel, struct cs_request *request)
+{
+	struct cs_peer *peer = channel->peer;
+	if (channel->early && is_early(channel, request))
+		return;
+	peer->waits++;
+	if (peer->taken != peer->arrived)
+		cs_peer_is_busy(peer);
+	if (is_small(request))
+		cs_push(&channel->posted, request);
+	else
+		cs_large_recv(request);
+}
+
+static inline __attribute__((always_inline)) void
+start_recv(struct cs_channel *channel, struct cs_request *request)
+{
+	struct cs_peer *peer = channel->peer;
+	request->message = channel->received++;
+	if (__builtin_expect(!channel->early && peer->taken == peer->arrived && is_small(request), 1)) {
+		peer->waits++;
+		cs_push(&channel->posted, request);
+	} else {
+		start_other_recv(channel, request);
+	}
+}
+
+static inline void
+start_send(struct cs_channel *channel, struct cs_request *request)
+{
+	request->message = channel->sent++;
+	if (is_small(request)) {
+		request->kind = CS_KIND_SMALL;
+		cs_ring_send(request);
+	} else {
+		cs_large_send(request);
+	}
+}
+
+static void
+start_by_host(struct cs_ib_wire *wire, struct cs_request *request)
+{
+	int number = FIRST_WORDS(wire) + (int)(request - wire->requests), rank = request->channel->rank;
+	request->stage = CS_HOST;
+	if (request->is_recv)
+		wire->host->recv(wire->host, number, rank, request->memory, request->bytes);
+	else
+		wire->host->send(wire->host, number, rank, request->memory, request->bytes);
+}
+
+/* Not by verbs, or not yet. */
+static __attribute__((noinline)) void
+start_otherwise(struct cs_channel *channel, struct cs_request *request)
+{
+	if (channel->state == CS_BY_HOST) {
+		start_by_host(channel->wire, request);
+	} else {
+		cs_push(&channel->deferred, request);
+		if (channel->state == CS_NEW)
+			cs_channel_open(channel);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+start(struct cs_channel *channel, struct cs_request *request, bool is_recv)
+{
+	if (__builtin_expect(channel->state != CS_VERBS, 0))
+		start_otherwise(channel, request);
+	else if (is_recv)
+		start_recv(channel, request);
+	else
+		start_send(channel, request);
+}
+
+void
+cs_channel_release(struct cs_channel *channel)
+{
+	struct cs_queue deferred = channel->deferred;
+	channel->deferred.head = NULL;
+	while (deferred.head) {
+		struct cs_request *request = cs_pop(&deferred);
+		start(channel, request, request->is_recv);
+	}
+}
+
+void
+cs_channel_other_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
+{
+	struct cs_request *request = cs_take_message(&channel->posted, message);
+	if (request)
+		channel->peer->waits--;
+	else
+		request = cs_large_withdraw(channel, message);
+	if (request) {
+		take_bytes(request, data, bytes);
+		return;
+	}
+	struct cs_early *early = malloc(sizeof *early + bytes);
+	if (!early)
+		cs_ib_no_memory(channel->peer->ib);
+	*early = (struct cs_early){ .message = message, .bytes = bytes };
+	memcpy(early->data, data, bytes);
+	*channel->early_tail = early;
+	channel->early_tail = &early->next;
+	channel->early_count++;
+}
+
+/* Their message is a large one, and they wait. If ours for it is small, the program's ranks disagree about its size. */
+void
+cs_channel_ask(struct cs_channel *channel, uint32_t message)
+{
+	for (struct cs_request *request = channel->posted.head; request; request = request->next)
+		if (request->message == message) {
+			*channel->wire->is_truncated = true;
+			cs_take_message(&channel->posted, message);
+			cs_large_recv(request);
+			return;
+		}
+}
+
+/* --- channels ---------------------------------------------------------------------------------------------------- */
+
+static uint32_t
+new_place(struct cs_ib *ib, struct cs_channel *channel)
+{
+	ib->channel_live++;
+	for (uint32_t tried = 0; ib->channel_live <= ib->channel_count && tried < ib->channel_count; tried++) {
+		uint32_t place = ib->channel_next++ % ib->channel_count;
+		if (!ib->channels[place]) {
+			ib->channels[place] = channel;
+			return place;
+		}
+	}
+	if (ib->channel_count == ib->channel_room) {
+		uint32_t room = ib->channel_room ? 2 * ib->channel_room : 64;
+		struct cs_channel **channels = realloc(ib->channels, room * sizeof *channels);
+		if (!channels || CS_PLACE(room) != room)
+			cs_ib_no_memory(ib);
+		ib->channels = channels;
+		ib->channel_room = room;
+	}
+	ib->channels[ib->channel_count] = channel;
+	return ib->channel_count++;
+}
+
+static struct cs_peer *
+peer_of(struct cs_ib *ib, int world)
+{
+	if (!ib->peers[world]) {
+		/* Aligned, so that its address leaves bits for a completion's operation. */
+		struct cs_peer *peer = aligned_alloc(64, (sizeof *peer + 63) & ~(size_t)63);
+		if (!peer)
+			cs_ib_no_memory(ib);
+		*peer = (struct cs_peer){ .ib = ib, .world = world };
+		ib->peers[world] = ib->known[ib->known_count++] = peer;
+	}
+	return ib->peers[world];
+}
+
+static __attribute__((noinline)) struct cs_channel *
+new_channel(struct cs_ib_wire *wire, int rank)
+{
+	struct cs_channel *channel = calloc(1, sizeof *channel);
+	if (!channel)
+		cs_ib_no_memory(wire->ib);
+	channel->wire = wire;
+	channel->rank = rank;
+	channel->early_tail = &channel->early;
+	channel->ready_tail = &channel->ready;
+	if (wire->is_near && wire->is_near[rank]) {
+		channel->state = CS_BY_HOST;
+	} else {
+		channel->peer = peer_of(wire->ib, wire->world[rank]);
+		channel->number = new_place(wire->ib, channel) | wire->ib->channel_ever++ << CS_PLACE_BITS;
+	}
+	wire->channels[rank] = channel;
+	return channel;
+}
+
+static void
+free_early(struct cs_early *early)
+{
+	while (early) {
+		struct cs_early *next = early->next;
+		free(early);
+		early = next;
+	}
+}
+
+/* --- the contract of wire/wire.h --------------------------------------------------------------------------------- */
+
+/* In line, as most of the arguments are constants. */
+static inline __attribute__((always_inline)) void
+begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, void *memory, size_t bytes,
+      _Atomic uint64_t *flag, uint64_t value)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	struct cs_request *request = &wire->requests[number];
+	cs_ib_enter(wire->ib);
+	struct cs_channel *channel = wire->channels[rank];
+	if (__builtin_expect(!channel, 0))
+		channel = new_channel(wire, rank);
+	request->stage = is_recv ? CS_RECV : CS_SEND;
+	request->is_recv = is_recv;
+	request->is_direct = is_direct;
+	request->channel = channel;
+	request->memory = memory;
+	request->bytes = bytes;
+	request->flag = flag;
+	request->value = value;
+	start(channel, request, is_recv);
+	cs_ib_leave(wire->ib);
+}
+
+static void
+send_message(struct cs_wire *base, int request, int peer, const void *from, size_t bytes)
+{
+	begin(base, request, peer, false, false, (void *)from, bytes, NULL, 0);
+}
+
+static void
+recv_message(struct cs_wire *base, int request, int peer, void *to, size_t bytes)
+{
+	begin(base, request, peer, true, false, to, bytes, NULL, 0);
+}
+
+static void
+send_direct(struct cs_wire *base, int request, int peer, const void *from, size_t bytes)
+{
+	begin(base, request, peer, false, true, (void *)from, bytes, NULL, 0);
+}
+
+static void
+recv_direct(struct cs_wire *base, int request, int peer, void *to, size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+{
+	begin(base, request, peer, true, true, to, bytes, flag, value);
+}
+
+static bool
+is_done(struct cs_ib_wire *wire, struct cs_request *request)
+{
+	if (request->stage == CS_HOST && wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
+		cs_request_finish(request);
+	return request->stage == CS_DONE;
+}
+
+static bool
+test(struct cs_wire *base, int number)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	cs_ib_enter(wire->ib);
+	struct cs_request *request = &wire->requests[number];
+	bool done = request->stage == CS_DONE;
+	if (!done) {
+		cs_ib_turn(wire->ib);
+		done = is_done(wire, request);
+	}
+	cs_ib_leave(wire->ib);
+	return done;
+}
+
+static void
+wait_for(struct cs_wire *base, int number)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	const struct cs_ib_options *options = &wire->ib->options;
+	for (size_t turn = 0; !test(base, number); turn++) {
+		if (turn < options->spin)
+			continue;
+		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
+		if (turn % 16 == 15)
+			options->host->progress();
+		if (turn < TURNS_AWAKE)
+			sched_yield();
+		else
+			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	}
+}
+
+static bool
+reserve(struct cs_wire *base, int count)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	if (count <= wire->room)
+		return true;
+	struct cs_request *requests = calloc((size_t)count, sizeof *requests);
+	cs_ib_enter(wire->ib); /* another thread may be at this group's first words */
+	bool has_room = requests && wire->host->reserve(wire->host, FIRST_WORDS(wire) + count);
+	cs_ib_leave(wire->ib);
+	if (!has_room) {
+		free(requests);
+		return false;
+	}
+	free(wire->requests); /* between plans: none is under way */
+	wire->requests = requests;
+	wire->room = count;
+	return true;
+}
+
+struct cs_wire *
+cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *group)
+{
+	size_t ranks = (size_t)group->ranks;
+	struct cs_ib_wire *wire = calloc(1, sizeof *wire);
+	if (!wire)
+		return NULL;
+	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks, .reserve = reserve, .send = send_message,
+				       .recv = recv_message, .send_direct = send_direct, .recv_direct = recv_direct,
+				       .wait = wait_for, .test = test, .cast = cs_ib_cast };
+	wire->ib = ib;
+	wire->host = group->host;
+	wire->is_truncated = group->is_truncated;
+	wire->channels = calloc(ranks, sizeof *wire->channels);
+	wire->world = malloc(ranks * sizeof *wire->world);
+	wire->is_near = group->is_near ? malloc(ranks * sizeof *wire->is_near) : NULL;
+	if (!wire->channels || !wire->world || (group->is_near && !wire->is_near) || !reserve(&wire->wire, 4)) {
+		cs_ib_wire_close(&wire->wire);
+		return NULL;
+	}
+	memcpy(wire->world, group->world, ranks * sizeof *wire->world);
+	if (group->is_near)
+		memcpy(wire->is_near, group->is_near, ranks * sizeof *wire->is_near);
+	return &wire->wire;
+}
+
+void
+cs_ib_wire_close(struct cs_wire *base)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	if (!wire)
+		return;
+	cs_ib_cast_close(wire->cast);
+	cs_ib_enter(wire->ib);
+	for (int rank = 0; wire->channels && rank < wire->wire.ranks; rank++) {
+		struct cs_channel *channel = wire->channels[rank];
+		if (!channel)
+			continue;
+		if (channel->peer) {
+			wire->ib->channels[CS_PLACE(channel->number)] = NULL;
+			wire->ib->channel_live--;
+		}
+		free_early(channel->early);
+		free_early(channel->ready);
+		free(channel);
+	}
+	cs_ib_leave(wire->ib);
+	free(wire->channels);
+	free(wire->world);
+	free(wire->is_near);
+	free(wire->requests);
+	free(wire);
+}
+
+enum cs_ib_way
+cs_ib_wire_way(const struct cs_wire *base, int peer)
+{
+	const struct cs_ib_wire *wire = wire_of(base);
+	cs_ib_enter(wire->ib);
+	const struct cs_channel *channel = wire->channels[peer];
+	enum cs_channel_state state = channel ? channel->state : CS_NEW;
+	cs_ib_leave(wire->ib);
+	return state == CS_VERBS ? CS_IB_BY_VERBS : state == CS_BY_HOST ? CS_IB_BY_HOST : CS_IB_UNSETTLED;
+}
