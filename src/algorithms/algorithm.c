@@ -1,5 +1,7 @@
 #include "algorithms/algorithm.h"
 
+#include "base/settings.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +107,8 @@ cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *
 		return "several nodes";
 	if (needs->several_nodes && facts->nodes < 2)
 		return "one node only";
+	if (needs->verbs && facts->wire != CS_WIRE_IB)
+		return "plans send by MPI, not by verbs";
 	if (needs->commutative && !facts->is_commutative)
 		return "the operation is not commutative";
 	if (needs->block_if_not_commutative && !facts->is_commutative && !facts->is_block_placed)

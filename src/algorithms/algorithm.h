@@ -31,6 +31,7 @@ struct cs_needs {
 	bool one_node;               /* serves a single node only */
 	bool several_nodes;          /* there is something between nodes */
 	bool commutative;            /* no other operation */
+	bool verbs;                  /* plans send by verbs */
 	bool all_sizes;              /* gatherv, scatterv: more ranks than the root must know sizes, so all learn them first */
 };
 

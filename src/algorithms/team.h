@@ -6,6 +6,7 @@
 #ifndef CS_ALGORITHMS_TEAM_H
 #define CS_ALGORITHMS_TEAM_H
 
+#include "algorithms/lanes.h"
 #include "algorithms/plans.h"
 #include "shm/node.h"
 #include "wire/host.h"
@@ -28,16 +29,21 @@ struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	/* Lane i is a host communicator of the local ranks i of all nodes, in node order; lane 0 is the leaders'. This rank's,
-	 * or NULL if it is in none, or with one node. Several lanes let several ranks of a node drive the wire. */
+	/* Lane i is a host communicator of one rank of each node, in node order; lane 0 is the leaders'. This rank's, or NULL
+	 * if it is in none, or with one node. Several lanes let several ranks of a node drive the wire: of each of its NUMA
+	 * domains the first, then of each the second (algorithms/lanes.h), or by local rank where domains are not known. */
 	void *leaders;
 	int lanes;
+	int lane;                 /* this rank's; CS_LANES: in none */
+	int lane_local[CS_LANES]; /* by lane: its rank on the own node */
+	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if not known */
 	/* All ranks of the team, for plans between them; the group's private communicator is made at its first use. */
 	void *everyone;
 	/* What serves between the nodes in this call: an algorithm and its parameters, or NULL for the host's collectives. */
 	const struct cs_algorithm *between;
 	const size_t *between_params;
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
+	bool is_pinned; /* the node's segment is registered with the device, on all nodes (agreed) */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
 	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */
@@ -62,6 +68,13 @@ static inline bool
 cs_team_is_leader(const struct cs_team *team)
 {
 	return team->shape.local == 0;
+}
+/* Lanes for a call of which a parameter asks for so many, 0: one for each NUMA domain. */
+static inline int
+cs_team_lanes(const struct cs_team *team, size_t wanted)
+{
+	wanted = wanted ? wanted : (size_t)team->domains;
+	return wanted < (size_t)team->lanes ? (int)wanted : team->lanes;
 }
 
 /* At least `bytes` of memory, 64-byte aligned, valid until the next call of the same function; ends the job if memory is

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "comm/member.h"
 #include "comm/pmpi.h"
+#include "comm/rdma.h"
 #include "comm/types.h"
 #include "shm/pool.h"
 #include "trace/report.h"
@@ -47,9 +48,11 @@ close_engine(void)
 		cs_report_number("teams refused", cs_engine.teams_refused);
 		cs_report_number("shared bytes, peak", cs_engine.shm_peak);
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
+		cs_rdma_report();
 		cs_report_write(cs_engine.settings.report);
 	}
 	cs_members_close();
+	cs_rdma_close();
 	cs_pool_evict();
 	cs_pmpi.Group_free(&cs_engine.world);
 	cs_host_close();

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/rdma.h"
 #include "comm/types.h"
 
 #include <limits.h>
@@ -80,6 +81,9 @@ static void
 progress(void)
 {
 	int flag;
+	struct cs_ib *ib = cs_rdma_here();
+	if (ib)
+		cs_ib_progress(ib);
 	if (atomic_flag_test_and_set_explicit(&is_testing, memory_order_acquire))
 		return;
 	if (never != MPI_REQUEST_NULL)

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/rdma.h"
 #include "shm/pool.h"
 #include "topo/topo.h"
 
@@ -344,24 +345,35 @@ agree(struct cs_member *member, enum trouble mine)
 	return TROUBLES - least[0];
 }
 
-#define MOST_LANES 4
+#define MOST_LANES 4 /* or one for each NUMA domain, if that is more */
 
-static int
-lanes_of(const struct cs_shape *shape)
+static void
+choose_lanes(struct cs_team *team)
 {
-	return shape->nodes == 1 ? 0 : shape->ppn_min < MOST_LANES ? shape->ppn_min : MOST_LANES;
+	const struct cs_shape *shape = &team->shape;
+	int most = team->domains > MOST_LANES ? team->domains : MOST_LANES;
+	team->lanes = shape->nodes == 1 ? 0 : shape->ppn_min < most ? shape->ppn_min : most;
+	team->lane = CS_LANES;
+	for (int lane = 0; lane < team->lanes; lane++) {
+		if (team->domains == 1)
+			team->lane_local[lane] = lane;
+		if (team->lane_local[lane] == shape->local)
+			team->lane = lane;
+	}
 }
 
 static bool
-make_leaders(struct cs_member *member, const struct cs_shape *shape)
+make_leaders(struct cs_member *member, struct cs_team *team)
 {
+	const struct cs_shape *shape = &team->shape;
 	struct cs_group *leaders = &member->leaders;
-	bool is_in_lane = shape->local < lanes_of(shape);
+	choose_lanes(team);
+	bool is_in_lane = team->lane < team->lanes;
 	leaders->comm = MPI_COMM_NULL;
 	if (shape->nodes == 1)
 		return true;
 	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
-	if (cs_pmpi.Comm_split(member->comm, is_in_lane ? shape->local : MPI_UNDEFINED, shape->node, &leaders->comm))
+	if (cs_pmpi.Comm_split(member->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node, &leaders->comm))
 		return false;
 	leaders->nodes = shape->nodes;
 	leaders->node = shape->node;
@@ -378,37 +390,52 @@ drop_groups(struct cs_member *member)
 	cs_group_close(&member->everyone);
 }
 
-/* Domains that the node's ranks span, by what each of them is bound to. */
-static void
-learn_domains(MPI_Comm node, struct cs_shape *shape)
+/* By what this process is bound to, or, for tests, by its place among the node's: consecutive parts of them. */
+static int
+own_domain(const struct cs_shape *shape)
 {
-	const struct cs_spot *place = cs_topo_place();
-	int mine[2] = { place->numa, place->socket };
-	int *all = malloc(2 * (size_t)shape->locals * sizeof *all);
+	int fake = cs_engine.settings.fake_domains;
+	return fake ? (int)((int64_t)shape->local * fake / shape->locals) : cs_topo_place()->numa;
+}
+
+/* Domains that the node's ranks span, and which ranks would be in its lanes for that. */
+static void
+learn_domains(MPI_Comm node, struct cs_team *team)
+{
+	struct cs_shape *shape = &team->shape;
+	int locals = shape->locals;
+	int mine[2] = { own_domain(shape), cs_topo_place()->socket };
+	int *all = malloc(4 * (size_t)locals * sizeof *all);
 	if (!all) {
-		cs_warn_local("no memory for the places of %d ranks; ending the job", shape->locals);
+		cs_warn_local("no memory for the places of %d ranks; ending the job", locals);
 		cs_host_mpi.abort("out of memory");
 	}
 	cs_pmpi.Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, node);
-	for (int i = 0; i < shape->locals; i++) {
-		bool new_numa = all[2 * i] >= 0, new_socket = all[2 * i + 1] >= 0;
-		for (int j = 0; j < i; j++) {
-			new_numa = new_numa && all[2 * j] != all[2 * i];
-			new_socket = new_socket && all[2 * j + 1] != all[2 * i + 1];
-		}
-		shape->numa_domains += new_numa;
-		shape->sockets += new_socket;
+	int *numa = all + 2 * locals, *socket = numa + locals;
+	for (int local = 0; local < locals; local++) {
+		numa[local] = all[2 * local];
+		socket[local] = all[2 * local + 1];
 	}
+	shape->numa_domains = cs_lanes_domains(numa, locals);
+	shape->sockets = cs_lanes_domains(socket, locals);
+	if (shape->numa_domains > 1)
+		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES, team->lane_local);
 	free(all);
 }
 
-/* Single copy only if every process of the communicator can: one answer for all keeps the algorithms simple. */
+/* What the least able process or node of the communicator can is what all do: one answer keeps the algorithms simple.
+ * That is single copy, and one lane for each NUMA domain. */
 static void
-learn_cma(struct cs_member *member, struct cs_team *team)
+learn_least(struct cs_member *member, struct cs_team *team)
 {
-	int can = cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(&team->node), all_can = 0;
-	if (cs_pmpi.Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS)
-		team->has_cma = all_can;
+	int mine[2] = { 0, team->shape.numa_domains }, least[2] = { 0, 0 };
+	mine[0] = cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(&team->node);
+	if (cs_pmpi.Allreduce(mine, least, 2, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS) {
+		team->has_cma = least[0];
+		team->domains = least[1] < CS_LANES ? least[1] : CS_LANES;
+	}
+	if (team->domains < 1)
+		team->domains = 1;
 	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
 		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between ranks; "
 			     "data is copied twice");
@@ -471,16 +498,18 @@ make(struct cs_member *member)
 	trouble = agree(member, trouble);
 	if (segment.base)
 		cs_segment_seal(&segment);
+	team->lane = CS_LANES;
+	team->domains = 1;
 	if (trouble == NONE && !has_node)
 		team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
 	if (trouble == NONE && has_node) {
-		learn_domains(node, &team->shape);
+		learn_domains(node, team);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
 		cs_node_arm(&team->node);
 		cs_pmpi.Barrier(node);
 		cs_node_meet(&team->node);
-		learn_cma(member, team);
-		trouble = agree(member, make_leaders(member, &team->shape) ? NONE : NO_MEMORY);
+		learn_least(member, team);
+		trouble = agree(member, make_leaders(member, team) ? NONE : NO_MEMORY);
 	}
 	cs_pmpi.Comm_free(&node);
 	if (trouble != NONE) {
@@ -495,7 +524,6 @@ make(struct cs_member *member)
 	team->host = &cs_host_mpi;
 	team->leaders = member->leaders.comm != MPI_COMM_NULL ? &member->leaders : NULL;
 	team->everyone = &member->everyone;
-	team->lanes = has_node ? lanes_of(&team->shape) : 0;
 	member->runner.team = team;
 	member->runner.facts = (struct cs_facts){
 		.ranks = team->shape.ranks,
@@ -503,16 +531,20 @@ make(struct cs_member *member)
 		.ppn_min = team->shape.ppn_min,
 		.ppn_max = team->shape.ppn_max,
 		.is_block_placed = team->shape.is_block_placed,
+		.wire = CS_WIRE_HOST,
 	};
+	cs_rdma_agree(member);
 	member->state = CS_MEMBER_TEAM;
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
 	if (member->rank == 0)
-		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared per node%s",
+		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared per node%s%s%s",
 			team->shape.ranks, team->shape.nodes, team->shape.nodes == 1 ? "" : "s",
 			team->shape.ppn_min, team->shape.ppn_max,
 			team->shape.is_block_placed ? "block placed" : "scattered", team->node.segment.bytes,
-			team->node.is_crowded ? ", more ranks than cores" : "");
+			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
+			team->node.is_crowded ? ", more ranks than cores" : "",
+			member->runner.facts.wire == CS_WIRE_IB ? ", verbs" : "");
 }
 
 void
@@ -535,6 +567,7 @@ cs_member_drop_team(struct cs_member *member)
 	if (member->state != CS_MEMBER_TEAM)
 		return;
 	drop_groups(member);
+	cs_rdma_drop(member);
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
 	if (team->node.segment.base && !cs_pool_put(&team->node.segment))

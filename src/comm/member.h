@@ -26,6 +26,7 @@ struct cs_member {
 	struct cs_runner runner;
 	struct cs_team team;
 	struct cs_group leaders, everyone;
+	void *pin; /* of the node's segment, for verbs; NULL: none */
 	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
 	size_t *sizes;              /* block sizes and offsets of v-calls: four arrays of `size` */
 	/* The call being made, for the report if the host does it: */

@@ -2,7 +2,9 @@
 #include "comm/host.h"
 
 #include "base/log.h"
+#include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "ib/ib.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -79,10 +81,21 @@ finish(struct cs_group *group, int result, const char *what)
 }
 
 static void
+raise_flag(struct cs_group *group, int request)
+{
+	struct cs_flag *flag = &group->flags[request];
+	if (!flag->word)
+		return;
+	atomic_store_explicit(flag->word, flag->value, memory_order_release);
+	flag->word = NULL;
+}
+
+static void
 wait_for(struct cs_wire *wire, int request)
 {
 	struct cs_group *group = group_of(wire);
 	finish(group, cs_pmpi.Wait(&group->requests[request], MPI_STATUS_IGNORE), "MPI_Wait");
+	raise_flag(group, request);
 }
 
 static bool
@@ -91,6 +104,8 @@ test(struct cs_wire *wire, int request)
 	struct cs_group *group = group_of(wire);
 	int is_done = 0;
 	finish(group, cs_pmpi.Test(&group->requests[request], &is_done, MPI_STATUS_IGNORE), "MPI_Test");
+	if (is_done)
+		raise_flag(group, request);
 	return is_done;
 }
 
@@ -101,11 +116,17 @@ reserve(struct cs_wire *wire, int count)
 	if (count <= group->room)
 		return true;
 	MPI_Request *requests = realloc(group->requests, (size_t)count * sizeof(MPI_Request));
-	if (!requests)
+	if (requests)
+		group->requests = requests;
+	struct cs_flag *flags = realloc(group->flags, (size_t)count * sizeof *flags);
+	if (flags)
+		group->flags = flags;
+	if (!requests || !flags)
 		return false;
-	for (int i = group->room; i < count; i++)
+	for (int i = group->room; i < count; i++) {
 		requests[i] = MPI_REQUEST_NULL;
-	group->requests = requests;
+		flags[i] = (struct cs_flag){ NULL, 0 };
+	}
 	group->room = count;
 	return true;
 }
@@ -126,23 +147,73 @@ open_comm(struct cs_group *group)
 	}
 }
 
+/* Direct messages are a promise of the memory's kind only; here every message is alike. */
+static void
+recv_direct(struct cs_wire *wire, int request, int peer, void *to, size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+{
+	struct cs_group *group = group_of(wire);
+	group->flags[request] = (struct cs_flag){ flag, value };
+	recv_message(wire, request, peer, to, bytes);
+}
+
+__attribute__((noreturn)) static void
+out_of_memory(const char *what, int count)
+{
+	cs_warn_local("no memory for %d %s; ending the job", count, what);
+	cs_host_mpi.abort("out of memory");
+}
+
+/* By rank of the group: its rank in MPI_COMM_WORLD, and whether it is on the own node. */
+static void
+open_verbs(struct cs_group *group)
+{
+	int ranks = group->wire.ranks;
+	int *world = malloc(2 * (size_t)ranks * sizeof *world), *own = world + ranks;
+	bool *is_near = calloc((size_t)ranks, sizeof *is_near);
+	MPI_Group members;
+	if (!world || !is_near)
+		out_of_memory("ranks", ranks);
+	for (int rank = 0; rank < ranks; rank++) {
+		own[rank] = rank;
+		is_near[rank] = group->node_of ? group->node_of[rank] == group->node_of[group->wire.rank]
+					       : rank == group->wire.rank;
+	}
+	check(cs_pmpi.Comm_group(group->comm, &members), "MPI_Comm_group");
+	check(cs_pmpi.Group_translate_ranks(members, ranks, own, cs_engine.world, world), "MPI_Group_translate_ranks");
+	cs_pmpi.Group_free(&members);
+	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world, .is_near = is_near,
+					 .host = &group->wire, .is_truncated = &group->is_truncated };
+	group->verbs = cs_ib_wire_open(group->ib, &described);
+	if (!group->verbs)
+		out_of_memory("ranks", ranks);
+	free(world);
+	free(is_near);
+}
+
+static void
+open_wire(struct cs_group *group)
+{
+	if (group->comm == MPI_COMM_NULL)
+		open_comm(group);
+	group->wire = (struct cs_wire){ .reserve = reserve, .send = send_message, .recv = recv_message,
+					.send_direct = send_message, .recv_direct = recv_direct,
+					.wait = wait_for, .test = test };
+	cs_pmpi.Comm_rank(group->comm, &group->wire.rank);
+	cs_pmpi.Comm_size(group->comm, &group->wire.ranks);
+}
+
 struct cs_wire *
 cs_host_wire(void *handle, int requests)
 {
 	struct cs_group *group = handle;
-	if (!group->wire.send) {
-		if (group->comm == MPI_COMM_NULL)
-			open_comm(group);
-		group->wire = (struct cs_wire){ .reserve = reserve, .send = send_message, .recv = recv_message,
-						.wait = wait_for, .test = test };
-		cs_pmpi.Comm_rank(group->comm, &group->wire.rank);
-		cs_pmpi.Comm_size(group->comm, &group->wire.ranks);
-	}
-	if (!reserve(&group->wire, requests)) {
-		cs_warn_local("no memory for %d requests; ending the job", requests);
-		cs_host_mpi.abort("out of memory");
-	}
-	return &group->wire;
+	if (!group->wire.send)
+		open_wire(group);
+	if (group->ib && !group->verbs)
+		open_verbs(group);
+	struct cs_wire *wire = group->verbs ? group->verbs : &group->wire;
+	if (!wire->reserve(wire, requests))
+		out_of_memory("requests", requests);
+	return wire;
 }
 
 void
@@ -150,7 +221,9 @@ cs_group_close(struct cs_group *group)
 {
 	if (group->comm != MPI_COMM_NULL)
 		cs_pmpi.Comm_free(&group->comm);
+	cs_ib_wire_close(group->verbs);
 	free(group->requests);
+	free(group->flags);
 	free(group->ints);
 	*group = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 }

@@ -36,7 +36,7 @@ rank_stride(const struct cs_node_shape *shape)
 static size_t
 area_stride(const struct cs_node_shape *shape)
 {
-	return round_up(shape->area_bytes, 128) + LINE;
+	return round_up(shape->area_bytes, 128) + LINE + CS_AREA_FLAGS * sizeof(uint64_t);
 }
 
 size_t
@@ -88,7 +88,11 @@ cs_node_arm(struct cs_node *node)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
-	memset(node->self, 0, sizeof *node->self); /* a former team may have left its numbers */
+	/* A former team may have left its numbers. */
+	memset(node->self, 0, sizeof *node->self);
+	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
+		memset(cs_node_area_flags(node, node->area + slot * area_stride(&node->shape)), 0,
+		       CS_AREA_FLAGS * sizeof(uint64_t));
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 		for (int cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
 			if (CPU_ISSET(cpu, &cpus))
@@ -283,6 +287,12 @@ cs_node_area(struct cs_node *node)
 		}
 	}
 	return node->area + number % node->shape.area_slots * area_stride(&node->shape);
+}
+
+_Atomic uint64_t *
+cs_node_area_flags(const struct cs_node *node, char *area)
+{
+	return (_Atomic uint64_t *)(void *)(area + round_up(node->shape.area_bytes, 128) + LINE);
 }
 
 void

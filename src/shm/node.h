@@ -27,6 +27,7 @@
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 32 small calls are in flight */
 #define CS_STEP_BITS 20
 #define CS_MAX_SLOTS 64
+#define CS_AREA_FLAGS 64 /* words behind each area slot */
 #define CS_PIECE_UNIT 4096 /* above every slot number */
 
 struct cs_line {
@@ -255,6 +256,14 @@ bool cs_node_probe_cma(struct cs_node *node);
 /* Next slot of the node's area; all local ranks ask for the same ones in the same order. Waits until all are done with
  * what it held. */
 char *cs_node_area(struct cs_node *node);
+/* CS_AREA_FLAGS words behind an area slot that nobody writes but as flags. A flag is up when it is cs_node_area_turn() or
+ * more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
+_Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
+static inline uint64_t
+cs_node_area_turn(const struct cs_node *node)
+{
+	return node->area_next;
+}
 /* Done with the oldest `count` area slots taken and not yet given back. */
 void cs_node_area_done(struct cs_node *node, uint64_t count);
 

@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "coll/coll.h"
 #include "select/select.h"
+#include "tools/doctor.h"
 #include "tools/draw.h"
 
 #include <getopt.h>
@@ -20,7 +21,7 @@
 enum { DONE = 0, WRONG_FILE = 1, WRONG_USE = 2 };
 
 static const char usage[] =
-	"usage: collshim-info                     everything below but --check, --explain, --draw\n"
+	"usage: collshim-info                     the four lists that follow\n"
 	"       collshim-info --settings          COLLSHIM_* variables: meaning, default, value here\n"
 	"       collshim-info --limits            limits of the tuning: meaning, value, origin\n"
 	"       collshim-info --algorithms        algorithms: what they need, their parameters\n"
@@ -28,6 +29,8 @@ static const char usage[] =
 	"       collshim-info --check FILE        lists the errors of a tuning file; exit 1 if there are any\n"
 	"       collshim-info --explain CALL      which algorithm would serve CALL, and why not another\n"
 	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm A, with parameters\n"
+	"       collshim-info --doctor            what would be used on this node, why not more, and what to do;\n"
+	"                                         exit 1 if there is a problem\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is asked with\n"
@@ -37,9 +40,10 @@ static const char usage[] =
 	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every MPI)\n"
 	"  --cyclic            ranks of a node do not follow each other\n"
 	"  --non-commutative   the operation of a reduction must keep the order of ranks\n"
+	"  --wire host|ib      what plans between nodes send by (default: host)\n"
 	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean (default: 1)\n"
 	"\n"
-	"--draw takes all of these but --mpi and --skew, of ranks 8 if it is not told, 256 at most, and\n"
+	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 at most, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
 	"  --root R            the root (default: 0)\n"
 	"  --svg FILE          a time line instead of a table, written to FILE (- for standard output)\n";
@@ -48,11 +52,12 @@ static const char usage[] =
 struct request {
 	const char *check, *explain, *draw, *mpi, *svg;
 	size_t ranks, ppn, nodes, skew; /* 0: not given */
+	int wire;                 /* 0: not given */
 	size_t bytes, root;
 	char *const *words;       /* behind the options */
 	int word_count;
 	bool is_cyclic, is_non_commutative, has_bytes, has_root;
-	bool shows_settings, shows_limits, shows_algorithms, shows_tuning;
+	bool shows_settings, shows_limits, shows_algorithms, shows_tuning, is_doctor;
 	bool modifies;            /* an option was given that only --explain and --draw take */
 };
 
@@ -81,6 +86,7 @@ print_needs(const struct cs_needs *needs)
 		needs->several_per_node ? "a node with two ranks or more" : NULL,
 		needs->one_node ? "a single node" : NULL,
 		needs->several_nodes ? "several nodes" : NULL,
+		needs->verbs ? "verbs" : NULL,
 		needs->commutative ? "a commutative operation" : NULL,
 		needs->block_if_not_commutative
 			? "for non-commutative operations, ranks of a node that follow each other"
@@ -216,6 +222,7 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 		.is_block_placed = !request->is_cyclic,
 		.is_commutative = !request->is_non_commutative,
 		.skew = request->skew ? (int)request->skew : 1,
+		.wire = request->wire ? request->wire : CS_WIRE_HOST,
 	};
 	int wrong = read_call(request->explain, &facts);
 	if (!wrong)
@@ -248,6 +255,7 @@ draw(const struct request *request)
 	if (wrong)
 		return wrong;
 	asked.facts.is_commutative = !request->is_non_commutative;
+	asked.facts.wire = CS_WIRE_HOST;
 	asked.facts.is_block_placed = !request->is_cyclic || asked.facts.nodes == 1 || asked.facts.ppn_max == 1;
 	wrong = cs_tools_draw(&asked, complaint);
 	if (wrong == WRONG_USE)
@@ -268,12 +276,23 @@ check(const char *path)
 	return errors == 0 ? DONE : WRONG_FILE;
 }
 
+/* ---- doctor ------------------------------------------------------------------------------------------------- */
+
+static int
+doctor(void)
+{
+	int problems = cs_tools_doctor(stdout);
+	if (problems < 0)
+		fputs("collshim-info: out of memory\n", stderr);
+	return problems ? WRONG_FILE : DONE;
+}
+
 /* ---- arguments ---------------------------------------------------------------------------------------------- */
 
 enum {
 	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK, OPTION_EXPLAIN,
 	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
-	OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT, OPTION_SVG,
+	OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT, OPTION_SVG, OPTION_WIRE, OPTION_DOCTOR,
 };
 
 static const struct option options[] = {
@@ -284,6 +303,7 @@ static const struct option options[] = {
 	{ "check", required_argument, NULL, OPTION_CHECK },
 	{ "explain", required_argument, NULL, OPTION_EXPLAIN },
 	{ "draw", required_argument, NULL, OPTION_DRAW },
+	{ "doctor", no_argument, NULL, OPTION_DOCTOR },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "ranks", required_argument, NULL, OPTION_RANKS },
@@ -293,6 +313,7 @@ static const struct option options[] = {
 	{ "cyclic", no_argument, NULL, OPTION_CYCLIC },
 	{ "non-commutative", no_argument, NULL, OPTION_NON_COMMUTATIVE },
 	{ "skew", required_argument, NULL, OPTION_SKEW },
+	{ "wire", required_argument, NULL, OPTION_WIRE },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "svg", required_argument, NULL, OPTION_SVG },
@@ -316,6 +337,13 @@ read_number(const char *name, const char *text, bool *is_given, size_t *number)
 	return wrong_use("--%s %s: expected a number as 0, 8 or 64K", name, text);
 }
 
+static int
+read_wire(const char *text, int *wire)
+{
+	*wire = !strcmp(text, "host") ? CS_WIRE_HOST : !strcmp(text, "ib") ? CS_WIRE_IB : 0;
+	return *wire ? DONE : wrong_use("--wire %s: expected host or ib", text);
+}
+
 /* Do the options that were given go together? */
 static int
 check_request(const struct request *request)
@@ -324,14 +352,16 @@ check_request(const struct request *request)
 		     request->shows_tuning;
 	if (request->word_count && !request->draw)
 		return wrong_use("unexpected argument %s", request->words[0]);
-	if (shows + !!request->check + !!request->explain + !!request->draw > 1)
-		return wrong_use("--check, --explain, --draw and lists cannot be asked for together");
+	if (shows + !!request->check + !!request->explain + !!request->draw + request->is_doctor > 1)
+		return wrong_use("--check, --explain, --draw, --doctor and lists cannot be asked for together");
 	if (request->modifies && !request->explain && !request->draw)
 		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative belong to --explain, --draw");
 	if ((request->has_bytes || request->has_root || request->svg) && !request->draw)
 		return wrong_use("--bytes, --root and --svg belong to --draw");
 	if (request->skew && !request->explain)
 		return wrong_use("--skew belongs to --explain");
+	if (request->wire && !request->explain)
+		return wrong_use("--wire belongs to --explain");
 	if (request->mpi && request->draw)
 		return wrong_use("--mpi belongs to --explain: a drawing is the same for every MPI");
 	return DONE;
@@ -349,6 +379,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_LIMITS: request->shows_limits = true; break;
 		case OPTION_ALGORITHMS: request->shows_algorithms = true; break;
 		case OPTION_TUNING: request->shows_tuning = true; break;
+		case OPTION_DOCTOR: request->is_doctor = true; break;
 		case OPTION_CHECK: request->check = optarg; break;
 		case OPTION_EXPLAIN: request->explain = optarg; break;
 		case OPTION_RANKS: wrong = read_count("ranks", optarg, &request->ranks); break;
@@ -357,6 +388,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_CYCLIC: request->is_cyclic = true; break;
 		case OPTION_NON_COMMUTATIVE: request->is_non_commutative = true; break;
 		case OPTION_SKEW: wrong = read_count("skew", optarg, &request->skew); break;
+		case OPTION_WIRE: wrong = read_wire(optarg, &request->wire); break;
 		case OPTION_DRAW: request->draw = optarg; break;
 		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes, &request->bytes); break;
 		case OPTION_ROOT: wrong = read_number("root", optarg, &request->has_root, &request->root); break;
@@ -407,6 +439,8 @@ main(int argc, char **argv)
 		return check(request.check);
 	if (request.draw)
 		return finish(draw(&request));
+	if (request.is_doctor)
+		return finish(doctor());
 	struct cs_settings settings;
 	struct cs_machine machine = { .mpi = request.mpi };
 	struct cs_selector *selector;

@@ -2,6 +2,9 @@
 
 #include <hwloc.h>
 #include <stdatomic.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The only object of that type that covers all allowed cores, or -1. */
 static int
@@ -49,4 +52,118 @@ cs_topo_place(void)
 	while (atomic_load(&state) != 2)
 		;
 	return &place;
+}
+
+/* --- counts ------------------------------------------------------------------------------------------------------ */
+
+static void
+count(hwloc_topology_t topology, hwloc_const_cpuset_t cpus, hwloc_obj_type_t type, int *all, int *near)
+{
+	hwloc_obj_t object = NULL;
+	while ((object = hwloc_get_next_obj_by_type(topology, type, object))) {
+		++*all;
+		*near += object->cpuset && hwloc_bitmap_intersects(object->cpuset, cpus);
+	}
+}
+
+void
+cs_topo_count(struct cs_topo_counts *counts)
+{
+	hwloc_topology_t topology;
+	*counts = (struct cs_topo_counts){ 0 };
+	if (hwloc_topology_init(&topology))
+		return;
+	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+	if (cpus && hwloc_topology_load(topology) == 0 &&
+	    hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {
+		count(topology, cpus, HWLOC_OBJ_PACKAGE, &counts->packages, &counts->near_packages);
+		count(topology, cpus, HWLOC_OBJ_NUMANODE, &counts->domains, &counts->near_domains);
+		count(topology, cpus, HWLOC_OBJ_CORE, &counts->cores, &counts->near_cores);
+		count(topology, cpus, HWLOC_OBJ_PU, &counts->threads, &counts->near_threads);
+	}
+	hwloc_bitmap_free(cpus);
+	hwloc_topology_destroy(topology);
+}
+
+/* --- distance of devices ----------------------------------------------------------------------------------------- */
+
+struct device {
+	struct device *next;
+	int distance;
+	char name[];
+};
+
+/* The cores of all objects of that type that the process may run on. */
+static void
+spread(hwloc_topology_t topology, hwloc_const_cpuset_t cpus, hwloc_obj_type_t type, hwloc_bitmap_t cores)
+{
+	hwloc_obj_t object = NULL;
+	hwloc_bitmap_copy(cores, cpus);
+	while ((object = hwloc_get_next_obj_by_type(topology, type, object)))
+		if (object->cpuset && hwloc_bitmap_intersects(object->cpuset, cpus))
+			hwloc_bitmap_or(cores, cores, object->cpuset);
+}
+
+/* Puts every RDMA device before those of *list. */
+static void
+measure(hwloc_topology_t topology, hwloc_const_cpuset_t domains, hwloc_const_cpuset_t packages, struct device **list)
+{
+	hwloc_obj_t object = NULL;
+	while ((object = hwloc_get_next_osdev(topology, object))) {
+		hwloc_obj_t place = hwloc_get_non_io_ancestor_obj(topology, object);
+		if (object->attr->osdev.type != HWLOC_OBJ_OSDEV_OPENFABRICS || !object->name || !place || !place->cpuset)
+			continue;
+		struct device *device = malloc(sizeof *device + strlen(object->name) + 1);
+		if (!device)
+			return;
+		strcpy(device->name, object->name);
+		device->distance = hwloc_bitmap_intersects(place->cpuset, domains)    ? 0
+				   : hwloc_bitmap_intersects(place->cpuset, packages) ? 1
+										      : 2;
+		device->next = *list;
+		*list = device;
+	}
+}
+
+static struct device *
+look_at_devices(void)
+{
+	struct device *list = NULL;
+	hwloc_topology_t topology;
+	if (hwloc_topology_init(&topology))
+		return NULL;
+	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+	hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	hwloc_bitmap_t cpus = hwloc_bitmap_alloc(), domains = hwloc_bitmap_alloc(), packages = hwloc_bitmap_alloc();
+	if (cpus && domains && packages && hwloc_topology_load(topology) == 0 &&
+	    hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {
+		spread(topology, cpus, HWLOC_OBJ_NUMANODE, domains);
+		spread(topology, cpus, HWLOC_OBJ_PACKAGE, packages);
+		measure(topology, domains, packages, &list);
+	}
+	hwloc_bitmap_free(cpus);
+	hwloc_bitmap_free(domains);
+	hwloc_bitmap_free(packages);
+	hwloc_topology_destroy(topology);
+	return list;
+}
+
+int
+cs_topo_distance(const char *name)
+{
+	static struct device *devices; /* for the process's life */
+	static _Atomic int state;      /* 0 not asked, 1 being asked, 2 known */
+	int expected = 0;
+	if (atomic_compare_exchange_strong(&state, &expected, 1)) {
+		devices = look_at_devices();
+		atomic_store(&state, 2);
+	}
+	while (atomic_load(&state) != 2)
+		sched_yield();
+	for (const struct device *device = devices; device; device = device->next)
+		if (!strcmp(device->name, name))
+			return device->distance;
+	return 0;
 }

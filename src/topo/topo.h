@@ -11,4 +11,17 @@ struct cs_spot {
  * remembers. Never fails: what hwloc cannot tell is -1. */
 const struct cs_spot *cs_topo_place(void);
 
+struct cs_topo_counts { /* 0: unknown */
+	int packages, domains, cores, threads; /* of the machine; a core has one hardware thread or more */
+	int near_packages, near_domains, near_cores, near_threads; /* that this process may run on, or on a part of */
+};
+
+/* Loads the topology and gives it back. */
+void cs_topo_count(struct cs_topo_counts *counts);
+
+/* How far an RDMA device is from the cores of this process: 0 in a NUMA domain of theirs, or unknown; 1 in another domain
+ * of their package; 2 in another package. The topology is loaded, with its devices, at the first call (tens of
+ * milliseconds), and given back; where the process was bound then is remembered. Any thread may ask. */
+int cs_topo_distance(const char *device);
+
 #endif

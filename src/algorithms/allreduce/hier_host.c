@@ -24,7 +24,7 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 	.params = { { "read_all", "vectors up to this are read whole by everybody", 1 << 10, 0, 64 << 20 },
 		    { "chunk", "bytes per piece of longer vectors", 512 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with long vectors", 2, 1, 64 } },
+		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } },
 	.between = CS_ALLREDUCE + 1,
 	.run = run,
 };

@@ -15,8 +15,11 @@
  * Refused where node_of is not known. For small and medium blocks: nodes of n make n^2 messages into one. A sender
  * copies n W blocks: few senders have long plans.
  *
- * Not for alltoallv: the length of a message between two nodes is a sum over n^2 blocks, of which its sender and its
- * hearer each know n, so that counts would have to be exchanged before the plan (seed 002, 2.3.1: ExchangeCntData). */
+ * Not for alltoallv and alltoallw: the length of a message between two nodes is a sum over n^2 blocks, of which its
+ * sender and its hearer each know n, and so is the place of each block in it. A plan is what a rank makes of what it
+ * knows, so the node's rows and columns would have to be exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it
+ * would serve only calls in which all of them are the same. There hier:* do what this does: they have those tables in the
+ * node's memory, and deal the other nodes to `lanes` senders (patterns/transpose.c). */
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/pairs.h"
 

@@ -1,5 +1,6 @@
 /* Alltoallw, hierarchical (seed 002, 2.3.1): blocks in node-contiguous order in node memory, one message for each pair
- * of nodes by the leaders' host alltoallv, copy-out. One node: each rank reads its pieces out of its peers' rings. */
+ * of nodes by the leaders' host alltoallv, copy-out. With several lanes (seed 002, 3.7.3) the other nodes are dealt to
+ * them. One node: each rank reads its pieces out of its peers' rings. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/transpose.h"
 #include "base/parse.h"
@@ -7,7 +8,7 @@
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_transpose(team, call, params[0]);
+	cs_transpose(team, call, params[0], params[1]);
 }
 
 const struct cs_algorithm cs_algorithm_alltoallw_hier_host = {
@@ -16,7 +17,8 @@ const struct cs_algorithm cs_algorithm_alltoallw_hier_host = {
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
 	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF } },
+		      4 << 10, CS_INF },
+		    { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0, CS_LANES } },
 	.between = CS_ALLTOALLV + 1,
 	.run = run,
 };

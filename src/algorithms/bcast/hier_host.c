@@ -67,24 +67,20 @@ node_reader(struct cs_team *team, struct cs_call *call, size_t chunk, int root)
 /* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
  * in its node's area, 2r+2 a lane's part is in the area. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lanes)
+several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t wanted_lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
-	int self = shape->local;
 	bool is_root = shape->rank == call->root;
 	bool is_root_node = shape->node == root_node;
 	if (chunk > node->shape.area_bytes)
 		chunk = node->shape.area_bytes;
-	if (lanes > team->lanes)
-		lanes = team->lanes;
-	if (call->bytes < WORTH_LANES)
-		lanes = 1;
+	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	uint64_t rounds = cs_rounds(call->bytes, chunk);
 
 	cs_node_begin(node);
-	struct cs_line *line = is_root || self < lanes ? cs_node_line(node) : NULL;
+	struct cs_line *line = is_root || team->lane < lanes ? cs_node_line(node) : NULL;
 	if (line)
 		line->bytes = is_root ? call->bytes : 0;
 	for (uint64_t round = 0; round < rounds; round++) {
@@ -95,8 +91,8 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lane
 			memcpy(area, user, bytes);
 			cs_node_publish(node, line, 2 * round + 1);
 		}
-		if (self < lanes) {
-			size_t first, part = cs_slice(bytes, 1, lanes, self, &first);
+		if (team->lane < lanes) {
+			size_t first, part = cs_slice(bytes, 1, lanes, team->lane, &first);
 			if (is_root_node && !is_root)
 				cs_node_await(node, root_local, 2 * round + 1);
 			if (part)
@@ -114,7 +110,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, int lane
 		}
 		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
 			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
-			const struct cs_line *sender = cs_node_await(node, lane, 2 * round + 2);
+			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 			if (sender->bytes > call->bytes)
 				call->truncated = sender->bytes;
 			memcpy(user + first, area + first, part);
@@ -129,7 +125,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
 	size_t chunk = params[0] < team->node.shape.slot_bytes ? params[0] : team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, params[1], (int)params[2]);
+		several_nodes(team, call, params[1], params[2]);
 	else if (team->shape.rank == call->root)
 		node_root(team, call, chunk);
 	else
@@ -143,7 +139,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = { { "chunk", "bytes per pipelined piece on the root's node", 128 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with large messages", 2, 1, 64 } },
+		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES } },
 	.between = CS_BCAST + 1,
 	.run = run,
 };

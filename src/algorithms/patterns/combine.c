@@ -225,26 +225,48 @@ reduce_piece(struct cs_team *team, struct cs_call *call, struct cs_line *line, u
 	cs_node_done(node, step);
 }
 
+/* What a round's leaders have found: in the area from step `step` of the lanes' on. */
+struct outcome {
+	struct areas areas;
+	size_t at, count; /* bytes before it in the vector; elements */
+	uint64_t step;
+};
+
+static void
+take_outcome(struct cs_team *team, struct cs_call *call, int lanes, const struct outcome *outcome)
+{
+	bool takes = call->root < 0 || call->root == team->shape.rank;
+	size_t unit = call->reduction.unit;
+	for (int lane = 0; takes && lane < lanes; lane++) {
+		size_t first, part = cs_slice(outcome->count, unit, lanes, lane, &first);
+		cs_node_await(&team->node, team->lane_local[lane], outcome->step);
+		memcpy(call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit, part * unit);
+	}
+	give_areas(team, call);
+}
+
 /* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
  *
  *   pieces   publish | reduce the own slice into the area    (a step each)
  *   + 1      all slices are there                            + 2   leaders' result in the area; copy out
  *
- * With several lanes each lane's rank exchanges its part of the round. */
+ * With several lanes each lane's rank exchanges its part of the round. An allreduce copies a round out while the next one is
+ * exchanged (seed 004's overlap). */
 static void
 several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params, size_t chunk)
 {
 	struct cs_node *node = &team->node;
-	const struct cs_shape *shape = &team->shape;
-	int locals = node->shape.size, self = node->shape.local;
-	bool takes = call->root < 0 || call->root == shape->rank;
+	int locals = node->shape.size;
 	size_t unit = call->reduction.unit;
 	size_t wire_chunk = params->wire_chunk < node->shape.area_bytes ? params->wire_chunk
 									: node->shape.area_bytes;
 	size_t per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
 	size_t per_round = wire_chunk / unit / per_piece * per_piece;
 	uint64_t rounds = cs_rounds(call->count, per_round), step = 0, piece_index = 0;
-	int lanes = call->bytes < WORTH_LANES ? 1 : (int)params->lanes < team->lanes ? (int)params->lanes : team->lanes;
+	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes);
+	/* A reduction to one rank has next to no copy-out, and holds two areas. */
+	bool lags = call->root < 0;
+	struct outcome last = { .step = 0 };
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
@@ -261,22 +283,23 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 				     cs_piece(count, per_piece, piece));
 		}
 		cs_node_publish(node, line, ++step);
-		if (self < lanes) {
-			size_t first, part = cs_slice(count, unit, lanes, self, &first);
+		if (team->lane < lanes) {
+			size_t first, part = cs_slice(count, unit, lanes, team->lane, &first);
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, step);
 			if (part)
 				leaders_step(team, call, &areas, first * unit, part);
 			cs_node_publish(node, line, step + 1);
 		}
-		step++;
-		for (int lane = 0; takes && lane < lanes; lane++) {
-			size_t first, part = cs_slice(count, unit, lanes, lane, &first);
-			cs_node_await(node, lane, step);
-			memcpy(call->recv.base + at + first * unit, areas.result + first * unit, part * unit);
-		}
-		give_areas(team, call);
+		struct outcome outcome = { .areas = areas, .at = at, .count = count, .step = ++step };
+		if (!lags)
+			take_outcome(team, call, lanes, &outcome);
+		else if (round)
+			take_outcome(team, call, lanes, &last);
+		last = outcome;
 	}
+	if (lags && rounds)
+		take_outcome(team, call, lanes, &last);
 	cs_node_end(node);
 }
 

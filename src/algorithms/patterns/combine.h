@@ -9,7 +9,7 @@ struct cs_combine_params {
 	size_t read_all; /* vectors up to this: everybody (or the root) reads everybody's and reduces alone */
 	size_t chunk;    /* bytes per piece of longer vectors on the node */
 	size_t wire_chunk; /* bytes that the leaders reduce at once */
-	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on */
+	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per NUMA domain */
 };
 
 /* call->root < 0: all ranks get the result. */

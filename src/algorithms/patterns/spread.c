@@ -86,9 +86,9 @@ one_node(struct cs_team *team, struct cs_call *call, size_t chunk)
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
  *
- * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With several lanes each of the
- * first local ranks exchanges its slice of every node's part. Steps of a round: 2r+1 own piece is in the area, 2r+2 (lanes)
- * own slice has come. */
+ * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With several lanes each lane's
+ * rank exchanges its slice of every node's part. Steps of a round: 2r+1 own piece is in the area, 2r+2 (lanes) own slice has
+ * come. */
 
 #define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
 
@@ -143,7 +143,7 @@ lay_out(const struct cs_team *team, const struct cs_call *call, size_t chunk, ui
 		}
 		layout->bytes[n] = layout->total - layout->at[n];
 		size_t first = 0;
-		layout->lane_bytes[n] = shape->local < lanes ? cs_slice(layout->bytes[n], 1, lanes, shape->local, &first) : 0;
+		layout->lane_bytes[n] = team->lane < lanes ? cs_slice(layout->bytes[n], 1, lanes, team->lane, &first) : 0;
 		layout->lane_at[n] = layout->at[n] + first;
 	}
 }
@@ -173,7 +173,7 @@ copy_out(struct cs_team *team, struct cs_call *call, const char *from, size_t ch
 }
 
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, int lanes)
+several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, size_t wanted_lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
@@ -181,7 +181,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, int
 	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
 	size_t chunk = fair_chunk(team, call, limit);
 	chunk = chunk < most ? chunk : most;
-	lanes = total(team, call) < WORTH_LANES ? 1 : lanes < team->lanes ? lanes : team->lanes;
+	int lanes = total(team, call) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	uint64_t rounds = cs_rounds(most, chunk);
 	size_t *work = team->work, nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
@@ -194,13 +194,13 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, int
 		char *area = cs_node_area(node);
 		lay_out(team, call, chunk, round, lanes, &layout);
 		memcpy(area + layout.own_at, own + round * chunk, cs_piece(call->bytes, chunk, round));
-		if (lanes > 1 || shape->local >= lanes)
+		if (lanes > 1 || team->lane >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
-		if (shape->local < lanes)
+		if (team->lane < lanes)
 			exchange_lane(team, line, area, &layout, round);
 		for (int lane = 0; lane < lanes; lane++)
-			if (lane != shape->local)
-				cs_node_await(node, lane, 2 * round + 2);
+			if (lane != team->lane)
+				cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 		if (is_whole)
 			memcpy(call->recv.base, area, layout.total);
 		else
@@ -215,7 +215,7 @@ cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
 	size_t chunk = params[0];
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, params[1], (int)params[2]);
+		several_nodes(team, call, params[1], params[2]);
 	else
 		one_node(team, call, chunk < team->node.shape.slot_bytes ? chunk : team->node.shape.slot_bytes);
 }

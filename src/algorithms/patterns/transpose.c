@@ -125,13 +125,16 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
  *   send area   for each destination position d: the pieces of local ranks 0..m-1    (d major, source minor)
  *   recv area   from each node N: for each own local rank d: the pieces of N's ranks
  *
- * so each pair of nodes exchanges one message. Sizes that are not equal are first written to an area slot, each rank
- * its row of what it sends and of what it receives. */
+ * so each pair of nodes exchanges one message, or, if it is long and lanes outnumber nodes, several parts of it. Each lane
+ * carries those of the nodes that are dealt to it (algorithms/lanes.h). Sizes that are not equal are first written to an
+ * area slot, each rank its row of what it sends and of what it receives. */
+
+#define WORTH_CUTTING (64 << 10) /* bytes of a message between nodes from which several ranks send parts of it */
 
 struct wide {
 	struct cs_team *team;
 	struct cs_call *call;
-	size_t chunk, each;                /* each: equal sizes; or */
+	size_t chunk, largest;             /* largest: of all blocks; or all of them, unless: */
 	const size_t *send_rows, *recv_rows; /* [local][position] */
 };
 
@@ -140,7 +143,7 @@ send_piece(const struct wide *wide, int local, int position, uint64_t round)
 {
 	size_t bytes = wide->send_rows ? wide->send_rows[(size_t)local * (size_t)wide->team->shape.ranks +
 							 (size_t)position]
-				       : wide->each;
+				       : wide->largest;
 	return cs_piece(bytes, wide->chunk, round);
 }
 
@@ -149,7 +152,7 @@ recv_piece(const struct wide *wide, int local, int position, uint64_t round)
 {
 	size_t bytes = wide->recv_rows ? wide->recv_rows[(size_t)local * (size_t)wide->team->shape.ranks +
 							 (size_t)position]
-				       : wide->each;
+				       : wide->largest;
 	return cs_piece(bytes, wide->chunk, round);
 }
 
@@ -195,8 +198,8 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 	}
 }
 
-/* Steps 1 and 2: rows into the area, rounds agreed by the leaders. They are copied out of it. */
-static uint64_t
+/* Steps 1 and 2: rows into the area, the largest block agreed by the leaders. Rows are copied out of it. */
+static void
 share_sizes(struct wide *wide, struct cs_line *line)
 {
 	struct cs_team *team = wide->team;
@@ -211,54 +214,83 @@ share_sizes(struct wide *wide, struct cs_line *line)
 		recv[p] = cs_blocks_bytes(&wide->call->recv, shape->order[p]);
 		most = send[p] > most ? send[p] : most;
 	}
-	line->word[1] = cs_rounds(most, wide->chunk);
+	line->word[1] = most;
 	cs_node_publish(node, line, 1);
-	uint64_t rounds = 0;
 	for (int local = 0; local < shape->locals; local++) {
-		uint64_t need = cs_node_await(node, local, 1)->word[1];
-		rounds = need > rounds ? need : rounds;
+		size_t other = cs_node_await(node, local, 1)->word[1];
+		most = other > most ? other : most;
 	}
 	if (cs_team_is_leader(team)) {
-		line->word[0] = team->host->max(team->leaders, rounds);
+		line->word[0] = team->host->max(team->leaders, most);
 		cs_node_publish(node, line, 2);
 	}
-	rounds = cs_node_await(node, 0, 2)->word[0];
+	wide->largest = cs_node_await(node, 0, 2)->word[0];
 	wide->send_rows = memcpy(cs_team_copy(team, 2 * rows * sizeof(size_t)), shared,
 				 2 * rows * sizeof(size_t));
 	wide->recv_rows = wide->send_rows + rows;
 	cs_node_area_done(node, 1);
-	return rounds;
 }
 
+static struct cs_deal
+deal_messages(const struct wide *wide, size_t wanted_lanes)
+{
+	const struct cs_shape *shape = &wide->team->shape;
+	size_t message = cs_piece(wide->largest, wide->chunk, 0) * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
+	return cs_lanes_deal(shape->nodes, cs_team_lanes(wide->team, wanted_lanes), message >= WORTH_CUTTING);
+}
+
+/* A lane's part of a round, when all local ranks have brought theirs (step `here`). */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call)
+exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here, uint64_t round, const char *out, char *in)
+{
+	struct cs_team *team = wide->team;
+	const struct cs_shape *shape = &team->shape;
+	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
+	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes, first;
+	for (int local = 0; local < shape->locals; local++)
+		if (local != shape->local)
+			cs_node_await(&team->node, local, here);
+	copy_out(wide, round, NULL, recv_bytes, recv_at);
+	for (int n = 0; deal->lanes > 1 && n < shape->nodes; n++) {
+		send_bytes[n] = cs_lanes_share(deal, team->lane, shape->node, n, send_bytes[n], &first);
+		send_at[n] += first;
+		recv_bytes[n] = cs_lanes_share(deal, team->lane, n, shape->node, recv_bytes[n], &first);
+		recv_at[n] += first;
+	}
+	cs_between_alltoallv(team, out, send_bytes, send_at, in, recv_bytes, recv_at);
+}
+
+/* Steps of a round: base + 2r + 1 own pieces are in the area, base + 2r + 2 (lanes) what the lane carries has come. */
+static void
+several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks;
 	struct wide wide = { .team = team, .call = call, .chunk = cs_share(node->shape.area_bytes, cells),
-			     .each = call->send.each };
+			     .largest = call->send.each };
 	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
 	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes;
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	uint64_t base = call->send.bytes ? 2 : 0;
-	uint64_t rounds = call->send.bytes ? share_sizes(&wide, line) : cs_rounds(wide.each, wide.chunk);
+	if (call->send.bytes)
+		share_sizes(&wide, line);
+	uint64_t rounds = cs_rounds(wide.largest, wide.chunk);
+	struct cs_deal deal = deal_messages(&wide, wanted_lanes);
 	for (uint64_t round = 0; round < rounds; round++) {
+		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *out = cs_node_area(node), *in = cs_node_area(node);
 		copy_in(&wide, round, out, send_bytes, send_at);
-		if (cs_team_is_leader(team)) {
-			for (int local = 1; local < shape->locals; local++)
-				cs_node_await(node, local, base + 2 * round + 1);
-			copy_out(&wide, round, NULL, recv_bytes, recv_at);
-			cs_between_alltoallv(team, out, send_bytes, send_at, in, recv_bytes,
-					      recv_at);
-			cs_node_publish(node, line, base + 2 * round + 2);
-		} else {
-			cs_node_publish(node, line, base + 2 * round + 1);
-			cs_node_await(node, 0, base + 2 * round + 2);
+		if (deal.lanes > 1 || team->lane >= deal.lanes)
+			cs_node_publish(node, line, here);
+		if (team->lane < deal.lanes) {
+			exchange_lane(&wide, &deal, here, round, out, in);
+			cs_node_publish(node, line, arrived);
 		}
+		for (int lane = 0; lane < deal.lanes; lane++)
+			cs_node_await(node, team->lane_local[lane], arrived);
 		copy_out(&wide, round, in, recv_bytes, recv_at);
 		cs_node_area_done(node, 2);
 	}
@@ -266,10 +298,10 @@ several_nodes(struct cs_team *team, struct cs_call *call)
 }
 
 void
-cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from)
+cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from, size_t lanes)
 {
 	if (team->shape.nodes > 1)
-		several_nodes(team, call);
+		several_nodes(team, call, lanes);
 	else
 		one_node(team, call, direct_from);
 }

@@ -1,0 +1,50 @@
+/* patterns/overlap.h — between nodes straight from and into their shared memory; copy-out while the next transfer runs
+ * (seed 004).
+ *
+ *   leader         send k ----> | wait k | flag k up | send k+1 ----> | copy out k | wait k+1 ...
+ *   other ranks                            flag k up:   copy out k                            ...
+ *
+ * Over verbs the leader's messages are single RDMA writes from one node's segment into another's, and the flag is raised
+ * by the leader when the write's completion has come, or by the device (COLLSHIM_IB_ARRIVAL=flag). Over the host's wire
+ * the same algorithm runs by messages. */
+#ifndef CS_ALGORITHMS_PATTERNS_OVERLAP_H
+#define CS_ALGORITHMS_PATTERNS_OVERLAP_H
+
+#include "algorithms/team.h"
+#include "coll/call.h"
+#include "wire/wire.h"
+
+#define CS_OVERLAP_CHUNK                                                                             \
+	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
+
+/* Allgather and allgatherv, sizes from call->recv. */
+void cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk);
+
+/* A use of an area slot, with its flags. */
+struct cs_stage {
+	char *area;
+	_Atomic uint64_t *flags;
+	uint64_t turn;
+};
+
+static inline struct cs_stage
+cs_stage_take(struct cs_team *team)
+{
+	char *area = cs_node_area(&team->node);
+	return (struct cs_stage){ area, cs_node_area_flags(&team->node, area), cs_node_area_turn(&team->node) };
+}
+
+/* The leader has a message: everybody on the node may know. */
+static inline void
+cs_stage_raise(struct cs_team *team, const struct cs_stage *stage, int flag)
+{
+	cs_node_store(&team->node, &stage->flags[flag], stage->turn);
+}
+
+static inline void
+cs_stage_await(struct cs_team *team, const struct cs_stage *stage, int flag)
+{
+	cs_node_wait(&team->node, 0, &stage->flags[flag], stage->turn);
+}
+
+#endif

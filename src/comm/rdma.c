@@ -1,0 +1,265 @@
+#include "comm/rdma.h"
+
+#include "base/log.h"
+#include "comm/engine.h"
+#include "comm/pmpi.h"
+#include "topo/topo.h"
+#include "trace/report.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REASON_NO_VERBS 101 /* of lines; beside engine.c's */
+#define REASON_TRIAL 102
+#define SMALL 40
+#define LARGE 12345
+
+static struct {
+	pthread_mutex_t lock;
+	bool is_tried;
+	_Atomic(struct cs_ib *) ib;
+	enum cs_status status;
+	char why[256];
+} here = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct cs_ib *
+cs_rdma_here(void)
+{
+	return atomic_load_explicit(&here.ib, memory_order_acquire);
+}
+
+static void
+open_here(void)
+{
+	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
+	struct cs_ib_options options = {
+		.device = cs_engine.settings.ib_device,
+		.distance = cs_topo_distance,
+		.slots = limits->ib_slots,
+		.slot_bytes = limits->ib_slot_bytes,
+		.memory = limits->ib_memory,
+		.cache = limits->ib_cache,
+		.timeout = (int)limits->ib_timeout,
+		.polls_flags = cs_engine.settings.ib_arrival == CS_ARRIVAL_FLAG,
+		.spin = limits->spin,
+		.world_rank = cs_engine.world_rank,
+		.world_size = cs_engine.world_size,
+		.host = &cs_host_mpi,
+	};
+	struct cs_ib *ib = NULL;
+	pthread_mutex_lock(&here.lock);
+	if (!here.is_tried) {
+		here.is_tried = true;
+		here.status = cs_ib_open(&ib, NULL, &options, here.why, sizeof here.why);
+		if (here.status == CS_OK)
+			cs_info("ib: rank %d uses %s", cs_engine.world_rank, cs_ib_name(ib));
+		else
+			cs_info("ib: rank %d has no verbs: %s", cs_engine.world_rank, here.why);
+		atomic_store(&here.ib, ib);
+	}
+	pthread_mutex_unlock(&here.lock);
+}
+
+void
+cs_rdma_report(void)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} lines[] = {
+#define LINE(name, member) { name, offsetof(struct cs_ib_counters, member) }
+		LINE("verbs: connections", connections),
+		LINE("verbs: pairs over MPI", refused),
+		LINE("verbs: small messages", small),
+		LINE("verbs: data writes", data),
+		LINE("verbs: ready messages", ready),
+		LINE("verbs: fragments", fragments),
+		LINE("verbs: credit messages", credits),
+		LINE("verbs: requests", requests),
+		LINE("verbs: completions", completions),
+		LINE("verbs: bytes", bytes),
+		LINE("verbs: bytes copied", copied),
+		LINE("verbs: bytes registered", registered),
+		LINE("verbs: registrations", registrations),
+		LINE("verbs: datagrams sent", cast),
+		LINE("verbs: datagrams received", heard),
+		LINE("verbs: datagrams dropped", strange),
+		LINE("verbs: pieces resent", resent),
+#undef LINE
+	};
+	struct cs_ib *ib = cs_rdma_here();
+	struct cs_ib_counters counters;
+	if (!ib)
+		return;
+	cs_report_fact("verbs", cs_ib_name(ib));
+	cs_ib_count(ib, &counters);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		cs_report_number(lines[i].name, *(const uint64_t *)(const void *)((const char *)&counters + lines[i].offset));
+}
+
+void
+cs_rdma_close(void)
+{
+	cs_ib_close(atomic_exchange(&here.ib, NULL));
+}
+
+/* --- the exchange ------------------------------------------------------------------------------------------------- */
+
+/* The first rank of the node that is so many after the own one; -1 if that is the own. */
+static int
+first_of(const struct cs_shape *shape, int distance)
+{
+	int node = (shape->node + distance + shape->nodes) % shape->nodes;
+	return node == shape->node ? -1 : shape->order[shape->first[node]];
+}
+
+static void
+fill(unsigned char *bytes, size_t count, int from, int to)
+{
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = (unsigned char)(i * 31 + (size_t)from * 7 + (size_t)to);
+}
+
+struct trial {
+	int peer;
+	unsigned char out[SMALL + LARGE], in[SMALL + LARGE];
+};
+
+static void
+start_trial(struct cs_wire *wire, struct trial *trial, int request)
+{
+	fill(trial->out, sizeof trial->out, wire->rank, trial->peer);
+	wire->recv(wire, request, trial->peer, trial->in, SMALL);
+	wire->recv(wire, request + 1, trial->peer, trial->in + SMALL, LARGE);
+	wire->send(wire, request + 2, trial->peer, trial->out, SMALL);
+	wire->send(wire, request + 3, trial->peer, trial->out + SMALL, LARGE);
+}
+
+static bool
+end_trial(struct cs_wire *wire, struct trial *trial, int request)
+{
+	for (int i = 0; i < 4; i++)
+		wire->wait(wire, request + i);
+	fill(trial->out, sizeof trial->out, trial->peer, wire->rank);
+	return !memcmp(trial->in, trial->out, sizeof trial->in) && cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
+}
+
+/* A small and a large message to and from the first rank of the next node and of the one before: leaders only. */
+static bool
+is_tried_well(struct cs_member *member)
+{
+	const struct cs_shape *shape = &member->team.shape;
+	struct cs_wire *wire = cs_host_wire(&member->everyone, 8);
+	int peers[2] = { first_of(shape, 1), first_of(shape, -1) };
+	if (!member->everyone.verbs)
+		return false;
+	if (shape->local != 0)
+		return true;
+	struct trial *trials = calloc(2, sizeof *trials);
+	if (!trials) {
+		cs_warn_local("no memory for a trial of verbs; ending the job");
+		cs_host_mpi.abort("out of memory");
+	}
+	int count = peers[0] == peers[1] ? 1 : 2;
+	bool is_well = true;
+	for (int i = 0; i < count; i++) {
+		trials[i].peer = peers[i];
+		start_trial(wire, &trials[i], 4 * i);
+	}
+	for (int i = 0; i < count; i++)
+		is_well &= end_trial(wire, &trials[i], 4 * i);
+	free(trials);
+	return is_well;
+}
+
+/* --- agreeing ----------------------------------------------------------------------------------------------------- */
+
+#define MOST_WORDS 4
+
+/* The least of each number over all ranks; zeros where the MPI fails. */
+static void
+least(struct cs_member *member, int *words, int count)
+{
+	int all[MOST_WORDS] = { 0 };
+	if (cs_pmpi.Allreduce(words, all, count, MPI_INT, MPI_MIN, member->comm))
+		memset(all, 0, sizeof all);
+	memcpy(words, all, (size_t)count * sizeof *words);
+}
+
+/* One rank of a communicator says what all of them have learnt here; it does not if it knows that from another
+ * communicator. True: it is to be said, here and now. */
+static bool
+is_to_say(const struct cs_member *member, int speaker, unsigned reason)
+{
+	static atomic_bool is_known[2];
+	if (speaker == INT_MAX || atomic_exchange(&is_known[reason - REASON_NO_VERBS], true))
+		return false;
+	return speaker == member->team.shape.rank && cs_log_is_first(reason);
+}
+
+/* A machine without RDMA is no trouble unless verbs were asked for; one rank without it among others is, and a device that
+ * refuses. */
+static bool
+can_all(struct cs_member *member)
+{
+	int rank = member->team.shape.rank;
+	open_here();
+	bool can = cs_rdma_here() != NULL;
+	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB;
+	bool has_cause = !can && (is_asked || here.status != CS_UNSUPPORTED);
+	/* Can all; the negated "can", whose least tells whether anybody can; the first that has cause to complain; the first
+	 * that cannot. */
+	int words[MOST_WORDS] = { can, -can, has_cause ? rank : INT_MAX, can ? INT_MAX : rank };
+	least(member, words, MOST_WORDS);
+	if (!words[0] && is_to_say(member, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
+		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI", cs_engine.world_rank,
+			      here.why);
+	return words[0];
+}
+
+static void
+use_verbs(struct cs_member *member, struct cs_ib *ib)
+{
+	member->everyone.ib = ib;
+	member->everyone.node_of = member->team.shape.node_of;
+}
+
+void
+cs_rdma_agree(struct cs_member *member)
+{
+	const struct cs_shape *shape = &member->team.shape;
+	struct cs_segment *segment = &member->team.node.segment;
+	member->runner.facts.wire = CS_WIRE_HOST;
+	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(member))
+		return;
+	struct cs_ib *ib = cs_rdma_here();
+	use_verbs(member, ib);
+	if (segment->base)
+		member->pin = cs_ib_pin(ib, segment->base, segment->bytes);
+	int words[2] = { is_tried_well(member), !segment->base || member->pin };
+	least(member, words, 2);
+	if (!words[0]) {
+		cs_group_close(&member->everyone);
+		member->everyone.parent = member->comm;
+		if (is_to_say(member, 0, REASON_TRIAL))
+			cs_warn_local("verbs failed in the trial between nodes; plans of this communicator (%d ranks) send by MPI",
+				      shape->ranks);
+		cs_rdma_drop(member);
+		return;
+	}
+	member->leaders.ib = ib;
+	member->team.is_pinned = words[1];
+	member->runner.facts.wire = CS_WIRE_IB;
+}
+
+void
+cs_rdma_drop(struct cs_member *member)
+{
+	struct cs_ib *ib = cs_rdma_here();
+	if (ib && member->pin)
+		cs_ib_unpin(ib, member->pin);
+	member->pin = NULL;
+}

@@ -1,0 +1,21 @@
+/* comm/rdma.h — direct verbs for teams: opened once in a process, agreed by all ranks of a team, tried before use. */
+#ifndef CS_COMM_RDMA_H
+#define CS_COMM_RDMA_H
+
+#include "comm/member.h"
+#include "ib/ib.h"
+
+/* Lets a team that has just been made on several nodes agree by what its plans send: verbs, if every rank can and an
+ * exchange with the next node went well. Collective over the team. Sets facts.wire, the groups' ib, and pins the
+ * node's segment. */
+void cs_rdma_agree(struct cs_member *member);
+/* Before the node's segment is unmapped or given to the pool. */
+void cs_rdma_drop(struct cs_member *member);
+
+/* This process's, once it is open, else NULL. */
+struct cs_ib *cs_rdma_here(void);
+/* What this process has done by verbs, as lines of the report; nothing if there are none. */
+void cs_rdma_report(void);
+void cs_rdma_close(void);
+
+#endif

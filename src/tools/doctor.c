@@ -1,0 +1,335 @@
+#include "tools/doctor.h"
+
+#include "base/parse.h"
+#include "ib/doctor.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define SIZE_TEXT 32
+
+/* --- lines ------------------------------------------------------------------------------------------------------- */
+
+void
+cs_doctor_group(struct cs_doctor *doctor, const char *name)
+{
+	fprintf(doctor->out, "%s\n", name);
+}
+
+void
+cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *format, ...)
+{
+	static const char *const words[] = { "ok", "note", "problem" };
+	va_list arguments;
+	fprintf(doctor->out, "  %-8s ", words[verdict]);
+	va_start(arguments, format);
+	vfprintf(doctor->out, format, arguments);
+	va_end(arguments);
+	fputc('\n', doctor->out);
+	doctor->problems += verdict == CS_VERDICT_PROBLEM;
+}
+
+/* "64 KiB", "1.5 GiB", "unlimited"; rounded down. */
+static const char *
+size_text(char text[SIZE_TEXT], size_t bytes)
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	size_t unit = 0, scale = 1;
+	if (bytes >= CS_INF)
+		return "unlimited";
+	while (unit < 4 && bytes / scale >= 1024) {
+		scale *= 1024;
+		unit++;
+	}
+	size_t tenths = bytes % scale * 10 / scale;
+	if (tenths && bytes / scale < 100)
+		snprintf(text, SIZE_TEXT, "%zu.%zu %s", bytes / scale, tenths, units[unit]);
+	else
+		snprintf(text, SIZE_TEXT, "%zu %s", bytes / scale, units[unit]);
+	return text;
+}
+
+/* --- settings and modules ---------------------------------------------------------------------------------------- */
+
+void
+cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings, const char *complaints)
+{
+	if (!*complaints)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "variables and tuning file are understood");
+	while (*complaints) {
+		size_t length = strcspn(complaints, "\n");
+		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "%.*s", (int)length, complaints);
+		complaints += length + (complaints[length] == '\n');
+	}
+	if (settings->is_disabled)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_DISABLE=1: every call goes to the MPI");
+	if (settings->fake_nodes)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_FAKE_NODES=%s: for tests, ranks of one node are taken for "
+			      "ranks of several", settings->fake_nodes);
+}
+
+void
+cs_doctor_modules(struct cs_doctor *doctor, const struct cs_module_facts *facts)
+{
+	const struct {
+		const char *name, *mpi;
+		bool is_there;
+	} modules[] = { { "mpich", "MPICH", facts->has_mpich }, { "openmpi", "Open MPI", facts->has_openmpi } };
+	for (int i = 0; i < 2; i++)
+		if (modules[i].is_there)
+			cs_doctor_say(doctor, CS_VERDICT_OK, "for %s: %s/collshim-%s.so", modules[i].mpi, facts->folder,
+				      modules[i].name);
+		else if (facts->has_mpich || facts->has_openmpi)
+			cs_doctor_say(doctor, CS_VERDICT_NOTE, "for %s there is no module: its programs' calls all go to it",
+				      modules[i].mpi);
+	doctor->has_module = facts->has_mpich || facts->has_openmpi;
+	if (!doctor->has_module)
+		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "there is no module in %s, so every call goes to the MPI: install "
+			      "the library whole, or set COLLSHIM_MODULE_DIR", facts->folder);
+	else if (!facts->has_library)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "libcollshim.so is not beside that folder; what LD_PRELOAD names "
+			      "looks for its modules beside itself");
+}
+
+/* --- memory of a node -------------------------------------------------------------------------------------------- */
+
+static void
+judge_making(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
+{
+	bool has_memfd = !facts->memfd_error && facts->kind != CS_SHM_NAMED;
+	bool has_named = !facts->named_error && facts->kind != CS_SHM_MEMFD;
+	bool is_open = facts->kind == CS_SHM_AUTO;
+	doctor->segments = has_memfd ? "segments of anonymous memory (memfd)" : has_named ? "segments in /dev/shm" : NULL;
+	if (has_memfd)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "segments are anonymous memory (memfd); the size of /dev/shm does not "
+			      "matter to them");
+	else if (facts->kind != CS_SHM_NAMED)
+		cs_doctor_say(doctor, is_open && has_named ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM,
+			      "anonymous memory (memfd) cannot be shared: %s%s", strerror(facts->memfd_error),
+			      is_open ? "; /dev/shm is used" : ": try COLLSHIM_SHM=auto");
+	if (has_memfd)
+		return;
+	if (has_named)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "segments lie in /dev/shm");
+	else if (facts->kind != CS_SHM_MEMFD)
+		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "a segment in /dev/shm cannot be made and shared: %s; without one "
+			      "every call goes to the MPI: mount a tmpfs of mode 1777 there", strerror(facts->named_error));
+}
+
+static void
+judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
+{
+	char budget[SIZE_TEXT], total[SIZE_TEXT], free[SIZE_TEXT];
+	bool is_in_shm = doctor->segments && (facts->kind == CS_SHM_NAMED || facts->memfd_error);
+	size_text(budget, facts->budget);
+	size_text(total, facts->shm_total);
+	size_text(free, facts->shm_free);
+	const char *limit = facts->budget >= CS_INF ? "unlimited" : budget;
+	/* Who has set no budget has said that he will see. */
+	enum cs_verdict verdict = facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
+	if (is_in_shm && facts->shm_free < facts->budget)
+		cs_doctor_say(doctor, verdict, "/dev/shm has %s free of %s, less than the budget of a job "
+			      "(shm_budget: %s): make it larger (mount -o remount,size=..., docker --shm-size), or lower "
+			      "COLLSHIM_SHM_BUDGET", free, total, limit);
+	else if (facts->shm_total)
+		cs_doctor_say(doctor, is_in_shm ? CS_VERDICT_OK : CS_VERDICT_NOTE,
+			      "/dev/shm has %s free of %s; a job may take %s (shm_budget)", free, total, limit);
+	if (facts->memory && facts->memory < facts->budget && doctor->segments)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are available, less than a job may take for segments",
+			      size_text(free, facts->memory));
+	if (facts->file_limit < facts->budget && facts->file_limit < CS_INF)
+		cs_doctor_say(doctor, verdict, "files may have %s (ulimit -f), segments too; a job may take %s: "
+			      "raise fsize in /etc/security/limits.conf", size_text(free, facts->file_limit), limit);
+}
+
+void
+cs_doctor_segments(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
+{
+	doctor->segments = NULL;
+	if (facts->kind == CS_SHM_OFF) {
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_SHM=off: every call goes to the MPI");
+		return;
+	}
+	judge_making(doctor, facts);
+	judge_room(doctor, facts);
+	if (!strcmp(facts->huge, "always") || !strcmp(facts->huge, "within_size") || !strcmp(facts->huge, "force"))
+		cs_doctor_say(doctor, CS_VERDICT_OK, "the kernel may give segments huge pages (shmem_enabled: %s)", facts->huge);
+	else if (*facts->huge)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "segments have small pages (shmem_enabled: %s); within_size in "
+			      "/sys/kernel/mm/transparent_hugepage/shmem_enabled lets the kernel give them huge ones",
+			      facts->huge);
+	else
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the kernel has no huge pages for segments");
+}
+
+void
+cs_doctor_copies(struct cs_doctor *doctor, const struct cs_copy_facts *facts)
+{
+	doctor->copies = NULL;
+	if (facts->wish == CS_SWITCH_OFF) {
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_CMA=off: large messages are copied twice, through segments");
+		return;
+	}
+	if (!facts->error) {
+		doctor->copies = "single copies between its ranks (process_vm_readv)";
+		cs_doctor_say(doctor, CS_VERDICT_OK, "a process may read another's memory (process_vm_readv)");
+		return;
+	}
+	enum cs_verdict verdict = facts->wish == CS_SWITCH_ON ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
+	if (facts->ptrace_scope > 0)
+		cs_doctor_say(doctor, verdict, "a process may not read another's memory (process_vm_readv: %s), so large "
+			      "messages are copied twice: kernel.yama.ptrace_scope is %d; 0 would allow it",
+			      strerror(facts->error), facts->ptrace_scope);
+	else
+		cs_doctor_say(doctor, verdict, "a process may not read another's memory (process_vm_readv: %s), so large "
+			      "messages are copied twice: in a container, allow the call or the capability SYS_PTRACE",
+			      strerror(facts->error));
+}
+
+/* --- cores ------------------------------------------------------------------------------------------------------- */
+
+void
+cs_doctor_cores(struct cs_doctor *doctor, const struct cs_topo_counts *counts)
+{
+	if (!counts->threads) {
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "hwloc cannot tell cores and NUMA domains");
+		return;
+	}
+	bool is_bound = counts->near_threads < counts->threads;
+	cs_doctor_say(doctor, is_bound ? CS_VERDICT_NOTE : CS_VERDICT_OK,
+		      "%s may use %d of %d hardware threads, on %d of %d cores, in %d of %d NUMA domains, in %d of %d packages",
+		      is_bound ? "this process is bound, it" : "this process", counts->near_threads, counts->threads,
+		      counts->near_cores, counts->cores, counts->near_domains, counts->domains, counts->near_packages,
+		      counts->packages);
+	if (counts->near_cores && counts->near_threads > counts->near_cores)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "cores have several hardware threads: with more than %d ranks here, some "
+			      "share a core", counts->near_cores);
+}
+
+/* --- verbs ------------------------------------------------------------------------------------------------------- */
+
+static void
+see(void *context, const struct cs_ib_candidate *candidate)
+{
+	static const char *const places[] = { "near", "in another NUMA domain of this package", "in another package" };
+	struct cs_doctor *doctor = context;
+	char name[CS_IB_NAME + 16];
+	snprintf(name, sizeof name, candidate->port ? "%s:%d" : "%s", candidate->device, candidate->port);
+	if (candidate->is_usable)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "%s: %s, active, %s", name, candidate->what,
+			      places[candidate->distance < 2 ? candidate->distance : 2]);
+	else
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s cannot be used: %s", name, candidate->what);
+}
+
+static void
+say_refused(struct cs_doctor *doctor, const char *name, const struct cs_ib_trial *trial)
+{
+	char bytes[SIZE_TEXT];
+	cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "%s refused %s: %s; a connection needs that, and %s registered%s", name,
+		      trial->refused, strerror(trial->error), size_text(bytes, trial->bytes),
+		      trial->error == ENOMEM ? ": raise the limit of locked memory (ulimit -l)" : "");
+}
+
+static bool
+try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts, enum cs_verdict verdict)
+{
+	struct cs_ib_port port;
+	struct cs_ib_trial trial;
+	char why[256], name[CS_IB_NAME + 16], bytes[SIZE_TEXT];
+	if (cs_ib_port_open(&port, facts->verbs, facts->device, facts->distance, why, sizeof why) != CS_OK) {
+		cs_doctor_say(doctor, verdict, "no device is used: %s%s", why,
+			      facts->device ? " (COLLSHIM_IB_DEVICE)" : "");
+		return false;
+	}
+	snprintf(name, sizeof name, "%s:%d", port.chosen.device, port.chosen.port);
+	cs_ib_try(&port, facts->limits->ib_slots, facts->limits->ib_slot_bytes, &trial);
+	cs_ib_port_close(&port);
+	cs_doctor_say(doctor, CS_VERDICT_OK, "%s would be used (%s)", name,
+		      facts->device ? "COLLSHIM_IB_DEVICE" : "the nearest that is active");
+	if (trial.refused) {
+		say_refused(doctor, name, &trial);
+		return true;
+	}
+	cs_doctor_say(doctor, CS_VERDICT_OK, "%s granted %s of registered memory, a completion queue and a queue pair", name,
+		      size_text(bytes, trial.bytes));
+	snprintf(doctor->wire, sizeof doctor->wire, "verbs by %s", name);
+	return true;
+}
+
+/* Why there is nothing to look at; NULL if there is. */
+static const char *
+nothing_there(const struct cs_verbs_facts *facts)
+{
+	static char why[160];
+	if (!facts->verbs) {
+		snprintf(why, sizeof why, "%s: a package rdma-core or libibverbs1 brings it", facts->missing);
+		return why;
+	}
+	int error = cs_ib_kernel_error(facts->verbs);
+	if (error == ENOSYS)
+		return "the kernel has no RDMA: its module ib_uverbs and the device's driver are not loaded";
+	if (error) {
+		snprintf(why, sizeof why, "the list of devices was refused: %s", strerror(error));
+		return why;
+	}
+	return NULL;
+}
+
+bool
+cs_doctor_verbs(struct cs_doctor *doctor, const struct cs_verbs_facts *facts)
+{
+	enum cs_wire_kind wire = (enum cs_wire_kind)facts->limits->wire;
+	bool is_wanted = wire == CS_WIRE_IB || (wire == CS_WIRE_AUTO && facts->device);
+	enum cs_verdict verdict = is_wanted ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
+	const char *nothing = nothing_there(facts);
+	snprintf(doctor->wire, sizeof doctor->wire, "the MPI's messages");
+	if (wire == CS_WIRE_HOST)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the wire is host (COLLSHIM_WIRE, or the limit wire): verbs are not used");
+	if (nothing) {
+		cs_doctor_say(doctor, verdict, "%s", nothing);
+		return false;
+	}
+	int ports = cs_ib_port_list(facts->verbs, facts->distance, see, doctor);
+	if (!ports)
+		cs_doctor_say(doctor, verdict, "there is no RDMA device%s", facts->device ? " (COLLSHIM_IB_DEVICE names one)" : "");
+	return ports && wire != CS_WIRE_HOST && try_device(doctor, facts, verdict);
+}
+
+void
+cs_doctor_locking(struct cs_doctor *doctor, const struct cs_lock_facts *facts)
+{
+	char soft[SIZE_TEXT], memory[SIZE_TEXT], cache[SIZE_TEXT];
+	const char *limit = size_text(soft, facts->soft), *needed = size_text(memory, facts->memory);
+	size_t both = facts->memory < CS_INF - facts->cache ? facts->memory + facts->cache : CS_INF;
+	if (facts->is_exempt)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "this process may lock all memory (CAP_IPC_LOCK)");
+	else if (facts->soft < facts->memory)
+		cs_doctor_say(doctor, facts->has_device ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE,
+			      "%s of memory may be locked (ulimit -l); verbs need %s (ib_memory): %s", limit, needed,
+			      facts->hard >= facts->memory ? "ulimit -l unlimited where the job starts"
+							   : "raise memlock in /etc/security/limits.conf");
+	else if (facts->soft < both)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory may be locked (ulimit -l), enough for %s of slots "
+			      "(ib_memory), but not for %s of the program's memory besides (ib_cache)", limit, needed,
+			      size_text(cache, facts->cache));
+	else
+		cs_doctor_say(doctor, CS_VERDICT_OK, "%s%s memory may be locked (ulimit -l); verbs take up to %s (ib_memory) and "
+			      "keep %s of the program's (ib_cache)", limit, facts->soft < CS_INF ? " of" : "", needed,
+			      size_text(cache, facts->cache));
+}
+
+void
+cs_doctor_watch(struct cs_doctor *doctor, int error, size_t cache)
+{
+	if (!cache)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "ib_cache is 0: the program's memory is registered anew for each message");
+	else if (!error)
+		cs_doctor_say(doctor, CS_VERDICT_OK, "changes of the program's memory can be watched (userfaultfd), so "
+			      "registrations are kept");
+	else
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "changes of the program's memory cannot be watched (userfaultfd: %s), so "
+			      "verbs register it anew for each message%s", strerror(error),
+			      error == EPERM ? ": in a container, allow the call userfaultfd" : "");
+}
