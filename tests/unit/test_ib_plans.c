@@ -1,0 +1,151 @@
+/* Plans over verbs: right data, and no more requests, completions and bytes than their messages need. */
+#include "ib_world.h"
+
+#include "algorithms/algorithm.h"
+#include "ib/internal.h"
+#include "plan/build.h"
+#include "plan/execute.h"
+
+static struct world_group group;
+
+static const struct cs_algorithm *
+algorithm_of(const char *name)
+{
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
+		if ((*at)->coll == CS_ALLGATHER && (*at)->build && !strcmp((*at)->name, name))
+			return *at;
+	fail_msg("there is no allgather:%s", name);
+	return NULL;
+}
+
+struct rank {
+	struct cs_plan plan;
+	struct cs_run run;
+	char *in, *out, *tmp;
+	size_t sends, bytes; /* of the plan's */
+};
+
+static void
+make_rank(struct rank *rank, const struct cs_algorithm *algorithm, int number, int ranks, size_t bytes)
+{
+	size_t params[CS_MAX_PARAMS] = { 0 };
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		params[i] = algorithm->params[i].fallback;
+	struct cs_problem problem = { .coll = CS_ALLGATHER, .rank = number, .ranks = ranks, .unit = 1, .bytes = bytes,
+				      .params = params, .is_commutative = true };
+	struct cs_builder builder;
+	*rank = (struct rank){ .in = malloc(bytes), .out = malloc(bytes * (size_t)ranks) };
+	cs_builder_init(&builder, &problem, &rank->plan);
+	algorithm->build(&builder);
+	assert_int_equal(cs_builder_finish(&builder), CS_OK);
+	rank->tmp = malloc(rank->plan.tmp_bytes + 1);
+	assert_true(rank->in && rank->out && rank->tmp);
+	memset(rank->in, number + 1, bytes);
+	for (size_t i = 0; i < rank->plan.count; i++)
+		if (rank->plan.steps[i].kind == CS_STEP_SEND) {
+			rank->sends++;
+			rank->bytes += rank->plan.steps[i].bytes;
+		}
+	struct cs_wire *wire = group.wires[number];
+	assert_true(wire->reserve(wire, rank->plan.requests));
+}
+
+static void
+gather(struct rank *all, int ranks, size_t bytes)
+{
+	int left = ranks;
+	bool is_done[WORLD_MOST] = { false };
+	for (int i = 0; i < ranks; i++) {
+		memset(all[i].out, 0xee, bytes * (size_t)ranks);
+		all[i].run = (struct cs_run){ .plan = &all[i].plan, .wire = group.wires[i],
+					      .memory = { all[i].in, all[i].out, all[i].tmp } };
+	}
+	for (int turn = 0; left; turn++) {
+		int i = (int)random_below(&world.random, (uint32_t)ranks);
+		assert_true(turn < 1000000);
+		if (!is_done[i] && cs_run_progress(&all[i].run)) {
+			is_done[i] = true;
+			left--;
+		}
+	}
+	for (int i = 0; i < ranks; i++)
+		for (size_t at = 0; at < bytes * (size_t)ranks; at++)
+			assert_int_equal(all[i].out[at], at / bytes + 1);
+}
+
+static void
+count_plan(const char *name, int ranks, size_t bytes)
+{
+	enum { TIMES = 20 };
+	static const int members[] = { 0, 1, 2, 3, 4 };
+	struct rank all[WORLD_MOST];
+	struct cs_ib_counters before, after;
+	struct cs_ib_options options = world_options();
+	fake_reset();
+	world.random = first_seed();
+	options.slots = 16;
+	options.slot_bytes = 1024;
+	options.cache = 0; /* large buffers here are not kept; small ones never are registered */
+	world_open(ranks, &options, false);
+	world_group_open(&group, members, ranks);
+	for (int i = 0; i < ranks; i++)
+		make_rank(&all[i], algorithm_of(name), i, ranks, bytes);
+	gather(all, ranks, bytes);
+	for (int i = 0; i < 5000; i++)
+		world_progress();
+	uint64_t requests = 0, credits = 0, sends = 0, payload = 0, completions = 0, carried = 0;
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < ranks; i++) {
+			cs_ib_count(world.ibs[i], pass ? &after : &before);
+			const struct cs_ib_counters *now = pass ? &after : &before;
+			requests = pass ? requests + now->requests : requests - now->requests;
+			credits = pass ? credits + now->credits : credits - now->credits;
+			completions = pass ? completions + now->completions : completions - now->completions;
+			carried = pass ? carried + now->bytes : carried - now->bytes;
+			sends += pass ? all[i].sends * TIMES : 0;
+			payload += pass ? all[i].bytes * TIMES : 0;
+			if (pass)
+				assert_int_equal(now->registrations, 2); /* the slots' and the arena's */
+		}
+		for (int turn = 0; !pass && turn < TIMES; turn++)
+			gather(all, ranks, bytes);
+		for (int turn = 0; !pass && turn < 5000; turn++)
+			world_progress();
+	}
+	print_message("allgather:%s, %d ranks, %zu bytes: for a call %.1f requests (messages %.1f), %.1f completions, %.1f bytes "
+		      "(payload %.1f)\n", name, ranks, bytes, (double)requests / TIMES, (double)sends / TIMES,
+		      (double)completions / TIMES, (double)carried / TIMES, (double)payload / TIMES);
+	/* A request each, and credits for at most one of half the slots. */
+	assert_int_equal(requests - credits, sends);
+	assert_true(credits <= sends / 8 + (uint64_t)(ranks * ranks));
+	/* Each arrives by one completion; of the sends, one of eight completes. */
+	assert_true(completions <= requests + requests / 8 + (uint64_t)(ranks * ranks));
+	assert_true(carried <= payload + sends * (sizeof(struct cs_trailer) + 7));
+	for (int i = 0; i < ranks; i++) {
+		cs_plan_fini(&all[i].plan);
+		free(all[i].in);
+		free(all[i].out);
+		free(all[i].tmp);
+	}
+	world_group_close(&group);
+	world_close();
+}
+
+static void
+test_a_message_is_one_request_and_one_completion(void **state)
+{
+	count_plan("recursive-doubling", 4, 8);
+	count_plan("bruck", 4, 8);
+	count_plan("bruck", 5, 8);
+	count_plan("bruck", 5, 100);
+	count_plan("ring", 5, 100);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_message_is_one_request_and_one_completion),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

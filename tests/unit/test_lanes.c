@@ -1,0 +1,138 @@
+/* Which ranks of a node are in its lanes, and what each lane carries. */
+#include "unit.h"
+
+#include "algorithms/lanes.h"
+
+#define MOST_NODES 20
+
+static void
+order_is(const int *domain_of, int locals, const int *wanted)
+{
+	int local_of[16];
+	for (int lanes = 1; lanes <= locals; lanes++) {
+		memset(local_of, -1, sizeof local_of);
+		cs_lanes_order(domain_of, locals, lanes, local_of);
+		assert_memory_equal(local_of, wanted, (size_t)lanes * sizeof *wanted);
+		assert_int_equal(local_of[lanes], -1);
+	}
+}
+
+static void
+first_ranks_of_the_domains_come_first(void **state)
+{
+	order_is((int[]){ 0, 0, 0, 0, 1, 1, 1, 1 }, 8, (int[]){ 0, 4, 1, 5, 2, 6, 3, 7 });
+	order_is((int[]){ 0, 0, 1, 2 }, 4, (int[]){ 0, 2, 3, 1 });
+	order_is((int[]){ 0, 0, 0, 0, 0, 3 }, 6, (int[]){ 0, 5, 1, 2, 3, 4 });
+}
+
+static void
+domains_come_in_the_order_of_their_first_rank(void **state)
+{
+	order_is((int[]){ 7, 2, 7, 2, 5 }, 5, (int[]){ 0, 1, 4, 2, 3 });
+	order_is((int[]){ 3, 3, 1, 0, 1 }, 5, (int[]){ 0, 2, 3, 1, 4 });
+}
+
+static void
+one_domain_leaves_the_order_of_local_ranks(void **state)
+{
+	order_is((int[]){ 4, 4, 4, 4, 4 }, 5, (int[]){ 0, 1, 2, 3, 4 });
+}
+
+static void
+domains_are_counted_if_all_are_known(void **state)
+{
+	assert_int_equal(cs_lanes_domains((int[]){ 0, 0, 0 }, 3), 1);
+	assert_int_equal(cs_lanes_domains((int[]){ 1, 0, 1, 5 }, 4), 3);
+	assert_int_equal(cs_lanes_domains((int[]){ 0, 1, -1 }, 3), 0);
+	assert_int_equal(cs_lanes_domains((int[]){ -1 }, 1), 0);
+}
+
+/* Every byte of a message by one lane, in order; returns the lanes that carry some. */
+static int
+carriers(const struct cs_deal *deal, int from, int to, size_t bytes)
+{
+	size_t next = 0, first;
+	int count = 0;
+	for (int lane = 0; lane < deal->lanes; lane++) {
+		size_t part = cs_lanes_share(deal, lane, from, to, bytes, &first);
+		if (!part)
+			continue;
+		assert_int_equal(first, next);
+		next += part;
+		count++;
+	}
+	assert_int_equal(next, bytes);
+	return count;
+}
+
+static void
+each_message_is_carried_once(void **state)
+{
+	const size_t sizes[] = { 0, 1, 63, 64, 65, 1000, 65536, 100001 };
+	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
+		for (int lanes = 1; lanes <= 9; lanes++)
+			for (int may_cut = 0; may_cut < 2; may_cut++) {
+				struct cs_deal deal = cs_lanes_deal(nodes, lanes, may_cut);
+				assert_in_range(deal.lanes, 1, lanes);
+				assert_true(may_cut || deal.parts == 1);
+				for (int pair = 0; pair < nodes * nodes; pair++)
+					for (size_t i = 0; i < COUNT(sizes); i++)
+						carriers(&deal, pair / nodes, pair % nodes, sizes[i]);
+			}
+}
+
+/* With messages of one size, the busiest lane sends, and hears, one more than the idlest; all lanes that can be are used. */
+static void
+lanes_have_like_work(void **state)
+{
+	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
+		for (int lanes = 1; lanes <= 9; lanes++)
+			for (int may_cut = 0; may_cut < 2; may_cut++) {
+				struct cs_deal deal = cs_lanes_deal(nodes, lanes, may_cut);
+				int sent[9] = { 0 }, heard[9] = { 0 }, self = nodes / 2;
+				size_t first;
+				for (int n = 0; n < nodes; n++)
+					for (int lane = 0; n != self && lane < deal.lanes; lane++) {
+						sent[lane] += cs_lanes_share(&deal, lane, self, n, 64000, &first) != 0;
+						heard[lane] += cs_lanes_share(&deal, lane, n, self, 64000, &first) != 0;
+					}
+				for (int lane = 0; lane < deal.lanes; lane++) {
+					assert_in_range(sent[lane], 1, nodes);
+					assert_in_range(sent[0] - sent[lane], 0, 1);
+					assert_int_equal(sent[lane], heard[lane]);
+				}
+				int useful = may_cut ? lanes / (nodes - 1) * (nodes - 1) : nodes - 1;
+				assert_int_equal(deal.lanes, lanes < nodes - 1 ? lanes : useful);
+			}
+}
+
+static void
+messages_are_cut_where_lanes_outnumber_nodes(void **state)
+{
+	struct cs_deal deal = cs_lanes_deal(2, 4, true);
+	size_t first;
+	assert_int_equal(carriers(&deal, 0, 1, 100000), 4);
+	assert_int_equal(cs_lanes_share(&deal, 1, 1, 0, 4096, &first), 1024);
+	assert_int_equal(first, 1024);
+	deal = cs_lanes_deal(3, 4, true);
+	assert_int_equal(carriers(&deal, 2, 0, 100000), 2);
+	assert_int_equal(cs_lanes_share(&deal, 2, 2, 1, 4096, &first), 2048); /* two nodes further on: its first part */
+	deal = cs_lanes_deal(2, 4, false);
+	assert_int_equal(deal.lanes, 1);
+	assert_int_equal(carriers(&deal, 1, 1, 100000), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_ranks_of_the_domains_come_first),
+		cmocka_unit_test(domains_come_in_the_order_of_their_first_rank),
+		cmocka_unit_test(one_domain_leaves_the_order_of_local_ranks),
+		cmocka_unit_test(domains_are_counted_if_all_are_known),
+		cmocka_unit_test(each_message_is_carried_once),
+		cmocka_unit_test(lanes_have_like_work),
+		cmocka_unit_test(messages_are_cut_where_lanes_outnumber_nodes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* Devices of a machine that hwloc is told of by a file: this process is bound to one core of it. */
+#include "unit.h"
+
+#include "topo/topo.h"
+
+#include <sched.h>
+
+/* Two packages, the first of two NUMA domains; a device at each domain and one at the machine. `here` is our core, the other
+ * cores have the two numbers behind it. */
+static void
+write_machine(const char *path, int here)
+{
+	FILE *out = fopen(path, "w");
+	assert_non_null(out);
+	char all[64], both[64], cores[3][32];
+	unsigned long long bit = 1ull << (here % 32);
+	assert_true(here < 30); /* one word of hwloc's masks */
+	snprintf(all, sizeof all, "0x%08llx", bit * 7);
+	snprintf(both, sizeof both, "0x%08llx", bit * 3);
+	for (int i = 0; i < 3; i++)
+		snprintf(cores[i], sizeof cores[i], "0x%08llx", bit << i);
+#define SETS(cpus, nodes)                                                                                              \
+	"cpuset=\"%s\" complete_cpuset=\"%s\" nodeset=\"" nodes "\" complete_nodeset=\"" nodes "\"", cpus, cpus
+	fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
+		     "<topology version=\"2.0\">\n<object type=\"Machine\" os_index=\"0\" allowed_cpuset=\"%s\" "
+		     "allowed_nodeset=\"0x00000007\" gp_index=\"1\" ", all);
+	fprintf(out, SETS(all, "0x00000007"));
+	fprintf(out, ">\n<object type=\"OSDev\" gp_index=\"2\" name=\"far0\" osdev_type=\"3\"/>\n"
+		     "<object type=\"Package\" os_index=\"0\" gp_index=\"3\" ");
+	fprintf(out, SETS(both, "0x00000003"));
+	fputs(">\n", out);
+	for (int i = 0; i < 3; i++) {
+		static const char *const nodes[] = { "0x00000001", "0x00000002", "0x00000004" };
+		const char *kind = i < 2 ? "type=\"Group\" kind=\"1000\" subkind=\"0\"" : "type=\"Package\" os_index=\"1\"";
+		if (i == 2)
+			fputs("</object>\n", out);
+		for (int level = 0; level < 3; level++) {
+			static const char *const types[] = { "", "type=\"NUMANode\"", "type=\"PU\"" };
+			if (level)
+				fprintf(out, "<object %s os_index=\"%d\"", types[level], level == 1 ? i : here + i);
+			else
+				fprintf(out, "<object %s", kind);
+			fprintf(out, " gp_index=\"%d\" cpuset=\"%s\" complete_cpuset=\"%s\" nodeset=\"%s\" "
+				     "complete_nodeset=\"%s\"%s>\n", 10 + 4 * i + level, cores[i], cores[i], nodes[i], nodes[i],
+				level ? "/" : "");
+		}
+		fprintf(out, "<object type=\"OSDev\" gp_index=\"%d\" name=\"rdma%d\" osdev_type=\"3\"/>\n</object>\n",
+			13 + 4 * i, i);
+	}
+	fputs("</object>\n</topology>\n", out);
+	fclose(out);
+}
+
+static int
+bind_to_a_core(void)
+{
+	cpu_set_t cpus;
+	assert_int_equal(sched_getaffinity(0, sizeof cpus, &cpus), 0);
+	int here = 0;
+	while (!CPU_ISSET(here, &cpus))
+		here++;
+	CPU_ZERO(&cpus);
+	CPU_SET(here, &cpus);
+	assert_int_equal(sched_setaffinity(0, sizeof cpus, &cpus), 0);
+	return here;
+}
+
+static void
+devices_are_as_far_as_their_domain_and_package(void **state)
+{
+	char path[256];
+	int file = mkstemp(temporary(path)), here = bind_to_a_core();
+	assert_true(file >= 0);
+	close(file);
+	if (here >= 30) {
+		unlink(path);
+		skip();
+	}
+	write_machine(path, here);
+	setenv("HWLOC_XMLFILE", path, 1);
+	setenv("HWLOC_THISSYSTEM", "1", 1);
+	struct cs_topo_counts counts;
+	cs_topo_count(&counts);
+	assert_int_equal(counts.threads, 3);
+	assert_int_equal(counts.near_threads, 1);
+	assert_int_equal(counts.domains, 3);
+	assert_int_equal(counts.near_domains, 1);
+	assert_int_equal(counts.packages, 2);
+	assert_int_equal(counts.near_packages, 1);
+	assert_int_equal(cs_topo_distance("rdma1"), 1);
+	/* Asked once. */
+	unsetenv("HWLOC_XMLFILE");
+	unlink(path);
+	assert_int_equal(cs_topo_distance("rdma0"), 0);
+	assert_int_equal(cs_topo_distance("rdma2"), 2);
+	assert_int_equal(cs_topo_distance("far0"), 0); /* as near to all */
+	assert_int_equal(cs_topo_distance("unheard"), 0);
+	assert_int_equal(cs_topo_distance("rdma"), 0);
+}
+
+static void
+this_machine_has_cores(void **state)
+{
+	struct cs_topo_counts counts;
+	unsetenv("HWLOC_XMLFILE");
+	cs_topo_count(&counts);
+	assert_true(counts.near_threads >= 1 && counts.near_threads <= counts.threads);
+	assert_true(counts.near_domains >= 1 && counts.near_domains <= counts.domains);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(this_machine_has_cores),
+		cmocka_unit_test(devices_are_as_far_as_their_domain_and_package),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
