@@ -714,4 +714,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":  # tests/verbs/failures takes parts of this
+    sys.exit(main())

@@ -1,9 +1,10 @@
 /* An ordinary MPI program for the fault tests: all 15 collectives with known results, on MPI_COMM_WORLD, on a duplicate
  * of it and on its halves (even and odd ranks), in a loop. A wrong result is told and ends the job with exit code 1.
  *
- *   workload [rounds=N] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS] [undumpable] [lose_proc]
+ *   workload [rounds=N] [tell=FILE] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS] [undumpable] [lose_proc]
  *
  *   rounds      how often; default 3, one for each block size
+ *   tell        rank 0 writes a line to this file after each round: launchers may hold back what it prints
  *   dups        so many further duplicates, alive together and each used by every collective
  *   die         the kernel kills that rank (SIGKILL) so long after its first round, wherever it is then
  *   die_early   the same, counted from the end of MPI_Init: teams are being made
@@ -284,6 +285,7 @@ main(int argc, char **argv)
 	if (option(argc, argv, "lose_proc") != NULL)
 		lose_proc();
 	die_later(option(argc, argv, "die_early"), rank);
+	FILE *told = rank == 0 && option(argc, argv, "tell") != NULL ? fopen(option(argc, argv, "tell"), "w") : NULL;
 
 	MPI_Comm copy, half;
 	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
@@ -295,6 +297,8 @@ main(int argc, char **argv)
 		use(half, "the half", round, block);
 		if (round == 0)
 			die_later(option(argc, argv, "die"), rank);
+		if (told != NULL && (fprintf(told, "round %d\n", round + 1) < 0 || fflush(told) != 0))
+			perror("tell");
 	}
 	for (int i = 0; i < dups; i++) {
 		MPI_Comm_dup(MPI_COMM_WORLD, &more[i]);
@@ -306,6 +310,8 @@ main(int argc, char **argv)
 	}
 	MPI_Comm_free(&copy);
 	MPI_Comm_free(&half);
+	if (told != NULL)
+		fclose(told);
 	MPI_Finalize();
 	if (rank == 0)
 		printf("workload: ok with %d ranks\n", size);
