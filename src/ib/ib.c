@@ -354,20 +354,9 @@ failed(struct cs_peer *peer, uint64_t wr_id, const char *status)
 }
 
 void
-cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request)
+cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error)
 {
-	struct cs_ib *ib = peer->ib;
-	struct ibv_send_wr *bad;
-	peer->posted++;
-	if (is_signaled || (peer->posted & peer->signal_mask) == 0) {
-		wr->send_flags |= IBV_SEND_SIGNALED;
-		peer->signals[peer->signals_end++ % CS_SENDS] =
-			(struct cs_signal){ .index = peer->posted, .request = request };
-	}
-	ib->counters.requests++;
-	int result = ib->verbs->post_send(peer->qp, wr, &bad);
-	if (__builtin_expect(result, 0))
-		failed(peer, wr->wr_id, strerror(result));
+	failed(peer, wr->wr_id, strerror(error));
 }
 
 bool
@@ -612,6 +601,14 @@ cs_ib_turn(struct cs_ib *ib)
 	if (++ib->idle % TURNS_PER_EVENT == 0)
 		look_around(ib);
 	return false;
+}
+
+void
+cs_ib_enter_later(struct cs_ib *ib)
+{
+	do
+		sched_yield();
+	while (atomic_flag_test_and_set_explicit(&ib->busy, memory_order_acquire));
 }
 
 void

@@ -18,7 +18,6 @@
 #include "ib/port.h"
 #include "ib/registrations.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -84,7 +83,7 @@ struct cs_words {
 enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 
 struct cs_request {
-	enum cs_stage stage;
+	_Atomic enum cs_stage stage; /* CS_DONE is looked at without ib->busy */
 	bool is_recv, is_direct;
 	uint32_t message;
 	struct cs_channel *channel;
@@ -100,6 +99,18 @@ struct cs_request {
 	uint32_t token;
 	enum cs_kind kind; /* of the slot that it waits to fill */
 };
+
+/* What was done to the request before is seen by who sees its stage. */
+static inline void
+cs_request_be(struct cs_request *request, enum cs_stage stage)
+{
+	atomic_store_explicit(&request->stage, stage, memory_order_release);
+}
+static inline enum cs_stage
+cs_request_stage(struct cs_request *request)
+{
+	return atomic_load_explicit(&request->stage, memory_order_acquire);
+}
 
 struct cs_queue {
 	struct cs_request *head, *tail;
@@ -269,8 +280,25 @@ _Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const c
 _Noreturn void cs_ib_no_memory(struct cs_ib *ib);
 /* Something may be posted to this peer at the next progress. */
 void cs_peer_is_busy(struct cs_peer *peer);
-/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. */
-void cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request);
+void cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error);
+/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In line: it is short, and a
+ * small message's way is counted in instructions. */
+static inline void
+cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request)
+{
+	struct cs_ib *ib = peer->ib;
+	struct ibv_send_wr *bad;
+	peer->posted++;
+	if (is_signaled || (peer->posted & peer->signal_mask) == 0) {
+		wr->send_flags |= IBV_SEND_SIGNALED;
+		peer->signals[peer->signals_end++ % CS_SENDS] =
+			(struct cs_signal){ .index = peer->posted, .request = request };
+	}
+	ib->counters.requests++;
+	int result = ib->verbs->post_send(peer->qp, wr, &bad);
+	if (__builtin_expect(result, 0))
+		cs_peer_post_failed(peer, wr, result);
+}
 static inline bool
 cs_peer_has_room(const struct cs_peer *peer)
 {
@@ -281,11 +309,12 @@ bool cs_peer_post_recv(struct cs_peer *peer, int count);
 /* Looks after what is under way; true if something happened. */
 bool cs_ib_turn(struct cs_ib *ib);
 
+void cs_ib_enter_later(struct cs_ib *ib);
 static inline void
 cs_ib_enter(struct cs_ib *ib)
 {
-	while (__builtin_expect(atomic_flag_test_and_set_explicit(&ib->busy, memory_order_acquire), 0))
-		sched_yield();
+	if (__builtin_expect(atomic_flag_test_and_set_explicit(&ib->busy, memory_order_acquire), 0))
+		cs_ib_enter_later(ib);
 }
 static inline void
 cs_ib_leave(struct cs_ib *ib)
@@ -341,8 +370,8 @@ cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data,
 	channel->posted.head = request->next;
 	channel->peer->waits--;
 	channel->peer->ib->counters.copied += bytes;
-	request->stage = CS_DONE;
 	memcpy(request->memory, data, bytes);
+	cs_request_be(request, CS_DONE);
 }
 void cs_channel_ask(struct cs_channel *channel, uint32_t message);
 void cs_request_finish(struct cs_request *request);

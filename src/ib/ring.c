@@ -98,13 +98,20 @@ tail_for(const struct cs_request *request)
 					   .kind = (uint16_t)request->kind } };
 }
 
-static void
+static inline __attribute__((always_inline)) void
 send_small(struct cs_peer *peer, struct cs_request *request)
 {
 	struct tail tail = tail_for(request);
 	peer->ib->counters.small++;
 	fill(peer, &tail, NULL, 0, request->memory, request->bytes);
-	request->stage = CS_DONE; /* a send has no flag */
+	cs_request_be(request, CS_DONE); /* a send has no flag */
+}
+
+/* One that had to wait for its slot. */
+static __attribute__((noinline)) void
+send_late(struct cs_peer *peer, struct cs_request *request)
+{
+	send_small(peer, request);
 }
 
 /* The flag is written with the data's key. */
@@ -170,7 +177,7 @@ cs_ring_pump(struct cs_peer *peer)
 		}
 		cs_pop(&peer->slots); /* first: what is finished may be used again at once */
 		if (request->kind == CS_KIND_SMALL)
-			send_small(peer, request);
+			send_late(peer, request);
 		else if (request->kind == CS_KIND_READY)
 			send_ready(peer, request);
 	}

@@ -58,9 +58,9 @@ cs_take_message(struct cs_queue *queue, uint32_t message)
 void
 cs_request_finish(struct cs_request *request)
 {
-	request->stage = CS_DONE;
 	if (request->flag)
 		atomic_store_explicit(request->flag, request->value, memory_order_release);
+	cs_request_be(request, CS_DONE);
 }
 
 /* --- one message ------------------------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void
 start_by_host(struct cs_ib_wire *wire, struct cs_request *request)
 {
 	int number = FIRST_WORDS(wire) + (int)(request - wire->requests), rank = request->channel->rank;
-	request->stage = CS_HOST;
+	cs_request_be(request, CS_HOST);
 	if (request->is_recv)
 		wire->host->recv(wire->host, number, rank, request->memory, request->bytes);
 	else
@@ -304,7 +304,7 @@ begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, 
 	struct cs_channel *channel = wire->channels[rank];
 	if (__builtin_expect(!channel, 0))
 		channel = new_channel(wire, rank);
-	request->stage = is_recv ? CS_RECV : CS_SEND;
+	cs_request_be(request, is_recv ? CS_RECV : CS_SEND);
 	request->is_recv = is_recv;
 	request->is_direct = is_direct;
 	request->channel = channel;
@@ -343,24 +343,31 @@ recv_direct(struct cs_wire *base, int request, int peer, void *to, size_t bytes,
 static bool
 is_done(struct cs_ib_wire *wire, struct cs_request *request)
 {
-	if (request->stage == CS_HOST && wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
+	if (cs_request_stage(request) == CS_HOST &&
+	    wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
 		cs_request_finish(request);
-	return request->stage == CS_DONE;
+	return cs_request_stage(request) == CS_DONE;
 }
 
-static bool
-test(struct cs_wire *base, int number)
+static __attribute__((noinline)) bool
+test_anew(struct cs_ib_wire *wire, struct cs_request *request)
 {
-	struct cs_ib_wire *wire = wire_of(base);
 	cs_ib_enter(wire->ib);
-	struct cs_request *request = &wire->requests[number];
-	bool done = request->stage == CS_DONE;
+	bool done = cs_request_stage(request) == CS_DONE;
 	if (!done) {
 		cs_ib_turn(wire->ib);
 		done = is_done(wire, request);
 	}
 	cs_ib_leave(wire->ib);
 	return done;
+}
+
+static bool
+test(struct cs_wire *base, int number)
+{
+	struct cs_ib_wire *wire = wire_of(base);
+	struct cs_request *request = &wire->requests[number];
+	return cs_request_stage(request) == CS_DONE || test_anew(wire, request);
 }
 
 static void

@@ -1,7 +1,9 @@
 /* COUNT messages over verbs from one process to another, inside counted(), for callgrind (tests/plans/step_cost). What the
  * device's own functions do is not counted. Prints how many messages that were.
  *
- *   ib_cost sender|receiver:BYTES COUNT */
+ *   ib_cost sender|receiver:BYTES[:BURST] COUNT
+ *
+ * BURST (1) messages are under way at once: what a turn costs is then shared by as many. */
 #include "ib_world.h"
 
 int uncounted_post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad);
@@ -12,6 +14,7 @@ __attribute__((noinline)) void counted(void (*part)(void));
 static struct world_group group;
 static char out[4096], in[4096];
 static size_t bytes;
+static int burst = 1;
 
 static bool is_counting;
 
@@ -63,27 +66,31 @@ counted(void (*part)(void))
 static void
 start_send(void)
 {
-	group.wires[0]->send(group.wires[0], 0, 1, out, bytes);
+	for (int i = 0; i < burst; i++)
+		group.wires[0]->send(group.wires[0], i, 1, out, bytes);
 }
 
 static void
 end_send(void)
 {
-	while (!group.wires[0]->test(group.wires[0], 0))
-		;
+	for (int i = 0; i < burst; i++)
+		while (!group.wires[0]->test(group.wires[0], i))
+			;
 }
 
 static void
 start_recv(void)
 {
-	group.wires[1]->recv(group.wires[1], 0, 0, in, bytes);
+	for (int i = 0; i < burst; i++)
+		group.wires[1]->recv(group.wires[1], i, 0, in, bytes);
 }
 
 static void
 end_recv(void)
 {
-	while (!group.wires[1]->test(group.wires[1], 0))
-		;
+	for (int i = 0; i < burst; i++)
+		while (!group.wires[1]->test(group.wires[1], i))
+			;
 }
 
 static void
@@ -96,7 +103,8 @@ int
 main(int argc, char **argv)
 {
 	char side[16] = "";
-	if (argc != 3 || sscanf(argv[1], "%15[a-z]:%zu", side, &bytes) != 2 || bytes > sizeof out)
+	int most = 0;
+	if (argc != 3 || sscanf(argv[1], "%15[a-z]:%zu:%d", side, &bytes, &most) < 2 || bytes > sizeof out || most > 8)
 		return 2;
 	bool is_sender = !strcmp(side, "sender");
 	void (*of_sender)(void (*)(void)) = is_sender ? counted : not_counted;
@@ -111,13 +119,16 @@ main(int argc, char **argv)
 	options.slot_bytes = 2048;
 	world_open(2, &options, false);
 	world_group_open(&group, (int[]){ 0, 1 }, 2);
+	group.wires[0]->reserve(group.wires[0], 8);
+	group.wires[1]->reserve(group.wires[1], 8);
 	start_send();
 	start_recv();
 	if (!world_finish(group.wires[0], 0, group.wires[1], 0))
 		return 1;
 	fake.poll_steps = 0;
 	int count = atoi(argv[2]);
-	for (int i = 0; i < count; i++) {
+	burst = most ? most : 1;
+	for (int i = 0; i < count; i += burst) {
 		of_receiver(start_recv);
 		of_sender(start_send);
 		of_sender(end_send);
@@ -125,7 +136,7 @@ main(int argc, char **argv)
 		of_receiver(end_recv);
 		fake_progress(1000);
 	}
-	printf("%d\n", count);
+	printf("%d\n", (count + burst - 1) / burst * burst);
 	fake.poll_steps = 4;
 	world_group_close(&group);
 	world_close();
