@@ -239,14 +239,18 @@ cs_rdma_agree(struct cs_member *member)
 	use_verbs(member, ib);
 	if (segment->base)
 		member->pin = cs_ib_pin(ib, segment->base, segment->bytes);
-	int words[2] = { is_tried_well(member), !segment->base || member->pin };
-	least(member, words, 2);
+	cs_ib_trial_begin(ib);
+	bool is_well = is_tried_well(member);
+	const char *trouble = cs_ib_trial_end(ib);
+	int words[3] = { is_well, !segment->base || member->pin, trouble ? shape->rank : INT_MAX };
+	least(member, words, 3);
 	if (!words[0]) {
 		cs_group_close(&member->everyone);
 		member->everyone.parent = member->comm;
-		if (is_to_say(member, 0, REASON_TRIAL))
-			cs_warn_local("verbs failed in the trial between nodes; plans of this communicator (%d ranks) send by MPI",
-				      shape->ranks);
+		if (is_to_say(member, words[2] == INT_MAX ? 0 : words[2], REASON_TRIAL))
+			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans of this communicator "
+				      "(%d ranks) send by MPI",
+				      cs_engine.world_rank, trouble ? ": " : "", trouble ? trouble : "", shape->ranks);
 		cs_rdma_drop(member);
 		return;
 	}

@@ -13,6 +13,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,21 +45,48 @@ give_up(struct cs_peer *peer)
 	peer->state = CS_PEER_FAILED;
 }
 
+static void
+complain(struct cs_peer *peer, const char *what)
+{
+	static _Atomic int is_said;
+	struct cs_ib *ib = peer->ib;
+	char text[sizeof ib->trouble];
+	snprintf(text, sizeof text, "no connection to rank %d of MPI_COMM_WORLD by %s: %s", peer->world,
+		 ib->port.chosen.device, what);
+	if (ib->is_trying && !ib->trouble[0])
+		memcpy(ib->trouble, text, sizeof text);
+	else if (ib->is_trying)
+		return;
+	else if (!atomic_load(&is_said) && cs_log_is_first(REASON))
+		cs_log_warn_local(&is_said, "ib: rank %d: %s; their messages go over MPI", ib->options.world_rank, text);
+}
+
 void
 cs_peer_fail(struct cs_peer *peer, const char *what)
 {
 	if (peer->state == CS_PEER_FAILED)
 		return;
-	if (!peer->ib->is_closing) {
-		static _Atomic int is_said;
-		if (!atomic_load(&is_said) && cs_log_is_first(REASON))
-			cs_log_warn_local(&is_said,
-					  "ib: rank %d: no connection to rank %d of MPI_COMM_WORLD by %s: %s; "
-					  "their messages go over MPI",
-					  peer->ib->options.world_rank, peer->world, peer->ib->port.chosen.device,
-					  what);
-	}
+	if (!peer->ib->is_closing)
+		complain(peer, what);
 	give_up(peer);
+}
+
+void
+cs_ib_trial_begin(struct cs_ib *ib)
+{
+	cs_ib_enter(ib);
+	ib->is_trying = true;
+	ib->trouble[0] = '\0';
+	cs_ib_leave(ib);
+}
+
+const char *
+cs_ib_trial_end(struct cs_ib *ib)
+{
+	cs_ib_enter(ib);
+	ib->is_trying = false;
+	cs_ib_leave(ib);
+	return ib->trouble[0] ? ib->trouble : NULL;
 }
 
 static bool

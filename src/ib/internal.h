@@ -216,6 +216,8 @@ struct cs_ib {
 	uint32_t idle; /* progress calls that found nothing */
 	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
 	bool is_closing;
+	bool is_trying;    /* troubles of pairs are kept, not told: */
+	char trouble[256]; /* "": none */
 	struct cs_ib_counters counters;
 };
 
