@@ -43,7 +43,6 @@ struct cs_team {
 	const struct cs_algorithm *between;
 	const size_t *between_params;
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
-	bool is_pinned; /* the node's segment is registered with the device, on all nodes (agreed) */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
 	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */

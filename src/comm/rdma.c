@@ -237,25 +237,26 @@ cs_rdma_agree(struct cs_member *member)
 		return;
 	struct cs_ib *ib = cs_rdma_here();
 	use_verbs(member, ib);
+	/* Refused: direct messages then go in fragments. */
 	if (segment->base)
 		member->pin = cs_ib_pin(ib, segment->base, segment->bytes);
 	cs_ib_trial_begin(ib);
 	bool is_well = is_tried_well(member);
-	const char *trouble = cs_ib_trial_end(ib);
-	int words[3] = { is_well, !segment->base || member->pin, trouble ? shape->rank : INT_MAX };
-	least(member, words, 3);
+	char trouble[256];
+	bool has_trouble = cs_ib_trial_end(ib, trouble, sizeof trouble);
+	int words[2] = { is_well, has_trouble ? shape->rank : INT_MAX };
+	least(member, words, 2);
 	if (!words[0]) {
 		cs_group_close(&member->everyone);
 		member->everyone.parent = member->comm;
-		if (is_to_say(member, words[2] == INT_MAX ? 0 : words[2], REASON_TRIAL))
+		if (is_to_say(member, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
 			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans of this communicator "
 				      "(%d ranks) send by MPI",
-				      cs_engine.world_rank, trouble ? ": " : "", trouble ? trouble : "", shape->ranks);
+				      cs_engine.world_rank, has_trouble ? ": " : "", trouble, shape->ranks);
 		cs_rdma_drop(member);
 		return;
 	}
 	member->leaders.ib = ib;
-	member->team.is_pinned = words[1];
 	member->runner.facts.wire = CS_WIRE_IB;
 }
 

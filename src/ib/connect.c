@@ -80,13 +80,14 @@ cs_ib_trial_begin(struct cs_ib *ib)
 	cs_ib_leave(ib);
 }
 
-const char *
-cs_ib_trial_end(struct cs_ib *ib)
+bool
+cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room)
 {
-	cs_ib_enter(ib);
+	cs_ib_enter(ib); /* another thread may begin a trial of its own */
 	ib->is_trying = false;
+	snprintf(text, room, "%s", ib->trouble);
 	cs_ib_leave(ib);
-	return ib->trouble[0] ? ib->trouble : NULL;
+	return text[0];
 }
 
 static bool

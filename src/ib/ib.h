@@ -74,10 +74,10 @@ const char *cs_ib_name(const struct cs_ib *ib);
 void cs_ib_progress(struct cs_ib *ib);
 void cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters);
 
-/* Between the two, pairs that cannot be connected are not told on stderr: the second returns what the first one would have said
- * ("no connection to rank 2 ..."), valid until the next trial, or NULL. */
+/* Between the two, pairs that cannot be connected are not told on stderr: the second copies what the first one would have
+ * said ("no connection to rank 2 ...") and returns true, or returns false and "". */
 void cs_ib_trial_begin(struct cs_ib *ib);
-const char *cs_ib_trial_end(struct cs_ib *ib);
+bool cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room);
 
 /* Registers memory that stays mapped until unpinned (a node's segment), so that direct messages find it registered. An
  * opaque word for cs_ib_unpin, or NULL if the device or the kernel refuses (errno). */
