@@ -1,14 +1,14 @@
 /* shm/node.h — how the processes of one node talk: lines, rings and an area in one segment.
  *
  *   per local rank                                              | shared by the node
- *   | done | lines: 64 B per call, 32 calls in turn | ring: S slots |  area: A slots
+ *   | done | lines: 64 B per call, 64 calls in turn | ring: S slots |  area: A slots
  *     writer: that rank only                                       writer: as the algorithm says
  *
  * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
  * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 20 | step. It is done with
  * what others published in steps below k of that call when its `done` word says call << 20 | k, and with the whole
  * call when `done` is (call + 1) << 20. A line or slot is written again only when all local ranks are done with what
- * it held; so nobody waits for a slow reader until 32 calls or S slots later.
+ * it held; so nobody waits for a slow reader until 64 calls or S slots later.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
  * shared memory is checked before it is used as a size or an index. */
@@ -22,9 +22,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CS_LINES 32
+#define CS_LINES 64
 #define CS_INLINE 48  /* bytes of payload in a line */
-#define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 32 small calls are in flight */
+#define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 20
 #define CS_MAX_SLOTS 64
 #define CS_AREA_FLAGS 64 /* words behind each area slot */
@@ -164,7 +164,7 @@ cs_node_done(struct cs_node *node, uint64_t step)
 	cs_node_store(node, &node->self->done, cs_node_tag(node, step));
 }
 
-/* Own line of this call, free to be filled (all are done with the call that used it 32 calls ago). */
+/* Own line of this call, free to be filled (all are done with the call that used it 64 calls ago). */
 static inline struct cs_line *
 cs_node_line(struct cs_node *node)
 {

@@ -4,7 +4,7 @@
  *   root node   root: user -> area      leader: area =host bcast=> area of the other nodes
  *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
  *
- * One node: the root's ring instead of the area, up to 32 small calls or all slots in flight. Price there: two copies of
+ * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Price there: two copies of
  * the data and one flag; messages of 48 bytes and less one cache line per reader. Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
