@@ -39,11 +39,24 @@ area_stride(const struct cs_node_shape *shape)
 	return round_up(shape->area_bytes, 128) + LINE + CS_AREA_FLAGS * sizeof(uint64_t);
 }
 
+#define SMALL_STRIDE (CS_AREA_SMALL + LINE)
+
+static size_t
+small_slots(const struct cs_node_shape *shape)
+{
+	return shape->area_slots ? CS_LINES : 0;
+}
+
+static size_t
+areas_bytes(const struct cs_node_shape *shape)
+{
+	return round_up(shape->area_slots * area_stride(shape) + small_slots(shape) * SMALL_STRIDE, 4096);
+}
+
 size_t
 cs_node_bytes(const struct cs_node_shape *shape)
 {
-	return HEADS + (size_t)shape->size * rank_stride(shape) +
-	       round_up(shape->area_slots * area_stride(shape), 4096);
+	return HEADS + (size_t)shape->size * rank_stride(shape) + areas_bytes(shape);
 }
 
 void
@@ -61,7 +74,7 @@ void
 cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes)
 {
 	*from = HEADS + (size_t)shape->size * rank_stride(shape);
-	*bytes = round_up(shape->area_slots * area_stride(shape), 4096);
+	*bytes = areas_bytes(shape);
 }
 
 void
@@ -78,7 +91,11 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->ranks = (char *)node->segment.base + HEADS;
 	node->rank_stride = rank_stride(shape);
 	node->slot_stride = slot_stride(shape);
-	node->area = node->ranks + (size_t)shape->size * node->rank_stride;
+	char *area = node->ranks + (size_t)shape->size * node->rank_stride;
+	node->areas[CS_AREA_LARGE_SLOTS] =
+		(struct cs_area){ .base = area, .slots = shape->area_slots, .stride = area_stride(shape) };
+	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
+							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
 	node->self = cs_node_rank(node, shape->local);
 	node->shared_slot = CS_SLOT_SMALL;
 }
@@ -91,7 +108,7 @@ cs_node_arm(struct cs_node *node)
 	/* A former team may have left its numbers. */
 	memset(node->self, 0, sizeof *node->self);
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
-		memset(cs_node_area_flags(node, node->area + slot * area_stride(&node->shape)), 0,
+		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot * area_stride(&node->shape)), 0,
 		       CS_AREA_FLAGS * sizeof(uint64_t));
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 		for (int cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
@@ -268,25 +285,35 @@ cs_node_cut(struct cs_node *node, uint64_t step, size_t bytes, uint64_t *number)
 	return piece;
 }
 
-char *
-cs_node_area(struct cs_node *node)
+static enum cs_area_kind
+kind_of(size_t bytes)
 {
-	uint64_t number = node->area_next++;
-	if (number >= node->shape.area_slots) {
-		uint64_t target = number - node->shape.area_slots + 1;
-		if (node->area_floor < target) {
-			uint64_t floor = UINT64_MAX;
-			for (int local = 0; local < node->shape.size; local++) {
-				_Atomic uint64_t *done = &cs_node_rank(node, local)->area_done;
-				cs_node_wait(node, local, done, target);
-				uint64_t value = atomic_load_explicit(done, memory_order_acquire);
-				if (value < floor)
-					floor = value;
-			}
-			node->area_floor = floor;
-		}
+	return bytes <= CS_AREA_SMALL ? CS_AREA_SMALL_SLOTS : CS_AREA_LARGE_SLOTS;
+}
+
+static void
+wait_for_area(struct cs_node *node, enum cs_area_kind kind, uint64_t target)
+{
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		_Atomic uint64_t *done = &cs_node_rank(node, local)->area_done[kind];
+		cs_node_wait(node, local, done, target);
+		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
+		if (value < floor)
+			floor = value;
 	}
-	return node->area + number % node->shape.area_slots * area_stride(&node->shape);
+	node->areas[kind].floor = floor;
+}
+
+char *
+cs_node_area(struct cs_node *node, size_t bytes)
+{
+	enum cs_area_kind kind = kind_of(bytes);
+	struct cs_area *area = &node->areas[kind];
+	uint64_t number = area->next++;
+	if (number >= area->floor + area->slots)
+		wait_for_area(node, kind, number - area->slots + 1);
+	return area->base + number % area->slots * area->stride;
 }
 
 _Atomic uint64_t *
@@ -296,8 +323,9 @@ cs_node_area_flags(const struct cs_node *node, char *area)
 }
 
 void
-cs_node_area_done(struct cs_node *node, uint64_t count)
+cs_node_area_done(struct cs_node *node, size_t bytes, uint64_t count)
 {
-	uint64_t done = atomic_load_explicit(&node->self->area_done, memory_order_relaxed);
-	cs_node_store(node, &node->self->area_done, done + count);
+	_Atomic uint64_t *word = &node->self->area_done[kind_of(bytes)];
+	uint64_t done = atomic_load_explicit(word, memory_order_relaxed);
+	cs_node_store(node, word, done + count);
 }

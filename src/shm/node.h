@@ -1,7 +1,7 @@
 /* shm/node.h — how the processes of one node talk: lines, rings and an area in one segment.
  *
  *   per local rank                                              | shared by the node
- *   | done | lines: 64 B per call, 64 calls in turn | ring: S slots |  area: A slots
+ *   | done | lines: 64 B per call, 64 calls in turn | ring: S slots |  area: A slots, 64 small slots
  *     writer: that rank only                                       writer: as the algorithm says
  *
  * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
@@ -27,7 +27,8 @@
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 20
 #define CS_MAX_SLOTS 64
-#define CS_AREA_FLAGS 64 /* words behind each area slot */
+#define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
+#define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
 #define CS_PIECE_UNIT 4096 /* above every slot number */
 
 struct cs_line {
@@ -47,7 +48,7 @@ _Static_assert(sizeof(struct cs_line) == 64, "a line is a cache line");
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(128) _Atomic uint64_t done;
-	_Alignas(128) _Atomic uint64_t area_done;
+	_Alignas(128) _Atomic uint64_t area_done[2]; /* by enum cs_area_kind */
 	/* Written once before the first call. */
 	_Alignas(128) int64_t pid;
 	int64_t only_cpu; /* the one that it may use, -1: several */
@@ -61,6 +62,9 @@ struct cs_rank_head {
 struct cs_node_head {
 	_Alignas(128) _Atomic uint32_t sleepers;
 };
+
+/* The two kinds of area slots, each taken in turn. */
+enum cs_area_kind { CS_AREA_LARGE_SLOTS, CS_AREA_SMALL_SLOTS };
 
 struct cs_node_shape {
 	int local, size; /* own local rank; local ranks */
@@ -76,7 +80,6 @@ struct cs_node {
 	struct cs_node_head *head;
 	char *ranks;       /* rank heads and rings, rank_stride apart */
 	size_t rank_stride, slot_stride;
-	char *area;
 	struct cs_rank_head *self;
 	bool is_crowded; /* more local ranks than cores they may use */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
@@ -88,8 +91,12 @@ struct cs_node {
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
-	uint64_t area_next;        /* area slots the node has used, ever (same on all local ranks) */
-	uint64_t area_floor;
+	struct cs_area {
+		char *base;
+		size_t slots, stride;
+		uint64_t next;  /* slots the node has used, ever (same on all local ranks) */
+		uint64_t floor; /* all local ranks' area_done are at least this */
+	} areas[2]; /* by enum cs_area_kind */
 };
 
 /* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes). The area
@@ -253,18 +260,19 @@ bool cs_node_probe_cma(struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------------------------- */
 
-/* Next slot of the node's area; all local ranks ask for the same ones in the same order. Waits until all are done with
+/* Next slot of the node's area for `bytes` (at most area_bytes) of this round, a small one if that does: all local ranks ask
+ * for the same ones in the same order, with the same number or with any above CS_AREA_SMALL. Waits until all are done with
  * what it held. */
-char *cs_node_area(struct cs_node *node);
-/* CS_AREA_FLAGS words behind an area slot that nobody writes but as flags. A flag is up when it is cs_node_area_turn() or
- * more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
+char *cs_node_area(struct cs_node *node, size_t bytes);
+/* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
+ * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
 _Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
 static inline uint64_t
 cs_node_area_turn(const struct cs_node *node)
 {
-	return node->area_next;
+	return node->areas[CS_AREA_LARGE_SLOTS].next;
 }
-/* Done with the oldest `count` area slots taken and not yet given back. */
-void cs_node_area_done(struct cs_node *node, uint64_t count);
+/* Done with the oldest `count` slots taken for so many bytes and not yet given back. */
+void cs_node_area_done(struct cs_node *node, size_t bytes, uint64_t count);
 
 #endif

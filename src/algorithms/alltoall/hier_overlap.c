@@ -131,7 +131,7 @@ run_round(struct trade *trade)
 	}
 	for (int distance = 1; trade->wire && distance < shape->nodes; distance++)
 		trade->wire->wait(trade->wire, 2 * distance + 1);
-	cs_node_area_done(&team->node, 2);
+	cs_stage_done(team, 2);
 }
 
 static void

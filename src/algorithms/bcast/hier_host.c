@@ -84,9 +84,9 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 	if (line)
 		line->bytes = is_root ? call->bytes : 0;
 	for (uint64_t round = 0; round < rounds; round++) {
-		char *area = cs_node_area(node);
-		char *user = call->recv.base + round * chunk;
 		size_t bytes = cs_piece(call->bytes, chunk, round);
+		char *area = cs_node_area(node, bytes);
+		char *user = call->recv.base + round * chunk;
 		if (is_root) {
 			memcpy(area, user, bytes);
 			cs_node_publish(node, line, 2 * round + 1);
@@ -115,7 +115,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 				call->truncated = sender->bytes;
 			memcpy(user + first, area + first, part);
 		}
-		cs_node_area_done(node, 1);
+		cs_node_area_done(node, bytes, 1);
 	}
 	cs_node_end(node);
 }

@@ -130,7 +130,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 			other_node_piece(&flow, round);
 		else
 			root_node_piece(&flow, round);
-		cs_node_area_done(node, 1);
+		cs_stage_done(team, 1);
 	}
 	/* The leader's messages may have told it that the root has more; see wire/host.h. */
 	if (flow.wire && flow.place && team->host->is_truncated(team->leaders))

@@ -136,20 +136,21 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
  * from it. */
 struct areas {
 	char *sum, *result;
+	size_t bytes; /* room for so many in each */
 };
 
 static struct areas
-take_areas(struct cs_team *team, const struct cs_call *call)
+take_areas(struct cs_team *team, const struct cs_call *call, size_t bytes)
 {
-	struct areas areas = { .sum = cs_node_area(&team->node) };
-	areas.result = call->root < 0 ? areas.sum : cs_node_area(&team->node);
+	struct areas areas = { .sum = cs_node_area(&team->node, bytes), .bytes = bytes };
+	areas.result = call->root < 0 ? areas.sum : cs_node_area(&team->node, bytes);
 	return areas;
 }
 
 static void
-give_areas(struct cs_team *team, const struct cs_call *call)
+give_areas(struct cs_team *team, const struct cs_call *call, const struct areas *areas)
 {
-	cs_node_area_done(&team->node, call->root < 0 ? 1 : 2);
+	cs_node_area_done(&team->node, areas->bytes, call->root < 0 ? 1 : 2);
 }
 
 static void
@@ -176,7 +177,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	/* Only the leader reads lines of step 1. */
 	if (!is_leader && !takes)
 		cs_node_end(node);
-	struct areas areas = take_areas(team, call);
+	struct areas areas = take_areas(team, call, call->bytes);
 	if (is_leader) {
 		fold_vectors(team, call, areas.sum, call->send.base);
 		leaders_step(team, call, &areas, 0, call->count);
@@ -191,7 +192,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	}
 	if (takes)
 		memcpy(call->recv.base, areas.result, call->bytes);
-	give_areas(team, call);
+	give_areas(team, call, &areas);
 	if (is_leader || takes)
 		cs_node_end(node);
 }
@@ -242,7 +243,7 @@ take_outcome(struct cs_team *team, struct cs_call *call, int lanes, const struct
 		cs_node_await(&team->node, team->lane_local[lane], outcome->step);
 		memcpy(call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit, part * unit);
 	}
-	give_areas(team, call);
+	give_areas(team, call, &outcome->areas);
 }
 
 /* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
@@ -275,7 +276,7 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 		size_t count = cs_piece(call->count, per_round, round);
 		size_t at = round * per_round * unit;
 		const char *send = call->send.base + at;
-		struct areas areas = take_areas(team, call);
+		struct areas areas = take_areas(team, call, count * unit);
 		uint64_t pieces = cs_rounds(count, per_piece);
 		for (uint64_t piece = 0; piece < pieces; piece++) {
 			size_t offset = piece * per_piece * unit;

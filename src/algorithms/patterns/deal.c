@@ -107,12 +107,13 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	line->slot = cs_node_slot_number(node);
+	size_t room = per_round * (size_t)shape->ranks * unit; /* of a round, at most */
 	for (uint64_t round = 0; round < rounds; round++) {
 		char *slot = cs_node_slot(node, 3 * round + 2, true);
 		size_t count = pack_round(team, call, send, per_round, round, slot);
 		cs_node_publish(node, line, 3 * round + 1);
 
-		char *area = cs_node_area(node);
+		char *area = cs_node_area(node, room);
 		size_t first, slice = cs_slice(count, unit, locals, self, &first);
 		const void *from[locals];
 		for (int local = 0; local < locals; local++) {
@@ -143,7 +144,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
 		memcpy(call->recv.base + round * per_round * unit, area + before * unit,
 		       cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
-		cs_node_area_done(node, 1);
+		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }

@@ -186,7 +186,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 			lead(&spread);
 		else
 			follow(&spread);
-		cs_node_area_done(node, 1);
+		cs_stage_done(team, 1);
 	}
 	cs_node_end(node);
 }

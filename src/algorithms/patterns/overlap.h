@@ -30,8 +30,15 @@ struct cs_stage {
 static inline struct cs_stage
 cs_stage_take(struct cs_team *team)
 {
-	char *area = cs_node_area(&team->node);
+	char *area = cs_node_area(&team->node, SIZE_MAX); /* small slots have no flags */
 	return (struct cs_stage){ area, cs_node_area_flags(&team->node, area), cs_node_area_turn(&team->node) };
+}
+
+/* Done with the oldest `count` of them. */
+static inline void
+cs_stage_done(struct cs_team *team, uint64_t count)
+{
+	cs_node_area_done(&team->node, SIZE_MAX, count);
 }
 
 /* The leader has a message: everybody on the node may know. */

@@ -264,6 +264,13 @@ lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, 
 	}
 }
 
+/* Of a table of sizes by position. */
+static size_t
+table_bytes(const struct cs_team *team)
+{
+	return (size_t)team->shape.ranks * sizeof(size_t);
+}
+
 /* Sizes by position in a private array (the team's copy buffer). */
 static size_t *
 sizes_array(struct cs_team *team)
@@ -318,7 +325,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team), all = (size_t)shape->ranks * sizeof *sizes;
-	size_t *shared = (size_t *)cs_node_area(node);
+	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
 	line->bytes = rooted->call->bytes;
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
@@ -337,7 +344,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 		rooted->call->truncated = rooted->call->bytes + 1;
 	memcpy(sizes, shared, all);
 	rooted->sizes = sizes;
-	cs_node_area_done(node, 1);
+	cs_node_area_done(node, table_bytes(team), 1);
 	return most_rounds(rooted, 0, shape->ranks);
 }
 
@@ -350,7 +357,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team);
-	size_t *shared = (size_t *)cs_node_area(node);
+	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
 	line->bytes = rooted->call->bytes;
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
@@ -376,7 +383,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 	} else {
 		rounds = cs_node_await(node, 0, 3)->word[0];
 	}
-	cs_node_area_done(node, 1);
+	cs_node_area_done(node, table_bytes(team), 1);
 	return rounds;
 }
 
@@ -388,7 +395,7 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team);
-	size_t *shared = (size_t *)cs_node_area(node);
+	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
 	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
 	int first = knows_all ? 0 : shape->first[shape->node];
 	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
@@ -419,7 +426,7 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	memcpy(sizes + first, shared + first, (size_t)(last - first) * sizeof *sizes);
 	rooted->sizes = sizes;
 	uint64_t rounds = cs_node_await(node, 0, 3)->word[0];
-	cs_node_area_done(node, 1);
+	cs_node_area_done(node, table_bytes(team), 1);
 	return rounds;
 }
 
@@ -431,6 +438,14 @@ equal_sizes(struct rooted *rooted, size_t each)
 		sizes[p] = each;
 	rooted->sizes = sizes;
 	return cs_rounds(each, rooted->chunk);
+}
+
+/* Of all blocks in a round, as far as all ranks know alike. */
+static size_t
+round_bytes(const struct rooted *rooted, bool sizes_known)
+{
+	size_t each = sizes_known && rooted->call->bytes < rooted->chunk ? rooted->call->bytes : rooted->chunk;
+	return each * (size_t)rooted->team->shape.ranks;
 }
 
 static void
@@ -449,9 +464,10 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 						: gather_sizes(&rooted, line);
 	size_t moved = rooted.sizes[shape->position[shape->rank]];
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
+	size_t room = round_bytes(&rooted, sizes_known);
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *area = cs_node_area(node);
+		char *area = cs_node_area(node, room);
 		size_t own_at = 0;
 		lay_out(&rooted, round, bytes, at, &own_at);
 		memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
@@ -477,7 +493,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 				from += piece;
 			}
 		}
-		cs_node_area_done(node, 1);
+		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }
@@ -497,9 +513,10 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	size_t sent = rooted.sizes[shape->position[shape->rank]], wanted = sent < call->bytes ? sent : call->bytes;
 	if (call->recv.base && sent > call->bytes)
 		call->truncated = sent;
+	size_t room = round_bytes(&rooted, sizes_known);
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *area = cs_node_area(node);
+		char *area = cs_node_area(node, room);
 		size_t own_at = 0;
 		lay_out(&rooted, round, bytes, at, &own_at);
 		if (rooted.is_root) {
@@ -525,7 +542,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (call->recv.base)
 			memcpy(call->recv.base + round * rooted.chunk, area + own_at,
 			       cs_piece(wanted, rooted.chunk, round));
-		cs_node_area_done(node, 1);
+		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }

@@ -187,11 +187,12 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, siz
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	bool is_whole = !call->recv.bytes && rounds == 1 && shape->is_block_placed;
+	size_t room = chunk * (size_t)shape->ranks < limit ? chunk * (size_t)shape->ranks : limit; /* of a round, at most */
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	for (uint64_t round = 0; round < rounds; round++) {
-		char *area = cs_node_area(node);
+		char *area = cs_node_area(node, room);
 		lay_out(team, call, chunk, round, lanes, &layout);
 		memcpy(area + layout.own_at, own + round * chunk, cs_piece(call->bytes, chunk, round));
 		if (lanes > 1 || team->lane >= lanes)
@@ -205,7 +206,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, siz
 			memcpy(call->recv.base, area, layout.total);
 		else
 			copy_out(team, call, area, chunk, round);
-		cs_node_area_done(node, 1);
+		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }

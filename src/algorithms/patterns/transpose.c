@@ -206,7 +206,8 @@ share_sizes(struct wide *wide, struct cs_line *line)
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t ranks = (size_t)shape->ranks, rows = (size_t)shape->locals * ranks;
-	size_t *shared = (size_t *)cs_node_area(node);
+	size_t table = 2 * (size_t)shape->ppn_max * ranks * sizeof(size_t);
+	size_t *shared = (size_t *)cs_node_area(node, table);
 	size_t *send = shared + (size_t)shape->local * ranks, *recv = send + rows;
 	size_t most = 0;
 	for (size_t p = 0; p < ranks; p++) {
@@ -228,7 +229,7 @@ share_sizes(struct wide *wide, struct cs_line *line)
 	wide->send_rows = memcpy(cs_team_copy(team, 2 * rows * sizeof(size_t)), shared,
 				 2 * rows * sizeof(size_t));
 	wide->recv_rows = wide->send_rows + rows;
-	cs_node_area_done(node, 1);
+	cs_node_area_done(node, table, 1);
 }
 
 static struct cs_deal
@@ -279,9 +280,10 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
 		share_sizes(&wide, line);
 	uint64_t rounds = cs_rounds(wide.largest, wide.chunk);
 	struct cs_deal deal = deal_messages(&wide, wanted_lanes);
+	size_t room = cs_piece(wide.largest, wide.chunk, 0) * cells; /* of a round, at most */
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *out = cs_node_area(node), *in = cs_node_area(node);
+		char *out = cs_node_area(node, room), *in = cs_node_area(node, room);
 		copy_in(&wide, round, out, send_bytes, send_at);
 		if (deal.lanes > 1 || team->lane >= deal.lanes)
 			cs_node_publish(node, line, here);
@@ -292,7 +294,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
 		for (int lane = 0; lane < deal.lanes; lane++)
 			cs_node_await(node, team->lane_local[lane], arrived);
 		copy_out(&wide, round, in, recv_bytes, recv_at);
-		cs_node_area_done(node, 2);
+		cs_node_area_done(node, room, 2);
 	}
 	cs_node_end(node);
 }
