@@ -26,6 +26,7 @@ grow(struct cs_team *team, struct cs_buffer *buffer, size_t bytes)
 			team->host->abort("out of memory");
 		}
 		buffer->bytes = size;
+		team->is_heavy = team->is_heavy || size > KEEP;
 	}
 	return buffer->base;
 }
@@ -49,12 +50,13 @@ cs_team_plan_memory(struct cs_team *team, size_t bytes)
 }
 
 void
-cs_team_relax(struct cs_team *team)
+cs_team_relax_slow(struct cs_team *team)
 {
-	if (__builtin_expect(team->scratch.bytes > KEEP, 0))
+	if (team->scratch.bytes > KEEP)
 		drop(&team->scratch);
-	if (__builtin_expect(team->copy.bytes > KEEP, 0))
+	if (team->copy.bytes > KEEP)
 		drop(&team->copy);
-	if (__builtin_expect(team->plan.bytes > KEEP, 0))
+	if (team->plan.bytes > KEEP)
 		drop(&team->plan);
+	team->is_heavy = false;
 }

@@ -50,6 +50,7 @@ struct cs_team {
 		char *base;
 		size_t bytes;
 	} scratch, copy, plan;
+	bool is_heavy; /* one of them is too large to keep */
 };
 
 static inline int
@@ -82,6 +83,12 @@ void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold 
 void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
 void *cs_team_plan_memory(struct cs_team *team, size_t bytes); /* for algorithms/plans */
 /* Gives large buffers back at the end of a call. */
-void cs_team_relax(struct cs_team *team);
+void cs_team_relax_slow(struct cs_team *team);
+static inline void
+cs_team_relax(struct cs_team *team)
+{
+	if (__builtin_expect(team->is_heavy, 0))
+		cs_team_relax_slow(team);
+}
 
 #endif

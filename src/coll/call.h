@@ -51,4 +51,20 @@ struct cs_call {
 	size_t truncated;
 };
 
+/* Everything but those three zero. One by one, because clearing it all at once compiles to a loop. */
+static inline void
+cs_call_init(struct cs_call *call, enum cs_coll coll, int root, size_t bytes)
+{
+	call->coll = coll;
+	call->root = root;
+	call->bytes = bytes;
+	call->count = 0;
+	call->send = (struct cs_blocks){ 0 };
+	call->recv = (struct cs_blocks){ 0 };
+	call->counts = NULL;
+	call->reduction = (struct cs_reduction){ 0 };
+	call->is_commutative = false;
+	call->truncated = 0;
+}
+
 #endif

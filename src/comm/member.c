@@ -30,6 +30,7 @@ take(MPI_Comm comm)
 	}
 	memset(member, 0, sizeof *member);
 	member->comm = comm;
+	member->known_type = cs_type_find(MPI_BYTE);
 	member->next = living;
 	living = member;
 	pthread_mutex_unlock(&lock);
@@ -192,6 +193,13 @@ cs_member_enter_slow(MPI_Comm comm)
 			cs_member_make_team(member);
 	}
 	return member;
+}
+
+const struct cs_type *
+cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which)
+{
+	const struct cs_type *known = cs_member_known_type(member, handle);
+	return known ? known : cs_type_look_slow(handle, &member->types[which]);
 }
 
 void

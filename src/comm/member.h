@@ -9,6 +9,7 @@
 #define CS_COMM_MEMBER_H
 
 #include "comm/host.h"
+#include "comm/types.h"
 #include "run/run.h"
 
 #include <mpi.h>
@@ -33,6 +34,11 @@ struct cs_member {
 	struct cs_answer *answer;   /* what select said; NULL: it was not asked, because: */
 	const char *unasked;
 	size_t bytes;
+	struct cs_type types[2];    /* of input and output, for types that are not in the table */
+	int result;                 /* of a served call */
+	/* Programs repeat themselves: the predefined type that was looked at last, and the pair of one with an operation. */
+	const struct cs_type *known_type;
+	struct cs_reduction known_pair;
 	struct cs_member *next;     /* in the list of free or of living members */
 };
 
@@ -62,6 +68,29 @@ cs_member_enter(MPI_Comm comm)
 	if (__builtin_expect(member && member->comm == comm && member->state != CS_MEMBER_COUNTING, 1))
 		return member;
 	return cs_member_enter_slow(comm);
+}
+
+/* cs_type_find and cs_type_look, the last answer first. */
+static inline const struct cs_type *
+cs_member_known_type(struct cs_member *member, MPI_Datatype handle)
+{
+	if (__builtin_expect(member->known_type->handle == handle, 1))
+		return member->known_type;
+	const struct cs_type *known = cs_type_find(handle);
+	if (known)
+		member->known_type = known;
+	return known;
+}
+
+enum { CS_INPUT, CS_OUTPUT }; /* which of the member's types, packed buffers and halves of its sizes */
+
+const struct cs_type *cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which);
+static inline const struct cs_type *
+cs_member_type(struct cs_member *member, MPI_Datatype handle, int which)
+{
+	if (__builtin_expect(member->known_type->handle == handle, 1))
+		return member->known_type;
+	return cs_member_type_slow(member, handle, which);
 }
 
 /* --- for comm/ itself ------------------------------------------------------------------------------------------- */

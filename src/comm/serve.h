@@ -1,6 +1,6 @@
 /* comm/serve.h — MPI's arguments to a cs_call, and back: one function per collective.
  *
- * Each returns true if it served the call, with the result for the program in *result; false if the host is to do it
+ * Each returns true if it served the call, with the result for the program in member->result; false if the host is to do it
  * (nothing has been touched then): because select says so, or because the arguments are not what we serve or not valid,
  * which the host says better. All ranks answer alike as long as the program is a correct one; each reason below is
  * either equal everywhere by the standard or an error of the program's. */
@@ -24,32 +24,32 @@ struct cs_side {
 	MPI_Datatype type;
 };
 
-bool cs_serve_barrier(struct cs_member *member, int *result);
-bool cs_serve_bcast(struct cs_member *member, struct cs_side data, int root, int *result);
-bool cs_serve_allgather(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result);
-bool cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
-			 int *result);
-bool cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result);
-bool cs_serve_gatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
-		      int root, int *result);
-bool cs_serve_scatter(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result);
-bool cs_serve_scatterv(struct cs_member *member, struct cs_side send, struct cs_vector vector, struct cs_side recv,
-		       int root, int *result);
-bool cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result);
-bool cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vector send_vector,
-			struct cs_side recv, struct cs_vector recv_vector, int *result);
+bool cs_serve_barrier(struct cs_member *member);
+bool cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root);
+bool cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv);
+bool cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+			 const struct cs_vector *vector);
+bool cs_serve_gather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root);
+bool cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+		      const struct cs_vector *vector, int root);
+bool cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root);
+bool cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *vector,
+		       const struct cs_side *recv, int root);
+bool cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv);
+bool cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *send_vector,
+			const struct cs_side *recv, const struct cs_vector *recv_vector);
 /* Displacements in bytes, a type per rank. */
-bool cs_serve_alltoallw(struct cs_member *member, const void *send, struct cs_vector send_vector,
-			const MPI_Datatype *send_types, void *recv, struct cs_vector recv_vector,
-			const MPI_Datatype *recv_types, int *result);
+bool cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_vector *send_vector,
+			const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
+			const MPI_Datatype *recv_types);
 
 bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-			MPI_Op op, int *result);
+			MPI_Op op);
 bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		     MPI_Op op, int root, int *result);
-bool cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, struct cs_vector counts,
-			     MPI_Datatype type, MPI_Op op, int *result);
+		     MPI_Op op, int root);
+bool cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+			     MPI_Datatype type, MPI_Op op);
 bool cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
-				   MPI_Datatype type, MPI_Op op, int *result);
+				   MPI_Datatype type, MPI_Op op);
 
 #endif

@@ -7,18 +7,25 @@
 
 #define KEEP (4u << 20) /* packing memory above this is given back after the call */
 
-int
+/* More came than there was room for: an error of the program's. */
+static __attribute__((noinline)) bool
+say_truncated(struct cs_member *member)
+{
+	cs_pmpi.Comm_call_errhandler(member->comm, MPI_ERR_TRUNCATE);
+	member->result = MPI_ERR_TRUNCATE;
+	return true;
+}
+
+bool
 cs_serve_run(struct cs_member *member, struct cs_call *call)
 {
 	call->truncated = 0;
 	member->leaders.is_truncated = member->everyone.is_truncated = false;
 	cs_runner_run(&member->runner, member->answer, call, member->bytes);
-	if (__builtin_expect(member->leaders.is_truncated || member->everyone.is_truncated, 0))
-		call->truncated = call->bytes + 1;
-	if (__builtin_expect(call->truncated == 0, 1))
-		return MPI_SUCCESS;
-	cs_pmpi.Comm_call_errhandler(member->comm, MPI_ERR_TRUNCATE);
-	return MPI_ERR_TRUNCATE;
+	if (__builtin_expect(call->truncated || member->leaders.is_truncated || member->everyone.is_truncated, 0))
+		return say_truncated(member);
+	member->result = MPI_SUCCESS;
+	return true;
 }
 
 char *

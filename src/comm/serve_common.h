@@ -14,10 +14,12 @@ cs_serve_not(struct cs_member *member, const char *why)
 	return false;
 }
 
-/* Asks select; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. */
+/* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. */
 static inline bool
 cs_serve_choose_skewed(struct cs_member *member, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
+	if (bytes != CS_BYTES_UNKNOWN && member->answer && member->bytes == bytes && is_commutative)
+		return true;
 	if (bytes == 0 && coll != CS_BARRIER)
 		return cs_serve_not(member, "nothing to move");
 	member->bytes = bytes;
@@ -31,8 +33,8 @@ cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool 
 	return cs_serve_choose_skewed(member, coll, bytes, 1, is_commutative);
 }
 
-/* Runs the chosen algorithm; the result is what the program gets. */
-int cs_serve_run(struct cs_member *member, struct cs_call *call);
+/* Runs the chosen algorithm and leaves in member->result what the program gets. Always true. */
+bool cs_serve_run(struct cs_member *member, struct cs_call *call);
 
 /* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */
 char *cs_serve_packed(struct cs_member *member, int which, size_t bytes);

@@ -14,27 +14,32 @@ struct flat {
 	MPI_Count count;
 	size_t bytes;
 	const struct cs_type *type;
-	struct cs_type room; /* for a type that is not in the table */
 };
 
-/* False if the host should see this (null type, negative count, a null buffer that is to be touched). MPI_BOTTOM is
- * null too, but only derived types make sense of it. */
-static bool
-look(const struct cs_side *side, struct flat *flat)
+/* `count` elements, the input's or the output's (CS_INPUT, CS_OUTPUT). False if the host should see this (null type, negative
+ * count, a null buffer that is to be touched). MPI_BOTTOM is null too, but only derived types make sense of it. */
+static inline bool
+look_at(struct cs_member *member, const struct cs_side *side, MPI_Count count, int which, struct flat *flat)
 {
-	flat->type = cs_type_look(side->type, &flat->room);
-	if (!flat->type || !cs_serve_bytes(flat->type, side->count, &flat->bytes))
+	flat->type = cs_member_type(member, side->type, which);
+	if (!flat->type || !cs_serve_bytes(flat->type, count, &flat->bytes))
 		return false;
 	flat->user = side->buffer;
-	flat->count = side->count;
+	flat->count = count;
 	return side->buffer || flat->bytes == 0 || !flat->type->is_predefined;
 }
 
+static inline bool
+look(struct cs_member *member, const struct cs_side *side, int which, struct flat *flat)
+{
+	return look_at(member, side, side->count, which, flat);
+}
+
 /* Contiguous bytes of the data: the program's own memory, or packed memory `which`, filled if `is_input`. */
-static char *
+static inline char *
 open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_input)
 {
-	if (flat->type->is_contiguous)
+	if (__builtin_expect(flat->type->is_contiguous, 1))
 		return flat->user;
 	char *packed = cs_serve_packed(member, which, flat->bytes);
 	if (is_input && !cs_type_pack(flat->type, flat->user, flat->count, packed))
@@ -42,10 +47,11 @@ open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_
 	return packed;
 }
 
-static void
+static inline void
 close_flat(struct cs_member *member, const struct flat *flat, const char *bytes)
 {
-	if (!flat->type->is_contiguous && !cs_type_unpack(flat->type, flat->user, flat->count, bytes))
+	if (__builtin_expect(!flat->type->is_contiguous, 0) &&
+	    !cs_type_unpack(flat->type, flat->user, flat->count, bytes))
 		cs_serve_packing_failed(member);
 }
 
@@ -56,27 +62,28 @@ has_root(const struct cs_member *member, int root)
 }
 
 bool
-cs_serve_barrier(struct cs_member *member, int *result)
+cs_serve_barrier(struct cs_member *member)
 {
 	if (!cs_serve_choose(member, CS_BARRIER, 0, true))
 		return false;
-	struct cs_call call = { .coll = CS_BARRIER };
-	*result = cs_serve_run(member, &call);
-	return true;
+	struct cs_call call;
+	cs_call_init(&call, CS_BARRIER, 0, 0);
+	return cs_serve_run(member, &call);
 }
 
 bool
-cs_serve_bcast(struct cs_member *member, struct cs_side data, int root, int *result)
+cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
 {
 	struct flat flat;
-	if (!has_root(member, root) || !look(&data, &flat))
+	if (!has_root(member, root) || !look(member, data, CS_INPUT, &flat))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_BCAST, flat.bytes, true))
 		return false;
 	bool is_root = member->rank == root;
-	struct cs_call call = { .coll = CS_BCAST, .root = root, .bytes = flat.bytes };
-	call.recv.base = open_flat(member, &flat, 0, is_root);
-	*result = cs_serve_run(member, &call);
+	struct cs_call call;
+	cs_call_init(&call, CS_BCAST, root, flat.bytes);
+	call.recv.base = open_flat(member, &flat, CS_INPUT, is_root);
+	cs_serve_run(member, &call);
 	if (!is_root)
 		close_flat(member, &flat, call.recv.base);
 	return true;
@@ -85,12 +92,12 @@ cs_serve_bcast(struct cs_member *member, struct cs_side data, int root, int *res
 /* --- equal blocks by rank ----------------------------------------------------------------------------------------- */
 
 /* side->count elements for each of the communicator's ranks, one after another. */
-static bool
-look_blocks(const struct cs_member *member, const struct cs_side *side, struct flat *flat, size_t *each)
+static inline bool
+look_blocks(struct cs_member *member, const struct cs_side *side, int which, struct flat *flat, size_t *each)
 {
-	struct cs_side whole = *side;
-	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole.count) ||
-	    !look(&whole, flat))
+	MPI_Count whole;
+	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole) ||
+	    !look_at(member, side, whole, which, flat))
 		return false;
 	*each = (size_t)side->count * flat->type->size;
 	return true;
@@ -104,90 +111,95 @@ is_aliased(const struct cs_side *send, const struct cs_side *recv, size_t bytes)
 }
 
 bool
-cs_serve_allgather(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result)
+cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv)
 {
-	struct flat out, in;
-	size_t each;
-	bool in_place = send.buffer == MPI_IN_PLACE;
-	if (!look_blocks(member, &recv, &out, &each) || (!in_place && !look(&send, &in)) ||
-	    (!in_place && in.bytes != each) || is_aliased(&send, &recv, each))
+	struct flat out = { 0 }, in = { 0 };
+	size_t each = 0;
+	bool in_place = send->buffer == MPI_IN_PLACE;
+	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(member, send, CS_INPUT, &in)) ||
+	    (!in_place && in.bytes != each) || is_aliased(send, recv, each))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
 		return false;
-	struct cs_call call = { .coll = CS_ALLGATHER, .bytes = each };
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
-	*result = cs_serve_run(member, &call);
+	struct cs_call call;
+	cs_call_init(&call, CS_ALLGATHER, 0, each);
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
 	return true;
 }
 
 bool
-cs_serve_gather(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
+cs_serve_gather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root)
 {
-	struct flat out, in;
+	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
-	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
-	if (!has_root(member, root) || (is_root && !look_blocks(member, &recv, &out, &each)) ||
-	    (!in_place && !look(&send, &in)) || (is_root && !in_place && in.bytes != each) ||
-	    (is_root && is_aliased(&send, &recv, each)))
+	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) || (is_root && !look_blocks(member, recv, CS_OUTPUT, &out, &each)) ||
+	    (!in_place && !look(member, send, CS_INPUT, &in)) || (is_root && !in_place && in.bytes != each) ||
+	    (is_root && is_aliased(send, recv, each)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
 	if (!cs_serve_choose(member, CS_GATHER, each, true))
 		return false;
-	struct cs_call call = { .coll = CS_GATHER, .root = root, .bytes = each };
+	struct cs_call call;
+	cs_call_init(&call, CS_GATHER, root, each);
 	if (is_root)
-		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
-	*result = cs_serve_run(member, &call);
+		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+	cs_serve_run(member, &call);
 	if (is_root)
 		close_flat(member, &out, call.recv.base);
 	return true;
 }
 
 bool
-cs_serve_scatter(struct cs_member *member, struct cs_side send, struct cs_side recv, int root, int *result)
+cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root)
 {
-	struct flat out, in;
+	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
-	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
-	if (!has_root(member, root) || (is_root && !look_blocks(member, &send, &in, &each)) ||
-	    (!in_place && !look(&recv, &out)) || (is_root && !in_place && out.bytes != each) ||
-	    (is_root && is_aliased(&send, &recv, each)))
+	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
+	if (!has_root(member, root) || (is_root && !look_blocks(member, send, CS_INPUT, &in, &each)) ||
+	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) || (is_root && !in_place && out.bytes != each) ||
+	    (is_root && is_aliased(send, recv, each)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
 	if (!cs_serve_choose(member, CS_SCATTER, each, true))
 		return false;
-	struct cs_call call = { .coll = CS_SCATTER, .root = root, .bytes = each };
+	struct cs_call call;
+	cs_call_init(&call, CS_SCATTER, root, each);
 	if (is_root)
-		call.send = (struct cs_blocks){ .base = open_flat(member, &in, 0, true), .each = each };
-	call.recv.base = in_place ? NULL : open_flat(member, &out, 1, false);
-	*result = cs_serve_run(member, &call);
+		call.send = (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, true), .each = each };
+	call.recv.base = in_place ? NULL : open_flat(member, &out, CS_OUTPUT, false);
+	cs_serve_run(member, &call);
 	if (!in_place)
 		close_flat(member, &out, call.recv.base);
 	return true;
 }
 
 bool
-cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side recv, int *result)
+cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv)
 {
-	struct flat out, in;
-	size_t each, send_each;
-	bool in_place = send.buffer == MPI_IN_PLACE;
-	if (!look_blocks(member, &recv, &out, &each) || (!in_place && !look_blocks(member, &send, &in, &send_each)) ||
-	    (!in_place && send_each != each) || is_aliased(&send, &recv, each))
+	struct flat out = { 0 }, in = { 0 };
+	size_t each = 0, send_each = 0;
+	bool in_place = send->buffer == MPI_IN_PLACE;
+	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
+	    (!in_place && (!look_blocks(member, send, CS_INPUT, &in, &send_each) || send_each != each)) ||
+	    is_aliased(send, recv, each))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
 		return false;
-	struct cs_call call = { .coll = CS_ALLTOALL, .bytes = each };
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, 1, in_place), .each = each };
+	struct cs_call call;
+	cs_call_init(&call, CS_ALLTOALL, 0, each);
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
 	call.send = in_place ? call.recv
-			     : (struct cs_blocks){ .base = open_flat(member, &in, 0, true), .each = each };
-	*result = cs_serve_run(member, &call);
+			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, true), .each = each };
+	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
 	return true;
 }
@@ -197,7 +209,7 @@ cs_serve_alltoall(struct cs_member *member, struct cs_side send, struct cs_side 
 /* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in bytes. */
 struct scattered {
 	char *user;
-	struct cs_vector vector;
+	const struct cs_vector *vector;
 	const struct cs_type *type;    /* for all ranks, or */
 	struct cs_type *types;         /* by rank (alltoallw); owned */
 	size_t total;
@@ -205,7 +217,6 @@ struct scattered {
 	bool is_contiguous;
 	size_t *bytes, *at; /* by rank, in bytes; from member->sizes */
 	char *base;
-	struct cs_type room; /* for a type that is not in the table */
 };
 
 static const struct cs_type *
@@ -217,14 +228,14 @@ type_at(const struct scattered *blocks, int rank)
 static MPI_Count
 count_at(const struct scattered *blocks, int rank)
 {
-	const struct cs_vector *vector = &blocks->vector;
+	const struct cs_vector *vector = blocks->vector;
 	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank] : ((const int *)vector->counts)[rank];
 }
 
 static MPI_Aint
 displacement_at(const struct scattered *blocks, int rank)
 {
-	const struct cs_vector *vector = &blocks->vector;
+	const struct cs_vector *vector = blocks->vector;
 	MPI_Aint displacement = vector->is_large ? ((const MPI_Aint *)vector->displs)[rank]
 						 : ((const int *)vector->displs)[rank];
 	return blocks->types ? displacement : displacement * blocks->type->extent;
@@ -234,45 +245,27 @@ displacement_at(const struct scattered *blocks, int rank)
 static bool
 look_simple(struct scattered *blocks, int size)
 {
-	const int *counts = blocks->vector.counts, *displs = blocks->vector.displs;
-	size_t unit = blocks->type->size, total = 0;
+	const int *counts = blocks->vector->counts, *displs = blocks->vector->displs;
+	size_t unit = blocks->type->size, total = 0, *bytes = blocks->bytes, *starts = blocks->at;
+	MPI_Aint lowest = 0;
 	for (int rank = 0; rank < size; rank++) {
 		if (counts[rank] < 0)
 			return false;
-		blocks->bytes[rank] = (size_t)counts[rank] * unit;
-		total += blocks->bytes[rank];
-	}
-	for (int rank = 0; rank < size; rank++) {
-		MPI_Aint at = blocks->bytes[rank] ? displs[rank] * (MPI_Aint)unit : 0;
-		blocks->at[rank] = (size_t)at;
-		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
+		bytes[rank] = (size_t)counts[rank] * unit;
+		MPI_Aint at = bytes[rank] ? displs[rank] * (MPI_Aint)unit : 0;
+		starts[rank] = (size_t)at;
+		total += bytes[rank];
+		lowest = at < lowest ? at : lowest;
 	}
 	blocks->total = total;
+	blocks->lowest = lowest;
 	return blocks->user || !total;
 }
 
-/* Of one type, or with blocks->types set. `half`: which two of the member's four size arrays. False: for the host. */
-static bool
-look_scattered(struct cs_member *member, void *user, MPI_Datatype type, struct cs_vector vector, int half,
-	       struct scattered *blocks)
+/* Any types and counts; blocks->type or types is set. */
+static __attribute__((noinline)) bool
+look_each(const struct cs_member *member, struct scattered *blocks)
 {
-	blocks->user = user;
-	blocks->vector = vector;
-	blocks->bytes = member->sizes + 2 * (size_t)half * (size_t)member->size;
-	blocks->at = blocks->bytes + member->size;
-	blocks->total = 0;
-	blocks->lowest = 0;
-	blocks->is_contiguous = true;
-	if (!vector.counts || !vector.displs)
-		return false;
-	if (!blocks->types) {
-		blocks->type = cs_type_look(type, &blocks->room);
-		if (!blocks->type)
-			return false;
-		/* The second condition: no product of the two can overflow. */
-		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector.is_large)
-			return look_simple(blocks, member->size);
-	}
 	for (int rank = 0; rank < member->size; rank++) {
 		const struct cs_type *own_type = type_at(blocks, rank);
 		MPI_Count count = count_at(blocks, rank);
@@ -286,25 +279,43 @@ look_scattered(struct cs_member *member, void *user, MPI_Datatype type, struct c
 		blocks->at[rank] = (size_t)at;
 		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
 		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
-		if (!user && own_type->is_predefined)
+		if (!blocks->user && own_type->is_predefined)
 			return false;
 	}
 	return true;
 }
 
-/* Where the blocks are as bytes: in the program's memory, or packed one after another. */
-static struct cs_blocks
-open_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
+/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the member's four size arrays, too.
+ * False: for the host. */
+static bool
+look_scattered(struct cs_member *member, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
+	       struct scattered *blocks)
+{
+	blocks->user = user;
+	blocks->vector = vector;
+	blocks->bytes = member->sizes + 2 * (size_t)which * (size_t)member->size;
+	blocks->at = blocks->bytes + member->size;
+	blocks->total = 0;
+	blocks->lowest = 0;
+	blocks->is_contiguous = true;
+	if (!vector->counts || !vector->displs)
+		return false;
+	if (!blocks->types) {
+		blocks->type = cs_member_type(member, type, which);
+		if (!blocks->type)
+			return false;
+		/* The second condition: no product of the two can overflow. */
+		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector->is_large)
+			return look_simple(blocks, member->size);
+	}
+	return look_each(member, blocks);
+}
+
+/* Packed one after another. */
+static __attribute__((noinline)) void
+pack_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
 {
 	size_t offset = 0;
-	if (blocks->is_contiguous) {
-		/* Displacements may be negative: count from the lowest block. */
-		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
-			if (blocks->bytes[rank])
-				blocks->at[rank] -= (size_t)blocks->lowest;
-		blocks->base = blocks->user + blocks->lowest;
-		return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
-	}
 	blocks->base = cs_serve_packed(member, which, blocks->total);
 	for (int rank = 0; rank < member->size; rank++) {
 		blocks->at[rank] = offset;
@@ -313,6 +324,21 @@ open_scattered(struct cs_member *member, struct scattered *blocks, int which, bo
 				  count_at(blocks, rank), blocks->base + offset))
 			cs_serve_packing_failed(member);
 		offset += blocks->bytes[rank];
+	}
+}
+
+/* Where the blocks are as bytes: in the program's memory, or packed. */
+static inline struct cs_blocks
+open_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
+{
+	if (!blocks->is_contiguous) {
+		pack_scattered(member, blocks, which, is_input);
+	} else {
+		/* Displacements may be negative: count from the lowest block. */
+		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
+			if (blocks->bytes[rank])
+				blocks->at[rank] -= (size_t)blocks->lowest;
+		blocks->base = blocks->user + blocks->lowest;
 	}
 	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
 }
@@ -331,117 +357,119 @@ close_scattered(struct cs_member *member, const struct scattered *blocks)
 }
 
 bool
-cs_serve_allgatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector,
-		    int *result)
+cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+		    const struct cs_vector *vector)
 {
 	struct scattered out;
-	struct flat in;
-	bool in_place = send.buffer == MPI_IN_PLACE;
+	struct flat in = { 0 };
+	bool in_place = send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
-	if (!look_scattered(member, recv.buffer, recv.type, vector, 1, &out) ||
-	    (!in_place && !look(&send, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
-	    is_aliased(&send, &recv, out.total))
+	if (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
+	    (!in_place && !look(member, send, CS_INPUT, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
+	    is_aliased(send, recv, out.total))
 		return cs_serve_not(member, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
 	if (!cs_serve_choose_skewed(member, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
 		return false;
-	struct cs_call call = { .coll = CS_ALLGATHERV, .bytes = out.bytes[member->rank] };
-	call.recv = open_scattered(member, &out, 1, in_place);
+	struct cs_call call;
+	cs_call_init(&call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
+	call.recv = open_scattered(member, &out, CS_OUTPUT, in_place);
 	/* An empty block may come with a null buffer, which is not "in place". */
-	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)call.recv.base;
-	*result = cs_serve_run(member, &call);
+	cs_serve_run(member, &call);
 	close_scattered(member, &out);
 	return true;
 }
 
 bool
-cs_serve_gatherv(struct cs_member *member, struct cs_side send, struct cs_side recv, struct cs_vector vector, int root,
-		 int *result)
+cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+		 const struct cs_vector *vector, int root)
 {
 	struct scattered out;
-	struct flat in;
+	struct flat in = { 0 };
 	bool is_root = member->rank == root;
-	bool in_place = is_root && send.buffer == MPI_IN_PLACE;
+	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!look_scattered(member, recv.buffer, recv.type, vector, 1, &out) ||
-			 is_aliased(&send, &recv, out.total))) ||
-	    (!in_place && !look(&send, &in)) ||
+	    (is_root && (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
+			 is_aliased(send, recv, out.total))) ||
+	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
 	    (is_root && !in_place && in.bytes != out.bytes[member->rank]))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
-	struct cs_call call = { .coll = CS_GATHERV, .root = root,
-				.bytes = in_place ? out.bytes[member->rank] : in.bytes };
+	struct cs_call call;
+	cs_call_init(&call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
 	if (is_root)
-		call.recv = open_scattered(member, &out, 1, in_place);
-	call.send.base = in_place ? NULL : open_flat(member, &in, 0, true);
+		call.recv = open_scattered(member, &out, CS_OUTPUT, in_place);
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)"";
-	*result = cs_serve_run(member, &call);
+	cs_serve_run(member, &call);
 	if (is_root)
 		close_scattered(member, &out);
 	return true;
 }
 
 bool
-cs_serve_scatterv(struct cs_member *member, struct cs_side send, struct cs_vector vector, struct cs_side recv, int root,
-		  int *result)
+cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *vector,
+		  const struct cs_side *recv, int root)
 {
 	struct scattered in;
-	struct flat out;
+	struct flat out = { 0 };
 	bool is_root = member->rank == root;
-	bool in_place = is_root && recv.buffer == MPI_IN_PLACE;
+	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	in.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!look_scattered(member, send.buffer, send.type, vector, 0, &in) ||
-			 is_aliased(&send, &recv, in.total))) ||
-	    (!in_place && !look(&recv, &out)) ||
+	    (is_root && (!look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in) ||
+			 is_aliased(send, recv, in.total))) ||
+	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
 	    (is_root && !in_place && out.bytes != in.bytes[member->rank]))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
-	struct cs_call call = { .coll = CS_SCATTERV, .root = root,
-				.bytes = in_place ? in.bytes[member->rank] : out.bytes };
+	struct cs_call call;
+	cs_call_init(&call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
 	if (is_root)
-		call.send = open_scattered(member, &in, 0, true);
-	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, 1, false);
-	*result = cs_serve_run(member, &call);
+		call.send = open_scattered(member, &in, CS_INPUT, true);
+	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, CS_OUTPUT, false);
+	cs_serve_run(member, &call);
 	if (call.recv.base)
 		close_flat(member, &out, call.recv.base);
 	return true;
 }
 
 static bool
-exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out, int *result)
+exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out)
 {
 	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
 		return false;
-	struct cs_call call = { .coll = coll };
-	call.recv = open_scattered(member, out, 1, in == NULL);
-	call.send = in ? open_scattered(member, in, 0, true) : call.recv;
-	*result = cs_serve_run(member, &call);
+	struct cs_call call;
+	cs_call_init(&call, coll, 0, 0);
+	call.recv = open_scattered(member, out, CS_OUTPUT, in == NULL);
+	call.send = in ? open_scattered(member, in, CS_INPUT, true) : call.recv;
+	cs_serve_run(member, &call);
 	close_scattered(member, out);
 	return true;
 }
 
 bool
-cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vector send_vector, struct cs_side recv,
-		   struct cs_vector recv_vector, int *result)
+cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *send_vector,
+		   const struct cs_side *recv, const struct cs_vector *recv_vector)
 {
 	struct scattered in, out;
-	bool in_place = send.buffer == MPI_IN_PLACE;
+	bool in_place = send->buffer == MPI_IN_PLACE;
 	in.types = out.types = NULL;
-	if (!look_scattered(member, recv.buffer, recv.type, recv_vector, 1, &out) ||
+	if (!look_scattered(member, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
 	    (!in_place &&
-	     (!look_scattered(member, send.buffer, send.type, send_vector, 0, &in) ||
+	     (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
 	      in.bytes[member->rank] != out.bytes[member->rank])) ||
-	    is_aliased(&send, &recv, out.total))
+	    is_aliased(send, recv, out.total))
 		return cs_serve_not(member, "arguments not served");
-	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out, result);
+	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
 
 /* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type: MPICH takes
@@ -449,7 +477,7 @@ cs_serve_alltoallv(struct cs_member *member, struct cs_side send, struct cs_vect
 static struct cs_type *
 look_types(const struct cs_member *member, const MPI_Datatype *types, const struct cs_vector *vector)
 {
-	struct scattered counts = { .vector = *vector };
+	struct scattered counts = { .vector = vector };
 	if (!types || !vector->counts)
 		return NULL;
 	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
@@ -471,21 +499,22 @@ look_types(const struct cs_member *member, const MPI_Datatype *types, const stru
 }
 
 bool
-cs_serve_alltoallw(struct cs_member *member, const void *send, struct cs_vector send_vector,
-		   const MPI_Datatype *send_types, void *recv, struct cs_vector recv_vector,
-		   const MPI_Datatype *recv_types, int *result)
+cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_vector *send_vector,
+		   const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
+		   const MPI_Datatype *recv_types)
 {
 	struct scattered in = { 0 }, out = { 0 };
 	bool in_place = send == MPI_IN_PLACE;
-	out.types = look_types(member, recv_types, &recv_vector);
-	in.types = in_place ? NULL : look_types(member, send_types, &send_vector);
+	out.types = look_types(member, recv_types, recv_vector);
+	in.types = in_place ? NULL : look_types(member, send_types, send_vector);
 	bool is_served = out.types && (in_place || in.types) &&
-			 look_scattered(member, recv, MPI_DATATYPE_NULL, recv_vector, 1, &out) &&
-			 (in_place || (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, 0, &in) &&
-				       in.bytes[member->rank] == out.bytes[member->rank] &&
-				       !(send == recv && out.total && send)));
+			 look_scattered(member, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
+			 (in_place ||
+			  (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
+			   in.bytes[member->rank] == out.bytes[member->rank] &&
+			   !(send == recv && out.total && send)));
 	if (is_served)
-		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out, result);
+		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out);
 	else
 		cs_serve_not(member, "arguments not served");
 	free(out.types);

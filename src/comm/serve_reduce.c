@@ -5,8 +5,6 @@
 
 struct reduced {
 	const struct cs_type *type;
-	struct cs_type room; /* for a type that is not in the table */
-	struct cs_operation operation;
 	struct cs_call call;
 	void *recv;     /* the program's */
 	bool is_shaped; /* elements with gaps: the call works on copies of the same shape */
@@ -34,15 +32,40 @@ shaped_result(struct cs_member *member, const struct reduced *reduced, const cha
 		cs_serve_packing_failed(member);
 }
 
+/* Type and operation -> reduced->call.reduction; what came of two predefined ones is kept for the next call. */
+static __attribute__((noinline)) bool
+make_reduction(struct cs_member *member, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
+{
+	struct cs_operation operation;
+	if (!cs_operation_look(op, &operation) ||
+	    !cs_reduction_make(type, reduced->type, op, &operation, &reduced->call.reduction))
+		return false;
+	reduced->call.is_commutative = operation.is_commutative;
+	if (operation.is_predefined && reduced->type->is_predefined)
+		member->known_pair = reduced->call.reduction;
+	return true;
+}
+
+static inline bool
+look(struct cs_member *member, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
+{
+	const struct cs_reduction *known = &member->known_pair;
+	reduced->type = cs_member_type(member, type, CS_INPUT);
+	if (known->unit && known->type == (uintptr_t)type && known->op == (uintptr_t)op) {
+		reduced->call.reduction = *known;
+		reduced->call.is_commutative = true; /* as all predefined operations are */
+		return true;
+	}
+	return reduced->type && make_reduction(member, reduced, type, op);
+}
+
 /* Looks at everything that all ranks share and asks select. `spread`: elements of each rank's block must fit into a
  * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
-static bool
+static inline __attribute__((always_inline)) bool
 begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
       MPI_Op op, bool is_spread, int skew)
 {
-	reduced->type = cs_type_look(type, &reduced->room);
-	if (count < 0 || !reduced->type || !cs_operation_look(op, &reduced->operation) ||
-	    !cs_reduction_make(type, reduced->type, op, &reduced->operation, &reduced->call.reduction))
+	if (count < 0 || !look(member, reduced, type, op))
 		return cs_serve_not(member, "type, operation or arguments not served");
 	const struct cs_team *team = member->runner.team;
 	size_t unit = reduced->call.reduction.unit, bytes;
@@ -51,14 +74,13 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 		room = team->node.shape.area_bytes;
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)member->size : 1))
 		return cs_serve_not(member, "elements too large");
-	if (!cs_serve_choose_skewed(member, coll, bytes, skew, reduced->operation.is_commutative))
+	if (!cs_serve_choose_skewed(member, coll, bytes, skew, reduced->call.is_commutative))
 		return false;
 	reduced->is_shaped = !reduced->type->is_contiguous;
 	reduced->call.coll = coll;
 	reduced->call.count = (size_t)count;
 	reduced->call.bytes = bytes;
 	reduced->call.counts = NULL;
-	reduced->call.is_commutative = reduced->operation.is_commutative;
 	reduced->call.root = -1;
 	return true;
 }
@@ -70,7 +92,7 @@ is_bad(const void *send, const void *recv, bool takes)
 	return (takes && (!recv || recv == send)) || !send;
 }
 
-static int
+static inline __attribute__((always_inline)) bool
 finish(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
 {
 	struct cs_call *call = &reduced->call;
@@ -82,28 +104,27 @@ finish(struct cs_member *member, struct reduced *reduced, const void *send, void
 		return cs_serve_run(member, call);
 	call->send.base = shaped_copy(member, reduced, from, input);
 	call->recv.base = recv ? cs_serve_packed(member, 1, output * call->reduction.unit) : NULL;
-	int result = cs_serve_run(member, call);
+	cs_serve_run(member, call);
 	if (recv && output)
 		shaped_result(member, reduced, call->recv.base, output);
-	return result;
+	return true;
 }
 
 bool
 cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		   MPI_Op op, int *result)
+		   MPI_Op op)
 {
 	struct reduced reduced;
 	if (is_bad(send == MPI_IN_PLACE ? "" : send, recv, true))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
-	*result = finish(member, &reduced, send, recv, (size_t)count, (size_t)count);
-	return true;
+	return finish(member, &reduced, send, recv, (size_t)count, (size_t)count);
 }
 
 bool
 cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		int root, int *result)
+		int root)
 {
 	struct reduced reduced;
 	bool is_root = member->rank == root;
@@ -113,8 +134,7 @@ cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Coun
 	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
 	reduced.call.root = root;
-	*result = finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count);
-	return true;
+	return finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count);
 }
 
 static MPI_Count
@@ -124,15 +144,15 @@ count_at(const struct cs_vector *vector, int rank)
 }
 
 bool
-cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, struct cs_vector counts,
-			MPI_Datatype type, MPI_Op op, int *result)
+cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+			MPI_Datatype type, MPI_Op op)
 {
 	struct reduced reduced;
 	MPI_Count total = 0;
-	if (!counts.counts || is_bad(send == MPI_IN_PLACE ? "" : send, send == MPI_IN_PLACE ? "" : recv, false))
+	if (!counts->counts || is_bad(send == MPI_IN_PLACE ? "" : send, send == MPI_IN_PLACE ? "" : recv, false))
 		return cs_serve_not(member, "arguments not served");
 	for (int rank = 0; rank < member->size; rank++) {
-		MPI_Count count = count_at(&counts, rank);
+		MPI_Count count = count_at(counts, rank);
 		if (count < 0)
 			return cs_serve_not(member, "arguments not served");
 		member->sizes[rank] = (size_t)count;
@@ -144,13 +164,12 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 		return false;
 	reduced.call.counts = member->sizes;
-	*result = finish(member, &reduced, send, recv, (size_t)total, member->sizes[member->rank]);
-	return true;
+	return finish(member, &reduced, send, recv, (size_t)total, member->sizes[member->rank]);
 }
 
 bool
 cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
-			      MPI_Datatype type, MPI_Op op, int *result)
+			      MPI_Datatype type, MPI_Op op)
 {
 	struct reduced reduced;
 	MPI_Count total;
@@ -159,6 +178,5 @@ cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;
-	*result = finish(member, &reduced, send, recv, (size_t)total, (size_t)count);
-	return true;
+	return finish(member, &reduced, send, recv, (size_t)total, (size_t)count);
 }

@@ -18,7 +18,8 @@ has_team(const struct cs_member *member)
 }
 
 /* Does the host do it anyway? Asked before anything else, so that what is handed on costs little. `times`: blocks in
- * what select counts. Only predefined types are quick to look at; others take the longer way to the same answer. */
+ * what select counts. Only predefined types are quick to look at; others take the longer way to the same answer. An answer
+ * that names an algorithm stays in the member for comm/, which else asks itself. */
 static inline bool
 is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
 {
@@ -27,22 +28,20 @@ is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Data
 		member->bytes = 0;
 		return true;
 	}
-	const struct cs_type *known = cs_type_find(type);
+	member->answer = NULL;
+	const struct cs_type *known = cs_member_known_type(member, type);
 	if (!known || count <= 0 || count > INT_MAX)
 		return false;
-	size_t bytes = (size_t)count * known->size * (size_t)times;
-	struct cs_answer *answer = cs_runner_host(&member->runner, coll, bytes);
-	if (!answer)
-		return false;
-	member->answer = answer;
-	member->bytes = bytes;
-	return true;
+	member->bytes = (size_t)count * known->size * (size_t)times;
+	member->answer = cs_runner_find(&member->runner, coll, member->bytes);
+	return member->answer && !member->answer->choice.algorithm;
 }
 
 /* Where sizes are not at hand, or not agreed. */
 static inline bool
 is_always_hosted(struct cs_member *member, enum cs_coll coll)
 {
+	member->answer = NULL;
 	if (!(member->runner.host_only >> coll & 1))
 		return false;
 	member->answer = &member->runner.answers[coll].answer[0];
@@ -72,9 +71,8 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
-	if (has_team(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member, &result))
-		return result;
+	if (has_team(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
+		return member->result;
 	HOST(Barrier, CS_BARRIER, comm);
 }
 

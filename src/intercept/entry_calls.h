@@ -3,17 +3,16 @@
 #define CAT(a, b) a##b
 #define ENTRY_OF(name) CAT(cs_entry_, name)
 #define HOST_OF(name, coll, ...) HOST(name, coll, __VA_ARGS__)
-#define VECTOR(counts, displs) ((struct cs_vector){ counts, displs, IS_LARGE })
-#define SIDE(buffer, count, type) ((struct cs_side){ (void *)(buffer), count, type })
+#define VECTOR(counts, displs) (&(struct cs_vector){ counts, displs, IS_LARGE })
+#define SIDE(buffer, count, type) (&(struct cs_side){ (void *)(buffer), count, type })
 
 int
 ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
-	    cs_serve_bcast(member, SIDE(buffer, count, type), root, &result))
-		return result;
+	    cs_serve_bcast(member, SIDE(buffer, count, type), root))
+		return member->result;
 	HOST_OF(NAME(Bcast), CS_BCAST, buffer, count, type, root, comm);
 }
 
@@ -22,11 +21,10 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
 	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
-						   SIDE(recv, recv_count, recv_type), &result))
-		return result;
+						   SIDE(recv, recv_count, recv_type)))
+		return member->result;
 	HOST_OF(NAME(Allgather), CS_ALLGATHER, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
@@ -35,11 +33,10 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 			   const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
 	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
-				VECTOR(recv_counts, displs), &result))
-		return result;
+				VECTOR(recv_counts, displs)))
+		return member->result;
 	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type,
 		comm);
 }
@@ -49,12 +46,11 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 		       MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
 		       member->rank == root ? recv_type : send_type, 1) &&
 	    cs_serve_gather(member, SIDE(send, send_count, send_type),
-						SIDE(recv, recv_count, recv_type), root, &result))
-		return result;
+						SIDE(recv, recv_count, recv_type), root))
+		return member->result;
 	HOST_OF(NAME(Gather), CS_GATHER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
@@ -63,11 +59,10 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_GATHERV) &&
 	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
-			     VECTOR(recv_counts, displs), root, &result))
-		return result;
+			     VECTOR(recv_counts, displs), root))
+		return member->result;
 	HOST_OF(NAME(Gatherv), CS_GATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type, root,
 		comm);
 }
@@ -77,12 +72,11 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
 		       member->rank == root ? send_type : recv_type, 1) &&
 	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
-						 SIDE(recv, recv_count, recv_type), root, &result))
-		return result;
+						 SIDE(recv, recv_count, recv_type), root))
+		return member->result;
 	HOST_OF(NAME(Scatter), CS_SCATTER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
@@ -91,11 +85,10 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 			 void *recv, COUNT recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_SCATTERV) &&
 	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
-			      SIDE(recv, recv_count, recv_type), root, &result))
-		return result;
+			      SIDE(recv, recv_count, recv_type), root))
+		return member->result;
 	HOST_OF(NAME(Scatterv), CS_SCATTERV, send, send_counts, displs, send_type, recv, recv_count, recv_type, root,
 		comm);
 }
@@ -105,11 +98,10 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 			 MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
 	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
-						  SIDE(recv, recv_count, recv_type), &result))
-		return result;
+						  SIDE(recv, recv_count, recv_type)))
+		return member->result;
 	HOST_OF(NAME(Alltoall), CS_ALLTOALL, send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
@@ -119,11 +111,10 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
 	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
-			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs), &result))
-		return result;
+			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
+		return member->result;
 	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, send, send_counts, send_displs, send_type, recv, recv_counts,
 		recv_displs, recv_type, comm);
 }
@@ -134,11 +125,10 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 			  const DISPL recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
 	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
-			       VECTOR(recv_counts, recv_displs), recv_types, &result))
-		return result;
+			       VECTOR(recv_counts, recv_displs), recv_types))
+		return member->result;
 	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, send, send_counts, send_displs, send_types, recv, recv_counts,
 		recv_displs, recv_types, comm);
 }
@@ -147,10 +137,9 @@ int
 ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
-	    cs_serve_allreduce(member, send, recv, count, type, op, &result))
-		return result;
+	    cs_serve_allreduce(member, send, recv, count, type, op))
+		return member->result;
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, send, recv, count, type, op, comm);
 }
 
@@ -158,10 +147,9 @@ int
 ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
-	    cs_serve_reduce(member, send, recv, count, type, op, root, &result))
-		return result;
+	    cs_serve_reduce(member, send, recv, count, type, op, root))
+		return member->result;
 	HOST_OF(NAME(Reduce), CS_REDUCE, send, recv, count, type, op, root, comm);
 }
 
@@ -170,10 +158,9 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 			       MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
-	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op, &result))
-		return result;
+	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op))
+		return member->result;
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, send, recv, counts, type, op, comm);
 }
 
@@ -182,10 +169,9 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 				     MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	int result;
 	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
-	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op, &result))
-		return result;
+	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op))
+		return member->result;
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, send, recv, count, type, op, comm);
 }
 

@@ -1,7 +1,6 @@
 #include "run/run.h"
 
 #include "base/parse.h"
-#include "run/flat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +39,7 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	answer->is_commutative = is_commutative;
 	answer->skew = answer->choice.depends_on_skew ? skew : 0;
 	if (!answer->choice.algorithm && is_commutative && !answer->skew && answer->low == 0 && answer->last >= CS_INF - 1) {
-		/* Nothing else will ever be asked: keep it where cs_runner_host and the report find it. */
+		/* Nothing else will ever be asked: keep it where cs_runner_find and the report find it. */
 		runner->host_only |= 1u << coll;
 		if (slot != 0) {
 			struct cs_answer first = answers->answer[0];
@@ -87,20 +86,11 @@ cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll
 }
 
 void
-cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
+cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
 {
-	uint64_t start = runner->is_reporting ? cs_clock_ns() : 0;
-	const struct cs_algorithm *algorithm = answer->choice.algorithm;
-	if (algorithm->run) {
-		runner->team->between = algorithm->inner;
-		runner->team->between_params = answer->choice.params;
-		algorithm->run(runner->team, call, answer->choice.params + answer->inner_params);
-	} else {
-		cs_flat_run(runner->team, call, algorithm, answer->choice.params);
-	}
-	cs_team_relax(runner->team);
-	if (runner->is_reporting)
-		cs_runner_count(runner, answer, call->coll, bytes, cs_clock_ns() - start);
+	uint64_t start = cs_clock_ns();
+	cs_runner_run_quietly(runner, answer, call);
+	cs_runner_count(runner, answer, call->coll, bytes, cs_clock_ns() - start);
 }
 
 void

@@ -8,6 +8,7 @@
 
 #include "algorithms/team.h"
 #include "coll/call.h"
+#include "run/flat.h"
 #include "select/select.h"
 #include "trace/report.h"
 
@@ -43,6 +44,8 @@ static inline struct cs_answer *
 cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
 	struct cs_answers *answers = &runner->answers[coll];
+	if (bytes == CS_BYTES_UNKNOWN && answers->count)
+		return &answers->answer[0]; /* one for all */
 	for (int i = 0; i < answers->count; i++) {
 		struct cs_answer *answer = &answers->answer[i];
 		if (answer->low <= bytes && bytes <= answer->last && answer->is_commutative == is_commutative &&
@@ -52,23 +55,42 @@ cs_runner_choose(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int 
 	return cs_runner_choose_slow(runner, coll, bytes, skew, is_commutative);
 }
 
-/* Is it known already that the host does calls of this size (of blocks of one size)? Then by this answer, else NULL. A
- * commutative operation's answer is taken: another one's needs are stricter, so where that goes to the host, this does
- * too. */
+/* What is known already of calls of this size (of blocks of one size, so without skew), or NULL. A commutative operation's
+ * answer is taken: another one's needs are stricter, so where that goes to the host, this does too. */
 static inline struct cs_answer *
-cs_runner_host(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
+cs_runner_find(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
 {
-	struct cs_answers *answers = &runner->answers[coll];
-	for (int i = 0; i < answers->count; i++) {
-		struct cs_answer *answer = &answers->answer[i];
+	struct cs_answer *answer = runner->answers[coll].answer;
+	for (int left = runner->answers[coll].count; left > 0; left--, answer++)
 		if (answer->low <= bytes && bytes <= answer->last && answer->is_commutative)
-			return answer->choice.algorithm ? NULL : answer;
-	}
+			return answer;
 	return NULL;
 }
 
 /* Runs the call by the answer's algorithm (which is not the host). */
-void cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes);
+void cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes);
+static inline void
+cs_runner_run_quietly(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call)
+{
+	struct cs_team *team = runner->team;
+	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	if (__builtin_expect(algorithm->run != NULL, 1)) {
+		team->between = algorithm->inner;
+		team->between_params = answer->choice.params;
+		algorithm->run(team, call, answer->choice.params + answer->inner_params);
+	} else {
+		cs_flat_run(team, call, algorithm, answer->choice.params);
+	}
+	cs_team_relax(team);
+}
+static inline void
+cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
+{
+	if (__builtin_expect(runner->is_reporting, 0))
+		cs_runner_run_counted(runner, answer, call, bytes);
+	else
+		cs_runner_run_quietly(runner, answer, call);
+}
 
 /* Counts a call that the host did. */
 void cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll coll, size_t bytes,

@@ -219,7 +219,7 @@ cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint6
 void
 cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
 {
-	uint64_t floor = UINT64_MAX;
+	uint64_t floor = INT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
 		if (local == node->shape.local)
@@ -237,7 +237,7 @@ cs_node_is_done(struct cs_node *node, uint64_t tag)
 {
 	if (node->done_floor >= tag)
 		return true;
-	uint64_t floor = UINT64_MAX;
+	uint64_t floor = INT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		if (local == node->shape.local)
 			continue;

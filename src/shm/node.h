@@ -175,11 +175,10 @@ cs_node_done(struct cs_node *node, uint64_t step)
 static inline struct cs_line *
 cs_node_line(struct cs_node *node)
 {
-	if (node->call >= CS_LINES) {
-		uint64_t tag = (node->call - CS_LINES + 1) << CS_STEP_BITS;
-		if (__builtin_expect(node->done_floor < tag, 0))
-			cs_node_all_done_slow(node, tag);
-	}
+	/* Below 0 in the first calls, in which every line is free. */
+	int64_t tag = ((int64_t)node->call - CS_LINES + 1) * (1 << CS_STEP_BITS);
+	if (__builtin_expect((int64_t)node->done_floor < tag, 0))
+		cs_node_all_done_slow(node, (uint64_t)tag);
 	return &node->self->lines[node->call % CS_LINES];
 }
 

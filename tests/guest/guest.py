@@ -341,6 +341,12 @@ def programs_with_mpi_print_what_they_always_print(args):
 
 # --- what it costs --------------------------------------------------------------------------------------------------
 
+def rank_0_of(counted):
+    """A command that does this on rank 0; other ranks leave its first four words, valgrind and three options, away."""
+    choose = 'test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 && exec "$@"; shift 4; exec "$@"'
+    return ["sh", "-c", choose, "choose", *counted]
+
+
 def instructions(function, command, pair_of=None, is_unknown_mpi=False, **variables):
     """Instructions inside `function`, callees included; of rank 0, if this is to be a pair of ranks of an MPI."""
     valgrind = shutil.which("valgrind")
@@ -350,8 +356,7 @@ def instructions(function, command, pair_of=None, is_unknown_mpi=False, **variab
     if pair_of is None:
         result = run(counted, **variables)
     else:
-        choose = 'test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 && exec "$@"; shift 4; exec "$@"'
-        result = job(pair_of, 2, ["sh", "-c", choose, "choose", *counted], **variables)
+        result = job(pair_of, 2, rank_0_of(counted), **variables)
     found = re.findall(r"Collected : (\d+)", result.err)
     expect(result.code == 0 and len(found) == 1, "callgrind has no count", result)
     # A library that gave up costs nothing, says so, and must not pass for a cheap one.
@@ -418,6 +423,43 @@ def deferred_call_costs_at_most_80_instructions(args):
         print(f"{mpi}: bcast on self with the real host: {ours - bare:.1f} instructions more ({bare:.1f} without)")
         worst = max(worst, ours - bare)
     expect(worst <= DEFERRED_LIMIT, f"a deferred call costs {worst:.1f} instructions more, over {DEFERRED_LIMIT}")
+
+
+SERVED_LIMITS = {"allgather8": 385, "bcast8": 275, "scatterv8": 515, "leaf8": 310}
+WAITING = {"cs_node_wait_slow", "cs_node_wake", "cs_rdma_here", "progress"}
+
+
+def own_instructions(args, mpi, command):
+    """Instructions of our own functions inside counted() on rank 0 of a pair, but for waiting, which is as long as the
+    machine is loaded."""
+    valgrind, annotate = shutil.which("valgrind"), shutil.which("callgrind_annotate")
+    if valgrind is None or annotate is None:
+        raise Skipped("valgrind is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        counted = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--toggle-collect=counted", *command]
+        result = job(mpi, 2, rank_0_of(counted), LD_PRELOAD=args.library)
+        expect(result.code == 0 and os.path.exists(f"{folder}/out"), "callgrind has no count", result)
+        listing = run([annotate, "--threshold=100", f"{folder}/out"]).out
+    rows = re.findall(r"^ *([\d,]+) \([ \d.]+%\) +\S+:(\S+) \[\S*collshim[^/\s]*\.so\]$", listing, re.MULTILINE)
+    return sum(int(count.replace(",", "")) for count, function in rows if function.split("'")[0] not in WAITING)
+
+
+@claim
+def served_call_of_8_bytes_keeps_to_its_instructions(args):
+    """From the application's call to its return, on one of two ranks of a node."""
+    real_modules(args)
+    failures = []
+    for mpi in each_mpi(args):
+        for kind, limit in SERVED_LIMITS.items():
+            command = [f"{args.build}/cost-{mpi}", "world", kind, "1000"]
+            cost = own_instructions(args, mpi, command) / 1000
+            print(f"{mpi}: {kind}: {cost:.1f} instructions")
+            expect(cost > 100, f"a call of {cost} instructions cannot be: nothing was counted")
+            served = sum(row["calls"] for row in report_of(args, mpi, command) if not row["deferred"])
+            expect(served >= 1000, f"{mpi}: only {served} of 1000 {kind} were served")
+            if cost > limit:
+                failures.append(f"{mpi}: {kind} costs {cost:.1f} instructions, over {limit}")
+    expect(not failures, "\n".join(failures))
 
 
 # --- languages ------------------------------------------------------------------------------------------------------

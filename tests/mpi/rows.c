@@ -43,8 +43,9 @@ static void
 check_block(const char *what, const int *block, uint64_t call, int from, int to, int count)
 {
 	for (int i = 0; i < count; i++)
-		CHECK(block[i] == value_of(call, from, to, i), "call %llu, %s of %d ints: element %d of rank %d's block is %d, not %d",
-		      (unsigned long long)call, what, count, i, from, block[i], value_of(call, from, to, i));
+		CHECK(block[i] == value_of(call, from, to, i),
+		      "call %llu, %s of %d ints: element %d of rank %d's block is %d, not %d", (unsigned long long)call, what,
+		      count, i, from, block[i], value_of(call, from, to, i));
 }
 
 static void

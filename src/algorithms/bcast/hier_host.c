@@ -20,13 +20,26 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 	memcpy(slot, call->recv.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
 }
 
+/* A piece that fits into a slot. */
+static size_t
+piece_of(const struct cs_team *team, size_t wanted)
+{
+	return wanted < team->node.shape.slot_bytes ? wanted : team->node.shape.slot_bytes;
+}
+
+static __attribute__((noinline)) void
+root_staged(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
+{
+	struct cs_exchange exchange = { .team = team, .call = call, .chunk = piece_of(team, wanted_chunk), .fill = fill,
+					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
+	cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
+}
+
 static void
-node_root(struct cs_team *team, struct cs_call *call, size_t chunk)
+node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 {
 	if (call->bytes > CS_INLINE) {
-		struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill,
-						.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
-		cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), 0, call->bytes);
+		root_staged(team, call, wanted_chunk);
 		return;
 	}
 	struct cs_node *node = &team->node;
@@ -38,35 +51,41 @@ node_root(struct cs_team *team, struct cs_call *call, size_t chunk)
 	cs_node_end(node);
 }
 
+static __attribute__((noinline)) void
+read_staged(struct cs_team *team, struct cs_call *call, size_t limit, size_t chunk)
+{
+	const struct cs_line *line;
+	uint64_t rounds = cs_rounds(limit, chunk);
+	for (uint64_t round = 0; round < rounds; round++) {
+		const char *from = cs_exchange_peer(team, call->root, round, &line);
+		memcpy(call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
+		if (round + 1 < rounds)
+			cs_node_done(&team->node, round + 1);
+	}
+}
+
+/* Local ranks are ranks. */
 static void
-node_reader(struct cs_team *team, struct cs_call *call, size_t chunk, int root)
+node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 {
 	struct cs_node *node = &team->node;
 	cs_node_begin(node);
-	const struct cs_line *line = cs_node_await(node, root, 1);
+	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
 	size_t bytes = line->bytes;
+	size_t limit = bytes < call->bytes ? bytes : call->bytes;
 	if (bytes > call->bytes)
 		call->truncated = bytes;
-	if (bytes <= CS_INLINE) {
-		cs_copy(call->recv.base, line->data, bytes < call->bytes ? bytes : call->bytes);
-		cs_node_end(node);
-		return;
-	}
-	size_t limit = bytes < call->bytes ? bytes : call->bytes;
-	uint64_t rounds = cs_rounds(limit, chunk);
-	for (uint64_t round = 0; round < rounds; round++) {
-		const char *from = cs_exchange_peer(team, root, round, &line);
-		memcpy(call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
-		if (round + 1 < rounds)
-			cs_node_done(node, round + 1);
-	}
+	if (bytes <= CS_INLINE)
+		cs_copy(call->recv.base, line->data, limit);
+	else
+		read_staged(team, call, limit, piece_of(team, wanted_chunk));
 	cs_node_end(node);
 }
 
 /* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
  * in its node's area, 2r+2 a lane's part is in the area. */
-static void
+static __attribute__((noinline)) void
 several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t wanted_lanes)
 {
 	struct cs_node *node = &team->node;
@@ -123,13 +142,12 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	size_t chunk = params[0] < team->node.shape.slot_bytes ? params[0] : team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1)
 		several_nodes(team, call, params[1], params[2]);
 	else if (team->shape.rank == call->root)
-		node_root(team, call, chunk);
+		node_root(team, call, params[0]);
 	else
-		node_reader(team, call, chunk, team->shape.local_of[call->root]);
+		node_reader(team, call, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_host = {

@@ -20,7 +20,6 @@ struct cs_exchange {
 	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
 	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
 	size_t head;    /* bytes before the data of a piece */
-	size_t whole;   /* as scatter needs it: bytes of the own block, once known */
 	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
 	uint64_t address; /* goes into word[1] of the own line */
 	bool is_direct; /* others read our memory by single copy: not back before all are done */
@@ -91,9 +90,9 @@ cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t head, size_t p
 
 /* The stride that a peer has published, kept inside a slot. */
 static inline size_t
-cs_exchange_stride(const struct cs_exchange *exchange, const struct cs_line *line)
+cs_exchange_stride(size_t chunk, const struct cs_line *line)
 {
-	size_t most = exchange->chunk + CS_MOST_HEAD;
+	size_t most = chunk + CS_MOST_HEAD;
 	return line->word[2] < most ? line->word[2] : most;
 }
 

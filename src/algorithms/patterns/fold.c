@@ -4,21 +4,20 @@
 
 #define PIECE 8192 /* bytes: the accumulator stays in the first-level cache while the sources stream by */
 
-static void
+/* Three sources and more. */
+static __attribute__((noinline)) void
 fold_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n, size_t count)
 {
-	size_t unit = reduction->unit, piece = PIECE / unit;
+	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit; /* a division is dear */
 	_Alignas(64) char sum[PIECE];
 	for (size_t first = 0; first < count; first += piece) {
 		size_t now = count - first < piece ? count - first : piece;
 		size_t at = first * unit;
-		/* Three sources and more go through `sum`, so that `out` may be one of them. */
-		char *to = n == 2 ? out + at : sum;
-		reduction->kernel(to, (const char *)from[n - 2] + at, (const char *)from[n - 1] + at, now);
+		/* Through `sum`, so that `out` may be one of the sources. */
+		reduction->kernel(sum, (const char *)from[n - 2] + at, (const char *)from[n - 1] + at, now);
 		for (int i = n - 3; i > 0; i--)
 			reduction->kernel(sum, (const char *)from[i] + at, sum, now);
-		if (n > 2)
-			reduction->kernel(out + at, (const char *)from[0] + at, sum, now);
+		reduction->kernel(out + at, (const char *)from[0] + at, sum, now);
 	}
 }
 
@@ -26,6 +25,10 @@ void
 cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 	size_t count)
 {
+	if (n == 2 && reduction->kernel) {
+		reduction->kernel(out, from[0], from[1], count);
+		return;
+	}
 	size_t bytes = count * reduction->unit;
 	if (count == 0)
 		return;

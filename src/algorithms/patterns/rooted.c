@@ -3,7 +3,7 @@
 
 #include "algorithms/patterns/exchange.h"
 
-/* --- one node ---------------------------------------------------------------------------------------------------- */
+/* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
 
 static void
 gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
@@ -21,31 +21,43 @@ agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 	return line->bytes < expected ? line->bytes : expected;
 }
 
-static void
-gather_take(struct cs_exchange *exchange, uint64_t round)
+/* What round `round` brings to the root; true if it expects more. */
+static bool
+gather_round(struct cs_team *team, struct cs_call *call, size_t chunk, uint64_t round)
 {
-	struct cs_team *team = exchange->team;
-	struct cs_call *call = exchange->call;
-	int locals = team->node.shape.size;
-	for (int local = 0; local < locals; local++) {
-		int rank = cs_team_local_rank(team, local);
-		size_t expected = cs_blocks_bytes(&call->recv, rank);
-		if (rank == call->root || !cs_piece(expected, exchange->chunk, round))
+	bool is_more = false;
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
+		size_t expected = cs_blocks_bytes(&call->recv, rank), from = round * chunk;
+		if (rank == call->root || expected <= from)
 			continue;
-		char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
-		const struct cs_line *line = cs_node_await(&team->node, local, 1);
+		is_more = is_more || expected - from > chunk;
+		char *to = cs_blocks_at(&call->recv, rank) + from;
+		const struct cs_line *line = cs_node_await(&team->node, rank, 1);
 		size_t bytes = agreed_bytes(call, line, expected);
 		if (line->bytes <= CS_INLINE) {
 			if (round == 0)
 				cs_copy(to, line->data, bytes);
 		} else if (line->word[0] == CS_MARK_DIRECT) {
 			if (round == 0)
-				cs_node_read(&team->node, local, to, line->word[1], bytes);
-		} else if (cs_piece(bytes, exchange->chunk, round)) {
-			const char *from = cs_exchange_peer(team, local, round, &line);
-			memcpy(to, from, cs_piece(bytes, exchange->chunk, round));
+				cs_node_read(&team->node, rank, to, line->word[1], bytes);
+		} else if (cs_piece(bytes, chunk, round)) {
+			const char *slot = cs_exchange_peer(team, rank, round, &line);
+			memcpy(to, slot, cs_piece(bytes, chunk, round));
 		}
 	}
+	return is_more;
+}
+
+static void
+gather_root(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	cs_node_begin(node);
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+	for (uint64_t round = 0; gather_round(team, call, node->shape.slot_bytes, round); round++)
+		cs_node_done(node, round + 1);
+	cs_node_end(node);
 }
 
 /* Nothing to copy: the root reads it where it is. */
@@ -54,30 +66,25 @@ no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 }
 
+/* The block travels in the line itself. */
 static void
-gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+gather_inline(struct cs_team *team, const struct cs_call *call)
 {
 	struct cs_node *node = &team->node;
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = node->shape.slot_bytes,
-					.fill = gather_fill, .take = gather_take };
-	if (team->shape.rank == call->root) {
-		uint64_t rounds = 0;
-		if (call->send.base)
-			memcpy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
-		for (int rank = 0; rank < team->shape.ranks; rank++) {
-			uint64_t need = cs_rounds(cs_blocks_bytes(&call->recv, rank), exchange.chunk);
-			if (rank != call->root && need > rounds)
-				rounds = need;
-		}
-		cs_exchange_run(&exchange, 0, rounds, 0);
-	} else if (call->bytes <= CS_INLINE) {
-		cs_node_begin(node);
-		cs_node_end(node);
-		struct cs_line *line = cs_node_line(node);
-		line->bytes = call->bytes;
-		cs_copy(line->data, call->send.base, call->bytes);
-		cs_node_publish(node, line, 1);
-	} else if (team->has_cma && call->bytes >= direct_from) {
+	cs_node_begin(node);
+	cs_node_end(node);
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = call->bytes;
+	cs_copy(line->data, call->send.base, call->bytes);
+	cs_node_publish(node, line, 1);
+}
+
+static __attribute__((noinline)) void
+gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
+{
+	struct cs_exchange exchange = { .team = team, .call = call, .chunk = team->node.shape.slot_bytes,
+					.fill = gather_fill };
+	if (team->has_cma && call->bytes >= direct_from) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = no_fill;
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
@@ -89,10 +96,21 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	}
 }
 
+static void
+gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+{
+	if (team->shape.rank == call->root)
+		gather_root(team, call);
+	else if (call->bytes <= CS_INLINE)
+		gather_inline(team, call);
+	else
+		gather_staged(team, call, direct_from);
+}
+
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
 #define PIECE_HEAD sizeof(uint64_t)
 
-/* The root's slot of a round holds a piece for each local rank, by local rank; or, where blocks are large, the addresses of
+/* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, the addresses of
  * the blocks in the root's memory. */
 static void
 scatter_piece(char *to, const char *block, size_t bytes, size_t chunk, uint64_t round)
@@ -107,55 +125,81 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_team *team = exchange->team;
 	const struct cs_call *call = exchange->call;
-	for (int local = 0; local < team->node.shape.size; local++) {
-		int rank = cs_team_local_rank(team, local);
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		const char *block = cs_blocks_at(&call->send, rank);
 		if (rank == call->root)
 			continue;
 		if (exchange->is_direct)
-			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
+			((uint64_t *)(void *)slot)[rank] = (uint64_t)(uintptr_t)block;
 		else
-			scatter_piece(slot + (size_t)local * exchange->stride, block,
+			scatter_piece(slot + (size_t)rank * exchange->stride, block,
 				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
 	}
 }
 
-static void
-scatter_take(struct cs_exchange *exchange, uint64_t round)
+/* Pieces of at most this many bytes of a block. */
+static size_t
+scatter_chunk(const struct cs_team *team)
 {
-	struct cs_team *team = exchange->team;
-	struct cs_call *call = exchange->call;
-	int root = team->shape.local_of[call->root], self = team->node.shape.local;
-	const struct cs_line *line = cs_node_await(&team->node, root, 1);
-	if (line->word[0] == CS_MARK_DIRECT) {
-		const char *table = cs_node_slot_of(&team->node, root, line->slot, 0);
-		if (round == 0)
-			cs_node_read(&team->node, root, call->recv.base,
-				     ((const uint64_t *)(const void *)table)[self], call->bytes);
-		return;
+	return cs_share(team->node.shape.slot_bytes, (size_t)team->shape.ranks) - PIECE_HEAD;
+}
+
+/* How much of the own block is to be taken. */
+static size_t
+scatter_wanted(struct cs_call *call, size_t sent)
+{
+	if (sent > call->bytes)
+		call->truncated = sent;
+	return sent < call->bytes ? sent : call->bytes;
+}
+
+static __attribute__((noinline)) void
+scatter_take_staged(struct cs_team *team, struct cs_call *call)
+{
+	size_t chunk = scatter_chunk(team), whole = SIZE_MAX;
+	uint64_t rounds = cs_rounds(call->bytes, chunk);
+	/* Less may have been sent than is expected here. */
+	for (uint64_t round = 0; round < rounds && round * chunk < whole; round++) {
+		const struct cs_line *line;
+		const char *from = cs_exchange_peer(team, call->root, round, &line);
+		from += (size_t)team->shape.rank * cs_exchange_stride(chunk, line);
+		if (round == 0) {
+			uint64_t sent;
+			memcpy(&sent, from, sizeof sent);
+			whole = scatter_wanted(call, sent);
+		}
+		cs_copy(call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
+		if (round + 1 < rounds)
+			cs_node_done(&team->node, round + 1);
 	}
-	if (round * exchange->chunk >= exchange->whole)
-		return; /* less was sent than is expected here */
+}
+
+static void
+scatter_take(struct cs_team *team, struct cs_call *call)
+{
+	struct cs_node *node = &team->node;
+	size_t self = (size_t)team->shape.rank;
+	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	if (line->word[0] == CS_MARK_INLINE) {
 		size_t sent = line->bytes < CS_LINE_ROOM ? line->bytes : CS_LINE_ROOM;
-		size_t at = (size_t)self * sent < CS_LINE_ROOM ? (size_t)self * sent : 0;
-		if (sent > call->bytes)
-			call->truncated = sent;
-		exchange->whole = sent < call->bytes ? sent : call->bytes;
-		cs_copy(call->recv.base, (const char *)&line->word[1] + at, exchange->whole);
-		return;
+		size_t at = self * sent < CS_LINE_ROOM ? self * sent : 0;
+		cs_copy(call->recv.base, (const char *)&line->word[1] + at, scatter_wanted(call, sent));
+	} else if (line->word[0] == CS_MARK_DIRECT) {
+		const char *table = cs_node_slot_of(node, call->root, line->slot, 0);
+		cs_node_read(node, call->root, call->recv.base, ((const uint64_t *)(const void *)table)[self],
+			     call->bytes);
+	} else {
+		scatter_take_staged(team, call);
 	}
-	const char *from = cs_exchange_peer(team, root, round, &line);
-	from += (size_t)self * cs_exchange_stride(exchange, line);
-	if (round == 0) {
-		uint64_t whole;
-		memcpy(&whole, from, sizeof whole);
-		if (whole > call->bytes)
-			call->truncated = whole;
-		exchange->whole = whole < call->bytes ? whole : call->bytes;
-	}
-	cs_copy(call->recv.base + round * exchange->chunk, from + PIECE_HEAD,
-		cs_piece(exchange->whole, exchange->chunk, round));
+}
+
+static void
+scatter_leaf(struct cs_team *team, struct cs_call *call)
+{
+	cs_node_begin(&team->node);
+	if (call->bytes)
+		scatter_take(team, call);
+	cs_node_end(&team->node);
 }
 
 /* Small blocks of one size for few ranks: they travel in the line itself. */
@@ -168,44 +212,50 @@ scatter_inline(struct cs_team *team, const struct cs_call *call, size_t each)
 	struct cs_line *line = cs_node_line(node);
 	line->bytes = each;
 	line->word[0] = CS_MARK_INLINE;
-	for (int local = 0; local < node->shape.size; local++) {
-		int rank = cs_team_local_rank(team, local);
+	char *to = (char *)&line->word[1];
+	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
 		if (rank != call->root)
-			cs_copy((char *)&line->word[1] + (size_t)local * each, cs_blocks_at(&call->send, rank), each);
-	}
+			cs_copy(to, cs_blocks_at(&call->send, rank), each);
 	cs_node_publish(node, line, 1);
 }
 
-static void
-scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+static __attribute__((noinline)) void
+scatter_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t direct_from)
 {
-	struct cs_node *node = &team->node;
-	size_t locals = (size_t)node->shape.size, most = 0, all = 0;
-	bool is_root = team->shape.rank == call->root;
-	for (int rank = 0; is_root && rank < team->shape.ranks; rank++) {
-		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
-		most = bytes > most ? bytes : most;
-		all += bytes;
-	}
-	if (is_root && call->recv.base)
-		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
-	if (is_root && most * locals <= CS_LINE_ROOM && all == most * (locals - 1)) {
-		scatter_inline(team, call, most);
-		return;
-	}
-	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .take = scatter_take,
-					.chunk = cs_share(node->shape.slot_bytes, locals) - PIECE_HEAD,
-					.whole = SIZE_MAX };
-	if (!is_root) {
-		cs_exchange_run(&exchange, 0, cs_rounds(call->bytes, exchange.chunk), 0);
-		return;
-	}
+	size_t locals = (size_t)team->shape.ranks;
+	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .chunk = scatter_chunk(team) };
 	exchange.is_direct = team->has_cma && most >= direct_from;
 	if (exchange.is_direct)
 		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
 	else
 		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
 	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
+}
+
+static void
+scatter_root(struct cs_team *team, struct cs_call *call, size_t direct_from)
+{
+	size_t locals = (size_t)team->shape.ranks, most = 0, all = 0;
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
+		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
+		most = bytes > most ? bytes : most;
+		all += bytes;
+	}
+	if (call->recv.base)
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
+	if (most * locals <= CS_LINE_ROOM && all == most * (locals - 1))
+		scatter_inline(team, call, most);
+	else
+		scatter_staged(team, call, most, direct_from);
+}
+
+static void
+scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+{
+	if (team->shape.rank == call->root)
+		scatter_root(team, call, direct_from);
+	else
+		scatter_leaf(team, call);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -448,7 +498,7 @@ round_bytes(const struct rooted *rooted, bool sizes_known)
 	return each * (size_t)rooted->team->shape.ranks;
 }
 
-static void
+static __attribute__((noinline)) void
 gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 {
 	struct rooted rooted = rooted_of(team, call);
@@ -498,7 +548,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	cs_node_end(node);
 }
 
-static void
+static __attribute__((noinline)) void
 scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 {
 	struct rooted rooted = rooted_of(team, call);

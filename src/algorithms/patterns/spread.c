@@ -48,36 +48,31 @@ largest(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
-/* Flag and block in one cache line: one transfer for each pair. */
+/* Flag and block in one cache line: one transfer for each pair. Local ranks are ranks. */
 static void
 spread_inline(struct cs_team *team, struct cs_call *call)
 {
 	struct cs_node *node = &team->node;
-	int locals = node->shape.size, self = node->shape.local;
+	int ranks = team->shape.ranks, self = team->shape.rank;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	line->bytes = call->bytes;
-	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, team->shape.rank);
+	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, self);
 	cs_copy(line->data, own, call->bytes);
 	cs_node_publish(node, line, 1);
 	copy_own(team, call);
-	for (int i = 1; i < locals; i++) {
-		int local = self + i < locals ? self + i : self + i - locals;
-		int rank = cs_team_local_rank(team, local);
-		const struct cs_line *other = cs_node_await(node, local, 1);
+	for (int i = 1; i < ranks; i++) {
+		int rank = self + i < ranks ? self + i : self + i - ranks;
+		const struct cs_line *other = cs_node_await(node, rank, 1);
 		cs_copy(cs_blocks_at(&call->recv, rank), other->data, cs_blocks_bytes(&call->recv, rank));
 	}
 	cs_node_end(node);
 }
 
-static void
-one_node(struct cs_team *team, struct cs_call *call, size_t chunk)
+static __attribute__((noinline)) void
+spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wanted_chunk)
 {
-	size_t most = call->recv.bytes ? largest(team, call) : call->recv.each;
-	if (most <= CS_INLINE) {
-		spread_inline(team, call);
-		return;
-	}
+	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
 					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
 	copy_own(team, call);
@@ -172,12 +167,11 @@ copy_out(struct cs_team *team, struct cs_call *call, const char *from, size_t ch
 	}
 }
 
-static void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, size_t wanted_lanes)
+static __attribute__((noinline)) void
+several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wire_chunk, size_t wanted_lanes)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t most = call->recv.bytes ? largest(team, call) : call->recv.each;
 	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
 	size_t chunk = fair_chunk(team, call, limit);
 	chunk = chunk < most ? chunk : most;
@@ -214,9 +208,11 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wire_chunk, siz
 void
 cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	size_t chunk = params[0];
+	size_t most = call->recv.bytes ? largest(team, call) : call->recv.each;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, params[1], params[2]);
+		several_nodes(team, call, most, params[1], params[2]);
+	else if (most <= CS_INLINE)
+		spread_inline(team, call);
 	else
-		one_node(team, call, chunk < team->node.shape.slot_bytes ? chunk : team->node.shape.slot_bytes);
+		spread_staged(team, call, most, params[0]);
 }

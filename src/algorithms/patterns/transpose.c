@@ -41,7 +41,7 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 		return;
 	}
 	const char *from = cs_exchange_peer(team, local, round, &line);
-	cs_copy(to + round * exchange->chunk, from + (size_t)self * cs_exchange_stride(exchange, line),
+	cs_copy(to + round * exchange->chunk, from + (size_t)self * cs_exchange_stride(exchange->chunk, line),
 		cs_piece(bytes, exchange->chunk, round));
 }
 
