@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 #define WORDS_IN(channel) (2 * (channel)->rank)
 #define WORDS_OUT(channel) (2 * (channel)->rank + 1)
@@ -103,11 +105,14 @@ static bool
 post_receives(struct cs_peer *peer)
 {
 	size_t left = peer->ib->options.slots + CS_SPARE;
+	for (int i = 0; i < CS_BATCH; i++)
+		peer->receives[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer, /* the kind of a receive is 0 (ib.c) */
+							  .next = i + 1 < CS_BATCH ? &peer->receives[i + 1] : NULL };
 	while (left) {
-		int count = left < CS_BATCH ? (int)left : CS_BATCH;
+		size_t count = left < CS_BATCH ? left : CS_BATCH;
 		if (!cs_peer_post_recv(peer, count))
 			return false;
-		left -= (size_t)count;
+		left -= count;
 	}
 	return true;
 }
@@ -129,6 +134,19 @@ make_queues(struct cs_peer *peer, uint32_t inline_bytes)
 	return peer->qp != NULL;
 }
 
+/* The number of the first packet. Drawn, as who guesses it and the queue pair's could slip in a packet. */
+static uint32_t
+any_psn(void)
+{
+	uint32_t psn;
+	if (getrandom(&psn, sizeof psn, GRND_NONBLOCK) != sizeof psn) {
+		struct timespec now;
+		clock_gettime(CLOCK_REALTIME, &now);
+		psn = ((uint32_t)now.tv_nsec ^ (uint32_t)now.tv_sec) * 2654435761u >> 8;
+	}
+	return psn & PSN_MASK;
+}
+
 /* A queue pair and its slots; NULL, or what was refused. */
 static const char *
 make_able(struct cs_peer *peer)
@@ -142,7 +160,7 @@ make_able(struct cs_peer *peer)
 		return "a completion queue was refused";
 	if (!make_queues(peer, CS_INLINE_WANTED) && !(errno == EINVAL && make_queues(peer, 0)))
 		return "a queue pair was refused";
-	peer->psn = ((uint32_t)peer->world * 7919 + (uint32_t)ib->options.world_rank) & PSN_MASK;
+	peer->psn = any_psn();
 	if (!to_init(peer) || !post_receives(peer))
 		return "its queue pair could not be made ready";
 	return NULL;
@@ -273,7 +291,8 @@ agree(struct cs_peer *peer, const struct cs_words *mine, const struct cs_words *
 	peer->slot_count = mine->slots < other->slots ? mine->slots : other->slots;
 	peer->slot_bytes = mine->slot_bytes < other->slot_bytes ? mine->slot_bytes : other->slot_bytes;
 	/* Often enough that neither the send queue nor the copies of slots run out unseen. */
-	uint32_t half = peer->slot_count > 1 ? peer->slot_count / 2 : 1;
+	uint32_t half = cs_peer_half(peer);
+	peer->batch = peer->until_batch = half < CS_BATCH ? half : CS_BATCH;
 	peer->signal_mask = (half < CS_SENDS / 4 ? half : CS_SENDS / 4) - 1;
 }
 

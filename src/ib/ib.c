@@ -21,6 +21,7 @@
 
 /* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
 enum operation { RECEIVE, SLOT_WRITE, DATA_WRITE, CREDIT_WRITE };
+_Static_assert(RECEIVE == 0, "a receive's wr_id is the peer's address alone");
 static const char *const operations[] = { "receiving", "writing a message", "writing data", "giving slots back" };
 
 /* --- opening and closing ----------------------------------------------------------------------------------------- */
@@ -334,16 +335,6 @@ cs_ib_unpin(struct cs_ib *ib, void *pin)
 
 /* --- posting ----------------------------------------------------------------------------------------------------- */
 
-void
-cs_peer_is_busy(struct cs_peer *peer)
-{
-	if (peer->is_busy)
-		return;
-	peer->is_busy = true;
-	peer->next_busy = peer->ib->busy_peers;
-	peer->ib->busy_peers = peer;
-}
-
 /* Until the pair has settled both still have another way, and at the end there is nothing left to lose. */
 static void
 failed(struct cs_peer *peer, uint64_t wr_id, const char *status)
@@ -360,22 +351,33 @@ cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int erro
 }
 
 bool
-cs_peer_post_recv(struct cs_peer *peer, int count)
+cs_peer_post_recv(struct cs_peer *peer, size_t count)
 {
-	struct ibv_recv_wr wrs[CS_BATCH], *bad;
-	for (int i = 0; i < count; i++)
-		wrs[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer | RECEIVE, .next = i + 1 < count ? &wrs[i + 1] : NULL };
-	return peer->ib->verbs->post_recv(peer->qp, wrs, &bad) == 0;
+	struct ibv_recv_wr *bad;
+	return peer->ib->verbs->post_recv(peer->qp, &peer->receives[CS_BATCH - count], &bad) == 0;
 }
 
 /* Gives slots back by a message of no bytes. */
 static void
 pay_credit(struct cs_peer *peer)
 {
-	if (!cs_peer_has_room(peer))
-		return; /* asked again when there is */
-	struct ibv_send_wr wr = { .wr_id = (uintptr_t)peer | CREDIT_WRITE, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-				  .imm_data = htobe32(CS_WORD_CREDIT << CS_WORD_BITS | (peer->taken & 0xffff)) };
+	/* Nothing may follow the last word: they wait for no more. */
+	if (peer->has_parted || peer->state == CS_PEER_FAILED)
+		return;
+	if (!cs_peer_has_room(peer)) {
+		peer->owes_credit = true; /* asked again when there is */
+		return;
+	}
+	struct ibv_send_wr wr;
+	wr.wr_id = (uintptr_t)peer | CREDIT_WRITE;
+	wr.next = NULL;
+	wr.sg_list = NULL;
+	wr.num_sge = 0;
+	wr.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+	wr.send_flags = 0;
+	wr.imm_data = htobe32((uint32_t)CS_WORD_CREDIT << CS_WORD_BITS | (peer->taken & 0xffff));
+	wr.wr.rdma.remote_addr = 0; /* of no bytes */
+	wr.wr.rdma.rkey = 0;
 	peer->told = peer->taken;
 	peer->owes_credit = false;
 	peer->ib->counters.credits++;
@@ -384,14 +386,13 @@ pay_credit(struct cs_peer *peer)
 
 /* --- progress ---------------------------------------------------------------------------------------------------- */
 
-static void
-arrived(struct cs_peer *peer, uint32_t word)
+/* Anything but a slot. */
+static __attribute__((noinline)) void
+other_arrived(struct cs_peer *peer, uint32_t word)
 {
 	uint32_t value = word & CS_WORD_MASK;
 	switch ((enum cs_word)(word >> CS_WORD_BITS)) {
 	case CS_WORD_SLOT:
-		cs_ring_arrived(peer);
-		break;
 	case CS_WORD_CREDIT:
 		cs_ring_freed(peer, (uint16_t)value);
 		break;
@@ -404,7 +405,7 @@ arrived(struct cs_peer *peer, uint32_t word)
 	}
 }
 
-static void
+static __attribute__((noinline)) void
 sent(struct cs_peer *peer)
 {
 	struct cs_signal *signal = &peer->signals[peer->signals_first++ % CS_SENDS];
@@ -415,27 +416,44 @@ sent(struct cs_peer *peer)
 		cs_peer_is_busy(peer);
 }
 
+/* Slots are looked at no more often than this: if half of them were not taken yet at one look, some are still free at the
+ * next, as a batch is half of them at most. */
 static __attribute__((noinline)) void
-post_spent(struct cs_peer *peer)
+end_batch(struct cs_peer *peer)
 {
-	peer->spent = 0;
-	if (!cs_peer_post_recv(peer, CS_BATCH))
+	peer->until_batch = peer->batch;
+	if (!cs_peer_post_recv(peer, peer->batch))
 		failed(peer, RECEIVE, "no receive can be posted");
+	else if (peer->taken - peer->told >= cs_peer_half(peer))
+		pay_credit(peer);
+}
+
+/* Of a send, or a failure. */
+static __attribute__((noinline)) void
+complete_other(struct cs_ib *ib, const struct ibv_wc *wc)
+{
+	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)(wc->wr_id & ~UINT64_C(3));
+	if (wc->status != IBV_WC_SUCCESS)
+		failed(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status));
+	else
+		sent(peer);
 }
 
 static inline void
 complete(struct cs_ib *ib, const struct ibv_wc *wc)
 {
-	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)(wc->wr_id & ~UINT64_C(3));
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
-		failed(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status));
-	} else if ((wc->wr_id & 3) != RECEIVE) {
-		sent(peer);
-	} else {
-		if (++peer->spent == CS_BATCH)
-			post_spent(peer);
-		arrived(peer, be32toh(wc->imm_data));
+	if ((wc->wr_id & 3) != RECEIVE || wc->status != IBV_WC_SUCCESS) {
+		complete_other(ib, wc);
+		return;
 	}
+	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)wc->wr_id;
+	uint32_t word = be32toh(wc->imm_data);
+	if (__builtin_expect(word >> CS_WORD_BITS == CS_WORD_SLOT, 1))
+		cs_ring_arrived(peer);
+	else
+		other_arrived(peer, word);
+	if (--peer->until_batch == 0)
+		end_batch(peer);
 }
 
 /* Trouble of the whole device. */
@@ -446,20 +464,24 @@ end_job(struct cs_ib *ib, const char *what)
 	ib->options.host->abort("verbs failed");
 }
 
-static bool
+static inline __attribute__((always_inline)) bool
 poll_all(struct cs_ib *ib)
 {
 	struct ibv_wc wcs[POLLED];
 	bool has_any = false;
-	for (int i = 0; i < ib->cq_count; i++) {
+	int i = 0;
+	do { /* there is one at least: the one tried when the device was opened */
 		int count = ib->verbs->poll_cq(ib->cqs[i], POLLED, wcs);
-		if (count < 0 && !ib->is_closing)
+		if (__builtin_expect(count < 0, 0) && !ib->is_closing)
 			end_job(ib, "its completion queue is broken");
-		for (int k = 0; k < count; k++)
-			complete(ib, &wcs[k]);
-		ib->counters.completions += (uint64_t)(count > 0 ? count : 0);
-		has_any = has_any || count > 0;
-	}
+		if (count <= 0)
+			continue;
+		has_any = true;
+		ib->idle = 0;
+		ib->counters.completions += (uint64_t)count;
+		for (const struct ibv_wc *wc = wcs; count; wc++, count--)
+			complete(ib, wc);
+	} while (++i < ib->cq_count);
 	return has_any;
 }
 
@@ -478,8 +500,7 @@ pump_all(struct cs_ib *ib)
 		has_any |= cs_ring_take(peer);
 		has_any |= cs_large_pump(peer);
 		has_any |= cs_ring_pump(peer);
-		/* Nothing may follow the last word: they wait for no more. */
-		if (peer->owes_credit && !peer->has_parted)
+		if (peer->owes_credit)
 			pay_credit(peer);
 	}
 	return has_any;
@@ -584,23 +605,31 @@ look_around(struct cs_ib *ib)
 		ask_all(ib);
 }
 
-bool
-cs_ib_turn(struct cs_ib *ib)
+/* What few turns have to do. */
+static __attribute__((noinline)) bool
+do_more(struct cs_ib *ib)
 {
-	bool has_any = poll_all(ib);
+	bool has_any = false;
 	for (int i = 0; ib->options.polls_flags && i < ib->known_count; i++)
 		has_any |= cs_ring_look(ib->known[i]);
 	if (ib->unsettled)
 		has_any |= settle_all(ib);
 	if (ib->busy_peers)
 		has_any |= pump_all(ib);
-	if (has_any) {
+	if (has_any)
 		ib->idle = 0;
-		return true;
-	}
-	if (++ib->idle % TURNS_PER_EVENT == 0)
+	return has_any;
+}
+
+bool
+cs_ib_turn(struct cs_ib *ib)
+{
+	bool has_any = poll_all(ib);
+	if (__builtin_expect(ib->busy_peers || ib->unsettled || ib->options.polls_flags, 0))
+		has_any |= do_more(ib);
+	if (!has_any && ++ib->idle % TURNS_PER_EVENT == 0)
 		look_around(ib);
-	return false;
+	return has_any;
 }
 
 void

@@ -23,7 +23,7 @@
 
 #define CS_SENDS 64   /* requests in a connection's send queue */
 #define CS_SPARE 40   /* receives beyond the slots: for data, credits, and those not posted again yet */
-#define CS_BATCH 8    /* receives posted again at once */
+#define CS_BATCH 8    /* receives posted again at once, at most */
 #define CS_INLINE_WANTED 128
 #define CS_SLAB ((size_t)1 << 20) /* bytes of slots registered at once */
 #define CS_MOST_CQES 8192
@@ -179,8 +179,11 @@ struct cs_peer {
 	/* Receiving: slots filled here, looked at, of which they know. */
 	uint32_t arrived, taken, told;
 	bool owes_credit;
-	int spent; /* receives to be posted again */
+	/* After so many arrivals, half the slots at most, as many receives are posted again and slots are given back. */
+	uint32_t batch, until_batch;
+	struct ibv_recv_wr receives[CS_BATCH]; /* in a chain */
 	int waits; /* messages that somebody here waits for from them */
+	struct cs_channel *awaited; /* of which the last receive was posted; NULL: none, or it is closed */
 	struct cs_peer *next_busy;
 	bool is_busy; /* in that list */
 };
@@ -281,7 +284,15 @@ struct ibv_cq *cs_cq_take(struct cs_ib *ib);
 _Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status);
 _Noreturn void cs_ib_no_memory(struct cs_ib *ib);
 /* Something may be posted to this peer at the next progress. */
-void cs_peer_is_busy(struct cs_peer *peer);
+static inline void
+cs_peer_is_busy(struct cs_peer *peer)
+{
+	if (peer->is_busy)
+		return;
+	peer->is_busy = true;
+	peer->next_busy = peer->ib->busy_peers;
+	peer->ib->busy_peers = peer;
+}
 void cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error);
 /* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In line: it is short, and a
  * small message's way is counted in instructions. */
@@ -307,7 +318,13 @@ cs_peer_has_room(const struct cs_peer *peer)
 	return peer->posted - peer->completed < CS_SENDS;
 }
 /* Posts `count` receives of no bytes, CS_BATCH at most. */
-bool cs_peer_post_recv(struct cs_peer *peer, int count);
+bool cs_peer_post_recv(struct cs_peer *peer, size_t count);
+/* The slots that may be taken before they are given back: half of them, or the only one. */
+static inline uint32_t
+cs_peer_half(const struct cs_peer *peer)
+{
+	return peer->slot_count > 1 ? peer->slot_count / 2 : 1;
+}
 /* Looks after what is under way; true if something happened. */
 bool cs_ib_turn(struct cs_ib *ib);
 
@@ -339,7 +356,17 @@ void cs_ring_arrived(struct cs_peer *peer);
 bool cs_ring_take(struct cs_peer *peer);
 /* With polls_flags: looks. */
 bool cs_ring_look(struct cs_peer *peer);
-void cs_ring_freed(struct cs_peer *peer, uint16_t credits);
+/* The peer's count of the slots that it has given back: the low bits of one that only grows, by less than they can tell. */
+static inline void
+cs_ring_freed(struct cs_peer *peer, uint16_t credits)
+{
+	uint16_t more = (uint16_t)(credits - (uint16_t)peer->freed);
+	if (!more || more > peer->filled - peer->freed)
+		return;
+	peer->freed += more;
+	if (peer->slots.head)
+		cs_peer_is_busy(peer);
+}
 
 /* --- large.c ---------------------------------------------------------------------------------------------------- */
 
@@ -359,22 +386,7 @@ bool cs_large_pump(struct cs_peer *peer);
 /* Starts what was deferred, once the state is settled. */
 void cs_channel_release(struct cs_channel *channel);
 /* A small message is here. */
-void cs_channel_other_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes);
-static inline void
-cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
-{
-	struct cs_request *request = channel->posted.head;
-	/* The next one that is asked for, and no more than there is room for. */
-	if (__builtin_expect(!request || request->message != message || bytes > request->bytes || request->flag, 0)) {
-		cs_channel_other_small(channel, message, data, bytes);
-		return;
-	}
-	channel->posted.head = request->next;
-	channel->peer->waits--;
-	channel->peer->ib->counters.copied += bytes;
-	memcpy(request->memory, data, bytes);
-	cs_request_be(request, CS_DONE);
-}
+void cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes);
 void cs_channel_ask(struct cs_channel *channel, uint32_t message);
 void cs_request_finish(struct cs_request *request);
 

@@ -239,7 +239,7 @@ channel_of(struct cs_peer *peer, const struct cs_trailer *trailer)
 	return channel && channel->peer == peer && channel->number == trailer->channel ? channel : NULL;
 }
 
-static __attribute__((noinline)) void
+static void
 take(struct cs_peer *peer, struct cs_channel *channel, const struct cs_trailer *trailer, const char *data)
 {
 	struct cs_ready ready;
@@ -292,17 +292,24 @@ is_held_back(struct cs_peer *peer, const struct cs_trailer *trailer)
 	return channel && channel->early_count >= MOST_EARLY;
 }
 
-static inline void
+/* Slots are given back when half of them are taken. */
+static void
+look_for_half(struct cs_peer *peer)
+{
+	if (peer->taken - peer->told < cs_peer_half(peer))
+		return;
+	peer->owes_credit = true;
+	cs_peer_is_busy(peer);
+}
+
+static void
 take_next(struct cs_peer *peer, const struct cs_trailer *trailer)
 {
 	const char *data = (const char *)trailer - cs_padded(trailer->bytes);
 	struct cs_channel *channel = channel_of(peer, trailer);
 	peer->taken++;
-	if (__builtin_expect(peer->taken - peer->told > peer->slot_count / 2, 0)) {
-		peer->owes_credit = true;
-		cs_peer_is_busy(peer);
-	}
-	if (__builtin_expect(trailer->kind == CS_KIND_SMALL && channel, 1))
+	look_for_half(peer);
+	if (trailer->kind == CS_KIND_SMALL && channel)
 		cs_channel_small(channel, trailer->message, data, trailer->bytes);
 	else
 		take(peer, channel, trailer, data);
@@ -322,20 +329,44 @@ cs_ring_take(struct cs_peer *peer)
 	return has_any;
 }
 
+/* Not the one that is awaited, or something before it is held back. */
+static __attribute__((noinline)) void
+arrived_otherwise(struct cs_peer *peer, const struct cs_trailer *trailer)
+{
+	if (trailer->number != peer->arrived || trailer->bytes > cs_payload(peer))
+		cs_ib_break(peer->ib, peer, "reading a message", "it is not what its completion says");
+	cs_ring_take(peer);
+}
+
+/* Is it the small message that this request waits for, and no larger than there is room for? */
+static inline bool
+is_for(const struct cs_request *request, const struct cs_trailer *trailer)
+{
+	return request && trailer->kind == CS_KIND_SMALL && trailer->message == request->message &&
+	       trailer->bytes <= request->bytes;
+}
+
 void
 cs_ring_arrived(struct cs_peer *peer)
 {
 	const struct cs_trailer *trailer = trailer_of(peer, peer->arrived);
-	/* The completion came: then this is there. */
-	if (__builtin_expect(trailer->number != peer->arrived + 1 || trailer->bytes > cs_payload(peer), 0))
-		cs_ib_break(peer->ib, peer, "reading a message", "it is not what its completion says");
-	if (trailer->credits != (uint16_t)peer->freed)
-		cs_ring_freed(peer, trailer->credits);
-	/* Nothing before it is held back, nor is it: the usual case. */
-	if (__builtin_expect(peer->taken == peer->arrived++ && peer->waits, 1))
-		take_next(peer, trailer);
-	else
-		cs_ring_take(peer);
+	struct cs_channel *channel = peer->awaited;
+	cs_ring_freed(peer, trailer->credits);
+	/* The completion came: then the number is there. */
+	bool is_next = peer->taken == peer->arrived++ && trailer->number == peer->arrived;
+	if (__builtin_expect(!is_next || !channel || channel->number != trailer->channel ||
+				     !is_for(channel->posted.head, trailer), 0)) {
+		arrived_otherwise(peer, trailer);
+		return;
+	}
+	struct cs_request *request = channel->posted.head;
+	size_t bytes = trailer->bytes;
+	channel->posted.head = request->next;
+	peer->taken++; /* half of the slots? At the end of the batch (ib.c) */
+	peer->waits--;
+	peer->ib->counters.copied += bytes;
+	memcpy(request->memory, (const char *)trailer - cs_padded(bytes), bytes);
+	cs_request_be(request, CS_DONE);
 }
 
 bool
@@ -348,18 +379,7 @@ cs_ring_look(struct cs_peer *peer)
 		    atomic_load_explicit(number, memory_order_acquire) != peer->arrived + 1)
 			break;
 		cs_ring_arrived(peer);
+		look_for_half(peer);
 	}
 	return has_any;
-}
-
-/* The low bits of a count that only grows, by less than they can tell. */
-void
-cs_ring_freed(struct cs_peer *peer, uint16_t credits)
-{
-	uint16_t more = (uint16_t)(credits - (uint16_t)peer->freed);
-	if (!more || more > peer->filled - peer->freed)
-		return;
-	peer->freed += more;
-	if (peer->slots.head)
-		cs_peer_is_busy(peer);
 }

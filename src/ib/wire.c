@@ -123,6 +123,7 @@ start_recv(struct cs_channel *channel, struct cs_request *request)
 	request->message = channel->received++;
 	if (__builtin_expect(!channel->early && peer->taken == peer->arrived && is_small(request), 1)) {
 		peer->waits++;
+		peer->awaited = channel;
 		cs_push(&channel->posted, request);
 	} else {
 		start_other_recv(channel, request);
@@ -188,7 +189,7 @@ cs_channel_release(struct cs_channel *channel)
 }
 
 void
-cs_channel_other_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
+cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
 {
 	struct cs_request *request = cs_take_message(&channel->posted, message);
 	if (request)
@@ -311,7 +312,8 @@ begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, 
 	request->memory = memory;
 	request->bytes = bytes;
 	request->flag = flag;
-	request->value = value;
+	if (flag)
+		request->value = value;
 	start(channel, request, is_recv);
 	cs_ib_leave(wire->ib);
 }
@@ -340,26 +342,24 @@ recv_direct(struct cs_wire *base, int request, int peer, void *to, size_t bytes,
 	begin(base, request, peer, true, true, to, bytes, flag, value);
 }
 
-static bool
-is_done(struct cs_ib_wire *wire, struct cs_request *request)
+static __attribute__((noinline)) enum cs_stage
+test_host(struct cs_ib_wire *wire, struct cs_request *request)
 {
-	if (cs_request_stage(request) == CS_HOST &&
-	    wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
+	if (wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
 		cs_request_finish(request);
-	return cs_request_stage(request) == CS_DONE;
+	return cs_request_stage(request);
 }
 
 static __attribute__((noinline)) bool
 test_anew(struct cs_ib_wire *wire, struct cs_request *request)
 {
 	cs_ib_enter(wire->ib);
-	bool done = cs_request_stage(request) == CS_DONE;
-	if (!done) {
-		cs_ib_turn(wire->ib);
-		done = is_done(wire, request);
-	}
+	cs_ib_turn(wire->ib);
+	enum cs_stage stage = cs_request_stage(request);
+	if (__builtin_expect(stage == CS_HOST, 0))
+		stage = test_host(wire, request);
 	cs_ib_leave(wire->ib);
-	return done;
+	return stage == CS_DONE;
 }
 
 static bool
@@ -449,6 +449,8 @@ cs_ib_wire_close(struct cs_wire *base)
 		if (channel->peer) {
 			wire->ib->channels[CS_PLACE(channel->number)] = NULL;
 			wire->ib->channel_live--;
+			if (channel->peer->awaited == channel)
+				channel->peer->awaited = NULL;
 		}
 		free_early(channel->early);
 		free_early(channel->ready);

@@ -392,6 +392,28 @@ test_closing_waits_for_nothing_that_does_not_come(void **state)
 	}
 }
 
+/* Drawn, so not those that the same two processes had in another job, nor one side's the other's. */
+static void
+test_nobody_can_tell_the_first_packets_number(void **state)
+{
+	enum { JOBS = 4 };
+	uint32_t seen[2 * JOBS];
+	char word[8] = "", room[8];
+	for (int i = 0; i < 2 * JOBS; i += 2) {
+		set_up(NULL);
+		open_pair(false);
+		send_one(&group, 0, word, room, sizeof word);
+		seen[i] = peer_of(0, 1)->psn;
+		seen[i + 1] = peer_of(1, 0)->psn;
+		close_pair();
+	}
+	int same = 0;
+	for (int i = 0; i < 2 * JOBS; i++)
+		for (int k = 0; k < i; k++)
+			same += seen[i] == seen[k];
+	assert_true(same < 2); /* by chance two are equal in one of 600000 runs */
+}
+
 int
 main(void)
 {
@@ -406,6 +428,7 @@ main(void)
 		cmocka_unit_test_setup(test_sizes_that_disagree_are_told, set_up),
 		cmocka_unit_test_setup(test_counts_may_wrap, set_up),
 		cmocka_unit_test_setup(test_closing_waits_for_nothing_that_does_not_come, set_up),
+		cmocka_unit_test_setup(test_nobody_can_tell_the_first_packets_number, set_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
