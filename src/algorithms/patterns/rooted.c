@@ -520,14 +520,17 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		char *area = cs_node_area(node, room);
 		size_t own_at = 0;
 		lay_out(&rooted, round, bytes, at, &own_at);
-		memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
+		/* The root's own block stays with it, so that the leader need not wait for it in each call. */
+		if (!rooted.is_root)
+			memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
 		if (rooted.is_leader) {
 			for (int local = 1; local < node->shape.size; local++)
-				cs_node_await(node, local, here);
+				if (!rooted.is_root_node || local != rooted.root_local)
+					cs_node_await(node, local, here);
 			cs_between_gatherv(team, area, bytes, at, rooted.root_node);
 			line->word[1] = team->host->is_truncated(team->leaders);
 			cs_node_publish(node, line, arrived);
-		} else {
+		} else if (!rooted.is_root) {
 			cs_node_publish(node, line, here);
 		}
 		if (rooted.is_root) {
@@ -537,9 +540,11 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 			for (int p = 0; p < shape->ranks; p++) {
 				int rank = shape->order[p];
 				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
-				if (rank != shape->rank || call->send.base)
-					memcpy(cs_blocks_at(&call->recv, rank) + round * rooted.chunk, from,
-					       piece);
+				char *to = cs_blocks_at(&call->recv, rank) + round * rooted.chunk;
+				if (rank != shape->rank)
+					memcpy(to, from, piece);
+				else if (call->send.base)
+					memcpy(to, own + round * rooted.chunk, piece);
 				from += piece;
 			}
 		}
