@@ -163,22 +163,32 @@ leaders_step(struct cs_team *team, struct cs_call *call, const struct areas *are
 				   &call->reduction, call->is_commutative, team->shape.node_of[call->root]);
 }
 
-/* Leader reduces the node's vectors, then the leaders among themselves: two waits for everybody else. */
+/* The lane whose ranks reduce their nodes' vectors: the root's own, so that nobody has to hand the result on to it and wait for
+ * its vector in each call. Elsewhere than in lanes by local rank only the root's node knows that. */
+static int
+driving_lane(const struct cs_team *team, int root)
+{
+	int local = root < 0 || team->domains > 1 ? 0 : team->shape.local_of[root];
+	return local < team->lanes ? local : 0;
+}
+
+/* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for everybody else. */
 static void
 several_nodes_short(struct cs_team *team, struct cs_call *call)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	bool takes = call->root < 0 || call->root == shape->rank;
-	bool is_leader = cs_team_is_leader(team);
+	int lane = driving_lane(team, call->root);
+	bool is_driver = team->lane == lane;
 	bool is_root_node = call->root < 0 || shape->node_of[call->root] == shape->node;
 
 	cs_node_begin(node);
-	/* Only the leader reads lines of step 1. */
-	if (!is_leader && !takes)
+	/* Only the driver reads lines of step 1. */
+	if (!is_driver && !takes)
 		cs_node_end(node);
 	struct areas areas = take_areas(team, call, call->bytes);
-	if (is_leader) {
+	if (is_driver) {
 		fold_vectors(team, call, areas.sum, call->send.base);
 		leaders_step(team, call, &areas, 0, call->count);
 		if (is_root_node && call->root != shape->rank) {
@@ -188,12 +198,12 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	} else {
 		publish_vector(team, call);
 		if (takes)
-			cs_node_await(node, 0, 2);
+			cs_node_await(node, team->lane_local[lane], 2);
 	}
 	if (takes)
 		memcpy(call->recv.base, areas.result, call->bytes);
 	give_areas(team, call, &areas);
-	if (is_leader || takes)
+	if (is_driver || takes)
 		cs_node_end(node);
 }
 
