@@ -241,6 +241,13 @@ displacement_at(const struct scattered *blocks, int rank)
 	return blocks->types ? displacement : displacement * blocks->type->extent;
 }
 
+/* The user's block. An address and not a sum of pointers: MPI_BOTTOM is null, and displacements from it may be negative. */
+static void *
+block_at(const struct scattered *blocks, int rank)
+{
+	return (void *)((uintptr_t)blocks->user + (uintptr_t)displacement_at(blocks, rank));
+}
+
 /* What nearly all calls have: int counts of one contiguous type. False: some count is negative. */
 static bool
 look_simple(struct scattered *blocks, int size)
@@ -320,7 +327,7 @@ pack_scattered(struct cs_member *member, struct scattered *blocks, int which, bo
 	for (int rank = 0; rank < member->size; rank++) {
 		blocks->at[rank] = offset;
 		if (is_input && blocks->bytes[rank] &&
-		    !cs_type_pack(type_at(blocks, rank), blocks->user + displacement_at(blocks, rank),
+		    !cs_type_pack(type_at(blocks, rank), block_at(blocks, rank),
 				  count_at(blocks, rank), blocks->base + offset))
 			cs_serve_packing_failed(member);
 		offset += blocks->bytes[rank];
@@ -351,7 +358,7 @@ close_scattered(struct cs_member *member, const struct scattered *blocks)
 		return;
 	for (int rank = 0; rank < member->size; rank++)
 		if (blocks->bytes[rank] &&
-		    !cs_type_unpack(type_at(blocks, rank), blocks->user + displacement_at(blocks, rank),
+		    !cs_type_unpack(type_at(blocks, rank), block_at(blocks, rank),
 				    count_at(blocks, rank), blocks->base + blocks->at[rank]))
 			cs_serve_packing_failed(member);
 }

@@ -142,8 +142,8 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 		size_t before = 0;
 		for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
-		memcpy(call->recv.base + round * per_round * unit, area + before * unit,
-		       cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
+		cs_copy(call->recv.base + round * per_round * unit, area + before * unit,
+			cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
 		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);

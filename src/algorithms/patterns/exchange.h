@@ -55,6 +55,7 @@ cs_share(size_t bytes, size_t parts)
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
 }
 
+/* memcpy for what is mostly short. Of no bytes the pointers may be null. */
 static inline void
 cs_copy(void *to, const void *from, size_t bytes)
 {
@@ -62,7 +63,7 @@ cs_copy(void *to, const void *from, size_t bytes)
 		memcpy(to, from, 8);
 	else if (bytes == 4)
 		memcpy(to, from, 4);
-	else
+	else if (bytes)
 		memcpy(to, from, bytes);
 }
 

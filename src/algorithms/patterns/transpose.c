@@ -97,8 +97,8 @@ copy_own(const struct cs_team *team, struct cs_call *call)
 {
 	int rank = team->shape.rank;
 	if (call->send.base != call->recv.base)
-		memcpy(cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
-		       cs_blocks_bytes(&call->recv, rank));
+		cs_copy(cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
+			cs_blocks_bytes(&call->recv, rank));
 }
 
 static void
