@@ -1,10 +1,11 @@
 /* Messages by verbs as a program makes them, each result compared with the host's own (PMPI).
  *
- *   traffic thresholds SLOT_BYTES   allgather, bcast and alltoall with sizes around every threshold of the protocols, and a
- *                                   bcast of more than soft RoCE moves by one request (8 MiB)
+ *   traffic thresholds SLOT_BYTES   allgather, bcast, alltoall and reduce with sizes around every threshold of the protocols,
+ *                                   and a bcast and a reduce of more than soft RoCE moves by one request (8 MiB)
  *   traffic remap ROUNDS            buffers are unmapped, moved or discarded, and others mapped at the same address
  *   traffic fork ROUNDS             the program forks between collectives; the child uses its buffers and ends
  *   traffic repeat COUNT [BYTES]    the same allgather COUNT times, for the counters of the report
+ *   traffic reduce COUNT [BYTES]    the same with reduce to the last rank
  *
  * Which algorithms these are is the environment's to say. */
 #include "../mpi/check.h"
@@ -89,6 +90,21 @@ alltoall(size_t bytes, int round)
 }
 
 static void
+reduce(size_t bytes, int root, int round)
+{
+	unsigned char *in = memory(bytes), *out = memory(bytes), *wanted = memory(bytes);
+	fill(in, bytes, check_rank, round);
+	memset(out, 0xee, bytes);
+	MPI_Reduce(in, out, (int)bytes, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD);
+	PMPI_Reduce(in, wanted, (int)bytes, MPI_BYTE, MPI_BXOR, root, MPI_COMM_WORLD);
+	if (check_rank == root)
+		compare("reduce", bytes, out, wanted, bytes);
+	free(in);
+	free(out);
+	free(wanted);
+}
+
+static void
 thresholds(size_t slot)
 {
 	/* Trailer 24; inline room as asked (128) and as soft RoCE gives it; a slot, two of them; pages; MTU 4096. */
@@ -101,8 +117,10 @@ thresholds(size_t slot)
 			allgather(bytes, round++);
 			bcast(bytes, round % size, round);
 			alltoall(bytes, round);
+			reduce(bytes, round % size, round);
 		}
 	bcast((8 << 20) + 12345, size - 1, round);
+	reduce((8 << 20) + 12345, size - 1, round);
 }
 
 /* --- memory that changes ------------------------------------------------------------------------------------------ */
@@ -212,6 +230,13 @@ repeat(int count, size_t bytes)
 	free(wanted);
 }
 
+static void
+repeat_reduce(int count, size_t bytes)
+{
+	for (int i = 0; i < count; i++)
+		reduce(bytes, size - 1, i);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -220,6 +245,7 @@ main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	const char *what = argc > 2 ? argv[1] : "";
 	int number = argc > 2 ? atoi(argv[2]) : 0;
+	size_t bytes = argc > 3 ? (size_t)atoi(argv[3]) : 1000;
 	if (!strcmp(what, "thresholds"))
 		thresholds((size_t)number);
 	else if (!strcmp(what, "remap"))
@@ -227,8 +253,10 @@ main(int argc, char **argv)
 	else if (!strcmp(what, "fork"))
 		fork_between(number);
 	else if (!strcmp(what, "repeat"))
-		repeat(number, argc > 3 ? (size_t)atoi(argv[3]) : 1000);
+		repeat(number, bytes);
+	else if (!strcmp(what, "reduce"))
+		repeat_reduce(number, bytes);
 	else
-		CHECK(0, "traffic thresholds|remap|fork|repeat NUMBER");
+		CHECK(0, "traffic thresholds|remap|fork|repeat|reduce NUMBER");
 	return check_finish(what);
 }

@@ -48,22 +48,20 @@ take_stages(struct flow *flow, uint64_t until)
 		struct cs_stage *stage = &flow->stages[index];
 		*stage = cs_stage_take(flow->team);
 		if (flow->wire && flow->place)
-			flow->wire->recv_direct(flow->wire, index, node_at(flow, flow->place & (flow->place - 1)),
+			flow->wire->recv_direct(flow->wire, index, node_at(flow, cs_overlap_parent(flow->place)),
 						stage->area, piece_of(flow, flow->taken), &stage->flags[0], stage->turn);
 	}
 }
 
-/* To the children: places that differ from the own one in a bit below its lowest; the farthest first. Returns how many. */
+/* To the children, the farthest first. Returns how many. */
 static int
 pass_on(struct flow *flow, uint64_t round)
 {
-	int count = 0, nodes = flow->team->shape.nodes, bit = 1;
-	while (!(flow->place & bit) && bit < nodes)
-		bit *= 2;
-	for (bit /= 2; bit; bit /= 2)
-		if (flow->place + bit < nodes)
-			flow->wire->send_direct(flow->wire, AHEAD + count++, node_at(flow, flow->place + bit),
-						flow->stages[round % AHEAD].area, piece_of(flow, round));
+	int children[CS_OVERLAP_CHILDREN];
+	int count = cs_overlap_children(flow->place, flow->team->shape.nodes, children);
+	for (int i = 0; i < count; i++)
+		flow->wire->send_direct(flow->wire, AHEAD + i, node_at(flow, children[count - 1 - i]),
+					flow->stages[round % AHEAD].area, piece_of(flow, round));
 	return count;
 }
 
@@ -108,8 +106,6 @@ other_node_piece(struct flow *flow, uint64_t round)
 		flow->wire->wait(flow->wire, AHEAD + i);
 }
 
-#define MOST_CHILDREN 32
-
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
@@ -120,7 +116,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 	flow.rounds = cs_rounds(call->bytes, flow.chunk);
 	flow.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team))
-		flow.wire = team->host->wire(team->leaders, AHEAD + MOST_CHILDREN);
+		flow.wire = team->host->wire(team->leaders, AHEAD + CS_OVERLAP_CHILDREN);
 	cs_node_begin(node);
 	if (shape->rank == call->root)
 		flow.line = cs_node_line(node);

@@ -207,11 +207,9 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 		cs_node_end(node);
 }
 
-/* What one rank does in one piece of a round: publishes its input (but the own slice), reduces its slice of everybody's
- * into the area. `step` is the piece's; `piece_index` counts the pieces of the call. */
-static void
-reduce_piece(struct cs_team *team, struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
-	     const char *send, char *area, size_t count)
+void
+cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
+		 const char *send, char *area, size_t count)
 {
 	struct cs_node *node = &team->node;
 	int locals = node->shape.size, self = node->shape.local;
@@ -290,8 +288,8 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 		uint64_t pieces = cs_rounds(count, per_piece);
 		for (uint64_t piece = 0; piece < pieces; piece++) {
 			size_t offset = piece * per_piece * unit;
-			reduce_piece(team, call, line, ++step, piece_index++, send + offset, areas.sum + offset,
-				     cs_piece(count, per_piece, piece));
+			cs_combine_piece(team, call, line, ++step, piece_index++, send + offset, areas.sum + offset,
+					 cs_piece(count, per_piece, piece));
 		}
 		cs_node_publish(node, line, ++step);
 		if (team->lane < lanes) {

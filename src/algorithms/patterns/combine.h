@@ -15,4 +15,10 @@ struct cs_combine_params {
 /* call->root < 0: all ranks get the result. */
 void cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params);
 
+/* What one rank does in one piece of a long vector: publishes its input (but the own slice), reduces its slice of
+ * everybody's into `area`. `line`: the own one of this call, line->slot set; `step` is the piece's; `piece_index` counts the
+ * pieces of the call; `send`: the piece in the own vector, `count` elements that fit a slot. */
+void cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
+		      const char *send, char *area, size_t count);
+
 #endif

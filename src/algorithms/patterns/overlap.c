@@ -190,3 +190,12 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 	}
 	cs_node_end(node);
 }
+
+int
+cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_CHILDREN])
+{
+	int count = 0;
+	for (unsigned bit = 1; !((unsigned)place & bit) && bit < (unsigned)(nodes - place); bit *= 2)
+		children[count++] = place + (int)bit;
+	return count;
+}
