@@ -17,6 +17,7 @@
 #define TURNS_PER_ASK (1 << 14) /* a multiple of that */
 #define TURNS_AWAKE 1000 /* of a wait at the end */
 #define PARTING_SECONDS 60
+#define NS_PER_LOOK 100000000 /* whether the device is still there */
 #define TIME_OUTS_OF_A_PORT 16
 
 /* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
@@ -569,6 +570,17 @@ mind_port(struct cs_ib *ib)
 }
 
 static void
+mind_device(struct cs_ib *ib)
+{
+	uint64_t now = now_ns();
+	if (ib->is_closing || now - ib->device_seen_ns < NS_PER_LOOK || !is_waiting(ib))
+		return;
+	ib->device_seen_ns = now;
+	if (cs_ib_port_is_removed(&ib->port))
+		end_job(ib, "it was removed");
+}
+
+static void
 take_event(struct cs_ib *ib)
 {
 	struct ibv_async_event event;
@@ -601,6 +613,7 @@ look_around(struct cs_ib *ib)
 {
 	take_event(ib);
 	mind_port(ib);
+	mind_device(ib);
 	if (ib->idle % TURNS_PER_ASK == 0)
 		ask_all(ib);
 }

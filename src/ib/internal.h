@@ -218,6 +218,7 @@ struct cs_ib {
 	uint32_t token_room, token_next, token_live;
 	uint32_t idle; /* progress calls that found nothing */
 	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
+	uint64_t device_seen_ns; /* when it was last looked whether the device is there (CLOCK_MONOTONIC) */
 	bool is_closing;
 	bool is_trying;    /* troubles of pairs are kept, not told: */
 	char trouble[256]; /* "": none */

@@ -189,6 +189,7 @@ open_chosen(struct cs_ib_port *port, char *why, size_t room)
 		cs_ib_port_close(port);
 		return CS_SYSTEM;
 	}
+	port->identity = port->verbs->identity(port->context);
 	port->max_message = of_port.max_msg_sz ? of_port.max_msg_sz : 1U << 30;
 	port->max_cqe = attributes.max_cqe;
 	port->max_wr = attributes.max_qp_wr;
@@ -218,6 +219,12 @@ cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const cha
 	else
 		snprintf(why, room, "there is no RDMA device");
 	return CS_UNSUPPORTED;
+}
+
+bool
+cs_ib_port_is_removed(const struct cs_ib_port *port)
+{
+	return port->identity && port->verbs->identity(port->context) != port->identity;
 }
 
 void

@@ -34,6 +34,7 @@ struct cs_ib_candidate {
 struct cs_ib_port {
 	const struct cs_verbs *verbs;
 	struct ibv_context *context;
+	uint64_t identity; /* of the device when it was opened; 0: not known */
 	struct cs_ib_candidate chosen;
 	uint32_t max_message; /* bytes that one request may move */
 	int max_cqe, max_wr;
@@ -47,6 +48,9 @@ int cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
  * or none of that name; CS_SYSTEM: none that is usable, or it refuses. */
 CS_CHECKED enum cs_status cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted,
 					  cs_ib_distance *distance, char *why, size_t room);
+/* Has the device been removed while it was open? Hardware also says so by an event; soft RoCE (Linux 6.1) does not, and goes on
+ * with what is open. */
+bool cs_ib_port_is_removed(const struct cs_ib_port *port);
 void cs_ib_port_close(struct cs_ib_port *port);
 
 #endif

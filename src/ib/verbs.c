@@ -3,11 +3,20 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /* Exported by libibverbs under names that its header hides behind macros or inline functions. */
 static ssize_t (*gid_table)(struct ibv_context *, struct ibv_gid_entry *, size_t, uint32_t, size_t);
 static struct ibv_cq *(*make_cq)(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
 static enum ibv_fork_status (*fork_state)(void);
+
+/* The directory that the kernel shows of it in sysfs: a device added later has another one, under the same name too. */
+static uint64_t
+identity(struct ibv_context *context)
+{
+	struct stat directory;
+	return stat(context->device->dev_path, &directory) ? 0 : directory.st_ino;
+}
 
 static ssize_t
 query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t room)
@@ -46,6 +55,7 @@ poll_cq(struct ibv_cq *cq, int room, struct ibv_wc *completions)
 }
 
 static struct cs_verbs verbs = {
+	.identity = identity,
 	.query_gid_table = query_gid_table,
 	.create_cq = create_cq,
 	.is_fork_safe = is_fork_safe,

@@ -19,6 +19,8 @@ struct cs_verbs {
 	const char *(*get_device_name)(struct ibv_device *device);
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	int (*close_device)(struct ibv_context *context);
+	/* A number that the device keeps as long as the system has it; 0: it was removed, or the system does not tell. */
+	uint64_t (*identity)(struct ibv_context *context);
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attributes);
 	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attributes);
 	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries, size_t room);

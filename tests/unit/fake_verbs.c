@@ -15,7 +15,7 @@
 #endif
 
 #define VERBS(X) \
-	X(get_device_list) X(free_device_list) X(get_device_name) X(open_device) X(close_device) X(query_device) \
+	X(get_device_list) X(free_device_list) X(get_device_name) X(open_device) X(close_device) X(identity) X(query_device) \
 	X(query_port) X(query_gid_table) X(alloc_pd) X(dealloc_pd) X(reg_mr) X(dereg_mr) X(create_cq) X(destroy_cq) \
 	X(create_qp) X(modify_qp) X(destroy_qp) X(create_ah) X(destroy_ah) X(attach_mcast) X(detach_mcast) \
 	X(get_async_event) X(ack_async_event) X(event_type_str) X(wc_status_str) X(is_fork_safe) X(post_send) \
@@ -500,6 +500,14 @@ place_of(const struct fake_port *port, unsigned index)
 	while (i < port->gid_count && port->gids[i].gid_index != index)
 		i++;
 	return i;
+}
+
+static uint64_t
+identity(struct ibv_context *ibv)
+{
+	struct context *context = (struct context *)ibv;
+	enter(VERB_identity);
+	return is_usable(&context->object, VERB_identity) && !fake.is_removed && !is_dropped ? 1 : 0;
 }
 
 static int

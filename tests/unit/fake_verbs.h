@@ -52,6 +52,7 @@ struct fake_settings {
 	unsigned twice;      /* of 100 multicasts at each receiver come a second time, drawn */
 	bool is_torn;        /* a write arrives in two parts, in any order, amid parts of later writes of its QP; it is
 			      * whole before its completion and before a later message's receive completes */
+	bool is_removed;     /* identity tells, nothing else does: what is open goes on */
 	bool is_fork_safe;
 	bool hears_itself; /* a multicast returns to its sender, when attached; the specification leaves it open */
 };

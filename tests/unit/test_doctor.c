@@ -318,6 +318,12 @@ fake_close(struct ibv_context *context)
 	return 0;
 }
 
+static uint64_t
+fake_identity(struct ibv_context *context)
+{
+	return 1;
+}
+
 static int
 fake_query(struct ibv_context *context, struct ibv_device_attr *attributes)
 {
@@ -410,6 +416,7 @@ fake_destroy_qp(struct ibv_qp *qp)
 static const struct cs_verbs fake_verbs = {
 	.get_device_list = fake_list, .free_device_list = fake_free_list, .get_device_name = fake_name,
 	.open_device = fake_open, .close_device = fake_close, .query_device = fake_query, .query_port = fake_query_port,
+	.identity = fake_identity,
 	.query_gid_table = fake_gids, .alloc_pd = fake_alloc_pd, .dealloc_pd = fake_dealloc_pd, .reg_mr = fake_reg_mr,
 	.dereg_mr = fake_dereg_mr, .create_cq = fake_create_cq, .destroy_cq = fake_destroy_cq,
 	.create_qp = fake_create_qp, .destroy_qp = fake_destroy_qp,

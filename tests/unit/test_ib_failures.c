@@ -337,6 +337,18 @@ go_on_after_event(const void *argument)
 	return wait_for_event(argument) && !world.lines ? NULL : "a port's event ended the job";
 }
 
+static void
+progress_for(long milliseconds)
+{
+	struct timespec start, now;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		for (int i = 0; i < 5000; i++)
+			cs_ib_progress(world.ibs[1]);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
+}
+
 /* The port of both goes down while one waits for the other, and comes back or does not. */
 static const char *
 lose_port(const void *argument)
@@ -359,17 +371,42 @@ lose_port(const void *argument)
 		fake_event(IBV_EVENT_PORT_ERR); /* the port itself is well when it is looked at */
 	else
 		fake_port(IBV_PORT_DOWN);
-	struct timespec start, now;
-	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (setjmp(world.jump))
 		return *is_back ? "a port that is back ended the job"
 		       : strstr(world.said, "device fake0: its port is down and does not come back") ? NULL : world.said;
-	do { /* twenty seconds only where nothing comes: that is the failure */
-		for (int i = 0; i < 5000; i++)
-			cs_ib_progress(world.ibs[1]);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (now.tv_sec - start.tv_sec < (*is_back ? 2 : 20));
+	progress_for(*is_back ? 2000 : 20000); /* twenty seconds only where nothing comes: that is the failure */
 	return *is_back ? NULL : "a lost port went unseen";
+}
+
+/* No event and no failed request: soft RoCE's way of going. */
+static const char *
+remove_device(const void *argument)
+{
+	static struct world_group group;
+	char word[8] = "";
+	struct cs_ib_options options = world_options();
+	(void)argument;
+	fake_reset();
+	world_open(2, &options, false);
+	world_group_open(&group, (int[]){ 0, 1 }, 2);
+	group.wires[0]->send(group.wires[0], 0, 1, word, 8);
+	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	if (!world_finish(group.wires[0], 0, group.wires[1], 0))
+		return "the pair does not talk";
+	fake.is_removed = true;
+	progress_for(300); /* nobody waits for anybody */
+	world.may_abort = true;
+	if (setjmp(world.jump))
+		return strstr(world.said, "device fake0: it was removed") ? NULL : world.said;
+	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	progress_for(20000); /* only where nothing comes: that is the failure */
+	return "a removed device went unseen";
+}
+
+static void
+test_a_removed_device_ends_the_job_of_who_waits(void **state)
+{
+	world_apart(remove_device, NULL);
 }
 
 static void
@@ -480,6 +517,7 @@ main(void)
 		cmocka_unit_test_setup(test_who_cannot_connect_goes_over_the_host, set_up),
 		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line, set_up),
 		cmocka_unit_test_setup(test_events_of_the_device_are_heard, set_up),
+		cmocka_unit_test_setup(test_a_removed_device_ends_the_job_of_who_waits, set_up),
 		cmocka_unit_test_setup(test_a_port_that_stays_down_ends_the_job_of_who_waits, set_up),
 		cmocka_unit_test_setup(test_completion_queues_hold_all_that_is_flushed, set_up),
 		cmocka_unit_test_setup(test_flags_rely_on_writes_in_order, set_up),
