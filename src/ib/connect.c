@@ -294,6 +294,7 @@ agree(struct cs_peer *peer, const struct cs_words *mine, const struct cs_words *
 	uint32_t half = cs_peer_half(peer);
 	peer->batch = peer->until_batch = half < CS_BATCH ? half : CS_BATCH;
 	peer->signal_mask = (half < CS_SENDS / 4 ? half : CS_SENDS / 4) - 1;
+	cs_ring_open(peer);
 }
 
 static void

@@ -164,6 +164,7 @@ struct cs_peer {
 	struct cs_words other;
 	/* Sending: slots filled, slots given back by them; requests posted, completed. */
 	uint32_t filled, freed;
+	struct ibv_send_wr slot_write; /* what is the same each time */
 	uint64_t posted, completed;
 	uint64_t *staged;     /* by slot: the request that reads its copy */
 	uint32_t signal_mask; /* every so many requests are signaled */
@@ -344,6 +345,8 @@ cs_ib_leave(struct cs_ib *ib)
 
 /* --- ring.c ----------------------------------------------------------------------------------------------------- */
 
+/* The pair knows each other's slots (peer->other). */
+void cs_ring_open(struct cs_peer *peer);
 /* Puts a request in line for a slot of its peer's: request->kind says what goes into it. */
 void cs_ring_send(struct cs_request *request);
 /* Fills as many slots as there are; returns whether one was filled. */

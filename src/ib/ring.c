@@ -28,82 +28,91 @@ has_slot(const struct cs_peer *peer)
 	       cs_peer_has_room(peer);
 }
 
-/* A trailer and the padding that may have to go before it. */
-struct tail {
-	char gap[8];
-	struct cs_trailer trailer;
+/* What says which message it is; the rest of a trailer is the connection's. */
+struct label {
+	uint32_t channel, message;
+	enum cs_kind kind;
 };
 
-/* The payload straight from the program's memory. Returns how many parts that are. */
-static inline int
-use_inline(struct ibv_sge *parts, const struct tail *tail, const void *payload, size_t bytes, size_t gap)
+static inline struct label
+label_of(const struct cs_request *request)
 {
-	int count = 0;
-	if (bytes)
-		parts[count++] = (struct ibv_sge){ .addr = (uintptr_t)payload, .length = (uint32_t)bytes };
-	parts[count++] = (struct ibv_sge){ .addr = (uintptr_t)&tail->trailer - gap,
-					   .length = (uint32_t)(gap + sizeof tail->trailer) };
-	return count;
+	return (struct label){ .channel = request->channel->theirs, .message = request->message, .kind = request->kind };
+}
+
+static inline __attribute__((always_inline)) void
+write_trailer(struct cs_peer *peer, struct cs_trailer *trailer, struct label label, size_t payload)
+{
+	*trailer = (struct cs_trailer){ .channel = label.channel, .message = label.message, .bytes = (uint32_t)payload,
+					.kind = (uint16_t)label.kind, .credits = (uint16_t)peer->taken,
+					.number = ++peer->filled };
+	peer->told = peer->taken;
+	peer->owes_credit = false;
+}
+
+void
+cs_ring_open(struct cs_peer *peer)
+{
+	peer->slot_write = (struct ibv_send_wr){
+		.wr_id = (uintptr_t)peer | SLOT_WRITE,
+		.opcode = peer->ib->options.polls_flags ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
+		.imm_data = htobe32((uint32_t)CS_WORD_SLOT << CS_WORD_BITS),
+		.wr.rdma.rkey = peer->other.key,
+	};
 }
 
 /* Head and payload one behind the other, then the trailer, into the peer's next slot. In line, as callers have but one of
- * both, and few want the whole request cleared. */
+ * both. */
 static inline __attribute__((always_inline)) void
-fill(struct cs_peer *peer, struct tail *tail, const void *head, size_t head_bytes, const void *data, size_t bytes)
+fill(struct cs_peer *peer, struct label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
 {
 	struct cs_ib *ib = peer->ib;
-	struct cs_trailer *trailer = &tail->trailer;
 	uint32_t slot = slot_of(peer, peer->filled);
-	size_t payload = head_bytes + bytes, padded = cs_padded(payload), whole = padded + sizeof *trailer;
+	size_t payload = head_bytes + bytes, padded = cs_padded(payload), whole = padded + sizeof(struct cs_trailer);
 	size_t end = (size_t)(slot + 1) * peer->slot_bytes;
+	/* What goes inline: the payload straight from the program's memory, then the trailer, padding before it. */
+	struct {
+		char gap[8];
+		struct cs_trailer trailer;
+	} tail;
 	struct ibv_sge parts[2];
-	struct ibv_send_wr wr;
-	wr.wr_id = (uintptr_t)peer | SLOT_WRITE;
-	wr.next = NULL;
-	wr.sg_list = parts;
-	wr.opcode = ib->options.polls_flags ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM;
-	wr.imm_data = htobe32((uint32_t)CS_WORD_SLOT << CS_WORD_BITS);
-	wr.wr.rdma.remote_addr = peer->other.ring + end - whole;
-	wr.wr.rdma.rkey = peer->other.key;
-	trailer->bytes = (uint32_t)payload;
-	trailer->number = ++peer->filled;
-	trailer->credits = (uint16_t)peer->taken;
-	peer->told = peer->taken;
-	peer->owes_credit = false;
+	struct ibv_send_wr *wr = &peer->slot_write;
+	wr->sg_list = parts;
+	wr->num_sge = 1;
+	wr->wr.rdma.remote_addr = peer->other.ring + end - whole;
 	ib->counters.bytes += whole;
 	if (whole <= peer->inline_bytes && !(head_bytes && bytes)) {
-		wr.send_flags = IBV_SEND_INLINE;
-		wr.num_sge = use_inline(parts, tail, head_bytes ? head : data, payload, padded - payload);
+		size_t gap = padded - payload;
+		struct ibv_sge *last = parts;
+		memset(tail.gap, 0, sizeof tail.gap);
+		write_trailer(peer, &tail.trailer, label, payload);
+		wr->send_flags = IBV_SEND_INLINE;
+		if (payload) {
+			*last++ = (struct ibv_sge){ .addr = (uintptr_t)(head_bytes ? head : data), .length = (uint32_t)payload };
+			wr->num_sge = 2;
+		}
+		*last = (struct ibv_sge){ .addr = (uintptr_t)&tail.trailer - gap, .length = (uint32_t)(gap + sizeof tail.trailer) };
 	} else {
 		char *copy = peer->staging + end - whole;
 		if (head_bytes)
 			memcpy(copy, head, head_bytes);
 		if (bytes)
 			memcpy(copy + head_bytes, data, bytes);
-		memcpy(copy + padded, trailer, sizeof *trailer);
+		write_trailer(peer, (struct cs_trailer *)(void *)(copy + padded), label, payload);
 		ib->counters.copied += payload;
-		wr.send_flags = 0;
-		wr.num_sge = 1;
+		wr->send_flags = 0;
 		parts[0] = (struct ibv_sge){ .addr = (uintptr_t)copy, .length = (uint32_t)whole, .lkey = peer->staging_key };
 		peer->staged[slot] = peer->posted + 1;
 	}
 	/* That it has arrived is waited for. */
-	cs_peer_post(peer, &wr, trailer->kind == CS_KIND_HELLO, NULL);
-}
-
-static struct tail
-tail_for(const struct cs_request *request)
-{
-	return (struct tail){ .trailer = { .channel = request->channel->theirs, .message = request->message,
-					   .kind = (uint16_t)request->kind } };
+	cs_peer_post(peer, wr, label.kind == CS_KIND_HELLO, NULL);
 }
 
 static inline __attribute__((always_inline)) void
 send_small(struct cs_peer *peer, struct cs_request *request)
 {
-	struct tail tail = tail_for(request);
 	peer->ib->counters.small++;
-	fill(peer, &tail, NULL, 0, request->memory, request->bytes);
+	fill(peer, label_of(request), NULL, 0, request->memory, request->bytes);
 	cs_request_be(request, CS_DONE); /* a send has no flag */
 }
 
@@ -125,7 +134,6 @@ covers(const struct cs_registration *registration, const _Atomic uint64_t *flag)
 static void
 send_ready(struct cs_peer *peer, struct cs_request *request)
 {
-	struct tail tail = tail_for(request);
 	const struct cs_registration *registration = request->registration;
 	struct cs_ready ready = {
 		.address = (uintptr_t)request->memory,
@@ -136,14 +144,13 @@ send_ready(struct cs_peer *peer, struct cs_request *request)
 		.token = request->token,
 	};
 	peer->ib->counters.ready++;
-	fill(peer, &tail, &ready, sizeof ready, NULL, 0);
+	fill(peer, label_of(request), &ready, sizeof ready, NULL, 0);
 }
 
 /* Returns whether it was the last. */
 static bool
 send_fragment(struct cs_peer *peer, struct cs_request *request)
 {
-	struct tail tail = tail_for(request);
 	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
 	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
 	/* More than there is room for: a word of that first, so that they know before they have all. */
@@ -156,7 +163,7 @@ send_fragment(struct cs_peer *peer, struct cs_request *request)
 	bytes = bytes < room ? bytes : room;
 	fragment.is_last = !is_too_large && request->moved + bytes == request->bytes;
 	peer->ib->counters.fragments++;
-	fill(peer, &tail, &fragment, sizeof fragment, request->memory + request->moved, bytes);
+	fill(peer, label_of(request), &fragment, sizeof fragment, request->memory + request->moved, bytes);
 	request->moved += bytes;
 	return fragment.is_last;
 }
@@ -200,10 +207,9 @@ void
 cs_ring_hello(struct cs_peer *peer)
 {
 	unsigned char pattern[CS_HELLO_BYTES];
-	struct tail tail = { .trailer.kind = CS_KIND_HELLO };
 	for (int i = 0; i < CS_HELLO_BYTES; i++)
 		pattern[i] = (unsigned char)(i * 7 + peer->ib->options.world_rank);
-	fill(peer, &tail, NULL, 0, pattern, sizeof pattern);
+	fill(peer, (struct label){ .kind = CS_KIND_HELLO }, NULL, 0, pattern, sizeof pattern);
 }
 
 void
@@ -212,10 +218,10 @@ cs_ring_ask(struct cs_channel *channel)
 	struct cs_peer *peer = channel->peer;
 	const struct cs_request *request = channel->waiting.head;
 	for (; request && !peer->slots.head && has_slot(peer); request = request->next) {
-		struct tail tail = tail_for(request);
-		tail.trailer.kind = CS_KIND_ASK;
+		struct label label = label_of(request);
+		label.kind = CS_KIND_ASK;
 		if (!request->is_direct)
-			fill(peer, &tail, NULL, 0, NULL, 0);
+			fill(peer, label, NULL, 0, NULL, 0);
 	}
 }
 
