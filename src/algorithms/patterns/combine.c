@@ -5,6 +5,9 @@
 #include "algorithms/patterns/fold.h"
 
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
+/* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond read_all: */
+#define READ_BY_ALL (64 << 10)
+#define READ_BY_ROOT (512 << 10)
 
 /* Where local rank `local`'s vector of this call's single round lies. */
 static const void *
@@ -312,13 +315,27 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 	cs_node_end(node);
 }
 
+/* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once instead of twice; where ranks
+ * share cores, a wait costs more than reading does. All ranks of a node know the same of it, those of other nodes do not. */
+static bool
+is_read_whole(const struct cs_team *team, const struct cs_call *call, size_t read_all)
+{
+	const struct cs_node *node = &team->node;
+	size_t others = (size_t)node->shape.size - 1, most = call->root < 0 ? READ_BY_ALL : READ_BY_ROOT;
+	if (call->bytes > node->shape.slot_bytes)
+		return false;
+	if (call->bytes <= read_all)
+		return true;
+	return read_all && team->shape.nodes == 1 && (others == 1 || node->is_crowded) && call->bytes <= most / others;
+}
+
 void
 cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params)
 {
 	size_t slot = team->node.shape.slot_bytes;
 	size_t unit = call->reduction.unit;
 	size_t chunk = params->chunk < slot ? params->chunk : slot;
-	bool is_short = call->bytes <= params->read_all && call->bytes <= slot;
+	bool is_short = is_read_whole(team, call, params->read_all);
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	if (chunk < unit)
 		chunk = unit;
