@@ -410,6 +410,28 @@ cs_settings_read(struct cs_settings *settings)
 }
 
 size_t
+cs_settings_fake_ranks(const char *fake_nodes)
+{
+	bool is_list = strchr(fake_nodes, ',');
+	const char *at = strncmp(fake_nodes, "cyclic:", 7) ? fake_nodes : fake_nodes + 7;
+	size_t ranks = strtoul(at, NULL, 10);
+	while (is_list && (at = strchr(at, ',')))
+		ranks += strtoul(++at, NULL, 10);
+	return ranks;
+}
+
+void
+cs_settings_fit(struct cs_settings *settings, size_t ranks)
+{
+	size_t needed = settings->fake_nodes ? cs_settings_fake_ranks(settings->fake_nodes) : 0;
+	if (needed <= ranks)
+		return;
+	complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has %zu; it is ignored",
+		 settings->fake_nodes, needed, ranks);
+	settings->fake_nodes = NULL;
+}
+
+size_t
 cs_settings_check(FILE *out)
 {
 	struct cs_settings settings;

@@ -84,7 +84,7 @@ report_facts(void)
 	if (uname(&system) == 0)
 		cs_report_fact("host", system.nodename);
 	cs_report_number("ranks", (uint64_t)cs_engine.world_size);
-	cs_report_fact("tuning", cs_engine.settings.tuning ? cs_engine.settings.tuning : "installed or built in");
+	cs_report_fact("tuning", cs_selector_source(cs_engine.selector));
 }
 
 static bool
@@ -101,6 +101,7 @@ open_engine(void)
 	cs_log_set_speaker(cs_engine.world_rank == 0);
 	cs_settings_read(&cs_engine.settings);
 	cs_log_set_verbosity(cs_engine.settings.verbosity);
+	cs_settings_fit(&cs_engine.settings, (size_t)cs_engine.world_size);
 	struct cs_machine machine;
 	cs_machine_read(&machine);
 #ifdef OPEN_MPI

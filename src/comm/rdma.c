@@ -200,15 +200,15 @@ is_to_say(const struct cs_member *member, int speaker, unsigned reason)
 	return speaker == member->team.shape.rank && cs_log_is_first(reason);
 }
 
-/* A machine without RDMA is no trouble unless verbs were asked for; one rank without it among others is, and a device that
- * refuses. */
+/* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it among others is, and a
+ * device that refuses. */
 static bool
 can_all(struct cs_member *member)
 {
 	int rank = member->team.shape.rank;
 	open_here();
 	bool can = cs_rdma_here() != NULL;
-	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB;
+	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB || cs_engine.settings.ib_device;
 	bool has_cause = !can && (is_asked || here.status != CS_UNSUPPORTED);
 	/* Can all; the negated "can", whose least tells whether anybody can; the first that has cause to complain; the first
 	 * that cannot. */

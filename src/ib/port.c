@@ -214,8 +214,8 @@ cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const cha
 		snprintf(why, room, "%s: %s", choice.refused.device, choice.refused.what);
 		return CS_SYSTEM;
 	}
-	if (seen)
-		snprintf(why, room, "there is no device %s", wanted);
+	if (wanted)
+		snprintf(why, room, "there is no device %s%s", wanted, seen ? "" : ", nor any other");
 	else
 		snprintf(why, room, "there is no RDMA device");
 	return CS_UNSUPPORTED;

@@ -720,6 +720,12 @@ cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
 		print_source(selector, selector->builtin, out);
 }
 
+const char *
+cs_selector_source(const struct cs_selector *selector)
+{
+	return selector->site ? selector->site->label : "built in";
+}
+
 int
 cs_selector_print_errors(const struct cs_selector *selector, FILE *out)
 {

@@ -91,6 +91,9 @@ void cs_selector_choose(const struct cs_selector *selector, const struct cs_fact
 void cs_selector_print_limits(const struct cs_selector *selector, FILE *out);
 void cs_selector_print_sources(const struct cs_selector *selector, FILE *out);
 
+/* The tuning file that is used, or "built in" where there is none. */
+const char *cs_selector_source(const struct cs_selector *selector);
+
 /* What is wrong with the tuning file and the forcing variables, a line each. Returns how many. */
 int cs_selector_print_errors(const struct cs_selector *selector, FILE *out);
 

@@ -621,7 +621,8 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
                                       ("COLLSHIM_BCAST", "hier:hots", "COLLSHIM_BCAST=hier:hots"),
                                       ("COLLSHIM_SHM", "sometimes", "COLLSHIM_SHM=sometimes"),
                                       ("COLLSHIM_BCATS", "host", "COLLSHIM_BCATS"),
-                                      ("COLLSHIM_FAKE_NODES", "3,0", "COLLSHIM_FAKE_NODES=3,0")):
+                                      ("COLLSHIM_FAKE_NODES", "3,0", "COLLSHIM_FAKE_NODES=3,0"),
+                                      ("COLLSHIM_FAKE_NODES", "7", "COLLSHIM_FAKE_NODES=7 takes 7 ranks or more")):
                 result = job(args, mpi, **{name: value})
                 expect_right(result, line=line)
                 expect(not line.endswith(":") or re.search(r"\.yaml:\d+:\d+: ", result.lines()[0]),

@@ -912,6 +912,10 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	assert_contains(printed, " (built-in tuning.yaml)\n");
 	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here mpich)\n");
 	assert_contains(printed, "block default (line 6): holds here\n");
+	assert_string_equal(cs_selector_source(selector), file);
+	cs_selector_destroy(selector);
+	selector = make(NULL);
+	assert_string_equal(cs_selector_source(selector), "built in");
 	cs_selector_destroy(selector);
 }
 

@@ -37,6 +37,15 @@ read_settings(struct cs_settings *settings)
 	return said_end(&said);
 }
 
+static const char *
+fit_settings(struct cs_settings *settings, size_t ranks)
+{
+	static struct said said;
+	said_begin(&said);
+	cs_settings_fit(settings, ranks);
+	return said_end(&said);
+}
+
 static void
 an_empty_environment_gives_the_defaults_in_silence(void **state)
 {
@@ -228,6 +237,31 @@ right_fake_nodes_are_kept_as_written(void **state)
 }
 
 static void
+nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(void **state)
+{
+	static const struct {
+		const char *value;
+		size_t ranks;
+		bool fits;
+	} cases[] = {
+		{ "7", 2, false }, { "2", 2, true }, { "2", 5, true }, { "cyclic:3", 2, false }, { "cyclic:3", 3, true },
+		{ "3,2,1", 4, false }, { "3,2,1", 6, true }, { "3,2,1", 9, true }, { "1,1", 1, false }, { "2", 1, false },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_settings settings;
+		char start[128];
+		setenv("COLLSHIM_FAKE_NODES", cases[i].value, 1);
+		read_settings(&settings);
+		const char *said = fit_settings(&settings, cases[i].ranks);
+		snprintf(start, sizeof start, "collshim: settings: COLLSHIM_FAKE_NODES=%s takes", cases[i].value);
+		assert_int_equal(count_lines(said), cases[i].fits ? 0 : 1);
+		if (!cases[i].fits)
+			assert_contains(said, start);
+		assert_int_equal(settings.fake_nodes != NULL, cases[i].fits);
+	}
+}
+
+static void
 an_unknown_variable_gives_one_line_with_the_nearest_name(void **state)
 {
 	struct cs_settings settings;
@@ -362,6 +396,7 @@ main(void)
 		TEST(a_value_of_several_lines_is_told_on_one),
 		TEST(a_wrong_value_gives_one_line_and_the_default),
 		TEST(right_fake_nodes_are_kept_as_written),
+		TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
 		TEST(many_unknown_variables_give_few_lines),
 		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),
