@@ -13,7 +13,7 @@
 #include <string.h>
 
 
-#define NEVER_TAG 1 /* packing talks to itself with tag 0 */
+#define NEVER_TAG 1 /* packing talks to itself with tags from 2 on */
 
 static MPI_Comm
 comm_of(void *leaders)

@@ -156,8 +156,22 @@ is_plausible(MPI_Comm comm)
 #ifdef OPEN_MPI
 	return comm != MPI_COMM_NULL && comm != NULL;
 #else
-	/* MPICH: a handle's kind is in bits 26 to 29, its storage class in the top two. */
-	return comm != MPI_COMM_NULL && ((unsigned)comm >> 26 & 0xf) == 1 && (unsigned)comm >> 30 != 0;
+	/* MPICH: a handle's kind is in bits 26 to 29, its storage class in the top two (1: one of a few that always are). */
+	return comm != MPI_COMM_NULL && ((unsigned)comm >> 26 & 0xf) == 1 && (unsigned)comm >> 30 != 0 &&
+	       ((unsigned)comm >> 30 != 1 || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
+#endif
+}
+
+/* Is it (still) a communicator? Asked together with cs_self, so that an error goes to cs_self, which returns it, and not to
+ * MPI_COMM_WORLD's handler before the host says the same there. Open MPI looks into what the handle points to. */
+static bool
+is_alive(MPI_Comm comm)
+{
+#ifdef OPEN_MPI
+	return true;
+#else
+	int relation;
+	return comm == MPI_COMM_WORLD || cs_pmpi.Comm_compare(cs_self, comm, &relation) == MPI_SUCCESS;
 #endif
 }
 
@@ -166,7 +180,7 @@ find(MPI_Comm comm)
 {
 	struct cs_member *member = NULL;
 	int found = 0;
-	if (!is_plausible(comm) || !cs_engine_open())
+	if (!is_plausible(comm) || !cs_engine_open() || !is_alive(comm))
 		return NULL;
 	if (cs_pmpi.Comm_get_attr(comm, keyval, &member, &found))
 		return NULL;

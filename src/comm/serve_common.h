@@ -46,6 +46,19 @@ cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
 	return count >= 0 && !__builtin_mul_overflow((size_t)count, type->size, bytes);
 }
 
+/* Neither null nor MPI_IN_PLACE, which is 1 or -1: one comparison, since each call makes it. */
+static inline bool
+cs_serve_is_memory(const void *buffer)
+{
+	return __builtin_expect((uintptr_t)buffer + 1 > 2, 1);
+}
+
+#ifdef OPEN_MPI
+#define CS_UNDER_OPEN_MPI true
+#else
+#define CS_UNDER_OPEN_MPI false
+#endif
+
 /* A failed packing in mid-call cannot be taken back. */
 void cs_serve_packing_failed(struct cs_member *member);
 

@@ -16,8 +16,18 @@ struct flat {
 	const struct cs_type *type;
 };
 
+/* Null or MPI_IN_PLACE, for so much. MPI_BOTTOM is null too, but only derived types that begin elsewhere make sense of it.
+ * What may be MPI_IN_PLACE does not come here; MPICH takes others where nothing is to be sent or received. */
+static __attribute__((noinline)) bool
+look_special(const void *buffer, size_t bytes, const struct cs_type *type)
+{
+	if (buffer == MPI_IN_PLACE)
+		return bytes == 0 && !CS_UNDER_OPEN_MPI;
+	return bytes == 0 || !(type->is_predefined || type->is_contiguous);
+}
+
 /* `count` elements, the input's or the output's (CS_INPUT, CS_OUTPUT). False if the host should see this (null type, negative
- * count, a null buffer that is to be touched). MPI_BOTTOM is null too, but only derived types make sense of it. */
+ * count, a null buffer that is to be touched, MPI_IN_PLACE in the wrong place). */
 static inline bool
 look_at(struct cs_member *member, const struct cs_side *side, MPI_Count count, int which, struct flat *flat)
 {
@@ -26,7 +36,7 @@ look_at(struct cs_member *member, const struct cs_side *side, MPI_Count count, i
 		return false;
 	flat->user = side->buffer;
 	flat->count = count;
-	return side->buffer || flat->bytes == 0 || !flat->type->is_predefined;
+	return cs_serve_is_memory(side->buffer) || look_special(side->buffer, flat->bytes, flat->type);
 }
 
 static inline bool
@@ -103,11 +113,35 @@ look_blocks(struct cs_member *member, const struct cs_side *side, int which, str
 	return true;
 }
 
-/* Own block of an in-place call inside the blocks. */
-static bool
+/* The same buffer for sending and receiving. */
+static inline bool
 is_aliased(const struct cs_side *send, const struct cs_side *recv, size_t bytes)
 {
-	return send->buffer == recv->buffer && bytes && send->buffer;
+	return __builtin_expect(send->buffer == recv->buffer, 0) && bytes && send->buffer;
+}
+
+/* The standard forbids it and MPICH refuses it. Open MPI does not look and mostly gets on with it, so there are programs
+ * that do it, perhaps on some ranks only (the root). Then one side goes through a copy, as if it had to be packed. */
+static __attribute__((noinline)) const struct cs_type *
+copied(struct cs_member *member, const struct cs_type *from, int which)
+{
+	struct cs_type *type = &member->types[which];
+	if (from != type)
+		memcpy(type, from, sizeof *type);
+	type->is_contiguous = false;
+	return type;
+}
+
+/* Only for the host? Else *flat, one of the two sides, is made a copy if needed. */
+static inline __attribute__((always_inline)) bool
+is_refused(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, size_t bytes,
+	   struct flat *flat, int which)
+{
+	if (!is_aliased(send, recv, bytes))
+		return false;
+	if (CS_UNDER_OPEN_MPI)
+		flat->type = copied(member, flat->type, which);
+	return !CS_UNDER_OPEN_MPI;
 }
 
 bool
@@ -117,7 +151,7 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 	size_t each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (!in_place && in.bytes != each) || is_aliased(send, recv, each))
+	    (!in_place && in.bytes != each) || is_refused(member, send, recv, each, &in, CS_INPUT))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
 		return false;
@@ -139,7 +173,7 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, recv, CS_OUTPUT, &out, &each)) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) || (is_root && !in_place && in.bytes != each) ||
-	    (is_root && is_aliased(send, recv, each)))
+	    (is_root && is_refused(member, send, recv, each, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
@@ -165,7 +199,7 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, send, CS_INPUT, &in, &each)) ||
 	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) || (is_root && !in_place && out.bytes != each) ||
-	    (is_root && is_aliased(send, recv, each)))
+	    (is_root && is_refused(member, send, recv, each, &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
@@ -190,7 +224,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && (!look_blocks(member, send, CS_INPUT, &in, &send_each) || send_each != each)) ||
-	    is_aliased(send, recv, each))
+	    is_refused(member, send, recv, each, &in, CS_INPUT))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
 		return false;
@@ -266,7 +300,7 @@ look_simple(struct scattered *blocks, int size)
 	}
 	blocks->total = total;
 	blocks->lowest = lowest;
-	return blocks->user || !total;
+	return cs_serve_is_memory(blocks->user) || look_special(blocks->user, total, blocks->type);
 }
 
 /* Any types and counts; blocks->type or types is set. */
@@ -286,7 +320,7 @@ look_each(const struct cs_member *member, struct scattered *blocks)
 		blocks->at[rank] = (size_t)at;
 		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
 		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
-		if (!blocks->user && own_type->is_predefined)
+		if (!cs_serve_is_memory(blocks->user) && !look_special(blocks->user, blocks->bytes[rank], own_type))
 			return false;
 	}
 	return true;
@@ -373,7 +407,7 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 	out.types = NULL;
 	if (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
-	    is_aliased(send, recv, out.total))
+	    is_refused(member, send, recv, out.total, &in, CS_INPUT))
 		return cs_serve_not(member, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
@@ -401,10 +435,10 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
-			 is_aliased(send, recv, out.total))) ||
+	    (is_root && !look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (is_root && !in_place && in.bytes != out.bytes[member->rank]))
+	    (is_root && !in_place && in.bytes != out.bytes[member->rank]) ||
+	    (is_root && is_refused(member, send, recv, out.total, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
@@ -431,10 +465,10 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	in.types = NULL;
 	if (!has_root(member, root) ||
-	    (is_root && (!look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in) ||
-			 is_aliased(send, recv, in.total))) ||
+	    (is_root && !look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in)) ||
 	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
-	    (is_root && !in_place && out.bytes != in.bytes[member->rank]))
+	    (is_root && !in_place && out.bytes != in.bytes[member->rank]) ||
+	    (is_root && is_refused(member, send, recv, in.total, &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
@@ -447,6 +481,15 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	if (call.recv.base)
 		close_flat(member, &out, call.recv.base);
 	return true;
+}
+
+static inline bool
+is_refused_scattered(const void *send, const void *recv, struct scattered *in, const struct scattered *out)
+{
+	if (__builtin_expect(send != recv, 1) || !out->total || !send)
+		return false;
+	in->is_contiguous = false; /* packs them first */
+	return !CS_UNDER_OPEN_MPI;
 }
 
 static bool
@@ -474,7 +517,7 @@ cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const s
 	    (!in_place &&
 	     (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
 	      in.bytes[member->rank] != out.bytes[member->rank])) ||
-	    is_aliased(send, recv, out.total))
+	    is_refused_scattered(send->buffer, recv->buffer, &in, &out))
 		return cs_serve_not(member, "arguments not served");
 	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
@@ -519,7 +562,7 @@ cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_v
 			 (in_place ||
 			  (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
 			   in.bytes[member->rank] == out.bytes[member->rank] &&
-			   !(send == recv && out.total && send)));
+			   !is_refused_scattered(send, recv, &in, &out)));
 	if (is_served)
 		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out);
 	else

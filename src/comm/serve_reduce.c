@@ -85,11 +85,13 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	return true;
 }
 
-/* Buffers that no correct program passes: the host has a word for them. */
-static bool
-is_bad(const void *send, const void *recv, bool takes)
+/* Buffers that no correct program passes, where the host has a word for them. Open MPI has none for one buffer as both, but in
+ * MPI_Reduce, and in MPI_Allreduce of more than one element (4.1.4); elsewhere it is there as good as MPI_IN_PLACE, some
+ * programs do it on some ranks, and so it is here. */
+static inline bool
+is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
-	return (takes && (!recv || recv == send)) || !send;
+	return (takes && (!cs_serve_is_memory(recv) || (recv == send && !may_alias))) || !send;
 }
 
 static inline __attribute__((always_inline)) bool
@@ -115,7 +117,7 @@ cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_C
 		   MPI_Op op)
 {
 	struct reduced reduced;
-	if (is_bad(send == MPI_IN_PLACE ? "" : send, recv, true))
+	if (is_bad(send, recv, true, CS_UNDER_OPEN_MPI && count <= 1))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
@@ -129,7 +131,7 @@ cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Coun
 	struct reduced reduced;
 	bool is_root = member->rank == root;
 	if (root < 0 || root >= member->size || (send == MPI_IN_PLACE && !is_root) ||
-	    is_bad(send == MPI_IN_PLACE ? "" : send, recv, is_root))
+	    is_bad(send, recv, is_root, false))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
@@ -149,7 +151,7 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 {
 	struct reduced reduced;
 	MPI_Count total = 0;
-	if (!counts->counts || is_bad(send == MPI_IN_PLACE ? "" : send, send == MPI_IN_PLACE ? "" : recv, false))
+	if (!counts->counts || !send)
 		return cs_serve_not(member, "arguments not served");
 	for (int rank = 0; rank < member->size; rank++) {
 		MPI_Count count = count_at(counts, rank);
@@ -158,7 +160,7 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 		member->sizes[rank] = (size_t)count;
 		total += count;
 	}
-	if ((member->sizes[member->rank] && !recv) || (send == recv && total))
+	if ((member->sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && total && !CS_UNDER_OPEN_MPI))
 		return cs_serve_not(member, "arguments not served");
 	int skew = cs_skew(member->sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
@@ -174,7 +176,7 @@ cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *
 	struct reduced reduced;
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
-	    is_bad(send == MPI_IN_PLACE ? "" : send, recv, true))
+	    is_bad(send, recv, true, CS_UNDER_OPEN_MPI))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;

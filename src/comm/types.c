@@ -4,6 +4,7 @@
 #include "kernels/reduce.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 MPI_Comm cs_self = MPI_COMM_NULL;
@@ -151,21 +152,126 @@ cs_types_init(void)
 
 /* --- derived types -------------------------------------------------------------------------------------------------- */
 
+#define PACK_MOST ((size_t)INT_MAX / 2) /* bytes for one call of the host's packing, which counts in int */
+
+/* A type made of others, taken apart. */
+struct parts {
+	int combiner, integer_count, address_count, type_count;
+	int *integers;
+	MPI_Aint *addresses;
+	MPI_Datatype *types;
+};
+
+static bool
+take_apart(MPI_Datatype handle, struct parts *parts)
+{
+	size_t integers = (size_t)parts->integer_count * sizeof(int);
+	size_t addresses = (size_t)parts->address_count * sizeof(MPI_Aint);
+	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) + integers);
+	if (!room)
+		return false;
+	parts->addresses = (MPI_Aint *)(void *)room;
+	parts->types = (MPI_Datatype *)(void *)(room + addresses);
+	parts->integers = (int *)(void *)(parts->types + parts->type_count);
+	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count, parts->type_count,
+				       parts->integers, parts->addresses, parts->types))
+		return true;
+	free(room);
+	return false;
+}
+
+/* MPI 4.0, 5.1.13: types that the program made are ours to free. */
+static void
+drop(struct parts *parts)
+{
+	for (int i = 0; i < parts->type_count; i++) {
+		int integers, addresses, types, combiner;
+		if (!cs_type_find(parts->types[i]) &&
+		    !cs_pmpi.Type_get_envelope(parts->types[i], &integers, &addresses, &types, &combiner) &&
+		    combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
+		    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
+			cs_pmpi.Type_free(&parts->types[i]);
+	}
+	free(parts->addresses);
+}
+
+static bool is_plain(MPI_Datatype handle, int depth);
+
+/* Blocks one after another, the first at 0. */
+static bool
+is_plain_struct(const struct parts *parts, int depth)
+{
+	MPI_Aint at = 0;
+	for (int i = 0; i < parts->type_count; i++) {
+		MPI_Count size;
+		if (parts->integers[1 + i] == 0)
+			continue;
+		if (parts->addresses[i] != at || !is_plain(parts->types[i], depth) ||
+		    cs_pmpi.Type_size_x(parts->types[i], &size))
+			return false;
+		at += parts->integers[1 + i] * (MPI_Aint)size;
+	}
+	return true;
+}
+
+/* Are its elements bytes in order without gaps, from 0 on? True for the ways in which programs make types for more elements
+ * than an int counts; a "no" is never wrong. */
+static bool
+is_plain(MPI_Datatype handle, int depth)
+{
+	MPI_Count size;
+	MPI_Aint lb, extent;
+	struct parts parts;
+	const struct cs_type *known = cs_type_find(handle);
+	if (known)
+		return known->is_contiguous;
+	if (depth > 8 || cs_pmpi.Type_size_x(handle, &size) || cs_pmpi.Type_get_extent(handle, &lb, &extent) || lb != 0 ||
+	    extent != size ||
+	    cs_pmpi.Type_get_envelope(handle, &parts.integer_count, &parts.address_count, &parts.type_count, &parts.combiner))
+		return false;
+	bool is_one = parts.combiner == MPI_COMBINER_DUP || parts.combiner == MPI_COMBINER_CONTIGUOUS ||
+		      parts.combiner == MPI_COMBINER_VECTOR;
+	if ((!is_one && parts.combiner != MPI_COMBINER_STRUCT) || !take_apart(handle, &parts))
+		return false;
+	/* A vector whose extent is its size, and begins at 0, has no gaps. */
+	bool plain = is_one ? is_plain(parts.types[0], depth + 1) : is_plain_struct(&parts, depth + 1);
+	drop(&parts);
+	return plain;
+}
+
 const struct cs_type *
 cs_type_look_slow(MPI_Datatype handle, struct cs_type *room)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	char nothing[8];
+	char nothing[8] = "";
 	int position = 0;
-	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size) || size < 0 ||
-	    cs_pmpi.Type_get_extent(handle, &lb, &extent))
+	/* Nothing packed: asks whether it is a type, and committed. First, since its errors stay on cs_self, which returns
+	 * them; those of the functions below would be MPI_COMM_WORLD's. */
+	if (!handle || handle == MPI_DATATYPE_NULL ||
+	    cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self))
 		return NULL;
-	/* Nothing packed: asks whether it is committed. */
-	if (cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self))
+	if (cs_pmpi.Type_size_x(handle, &size) || size < 0 || cs_pmpi.Type_get_extent(handle, &lb, &extent))
 		return NULL;
 	*room = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent, .number = -1 };
+	/* Only where packing would cost much memory, since the questions cost more than to pack a little. */
+	if ((size_t)size > PACK_MOST && lb == 0 && extent == size)
+		room->is_contiguous = is_plain(handle, 0);
 	return room;
+}
+
+/* False for what is certainly no operation: to ask about it would be an error on MPI_COMM_WORLD. */
+static bool
+is_plausible(MPI_Op handle)
+{
+	if (!handle || handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP)
+		return false;
+#ifdef OPEN_MPI
+	return true;
+#else
+	/* MPICH: as in member.c, of kind 6. */
+	return ((unsigned)handle >> 26 & 0xf) == 6 && (unsigned)handle >> 30 != 0;
+#endif
 }
 
 bool
@@ -177,8 +283,7 @@ cs_operation_look(MPI_Op handle, struct cs_operation *operation)
 			return true;
 		}
 	int is_commutative;
-	if (handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP ||
-	    cs_pmpi.Op_commutative(handle, &is_commutative))
+	if (!is_plausible(handle) || cs_pmpi.Op_commutative(handle, &is_commutative))
 		return false;
 	*operation = (struct cs_operation){ .is_commutative = is_commutative, .op = -1 };
 	return true;
@@ -247,53 +352,87 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	return true;
 }
 
-/* Elements that one call of the host's int-sized packing can take. */
+/* Elements that one call of the host's packing can take; at least one, which may then be too large for it. */
 static MPI_Count
 batch(const struct cs_type *type)
 {
-	MPI_Count most = type->size ? (MPI_Count)(INT_MAX / 2) / (MPI_Count)type->size : INT_MAX / 2;
+	MPI_Count most = type->size ? (MPI_Count)(PACK_MOST / type->size) : (MPI_Count)PACK_MOST;
 	return most > 0 ? most : 1;
 }
 
+/* As many bytes as a batch has: MPI_BYTE `*count` times, or for one element that is larger a type of that size. */
+static bool
+byte_type(size_t bytes, MPI_Datatype *type, int *count)
+{
+	*type = MPI_BYTE;
+	*count = (int)bytes;
+	if (bytes <= PACK_MOST)
+		return true;
+	enum { BLOCK = 1 << 20 };
+	MPI_Datatype block = MPI_DATATYPE_NULL, parts[2] = { MPI_DATATYPE_NULL, MPI_BYTE };
+	int lengths[2] = { 1, (int)(bytes % BLOCK) };
+	MPI_Aint at[2] = { 0, (MPI_Aint)(bytes - bytes % BLOCK) };
+	*count = 1;
+	bool is_made = bytes / BLOCK <= INT_MAX && !cs_pmpi.Type_contiguous(BLOCK, MPI_BYTE, &block) &&
+		       !cs_pmpi.Type_contiguous((int)(bytes / BLOCK), block, &parts[0]) &&
+		       !cs_pmpi.Type_create_struct(2, lengths, at, parts, type);
+	if (block != MPI_DATATYPE_NULL)
+		cs_pmpi.Type_free(&block);
+	if (parts[0] != MPI_DATATYPE_NULL)
+		cs_pmpi.Type_free(&parts[0]);
+	return is_made && !cs_pmpi.Type_commit(type);
+}
+
+/* From one layout to another by a message to ourselves. Each has a tag of its own, since other threads may be doing the
+ * same: not 1, which is host.c's, and no more than any MPI allows. */
+static bool
+send_to_self(const void *from, int from_count, MPI_Datatype from_type, void *to, int to_count, MPI_Datatype to_type)
+{
+	static _Atomic unsigned last_tag;
+	int tag = 2 + (int)(atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) % 32000);
+	return !cs_pmpi.Sendrecv(from, from_count, from_type, 0, tag, to, to_count, to_type, 0, tag, cs_self,
+				 MPI_STATUS_IGNORE);
+}
+
+static bool
+convert_by_message(const struct cs_type *type, void *user, int count, void *packed, bool is_pack)
+{
+	MPI_Datatype bytes;
+	int length;
+	if (!byte_type((size_t)count * type->size, &bytes, &length))
+		return false;
+	bool is_done = is_pack ? send_to_self(user, count, type->handle, packed, length, bytes)
+			       : send_to_self(packed, length, bytes, user, count, type->handle);
+	if (bytes != MPI_BYTE)
+		cs_pmpi.Type_free(&bytes);
+	return is_done;
+}
+
 /* One batch. MPI_BOTTOM is a null pointer, which MPICH's MPI_Pack refuses (4.0.2; MPI 4.0, 5.1.12 allows it), and of a type
- * whose elements have no gaps but do not begin at 0 it may pack too little (tests/mpi/many_types.c); a message to
- * ourselves does the same. */
+ * whose elements have no gaps but do not begin at 0 it may pack too little (tests/mpi/many_types.c), and it counts bytes
+ * in int; a message to ourselves does the same. */
 static bool
-pack_batch(const struct cs_type *type, const void *user, int count, void *packed)
+convert_batch(const struct cs_type *type, void *user, int count, void *packed, bool is_pack)
 {
-	int bytes = count * (int)type->size, position = 0;
-	if (user && cs_pmpi.Pack(user, count, type->handle, packed, bytes, &position, cs_self))
-		return false;
-	if (position == bytes)
-		return true;
-	return !cs_pmpi.Sendrecv(user, count, type->handle, 0, 0, packed, bytes, MPI_BYTE, 0, 0, cs_self,
-				 MPI_STATUS_IGNORE);
-}
-
-static bool
-unpack_batch(const struct cs_type *type, void *user, int count, const void *packed)
-{
-	int bytes = count * (int)type->size, position = 0;
-	if (user && cs_pmpi.Unpack(packed, bytes, &position, user, count, type->handle, cs_self))
-		return false;
-	if (position == bytes)
-		return true;
-	return !cs_pmpi.Sendrecv(packed, bytes, MPI_BYTE, 0, 0, user, count, type->handle, 0, 0, cs_self,
-				 MPI_STATUS_IGNORE);
-}
-
-bool
-cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed)
-{
-	if (type->is_contiguous) {
-		memcpy(packed, user, (size_t)count * type->size);
-		return true;
+	if (user && type->size <= PACK_MOST) {
+		int bytes = count * (int)type->size, position = 0;
+		if (is_pack ? cs_pmpi.Pack(user, count, type->handle, packed, bytes, &position, cs_self)
+			    : cs_pmpi.Unpack(packed, bytes, &position, user, count, type->handle, cs_self))
+			return false;
+		if (position == bytes)
+			return true;
 	}
-	if (type->size == 0 || type->size > INT_MAX / 2)
-		return type->size == 0;
-	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
+	return convert_by_message(type, user, count, packed, is_pack);
+}
+
+static bool
+convert(const struct cs_type *type, void *user, MPI_Count count, char *packed, bool is_pack)
+{
+	for (MPI_Count done = 0, most = batch(type); type->size && done < count; done += most) {
 		int now = (int)(count - done < most ? count - done : most);
-		if (!pack_batch(type, (const char *)user + done * type->extent, now, packed))
+		/* An address and not a sum of pointers: MPI_BOTTOM is null. */
+		void *at = (void *)((uintptr_t)user + (uintptr_t)(done * type->extent));
+		if (!convert_batch(type, at, now, packed, is_pack))
 			return false;
 		packed += (size_t)now * type->size;
 	}
@@ -301,19 +440,19 @@ cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char
 }
 
 bool
+cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed)
+{
+	if (!type->is_contiguous)
+		return convert(type, (void *)user, count, packed, true);
+	memcpy(packed, user, (size_t)count * type->size);
+	return true;
+}
+
+bool
 cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed)
 {
-	if (type->is_contiguous) {
-		memcpy(user, packed, (size_t)count * type->size);
-		return true;
-	}
-	if (type->size == 0 || type->size > INT_MAX / 2)
-		return type->size == 0;
-	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
-		int now = (int)(count - done < most ? count - done : most);
-		if (!unpack_batch(type, (char *)user + done * type->extent, now, packed))
-			return false;
-		packed += (size_t)now * type->size;
-	}
+	if (!type->is_contiguous)
+		return convert(type, user, count, (char *)packed, false);
+	memcpy(user, packed, (size_t)count * type->size);
 	return true;
 }

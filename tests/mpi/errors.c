@@ -10,6 +10,23 @@ static int rank, size;
 static int buffer[1 << 17], result[1 << 17];
 static int *counts, *displs;
 static MPI_Datatype uncommitted, *types;
+static MPI_Comm freed;
+
+/* Handles that are none, as far as the host looks before it uses them; where it does not, something that it refuses. MPICH
+ * crashes on MPI_Bcast of MPI_IN_PLACE, Open MPI on MPI_Allreduce of a null pointer for a type. */
+#ifdef OPEN_MPI
+#define NO_BUFFER MPI_IN_PLACE
+#define NO_TYPE ((MPI_Datatype)NULL)
+#define NO_TYPE_2 MPI_DATATYPE_NULL
+#define NO_OPERATION MPI_OP_NULL
+#define A_TYPE MPI_OP_NULL
+#else
+#define NO_BUFFER buffer
+#define NO_TYPE ((MPI_Datatype)0x12345)
+#define NO_TYPE_2 NO_TYPE
+#define NO_OPERATION ((MPI_Op)0x4711)
+#define A_TYPE ((MPI_Op)MPI_INT)
+#endif
 
 /* Each mistake, once for MPI_ and once for PMPI_. */
 #define MISTAKES(P)                                                                                                    \
@@ -94,22 +111,61 @@ static MPI_Datatype uncommitted, *types;
 		case 29:                                                                                               \
 			*name = "reduce: no communicator";                                                             \
 			return P##Reduce(buffer, result, 4, MPI_INT, MPI_SUM, 0, MPI_COMM_NULL);                       \
-		/* From here on the call itself runs, and what the host says about it depends on the sizes. */         \
 		case 30:                                                                                               \
+			*name = "allgather: receives in place";                                                        \
+			return P##Allgather(buffer, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm);                       \
+		case 31:                                                                                               \
+			*name = "allgatherv: receives in place";                                                       \
+			return P##Allgatherv(buffer, 1, MPI_INT, MPI_IN_PLACE, counts, displs, MPI_INT, comm);         \
+		case 32:                                                                                               \
+			*name = "allreduce: receives in place";                                                        \
+			return P##Allreduce(buffer, MPI_IN_PLACE, 4, MPI_INT, MPI_SUM, comm);                          \
+		case 33:                                                                                               \
+			*name = "alltoall: receives in place";                                                         \
+			return P##Alltoall(buffer, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm);                        \
+		case 34:                                                                                               \
+			*name = "alltoallv: receives in place";                                                        \
+			return P##Alltoallv(buffer, counts, displs, MPI_INT, MPI_IN_PLACE, counts, displs, MPI_INT, comm); \
+		case 35:                                                                                               \
+			*name = "alltoallw: receives in place";                                                        \
+			return P##Alltoallw(buffer, counts, displs, types, MPI_IN_PLACE, counts, displs, types, comm); \
+		case 36:                                                                                               \
+			*name = "reduce_scatter: receives in place";                                                   \
+			return P##Reduce_scatter(buffer, MPI_IN_PLACE, counts, MPI_INT, MPI_SUM, comm);                \
+		case 37:                                                                                               \
+			*name = "reduce_scatter_block: receives in place";                                             \
+			return P##Reduce_scatter_block(buffer, MPI_IN_PLACE, 2, MPI_INT, MPI_SUM, comm);               \
+		case 38:                                                                                               \
+			*name = "bcast: in place, or a type that is none";                                             \
+			return P##Bcast(NO_BUFFER, 4, NO_TYPE, 0, comm);                                               \
+		case 39:                                                                                               \
+			*name = "allreduce: a type that is none";                                                      \
+			return P##Allreduce(buffer, result, 4, NO_TYPE_2, MPI_SUM, comm);                              \
+		case 40:                                                                                               \
+			*name = "allreduce: an operation that is none";                                                \
+			return P##Allreduce(buffer, result, 4, MPI_INT, NO_OPERATION, comm);                           \
+		case 41:                                                                                               \
+			*name = "allreduce: a type for an operation";                                                  \
+			return P##Allreduce(buffer, result, 4, MPI_INT, A_TYPE, comm);                                 \
+		case 42:                                                                                               \
+			*name = "barrier: a communicator that was freed";                                              \
+			return P##Barrier(freed);                                                                      \
+		/* From here on the call itself runs, and what the host says about it depends on the sizes. */         \
+		case 43:                                                                                               \
 			*name = "bcast: truncated, short";                                                             \
 			return P##Bcast(buffer, rank == 0 ? 8 : 4, MPI_INT, 0, comm);                                  \
-		case 31:                                                                                               \
+		case 44:                                                                                               \
 			*name = "gather: truncated, short";                                                            \
 			return P##Gather(buffer, rank == 0 ? 2 : 4, MPI_INT, result, 2, MPI_INT, 0, comm);             \
-		case 32:                                                                                               \
+		case 45:                                                                                               \
 			*name = "bcast: truncated, long";                                                              \
 			return P##Bcast(buffer, rank == 0 ? large : large / 2, MPI_INT, 0, comm);                      \
-		case 33:                                                                                               \
+		case 46:                                                                                               \
 			*name = "scatterv: truncated";                                                                 \
 			for (int i = 0; i < size; i++)                                                                 \
 				counts[i] = i ? 5 : 3;                                                                 \
 			return P##Scatterv(buffer, counts, displs, MPI_INT, result, 3, MPI_INT, 0, comm);              \
-		case 34:                                                                                               \
+		case 47:                                                                                               \
 			*name = "gatherv: truncated";                                                                  \
 			return P##Gatherv(buffer, rank == 0 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT, 0,      \
 					  comm);                                                                       \
@@ -119,7 +175,7 @@ static MPI_Datatype uncommitted, *types;
 
 MISTAKES(MPI_)
 MISTAKES(PMPI_)
-#define FIRST_TRUNCATION 30
+#define FIRST_TRUNCATION 43
 
 /* Open MPI's bcast tree hangs behind a rank that stops at its truncation. What both crash on (a NULL buffer with a
  * count, a negative count of an allreduce) is not here. */
@@ -127,7 +183,7 @@ static int
 host_hangs(int which)
 {
 #ifdef OPEN_MPI
-	return size > 2 && (which == 30 || which == 32);
+	return size > 2 && (which == FIRST_TRUNCATION || which == FIRST_TRUNCATION + 2);
 #else
 	return 0;
 #endif
@@ -172,6 +228,13 @@ attempt(int which, int is_ours, const char **name)
 	for (int i = 0; i < 3; i++)
 		MPI_Allreduce(MPI_IN_PLACE, result, 1, MPI_INT, MPI_MAX, comm);
 	reset();
+	freed = MPI_COMM_NULL;
+#ifndef OPEN_MPI
+	MPI_Comm passing;
+	PMPI_Comm_dup(comm, &passing);
+	freed = passing;
+	PMPI_Comm_free(&passing);
+#endif
 	MPI_Datatype dup = types[0];
 	handler_calls = 0;
 	int code = is_ours ? MPI_try(which, comm, name) : PMPI_try(which, comm, name);
@@ -207,7 +270,7 @@ main(int argc, char **argv)
 	/* with an argument: only that mistake, for looking at one alone */
 	int only = argc > 1 ? atoi(argv[1]) : -1, refused = 0;
 	const char *name = "";
-	for (int which = 0; which <= 34; which++) {
+	for (int which = 0; which <= FIRST_TRUNCATION + 4; which++) {
 		if ((only >= 0 && which != only) || host_hangs(which))
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);

@@ -16,6 +16,30 @@ struct worker {
 	MPI_Comm comm; /* of this thread alone */
 };
 
+/* At absolute addresses: such data goes through a message to ourselves, and each thread must get its own. */
+static void
+at_bottom(const struct worker *worker, MPI_Comm comm, int round, int *in)
+{
+	int rank, size, lengths[2] = { 3, 40 };
+	MPI_Aint at[2];
+	MPI_Datatype type;
+	PMPI_Comm_rank(comm, &rank);
+	PMPI_Comm_size(comm, &size);
+	PMPI_Get_address(in, &at[0]);
+	PMPI_Get_address(in + 5, &at[1]);
+	PMPI_Type_create_hindexed(2, lengths, at, MPI_INT, &type);
+	PMPI_Type_commit(&type);
+	for (int root = 0; root < size; root++) {
+		int base = worker->number * 100000 + round * 10 + root;
+		for (int i = 0; i < 45; i++)
+			in[i] = rank == root ? base + i : -1;
+		MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
+		CHECK(in[0] == base && in[5] == base + 5 && in[44] == base + 44, "thread %d round %d: bcast at addresses: %d",
+		      worker->number, round, in[0]);
+	}
+	PMPI_Type_free(&type);
+}
+
 static void
 one_round(const struct worker *worker, MPI_Comm comm, int round, int *in, int *out)
 {
@@ -46,6 +70,7 @@ one_round(const struct worker *worker, MPI_Comm comm, int round, int *in, int *o
 	if (few / size > 0)
 		CHECK(in[0] == sum + size * (rank * (few / size)), "thread %d round %d: reduce_scatter_block",
 		      worker->number, round);
+	at_bottom(worker, comm, round, in);
 	MPI_Barrier(comm);
 }
 
