@@ -249,6 +249,7 @@ const struct cs_host cs_host_mpi = {
 	.progress = progress,
 	.abort = end_job,
 	.reduce_local = reduce_local,
+	.open = cs_group_open,
 	.wire = cs_host_wire,
 	.is_truncated = is_truncated,
 	.barrier = barrier,

@@ -12,6 +12,7 @@
 struct cs_group {
 	MPI_Comm comm;   /* errors return; MPI_COMM_NULL: not made yet */
 	MPI_Comm parent; /* of which it is made when it is needed; MPI_COMM_NULL: it was made at once */
+	const char *refused; /* why it is not to be made any more, or NULL */
 	int nodes, node;
 	int *ints; /* leaders: four arrays of one int per node */
 	bool is_truncated; /* in the call being made */
@@ -28,6 +29,16 @@ struct cs_group {
 };
 
 struct cs_ib;
+
+#define CS_GROUPS_ARE_MANY "the teams' share of the MPI's communicators is in use"
+#define CS_GROUP_WAS_REFUSED "the MPI has no communicator left to give"
+
+/* As wire/host.h's `open`. */
+const char *cs_group_open(void *group);
+/* Its communicator is there from now on; cs_group_close counts it off. */
+void cs_group_count(struct cs_group *group);
+/* Whether teams hold as many communicators in this process as they may. Ranks differ: to be agreed on. */
+bool cs_groups_are_many(void);
 
 /* A group's wire, by verbs or by the host, as the team has agreed. */
 struct cs_wire *cs_host_wire(void *group, int requests);

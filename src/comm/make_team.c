@@ -24,6 +24,8 @@ enum trouble {
 	NO_BUDGET,
 	NO_COMMIT,
 	NO_ATTACH,
+	NO_SHARE,
+	NO_COMM,
 	NO_MEMORY,
 	NOT_ALIKE,
 	TROUBLES,
@@ -34,6 +36,8 @@ static const char *const troubles[TROUBLES] = {
 	[NO_BUDGET] = "the budget of shared memory is spent",
 	[NO_COMMIT] = "shared memory is full",
 	[NO_ATTACH] = "shared memory of another process could not be attached",
+	[NO_SHARE] = CS_GROUPS_ARE_MANY,
+	[NO_COMM] = CS_GROUP_WAS_REFUSED,
 	[NO_MEMORY] = "out of memory",
 	[NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
@@ -362,7 +366,7 @@ choose_lanes(struct cs_team *team)
 	}
 }
 
-static bool
+static enum trouble
 make_leaders(struct cs_member *member, struct cs_team *team)
 {
 	const struct cs_shape *shape = &team->shape;
@@ -371,16 +375,19 @@ make_leaders(struct cs_member *member, struct cs_team *team)
 	bool is_in_lane = team->lane < team->lanes;
 	leaders->comm = MPI_COMM_NULL;
 	if (shape->nodes == 1)
-		return true;
+		return NONE;
 	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
-	if (cs_pmpi.Comm_split(member->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node, &leaders->comm))
-		return false;
+	if (cs_pmpi.Comm_split(member->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node, &leaders->comm)) {
+		leaders->comm = MPI_COMM_NULL;
+		return NO_COMM;
+	}
+	cs_group_count(leaders);
 	leaders->nodes = shape->nodes;
 	leaders->node = shape->node;
 	leaders->ints = is_in_lane ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
 	if (is_in_lane)
 		cs_pmpi.Comm_set_errhandler(leaders->comm, MPI_ERRORS_RETURN);
-	return !is_in_lane || leaders->ints;
+	return !is_in_lane || leaders->ints ? NONE : NO_MEMORY;
 }
 
 static void
@@ -477,7 +484,7 @@ make(struct cs_member *member)
 	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
 	if (!split_nodes(member, &node)) {
-		refuse(member, NO_MEMORY); /* context ids are used up: the same on all ranks */
+		refuse(member, NO_COMM); /* the same on all ranks */
 		return;
 	}
 	bool has_shape = learn_shape(member, node, &team->shape);
@@ -492,6 +499,8 @@ make(struct cs_member *member)
 		}
 		team->work = calloc(4 * (size_t)team->shape.nodes, sizeof *team->work);
 		member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
+		if (has_node && team->shape.nodes > 1 && trouble == NONE && cs_groups_are_many())
+			trouble = NO_SHARE;
 		if (!team->work || !member->sizes)
 			trouble = NO_MEMORY;
 	}
@@ -509,7 +518,7 @@ make(struct cs_member *member)
 		cs_pmpi.Barrier(node);
 		cs_node_meet(&team->node);
 		learn_least(member, team);
-		trouble = agree(member, make_leaders(member, team) ? NONE : NO_MEMORY);
+		trouble = agree(member, make_leaders(member, team));
 	}
 	cs_pmpi.Comm_free(&node);
 	if (trouble != NONE) {

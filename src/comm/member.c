@@ -13,6 +13,8 @@ _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_member *living, *unused;
 static int keyval = MPI_KEYVAL_INVALID;
+/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has returned to us. */
+static _Thread_local struct cs_freeing *innermost_freeing;
 
 static struct cs_member *
 take(MPI_Comm comm)
@@ -175,12 +177,46 @@ is_alive(MPI_Comm comm)
 #endif
 }
 
+static void
+forget(MPI_Comm comm)
+{
+	_Atomic(struct cs_member *) *slot = &cs_member_cache[cs_member_index(comm)];
+	struct cs_member *member = atomic_load(slot);
+	if (member && member->comm == comm)
+		atomic_compare_exchange_strong(slot, &member, NULL);
+}
+
+void
+cs_member_freeing(struct cs_freeing *freeing, MPI_Comm comm)
+{
+	*freeing = (struct cs_freeing){ .comm = comm, .outer = innermost_freeing };
+	innermost_freeing = freeing;
+	forget(comm);
+}
+
+void
+cs_member_freed(const struct cs_freeing *freeing)
+{
+	innermost_freeing = freeing->outer;
+}
+
+/* A delete callback of the program's makes a collective on the communicator that goes. What would join it now stayed: the
+ * host has deleted our attribute already, and would not do so again. */
+static bool
+is_being_freed(MPI_Comm comm)
+{
+	const struct cs_freeing *freeing = innermost_freeing;
+	while (freeing && freeing->comm != comm)
+		freeing = freeing->outer;
+	return freeing;
+}
+
 static struct cs_member *
 find(MPI_Comm comm)
 {
 	struct cs_member *member = NULL;
 	int found = 0;
-	if (!is_plausible(comm) || !cs_engine_open() || !is_alive(comm))
+	if (!is_plausible(comm) || !cs_engine_open() || is_being_freed(comm) || !is_alive(comm))
 		return NULL;
 	if (cs_pmpi.Comm_get_attr(comm, keyval, &member, &found))
 		return NULL;
@@ -207,6 +243,30 @@ cs_member_enter_slow(MPI_Comm comm)
 			cs_member_make_team(member);
 	}
 	return member;
+}
+
+void
+cs_member_duplicating(MPI_Comm comm)
+{
+#ifdef OPEN_MPI
+	static const char why[] = "MPI_Comm_idup was called, and Open MPI may hang in making a communicator meanwhile";
+	struct cs_member *member = find(comm);
+	if (!member)
+		return;
+	if (member->state == CS_MEMBER_COUNTING) {
+		member->state = CS_MEMBER_HOST;
+		member->reason = why;
+	} else if (member->state == CS_MEMBER_TEAM && member->everyone.comm == MPI_COMM_NULL && !member->everyone.refused) {
+		member->everyone.refused = why;
+	} else {
+		return;
+	}
+	if (member->rank == 0)
+		cs_info("%s: no %s for a communicator of %d ranks", why,
+			member->state == CS_MEMBER_TEAM ? "plans between all ranks" : "team", member->size);
+#else
+	(void)comm;
+#endif
 }
 
 const struct cs_type *

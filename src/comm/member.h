@@ -49,6 +49,18 @@ static inline struct cs_member *cs_member_enter(MPI_Comm comm);
 /* Counts a call that the host did, by what the member noted while it was looked at. */
 void cs_member_count_host(struct cs_member *member, enum cs_coll coll, uint64_t nanoseconds);
 
+/* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Between the two, while delete callbacks run
+ * (our own among them, in an order that need not be the same on all ranks), its collectives are the host's. */
+struct cs_freeing {
+	MPI_Comm comm;
+	struct cs_freeing *outer; /* a callback may free other communicators */
+};
+void cs_member_freeing(struct cs_freeing *freeing, MPI_Comm comm);
+void cs_member_freed(const struct cs_freeing *freeing);
+
+/* Before the host's MPI_Comm_idup of `comm`: no communicator is made of it from now on. Nothing under MPICH. */
+void cs_member_duplicating(MPI_Comm comm);
+
 #define CS_MEMBER_CACHE 8
 extern _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
 struct cs_member *cs_member_enter_slow(MPI_Comm comm);

@@ -233,7 +233,8 @@ cs_rdma_agree(struct cs_member *member)
 	const struct cs_shape *shape = &member->team.shape;
 	struct cs_segment *segment = &member->team.node.segment;
 	member->runner.facts.wire = CS_WIRE_HOST;
-	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(member))
+	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(member) ||
+	    cs_group_open(&member->everyone))
 		return;
 	struct cs_ib *ib = cs_rdma_here();
 	use_verbs(member, ib);

@@ -131,20 +131,66 @@ reserve(struct cs_wire *wire, int count)
 	return true;
 }
 
-/* The communicator of all of a team's ranks is made when the first plan needs it; every rank of the team is in that call. */
-static void
-open_comm(struct cs_group *group)
+#ifdef OPEN_MPI
+#define MOST_COMMS INT_MAX
+#else
+/* MPICH has 2048 context ids in all: most of them are for the program. */
+#define MOST_COMMS 256
+#endif
+static _Atomic int comms;
+
+bool
+cs_groups_are_many(void)
 {
-	/* Not MPI_Comm_dup, which would copy the program's attributes. */
+	return atomic_load(&comms) >= MOST_COMMS;
+}
+
+void
+cs_group_count(struct cs_group *group)
+{
+	if (group->comm != MPI_COMM_NULL)
+		atomic_fetch_add(&comms, 1);
+}
+
+/* The communicator of all of a team's ranks. Not MPI_Comm_dup, which would copy the program's attributes. A host that has none
+ * left says so on all ranks alike. */
+static const char *
+make_comm(struct cs_group *group)
+{
+	int are_many = cs_groups_are_many(), result = 0;
 	cs_pmpi.Comm_rank(group->parent, &group->node);
 	cs_pmpi.Comm_size(group->parent, &group->nodes);
-	check(cs_pmpi.Comm_split(group->parent, 0, group->node, &group->comm), "MPI_Comm_split");
+	check(cs_pmpi.Allreduce(&are_many, &result, 1, MPI_INT, MPI_MAX, group->parent), "MPI_Allreduce");
+	if (result)
+		return CS_GROUPS_ARE_MANY;
+	if (cs_pmpi.Comm_split(group->parent, 0, group->node, &group->comm)) {
+		group->comm = MPI_COMM_NULL;
+		return CS_GROUP_WAS_REFUSED;
+	}
+	cs_group_count(group);
 	cs_pmpi.Comm_set_errhandler(group->comm, MPI_ERRORS_RETURN);
 	group->ints = calloc(4 * (size_t)group->nodes, sizeof(int));
 	if (!group->ints) {
 		cs_warn_local("no memory for %d ranks; ending the job", group->nodes);
 		cs_host_mpi.abort("out of memory");
 	}
+	return NULL;
+}
+
+const char *
+cs_group_open(void *handle)
+{
+	struct cs_group *group = handle;
+	MPI_Errhandler handler;
+	if (group->comm != MPI_COMM_NULL || group->refused)
+		return group->refused;
+	/* A refusal is ours to hear, not the program's. */
+	check(cs_pmpi.Comm_get_errhandler(group->parent, &handler), "MPI_Comm_get_errhandler");
+	cs_pmpi.Comm_set_errhandler(group->parent, MPI_ERRORS_RETURN);
+	group->refused = make_comm(group);
+	cs_pmpi.Comm_set_errhandler(group->parent, handler);
+	cs_pmpi.Errhandler_free(&handler);
+	return group->refused;
 }
 
 /* Direct messages are a promise of the memory's kind only; here every message is alike. */
@@ -193,8 +239,6 @@ open_verbs(struct cs_group *group)
 static void
 open_wire(struct cs_group *group)
 {
-	if (group->comm == MPI_COMM_NULL)
-		open_comm(group);
 	group->wire = (struct cs_wire){ .reserve = reserve, .send = send_message, .recv = recv_message,
 					.send_direct = send_message, .recv_direct = recv_direct,
 					.wait = wait_for, .test = test };
@@ -219,8 +263,10 @@ cs_host_wire(void *handle, int requests)
 void
 cs_group_close(struct cs_group *group)
 {
-	if (group->comm != MPI_COMM_NULL)
+	if (group->comm != MPI_COMM_NULL) {
 		cs_pmpi.Comm_free(&group->comm);
+		atomic_fetch_sub(&comms, 1);
+	}
 	cs_ib_wire_close(group->verbs);
 	free(group->requests);
 	free(group->flags);

@@ -5,10 +5,13 @@
  *   Open MPI  mpi_bcast_, mpi_bcast_f08_ -> ompi_bcast_f -> PMPI_Bcast    all of them are taken here
  *   MPICH     mpi_bcast_, mpi_bcast_f08ts_ -> MPI_Bcast                   the C entry sees it, with C's sentinels
  *             mpi_barrier_f08_ -> PMPI_Barrier, mpi_init_f08_ -> PMPI_Init  these are taken here
+ *             (and mpi_comm_free_f08_, mpi_comm_disconnect_f08_)
  *
  * Here a call is what the host's Fortran layer would make of it: handles converted, MPI_IN_PLACE and MPI_BOTTOM
  * recognised by their address, the C function called, its result stored. */
 #include "intercept/entry.h"
+
+#include "comm/member.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -41,10 +44,22 @@ store(MPI_Fint *ierr, int result)
 		cs_entry_after_init();                                                             \
 	}
 
+/* MPI_Comm_free and MPI_Comm_disconnect; `f2c` makes C's handle. */
+#define FREE(symbol, f2c)                                                                          \
+	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
+	{                                                                                          \
+		struct cs_freeing freeing;                                                         \
+		cs_member_freeing(&freeing, f2c(*comm));                                           \
+		((void (*)(MPI_Fint *, MPI_Fint *))host->next[CS_CALL_##symbol])(comm, ierr);      \
+		cs_member_freed(&freeing);                                                         \
+	}
+
 #ifndef OPEN_MPI
 
 INIT(mpi_init_f08_)
 INIT_THREAD(mpi_init_thread_f08_)
+FREE(mpi_comm_free_f08_, MPI_Comm_f2c)
+FREE(mpi_comm_disconnect_f08_, MPI_Comm_f2c)
 
 static void
 take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
@@ -59,20 +74,22 @@ cs_fortran_entries(const struct cs_door *door, void **entries)
 	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
 	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
 	entries[CS_CALL_mpi_barrier_f08_] = (void *)take_barrier;
+	entries[CS_CALL_mpi_comm_free_f08_] = (void *)take_mpi_comm_free_f08_;
+	entries[CS_CALL_mpi_comm_disconnect_f08_] = (void *)take_mpi_comm_disconnect_f08_;
 }
 
 #else
 
-INIT(mpi_init_)
-INIT(mpi_init__)
-INIT(mpi_init)
-INIT(MPI_INIT)
-INIT(mpi_init_f08_)
-INIT_THREAD(mpi_init_thread_)
-INIT_THREAD(mpi_init_thread__)
-INIT_THREAD(mpi_init_thread)
-INIT_THREAD(MPI_INIT_THREAD)
-INIT_THREAD(mpi_init_thread_f08_)
+/* What compilers make of a name, and mpi_f08's own. */
+#define MANGLED(TAKE, lower, UPPER)                                                                \
+	TAKE(mpi_##lower##_)                                                                       \
+	TAKE(mpi_##lower##__)                                                                      \
+	TAKE(mpi_##lower)                                                                          \
+	TAKE(MPI_##UPPER)                                                                          \
+	TAKE(mpi_##lower##_f08_)
+
+MANGLED(INIT, init, INIT)
+MANGLED(INIT_THREAD, init_thread, INIT_THREAD)
 
 static MPI_Comm (*comm_f2c)(MPI_Fint);
 static MPI_Datatype (*type_f2c)(MPI_Fint);
@@ -81,6 +98,20 @@ static int (*comm_size)(MPI_Comm, int *);
 static int (*comm_remote_size)(MPI_Comm, int *);
 static int (*comm_test_inter)(MPI_Comm, int *);
 static int (*comm_call_errhandler)(MPI_Comm, int);
+
+/* --- communicators --------------------------------------------------------------------------------------------- */
+
+#define IDUP(symbol)                                                                               \
+	static void take_##symbol(MPI_Fint *comm, MPI_Fint *copy, MPI_Fint *request, MPI_Fint *ierr) \
+	{                                                                                          \
+		cs_member_duplicating(comm_f2c(*comm));                                            \
+		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))host->next[CS_CALL_##symbol])( \
+			comm, copy, request, ierr);                                                \
+	}
+#define FREE_HERE(symbol) FREE(symbol, comm_f2c)
+MANGLED(FREE_HERE, comm_free, COMM_FREE)
+MANGLED(FREE_HERE, comm_disconnect, COMM_DISCONNECT)
+MANGLED(IDUP, comm_idup, COMM_IDUP)
 
 /* --- sentinels ------------------------------------------------------------------------------------------------- */
 
@@ -319,16 +350,13 @@ cs_fortran_entries(const struct cs_door *door, void **entries)
 	ENTRY(scatter, SCATTER);
 	ENTRY(scatterv, SCATTERV);
 #undef ENTRY
-	entries[CS_CALL_mpi_init_] = (void *)take_mpi_init_;
-	entries[CS_CALL_mpi_init__] = (void *)take_mpi_init__;
-	entries[CS_CALL_mpi_init] = (void *)take_mpi_init;
-	entries[CS_CALL_MPI_INIT] = (void *)take_MPI_INIT;
-	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
-	entries[CS_CALL_mpi_init_thread_] = (void *)take_mpi_init_thread_;
-	entries[CS_CALL_mpi_init_thread__] = (void *)take_mpi_init_thread__;
-	entries[CS_CALL_mpi_init_thread] = (void *)take_mpi_init_thread;
-	entries[CS_CALL_MPI_INIT_THREAD] = (void *)take_MPI_INIT_THREAD;
-	entries[CS_CALL_mpi_init_thread_f08_] = (void *)take_mpi_init_thread_f08_;
+#define OWN(symbol) entries[CS_CALL_##symbol] = (void *)take_##symbol;
+	MANGLED(OWN, init, INIT)
+	MANGLED(OWN, init_thread, INIT_THREAD)
+	MANGLED(OWN, comm_free, COMM_FREE)
+	MANGLED(OWN, comm_disconnect, COMM_DISCONNECT)
+	MANGLED(OWN, comm_idup, COMM_IDUP)
+#undef OWN
 }
 
 #endif

@@ -29,6 +29,15 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	free(answer->rows);
 	answer->rows = NULL;
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
+	/* A plan between all ranks, which all choose in this very call if it is the first. */
+	if (answer->choice.algorithm && !answer->choice.algorithm->run) {
+		const char *refused = runner->team->host->open(runner->team->everyone);
+		if (refused) {
+			answer->choice.algorithm = NULL;
+			answer->choice.why = CS_WHY_NEEDS;
+			answer->choice.reason = refused;
+		}
+	}
 	const struct cs_algorithm *inner = answer->choice.algorithm ? answer->choice.algorithm->inner : NULL;
 	answer->inner_params = 0;
 	while (inner && answer->inner_params < CS_MAX_PARAMS && inner->params[answer->inner_params].name)

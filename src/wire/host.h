@@ -29,8 +29,12 @@ struct cs_host {
 	/* inout[i] = in[i] op inout[i], i < count (MPI_Reduce_local, MPI 4.0, 6.9.7). */
 	void (*reduce_local)(const struct cs_reduction *reduction, const void *in, void *inout, size_t count);
 
-	/* The wire between a group's ranks (the leaders, or all of a team), with room for that many requests. Blocks at the
-	 * group's first call, which all of its ranks make together. */
+	/* Makes what the group's ranks talk by if it is not there yet; all of them call it together. NULL, or, on all of them,
+	 * why there is none: another way is to be taken then. */
+	const char *(*open)(void *group);
+
+	/* The wire between a group's ranks (the leaders, or all of a team, for whom `open` has told NULL), with room for that
+	 * many requests. Blocks at the group's first call, which all of its ranks make together. */
 	struct cs_wire *(*wire)(void *group, int requests);
 
 	/* Has a collective between leaders told in this call that more came than there was room for? The program's ranks then

@@ -2,18 +2,21 @@
 ! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08.
 #if defined(WITH_F08)
 #define COMM_TYPE type(MPI_Comm)
+#define REQUEST_TYPE type(MPI_Request)
 #define DATA_TYPE type(MPI_Datatype)
 #define OP_TYPE type(MPI_Op)
 #define USE_MPI use mpi_f08
 #define INCLUDE_MPI
 #elif defined(WITH_MPI)
 #define COMM_TYPE integer
+#define REQUEST_TYPE integer
 #define DATA_TYPE integer
 #define OP_TYPE integer
 #define USE_MPI use mpi
 #define INCLUDE_MPI
 #else
 #define COMM_TYPE integer
+#define REQUEST_TYPE integer
 #define DATA_TYPE integer
 #define OP_TYPE integer
 #define USE_MPI
@@ -31,7 +34,8 @@ program collectives
   integer :: root, total, extent, r, i, ierr, provided, all_failures, lengths(1)
   integer(MPI_ADDRESS_KIND) :: addresses(1)
   DATA_TYPE :: types(most), no_types(most), absolute
-  COMM_TYPE :: comm
+  COMM_TYPE :: comm, copy, second
+  REQUEST_TYPE :: request
   OP_TYPE :: op
 
 #if defined(WITH_MPI)
@@ -190,6 +194,17 @@ program collectives
   in = out
   call MPI_Allreduce(MPI_IN_PLACE, in, n, MPI_INTEGER, op, comm, ierr)
   call result('allreduce in place', n)
+  ! Open MPI hangs if another communicator is made of one whose MPI_Comm_idup is pending.
+  call MPI_Comm_dup(comm, copy, ierr)
+  call MPI_Comm_idup(copy, second, request, ierr)
+  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, copy, ierr)
+  call result('allreduce while idup is pending', n)
+  call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
+  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, second, ierr)
+  call result('allreduce on the copy', n)
+  call MPI_Comm_free(second, ierr)
+  call MPI_Comm_disconnect(copy, ierr)
+  if (second /= MPI_COMM_NULL .or. copy /= MPI_COMM_NULL) call MPI_Abort(comm, 96, ierr)
   call MPI_Reduce(out, in, n, MPI_INTEGER, op, root, comm, ierr)
   if (rank == root) call result('reduce', n)
   in = out

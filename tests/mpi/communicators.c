@@ -1,0 +1,109 @@
+/* Communicators that come and go beside teams: collectives in delete callbacks, MPI_Comm_idup pending over a team's making,
+ * and more communicators than an MPI with few of them has left for teams. */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size, key;
+
+static void
+exercise(MPI_Comm comm, const char *what)
+{
+	int ranks, mine, seen[64];
+	PMPI_Comm_size(comm, &ranks);
+	PMPI_Comm_rank(comm, &mine);
+	for (int i = 0; i < 6; i++) {
+		int one = 1, sum = 0, word = 100 * i + mine;
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+		CHECK(sum == ranks, "%s: allreduce gives %d of %d", what, sum, ranks);
+		MPI_Allgather(&word, 1, MPI_INT, seen, 1, MPI_INT, comm);
+		for (int r = 0; r < ranks; r++)
+			CHECK(seen[r] == 100 * i + r, "%s: allgather gives %d for rank %d", what, seen[r], r);
+	}
+}
+
+/* MPI 4.0, 7.7.2: the communicator is still there; and all ranks are here, since MPI_Comm_free is collective. */
+static int
+on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+	++*(int *)value;
+	exercise(comm, "in the delete callback");
+	return MPI_SUCCESS;
+}
+
+/* The attribute is set before or after ours, which comes with the first collective; on half of the ranks each in the last
+ * case. The handles of freed communicators are used again. */
+static void
+delete_callbacks(void)
+{
+	MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &key, NULL);
+	for (int round = 0; round < 24; round++) {
+		MPI_Comm comm, other;
+		int calls = 0, way = round % 4;
+		int is_early = way == 0 || way == 1 || (way == 3 && rank % 2);
+		MPI_Comm_split(MPI_COMM_WORLD, way == 1 ? rank % 2 : 0, round % 3 ? rank : -rank, &comm);
+		if (is_early)
+			MPI_Comm_set_attr(comm, key, &calls);
+		if (round % 5)
+			exercise(comm, "before");
+		if (!is_early)
+			MPI_Comm_set_attr(comm, key, &calls);
+		round % 2 ? MPI_Comm_disconnect(&comm) : MPI_Comm_free(&comm);
+		CHECK(calls == 1 && comm == MPI_COMM_NULL, "the callback was called %d times", calls);
+		MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &other);
+		exercise(other, "after");
+		MPI_Comm_free(&other);
+	}
+	MPI_Comm_free_keyval(&key);
+}
+
+/* The second time there is a team already. */
+static void
+pending_idups(void)
+{
+	MPI_Comm from;
+	MPI_Comm_dup(MPI_COMM_WORLD, &from);
+	for (int round = 0; round < 4; round++) {
+		MPI_Comm old = round < 2 ? from : MPI_COMM_WORLD, copy;
+		MPI_Request request;
+		MPI_Comm_idup(old, &copy, &request);
+		exercise(old, "while idup is pending");
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		exercise(copy, "on the copy");
+		MPI_Comm_free(&copy);
+	}
+	MPI_Comm_free(&from);
+}
+
+static void
+many(int wanted)
+{
+	MPI_Comm *comms = malloc((size_t)wanted * sizeof(MPI_Comm));
+	int made = 0;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	while (made < wanted && MPI_Comm_dup(MPI_COMM_WORLD, &comms[made]) == MPI_SUCCESS)
+		exercise(comms[made++], "one of many");
+	CHECK(made == wanted, "only %d communicators of %d", made, wanted);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	for (int i = 0; i < made; i++)
+		MPI_Comm_free(&comms[i]);
+	free(comms);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	MPI_Init(&argc, &argv);
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &size);
+	check_rank = rank;
+	if (!strcmp(what, "delete"))
+		delete_callbacks();
+	else if (!strcmp(what, "idup"))
+		pending_idups();
+	else
+		many(atoi(what));
+	return check_finish("communicators");
+}
