@@ -84,25 +84,18 @@ cs_entry_Barrier(MPI_Comm comm)
 #include "intercept/entry_calls.h"
 #endif
 
-int
-cs_entry_Comm_free(MPI_Comm *comm)
-{
-	struct cs_freeing freeing;
-	cs_member_freeing(&freeing, comm ? *comm : MPI_COMM_NULL);
-	int result = NEXT(Comm_free)(comm);
-	cs_member_freed(&freeing);
-	return result;
-}
-
-int
-cs_entry_Comm_disconnect(MPI_Comm *comm)
-{
-	struct cs_freeing freeing;
-	cs_member_freeing(&freeing, comm ? *comm : MPI_COMM_NULL);
-	int result = NEXT(Comm_disconnect)(comm);
-	cs_member_freed(&freeing);
-	return result;
-}
+#define FREE(name)                                                     \
+	int cs_entry_##name(MPI_Comm *comm)                            \
+	{                                                              \
+		struct cs_freeing freeing;                             \
+		cs_member_freeing(&freeing, comm ? *comm : MPI_COMM_NULL); \
+		int result = NEXT(name)(comm);                         \
+		cs_member_freed(&freeing);                             \
+		return result;                                         \
+	}
+FREE(Comm_free)
+FREE(Comm_disconnect)
+#undef FREE
 
 int
 cs_entry_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)

@@ -337,6 +337,18 @@ go_on_after_event(const void *argument)
 	return wait_for_event(argument) && !world.lines ? NULL : "a port's event ended the job";
 }
 
+/* Two processes, and a message from the first to the second. */
+static bool
+open_pair(struct world_group *group, const struct cs_ib_options *options)
+{
+	char word[8] = "";
+	world_open(2, options, false);
+	world_group_open(group, (int[]){ 0, 1 }, 2);
+	group->wires[0]->send(group->wires[0], 0, 1, word, 8);
+	group->wires[1]->recv(group->wires[1], 0, 0, word, 8);
+	return world_finish(group->wires[0], 0, group->wires[1], 0);
+}
+
 static void
 progress_for(long milliseconds)
 {
@@ -359,11 +371,7 @@ lose_port(const void *argument)
 	struct cs_ib_options options = world_options();
 	fake_reset();
 	options.timeout = 1; /* 8 us: the port is waited for some 100 us */
-	world_open(2, &options, false);
-	world_group_open(&group, (int[]){ 0, 1 }, 2);
-	group.wires[0]->send(group.wires[0], 0, 1, word, 8);
-	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
-	if (!world_finish(group.wires[0], 0, group.wires[1], 0))
+	if (!open_pair(&group, &options))
 		return "the pair does not talk";
 	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
 	world.may_abort = true;
@@ -387,11 +395,7 @@ remove_device(const void *argument)
 	struct cs_ib_options options = world_options();
 	(void)argument;
 	fake_reset();
-	world_open(2, &options, false);
-	world_group_open(&group, (int[]){ 0, 1 }, 2);
-	group.wires[0]->send(group.wires[0], 0, 1, word, 8);
-	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
-	if (!world_finish(group.wires[0], 0, group.wires[1], 0))
+	if (!open_pair(&group, &options))
 		return "the pair does not talk";
 	fake.is_removed = true;
 	progress_for(300); /* nobody waits for anybody */

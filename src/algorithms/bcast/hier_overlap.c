@@ -57,7 +57,7 @@ take_stages(struct flow *flow, uint64_t until)
 static int
 pass_on(struct flow *flow, uint64_t round)
 {
-	int children[CS_OVERLAP_CHILDREN];
+	int children[CS_OVERLAP_MOST];
 	int count = cs_overlap_children(flow->place, flow->team->shape.nodes, children);
 	for (int i = 0; i < count; i++)
 		flow->wire->send_direct(flow->wire, AHEAD + i, node_at(flow, children[count - 1 - i]),
@@ -116,7 +116,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 	flow.rounds = cs_rounds(call->bytes, flow.chunk);
 	flow.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team))
-		flow.wire = team->host->wire(team->leaders, AHEAD + CS_OVERLAP_CHILDREN);
+		flow.wire = team->host->wire(team->leaders, AHEAD + CS_OVERLAP_MOST);
 	cs_node_begin(node);
 	if (shape->rank == call->root)
 		flow.line = cs_node_line(node);

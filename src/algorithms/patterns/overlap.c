@@ -159,8 +159,6 @@ largest(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
-#define MOST_STEPS 32 /* log2 of the number of nodes, which is an int */
-
 void
 cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 {
@@ -169,7 +167,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
 	size_t most = largest(team, call);
 	struct spread spread = { .team = team, .call = call, .before = team->work,
-				 .wire = is_leader ? team->host->wire(team->leaders, 2 * MOST_STEPS) : NULL,
+				 .wire = is_leader ? team->host->wire(team->leaders, 2 * CS_OVERLAP_MOST) : NULL,
 				 .chunk = cs_share(limit, (size_t)team->shape.ranks) };
 	if (!spread.chunk)
 		spread.chunk = 1; /* the area has room for more than a byte of each rank */
@@ -192,7 +190,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 }
 
 int
-cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_CHILDREN])
+cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_MOST])
 {
 	int count = 0;
 	for (unsigned bit = 1; !((unsigned)place & bit) && bit < (unsigned)(nodes - place); bit *= 2)

@@ -20,11 +20,11 @@
 /* Allgather and allgatherv, sizes from call->recv. */
 void cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk);
 
-#define CS_OVERLAP_CHILDREN 32 /* log2 of the number of nodes, which is an int */
+#define CS_OVERLAP_MOST 32 /* steps between nodes, or children in a tree of them: log2 of their number, which is an int */
 
 /* The binomial tree of nodes, by places counted from the root's node: children of a place differ from it in one bit below its
  * lowest. The nearest first, which is the one with the fewest nodes below it. Returns how many. */
-int cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_CHILDREN]);
+int cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_MOST]);
 static inline int
 cs_overlap_parent(int place)
 {

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#define SEND CS_OVERLAP_CHILDREN /* request of the wire; those below it are the children's */
+#define SEND CS_OVERLAP_MOST /* request of the wire; those below it are the children's */
 
 struct tide {
 	struct cs_team *team;
@@ -26,7 +26,7 @@ struct tide {
 	size_t part;     /* bytes of the area for each sum */
 	uint64_t rounds; /* pieces */
 	int place;       /* of the own node, counted from the root's */
-	int children[CS_OVERLAP_CHILDREN], child_count;
+	int children[CS_OVERLAP_MOST], child_count;
 };
 
 static int
