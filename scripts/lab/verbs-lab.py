@@ -9,6 +9,7 @@
   --cpus N             of the guest (default 1)
   --memory MIB         of the guest (default 1536)
   --timeout SECONDS    for boot and command together (default 600)
+  --still SECONDS      how long no program of the guest may run before it is given up (default 120)
   --kernel PACKAGE     a Debian kernel package, or one that depends on it (default linux-image-amd64)
   --out FOLDER         what the command writes to the folder $VERBS_LAB_OUT is found there
   --verbose            the guest's console and qemu's command line too
@@ -23,8 +24,9 @@ Ordinary users may call it too. The kernel is fetched once into $VERBS_LAB_CACHE
 400 MB unpacked) and nothing of it is installed; delete the folder to have a newer one. Other packages that are missing
 are installed by scripts/deps verbs.
 
-Exit code: COMMAND's; 124 when the time is up; 125 when the guest ended in another way, after printing its console; 77
-with one sentence where there is no qemu or no kernel to be had; 2 for wrong arguments.
+Exit code: COMMAND's; 124 when the time is up; 125 when the guest ended in another way, or stood still (then its kernel
+is made to say where), after printing its console; 77 with one sentence where there is no qemu or no kernel to be had; 2
+for wrong arguments.
 """
 
 import argparse
@@ -49,8 +51,9 @@ QEMU = "qemu-system-x86_64"
 # Where init finds the root folder, and with it all else.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 # no_timer_check: on a busy host the kernel's early look at the timer fails, and the boot hangs. panic=-1 with
-# -no-reboot: qemu ends at a panic. The rest spares the emulation work and a busy host false alarms.
-KERNEL_WORDS = ("console=ttyS0 quiet panic=-1 no_timer_check tsc=reliable nowatchdog mitigations=off nokaslr "
+# -no-reboot: qemu ends at a panic. unknown_nmi_panic: where the guest stands still, one NMI makes it say where. The rest
+# spares the emulation work and a busy host false alarms.
+KERNEL_WORDS = ("console=ttyS0 quiet panic=-1 unknown_nmi_panic no_timer_check tsc=reliable nowatchdog mitigations=off nokaslr "
                 "rcupdate.rcu_cpu_stall_suppress=1 net.ifnames=0")
 PATH = "/usr/sbin:/sbin"
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # lab/guest
@@ -85,6 +88,7 @@ def parse(argv):
     parser.add_argument("--cpus", type=int, default=1)
     parser.add_argument("--memory", type=int, default=1536)
     parser.add_argument("--timeout", type=float, default=600)
+    parser.add_argument("--still", type=float, default=120)
     parser.add_argument("--kernel", default="linux-image-amd64")
     parser.add_argument("--out")
     parser.add_argument("--verbose", action="store_true")
@@ -96,7 +100,7 @@ def parse(argv):
     if args.command[:1] == ["--"]:
         del args.command[0]
     for name, low, high in (("nodes", 1, 100), ("loss", 0, 90), ("mtu", 400, 65535), ("cpus", 1, 255),
-                            ("memory", 256, 1 << 20), ("timeout", 1, 1e6)):
+                            ("memory", 256, 1 << 20), ("timeout", 1, 1e6), ("still", 1, 1e6)):
         if not low <= getattr(args, name) <= high:
             parser.error("--%s: from %d to %d" % (name, low, high))
     if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", args.kernel):
@@ -236,6 +240,7 @@ def write_orders(share, args, modules, shell):
 def qemu_command(args, folder, version, initramfs, share, console):
     return [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-M", "q35", "-smp", str(args.cpus),
             "-m", str(args.memory), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-monitor", "stdio",
             "-chardev", "file,id=console,path=" + console.replace(",", ",,"), "-serial", "chardev:console",
             "-kernel", os.path.join(folder, "boot", "vmlinuz-" + version), "-initrd", initramfs,
             "-append", "%s lab.guest=%s" % (KERNEL_WORDS, os.path.join(HERE, "lab", "guest")),
@@ -294,19 +299,45 @@ def hand_on(fd):
     return take
 
 
-def wait(qemu, args, followers):
-    """Until qemu ends; False when the time is up."""
+class Pulse:
+    """The guest touches a file every few seconds (lab/guest); there is none before it has come so far."""
+
+    def __init__(self, path, limit):
+        self.path, self.limit, self.last, self.since = path, limit, None, None
+
+    def has_stopped(self):
+        try:
+            now = os.stat(self.path).st_mtime_ns
+        except FileNotFoundError:
+            return False
+        if now != self.last:
+            self.last, self.since = now, time.monotonic()
+        return time.monotonic() > self.since + self.limit
+
+
+def wait(qemu, args, followers, pulse):
+    """Until qemu ends, and then None; or why it was not waited for any longer."""
     until = time.monotonic() + args.timeout
     while True:
         has_ended = qemu.poll() is not None
         for follower in followers:
             follower.look()
         if has_ended:
-            return True
+            return None
         if time.monotonic() > until:
-            return False
+            return "time"
+        if pulse.has_stopped():
+            return "still"
         with contextlib.suppress(subprocess.TimeoutExpired):
             qemu.wait(0.1)
+
+
+def ask_where(qemu):
+    """An NMI: the kernel panics, and its call trace is what the console says last."""
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        qemu.stdin.write(b"nmi\n")
+        qemu.stdin.flush()
+        qemu.wait(20)
 
 
 def read_exit_code(share):
@@ -317,15 +348,17 @@ def read_exit_code(share):
         return None
 
 
-def explain(qemu, console, has_ended, args):
+def explain(qemu, console, given_up, args):
     """There is no exit code: why?"""
     if not args.verbose:
         console.print()
-    if not has_ended:
+    if given_up == "time":
         say("time is up (%g s): %s" % (args.timeout, " ".join(args.command)))
         return 124
     panics = re.findall(r"Kernel panic[^\n]*", console.text)
-    if panics:
+    if given_up == "still":
+        say("the guest stood still: no program of it ran for %g s" % args.still)
+    elif panics:
         say("the guest's kernel gave up: " + panics[0])
     elif qemu.returncode != 0:
         say("qemu ended with %d" % qemu.returncode)
@@ -349,16 +382,20 @@ def run(args, temporary):
     console = Console(args.verbose)
     followers = [Follower(log, console.take), Follower(os.path.join(share, "stdout"), hand_on(1)),
                  Follower(os.path.join(share, "stderr"), hand_on(2))]
-    qemu = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, preexec_fn=die_with_parent)
+    # Its standard input and output are its monitor; what it has to say of itself it says on the error output.
+    qemu = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
     try:
-        has_ended = wait(qemu, args, followers)
+        given_up = wait(qemu, args, followers, Pulse(os.path.join(share, "pulse"), args.still))
+        if given_up == "still":
+            ask_where(qemu)
+            followers[0].look()
     finally:
         qemu.kill()
         qemu.wait()
     if args.out:
         shutil.copytree(os.path.join(share, "out"), args.out, dirs_exist_ok=True)
     code = read_exit_code(share)
-    return explain(qemu, console, has_ended, args) if code is None else code
+    return explain(qemu, console, given_up, args) if code is None else code
 
 
 def stop(number, frame):
