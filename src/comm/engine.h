@@ -23,6 +23,7 @@ struct cs_engine {
 	MPI_Group world;
 	_Atomic uint64_t shm_bytes, shm_peak; /* of the segments that this process is attached to */
 	_Atomic uint64_t teams_made, teams_alive, teams_refused;
+	_Atomic int has_duplicated; /* the program called MPI_Comm_idup, under Open MPI; ranks differ in it */
 };
 
 extern struct cs_engine cs_engine;

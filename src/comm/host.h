@@ -31,6 +31,7 @@ struct cs_group {
 struct cs_ib;
 
 #define CS_GROUPS_ARE_MANY "the teams' share of the MPI's communicators is in use"
+#define CS_GROUP_MIGHT_HANG "a rank called MPI_Comm_idup, and Open MPI may hang in making a communicator meanwhile"
 #define CS_GROUP_WAS_REFUSED "the MPI has no communicator left to give"
 
 /* As wire/host.h's `open`. */

@@ -26,6 +26,7 @@ enum trouble {
 	NO_ATTACH,
 	NO_SHARE,
 	NO_COMM,
+	MIGHT_HANG,
 	NO_MEMORY,
 	NOT_ALIKE,
 	TROUBLES,
@@ -38,6 +39,7 @@ static const char *const troubles[TROUBLES] = {
 	[NO_ATTACH] = "shared memory of another process could not be attached",
 	[NO_SHARE] = CS_GROUPS_ARE_MANY,
 	[NO_COMM] = CS_GROUP_WAS_REFUSED,
+	[MIGHT_HANG] = CS_GROUP_MIGHT_HANG,
 	[NO_MEMORY] = "out of memory",
 	[NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
@@ -468,11 +470,30 @@ refuse(struct cs_member *member, enum trouble trouble)
 	member->state = CS_MEMBER_HOST;
 	member->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
+	if (trouble == MIGHT_HANG) { /* nothing that anybody can mend */
+		if (member->rank == 0)
+			cs_info("%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
+		return;
+	}
 	/* Once in each process, and where several communicators have the trouble at once, by one of their spokesmen. */
 	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(member) || !cs_log_is_first(trouble))
 		return;
 	cs_log_warn_local(&is_said[trouble], "%s; this communicator (%d ranks) stays with MPI", troubles[trouble],
 			  member->size);
+}
+
+/* Agreed on by all ranks before the first communicator is made. */
+static bool
+might_hang(struct cs_member *member)
+{
+	int any = 0;
+#ifdef OPEN_MPI
+	int mine = atomic_load(&cs_engine.has_duplicated);
+	cs_pmpi.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, member->comm);
+#else
+	(void)member;
+#endif
+	return any;
 }
 
 static void
@@ -483,6 +504,10 @@ make(struct cs_member *member)
 	MPI_Comm node = MPI_COMM_NULL;
 	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
+	if (might_hang(member)) {
+		refuse(member, MIGHT_HANG);
+		return;
+	}
 	if (!split_nodes(member, &node)) {
 		refuse(member, NO_COMM); /* the same on all ranks */
 		return;

@@ -246,26 +246,10 @@ cs_member_enter_slow(MPI_Comm comm)
 }
 
 void
-cs_member_duplicating(MPI_Comm comm)
+cs_member_duplicating(void)
 {
 #ifdef OPEN_MPI
-	static const char why[] = "MPI_Comm_idup was called, and Open MPI may hang in making a communicator meanwhile";
-	struct cs_member *member = find(comm);
-	if (!member)
-		return;
-	if (member->state == CS_MEMBER_COUNTING) {
-		member->state = CS_MEMBER_HOST;
-		member->reason = why;
-	} else if (member->state == CS_MEMBER_TEAM && member->everyone.comm == MPI_COMM_NULL && !member->everyone.refused) {
-		member->everyone.refused = why;
-	} else {
-		return;
-	}
-	if (member->rank == 0)
-		cs_info("%s: no %s for a communicator of %d ranks", why,
-			member->state == CS_MEMBER_TEAM ? "plans between all ranks" : "team", member->size);
-#else
-	(void)comm;
+	atomic_store(&cs_engine.has_duplicated, 1);
 #endif
 }
 

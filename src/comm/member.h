@@ -58,8 +58,8 @@ struct cs_freeing {
 void cs_member_freeing(struct cs_freeing *freeing, MPI_Comm comm);
 void cs_member_freed(const struct cs_freeing *freeing);
 
-/* Before the host's MPI_Comm_idup of `comm`: no communicator is made of it from now on. Nothing under MPICH. */
-void cs_member_duplicating(MPI_Comm comm);
+/* Before the host's MPI_Comm_idup: where a rank has called it, no communicator is made from now on. Nothing under MPICH. */
+void cs_member_duplicating(void);
 
 #define CS_MEMBER_CACHE 8
 extern _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];

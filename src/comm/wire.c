@@ -157,12 +157,12 @@ cs_group_count(struct cs_group *group)
 static const char *
 make_comm(struct cs_group *group)
 {
-	int are_many = cs_groups_are_many(), result = 0;
+	int mine[2] = { cs_groups_are_many(), atomic_load(&cs_engine.has_duplicated) }, any[2] = { 0, 0 };
 	cs_pmpi.Comm_rank(group->parent, &group->node);
 	cs_pmpi.Comm_size(group->parent, &group->nodes);
-	check(cs_pmpi.Allreduce(&are_many, &result, 1, MPI_INT, MPI_MAX, group->parent), "MPI_Allreduce");
-	if (result)
-		return CS_GROUPS_ARE_MANY;
+	check(cs_pmpi.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, group->parent), "MPI_Allreduce");
+	if (any[0] || any[1])
+		return any[1] ? CS_GROUP_MIGHT_HANG : CS_GROUPS_ARE_MANY;
 	if (cs_pmpi.Comm_split(group->parent, 0, group->node, &group->comm)) {
 		group->comm = MPI_COMM_NULL;
 		return CS_GROUP_WAS_REFUSED;

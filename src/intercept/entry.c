@@ -100,7 +100,7 @@ FREE(Comm_disconnect)
 int
 cs_entry_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 {
-	cs_member_duplicating(comm);
+	cs_member_duplicating();
 	return NEXT(Comm_idup)(comm, copy, request);
 }
 

@@ -104,7 +104,7 @@ static int (*comm_call_errhandler)(MPI_Comm, int);
 #define IDUP(symbol)                                                                               \
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *copy, MPI_Fint *request, MPI_Fint *ierr) \
 	{                                                                                          \
-		cs_member_duplicating(comm_f2c(*comm));                                            \
+		cs_member_duplicating();                                                           \
 		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))host->next[CS_CALL_##symbol])( \
 			comm, copy, request, ierr);                                                \
 	}

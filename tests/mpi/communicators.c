@@ -76,6 +76,33 @@ pending_idups(void)
 	MPI_Comm_free(&from);
 }
 
+/* Rank 0 duplicates one communicator before its first collectives on another, the others after them. */
+static void
+pending_elsewhere(void)
+{
+	MPI_Comm from, with_team, other;
+	MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &with_team);
+	exercise(with_team, "before");
+	for (int round = 0; round < 4; round++) {
+		MPI_Comm copy;
+		MPI_Request request;
+		MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &from);
+		MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &other);
+		if (rank == 0)
+			MPI_Comm_idup(from, &copy, &request);
+		exercise(other, "while idup is pending on one rank");
+		exercise(with_team, "that had a team");
+		if (rank != 0)
+			MPI_Comm_idup(from, &copy, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		exercise(copy, "on the copy");
+		MPI_Comm_free(&copy);
+		MPI_Comm_free(&other);
+		MPI_Comm_free(&from);
+	}
+	MPI_Comm_free(&with_team);
+}
+
 static void
 many(int wanted)
 {
@@ -103,6 +130,8 @@ main(int argc, char **argv)
 		delete_callbacks();
 	else if (!strcmp(what, "idup"))
 		pending_idups();
+	else if (!strcmp(what, "idup-elsewhere"))
+		pending_elsewhere();
 	else
 		many(atoi(what));
 	return check_finish("communicators");
