@@ -14,6 +14,7 @@
 
 #define REASON_NO_VERBS 101 /* of lines; beside engine.c's */
 #define REASON_TRIAL 102
+#define FLUSH_GRACE 2000 /* ms */
 #define SMALL 40
 #define LARGE 12345
 
@@ -43,6 +44,7 @@ open_here(void)
 		.memory = limits->ib_memory,
 		.cache = limits->ib_cache,
 		.timeout = (int)limits->ib_timeout,
+		.flush_grace = FLUSH_GRACE,
 		.polls_flags = cs_engine.settings.ib_arrival == CS_ARRIVAL_FLAG,
 		.spin = limits->spin,
 		.world_rank = cs_engine.world_rank,

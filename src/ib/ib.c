@@ -123,6 +123,8 @@ say_bye(struct cs_peer *peer)
 {
 	struct ibv_send_wr last = { .wr_id = (uintptr_t)peer | CREDIT_WRITE, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 				    .imm_data = htobe32((uint32_t)CS_WORD_BYE << CS_WORD_BITS) };
+	if (peer->is_flushed)
+		cs_peer_fail(peer, "its requests were flushed");
 	if (peer->state != CS_PEER_READY || peer->has_parted || !cs_peer_has_room(peer))
 		return;
 	peer->has_parted = true;
@@ -336,19 +338,47 @@ cs_ib_unpin(struct cs_ib *ib, void *pin)
 
 /* --- posting ----------------------------------------------------------------------------------------------------- */
 
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A connection that ended by what the peer did: its own requests fail with the cause, ours are only flushed. What follows on
+ * this one says no more. */
+static bool
+is_aftermath(struct cs_peer *peer, uint64_t wr_id, bool is_flushed)
+{
+	struct cs_ib *ib = peer->ib;
+	if (!is_flushed || peer->is_flushed || ib->options.flush_grace == 0)
+		return peer->is_flushed;
+	peer->is_flushed = true;
+	if (!ib->flushed) {
+		ib->flushed = peer;
+		ib->flushed_wr_id = wr_id;
+		ib->flushed_ns = now_ns();
+	}
+	return true;
+}
+
 /* Until the pair has settled both still have another way, and at the end there is nothing left to lose. */
 static void
-failed(struct cs_peer *peer, uint64_t wr_id, const char *status)
+failed(struct cs_peer *peer, uint64_t wr_id, const char *status, bool is_flushed)
 {
-	if (peer->is_settled && !peer->ib->is_closing && peer->state != CS_PEER_FAILED)
+	if (peer->is_settled && !peer->ib->is_closing && peer->state != CS_PEER_FAILED) {
+		if (is_aftermath(peer, wr_id, is_flushed))
+			return;
 		cs_ib_break(peer->ib, peer, operations[wr_id & 3], status);
+	}
 	cs_peer_fail(peer, status);
 }
 
 void
 cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error)
 {
-	failed(peer, wr->wr_id, strerror(error));
+	failed(peer, wr->wr_id, strerror(error), false);
 }
 
 bool
@@ -424,7 +454,7 @@ end_batch(struct cs_peer *peer)
 {
 	peer->until_batch = peer->batch;
 	if (!cs_peer_post_recv(peer, peer->batch))
-		failed(peer, RECEIVE, "no receive can be posted");
+		failed(peer, RECEIVE, "no receive can be posted", false);
 	else if (peer->taken - peer->told >= cs_peer_half(peer))
 		pay_credit(peer);
 }
@@ -435,7 +465,7 @@ complete_other(struct cs_ib *ib, const struct ibv_wc *wc)
 {
 	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)(wc->wr_id & ~UINT64_C(3));
 	if (wc->status != IBV_WC_SUCCESS)
-		failed(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status));
+		failed(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status), wc->status == IBV_WC_WR_FLUSH_ERR);
 	else
 		sent(peer);
 }
@@ -529,14 +559,6 @@ settle_all(struct cs_ib *ib)
 	return has_any;
 }
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static bool
 is_port_active(const struct cs_ib *ib)
 {
@@ -581,6 +603,14 @@ mind_device(struct cs_ib *ib)
 }
 
 static void
+mind_flushed(struct cs_ib *ib)
+{
+	if (!ib->flushed || ib->is_closing || now_ns() - ib->flushed_ns < (uint64_t)ib->options.flush_grace * 1000000)
+		return;
+	cs_ib_break(ib, ib->flushed, operations[ib->flushed_wr_id & 3], ib->verbs->wc_status_str(IBV_WC_WR_FLUSH_ERR));
+}
+
+static void
 take_event(struct cs_ib *ib)
 {
 	struct ibv_async_event event;
@@ -614,6 +644,7 @@ look_around(struct cs_ib *ib)
 	take_event(ib);
 	mind_port(ib);
 	mind_device(ib);
+	mind_flushed(ib);
 	if (ib->idle % TURNS_PER_ASK == 0)
 		ask_all(ib);
 }

@@ -42,6 +42,7 @@ struct cs_ib_options {
 	size_t memory;            /* most bytes of all slots of this process */
 	size_t cache;             /* most bytes of the program's memory that stay registered while idle */
 	int timeout;              /* of a packet: 4.096 us * 2^timeout, sent seven times in all */
+	int flush_grace;          /* ms that pass, once a request was flushed, for who knows the cause to end the job first */
 	bool polls_flags;         /* see above; equal on all processes */
 	size_t spin;              /* polls before a wait yields */
 	int world_rank, world_size;

@@ -155,6 +155,7 @@ struct cs_peer {
 	struct ibv_qp *qp;
 	struct ibv_cq *cq;
 	uint32_t psn, inline_bytes;
+	bool is_flushed; /* its requests are flushed, and nothing says why */
 	bool is_settled; /* both have said that it works: what breaks from now on ends the job */
 	/* Slots here that they fill, and copies here of what is written to theirs. As many and as large as both have: 0 until
 	 * that is known. A power of two, so that counts may wrap. */
@@ -219,6 +220,9 @@ struct cs_ib {
 	uint32_t token_room, token_next, token_live;
 	uint32_t idle; /* progress calls that found nothing */
 	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
+	struct cs_peer *flushed; /* the first such peer; NULL: none */
+	uint64_t flushed_ns;     /* since then (CLOCK_MONOTONIC) */
+	uint64_t flushed_wr_id;
 	uint64_t device_seen_ns; /* when it was last looked whether the device is there (CLOCK_MONOTONIC) */
 	bool is_closing;
 	bool is_trying;    /* troubles of pairs are kept, not told: */

@@ -407,6 +407,38 @@ remove_device(const void *argument)
 	return "a removed device went unseen";
 }
 
+/* One process writes where it may not: it is told why, the other one's requests are only flushed. */
+static const char *
+flush(const void *argument)
+{
+	static struct world_group group;
+	const bool *is_known = argument; /* the first process ends the job in time */
+	char word[8] = "";
+	struct cs_ib_options options = world_options();
+	fake_reset();
+	options.flush_grace = *is_known ? 20000 : 100;
+	if (!open_pair(&group, &options))
+		return "the pair does not talk";
+	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	world.may_abort = true;
+	fake_complete_with(FAKE_ANY_QP, 1, IBV_WC_REM_ACCESS_ERR);
+	if (setjmp(world.jump))
+		return world.lines == 1 && strstr(world.said, *is_known ? "ib: rank 0: " : "ib: rank 1: receiving to rank 0 ")
+			       ? NULL : world.said;
+	group.wires[0]->send(group.wires[0], 0, 1, word, 8);
+	progress_for(*is_known ? 200 : 20000); /* twenty seconds only where nothing comes: that is the failure */
+	for (int i = 0; i < 5000; i++)
+		cs_ib_progress(world.ibs[0]);
+	return "it went unseen";
+}
+
+static void
+test_who_is_only_flushed_leaves_it_to_the_other_to_say_why(void **state)
+{
+	world_apart(flush, &(bool){ true });
+	world_apart(flush, &(bool){ false });
+}
+
 static void
 test_a_removed_device_ends_the_job_of_who_waits(void **state)
 {
@@ -521,6 +553,7 @@ main(void)
 		cmocka_unit_test_setup(test_who_cannot_connect_goes_over_the_host, set_up),
 		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line, set_up),
 		cmocka_unit_test_setup(test_events_of_the_device_are_heard, set_up),
+		cmocka_unit_test_setup(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why, set_up),
 		cmocka_unit_test_setup(test_a_removed_device_ends_the_job_of_who_waits, set_up),
 		cmocka_unit_test_setup(test_a_port_that_stays_down_ends_the_job_of_who_waits, set_up),
 		cmocka_unit_test_setup(test_completion_queues_hold_all_that_is_flushed, set_up),
