@@ -11,6 +11,8 @@
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 
+#define PIECE (128 << 10)
+#define LEAST_PIECE (4 << 10)
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
 static void
@@ -20,11 +22,17 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 	memcpy(slot, call->recv.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
 }
 
-/* A piece that fits into a slot. */
+/* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small pieces only make them take
+ * turns more often. */
 static size_t
 piece_of(const struct cs_team *team, size_t wanted)
 {
-	return wanted < team->node.shape.slot_bytes ? wanted : team->node.shape.slot_bytes;
+	size_t slot = team->node.shape.slot_bytes;
+	if (!wanted)
+		wanted = team->node.is_crowded ? slot : PIECE;
+	else if (wanted < LEAST_PIECE)
+		wanted = LEAST_PIECE;
+	return wanted < slot ? wanted : slot;
 }
 
 static __attribute__((noinline)) void
@@ -155,7 +163,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.name = "hier:host",
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
-	.params = { { "chunk", "bytes per pipelined piece on the root's node", 128 << 10, 4 << 10, 64 << 20 },
+	.params = { { "chunk", "bytes per pipelined piece on one node; 0: 128K, or a whole slot where ranks outnumber cores", 0, 0,
+		      64 << 20 },
 		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES } },
 	.between = CS_BCAST + 1,
