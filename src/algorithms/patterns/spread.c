@@ -87,18 +87,30 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 
 #define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
 
-/* The most bytes of a block in a round in which all pieces together have at most `limit`, at least limit / ranks: blocks below
- * it leave room for the others. */
+/* A round's part of every block: `chunk` bytes from `at` on, as far as it has them. */
+struct window {
+	size_t at, chunk;
+};
+
 static size_t
-fair_chunk(const struct cs_team *team, const struct cs_call *call, size_t limit)
+piece_in(size_t bytes, struct window window)
+{
+	size_t rest = bytes > window.at ? bytes - window.at : 0;
+	return rest < window.chunk ? rest : window.chunk;
+}
+
+/* The most bytes of a block, from `at` on, in a round in which all pieces together have at most `limit`, at least limit /
+ * ranks: blocks below it leave room for the others. */
+static size_t
+fair_chunk(const struct cs_team *team, const struct cs_call *call, size_t at, size_t limit)
 {
 	size_t chunk = cs_share(limit, (size_t)team->shape.ranks);
 	for (int pass = 0; call->recv.bytes && pass < 8; pass++) {
 		size_t small = 0, large = 0;
 		for (int rank = 0; rank < team->shape.ranks; rank++) {
-			size_t bytes = cs_blocks_bytes(&call->recv, rank);
-			small += bytes <= chunk ? bytes : 0;
-			large += bytes > chunk;
+			size_t rest = piece_in(cs_blocks_bytes(&call->recv, rank), (struct window){ at, SIZE_MAX });
+			small += rest <= chunk ? rest : 0;
+			large += rest > chunk;
 		}
 		if (!large || cs_share(limit - small, large) <= chunk)
 			break;
@@ -123,8 +135,7 @@ struct layout {
 };
 
 static void
-lay_out(const struct cs_team *team, const struct cs_call *call, size_t chunk, uint64_t round, int lanes,
-	struct layout *layout)
+lay_out(const struct cs_team *team, const struct cs_call *call, struct window window, int lanes, struct layout *layout)
 {
 	const struct cs_shape *shape = &team->shape;
 	int own = shape->position[shape->rank];
@@ -134,7 +145,7 @@ lay_out(const struct cs_team *team, const struct cs_call *call, size_t chunk, ui
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
 				layout->own_at = layout->total;
-			layout->total += cs_piece(cs_blocks_bytes(&call->recv, shape->order[p]), chunk, round);
+			layout->total += piece_in(cs_blocks_bytes(&call->recv, shape->order[p]), window);
 		}
 		layout->bytes[n] = layout->total - layout->at[n];
 		size_t first = 0;
@@ -155,14 +166,14 @@ exchange_lane(struct cs_team *team, struct cs_line *line, char *area, const stru
 }
 
 static void
-copy_out(struct cs_team *team, struct cs_call *call, const char *from, size_t chunk, uint64_t round)
+copy_out(struct cs_team *team, struct cs_call *call, const char *from, struct window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = cs_piece(cs_blocks_bytes(&call->recv, rank), chunk, round);
+		size_t piece = piece_in(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
-			memcpy(cs_blocks_at(&call->recv, rank) + round * chunk, from, piece);
+			cs_copy_long(cs_blocks_at(&call->recv, rank) + window.at, from, piece);
 		from += piece;
 	}
 }
@@ -173,22 +184,23 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
-	size_t chunk = fair_chunk(team, call, limit);
-	chunk = chunk < most ? chunk : most;
+	/* A byte of each block fits in any case: the area holds larger tables (comm/make_team.c). */
+	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
 	int lanes = total(team, call) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
-	uint64_t rounds = cs_rounds(most, chunk);
 	size_t *work = team->work, nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
-	bool is_whole = !call->recv.bytes && rounds == 1 && shape->is_block_placed;
-	size_t room = chunk * (size_t)shape->ranks < limit ? chunk * (size_t)shape->ranks : limit; /* of a round, at most */
+	struct window window = { 0, fair_chunk(team, call, 0, limit) };
+	bool is_whole = !call->recv.bytes && window.chunk >= most && shape->is_block_placed;
+	size_t all = (window.chunk < most ? window.chunk : most) * (size_t)shape->ranks;
+	size_t room = all < limit ? all : limit; /* of a round, at most */
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	for (uint64_t round = 0; round < rounds; round++) {
+	for (uint64_t round = 0; window.at < most; round++) {
 		char *area = cs_node_area(node, room);
-		lay_out(team, call, chunk, round, lanes, &layout);
-		memcpy(area + layout.own_at, own + round * chunk, cs_piece(call->bytes, chunk, round));
+		lay_out(team, call, window, lanes, &layout);
+		cs_copy_long(area + layout.own_at, own + window.at, piece_in(call->bytes, window));
 		if (lanes > 1 || team->lane >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
 		if (team->lane < lanes)
@@ -197,10 +209,12 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 			if (lane != team->lane)
 				cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 		if (is_whole)
-			memcpy(call->recv.base, area, layout.total);
+			cs_copy_long(call->recv.base, area, layout.total);
 		else
-			copy_out(team, call, area, chunk, round);
+			copy_out(team, call, area, window);
 		cs_node_area_done(node, room, 1);
+		window.at += window.chunk;
+		window.chunk = fair_chunk(team, call, window.at, limit);
 	}
 	cs_node_end(node);
 }
