@@ -191,9 +191,9 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	struct window window = { 0, fair_chunk(team, call, 0, limit) };
-	bool is_whole = !call->recv.bytes && window.chunk >= most && shape->is_block_placed;
-	size_t all = (window.chunk < most ? window.chunk : most) * (size_t)shape->ranks;
-	size_t room = all < limit ? all : limit; /* of a round, at most */
+	bool is_one_round = window.chunk >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
+	size_t all = most * (size_t)shape->ranks;
+	size_t room = is_one_round && all < limit ? all : limit; /* of a round, at most */
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
