@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LINE 64
+#define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
@@ -148,6 +149,13 @@ cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t 
 	node->host->abort("single copy failed");
 }
 
+/* Has `local` the same one core? */
+static bool
+is_near(struct cs_node *node, int local)
+{
+	return node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
+}
+
 void
 cs_node_meet(struct cs_node *node)
 {
@@ -159,9 +167,9 @@ cs_node_meet(struct cs_node *node)
 	for (int word = 0; word < 16; word++)
 		cores += __builtin_popcountll(all[word]);
 	node->is_crowded = cores && cores < node->shape.size;
-	/* Each poll on a crowded node steals the time of the rank that is waited for. */
-	if (node->is_crowded)
-		node->shape.spin /= 4;
+	for (int local = 0; local < node->shape.size; local++)
+		if (local != node->shape.local && is_near(node, local) && node->nears < CS_MAX_NEAR)
+			node->near[node->nears++] = local;
 }
 
 void
@@ -189,20 +197,24 @@ cs_node_wake(_Atomic uint64_t *word)
 	syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void
-cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
+static bool
+poll_for(size_t polls, _Atomic uint64_t *word, uint64_t target)
 {
-	/* Polling keeps a rank that has the same one core from running. */
-	bool is_near = node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
-	size_t spin = is_near ? 0 : node->shape.spin;
-	for (size_t poll = 0; poll < spin; poll++) {
+	for (size_t poll = 0; poll < polls; poll++) {
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
-			return;
+			return true;
 #if defined(__x86_64__)
 		if (poll >= POLLS_AT_ONCE)
 			__builtin_ia32_pause();
 #endif
 	}
+	return atomic_load_explicit(word, memory_order_acquire) >= target;
+}
+
+/* Yields, and sleeps in the end. */
+static void
+yield_for(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+{
 	for (size_t turn = 0;; turn++) {
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return;
@@ -214,6 +226,59 @@ cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint6
 		else
 			sleep_on(node, word, target);
 	}
+}
+
+/* Each poll on a crowded node steals the time of the rank that is waited for. */
+static size_t
+polls_of(struct cs_node *node, int local)
+{
+	if (is_near(node, local))
+		return 0;
+	return node->is_crowded ? node->shape.spin / 4 : node->shape.spin;
+}
+
+void
+cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
+{
+	if (!poll_for(polls_of(node, local), word, target))
+		yield_for(node, word, target);
+}
+
+static bool
+has_published(struct cs_node *node, int local, uint64_t target)
+{
+	return atomic_load_explicit(&cs_node_rank(node, local)->lines[node->call % CS_LINES].seq, memory_order_acquire) >= target;
+}
+
+/* Have all with this core published the step, too? */
+static bool
+are_near_there(struct cs_node *node, uint64_t target)
+{
+	for (int i = 0; i < node->nears; i++)
+		if (!has_published(node, node->near[i], target))
+			return false;
+	return true;
+}
+
+void
+cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
+{
+	uint64_t target = cs_node_tag(node, step);
+	_Atomic uint64_t *word = &cs_node_rank(node, local)->lines[node->call % CS_LINES].seq;
+	bool all_come = node->shape.area_slots == 0 && has_published(node, node->shape.local, target);
+	if (!node->nears || !all_come || is_near(node, local)) {
+		cs_node_wait_slow(node, local, word, target);
+		return;
+	}
+	/* The core is the near ones' until they have come to this step, too; then nobody wants it. (With several nodes one of
+	 * them may drive the wire.) */
+	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(node, target); turn++) {
+		sched_yield();
+		if (atomic_load_explicit(word, memory_order_acquire) >= target)
+			return;
+	}
+	if (!poll_for(node->shape.spin / 2, word, target))
+		yield_for(node, word, target);
 }
 
 void

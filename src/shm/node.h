@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #define CS_LINES 64
+#define CS_MAX_NEAR 64 /* ranks with the same one core that a rank knows of */
 #define CS_INLINE 48  /* bytes of payload in a line */
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 20
@@ -83,6 +84,7 @@ struct cs_node {
 	struct cs_rank_head *self;
 	bool is_crowded; /* more local ranks than cores they may use */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
+	int near[CS_MAX_NEAR], nears; /* local ranks that may use that one only, too, as far as there is room for them */
 
 	/* Private to this process. */
 	uint64_t call;             /* number of the call being made */
@@ -189,11 +191,13 @@ cs_node_publish(struct cs_node *node, struct cs_line *line, uint64_t step)
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. */
+void cs_node_await_slow(struct cs_node *node, int local, uint64_t step);
 static inline const struct cs_line *
 cs_node_await(struct cs_node *node, int local, uint64_t step)
 {
 	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	cs_node_wait(node, local, &line->seq, cs_node_tag(node, step));
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step), 0))
+		cs_node_await_slow(node, local, step);
 	return line;
 }
 

@@ -214,7 +214,8 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 			copy_out(team, call, area, window);
 		cs_node_area_done(node, room, 1);
 		window.at += window.chunk;
-		window.chunk = fair_chunk(team, call, window.at, limit);
+		if (window.at < most)
+			window.chunk = fair_chunk(team, call, window.at, limit);
 	}
 	cs_node_end(node);
 }
