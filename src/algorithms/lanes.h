@@ -20,6 +20,22 @@ int cs_lanes_domains(const int *domain_of, int locals);
  * which domains appear, then the second of each that has two, and so on. The first lane is always local rank 0. */
 void cs_lanes_order(const int *domain_of, int locals, int lanes, int *local_of);
 
+/* Where domains are not known, or there is one, all of a node's ranks are as near to its card, and node n's lanes begin with
+ * local rank n mod `lanes`: nodes that share the cores of a machine (containers, virtual machines) and bind their ranks alike
+ * would else have all their leaders on the same core. */
+static inline int
+cs_lanes_local(int lane, int node, int lanes)
+{
+	return (lane + node) % lanes;
+}
+
+/* The lane of one of the first `lanes` local ranks. */
+static inline int
+cs_lanes_lane(int local, int node, int lanes)
+{
+	return (local + lanes - node % lanes) % lanes;
+}
+
 /* Messages from each node to each other one, dealt to lanes: the node d further on is lane d - 1's, in turn, for those that
  * send and those that hear. Where there are more lanes than other nodes, messages may be cut, for several lanes each:
  *

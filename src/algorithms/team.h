@@ -31,7 +31,8 @@ struct cs_team {
 	const struct cs_host *host;
 	/* Lane i is a host communicator of one rank of each node, in node order; lane 0 is the leaders'. This rank's, or NULL
 	 * if it is in none, or with one node. Several lanes let several ranks of a node drive the wire: of each of its NUMA
-	 * domains the first, then of each the second (algorithms/lanes.h), or by local rank where domains are not known. */
+	 * domains the first, then of each the second, or by local rank, from another one on each node, where domains are not
+	 * known (algorithms/lanes.h). With one node the leader is local rank 0. */
 	void *leaders;
 	int lanes;
 	int lane;                 /* this rank's; CS_LANES: in none */
@@ -64,10 +65,16 @@ cs_team_local_rank(const struct cs_team *team, int local)
 {
 	return team->shape.order[team->shape.first[team->shape.node] + local];
 }
+/* The local rank that speaks for the own node. */
+static inline int
+cs_team_leader(const struct cs_team *team)
+{
+	return team->lane_local[0];
+}
 static inline bool
 cs_team_is_leader(const struct cs_team *team)
 {
-	return team->shape.local == 0;
+	return team->shape.local == cs_team_leader(team);
 }
 /* Lanes for a call of which a parameter asks for so many, 0: one for each NUMA domain. */
 static inline int

@@ -362,7 +362,7 @@ choose_lanes(struct cs_team *team)
 	team->lane = CS_LANES;
 	for (int lane = 0; lane < team->lanes; lane++) {
 		if (team->domains == 1)
-			team->lane_local[lane] = lane;
+			team->lane_local[lane] = cs_lanes_local(lane, shape->node, team->lanes);
 		if (team->lane_local[lane] == shape->local)
 			team->lane = lane;
 	}

@@ -125,7 +125,7 @@ run_round(struct trade *trade)
 			trade->wire->wait(trade->wire, 2 * distance);
 			cs_node_publish(&team->node, trade->line, step_of(trade, distance));
 		} else {
-			cs_node_await(&team->node, 0, step_of(trade, distance));
+			cs_node_await(&team->node, cs_team_leader(team), step_of(trade, distance));
 		}
 		copy_out(trade, (shape->node + distance) % shape->nodes, trade->in.area);
 	}

@@ -19,13 +19,13 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 		for (int i = 1; i < locals; i++)
 			cs_node_await(node, (node->shape.local + i) % locals, 1);
 	} else if (cs_team_is_leader(team)) {
-		for (int local = 1; local < locals; local++)
+		for (int local = 0; local < locals; local++)
 			cs_node_await(node, local, 1);
 		if (team->shape.nodes > 1)
 			cs_between_barrier(team);
 		cs_node_publish(node, line, 2);
 	} else {
-		cs_node_await(node, 0, 2);
+		cs_node_await(node, cs_team_leader(team), 2);
 	}
 	cs_node_end(node);
 }

@@ -171,8 +171,9 @@ leaders_step(struct cs_team *team, struct cs_call *call, const struct areas *are
 static int
 driving_lane(const struct cs_team *team, int root)
 {
-	int local = root < 0 || team->domains > 1 ? 0 : team->shape.local_of[root];
-	return local < team->lanes ? local : 0;
+	if (root < 0 || team->domains > 1 || team->shape.local_of[root] >= team->lanes)
+		return 0;
+	return cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->lanes);
 }
 
 /* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for everybody else. */

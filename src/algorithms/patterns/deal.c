@@ -132,12 +132,12 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 					counts[n] += cs_piece(count_of(team, call, shape->order[p]),
 							      per_round, round);
 			}
-			for (int local = 1; local < locals; local++)
+			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
 			cs_between_reduce_scatter(team, area, counts, &call->reduction, call->is_commutative);
 			cs_node_publish(node, line, 3 * round + 3);
 		} else {
-			cs_node_await(node, 0, 3 * round + 3);
+			cs_node_await(node, cs_team_leader(team), 3 * round + 3);
 		}
 		size_t before = 0;
 		for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)

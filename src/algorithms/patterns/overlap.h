@@ -62,7 +62,7 @@ cs_stage_raise(struct cs_team *team, const struct cs_stage *stage, int flag)
 static inline void
 cs_stage_await(struct cs_team *team, const struct cs_stage *stage, int flag)
 {
-	cs_node_wait(&team->node, 0, &stage->flags[flag], stage->turn);
+	cs_node_wait(&team->node, cs_team_leader(team), &stage->flags[flag], stage->turn);
 }
 
 #endif

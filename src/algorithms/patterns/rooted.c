@@ -390,7 +390,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 		memcpy(shared, sizes, all);
 		cs_node_publish(node, line, 3);
 	}
-	if (cs_node_await(node, 0, 3)->word[0] && rooted->is_root)
+	if (cs_node_await(node, cs_team_leader(team), 3)->word[0] && rooted->is_root)
 		rooted->call->truncated = rooted->call->bytes + 1;
 	memcpy(sizes, shared, all);
 	rooted->sizes = sizes;
@@ -431,7 +431,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 		line->word[0] = rounds;
 		cs_node_publish(node, line, 3);
 	} else {
-		rounds = cs_node_await(node, 0, 3)->word[0];
+		rounds = cs_node_await(node, cs_team_leader(team), 3)->word[0];
 	}
 	cs_node_area_done(node, table_bytes(team), 1);
 	return rounds;
@@ -471,11 +471,11 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 		line->word[0] = team->host->max(team->leaders, rounds);
 		cs_node_publish(node, line, 3);
 	} else {
-		cs_node_await(node, 0, 3);
+		cs_node_await(node, cs_team_leader(team), 3);
 	}
 	memcpy(sizes + first, shared + first, (size_t)(last - first) * sizeof *sizes);
 	rooted->sizes = sizes;
-	uint64_t rounds = cs_node_await(node, 0, 3)->word[0];
+	uint64_t rounds = cs_node_await(node, cs_team_leader(team), 3)->word[0];
 	cs_node_area_done(node, table_bytes(team), 1);
 	return rounds;
 }
@@ -524,8 +524,8 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (!rooted.is_root)
 			memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
 		if (rooted.is_leader) {
-			for (int local = 1; local < node->shape.size; local++)
-				if (!rooted.is_root_node || local != rooted.root_local)
+			for (int local = 0; local < node->shape.size; local++)
+				if (local != shape->local && (!rooted.is_root_node || local != rooted.root_local))
 					cs_node_await(node, local, here);
 			cs_between_gatherv(team, area, bytes, at, rooted.root_node);
 			line->word[1] = team->host->is_truncated(team->leaders);
@@ -534,7 +534,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 			cs_node_publish(node, line, here);
 		}
 		if (rooted.is_root) {
-			if (cs_node_await(node, 0, arrived)->word[1])
+			if (cs_node_await(node, cs_team_leader(team), arrived)->word[1])
 				call->truncated = call->bytes + 1;
 			const char *from = area;
 			for (int p = 0; p < shape->ranks; p++) {
@@ -592,7 +592,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		} else if (rooted.is_root_node) {
 			cs_node_await(node, rooted.root_local, here);
 		} else {
-			cs_node_await(node, 0, arrived);
+			cs_node_await(node, cs_team_leader(team), arrived);
 		}
 		if (call->recv.base)
 			memcpy(call->recv.base + round * rooted.chunk, area + own_at,

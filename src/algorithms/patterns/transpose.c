@@ -225,7 +225,7 @@ share_sizes(struct wide *wide, struct cs_line *line)
 		line->word[0] = team->host->max(team->leaders, most);
 		cs_node_publish(node, line, 2);
 	}
-	wide->largest = cs_node_await(node, 0, 2)->word[0];
+	wide->largest = cs_node_await(node, cs_team_leader(team), 2)->word[0];
 	wide->send_rows = memcpy(cs_team_copy(team, 2 * rows * sizeof(size_t)), shared,
 				 2 * rows * sizeof(size_t));
 	wide->recv_rows = wide->send_rows + rows;
