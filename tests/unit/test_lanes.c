@@ -38,6 +38,21 @@ one_domain_leaves_the_order_of_local_ranks(void **state)
 	order_is((int[]){ 4, 4, 4, 4, 4 }, 5, (int[]){ 0, 1, 2, 3, 4 });
 }
 
+/* Without domains: each lane has one rank of a node, each rank one lane, and leaders take turns. */
+static void
+lanes_begin_elsewhere_on_each_node(void **state)
+{
+	for (int lanes = 1; lanes <= 5; lanes++)
+		for (int node = 0; node < 12; node++) {
+			assert_int_equal(cs_lanes_local(0, node, lanes), node % lanes);
+			for (int lane = 0; lane < lanes; lane++) {
+				int local = cs_lanes_local(lane, node, lanes);
+				assert_in_range(local, 0, lanes - 1);
+				assert_int_equal(cs_lanes_lane(local, node, lanes), lane);
+			}
+		}
+}
+
 static void
 domains_are_counted_if_all_are_known(void **state)
 {
@@ -129,6 +144,7 @@ main(void)
 		cmocka_unit_test(first_ranks_of_the_domains_come_first),
 		cmocka_unit_test(domains_come_in_the_order_of_their_first_rank),
 		cmocka_unit_test(one_domain_leaves_the_order_of_local_ranks),
+		cmocka_unit_test(lanes_begin_elsewhere_on_each_node),
 		cmocka_unit_test(domains_are_counted_if_all_are_known),
 		cmocka_unit_test(each_message_is_carried_once),
 		cmocka_unit_test(lanes_have_like_work),
