@@ -110,12 +110,15 @@ cs_rdma_close(void)
 
 /* --- the exchange ------------------------------------------------------------------------------------------------- */
 
-/* The first rank of the node that is so many after the own one; -1 if that is the own. */
+/* The leader of the node that is so many after the own one; -1 if that is the own. */
 static int
-first_of(const struct cs_shape *shape, int distance)
+leader_of(const struct cs_team *team, int distance)
 {
+	const struct cs_shape *shape = &team->shape;
 	int node = (shape->node + distance + shape->nodes) % shape->nodes;
-	return node == shape->node ? -1 : shape->order[shape->first[node]];
+	/* As comm/make_team.c chooses: with several domains, or with a rank a node and so no lanes, it is local rank 0. */
+	int local = team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
+	return node == shape->node ? -1 : shape->order[shape->first[node] + local];
 }
 
 static void
@@ -149,16 +152,16 @@ end_trial(struct cs_wire *wire, struct trial *trial, int request)
 	return !memcmp(trial->in, trial->out, sizeof trial->in) && cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
 }
 
-/* A small and a large message to and from the first rank of the next node and of the one before: leaders only. */
+/* A small and a large message to and from the leaders of the next node and of the one before: leaders only. */
 static bool
 is_tried_well(struct cs_member *member)
 {
-	const struct cs_shape *shape = &member->team.shape;
+	const struct cs_team *team = &member->team;
 	struct cs_wire *wire = cs_host_wire(&member->everyone, 8);
-	int peers[2] = { first_of(shape, 1), first_of(shape, -1) };
+	int peers[2] = { leader_of(team, 1), leader_of(team, -1) };
 	if (!member->everyone.verbs)
 		return false;
-	if (shape->local != 0)
+	if (!cs_team_is_leader(team))
 		return true;
 	struct trial *trials = calloc(2, sizeof *trials);
 	if (!trials) {
