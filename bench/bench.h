@@ -142,6 +142,7 @@ struct bench_world {
 	int nodes, ppn_min, ppn_max;
 	int cores; /* that the ranks of the job may use, when there is one node */
 	bool has_one_clock;
+	double clock_seconds; /* between two readings of the clock that follow each other: no part of a call */
 	double line_seconds; /* a cache line's way from core to core; 0: not measured */
 	char mpi[128];        /* "Open MPI v4.1.4" */
 	char library[512];    /* file that serves MPI_X */

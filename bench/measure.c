@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define LEAST_CALLS 3 /* timed in one block: a median needs three */
+#define LEAST_SECONDS 1e-9 /* what a row takes that is over before the clock has moved on */
+#define CLOCK_READINGS 1001
 #define LEAST_BATCH 4 /* calls in a row, below which a row tells nothing of throughput */
 
 int64_t
@@ -45,12 +47,26 @@ clock_identity(void)
 	return hash ? hash : 1;
 }
 
+/* What lies between two readings with nothing to be timed between them: each row of calls has as much of it. */
+static double
+clock_reading_seconds(void)
+{
+	double readings[CLOCK_READINGS];
+	for (int i = 0; i < CLOCK_READINGS; i++) {
+		int64_t start = bench_now();
+		readings[i] = (double)(bench_now() - start) * 1e-9;
+	}
+	return bench_median(readings, CLOCK_READINGS);
+}
+
 static void
 look_at_clock(struct bench_world *world)
 {
 	uint64_t mine = clock_identity(), ends[2] = { mine, ~mine }, least[2];
 	PMPI_Allreduce(ends, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
 	world->has_one_clock = least[0] != 0 && least[0] == ~least[1];
+	double reading = clock_reading_seconds();
+	PMPI_Allreduce(&reading, &world->clock_seconds, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
 }
 
 static void
@@ -288,6 +304,8 @@ check_both(const struct bench_operation *op, int first_call)
 struct plan {
 	int rounds, calls, batch;
 	int turns; /* of the core, given up after each row */
+	bool is_own_time; /* the longest of the ranks' own times */
+	double clock_seconds;
 };
 
 struct stamps {
@@ -347,6 +365,8 @@ make_plan(struct plan *plan, const struct bench_operation *op, const struct benc
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
 		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes connections */
 	plan->rounds = options->rounds;
+	plan->is_own_time = options->is_per_rank_max || !world->has_one_clock;
+	plan->clock_seconds = world->clock_seconds;
 	plan->turns = world->cores < world->ranks ? 2 : 0;
 	plan->batch = cs_colls[op->what.coll].rooted ? options->batch_rooted : options->batch;
 	int least_batch = plan->batch < LEAST_BATCH ? plan->batch : LEAST_BATCH;
@@ -376,31 +396,30 @@ make_plan(struct plan *plan, const struct bench_operation *op, const struct benc
 }
 
 /* Median over the calls of one block, at rank 0. A call's time is from the moment the last rank entered to the moment
- * the last one left, or the longest of the ranks' own times. A row of calls begins with the first rank's entry: where
- * ranks take turns on a core, the last to enter may find all but its own part of the whole row done (seen: a bcast of
- * 0.06 us). */
+ * the last one left, or the longest of the ranks' own times, without the reading of the clock. A row of calls begins with the
+ * first rank's entry: where ranks take turns on a core, the last to enter may find all but its own part of the whole row done
+ * (seen: a bcast of 0.06 us). */
 static double
-block_seconds(const struct stamps *stamps, const struct plan *plan, int round, enum bench_side side, bool is_own_time,
-	      double *scratch)
+block_seconds(const struct stamps *stamps, const struct plan *plan, int round, enum bench_side side, double *scratch)
 {
 	size_t at = stamp_at(plan, round, side);
 	for (int i = 0; i < plan->calls; i++) {
-		int64_t taken = is_own_time ? stamps->out[at + (size_t)i] :
-					      stamps->out[at + (size_t)i] - stamps->in[at + (size_t)i];
-		scratch[i] = (double)taken * 1e-9 / plan->batch;
+		int64_t taken = plan->is_own_time ? stamps->out[at + (size_t)i] :
+						    stamps->out[at + (size_t)i] - stamps->in[at + (size_t)i];
+		double seconds = (double)taken * 1e-9 - plan->clock_seconds;
+		scratch[i] = (seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS) / plan->batch;
 	}
 	return bench_median(scratch, plan->calls);
 }
 
 static void
-evaluate(struct bench_result *result, const struct stamps *stamps, const struct plan *plan, bool is_own_time,
-	 double *scratch)
+evaluate(struct bench_result *result, const struct stamps *stamps, const struct plan *plan, double *scratch)
 {
 	double ratios[BENCH_MAX_ROUNDS], sorted[BENCH_MAX_ROUNDS];
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
 		for (int round = 0; round < plan->rounds; round++)
 			sorted[round] = result->seconds[side][round] =
-				block_seconds(stamps, plan, round, side, is_own_time, scratch);
+				block_seconds(stamps, plan, round, side, scratch);
 		result->median[side] = bench_median(sorted, plan->rounds);
 	}
 	for (int round = 0; round < plan->rounds; round++) {
@@ -414,7 +433,7 @@ evaluate(struct bench_result *result, const struct stamps *stamps, const struct 
 
 /* The rounds, and the times out of them. False without memory (agreed by all). */
 static bool
-run_rounds(struct bench_result *result, const struct bench_operation *op, const struct plan *plan, bool is_own_time)
+run_rounds(struct bench_result *result, const struct bench_operation *op, const struct plan *plan)
 {
 	size_t all = (size_t)plan->rounds * BENCH_SIDES * (size_t)plan->calls;
 	int64_t *memory = malloc(4 * all * sizeof *memory);
@@ -431,14 +450,14 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 				run_block(op, side, plan, mine.in + at, mine.out + at);
 			}
 		}
-		if (is_own_time)
+		if (plan->is_own_time)
 			for (size_t i = 0; i < all; i++)
 				mine.out[i] -= mine.in[i];
 		PMPI_Reduce(mine.in, last.in, (int)all, MPI_INT64_T, plan->batch > 1 ? MPI_MIN : MPI_MAX, 0,
 			    MPI_COMM_WORLD);
 		PMPI_Reduce(mine.out, last.out, (int)all, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
 		if (op->rank == 0)
-			evaluate(result, &last, plan, is_own_time, scratch);
+			evaluate(result, &last, plan, scratch);
 	}
 	free(memory);
 	free(scratch);
@@ -485,8 +504,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what, const 
 	struct plan plan;
 	bool is_right = check_both(op, 0);
 	if (is_right && make_plan(&plan, op, options, world, result->skipped)) {
-		bool is_own_time = options->is_per_rank_max || !world->has_one_clock;
-		if (!run_rounds(result, op, &plan, is_own_time))
+		if (!run_rounds(result, op, &plan))
 			snprintf(result->skipped, sizeof result->skipped, "no memory for the times");
 		result->rounds = plan.rounds;
 		result->calls = plan.calls;

@@ -51,11 +51,12 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 	for (char **entry = environ; *entry; entry++)
 		if (is_our_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
-	fprintf(out, "# time of a call: %s, median; by turns in %d rounds; ratio: host / ours, median [least-most] of the"
-		     " rounds\n", clock_words(options, world), options->rounds);
+	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by turns in %d rounds\n"
+		     "# ratio: host / ours, median [least-most] of the rounds\n",
+		clock_words(options, world), world->clock_seconds * 1e6, options->rounds);
 	double line = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
 	if (world->nodes == 1 && world->ranks > 1)
-		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s, and a cache line's way of %.2f us\n",
+		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s, and a cache line's way of %.3f us\n",
 			world->cores, world->cores == 1 ? "" : "s", line * 1e6);
 	fprintf(out, "%-20s %7s %6s %-11s %6s %5s %10s %10s %6s %-15s %9s\n", "collective", "bytes", "root", "distribution",
 		"times", "calls", "host us", "ours us", "ratio", "[least-most]", "bound us");
@@ -75,10 +76,10 @@ bench_print_result(FILE *out, const struct bench_result *result)
 	} else {
 		char spread[64];
 		snprintf(spread, sizeof spread, "[%.2f-%.2f]", result->ratio_min, result->ratio_max);
-		fprintf(out, "%6d %5d %10.2f %10.2f %6.2f %-15s ", result->calls * result->rounds, result->batch,
+		fprintf(out, "%6d %5d %10.3f %10.3f %6.2f %-15s ", result->calls * result->rounds, result->batch,
 			result->median[BENCH_HOST] * 1e6, result->median[BENCH_OURS] * 1e6, result->ratio, spread);
 		if (result->bound > 0)
-			fprintf(out, "%9.2f\n", result->bound * 1e6);
+			fprintf(out, "%9.3f\n", result->bound * 1e6);
 		else
 			fprintf(out, "%9s\n", "-");
 	}
@@ -252,6 +253,7 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	}
 	fputs(",\n \"time\": ", out);
 	cs_json_string(out, clock_words(options, world));
+	fprintf(out, ",\n \"clock_us\": %.4f", world->clock_seconds * 1e6);
 	fputs(",\n \"cases\": [", out);
 	for (int i = 0; i < findings->count; i++) {
 		fputs(i ? ",\n  " : "\n  ", out);
