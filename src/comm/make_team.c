@@ -199,6 +199,7 @@ node_shape(const struct cs_shape *shape)
 		.area_bytes = shape->nodes > 1 ? area_bytes(limits, shape) : 0,
 		.spin = limits->spin,
 		.yields = limits->yields,
+		.streams = cs_engine.settings.streams,
 	};
 }
 

@@ -99,6 +99,8 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
 	node->self = cs_node_rank(node, shape->local);
 	node->shared_slot = CS_SLOT_SMALL;
+	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++)
+		cs_put_init(&node->puts[pattern], shape->streams, shape->slots * shape->slot_bytes);
 }
 
 void

@@ -15,6 +15,7 @@
 #ifndef CS_SHM_NODE_H
 #define CS_SHM_NODE_H
 
+#include "shm/put.h"
 #include "shm/segment.h"
 #include "wire/host.h"
 
@@ -72,6 +73,7 @@ struct cs_node_shape {
 	size_t slots, slot_bytes;
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
+	enum cs_switch streams; /* large copies into the segment past the cache: shm/put.h */
 };
 
 struct cs_node {
@@ -91,6 +93,7 @@ struct cs_node {
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	uint64_t slot_next;        /* slots this rank has used, ever */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
+	struct cs_put puts[CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	struct cs_area {
@@ -218,6 +221,12 @@ static inline uint64_t
 cs_node_slot_number(const struct cs_node *node)
 {
 	return node->slot_next % node->shape.slots;
+}
+/* The last slot taken stays in use until all are done with step `step`, too. */
+static inline void
+cs_node_slot_until(struct cs_node *node, uint64_t step)
+{
+	node->slot_until[(node->slot_next - 1) % node->shape.slots] = cs_node_tag(node, step);
 }
 /* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from shared memory. */
 static inline char *

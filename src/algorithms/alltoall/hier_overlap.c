@@ -55,10 +55,10 @@ copy_in(struct trade *trade)
 		int size = size_of(trade, node);
 		char *to = trade->out.area + part_at(trade, node) + (size_t)shape->local * (size_t)size * trade->piece;
 		for (int local = 0; local < size; local++, to += trade->piece)
-			memcpy(to,
-			       cs_blocks_at(&trade->call->send, shape->order[shape->first[node] + local]) +
-				       trade->round * trade->chunk,
-			       trade->piece);
+			cs_copy_in(trade->team, trade->call, to,
+				   cs_blocks_at(&trade->call->send, shape->order[shape->first[node] + local]) +
+					   trade->round * trade->chunk,
+				   trade->piece);
 	}
 }
 

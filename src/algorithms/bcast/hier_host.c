@@ -19,7 +19,8 @@ static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	const struct cs_call *call = exchange->call;
-	memcpy(slot, call->recv.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+	cs_copy_in(exchange->team, call, slot, call->recv.base + round * exchange->chunk,
+		   cs_piece(call->bytes, exchange->chunk, round));
 }
 
 /* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small pieces only make them take
@@ -40,6 +41,8 @@ root_staged(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 {
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = piece_of(team, wanted_chunk), .fill = fill,
 					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
+	if (call->bytes > exchange.chunk)
+		exchange.pieces = cs_pieces(team, exchange.chunk);
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 }
 
@@ -65,7 +68,7 @@ read_staged(struct cs_team *team, struct cs_call *call, size_t limit, size_t chu
 	const struct cs_line *line;
 	uint64_t rounds = cs_rounds(limit, chunk);
 	for (uint64_t round = 0; round < rounds; round++) {
-		const char *from = cs_exchange_peer(team, call->root, round, &line);
+		const char *from = cs_exchange_piece(team, call->root, round, chunk, &line);
 		memcpy(call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
 		if (round + 1 < rounds)
 			cs_node_done(&team->node, round + 1);
@@ -115,7 +118,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 		char *area = cs_node_area(node, bytes);
 		char *user = call->recv.base + round * chunk;
 		if (is_root) {
-			cs_copy_long(area, user, bytes);
+			cs_copy_in(team, call, area, user, bytes);
 			cs_node_publish(node, line, 2 * round + 1);
 		}
 		if (team->lane < lanes) {

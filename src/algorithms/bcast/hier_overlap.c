@@ -77,7 +77,8 @@ root_node_piece(struct flow *flow, uint64_t round)
 	struct cs_team *team = flow->team;
 	bool is_root = team->shape.rank == flow->call->root;
 	if (is_root) {
-		memcpy(flow->stages[round % AHEAD].area, flow->call->recv.base + round * flow->chunk, piece_of(flow, round));
+		cs_copy_in(team, flow->call, flow->stages[round % AHEAD].area, flow->call->recv.base + round * flow->chunk,
+			   piece_of(flow, round));
 		cs_node_publish(&team->node, flow->line, round + 1);
 	} else {
 		cs_node_await(&team->node, team->shape.local_of[flow->call->root], round + 1);

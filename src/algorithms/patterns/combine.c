@@ -32,10 +32,10 @@ publish_vector(struct cs_team *team, const struct cs_call *call)
 		line->slot = CS_SLOT_SMALL;
 		memcpy(cs_node_small(node), call->send.base, call->bytes);
 	} else if (cs_node_is_cut(node, call->bytes)) {
-		memcpy(cs_node_cut(node, 1, call->bytes, &line->slot), call->send.base, call->bytes);
+		cs_copy_in(team, call, cs_node_cut(node, 1, call->bytes, &line->slot), call->send.base, call->bytes);
 	} else {
 		line->slot = cs_node_slot_number(node);
-		memcpy(cs_node_slot(node, 1, true), call->send.base, call->bytes);
+		cs_copy_in(team, call, cs_node_slot(node, 1, true), call->send.base, call->bytes);
 	}
 	cs_node_publish(node, line, 1);
 	return line;
@@ -74,6 +74,21 @@ one_node_short(struct cs_team *team, struct cs_call *call)
 		cs_node_end(node);
 }
 
+/* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
+ * to the slot are dear the sum is made elsewhere. */
+static void
+reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const void *const *from, size_t count)
+{
+	size_t bytes = count * call->reduction.unit;
+	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[call->coll].way == CS_PUT_STREAMED;
+	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
+	cs_fold(team, &call->reduction, sum, from, team->node.shape.size, count);
+	if (is_read && sum != slot)
+		cs_copy_in(team, call, slot, sum, bytes);
+	if (recv && sum != recv)
+		cs_copy(recv, sum, bytes);
+}
+
 /* Rounds of `chunk` elements, each rank reduces one slice.
  *
  *   step 2r+1  everybody's chunk (but the own slice) is in its slot
@@ -100,8 +115,8 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
 		char *slot = cs_node_slot(node, 2 * round + 2, true);
 		size_t first, mine = cs_slice(count, unit, locals, self, &first);
 		size_t behind = first + mine;
-		memcpy(slot, send, first * unit);
-		memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
+		cs_copy_in(team, call, slot, send, first * unit);
+		cs_copy_in(team, call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
 		cs_node_publish(node, line, 2 * round + 1);
 
 		const void *from[locals];
@@ -113,11 +128,10 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
 			const struct cs_line *other = cs_node_await(node, local, 2 * round + 1);
 			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
 		}
-		cs_fold(team, &call->reduction, slot + first * unit, from, locals, mine);
+		reduce_slice(team, call, slot + first * unit, takes ? recv + first * unit : NULL, from, mine);
 		cs_node_publish(node, line, 2 * round + 2);
 
 		if (takes) {
-			memcpy(recv + first * unit, slot + first * unit, mine * unit);
 			for (int i = 1; i < locals; i++) {
 				int local = self + i < locals ? self + i : self + i - locals;
 				size_t at_slice, part = cs_slice(count, unit, locals, local, &at_slice);
@@ -221,8 +235,8 @@ cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_lin
 	size_t first, mine = cs_slice(count, unit, locals, self, &first);
 	size_t behind = first + mine;
 	char *slot = cs_node_slot(node, step, true);
-	memcpy(slot, send, first * unit);
-	memcpy(slot + behind * unit, send + behind * unit, (count - behind) * unit);
+	cs_copy_in(team, call, slot, send, first * unit);
+	cs_copy_in(team, call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
 	cs_node_publish(node, line, step);
 
 	const void *from[locals];

@@ -20,9 +20,19 @@ most_of(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
+/* The own one is read by this core only. */
+static void
+put_piece(struct cs_team *team, const struct cs_call *call, int rank, char *to, const char *from, size_t bytes)
+{
+	if (rank == team->shape.rank)
+		cs_copy(to, from, bytes);
+	else
+		cs_copy_in(team, call, to, from, bytes);
+}
+
 /* Round r of everybody's block, position by position; returns the elements written. */
 static size_t
-pack_round(const struct cs_team *team, const struct cs_call *call, const char *send, size_t per_round,
+pack_round(struct cs_team *team, const struct cs_call *call, const char *send, size_t per_round,
 	   uint64_t round, char *to)
 {
 	size_t unit = call->reduction.unit, done = 0, at = 0;
@@ -31,7 +41,7 @@ pack_round(const struct cs_team *team, const struct cs_call *call, const char *s
 		for (int rank = 0; rank < shape->ranks; rank++) {
 			size_t count = count_of(team, call, rank);
 			size_t piece = cs_piece(count, per_round, round);
-			memcpy(to + done * unit, send + (at + round * per_round) * unit, piece * unit);
+			put_piece(team, call, rank, to + done * unit, send + (at + round * per_round) * unit, piece * unit);
 			done += piece;
 			at += count;
 		}
@@ -43,7 +53,7 @@ pack_round(const struct cs_team *team, const struct cs_call *call, const char *s
 		for (int p = 0; p < shape->position[rank]; p++)
 			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
 		size_t piece = cs_piece(count, per_round, round);
-		memcpy(to + before * unit, send + (at + round * per_round) * unit, piece * unit);
+		put_piece(team, call, rank, to + before * unit, send + (at + round * per_round) * unit, piece * unit);
 		done += piece;
 		at += count;
 	}

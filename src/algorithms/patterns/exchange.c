@@ -1,5 +1,16 @@
 #include "algorithms/patterns/exchange.h"
 
+/* Memory for the next round; NULL if that had to be waited for. */
+static char *
+next_slot(struct cs_exchange *exchange, uint64_t round, char *last, bool may_wait)
+{
+	struct cs_node *node = &exchange->team->node;
+	if (exchange->pieces < 2 || round % exchange->pieces == 0)
+		return cs_node_slot(node, round + 1, may_wait);
+	cs_node_slot_until(node, round + 1);
+	return last + cs_piece_room(exchange->chunk);
+}
+
 void
 cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes)
 {
@@ -10,6 +21,7 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 		cs_node_end(node);
 	struct cs_line *line = NULL;
 	char *only = NULL; /* memory of an only round that is less than a slot */
+	char *slot = NULL;
 	if (fills) {
 		line = cs_node_line(node);
 		line->bytes = bytes;
@@ -26,9 +38,10 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	while (filled < fills || taken < takes) {
 		while (filled < fills) {
 			bool may_wait = taken == takes || filled <= taken;
-			char *slot = only ? only : cs_node_slot(node, filled + 1, may_wait);
-			if (!slot)
+			char *next = only ? only : next_slot(exchange, filled, slot, may_wait);
+			if (!next)
 				break;
+			slot = next;
 			exchange->fill(exchange, filled, slot);
 			cs_node_publish(node, line, ++filled);
 		}

@@ -53,7 +53,8 @@ copy_in(struct spread *spread)
 	size_t at = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 		at += piece_of(spread, shape->order[p]);
-	memcpy(spread->stage.area + at, own + spread->round * spread->chunk, piece_of(spread, shape->rank));
+	cs_copy_in(spread->team, call, spread->stage.area + at, own + spread->round * spread->chunk,
+		   piece_of(spread, shape->rank));
 }
 
 /* The blocks of so many nodes from that place on. */

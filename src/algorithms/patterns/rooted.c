@@ -9,7 +9,8 @@ static void
 gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	const struct cs_call *call = exchange->call;
-	memcpy(slot, call->send.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+	cs_copy_in(exchange->team, call, slot, call->send.base + round * exchange->chunk,
+		   cs_piece(call->bytes, exchange->chunk, round));
 }
 
 /* A block as it was published: not more of it than both sides know of. */
@@ -113,11 +114,12 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 /* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, the addresses of
  * the blocks in the root's memory. */
 static void
-scatter_piece(char *to, const char *block, size_t bytes, size_t chunk, uint64_t round)
+scatter_piece(struct cs_team *team, const struct cs_call *call, char *to, const char *block, size_t bytes,
+	      size_t chunk, uint64_t round)
 {
 	uint64_t whole = bytes;
 	memcpy(to, &whole, sizeof whole);
-	cs_copy(to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
+	cs_copy_in(team, call, to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
 }
 
 static void
@@ -132,7 +134,7 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (exchange->is_direct)
 			((uint64_t *)(void *)slot)[rank] = (uint64_t)(uintptr_t)block;
 		else
-			scatter_piece(slot + (size_t)rank * exchange->stride, block,
+			scatter_piece(team, call, slot + (size_t)rank * exchange->stride, block,
 				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
 	}
 }
@@ -522,7 +524,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		lay_out(&rooted, round, bytes, at, &own_at);
 		/* The root's own block stays with it, so that the leader need not wait for it in each call. */
 		if (!rooted.is_root)
-			memcpy(area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
+			cs_copy_in(team, call, area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
 		if (rooted.is_leader) {
 			for (int local = 0; local < node->shape.size; local++)
 				if (local != shape->local && (!rooted.is_root_node || local != rooted.root_local))
@@ -578,8 +580,8 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 			char *to = area;
 			for (int p = 0; p < shape->ranks; p++) {
 				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
-				memcpy(to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
-				       piece);
+				cs_copy_in(team, call, to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
+					   piece);
 				to += piece;
 			}
 			cs_node_publish(node, line, here);

@@ -10,7 +10,7 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 	struct cs_call *call = exchange->call;
 	int rank = exchange->team->shape.rank;
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, rank);
-	memcpy(slot, own + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+	cs_copy_in(exchange->team, call, slot, own + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
 }
 
 static void
@@ -19,6 +19,11 @@ take(struct cs_exchange *exchange, uint64_t round)
 	struct cs_team *team = exchange->team;
 	struct cs_call *call = exchange->call;
 	int locals = team->node.shape.size, self = team->node.shape.local;
+	size_t at = round * exchange->chunk;
+	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
+			cs_piece(call->bytes, exchange->chunk, round));
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
 		int rank = cs_team_local_rank(team, local);
@@ -26,8 +31,8 @@ take(struct cs_exchange *exchange, uint64_t round)
 		if (!bytes)
 			continue;
 		const struct cs_line *line;
-		const char *from = cs_exchange_peer(team, local, round, &line);
-		memcpy(cs_blocks_at(&call->recv, rank) + round * exchange->chunk, from, bytes);
+		const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
+		memcpy(cs_blocks_at(&call->recv, rank) + at, from, bytes);
 	}
 }
 
@@ -74,8 +79,8 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 {
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
-	copy_own(team, call);
+					.is_small = call->bytes <= CS_SMALL, .span = call->bytes,
+					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), cs_rounds(most, chunk), call->bytes);
 }
 
@@ -200,7 +205,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	for (uint64_t round = 0; window.at < most; round++) {
 		char *area = cs_node_area(node, room);
 		lay_out(team, call, window, lanes, &layout);
-		cs_copy_long(area + layout.own_at, own + window.at, piece_in(call->bytes, window));
+		cs_copy_in(team, call, area + layout.own_at, own + window.at, piece_in(call->bytes, window));
 		if (lanes > 1 || team->lane >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
 		if (team->lane < lanes)

@@ -21,8 +21,8 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (exchange->is_direct)
 			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
 		else
-			cs_copy(slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
-				cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
+			cs_copy_in(team, call, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
+				   cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
 
@@ -167,10 +167,10 @@ copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size
 			for (int local = 0; local < shape->locals; local++) {
 				size_t piece = send_piece(wide, local, p, round);
 				if (local == shape->local)
-					cs_copy(area + offset,
-						cs_blocks_at(&wide->call->send, shape->order[p]) +
-							round * wide->chunk,
-						piece);
+					cs_copy_in(wide->team, wide->call, area + offset,
+						   cs_blocks_at(&wide->call->send, shape->order[p]) +
+							   round * wide->chunk,
+						   piece);
 				offset += piece;
 			}
 		bytes[n] = offset - at[n];

@@ -1,0 +1,54 @@
+/* shm/put.h — copies into memory that ranks on other cores read next.
+ *
+ * Of a line that another core has read last, a store first has to take it back. Where the two cores share a cache that is
+ * cheap; where they do not (other chiplets, other sockets; EPYC: 1 MiB in 420 us) it costs ten times what a store past the
+ * cache does (40 us), which then costs the reader a line from memory instead of one from a cache (50 us instead of 25).
+ *
+ *   cached    memcpy: the lines stay in the writer's cache
+ *   streamed  stores past the cache (SSE2's movntdq); where there are none, cached
+ *
+ * Which is better depends on where the ranks run, and they may be moved. So each rank measures for itself what its large puts
+ * take, tries the other way now and then, and streams where cached puts take more than twice as long as streamed ones: less
+ * would not pay for what it costs the readers. Nobody has to agree: the bytes are the same.
+ *
+ * A streamed put takes what it takes; one piece is trial enough. A cached one depends on what the readers did with the line
+ * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope. */
+#ifndef CS_SHM_PUT_H
+#define CS_SHM_PUT_H
+
+#include "base/settings.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CS_PUT_LEAST (16 << 10) /* bytes below which puts are cached and not measured */
+#define CS_PUT_PATTERNS 16 /* kinds of calls, which write and read in ways of their own: each has its own way */
+
+enum cs_put_way { CS_PUT_CACHED, CS_PUT_STREAMED, CS_PUT_WAYS };
+
+struct cs_put {
+	enum cs_switch streams; /* on, off, or as measured */
+	enum cs_put_way way;    /* of all puts but those tried */
+	uint64_t bytes;         /* put so far */
+	uint64_t try_at, apart; /* the other way is tried when so many were put, then after so many more */
+	size_t settle;          /* bytes after which a way shows what it takes */
+	uint64_t judged_at;     /* cached puts are on trial until so many were put */
+	uint64_t pace[CS_PUT_WAYS]; /* picoseconds a byte, about the mean of the last eight; 0: not yet */
+	unsigned judged;        /* cached puts since their trial began */
+	uint64_t streamed; /* bytes that went past the cache */
+};
+
+/* `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide nothing. */
+void cs_put_init(struct cs_put *put, enum cs_switch streams, size_t settle);
+
+/* `bytes` >= CS_PUT_LEAST, which do not overlap. When it returns, a release store publishes them. */
+void cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
+
+/* The parts of the above that a clock and a processor have no part in. */
+/* Bytes of a put of so many that are to be streamed for a trial; the rest goes the way that is set then. */
+size_t cs_put_trial(struct cs_put *put, size_t bytes);
+/* So many bytes took so long by `way`. */
+void cs_put_note(struct cs_put *put, enum cs_put_way way, size_t bytes, uint64_t nanoseconds);
+
+#endif
