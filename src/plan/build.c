@@ -33,6 +33,29 @@ cs_build_no_memory(struct cs_builder *builder)
 	fail(builder, CS_NO_MEMORY);
 }
 
+static void
+count(const struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
+{
+	struct cs_tally *tally = builder->tally;
+	bool is_idle = builder->plan->requests == builder->free_count;
+	switch (kind) {
+	case CS_STEP_SEND:
+		tally->sent++;
+		tally->sent_bytes += bytes;
+		break;
+	case CS_STEP_RECV:
+		tally->received++;
+		tally->received_bytes += bytes;
+		break;
+	case CS_STEP_COPY:
+		tally->copied += bytes;
+		tally->hidden += is_idle ? 0 : bytes;
+		break;
+	case CS_STEP_REDUCE: tally->reduced += bytes; break;
+	default: break;
+	}
+}
+
 /* The next step, or NULL after a failure. */
 static struct cs_step *
 add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
@@ -43,6 +66,11 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 	if (builder->most && plan->count == builder->most) {
 		fail(builder, CS_NO_MEMORY);
 		return NULL;
+	}
+	if (builder->tally) {
+		count(builder, kind, bytes);
+		builder->counted = (struct cs_step){ 0 };
+		return &builder->counted;
 	}
 	if (plan->count == builder->room) {
 		size_t room = builder->room ? 2 * builder->room : 16;

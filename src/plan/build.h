@@ -14,13 +14,23 @@
 
 #define CS_NO_REQUEST (-1)
 
+/* What one rank does, without the steps. */
+struct cs_tally {
+	uint64_t sent, received;             /* messages */
+	uint64_t sent_bytes, received_bytes;
+	uint64_t copied, reduced;            /* bytes */
+	uint64_t hidden;                     /* of those copied: while messages are under way */
+};
+
 struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
 	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set before build() */
+	struct cs_tally *tally;           /* set before build(): steps are counted here and none is kept */
 	/* private */
 	struct cs_plan *plan;
 	size_t room;
+	struct cs_step counted;           /* the last one, with a tally */
 	int *free_requests; /* stack of numbers that were waited for */
 	int free_count, free_room;
 	enum cs_status status;

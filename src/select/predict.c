@@ -1,8 +1,9 @@
 #include "select/predict.h"
 
-#include "coll/problem.h"
+#include "plan/build.h"
 
-#define MOST_NODES 4096 /* sizes by node lie on the stack: nothing here can fail on one rank alone */
+#define MOST_NODES 4096 /* sizes and places by node lie on the stack */
+#define MOST_COUNTED ((size_t)1 << 30)
 
 /* ---- the host ------------------------------------------------------------------------------------------------ */
 
@@ -77,10 +78,10 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	return time;
 }
 
-/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` has room for as many as there are, else
- * it is NULL. */
+/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` and `at` have room for as many as
+ * there are, else `sizes` is NULL. */
 static struct cs_problem
-problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes, size_t *sizes)
+problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes, size_t *sizes, size_t *at)
 {
 	bool is_between = sizes != NULL;
 	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
@@ -93,32 +94,98 @@ problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t
 	case CS_SCATTER: problem.bytes = ppn * bytes; break;
 	case CS_ALLTOALL: problem.bytes = ppn * ppn * bytes; break;
 	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK: problem.bytes = bytes / (size_t)problem.ranks; break;
+	case CS_REDUCE_SCATTER_BLOCK: problem.bytes = (bytes + (size_t)problem.ranks - 1) / (size_t)problem.ranks; break;
 	default: break;
 	}
-	for (int node = 0; is_between && node < facts->nodes; node++)
+	for (int node = 0; is_between && node < facts->nodes; node++) {
 		sizes[node] = problem.bytes;
+		at[node] = (size_t)node * problem.bytes;
+	}
 	if (is_between && facts->coll != CS_BCAST && facts->coll != CS_REDUCE && facts->coll != CS_ALLREDUCE &&
-	    facts->coll != CS_BARRIER)
+	    facts->coll != CS_BARRIER) {
 		problem.sizes = problem.recv_sizes = sizes;
+		problem.at = problem.recv_at = at;
+	}
 	return problem;
 }
 
-/* Fallbacks of the plan's parameters; a composed algorithm has them first. */
-static double
-plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm, const struct cs_facts *facts,
-	  size_t bytes)
+/* What the rank does in its part of the plan: false where there is none. */
+static bool
+count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank, struct cs_tally *tally)
 {
-	size_t sizes[MOST_NODES], params[CS_MAX_PARAMS] = { 0 };
+	struct cs_problem own = *problem;
+	struct cs_builder builder;
+	struct cs_plan none;
+	own.rank = rank;
+	*tally = (struct cs_tally){ 0 };
+	cs_builder_init(&builder, &own, &none);
+	builder.tally = tally;
+	plan->build(&builder);
+	return cs_builder_finish(&builder) == CS_OK;
+}
+
+static bool
+does_more(const struct cs_tally *one, const struct cs_tally *other)
+{
+	uint64_t messages = one->sent + one->received, others = other->sent + other->received;
+	return messages > others || (messages == others && one->copied + one->reduced > other->copied + other->reduced);
+}
+
+bool
+cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load)
+{
+	struct cs_price price = { 0 };
+	struct cs_tally tally, other;
+	int p = problem->ranks, some[] = { p / 2, p - 1 }; /* from the root */
+	if (!count_rank(plan, problem, problem->root, &tally))
+		return false;
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		if (!count_rank(plan, problem, (problem->root + some[i]) % p, &other))
+			return false;
+		if (does_more(&other, &tally))
+			tally = other;
+	}
+	plan->price(problem, &price);
+	*load = (struct cs_load){ price.rounds, tally.sent, tally.received, tally.sent_bytes, tally.received_bytes,
+				  tally.copied, tally.hidden, tally.reduced };
+	uint64_t *most = load->sent_bytes > load->received_bytes ? &load->sent_bytes : &load->received_bytes;
+	*most = price.bytes > *most ? price.bytes : *most;
+	return true;
+}
+
+static uint64_t
+shifted(uint64_t bytes, unsigned by)
+{
+	return bytes > (uint64_t)INT64_MAX >> by ? INT64_MAX : bytes << by;
+}
+
+/* Fallbacks of the plan's parameters; a composed algorithm has them first. Above MOST_COUNTED bytes in proportion: plans
+ * in segments have as many steps. False: the plan does not serve this call. */
+static bool
+plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm, const struct cs_facts *facts,
+	  size_t bytes, double *time)
+{
+	size_t sizes[MOST_NODES], at[MOST_NODES], params[CS_MAX_PARAMS] = { 0 };
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
+	unsigned by = 0;
+	while (bytes >> by > MOST_COUNTED)
+		by++;
 	for (int i = 0; i < CS_MAX_PARAMS && plan->params[i].name; i++)
 		params[i] = plan->params[i].fallback;
-	struct cs_problem problem = problem_of(plan, facts, bytes, algorithm->inner ? sizes : NULL);
-	struct cs_price price = { 0 };
+	struct cs_problem problem = problem_of(plan, facts, bytes >> by, algorithm->inner ? sizes : NULL, at);
+	struct cs_load load;
 	problem.params = params;
-	plan->price(&problem, &price);
-	double time = (double)cs_model_cost(&model->model, price.rounds, price.bytes);
-	return algorithm->inner ? time + node_time(&model->model, facts, bytes) : time;
+	if (!cs_predict_load(plan, &problem, &load))
+		return false;
+	load.sent_bytes = shifted(load.sent_bytes, by);
+	load.received_bytes = shifted(load.received_bytes, by);
+	load.copied = shifted(load.copied, by);
+	load.hidden = shifted(load.hidden, by);
+	load.reduced = shifted(load.reduced, by);
+	*time = (double)cs_model_cost(&model->model, &load);
+	if (algorithm->inner)
+		*time += node_time(&model->model, facts, bytes);
+	return true;
 }
 
 static bool
@@ -165,8 +232,8 @@ cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 		if (algorithm->coll != facts->coll || !plan->price || is_among(excluded, algorithm) ||
 		    cs_algorithm_unmet(algorithm, facts))
 			continue;
-		double time = plan_time(model, algorithm, facts, bytes);
-		if (!cheapest || time < best) {
+		double time;
+		if (plan_time(model, algorithm, facts, bytes, &time) && (!cheapest || time < best)) {
 			cheapest = algorithm;
 			best = time;
 		}

@@ -1,7 +1,7 @@
 /* select/predict.h — the cheapest algorithm by a measured LogGP model (sim/model.h) against the host's measured cost.
  * Private to select.
  *
- *   plan's price (rounds, bytes) --model--> time between nodes   + copies, flags and reductions on a node
+ *   plan's rounds, its busiest rank's messages --model--> time between nodes   + copies, flags and reductions on a node
  *   host's cost, measured at some sizes and numbers of nodes  --interpolated--> time of the host
  *
  * The model speaks only of what lies between measurements: several nodes with equally many ranks each, a number of nodes
@@ -10,6 +10,7 @@
 #ifndef CS_SELECT_PREDICT_H
 #define CS_SELECT_PREDICT_H
 
+#include "coll/problem.h"
 #include "select/tuning.h"
 
 struct cs_prediction {
@@ -23,6 +24,11 @@ struct cs_prediction {
  * plan is taken only if it wins by more than the model's own error. Depends on nothing but its arguments. */
 bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 		const struct cs_algorithm *const *excluded, struct cs_prediction *prediction);
+
+/* What the plan does, for the model: rounds by its price, and the counts of the root or of one of two other ranks, the one
+ * with the most messages. (In plans without a root others may do more than rank 0: one who has to turn blocks round, or
+ * the last one of an odd number.) Steps are counted, not kept. False: the plan refuses the problem. */
+bool cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load);
 
 /* The phrase that says why not: "several nodes only" and the like; static. After cs_predict gave false. */
 const char *cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts);

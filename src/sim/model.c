@@ -221,14 +221,96 @@ cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model)
 	return text;
 }
 
+/* --- closed form --------------------------------------------------------------------------------------------------- */
+
+#define MOST (INT64_MAX / 16) /* all sums below stay in range */
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static int64_t
+times(uint64_t count, int64_t ps)
+{
+	return (double)count * (double)ps > (double)MOST ? MOST : (int64_t)count * ps;
+}
+
+static int64_t
+span(uint64_t bytes, int64_t fs)
+{
+	if ((double)bytes / 1000 * (double)fs > (double)MOST)
+		return MOST;
+	return (int64_t)(bytes / 1000) * fs + ((int64_t)(bytes % 1000) * fs + 500) / 1000;
+}
+
+/* bytes * part / whole, part <= whole. */
+static uint64_t
+share(uint64_t bytes, uint64_t part, uint64_t whole)
+{
+	if (!whole || part == whole)
+		return whole ? bytes : 0;
+	if (whole >> 32) /* nobody sends so many */
+		return bytes;
+	return bytes / whole * part + bytes % whole * part / whole;
+}
+
+/* Messages of one direction. */
+struct way {
+	uint64_t messages, bytes;
+};
+
+/* Bytes of a chain that has more messages than the rank's `most`: those of both ways, and then more of the same size. */
+static uint64_t
+stretch(uint64_t rounds, struct way most, struct way other)
+{
+	uint64_t both = smaller(less(rounds, most.messages), other.messages), beyond = less(rounds, most.messages + both);
+	uint64_t bytes = most.bytes + share(other.bytes, both, other.messages);
+	uint64_t size = most.messages ? most.bytes / most.messages : 0;
+	return (double)size * (double)beyond > (double)MOST ? UINT64_MAX / 2 : bytes + size * beyond;
+}
+
+/* ps that the busiest rank's messages beyond one in each round take on top of the rounds. */
+static int64_t
+further_time(const struct cs_loggp *cost, const struct cs_load *load, struct way most)
+{
+	uint64_t further = less(most.messages, load->rounds), bytes = share(most.bytes, further, most.messages), gaps = further;
+	if (cost->f > 1)
+		gaps = (double)load->rounds * (double)(cost->f - 1) < (double)further
+			       ? further - load->rounds * (uint64_t)(cost->f - 1) : 0;
+	int64_t busy = times(less(load->sent, load->rounds), cost->o_send) +
+		       times(less(load->received, load->rounds), cost->o_recv);
+	int64_t port = times(gaps, cost->g) + span(less(bytes, further), cost->G);
+	return busy > port ? busy : port;
+}
+
+static int64_t
+chain_time(const struct cs_loggp *cost, uint64_t rounds, struct way most, struct way other)
+{
+	uint64_t further = less(most.messages, rounds);
+	uint64_t bytes = further ? most.bytes - share(most.bytes, further, most.messages) : stretch(rounds, most, other);
+	return times(rounds, cost->o_send + cost->L + cost->o_recv) + span(less(bytes, rounds), cost->G);
+}
+
 int64_t
-cs_model_cost(const struct cs_model *model, uint64_t rounds, uint64_t bytes)
+cs_model_cost(const struct cs_model *model, const struct cs_load *load)
 {
 	const struct cs_loggp *cost = &model->level[CS_INTER];
-	double most = (double)(INT64_MAX / 4), round = (double)(cost->o_send + cost->L + cost->o_recv);
-	uint64_t gaps = bytes > rounds ? bytes - rounds : 0;
-	if ((double)rounds * round + (double)gaps / 1000 * (double)cost->G > most)
-		return INT64_MAX / 4;
-	return (int64_t)rounds * (cost->o_send + cost->L + cost->o_recv) + (int64_t)(gaps / 1000) * cost->G +
-	       ((int64_t)(gaps % 1000) * cost->G + 500) / 1000;
+	struct way out = { load->sent, smaller(load->sent_bytes, MOST) };
+	struct way in = { load->received, smaller(load->received_bytes, MOST) };
+	bool is_out = out.messages > in.messages || (out.messages == in.messages && out.bytes >= in.bytes);
+	int64_t copy = model->copy > model->bus ? model->copy : model->bus, hidden = span(load->hidden, copy);
+	int64_t reduce = model->reduce > model->bus ? model->reduce : model->bus;
+	int64_t time = chain_time(cost, load->rounds, is_out ? out : in, is_out ? in : out) +
+		       further_time(cost, load, is_out ? out : in);
+	time = time > hidden ? time : hidden;
+	time += span(less(load->copied, load->hidden), copy) + span(load->reduced, reduce);
+	return time < INT64_MAX / 4 ? time : INT64_MAX / 4;
 }

@@ -53,15 +53,27 @@ extern const struct cs_model cs_models[];
  * CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model is unchanged. */
 CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t room);
 
-/* What a plan of that price takes between nodes, in closed form, ps: `rounds` messages one after another, with all of
- * the busiest rank's `bytes` in them,
+/* What a plan does: its longest chain of messages, and all that its busiest rank does. */
+struct cs_load {
+	uint64_t rounds;                 /* messages that wait for one another */
+	uint64_t sent, received;         /* messages of that rank */
+	uint64_t sent_bytes, received_bytes;
+	uint64_t copied, hidden, reduced; /* bytes; hidden: those copied while messages are under way */
+};
+
+/* What it takes between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r, and G for its bytes. What the
+ * busiest rank sends and receives beyond one message in each round (linear: all but one) comes on top: the processor's
+ * o_s and o_r for each of them, or the port's gaps and bytes, whichever takes longer; f - 1 of a round need no gap.
  *
- *   rounds (o_s + L + o_r) + (bytes - rounds) G
+ *   linear scatter     o_s + L + o_r + (k-1) G + (p-2) max(o_s, g + (k-1) G)
+ *   modified ring      the same with o_s + o_r in the brackets
+ *   ring, trees with one child at a time (k bytes in all)      rounds (o_s + L + o_r) + (k - rounds) G
  *
- * That is what seed 000, 5.1 to 5.3 gives for the ring, neighbour exchange, recursive doubling and trees in which a
- * rank has one child at a time; where a rank sends or receives several messages in a round the gaps between them are
- * missing. Whole numbers: equal on all ranks for equal models. */
-int64_t cs_model_cost(const struct cs_model *model, uint64_t rounds, uint64_t bytes);
+ * These are seed 000's (5.1 to 5.3) and what the simulator finds; where it is told roughly (pipelines, trees that are
+ * not full) a test says how far off it may be. Copies and reductions are that rank's; hidden
+ * copies take time only where they take longer than the messages. Whole numbers: equal on all ranks
+ * for equal models. */
+int64_t cs_model_cost(const struct cs_model *model, const struct cs_load *load);
 
 #define CS_MODEL_TEXT 640
 /* All keys, as cs_model_read reads them. Returns `text`. */

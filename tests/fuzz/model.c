@@ -40,12 +40,17 @@ check_cost(const struct cs_model *model)
 	static const uint64_t amounts[] = { 0, 1, 2, 999, 1000, 1001, 1 << 20, UINT64_C(1) << 40, UINT64_MAX - 1,
 					    UINT64_MAX };
 	size_t count = sizeof amounts / sizeof *amounts;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count * count; i++) {
 		int64_t last = 0;
-		for (size_t k = i; k < count; k++) {
-			int64_t cost = cs_model_cost(model, amounts[i], amounts[k]);
-			CLAIM(cost >= last, "%llu rounds, %llu bytes: %lld", (unsigned long long)amounts[i],
-			      (unsigned long long)amounts[k], (long long)cost);
+		uint64_t rounds = amounts[i % count], messages = amounts[i / count];
+		for (size_t k = 0; k < count; k++) {
+			struct cs_load load = { rounds, messages, rounds, amounts[k], amounts[k], amounts[k], rounds, messages };
+			int64_t cost = cs_model_cost(model, &load);
+			/* Without as many bytes as messages it is nothing that could be; it may not overflow either. */
+			bool is_more = amounts[k] >= rounds && amounts[k] >= messages && k && amounts[k - 1] >= rounds;
+			CLAIM(cost >= 0 && (!is_more || cost >= last), "%llu rounds, %llu messages, %llu bytes: %lld",
+			      (unsigned long long)rounds, (unsigned long long)messages, (unsigned long long)amounts[k],
+			      (long long)cost);
 			last = cost;
 		}
 	}

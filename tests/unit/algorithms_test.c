@@ -1,6 +1,6 @@
 /* Algorithms that nobody runs: names, needs and parameters for the tests of select. */
 #include "algorithms/algorithm.h"
-#include "coll/problem.h"
+#include "plan/build.h"
 
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
@@ -46,8 +46,16 @@ price_of_ring(const struct cs_problem *problem, struct cs_price *price)
 	*price = (struct cs_price){ (uint64_t)problem->ranks, problem->bytes };
 }
 
+static void
+build_ring(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	for (int i = 0; i < problem->ranks; i++)
+		cs_build_send(builder, 0, cs_in(0), problem->bytes / (size_t)problem->ranks);
+}
+
 const struct cs_algorithm cs_algorithm_bcast_ring = {
-	.coll = CS_BCAST, .name = "ring", .summary = "test", .price = price_of_ring,
+	.coll = CS_BCAST, .name = "ring", .summary = "test", .build = build_ring, .price = price_of_ring,
 };
 
 /* Names that begin with another's, which stands before the one and behind the other. */

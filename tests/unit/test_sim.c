@@ -5,6 +5,7 @@
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 #include "plan/verify.h"
+#include "select/predict.h"
 #include "sim/hier.h"
 #include "sim/match.h"
 
@@ -363,6 +364,13 @@ ring_form(int p, int64_t s, const struct cs_loggp *cost)
 	return (p - 1) * (cost->o_send + cost->L + cost->o_recv + (s - 1) * cost->G / 1000);
 }
 
+/* 5.1.2: the gaps of the root's messages, and the way of the last. */
+static int64_t
+linear_form(int p, int64_t s, const struct cs_loggp *cost)
+{
+	return p < 2 ? 0 : ring_form(2, s, cost) + (p - 2) * (cost->g + (s - 1) * cost->G / 1000);
+}
+
 /* 5.1.3: log2 P (o_s + L + o_r + (s - 1) G). */
 static int64_t
 binomial_form(int p, int64_t s, const struct cs_loggp *cost)
@@ -414,6 +422,11 @@ static const struct closed_form {
 	{ CS_ALLGATHER, "recursive-doubling", power_of_two, doubling_form },
 	{ CS_ALLGATHER, "ring", any, ring_form },
 	{ CS_ALLGATHERV, "ring", any, ring_form },
+	{ CS_ALLGATHER, "direct-ring", any, linear_form },
+	{ CS_ALLTOALL, "spread", any, linear_form },
+	{ CS_BCAST, "linear", any, linear_form },
+	{ CS_GATHER, "linear", any, linear_form },
+	{ CS_SCATTER, "linear", any, linear_form },
 	{ CS_BCAST, "binomial", power_of_two, binomial_form },
 	{ CS_GATHER, "binomial", power_of_two, doubling_form },
 	{ CS_SCATTER, "binomial", power_of_two, doubling_form },
@@ -439,16 +452,76 @@ algorithms_take_their_closed_forms(void **state)
 				int64_t expected = form->time(p, (int64_t)some_sizes[i], cost);
 				struct cs_sim *sim = stage(algorithm->build, &call, NULL);
 				struct cs_sim_result result;
-				struct cs_price price;
+				struct cs_load load;
 				assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
 				cs_sim_destroy(sim);
 				expect(form->name, p, some_sizes[i], result.time, expected);
-				algorithm->price(&call, &price);
-				assert_int_equal(price.rounds, result.rounds);
-				expect(form->name, p, some_sizes[i], cs_model_cost(&plain, price.rounds, price.bytes),
-				       expected);
+				assert_true(cs_predict_load(algorithm, &call, &load));
+				assert_int_equal(load.rounds, result.rounds);
+				expect(form->name, p, some_sizes[i], cs_model_cost(&plain, &load), expected);
 			}
 	}
+}
+
+/* --- what is told without the simulator --------------------------------------------------------------------------- */
+
+/* False: it refuses. */
+static bool
+told_and_simulated(const struct cs_algorithm *algorithm, int p, size_t bytes, const struct cs_model *model, int64_t *told,
+		   int64_t *simulated)
+{
+	struct cs_problem call = { .coll = algorithm->coll, .ranks = p, .unit = cs_colls[algorithm->coll].reduces ? 8 : 1,
+				   .bytes = bytes, .is_commutative = true, .params = fallbacks_of(algorithm) };
+	size_t sizes[64];
+	struct cs_load load;
+	for (int rank = 0; rank < p; rank++)
+		sizes[rank] = bytes;
+	if (algorithm->coll == CS_ALLTOALLV || algorithm->coll == CS_ALLTOALLW)
+		call.sizes = call.recv_sizes = sizes;
+	if (!cs_predict_load(algorithm, &call, &load))
+		return false;
+	*told = cs_model_cost(model, &load);
+	struct cs_sim_result result;
+	struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, model, NULL, NULL, &result), CS_OK);
+	cs_sim_destroy(sim);
+	*simulated = result.time;
+	return true;
+}
+
+/* Where no closed form is exact: pipelines are told too short, as what follows the first segment down a long chain is
+ * missing; reductions and copies that overlap with messages too long. The order of algorithms is that of the simulator if
+ * they are farther apart than that. */
+#define LEAST_TOLD 0.55
+#define MOST_TOLD 1.4
+
+static void
+what_is_told_is_near_what_is_simulated(void **state)
+{
+	static const int some_ranks[] = { 2, 3, 8, 13, 32, 61 };
+	static const size_t sizes[] = { 8, 1024, 65536, 1048576 };
+	static const char *const models[] = { "L=1e-6,o=3e-7,g=1e-7,G=4e-11,copy=1e-10,reduce=1.5e-10",
+					      "L=5e-6,os=5e-7,or=1e-6,g=3e-6,G=8e-10,copy=1e-10,reduce=1.5e-10" };
+	unsigned count = 0;
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
+		for (size_t i = 0; (*at)->build && i < COUNT(some_ranks) * COUNT(sizes) * COUNT(models); i++) {
+			int p = some_ranks[i % COUNT(some_ranks)];
+			size_t bytes = sizes[i / COUNT(some_ranks) % COUNT(sizes)];
+			const char *text = models[i / COUNT(some_ranks) / COUNT(sizes)];
+			struct cs_model model;
+			char complaint[200];
+			int64_t told, simulated;
+			assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint), CS_OK);
+			if (!told_and_simulated(*at, p, bytes, &model, &told, &simulated))
+				continue;
+			double ratio = (double)told / (double)simulated;
+			if (ratio < LEAST_TOLD || ratio > MOST_TOLD)
+				fail_msg("%s:%s, %d ranks, %zu bytes: told %lld ps, simulated %lld, by %s",
+					 cs_colls[(*at)->coll].name, (*at)->name, p, bytes, (long long)told,
+					 (long long)simulated, text);
+			count++;
+		}
+	assert_true(count > 2000);
 }
 
 /* --- seed 001, equation 1 ----------------------------------------------------------------------------------------- */
@@ -1364,6 +1437,7 @@ main(void)
 		cmocka_unit_test(trees_of_f_messages_take_no_gap),
 		cmocka_unit_test(binomial_broadcast_takes_its_deepest_path),
 		cmocka_unit_test(algorithms_take_their_closed_forms),
+		cmocka_unit_test(what_is_told_is_near_what_is_simulated),
 		cmocka_unit_test(a_ring_of_segments_takes_the_rounds_of_equation_1),
 		cmocka_unit_test(distributions_have_the_totals_of_the_paper),
 		cmocka_unit_test(modified_ring_overlaps_its_messages),

@@ -1,0 +1,207 @@
+/* What the site's model makes of plans and of the host, with the algorithms that are built in. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "select/predict.h"
+
+/* o > g, and a byte costs so little that messages of 8 cost their start-up. */
+#define CLUSTER "L=1e-6,o=3e-7,g=1e-7,G=4e-11,copy=1e-10,flag=1e-7"
+#define MOST_ALGORITHMS 512
+
+/* The host takes `host_ps` for everything between 2 and 1024 nodes of so many ranks each. */
+struct site {
+	struct cs_site_model model;
+	struct cs_host_cost costs[2 * CS_COLL_COUNT];
+	struct cs_point point;
+};
+
+static const struct cs_site_model *
+make_site(struct site *site, const char *parameters, int ppn, int64_t host_ps)
+{
+	char complaint[200];
+	*site = (struct site){ .point = { SIZE_MAX / 2, host_ps } };
+	site->model.wire = CS_WIRE_HOST;
+	site->model.hosts = site->costs;
+	site->model.host_count = COUNT(site->costs);
+	assert_int_equal(cs_model_read(parameters, &site->model.model, complaint, sizeof complaint), CS_OK);
+	for (int i = 0; i < 2 * CS_COLL_COUNT; i++) {
+		int nodes = i % 2 ? 1024 : 2;
+		site->costs[i] = (struct cs_host_cost){ (enum cs_coll)(i / 2), nodes * ppn, nodes, &site->point, 1 };
+	}
+	return &site->model;
+}
+
+static struct cs_facts
+facts_of(enum cs_coll coll, size_t bytes, int nodes, int ppn)
+{
+	return (struct cs_facts){ coll, bytes, nodes * ppn, nodes, ppn, ppn, true, true, 1, CS_WIRE_HOST };
+}
+
+static struct cs_prediction
+predict(const struct cs_site_model *model, const struct cs_facts *facts)
+{
+	struct cs_prediction prediction;
+	assert_true(cs_predict(model, facts, NULL, &prediction));
+	return prediction;
+}
+
+/* As if there were this algorithm only. */
+static struct cs_prediction
+predict_of(const struct cs_site_model *model, const struct cs_facts *facts, const char *name)
+{
+	const struct cs_algorithm *excluded[MOST_ALGORITHMS + 1] = { NULL }, *algorithm;
+	struct cs_prediction prediction;
+	int count = 0;
+	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
+		assert_true(count < MOST_ALGORITHMS);
+		if (algorithm->coll != facts->coll || strcmp(algorithm->name, name) != 0)
+			excluded[count++] = algorithm;
+	}
+	assert_true(cs_predict(model, facts, excluded, &prediction));
+	assert_non_null(prediction.best);
+	assert_string_equal(prediction.best->name, name);
+	return prediction;
+}
+
+/* One round of p - 1 messages is not one message's time: the processor starts one after another. */
+static void
+every_message_of_a_rank_is_charged(void **state)
+{
+	static const struct {
+		enum cs_coll coll;
+		const char *flood; /* one round of p - 1 messages */
+		int64_t each;      /* what every further one costs */
+	} cases[] = { { CS_SCATTER, "linear", 300000 }, { CS_GATHER, "linear", 300000 }, { CS_BCAST, "linear", 300000 },
+		      { CS_ALLGATHER, "direct-ring", 600000 }, { CS_ALLTOALL, "spread", 600000 } };
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_facts facts = facts_of(cases[i].coll, 8, 512, 1);
+		int64_t flood = predict_of(model, &facts, cases[i].flood).ps;
+		/* The copy of the own block is not hidden everywhere. */
+		assert_in_range(flood, 1600280 + 510 * cases[i].each, 1600280 + 510 * cases[i].each + 800);
+		struct cs_prediction best = predict(model, &facts);
+		assert_string_not_equal(best.best->name, cases[i].flood);
+		assert_in_range(best.ps, 1600280, flood / 2);
+	}
+}
+
+/* A port that needs a gap holds messages up as a processor does. */
+static void
+gaps_are_charged(void **state)
+{
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, "L=1e-6,o=1e-7,g=3e-6,G=1e-9", 1, 1);
+	struct cs_facts facts = facts_of(CS_SCATTER, 64, 16, 1);
+	assert_int_equal(predict_of(model, &facts, "linear").ps, 1200000 + 63000 + 14 * (3000000 + 63000));
+	/* f in a row need none. */
+	model = make_site(&site, "L=1e-6,o=1e-7,g=3e-6,G=1e-9,f=4", 1, 1);
+	assert_int_equal(predict_of(model, &facts, "linear").ps, 1200000 + 63000 + 11 * 3000000 + 14 * 63000);
+}
+
+/* The cheapest plan is taken if it wins by more than what the model may be wrong by. */
+static void
+a_plan_must_win_by_more_than_the_models_error(void **state)
+{
+	struct site site;
+	struct cs_facts facts = facts_of(CS_BCAST, 8, 64, 1);
+	int64_t best = predict(make_site(&site, CLUSTER, 1, 1), &facts).ps;
+	struct cs_site_model *model = &site.model;
+	site.point.ps = best * 11 / 10; /* the host takes a tenth longer */
+	model->fit_error = 90;
+	assert_non_null(predict(model, &facts).use.algorithm);
+	model->fit_error = 110;
+	struct cs_prediction prediction = predict(model, &facts);
+	assert_null(prediction.use.algorithm);
+	assert_non_null(prediction.best);
+	assert_int_equal(prediction.ps, best);
+}
+
+/* What hier:binomial takes beyond the plan between the nodes. */
+static int64_t
+on_the_node(const char *more, int ppn, size_t bytes)
+{
+	char parameters[200];
+	struct site site;
+	struct cs_facts facts = facts_of(CS_BCAST, bytes, 8, ppn);
+	snprintf(parameters, sizeof parameters, "L=1e-6,o=3e-7%s", more);
+	int64_t time = predict_of(make_site(&site, parameters, ppn, 1), &facts, "hier:binomial").ps;
+	return time - 3 * 1600000; /* 8 nodes: 3 rounds */
+}
+
+/* bcast: in and out of the node's memory, twice the vector. */
+static void
+a_nodes_copies_take_their_memorys_time(void **state)
+{
+	assert_int_equal(on_the_node("", 4, 4096), 0);
+	assert_int_equal(on_the_node(",copy=1e-10", 4, 4096), 2 * 4096 * 100);
+	/* All of the node copy at a time: the bus, when that takes longer. */
+	assert_int_equal(on_the_node(",bus=2e-11", 4, 4096), 2 * 4096 * 4 * 20);
+	assert_int_equal(on_the_node(",copy=1e-10,bus=2e-11", 4, 4096), 2 * 4096 * 100);
+	assert_int_equal(on_the_node(",copy=1e-10,bus=2e-11", 8, 4096), 2 * 4096 * 8 * 20);
+}
+
+static void
+a_nodes_flags_are_charged(void **state)
+{
+	assert_int_equal(on_the_node(",flag=1e-7", 4, 8), 5 * 100000);
+	assert_int_equal(on_the_node(",flag=1e-7", 16, 8), 17 * 100000);
+}
+
+/* Between nodes of 4 ranks, 16 blocks go from each to each. */
+static void
+alltoall_between_nodes_carries_the_blocks_of_all_pairs(void **state)
+{
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, "L=1e-6,G=1e-9", 4, 1);
+	struct cs_facts facts = facts_of(CS_ALLTOALL, 128, 8, 4);
+	assert_int_equal(predict_of(model, &facts, "hier:pairwise").ps, 7 * (1000000 + (16 * 128 - 1) * 1000));
+}
+
+static void
+a_model_is_silent_of_uneven_blocks(void **state)
+{
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
+	struct cs_facts facts = facts_of(CS_ALLGATHERV, 8, 16, 1);
+	struct cs_prediction prediction;
+	assert_null(cs_predict_not(model, &facts));
+	assert_true(cs_predict(model, &facts, NULL, &prediction));
+	facts.skew = 2;
+	assert_string_equal(cs_predict_not(model, &facts), "it is for blocks of one size");
+	assert_false(cs_predict(model, &facts, NULL, &prediction));
+}
+
+/* Sizes that nobody has still get an answer, and soon: steps are not counted one by one. */
+static void
+any_size_is_answered(void **state)
+{
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (int bit = 0; bit < 63; bit += 31) {
+			struct cs_facts facts = facts_of((enum cs_coll)coll, (size_t)1 << bit, 16, 1);
+			struct cs_prediction prediction;
+			assert_true(cs_predict(model, &facts, NULL, &prediction));
+			assert_true(!prediction.best || prediction.ps > 0);
+		}
+	struct cs_facts one = facts_of(CS_BCAST, (size_t)1 << 30, 16, 1), two = facts_of(CS_BCAST, (size_t)1 << 31, 16, 1);
+	int64_t once = predict_of(model, &one, "linear").ps, twice = predict_of(model, &two, "linear").ps;
+	assert_in_range(twice, 2 * once - once / 100, 2 * once);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_message_of_a_rank_is_charged),
+		cmocka_unit_test(gaps_are_charged),
+		cmocka_unit_test(a_plan_must_win_by_more_than_the_models_error),
+		cmocka_unit_test(a_nodes_copies_take_their_memorys_time),
+		cmocka_unit_test(a_nodes_flags_are_charged),
+		cmocka_unit_test(alltoall_between_nodes_carries_the_blocks_of_all_pairs),
+		cmocka_unit_test(a_model_is_silent_of_uneven_blocks),
+		cmocka_unit_test(any_size_is_answered),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
