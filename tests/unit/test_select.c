@@ -722,6 +722,7 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		SITE("      - {collective: allgatherv, skew: 2-inf, use: host}\n"),
 		HEAD MODEL("", "0.1", COSTS),
 		HEAD MODEL("", "0.2", COSTS),
+		HEAD "models:\n" BLOCK("m") "    parameters: \"L=2e-6,G=1e-9\"\n    fit_error: 0.1\n    host:\n" COSTS,
 		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us}}\n"),
 		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 11us}}\n"),
 		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: 10us}}\n"),
