@@ -130,6 +130,23 @@ believes_bursts_about_the_overhead(void **state)
 	expect("o_send", found.o_send, 5e-6, 1e-6);
 }
 
+/* The smallest message may be long: its bytes are not latency. */
+static void
+takes_the_smallest_messages_bytes_out_of_the_latency(void **state)
+{
+	struct bench_loggp truth = { .L = 1e-6, .o_send = 3e-7, .o_recv = 3e-7, .g = 4e-7, .G = 1e-9, .f = 1 }, found;
+	struct bench_prtt times[BENCH_MAX_PRTT];
+	uint64_t seed = 1;
+	int count = make_times(times, &truth, 0, &seed);
+	for (int i = 0; i < count; i++) {
+		times[i].bytes = times[i].bytes < 512 ? 512 : times[i].bytes;
+		times[i].seconds = bench_loggp_prtt(&truth, times[i].n, times[i].delay, times[i].bytes);
+	}
+	bench_loggp_fit(&found, times, count, truth.o_recv);
+	expect("L", found.L, truth.L, 1e-3);
+	expect("G", found.G, truth.G, 1e-3);
+}
+
 static void
 writes_what_the_model_reads(void **state)
 {
@@ -175,6 +192,7 @@ main(void)
 		cmocka_unit_test(sees_the_gap_behind_a_longer_overhead),
 		cmocka_unit_test(gives_no_negative_parameters),
 		cmocka_unit_test(believes_bursts_about_the_overhead),
+		cmocka_unit_test(takes_the_smallest_messages_bytes_out_of_the_latency),
 		cmocka_unit_test(writes_what_the_model_reads),
 		cmocka_unit_test(leaves_out_what_there_is_not),
 	};
