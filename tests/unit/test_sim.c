@@ -549,11 +549,14 @@ ring_of_segments(struct cs_builder *builder)
 				  round < recvs);
 }
 
-/* r = b - min b_i rounds, where a message takes as long as its sender's port is busy with it: so no rank runs ahead. */
+/* A message takes as long as its sender's port is busy with it: a round is one unit, and no rank runs ahead. */
+static const struct cs_model ported = { .name = "ported", .level = { { .L = 1000, .g = 1000, .f = 1 },
+								     { .L = 1000, .g = 1000, .f = 1 } } };
+
+/* r = b - min b_i rounds. */
 static void
 a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
 {
-	static const struct cs_model ported = { .name = "ported", .level = { { .L = 1000, .g = 1000, .f = 1 } } };
 	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
 		for (int p = 2; p <= 33; p++)
 			for (size_t segment = 64; segment <= 1024; segment *= 2) {
@@ -574,6 +577,210 @@ a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
 				cs_sim_destroy(sim);
 				cs_sim_call_fini(&call);
 			}
+}
+
+/* --- seed 001, 2.3 and 2.4, by the algorithms themselves ---------------------------------------------------------- */
+
+#define SEGMENT 64 /* the smallest that the rings take */
+#define MOST_RING 40
+
+/* Rounds of an allgatherv by `name` of blocks of so many segments, all of them whole. */
+static int
+rounds_of(const char *name, int p, const int *counts)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHERV, name);
+	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 64 };
+	size_t sizes[MOST_RING];
+	struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = p, .unit = 1, .sizes = sizes, .params = params };
+	struct cs_sim_result result;
+	assert_non_null(algorithm);
+	for (int rank = 0; rank < p; rank++)
+		sizes[rank] = (size_t)counts[rank] * SEGMENT;
+	struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+	assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result), CS_OK);
+	cs_sim_destroy(sim);
+	assert_int_equal(result.time % 1000, 0);
+	return (int)(result.time / 1000);
+}
+
+/* `full` of the p ranks have data, `least` segments and up to two more, the others none: one after another by rank, or as
+ * far from each other as can be. Returns all segments. */
+static int
+fill_counts(int *counts, int p, int full, int least, bool is_spread)
+{
+	int all = 0;
+	memset(counts, 0, (size_t)p * sizeof *counts);
+	for (int j = 0; j < full; j++) {
+		counts[is_spread ? j * p / full : j] = least + j % 3;
+		all += least + j % 3;
+	}
+	return all;
+}
+
+/* Equation 1 is a bound for the algorithm, which sends nothing for an empty block; from below so is what the rank with
+ * the fewest segments has to receive. */
+static void
+a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
+{
+	int reached = 0, below = 0;
+	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
+		for (int p = 2; p <= 33; p++) {
+			int counts[MOST_RING], all = 0, most = 0, fewest = INT32_MAX;
+			for (int rank = 0; rank < p; rank++) {
+				size_t bytes = cs_distribution_size(d, 1024, (size_t)p, (size_t)rank);
+				counts[rank] = (int)((bytes + SEGMENT - 1) / SEGMENT);
+				all += counts[rank] ? counts[rank] : 1;
+				most += counts[rank];
+				fewest = counts[rank] < fewest ? counts[rank] : fewest;
+			}
+			int got = rounds_of("pipelined-ring", p, counts), bound = all - (fewest ? fewest : 1);
+			if (got > bound || got < most - fewest)
+				fail_msg("%s, %d ranks: %d rounds, not from %d to %d", cs_distribution_names[d], p, got,
+					 most - fewest, bound);
+			reached += got == bound;
+			below += got < bound;
+		}
+	assert_true(reached > 32); /* regular, at least */
+	assert_true(below > 0);
+}
+
+/* 2.3: empty ranks at equal distances save rounds, b - z - 1 + floor(z / (p - z)) are left; b - z is the number of real
+ * segments. Exact only where p - z divides z: else some rank comes after ceil(z / (p - z)) empty ones, and it is the longest
+ * such row that counts (the paper's z_0 is that of any rank, so the largest of them all), one round more. With 9 ranks, 4 of
+ * them empty, and 160 segments: 160 rounds, not 159. And each rank with data needs more segments than there are empty ones
+ * before it, which the paper says; otherwise the form is a bound from below. */
+static void
+rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form(void **state)
+{
+	int counts[MOST_RING], exact = 0, one_more = 0;
+	for (int p = 2; p <= 24; p++)
+		for (int full = 1; full < p; full++) {
+			int z = p - full, longest = (z + full - 1) / full;
+			for (int least = longest > 2 ? longest - 2 : 1; least <= longest + 3; least++) {
+				int all = fill_counts(counts, p, full, least, false), form = all - 1 + z / full;
+				int got = rounds_of("equidistant-ring", p, counts);
+				fill_counts(counts, p, full, least, true);
+				if (rounds_of("pipelined-ring", p, counts) != got)
+					fail_msg("%d ranks, %d with data: the order matters", p, full);
+				if (least <= longest ? got < form : got != form + (z % full != 0))
+					fail_msg("%d ranks, %d with data, %d segments and more: %d rounds, form %d", p,
+						 full, least, got, form);
+				exact += got == form;
+				one_more += got == form + 1;
+			}
+		}
+	assert_true(exact > 100 && one_more > 100);
+}
+
+/* And all of them in a row save nothing. */
+static void
+a_ring_with_all_empty_ranks_in_a_row_waits_for_them(void **state)
+{
+	int counts[MOST_RING];
+	for (int p = 2; p <= 33; p++)
+		for (int full = 1; full < p; full++) {
+			int all = fill_counts(counts, p, full, 3, false);
+			expect("pipelined-ring", p, (size_t)full, rounds_of("pipelined-ring", p, counts),
+			       all - 1 + p - full);
+		}
+}
+
+/* The cases of docs/simulation.md; "half" makes every second block empty, the first one full. */
+static void
+half_full_takes_128_160_and_480_rounds(void **state)
+{
+	static const int cases[][3] = { { 8, 128, 128 }, { 9, 160, 159 }, { 30, 480, 480 } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		int p = cases[i][0], counts[MOST_RING], all = 0, empty = 0;
+		for (int rank = 0; rank < p; rank++) {
+			counts[rank] = (int)cs_distribution_size(CS_HALF, 1024, (size_t)p, (size_t)rank) / SEGMENT;
+			all += counts[rank];
+			empty += !counts[rank];
+		}
+		assert_int_equal(all - 1 + empty / (p - empty), cases[i][2]);
+		assert_int_equal(rounds_of("equidistant-ring", p, counts), cases[i][1]);
+	}
+}
+
+/* The longest message of the ranks' plans. */
+static size_t
+longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *call)
+{
+	struct cs_problem problem = *call;
+	size_t longest = 0;
+	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		for (size_t i = 0; i < plan.count; i++)
+			if (plan.steps[i].kind == CS_STEP_SEND && plan.steps[i].bytes > longest)
+				longest = plan.steps[i].bytes;
+		cs_plan_fini(&plan);
+	}
+	return longest;
+}
+
+/* 2.4, equation 2: B = sqrt(m a / b / ((p + z) / 2 - 1 + floor(z / (p - z)))), in whole bytes; a / b is `startup`. One rank
+ * with data only: a pipeline of p - 1 links, m / B + p - 2 rounds. */
+static void
+rings_choose_the_block_of_equation_2(void **state)
+{
+	static const char *const names[] = { "pipelined-ring", "equidistant-ring", "node-ring" };
+	const size_t params[CS_MAX_PARAMS] = { 0, 1024, 4 };
+	for (size_t i = 0; i < COUNT(names); i++)
+		for (uint64_t p = 3; p <= 33; p++)
+			for (uint64_t full = 1; full < p; full++) {
+				size_t sizes[MOST_RING] = { 0 };
+				struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = (int)p, .unit = 1,
+							   .sizes = sizes, .params = params };
+				uint64_t z = p - full, total = full << 20;
+				uint64_t twice = full == 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / full);
+				for (uint64_t rank = 0; rank < full; rank++)
+					sizes[rank] = 1 << 20;
+				size_t block = longest_message(cs_algorithm_by_name(CS_ALLGATHERV, names[i]), &call);
+				uint64_t square = 2 * total * params[1] / twice;
+				if (block * block > square || (block + 1) * (block + 1) <= square)
+					fail_msg("%s, %llu of %llu ranks with data: %zu bytes", names[i],
+						 (unsigned long long)full, (unsigned long long)p, block);
+			}
+}
+
+/* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in the first round. */
+static void
+a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHERV, "node-ring");
+	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 4 };
+	enum { NODES = 4, RANKS = 12 };
+	for (unsigned full = 1; full < 1u << RANKS; full = full * 3 + 1) { /* bit r: rank r has data */
+		size_t sizes[RANKS];
+		int node_of[RANKS], left[NODES] = { 0 };
+		for (int rank = 0; rank < RANKS; rank++) {
+			sizes[rank] = full >> rank & 1 ? 2 * SEGMENT : 0;
+			node_of[rank] = rank % NODES;
+		}
+		for (int rank = 0; rank < RANKS; rank++) {
+			struct cs_problem problem = { .coll = CS_ALLGATHERV, .ranks = RANKS, .rank = rank, .unit = 1,
+						      .sizes = sizes, .params = params, .node_of = node_of };
+			int node = node_of[rank];
+			struct cs_builder builder;
+			struct cs_plan plan;
+			bool leaves = false;
+			cs_builder_init(&builder, &problem, &plan);
+			algorithm->build(&builder);
+			assert_int_equal(cs_builder_finish(&builder), CS_OK);
+			for (size_t i = 0; i < plan.count; i++)
+				leaves = leaves || (plan.steps[i].kind == CS_STEP_SEND && node_of[plan.steps[i].peer] != node);
+			if (leaves && !sizes[rank] && (full >> node & 0x111))
+				fail_msg("ranks with data %#x: rank %d has none and sends to another node", full, rank);
+			left[node] += leaves;
+			cs_plan_fini(&plan);
+		}
+		for (int node = 0; node < NODES; node++)
+			assert_true(left[node] <= 1);
+	}
 }
 
 /* Seed 001, 3: what all have together, from the base size c; rounding takes less than a byte of each block. */
@@ -1439,6 +1646,12 @@ main(void)
 		cmocka_unit_test(algorithms_take_their_closed_forms),
 		cmocka_unit_test(what_is_told_is_near_what_is_simulated),
 		cmocka_unit_test(a_ring_of_segments_takes_the_rounds_of_equation_1),
+		cmocka_unit_test(a_pipelined_ring_takes_no_more_rounds_than_equation_1),
+		cmocka_unit_test(rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form),
+		cmocka_unit_test(a_ring_with_all_empty_ranks_in_a_row_waits_for_them),
+		cmocka_unit_test(half_full_takes_128_160_and_480_rounds),
+		cmocka_unit_test(rings_choose_the_block_of_equation_2),
+		cmocka_unit_test(a_node_ring_leaves_each_node_from_a_rank_with_data),
 		cmocka_unit_test(distributions_have_the_totals_of_the_paper),
 		cmocka_unit_test(modified_ring_overlaps_its_messages),
 		cmocka_unit_test(exchanges_take_their_rounds),
