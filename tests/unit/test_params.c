@@ -1,0 +1,122 @@
+/* Every parameter of an algorithm that is a plan does something: two of its values give different plans for some ranks and
+ * sizes. One that is read nowhere would be accepted, and mean nothing. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "plan/build.h"
+
+#define MOST_RANKS 24
+#define BLOCK 4096
+
+/* Ranks, and how many of them are on a node. */
+static const int shapes[][2] = { { 5, 1 }, { 8, 4 }, { 24, 6 } };
+
+struct blocks {
+	size_t sizes[MOST_RANKS];
+	int node_of[MOST_RANKS];
+};
+
+static struct cs_problem
+problem_of(enum cs_coll coll, const int shape[2], bool is_uneven, struct blocks *blocks)
+{
+	for (int rank = 0; rank < shape[0]; rank++) {
+		blocks->node_of[rank] = rank / shape[1];
+		blocks->sizes[rank] = rank % 2 ? 8 : BLOCK * (size_t)(rank + 1);
+	}
+	struct cs_problem problem = { .coll = coll, .ranks = shape[0], .unit = cs_colls[coll].reduces ? 8 : 1,
+				      .bytes = BLOCK, .is_commutative = true,
+				      .node_of = shape[1] > 1 ? blocks->node_of : NULL };
+	bool has_sizes = coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_REDUCE_SCATTER;
+	problem.sizes = has_sizes && is_uneven ? blocks->sizes : NULL;
+	return problem;
+}
+
+/* Of the steps of all ranks; 0: it refuses. */
+static uint64_t
+digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params)
+{
+	struct cs_problem problem = *call;
+	uint64_t all = 1;
+	bool is_built = true;
+	problem.params = params;
+	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		is_built = cs_builder_finish(&builder) == CS_OK && is_built;
+		for (size_t i = 0; i < plan.count; i++) {
+			const struct cs_step *step = &plan.steps[i];
+			const uint64_t words[] = { step->kind, step->to, step->from, step->with, (uint64_t)step->request,
+						   (uint64_t)step->peer, step->bytes, step->to_at, step->from_at,
+						   step->with_at };
+			for (size_t k = 0; k < COUNT(words); k++)
+				all = (all ^ words[k]) * 0x9e3779b97f4a7c15u ^ all >> 29;
+		}
+		cs_plan_fini(&plan);
+	}
+	return is_built ? all : 0;
+}
+
+static bool
+differ(const struct cs_algorithm *algorithm, int changed, const struct cs_problem *call)
+{
+	const struct cs_param *param = &algorithm->params[changed];
+	const size_t values[] = { param->low, param->low + 1, param->fallback, 512, param->high };
+	size_t params[CS_MAX_PARAMS] = { 0 };
+	uint64_t first = 0;
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		params[i] = algorithm->params[i].fallback;
+	/* Windows count segments, of which there are to be some. */
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		if (i != changed && strcmp(param->name, "startup") != 0 &&
+		    (!strcmp(algorithm->params[i].name, "segment") || !strcmp(algorithm->params[i].name, "block")))
+			params[i] = 256;
+	for (size_t i = 0; i < COUNT(values); i++) {
+		if (values[i] < param->low || values[i] > param->high)
+			continue;
+		params[changed] = values[i];
+		uint64_t next = digest(algorithm, call, params);
+		if (first && next && next != first)
+			return true;
+		first = first ? first : next;
+	}
+	return false;
+}
+
+static bool
+has_effect(const struct cs_algorithm *algorithm, int changed)
+{
+	struct blocks blocks;
+	for (size_t shape = 0; shape < COUNT(shapes); shape++)
+		for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
+			struct cs_problem call = problem_of(algorithm->coll, shapes[shape], is_uneven, &blocks);
+			if (differ(algorithm, changed, &call))
+				return true;
+		}
+	return false;
+}
+
+static void
+each_parameter_of_a_plan_changes_some_plan(void **state)
+{
+	int idle = 0, seen = 0;
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
+		for (int i = 0; (*at)->build && i < CS_MAX_PARAMS && (*at)->params[i].name; i++, seen++)
+			if (!has_effect(*at, i)) {
+				print_error("%s:%s: %s changes nothing\n", cs_colls[(*at)->coll].name, (*at)->name,
+					    (*at)->params[i].name);
+				idle++;
+			}
+	assert_int_equal(idle, 0);
+	assert_true(seen > 30);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_parameter_of_a_plan_changes_some_plan),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
