@@ -115,6 +115,132 @@ a_plan_is_made_once_for_calls_of_its_shape(void **state)
 }
 
 static void
+add_nothing(void *out, const void *a, const void *b, size_t count)
+{
+}
+
+static char input[RANKS * SEGMENT * 2], result[RANKS * SEGMENT * 2];
+static const size_t sizes[2][RANKS] = { { 8, 16, 24, 32 }, { 8, 16, 24, 40 } };
+static const size_t places[2][RANKS] = { { 0, 40, 80, 120 }, { 120, 80, 40, 0 } };
+
+static void
+change_params(struct cs_problem *problem)
+{
+	static const size_t other[CS_MAX_PARAMS] = { 2 * SEGMENT, 4 };
+	problem->params = other;
+}
+
+static void
+change_last_param(struct cs_problem *problem)
+{
+	static const size_t other[CS_MAX_PARAMS] = { SEGMENT, 5 };
+	problem->params = other;
+}
+
+static void
+change_root(struct cs_problem *problem)
+{
+	problem->root = 3;
+}
+
+static void
+change_bytes(struct cs_problem *problem)
+{
+	problem->bytes += 8;
+}
+
+static void
+change_unit(struct cs_problem *problem)
+{
+	problem->unit = 16;
+}
+
+static void
+change_order(struct cs_problem *problem)
+{
+	problem->is_commutative = false;
+}
+
+static void
+change_place(struct cs_problem *problem)
+{
+	problem->is_in_place = true;
+}
+
+static void
+change_sizes(struct cs_problem *problem)
+{
+	problem->sizes = sizes[1];
+}
+
+static void
+change_at(struct cs_problem *problem)
+{
+	problem->at = places[1];
+}
+
+static void
+change_recv_sizes(struct cs_problem *problem)
+{
+	problem->recv_sizes = sizes[1];
+}
+
+static void
+change_recv_at(struct cs_problem *problem)
+{
+	problem->recv_at = places[1];
+}
+
+/* Problems that differ in one thing have plans of their own, and each finds its own again. */
+static void
+a_plan_serves_its_own_shape_only(void **state)
+{
+	static const struct {
+		const char *what;
+		enum cs_coll coll;
+		const char *name;
+		void (*change)(struct cs_problem *problem);
+	} cases[] = {
+		{ "params", CS_BCAST, "chain", change_params },
+		{ "the last of params", CS_BCAST, "chain", change_last_param },
+		{ "root", CS_BCAST, "chain", change_root },
+		{ "bytes", CS_BCAST, "chain", change_bytes },
+		{ "unit", CS_ALLREDUCE, "recursive-doubling", change_unit },
+		{ "is_commutative", CS_ALLREDUCE, "recursive-doubling", change_order },
+		{ "is_in_place", CS_ALLGATHERV, "ring", change_place },
+		{ "sizes", CS_ALLGATHERV, "ring", change_sizes },
+		{ "at", CS_ALLGATHERV, "ring", change_at },
+		{ "recv_sizes", CS_ALLTOALLV, "pairwise", change_recv_sizes },
+		{ "recv_at", CS_ALLTOALLV, "pairwise", change_recv_at },
+	};
+	const struct cs_reduction reduction = { .unit = 8, .kernel = add_nothing };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct fixture fixture = { .team.host = &host };
+		const struct cs_algorithm *algorithm = cs_algorithm_by_name(cases[i].coll, cases[i].name);
+		const size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
+		bool has_sizes = cases[i].coll == CS_ALLGATHERV || cases[i].coll == CS_ALLTOALLV;
+		bool has_both = cases[i].coll == CS_ALLTOALLV, reduces = cs_colls[cases[i].coll].reduces;
+		struct cs_problem problem = { .coll = cases[i].coll, .ranks = RANKS, .rank = 1, .unit = reduces ? 8 : 1,
+					      .bytes = 2 * SEGMENT, .sizes = has_sizes ? sizes[0] : NULL,
+					      .at = has_sizes ? places[0] : NULL, .recv_sizes = has_both ? sizes[0] : NULL,
+					      .recv_at = has_both ? places[0] : NULL, .params = params,
+					      .is_commutative = true };
+		struct cs_problem other = problem;
+		assert_non_null(algorithm);
+		cases[i].change(&other);
+		for (int turn = 0; turn < 2; turn++) {
+			cs_plans_run(&fixture.team, &fixture.plans, NULL, algorithm, &problem, input, result,
+				     reduces ? &reduction : NULL);
+			cs_plans_run(&fixture.team, &fixture.plans, NULL, algorithm, &other, input, result,
+				     reduces ? &reduction : NULL);
+			if (fixture.plans.count != 2)
+				fail_msg("%s: %d plans", cases[i].what, fixture.plans.count);
+		}
+		clear(&fixture);
+	}
+}
+
+static void
 of_more_than_64_plans_the_least_recently_used_goes_first(void **state)
 {
 	struct fixture fixture = { 0 };
@@ -238,6 +364,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plan_is_made_once_for_calls_of_its_shape),
+		cmocka_unit_test(a_plan_serves_its_own_shape_only),
 		cmocka_unit_test(of_more_than_64_plans_the_least_recently_used_goes_first),
 		cmocka_unit_test(of_more_than_8_mib_of_plans_the_least_recently_used_go_first),
 		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
