@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
+#include "algorithms/patterns/cuts.h"
 #include "plan/build.h"
 #include "plan/verify.h"
 #include "select/predict.h"
@@ -864,6 +865,77 @@ bruck_takes_k_messages_in_a_round(void **state)
 		}
 }
 
+/* --- 5.1.3, splitting for LogGP ----------------------------------------------------------------------------------- */
+
+#define MOST_SPLIT 200
+
+static uint64_t
+end_of_cut(const struct cs_cuts_times *times, const uint64_t *t, int n, int cut)
+{
+	uint64_t child = times->message + t[cut], rest = times->gap + t[n - cut];
+	return (uint64_t)cut * times->block + (child > rest ? child : rest);
+}
+
+/* t(1) = 0, t(n) = min over all c of c block + max(message + t(c), gap + t(n - c)): each c is tried. */
+static void
+split_by_force(const struct cs_cuts_times *times, uint64_t t[MOST_SPLIT + 1])
+{
+	t[0] = t[1] = 0;
+	for (int n = 2; n <= MOST_SPLIT; n++) {
+		t[n] = UINT64_MAX;
+		for (int cut = 1; cut < n; cut++)
+			if (end_of_cut(times, t, n, cut) < t[n])
+				t[n] = end_of_cut(times, t, n, cut);
+	}
+}
+
+static void
+cuts_are_as_good_as_the_best_of_all(void **state)
+{
+	uint64_t seed = first_seed(), t[MOST_SPLIT + 1];
+	struct cs_cuts cuts;
+	for (int i = 0; i < 300; i++) {
+		const uint32_t orders[] = { 1, 10, 1000, 100000 };
+		struct cs_cuts_times times = { .message = random_below(&seed, 3000), .gap = random_below(&seed, 3000),
+					       .block = random_below(&seed, orders[i % 4]) };
+		split_by_force(&times, t);
+		cs_cuts_split(&cuts, MOST_SPLIT, &times);
+		assert_int_equal(cuts.tabled, MOST_SPLIT);
+		for (int n = 2; n <= MOST_SPLIT; n++)
+			if (cuts.table[n] < 1 || cuts.table[n] >= n || end_of_cut(&times, t, n, cuts.table[n]) != t[n])
+				fail_msg("message %llu, gap %llu, block %llu: %d members cut at %d are not the best",
+					 (unsigned long long)times.message, (unsigned long long)times.gap,
+					 (unsigned long long)times.block, n, cuts.table[n]);
+	}
+}
+
+/* As long as the paper says, L' = L + 2 o for a message: the algorithm, simulated with the costs that it was told. With
+ * g above L' the form counts a gap behind the last message, too, which nobody waits for. */
+static void
+split_scatter_takes_the_best_time_there_is(void **state)
+{
+	static const size_t costs[][3] = { { 2000, 300, 500 }, { 1000, 0, 100 }, { 100, 400, 500 }, { 0, 700, 800 },
+					   { 900, 300, 300 }, { 500, 20, 540 }, { 900, 600, 300 } }; /* L, o, g in ns */
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_SCATTER, "split");
+	for (size_t i = 0; i < COUNT(costs); i++) {
+		const int64_t L = (int64_t)costs[i][0] * 1000, o = (int64_t)costs[i][1] * 1000, g = (int64_t)costs[i][2] * 1000;
+		const struct cs_cuts_times times = { .message = (uint64_t)(L + 2 * o),
+						     .gap = (uint64_t)max(g, o) };
+		const struct cs_model model = { .level = { { .L = L, .o_send = o, .o_recv = o, .g = g, .f = 1 } } };
+		const size_t params[CS_MAX_PARAMS] = { costs[i][0], costs[i][1], costs[i][2], 0 };
+		uint64_t t[MOST_SPLIT + 1];
+		split_by_force(&times, t);
+		for (int p = 2; p <= MOST_SPLIT; p += p < 40 ? 1 : 23) {
+			struct cs_problem call = { .coll = CS_SCATTER, .ranks = p, .unit = 1, .bytes = 8, .params = params };
+			struct cs_sim *sim = stage(algorithm->build, &call, NULL);
+			struct cs_sim_result result;
+			assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+			cs_sim_destroy(sim);
+			expect("scatter:split", p, i, result.time, (int64_t)t[p]);
+		}
+	}
+}
+
 /* --- what ranks of a node share ----------------------------------------------------------------------------------- */
 
 /* Ranks 0 and 1 send to 2 and 3. */
@@ -908,6 +980,26 @@ a_card_serves_one_message_after_the_other(void **state)
 	assert_int_equal(cs_sim_end_of(sim, 3), alone + 1050);
 	assert_int_equal(result.inter_messages, 2);
 	assert_int_equal(result.inter_bytes, 2002);
+	cs_sim_destroy(sim);
+}
+
+/* Ranks 0 and 1, each on a node of its own, send to 2 and 3 on a third: only the card that receives has two of them. */
+static void
+a_card_receives_one_message_after_the_other(void **state)
+{
+	static const int node_of[] = { 0, 1, 2, 2 };
+	struct cs_model model = plain;
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1001 };
+	struct cs_sim *sim = stage(two_pairs, &call, node_of);
+	struct cs_sim_result result;
+	int64_t alone = 300 + 2000 + 3000 + 200;
+	model.nic_G = 1000;
+	for (int64_t gap = 0; gap <= 700; gap += 350) {
+		model.nic_g = gap;
+		assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+		assert_int_equal(cs_sim_end_of(sim, 2), alone);
+		assert_int_equal(cs_sim_end_of(sim, 3), alone + 1000 + gap);
+	}
 	cs_sim_destroy(sim);
 }
 
@@ -1656,7 +1748,10 @@ main(void)
 		cmocka_unit_test(modified_ring_overlaps_its_messages),
 		cmocka_unit_test(exchanges_take_their_rounds),
 		cmocka_unit_test(bruck_takes_k_messages_in_a_round),
+		cmocka_unit_test(cuts_are_as_good_as_the_best_of_all),
+		cmocka_unit_test(split_scatter_takes_the_best_time_there_is),
 		cmocka_unit_test(a_card_serves_one_message_after_the_other),
+		cmocka_unit_test(a_card_receives_one_message_after_the_other),
 		cmocka_unit_test(a_bus_serves_one_copy_after_the_other),
 		cmocka_unit_test(messages_inside_a_node_cost_their_own),
 		cmocka_unit_test(messages_of_a_pair_match_in_their_order),
