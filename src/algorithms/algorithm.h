@@ -61,6 +61,10 @@ struct cs_algorithm {
 	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse.
 	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);
+	/* With build, where a parameter can make plans of any length: at most so many steps has any rank's plan. From what all
+	 * ranks know alike, that is ranks, bytes and params; never fewer for more bytes. NULL: nobody asks. Where they would be
+	 * too large to be kept (algorithms/plans.h) all ranks leave the call to the host (run/run.c). */
+	uint64_t (*steps)(const struct cs_problem *problem);
 };
 
 /* The algorithms of algorithms.def, sorted by collective, ended by NULL. */

@@ -115,24 +115,56 @@ enum {
 #undef ALGORITHM
 };
 
-/* Once for each algorithm; for all that are not listed together. */
+/* A line is said once for each algorithm; for all that are not listed together. */
+static int
+number_of(const struct cs_algorithm *algorithm)
+{
+	int i = 0;
+	while (i < LISTED && cs_algorithms[i] != algorithm)
+		i++;
+	return i;
+}
+
+/* What to set higher for shorter plans; "" if there is nothing. */
+static const char *
+segment_of(const struct cs_algorithm *algorithm)
+{
+	for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
+		if (!strcmp(algorithm->params[k].name, "segment") || !strcmp(algorithm->params[k].name, "block"))
+			return algorithm->params[k].name;
+	return "";
+}
+
 static void
 warn_too_large(const struct cs_cached_plan *cached)
 {
 	static _Atomic int said[LISTED + 1];
 	const struct cs_algorithm *algorithm = cached->key.algorithm;
-	const char *larger = "";
+	const char *larger = segment_of(algorithm);
 	char most[CS_NUMBER_TEXT];
-	int i = 0;
-	while (i < LISTED && cs_algorithms[i] != algorithm)
-		i++;
-	for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
-		if (!strcmp(algorithm->params[k].name, "segment") || !strcmp(algorithm->params[k].name, "block"))
-			larger = algorithm->params[k].name;
-	cs_log_warn(&said[i],
+	cs_log_warn(&said[number_of(algorithm)],
 		    "plans: a plan of %s:%s takes %zu bytes and no more than %s are kept, so it is made anew in each "
 		    "such call; use %s%s%sanother algorithm for them",
 		    cs_colls[algorithm->coll].name, algorithm->name, bytes_of(cached),
+		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
+}
+
+bool
+cs_plans_may_keep(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
+{
+	return !algorithm->steps || algorithm->steps(problem) <= CS_PLAN_BUDGET / sizeof(struct cs_step);
+}
+
+void
+cs_plans_warn_host(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
+{
+	static _Atomic int said[LISTED + 1];
+	const char *larger = segment_of(algorithm);
+	char most[CS_NUMBER_TEXT];
+	cs_log_warn(&said[number_of(algorithm)],
+		    "plans: for %zu bytes and more between %d a plan of %s:%s may take more than the %s that are kept, so "
+		    "such calls stay with this MPI; use %s%s%sanother algorithm for them",
+		    problem->bytes, problem->ranks, cs_colls[algorithm->coll].name, algorithm->name,
 		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
 }
 

@@ -1,9 +1,13 @@
-/* The cache of plans: what stays in it, what goes first, and what is said of a plan that is too large for it. */
+/* The cache of plans: what stays in it, what goes first, what is said of a plan that is too large for it, and which calls are
+ * left to the host so that none is made. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
 #include "algorithms/team.h"
 #include "base/log.h"
+#include "base/parse.h"
+#include "plan/build.h"
+#include "run/run.h"
 #include "wire/wire.h"
 
 #define RANKS 4
@@ -359,6 +363,182 @@ each_algorithm_with_such_plans_is_told_once_with_what_to_do(void **state)
 	clear(&fixture);
 }
 
+/* --- what is not made at all -------------------------------------------------------------------------------------- */
+
+static const char *const of_any_length[] = { "chain", "pipelined-binomial" };
+
+/* Steps of the longest plan of all ranks. */
+static size_t
+longest_of(const struct cs_algorithm *algorithm, const struct cs_problem *call)
+{
+	struct cs_problem problem = *call;
+	size_t longest = 0;
+	for (problem.rank = 0; problem.rank < call->ranks; problem.rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		if (cs_builder_finish(&builder) != CS_OK)
+			return 0; /* it refuses */
+		longest = plan.count > longest ? plan.count : longest;
+		cs_plan_fini(&plan);
+	}
+	return longest;
+}
+
+/* Told from what all ranks know alike: the same number whichever rank asks, and root. */
+static void
+steps_that_are_told_are_those_of_the_longest_plan(void **state)
+{
+	const size_t lengths[] = { 0, 1, SEGMENT, SEGMENT + 1, 10 * SEGMENT, 20 * SEGMENT + 7 };
+	for (size_t name = 0; name < COUNT(of_any_length); name++)
+		for (int p = 1; p <= 40; p++)
+			for (size_t i = 0; i < COUNT(lengths); i++) {
+				const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, of_any_length[name]);
+				const size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
+				struct cs_problem problem = { .coll = CS_BCAST, .ranks = p, .root = (int)i % p, .unit = 1,
+							      .bytes = lengths[i], .params = params };
+				size_t told = algorithm->steps(&problem);
+				if (told != longest_of(algorithm, &problem))
+					fail_msg("bcast:%s, %d ranks, %zu bytes: %zu steps, told %zu", algorithm->name, p,
+						 lengths[i], longest_of(algorithm, &problem), told);
+				for (problem.rank = 0; problem.rank < p; problem.rank++)
+					assert_int_equal(algorithm->steps(&problem), told);
+			}
+}
+
+/* Plans of no other algorithm grow with the bytes, so none of them has to tell. */
+static void
+other_plans_do_not_grow_with_bytes(void **state)
+{
+	enum { P = 16 };
+	int seen = 0;
+	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+		size_t params[CS_MAX_PARAMS] = { 0 };
+		bool reduces = cs_colls[(*at)->coll].reduces;
+		if (!(*at)->build || (*at)->steps)
+			continue;
+		for (int i = 0; i < CS_MAX_PARAMS && (*at)->params[i].name; i++) {
+			bool is_size = !strcmp((*at)->params[i].name, "segment") || !strcmp((*at)->params[i].name, "block");
+			params[i] = is_size ? (*at)->params[i].low + 64 : (*at)->params[i].fallback;
+		}
+		struct cs_problem problem = { .coll = (*at)->coll, .ranks = P, .unit = reduces ? 8 : 1,
+					      .bytes = (size_t)1 << 40, .is_commutative = true, .params = params };
+		size_t longest = longest_of(*at, &problem);
+		if (longest * sizeof(struct cs_step) > CS_PLAN_BUDGET)
+			fail_msg("%s:%s: %zu steps", cs_colls[problem.coll].name, (*at)->name, longest);
+		seen += longest > 0;
+	}
+	assert_true(seen > 30);
+}
+
+static const char *
+open_group(void *group)
+{
+	return NULL;
+}
+
+/* A runner for calls of `ranks` on `nodes`, as COLLSHIM_BCAST=`forced` has it. */
+static void
+make_runner(struct cs_runner *runner, struct cs_team *team, const char *forced, int ranks, int nodes)
+{
+	static const struct cs_host opening = { .wire = wire_of, .abort = end, .open = open_group };
+	static const struct cs_machine machine = { "mpich", "", "", 4 };
+	struct cs_settings settings = { .team_after = -1, .tuning = "builtin" };
+	struct cs_selector *selector;
+	settings.force[CS_BCAST] = forced;
+	assert_int_equal(cs_selector_create(&selector, &settings, &machine), CS_OK);
+	*team = (struct cs_team){ .host = &opening };
+	*runner = (struct cs_runner){ .selector = selector, .team = team,
+				      .facts = { .ranks = ranks, .nodes = nodes, .ppn_min = ranks / nodes,
+						 .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
+}
+
+static void
+free_runner(struct cs_runner *runner)
+{
+	cs_selector_destroy((struct cs_selector *)runner->selector);
+	cs_runner_fini(runner);
+}
+
+/* Calls of `most` bytes go by the algorithm, one byte more to the host: asked for in this order, and in the other. */
+static void
+expect_limit(const char *forced, int ranks, int nodes, size_t most)
+{
+	for (int turn = 0; turn < 2; turn++) {
+		struct cs_runner runner;
+		struct cs_team team;
+		make_runner(&runner, &team, forced, ranks, nodes);
+		for (int i = 0; i < 4; i++) {
+			bool is_more = (i + turn) % 2;
+			struct cs_answer *answer = cs_runner_choose(&runner, CS_BCAST, most + is_more, 1, true);
+			if (!answer->choice.algorithm != is_more)
+				fail_msg("%s, %d ranks, %d nodes, %zu bytes: %s", forced, ranks, nodes, most + is_more,
+					 answer->choice.algorithm ? answer->choice.algorithm->name : answer->choice.reason);
+			if (is_more)
+				assert_string_equal(answer->choice.reason, "plan too large");
+			/* On the other side the selector's own limits. */
+			if (is_more ? answer->low != most + 1 : answer->last != most)
+				fail_msg("%s (%s), %d ranks, %d nodes, %zu bytes: from %zu to %zu", forced,
+					 answer->choice.reason, ranks, nodes, most + is_more, answer->low, answer->last);
+		}
+		assert_int_equal(runner.answers[CS_BCAST].count, 2);
+		free_runner(&runner);
+	}
+}
+
+/* The plans just fit: of `most` bytes those of all ranks, and one segment more would not on one of them at least. */
+static void
+calls_with_plans_that_are_too_large_go_to_the_host(void **state)
+{
+	const size_t all = CS_PLAN_BUDGET / sizeof(struct cs_step) / 2;
+	cs_log_set_speaker(false);
+	expect_limit("chain:segment=64", 2, 1, all * 64);
+	for (int p = 3; p < 20; p++)
+		expect_limit("chain:segment=64", p, 1, all / 2 * 64);
+	expect_limit("chain:segment=4096:window=16", 5, 2, all / 2 * 4096);
+	for (int depth = 1; depth < 12; depth++)
+		expect_limit("pipelined-binomial:segment=64", 1 << depth, 1, all / (size_t)depth * 64);
+	/* Between nodes: as many ranks as nodes, and in pieces. */
+	expect_limit("hier:chain:segment=64:wire_chunk=64M", 8, 2, all * 64);
+	expect_limit("hier:chain:segment=64:wire_chunk=64M", 8, 4, all / 2 * 64);
+}
+
+static void
+calls_with_plans_that_fit_are_not_cut(void **state)
+{
+	static const char *const cases[] = { "hier:chain:segment=64", "binomial", "hier:host", "hier:binomial" };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_runner runner;
+		struct cs_team team;
+		make_runner(&runner, &team, cases[i], 8, 2);
+		struct cs_answer *answer = cs_runner_choose(&runner, CS_BCAST, (size_t)1 << 40, 1, true);
+		assert_non_null(answer->choice.algorithm);
+		assert_int_equal(answer->last, CS_INF - 1);
+		free_runner(&runner);
+	}
+}
+
+static void
+what_goes_to_the_host_is_told_once(void **state)
+{
+	struct cs_runner runner;
+	struct cs_team team;
+	struct said said;
+	cs_log_set_speaker(true);
+	said_begin(&said);
+	for (int i = 0; i < 2; i++) {
+		make_runner(&runner, &team, "chain:segment=64", 4, 1);
+		cs_runner_choose(&runner, CS_BCAST, 16 << 20, 1, true);
+		cs_runner_choose(&runner, CS_BCAST, 1000, 1, true);
+		free_runner(&runner);
+	}
+	const char *lines = said_end(&said);
+	assert_int_equal(count_lines(lines), 1);
+	assert_contains(lines, "between 4 a plan of bcast:chain may take more than the 8M that are kept, so such calls stay with "
+			       "this MPI; use a larger segment or another algorithm for them");
+}
+
 int
 main(void)
 {
@@ -370,6 +550,11 @@ main(void)
 		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
 		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
 		cmocka_unit_test(each_algorithm_with_such_plans_is_told_once_with_what_to_do),
+		cmocka_unit_test(steps_that_are_told_are_those_of_the_longest_plan),
+		cmocka_unit_test(other_plans_do_not_grow_with_bytes),
+		cmocka_unit_test(calls_with_plans_that_are_too_large_go_to_the_host),
+		cmocka_unit_test(calls_with_plans_that_fit_are_not_cut),
+		cmocka_unit_test(what_goes_to_the_host_is_told_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

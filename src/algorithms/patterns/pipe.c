@@ -32,3 +32,10 @@ cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe)
 		}
 	}
 }
+
+uint64_t
+cs_pipe_steps(const struct cs_problem *problem, size_t segment, int neighbours)
+{
+	uint64_t segments = problem->bytes / segment + (problem->bytes % segment > 0), steps;
+	return __builtin_mul_overflow(segments, 2 * (uint64_t)neighbours, &steps) ? UINT64_MAX : steps;
+}
