@@ -43,7 +43,11 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	struct cs_algorithm *algorithm = &composed[at];
 	*algorithm = *outer;
 	snprintf(names[at], NAME_ROOM, "%.*s%s", (int)stem, outer->name, inner->name);
-	snprintf(summaries[at], sizeof summaries[at], "as %s, between nodes: %s", outer->name, inner->summary);
+	if (inner->alone)
+		snprintf(summaries[at], sizeof summaries[at], "sends as %.*s%s, for one rank of each node is between nodes",
+			 (int)stem, outer->name, inner->alone);
+	else
+		snprintf(summaries[at], sizeof summaries[at], "as %s, between nodes: %s", outer->name, inner->summary);
 	algorithm->name = names[at];
 	algorithm->summary = summaries[at];
 	algorithm->inner = inner;
@@ -54,6 +58,9 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	memset(algorithm->params, 0, sizeof algorithm->params);
 	for (int i = 0; i < CS_MAX_PARAMS && inner->params[i].name; i++)
 		algorithm->params[count++] = inner->params[i];
+	for (int i = 0; i < count; i++)
+		if (algorithm->params[i].is_within_nodes)
+			algorithm->params[i].meaning = "no effect, for one rank of each node is between nodes";
 	for (int i = 0; i < CS_MAX_PARAMS && outer->params[i].name && count < CS_MAX_PARAMS; i++)
 		algorithm->params[count++] = outer->params[i];
 	composed_count++;

@@ -22,6 +22,7 @@ struct cs_param {
 	const char *name;
 	const char *meaning;
 	size_t fallback, low, high; /* value used if not given; smallest and largest allowed */
+	bool is_within_nodes; /* of a plan: counts ranks of a node, and has no effect where each node has one, as between nodes */
 };
 
 /* What must hold before an algorithm may be asked for; all from cs_facts. */
@@ -65,6 +66,9 @@ struct cs_algorithm {
 	 * ranks know alike, that is ranks, bytes and params; never fewer for more bytes. NULL: nobody asks. Where they would be
 	 * too large to be kept (algorithms/plans.h) all ranks leave the call to the host (run/run.c). */
 	uint64_t (*steps)(const struct cs_problem *problem);
+	/* With build, where it matters who is on which node: the algorithm of the collective that sends the same messages
+	 * where each node has one rank, as between nodes in a composed one. */
+	const char *alone;
 };
 
 /* The algorithms of algorithms.def, sorted by collective, ended by NULL. */

@@ -86,6 +86,8 @@ has_effect(const struct cs_algorithm *algorithm, int param)
 		return true;
 	while (of_plan < CS_MAX_PARAMS && algorithm->inner->params[of_plan].name)
 		of_plan++;
+	if (algorithm->params[param].is_within_nodes)
+		return false;
 	return param < of_plan || !strcmp(algorithm->params[param].name, "read_all");
 }
 
@@ -217,8 +219,9 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, co
 		if (strncmp(param->name, word, length) != 0 || param->name[length])
 			continue;
 		if (!has_effect(algorithm, i))
-			return wrong_use("%s: has no effect, as node steps are simulated in one piece, by one leader",
-					 word);
+			return wrong_use("%s: has no effect, as %s", word,
+					 param->is_within_nodes ? "one rank of each node is between nodes"
+								: "node steps are simulated in one piece, by one leader");
 		if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
 			return wrong_use("%s: expected a number from %s to %s", word, cs_bytes_text(low, param->low),
 					 cs_bytes_text(high, param->high));

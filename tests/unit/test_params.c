@@ -9,7 +9,8 @@
 #define BLOCK 4096
 
 /* Ranks, and how many of them are on a node. */
-static const int shapes[][2] = { { 5, 1 }, { 8, 4 }, { 24, 6 } };
+static const int shapes[][2] = { { 5, 1 }, { 16, 1 }, { 8, 4 }, { 24, 6 } };
+#define SHAPES_OF_ONE 2 /* the first of them: one rank on each node */
 
 struct blocks {
 	size_t sizes[MOST_RANKS];
@@ -31,9 +32,9 @@ problem_of(enum cs_coll coll, const int shape[2], bool is_uneven, struct blocks 
 	return problem;
 }
 
-/* Of the steps of all ranks; 0: it refuses. */
+/* Of the steps of all ranks, or of the messages that they send; 0: it refuses. */
 static uint64_t
-digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params)
+digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params, bool is_all)
 {
 	struct cs_problem problem = *call;
 	uint64_t all = 1;
@@ -50,8 +51,11 @@ digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, cons
 			const uint64_t words[] = { step->kind, step->to, step->from, step->with, (uint64_t)step->request,
 						   (uint64_t)step->peer, step->bytes, step->to_at, step->from_at,
 						   step->with_at };
-			for (size_t k = 0; k < COUNT(words); k++)
+			const uint64_t sent[] = { (uint64_t)problem.rank, (uint64_t)step->peer, step->bytes };
+			for (size_t k = 0; is_all && k < COUNT(words); k++)
 				all = (all ^ words[k]) * 0x9e3779b97f4a7c15u ^ all >> 29;
+			for (size_t k = 0; !is_all && step->kind == CS_STEP_SEND && k < COUNT(sent); k++)
+				all = (all ^ sent[k]) * 0x9e3779b97f4a7c15u ^ all >> 29;
 		}
 		cs_plan_fini(&plan);
 	}
@@ -76,7 +80,7 @@ differ(const struct cs_algorithm *algorithm, int changed, const struct cs_proble
 		if (values[i] < param->low || values[i] > param->high)
 			continue;
 		params[changed] = values[i];
-		uint64_t next = digest(algorithm, call, params);
+		uint64_t next = digest(algorithm, call, params, true);
 		if (first && next && next != first)
 			return true;
 		first = first ? first : next;
@@ -85,10 +89,10 @@ differ(const struct cs_algorithm *algorithm, int changed, const struct cs_proble
 }
 
 static bool
-has_effect(const struct cs_algorithm *algorithm, int changed)
+has_effect(const struct cs_algorithm *algorithm, int changed, size_t shape_count)
 {
 	struct blocks blocks;
-	for (size_t shape = 0; shape < COUNT(shapes); shape++)
+	for (size_t shape = 0; shape < shape_count; shape++)
 		for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
 			struct cs_problem call = problem_of(algorithm->coll, shapes[shape], is_uneven, &blocks);
 			if (differ(algorithm, changed, &call))
@@ -103,7 +107,7 @@ each_parameter_of_a_plan_changes_some_plan(void **state)
 	int idle = 0, seen = 0;
 	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
 		for (int i = 0; (*at)->build && i < CS_MAX_PARAMS && (*at)->params[i].name; i++, seen++)
-			if (!has_effect(*at, i)) {
+			if (!has_effect(*at, i, COUNT(shapes))) {
 				print_error("%s:%s: %s changes nothing\n", cs_colls[(*at)->coll].name, (*at)->name,
 					    (*at)->params[i].name);
 				idle++;
@@ -112,11 +116,65 @@ each_parameter_of_a_plan_changes_some_plan(void **state)
 	assert_true(seen > 30);
 }
 
+/* Between nodes there is one rank of each: what counts ranks of a node says that it does nothing there, and only that. */
+static void
+parameters_without_effect_between_nodes_say_so(void **state)
+{
+	const struct cs_algorithm *algorithm;
+	int seen = 0;
+	for (int at = 0; (algorithm = cs_algorithm_at(at)); at++)
+		for (int i = 0; algorithm->inner && i < CS_MAX_PARAMS && algorithm->inner->params[i].name; i++) {
+			bool is_said = strstr(algorithm->params[i].meaning, "no effect") != NULL;
+			if (has_effect(algorithm->inner, i, SHAPES_OF_ONE) == is_said)
+				fail_msg("%s:%s: %s %s", cs_colls[algorithm->coll].name, algorithm->name,
+					 algorithm->params[i].name, is_said ? "has an effect" : "has none");
+			seen += is_said;
+		}
+	assert_true(seen >= 2);
+}
+
+/* And an algorithm for which nodes matter says which other one it is there: the same messages in the same
+ * order. */
+static void
+algorithms_that_equal_another_one_between_nodes_name_it(void **state)
+{
+	const struct cs_algorithm *algorithm;
+	int seen = 0;
+	for (int at = 0; (algorithm = cs_algorithm_at(at)); at++) {
+		const struct cs_algorithm *inner = algorithm->inner, *same = NULL;
+		size_t params[2][CS_MAX_PARAMS] = { 0 };
+		struct blocks blocks;
+		if (!inner || !inner->alone)
+			continue;
+		same = cs_algorithm_by_name(inner->coll, inner->alone);
+		assert_non_null(same);
+		assert_contains(algorithm->summary, "as hier:");
+		assert_contains(algorithm->summary, inner->alone);
+		for (int i = 0; i < CS_MAX_PARAMS && inner->params[i].name; i++)
+			params[0][i] = inner->params[i].fallback;
+		/* Where the other one has no such value it has its own. */
+		for (int i = 0; i < CS_MAX_PARAMS && same->params[i].name; i++)
+			params[1][i] = params[0][i] >= same->params[i].low ? params[0][i] : same->params[i].fallback;
+		for (int shape = 0; shape < SHAPES_OF_ONE; shape++)
+			for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
+				struct cs_problem call = problem_of(inner->coll, shapes[shape], is_uneven, &blocks);
+				uint64_t wanted = digest(same, &call, params[1], false);
+				if (digest(inner, &call, params[0], false) != wanted || wanted <= 1)
+					fail_msg("%s:%s does not send what %s does, %d ranks", cs_colls[inner->coll].name,
+						 inner->name, same->name, call.ranks);
+			}
+		seen++;
+	}
+	assert_true(seen >= 8);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_parameter_of_a_plan_changes_some_plan),
+		cmocka_unit_test(parameters_without_effect_between_nodes_say_so),
+		cmocka_unit_test(algorithms_that_equal_another_one_between_nodes_name_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -292,4 +292,5 @@ const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
 	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks", 0, 0, 64 } },
 	.build = build,
 	.price = price,
+	.alone = "bruck",
 };

@@ -62,4 +62,5 @@ const struct cs_algorithm cs_algorithm_allgatherv_node_ring = {
 	.params = CS_RING_PARAMS,
 	.build = build,
 	.price = cs_ring_price,
+	.alone = "pipelined-ring",
 };

@@ -37,4 +37,5 @@ const struct cs_algorithm cs_algorithm_gatherv_multi_sender = {
 	.params = { { "k", "ranks of a node that hear other nodes at the same time", 4, 1, 1024 } },
 	.build = build,
 	.price = price,
+	.alone = "nway",
 };

@@ -25,7 +25,7 @@
 #include "plan/build.h"
 
 #define CS_REDUCED_SENDERS_PARAMS \
-	{ { "senders", "most ranks of a node that send to other nodes; one more adds", 64, 1, 1 << 20 } }
+	{ { "senders", "most ranks of a node that send to other nodes; one more adds", 64, 1, 1 << 20, true } }
 
 void cs_reduced_senders_build(struct cs_builder *builder);
 
