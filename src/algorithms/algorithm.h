@@ -34,6 +34,7 @@ struct cs_needs {
 	bool commutative;            /* no other operation */
 	bool verbs;                  /* plans send by verbs */
 	bool all_sizes;              /* gatherv, scatterv: more ranks than the root must know sizes, so all learn them first */
+	bool largest;                /* alltoallv, alltoallw: all ranks must know the largest block, so they agree on it first */
 };
 
 /* What a plan costs, told without building it; a test compares with the plans of all ranks. */

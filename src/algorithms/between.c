@@ -81,9 +81,20 @@ cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, con
 	run(team, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
 }
 
+static size_t
+agree_on_largest(struct cs_team *team, const size_t *send_bytes, const size_t *recv_bytes)
+{
+	size_t most = 0;
+	for (int node = 0; node < team->shape.nodes; node++) {
+		size_t larger = send_bytes[node] > recv_bytes[node] ? send_bytes[node] : recv_bytes[node];
+		most = node != team->shape.node && larger > most ? larger : most;
+	}
+	return team->host->max(team->leaders, most);
+}
+
 void
 cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
-		     const size_t *recv_bytes, const size_t *recv_at)
+		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
 {
 	if (!team->between) {
 		team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at);
@@ -94,6 +105,8 @@ cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_
 	problem.at = send_at;
 	problem.recv_sizes = recv_bytes;
 	problem.recv_at = recv_at;
+	if (team->between->needs.largest)
+		problem.bytes = largest ? largest : agree_on_largest(team, send_bytes, recv_bytes);
 	run(team, &problem, send, recv, NULL);
 }
 

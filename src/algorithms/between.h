@@ -11,8 +11,10 @@ void cs_between_allgatherv(struct cs_team *team, void *buffer, const size_t *byt
 /* With a plan that needs it, bytes[] is right for all nodes on each of them (needs.all_sizes). */
 void cs_between_gatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
 void cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
+/* largest: no node's message to another is longer, and all ranks of the lane say the same; 0: not known, so a plan that needs
+ * it (needs.largest) agrees on it first. */
 void cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at,
-			  void *recv, const size_t *recv_bytes, const size_t *recv_at);
+			  void *recv, const size_t *recv_bytes, const size_t *recv_at, size_t largest);
 void cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
 			  bool is_commutative);
 void cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count,

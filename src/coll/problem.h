@@ -25,7 +25,9 @@ struct cs_problem {
 	enum cs_coll coll;
 	int ranks, rank, root;
 	size_t unit;  /* reductions: bytes of an element, no message splits one; else 1 */
-	size_t bytes; /* of the vector, or of each block */
+	/* Of the vector, or of each block. Alltoallv/w: the largest that any rank sends to another, if the algorithm needs
+	 * it (needs.largest). */
+	size_t bytes;
 	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank sends to each. Gatherv and
 	 * scatterv: the root knows all; another rank only its own, unless the algorithm needs more (needs.all_sizes). */
 	const size_t *sizes;

@@ -107,8 +107,22 @@ describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat
 	}
 }
 
+/* Of those to and from other ranks; from them, too, so that where the program's ranks disagree none is longer than agreed. */
+static size_t
+largest_block(const struct cs_problem *problem)
+{
+	size_t most = 0;
+	for (int rank = 0; rank < problem->ranks; rank++) {
+		size_t give = cs_problem_size(problem, rank);
+		size_t take = problem->recv_sizes ? problem->recv_sizes[rank] : give;
+		size_t larger = give > take ? give : take;
+		most = rank != problem->rank && larger > most ? larger : most;
+	}
+	return most;
+}
+
 static void
-describe_alltoall(struct cs_call *call, struct flat *flat)
+describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, struct flat *flat)
 {
 	struct cs_problem *problem = &flat->problem;
 	take_blocks(problem, &call->send);
@@ -117,6 +131,10 @@ describe_alltoall(struct cs_call *call, struct flat *flat)
 	flat->in = call->send.base;
 	flat->out = call->recv.base;
 	problem->is_in_place = call->send.base == call->recv.base;
+	if (algorithm->needs.largest) {
+		team->host->wire(team->everyone, 0); /* makes the communicator */
+		problem->bytes = team->host->max(team->everyone, largest_block(problem));
+	}
 }
 
 void
@@ -144,7 +162,7 @@ cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorith
 	case CS_SCATTERV: describe_rooted(team, call, algorithm, &flat, false); break;
 	case CS_ALLTOALL:
 	case CS_ALLTOALLV:
-	case CS_ALLTOALLW: describe_alltoall(call, &flat); break;
+	case CS_ALLTOALLW: describe_alltoall(team, call, algorithm, &flat); break;
 	case CS_REDUCE:
 	case CS_ALLREDUCE:
 	case CS_REDUCE_SCATTER:

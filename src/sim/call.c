@@ -102,6 +102,10 @@ cs_sim_call_init(struct cs_sim_call *call)
 		problem->at = call->pairs[1];
 		problem->recv_sizes = call->pairs[2];
 		problem->recv_at = call->pairs[3];
+		/* Each rank sends them all, the first to itself: the largest of the others. */
+		problem->bytes = 0;
+		for (int i = 1; i < call->ranks; i++)
+			problem->bytes = call->dealt[i] > problem->bytes ? call->dealt[i] : problem->bytes;
 	} else if (cs_sim_call_has_sizes(call->coll)) {
 		problem->sizes = call->dealt;
 		problem->at = call->coll == CS_REDUCE_SCATTER ? NULL : call->at;

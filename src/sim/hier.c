@@ -138,6 +138,10 @@ problem_of(struct work *work, int node)
 		fill_pairs(work, node);
 		problem.recv_sizes = work->arrays[RECV];
 		problem.recv_at = work->arrays[RECV_AT];
+		/* On all nodes the same: what passes between two depends on how far they are apart. */
+		for (int other = 0; other < call->nodes; other++)
+			if (other != node && work->arrays[SEND][other] > problem.bytes)
+				problem.bytes = work->arrays[SEND][other];
 		/* fall through */
 	default:
 		problem.sizes = work->arrays[SEND];

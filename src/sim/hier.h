@@ -23,7 +23,8 @@
  *
  * A copy costs model.copy and the bus per byte, a reduction model.reduce and the bus, each flag awaited model.flag. One
  * leader for each node, and one piece: that pieces of a large call follow each other, and that several ranks of a node
- * may drive the network, is not simulated; nor are the sizes that gatherv, scatterv and alltoallv exchange first. */
+ * may drive the network, is not simulated; nor are the sizes that gatherv, scatterv and alltoallv
+ * exchange first. */
 #ifndef CS_SIM_HIER_H
 #define CS_SIM_HIER_H
 

@@ -132,6 +132,12 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 			}
 		}
 	}
+	size_t largest = 0;
+	for (int i = 0; has_matrix(coll) && i < ranks * ranks; i++)
+		if (i / ranks != i % ranks && set->send[i / ranks][i % ranks] > largest)
+			largest = set->send[i / ranks][i % ranks];
+	for (int rank = 0; has_matrix(coll) && rank < ranks; rank++)
+		set->of[rank].bytes = largest;
 	snprintf(set->text, sizeof set->text, "--only %s:%s --ranks %d --case %d --seed %" PRIu64, cs_colls[coll].name,
 		 algorithm->name, ranks, number, seed);
 }

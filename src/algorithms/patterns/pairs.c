@@ -1,7 +1,7 @@
 #include "algorithms/patterns/pairs.h"
 
-static size_t
-recv_size(const struct cs_problem *problem, int rank)
+size_t
+cs_pairs_recv_size(const struct cs_problem *problem, int rank)
 {
 	return problem->recv_sizes ? problem->recv_sizes[rank] : cs_problem_size(problem, rank);
 }
@@ -66,7 +66,7 @@ last_coming(const struct cs_problem *problem)
 {
 	int self = problem->rank, p = problem->ranks;
 	for (int distance = p - 1; distance > 0; distance--)
-		if (recv_size(problem, (self + p - distance) % p))
+		if (cs_pairs_recv_size(problem, (self + p - distance) % p))
 			return (uint64_t)distance;
 	return 0;
 }
@@ -105,7 +105,7 @@ cs_pairs_spread(struct cs_builder *builder, size_t width)
 		saved = cs_pairs_save(builder);
 	for (int i = 1; i < p; i++) {
 		int to = (self + i) % p, from = (self + p - i) % p;
-		size_t give = cs_problem_size(problem, to), take = recv_size(problem, from);
+		size_t give = cs_problem_size(problem, to), take = cs_pairs_recv_size(problem, from);
 		struct cs_place block = problem->is_in_place ? saved : cs_pairs_in(problem, to);
 		builder->note = width ? (uint32_t)((size_t)(i - 1) / width) : 0;
 		if (take) {
@@ -174,8 +174,8 @@ largest_coming(const struct cs_problem *problem)
 {
 	size_t most = 0;
 	for (int rank = 0; rank < problem->ranks; rank++)
-		if (rank != problem->rank && recv_size(problem, rank) > most)
-			most = recv_size(problem, rank);
+		if (rank != problem->rank && cs_pairs_recv_size(problem, rank) > most)
+			most = cs_pairs_recv_size(problem, rank);
 	return most;
 }
 
@@ -192,7 +192,7 @@ cs_pairs_pairwise(struct cs_builder *builder)
 		if (round.to < 0)
 			continue;
 		struct cs_place to = cs_pairs_out(problem, round.from), into = is_in_place ? block : to;
-		size_t take = recv_size(problem, round.from);
+		size_t take = cs_pairs_recv_size(problem, round.from);
 		cs_build_sendrecv(builder, round.to, cs_pairs_in(problem, round.to), cs_problem_size(problem, round.to),
 				  round.from, into, take);
 		cs_build_copy(builder, to, into, take);
@@ -206,7 +206,7 @@ cs_pairs_pairwise_price(const struct cs_problem *problem, struct cs_price *price
 	int rounds = count_rounds(problem);
 	for (; problem->recv_sizes && rounds; rounds--) {
 		int from = round_of(problem, rounds - 1).from;
-		if (from >= 0 && recv_size(problem, from))
+		if (from >= 0 && cs_pairs_recv_size(problem, from))
 			break;
 	}
 	price->bytes = most_bytes(problem);

@@ -18,6 +18,8 @@
 /* Where the block for `rank` is in IN, and the one from `rank` belongs in OUT. */
 struct cs_place cs_pairs_in(const struct cs_problem *problem, int rank);
 struct cs_place cs_pairs_out(const struct cs_problem *problem, int rank);
+/* Bytes that come from `rank`. */
+size_t cs_pairs_recv_size(const struct cs_problem *problem, int rank);
 /* Own block into OUT, unless it is in place. */
 void cs_pairs_keep_own(struct cs_builder *builder);
 /* For calls in place: the blocks for all other ranks one after another in CS_TMP, from rank + 1 on. */
