@@ -60,6 +60,9 @@ struct cs_algorithm {
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
 	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
 	void (*build)(struct cs_builder *builder);
+	/* With build: where a rank's problem is rank 0's with ranks counted from it (blocks of one size, to begin with), so is its
+	 * plan, but for places and for how many copies stand where copies follow each other. The simulator builds one. */
+	bool is_turned;
 	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse.
 	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);

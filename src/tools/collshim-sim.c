@@ -255,14 +255,15 @@ build(struct cs_sim_call *call, const struct cs_algorithm *algorithm, int rank, 
 	return cs_builder_finish(&builder);
 }
 
-/* Bytes that the plans of all ranks take, judged by the smallest of three that are not the root's. */
+/* Bytes that the plans of all ranks take, judged by the smallest of three that are not the root's, nor all first on their
+ * node, where one may do the work of all. */
 static size_t
 guess(const struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
 	size_t smallest = SIZE_MAX / (size_t)call->ranks;
 	for (long long i = 1; i <= 3; i++) {
 		struct cs_plan plan;
-		int rank = (int)((call->root + i * call->ranks / 4) % call->ranks);
+		int rank = (int)((call->root + i * call->ranks / 4 + i) % call->ranks);
 		enum cs_status status = build(call, algorithm, rank, &plan);
 		size_t memory = status == CS_NO_MEMORY ? smallest : 0;
 		if (status == CS_OK)
@@ -273,11 +274,46 @@ guess(const struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algori
 	return smallest * (size_t)call->ranks;
 }
 
+/* Copies that follow each other as one: of tens of thousands, as each block has its own, some dozens are left. */
+static void
+join_copies(struct cs_plan *plan)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		struct cs_step *last = count ? &plan->steps[count - 1] : NULL;
+		if (last && last->kind == CS_STEP_COPY && plan->steps[i].kind == CS_STEP_COPY)
+			last->bytes += plan->steps[i].bytes;
+		else
+			plan->steps[count++] = plan->steps[i];
+	}
+	plan->count = count;
+}
+
+/* Rank 0's plan for all: in a call of this room each rank's blocks are rank 0's, counted from it, with several sizes, too. */
+static enum cs_status
+add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	struct cs_plan plan;
+	enum cs_status status = build(call, algorithm, 0, &plan);
+	if (status == CS_OK)
+		join_copies(&plan);
+	for (; status == CS_OK && plan.rank < call->ranks; plan.rank++) {
+		status = cs_sim_add(sim, &plan);
+		for (size_t i = 0; i < plan.count; i++)
+			if (plan.steps[i].peer >= 0)
+				plan.steps[i].peer = (plan.steps[i].peer + 1) % call->ranks;
+	}
+	cs_plan_fini(&plan);
+	return status;
+}
+
 static enum cs_status
 add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm, size_t guessed,
 	 size_t memory)
 {
 	enum cs_status status = guessed > memory ? CS_NO_MEMORY : CS_OK;
+	if (status == CS_OK && algorithm->is_turned)
+		return add_turned(sim, call, algorithm);
 	for (int rank = 0; status == CS_OK && rank < call->ranks; rank++) {
 		struct cs_plan plan;
 		status = build(call, algorithm, rank, &plan);

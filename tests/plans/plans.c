@@ -103,7 +103,7 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 	for (int rank = 0; rank < ranks; rank++) {
 		set->node_of[rank] = number % 4 == 0   ? rank * nodes / ranks
 				     : number % 4 == 1 ? rank % nodes
-						       : (int)(rnd(&state) % (uint64_t)nodes) * 3 - 1;
+						       : (int)(rnd(&state) % (uint64_t)nodes) * (number & 4 ? 1000 : 3) - 1;
 		place(&state, set->send[rank], set->send_at[rank], ranks, order);
 		place(&state, set->recv[rank], set->recv_at[rank], ranks, order);
 	}
@@ -173,6 +173,53 @@ has_empty(const struct problem_set *set, int ranks)
 	return false;
 }
 
+/* What a simulation asks of a plan: the next step from *at on, copies that follow each other as one. */
+static bool
+next_step(const struct cs_plan *plan, size_t *at, struct cs_step *step)
+{
+	if (*at >= plan->count)
+		return false;
+	*step = plan->steps[(*at)++];
+	if (step->peer >= 0)
+		step->peer = (step->peer + plan->ranks - plan->rank) % plan->ranks;
+	while (step->kind == CS_STEP_COPY && *at < plan->count && plan->steps[*at].kind == CS_STEP_COPY)
+		step->bytes += plan->steps[(*at)++].bytes;
+	return true;
+}
+
+static bool
+is_turn_of(const struct cs_plan *a, const struct cs_plan *b)
+{
+	struct cs_step of_a, of_b;
+	size_t at_a = 0, at_b = 0;
+	while (next_step(a, &at_a, &of_a)) {
+		if (!next_step(b, &at_b, &of_b) || of_a.kind != of_b.kind || of_a.peer != of_b.peer ||
+		    of_a.bytes != of_b.bytes || of_a.request != of_b.request)
+			return false;
+	}
+	return at_b == b->count && a->requests == b->requests;
+}
+
+static bool
+is_of_one_size(const struct problem_set *set, int ranks)
+{
+	for (int i = 0; has_matrix(set->of[0].coll) && i < ranks * ranks; i++)
+		if (set->send[i / ranks][i % ranks] != set->send[0][0])
+			return false;
+	return has_matrix(set->of[0].coll) || !set->of[0].sizes;
+}
+
+/* What an algorithm says of its plans (is_turned). */
+static void
+compare_turned(const struct problem_set *set, const struct cs_plan *plans, int ranks, const size_t *params)
+{
+	for (int rank = 1; rank < ranks && is_of_one_size(set, ranks); rank++)
+		if (!is_turn_of(&plans[0], &plans[rank])) {
+			fail(set, params, "a rank's plan is not that of rank 0, counted from it");
+			return;
+		}
+}
+
 static void
 prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t *params)
 {
@@ -199,6 +246,8 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 		fail(&set, params, verdict.text);
 	} else {
 		proven++;
+		if (algorithm->is_turned)
+			compare_turned(&set, plans, ranks, params);
 		price_all(algorithm, &set, ranks, &price);
 		bool may_be_shorter = has_matrix(algorithm->coll) && has_empty(&set, ranks);
 		if ((may_be_shorter ? price.rounds < verdict.rounds : price.rounds != verdict.rounds) ||

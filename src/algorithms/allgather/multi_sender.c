@@ -194,12 +194,13 @@ copy_out(struct work *work)
 {
 	const struct cs_node_ranks *nodes = &work->layout->nodes;
 	struct cs_place place = work->buffer;
-	int p = work->layout->problem->ranks, start = nodes->first[work->node];
+	int p = work->layout->problem->ranks, at = nodes->first[work->node];
 	for (int done = 0, count; done < p; done += count) {
-		int first = nodes->ranks[(start + done) % p];
-		for (count = 1; done + count < p; count++)
-			if (nodes->ranks[(start + done + count) % p] != (first + count) % p)
-				break;
+		int first = nodes->ranks[at], rank = first;
+		for (count = 0; done + count < p && nodes->ranks[at] == rank; count++) {
+			at = at + 1 < p ? at + 1 : 0;
+			rank = rank + 1 < p ? rank + 1 : 0;
+		}
 		cs_parcel_spread(work->builder, place, first, count);
 		place = cs_plus(place, cs_build_run_bytes(work->builder, first, count));
 	}

@@ -37,5 +37,6 @@ const struct cs_algorithm cs_algorithm_alltoall_bruck = {
 	.summary = "blocks travel by the digits of their distance, log p rounds",
 	.params = { { "ports", "messages of a round that go at once", 1, 1, 64 } },
 	.build = build,
+	.is_turned = true,
 	.price = price,
 };

@@ -38,5 +38,6 @@ const struct cs_algorithm cs_algorithm_alltoallw_bruck = {
 		    { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it spread", 1 << 20,
 		      64 << 10, 1 << 30 } },
 	.build = build,
+	.is_turned = true,
 	.price = price,
 };

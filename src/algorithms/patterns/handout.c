@@ -1,6 +1,9 @@
 #include "algorithms/patterns/handout.h"
 
+#include "algorithms/patterns/node_ranks.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
@@ -30,36 +33,30 @@ size_of(const struct row *row, int group)
 	return first_of(row, group + 1) - first_of(row, group);
 }
 
-struct seat {
-	bool is_away; /* from the root's node */
-	int node;
-	int relative; /* rank, from the root on */
-};
-
-static int
-compare(const void *a, const void *b)
+/* The root's node first: its ranks, from `order + at` on, to the front. */
+static void
+put_first(int *order, int at, int count, int *spare)
 {
-	const struct seat *left = a, *right = b;
-	if (left->is_away != right->is_away)
-		return left->is_away - right->is_away;
-	if (left->node != right->node)
-		return left->node < right->node ? -1 : 1;
-	return left->relative - right->relative;
+	memcpy(spare, order + at, (size_t)count * sizeof *order);
+	memmove(order + count, order, (size_t)at * sizeof *order);
+	memcpy(order, spare, (size_t)count * sizeof *order);
 }
 
 static void
-seat_all(struct row *row, struct seat *seats, const int *node_of)
+group_all(struct row *row, const int *node_of)
 {
-	for (int i = 0; i < row->ranks; i++) {
-		int node = node_of[(row->root + (long long)i) % row->ranks];
-		seats[i] = (struct seat){ .is_away = node != node_of[row->root], .node = node, .relative = i };
-	}
-	qsort(seats, (size_t)row->ranks, sizeof *seats, compare);
+	int root_node = node_of[row->root], at = 0, count = 0;
+	while (node_of[row->order[at]] != root_node)
+		at++;
+	while (at + count < row->ranks && node_of[row->order[at + count]] == root_node)
+		count++;
+	put_first(row->order, at, count, row->first);
 	row->groups = 0;
-	for (int i = 0; i < row->ranks; i++) {
-		if (!i || seats[i].node != seats[i - 1].node)
+	for (int i = 0, last = 0; i < row->ranks; i++) {
+		int node = node_of[row->order[i]];
+		if (!i || node != last)
 			row->first[row->groups++] = i;
-		row->order[i] = (int)(((long long)row->root + seats[i].relative) % row->ranks);
+		last = node;
 	}
 	row->first[row->groups] = row->ranks;
 }
@@ -72,15 +69,12 @@ row_init(struct row *row, const struct cs_problem *problem, int senders)
 	*row = (struct row){ .groups = problem->ranks, .ranks = problem->ranks, .root = problem->root };
 	if (!senders || !problem->node_of)
 		return true;
-	struct seat *seats = malloc(p * sizeof *seats);
 	row->order = malloc((2 * p + 1) * sizeof *row->order);
-	bool is_ok = seats && row->order;
-	if (is_ok) {
-		row->first = row->order + p;
-		seat_all(row, seats, problem->node_of);
-	}
-	free(seats);
-	return is_ok;
+	if (!row->order || !cs_node_ranks_sort(problem->node_of, problem->ranks, problem->root, row->order))
+		return false;
+	row->first = row->order + p;
+	group_all(row, problem->node_of);
+	return true;
 }
 
 /* Which rank of a group takes the messages to, or from, its child of that index. */
@@ -115,8 +109,8 @@ struct handout {
 	int outside;         /* whom the head gets its part from, or sends it to */
 	size_t own, bytes;   /* own block, all of the part */
 	enum cs_memory memory; /* where the program has, or wants, the blocks */
-	size_t *before;      /* by position: bytes of the blocks before; one more at the end */
-	size_t *at;          /* by rank: of its block in the program's memory, at the root */
+	size_t *before;      /* by position: bytes of the blocks before, one more at the end; NULL with blocks of one size */
+	size_t *at;          /* by rank: of its block in the program's memory; NULL: one after another, or not the root */
 	struct parcel *parcels; /* children first, in the order in which they are cut off */
 	int parcel_count;
 };
@@ -137,21 +131,47 @@ find_part(struct handout *handout)
 	handout->outside = rank_at(row, first_of(row, parent) + sender);
 }
 
-static void
+/* Only what is needed, since in a simulation each of many ranks does this. False: no memory. */
+static bool
 measure(struct handout *handout)
 {
 	const struct cs_problem *problem = handout->problem;
-	size_t before = 0;
+	size_t p = (size_t)problem->ranks, sum = 0;
+	if (!problem->sizes)
+		return true;
+	handout->before = malloc((p + 1) * sizeof *handout->before);
+	if (!handout->before)
+		return false;
 	for (int i = 0; i < problem->ranks; i++) {
-		handout->before[i] = before;
-		before += cs_problem_size(problem, rank_at(&handout->row, i));
+		handout->before[i] = sum;
+		sum += problem->sizes[rank_at(&handout->row, i)];
 	}
-	handout->before[problem->ranks] = before;
-	before = 0;
+	handout->before[p] = sum;
+	if (handout->self != problem->root || problem->at)
+		return true;
+	handout->at = malloc(p * sizeof *handout->at);
+	if (!handout->at)
+		return false;
+	sum = 0;
 	for (int rank = 0; rank < problem->ranks; rank++) {
-		handout->at[rank] = problem->at ? problem->at[rank] : before;
-		before += cs_problem_size(problem, rank);
+		handout->at[rank] = sum;
+		sum += problem->sizes[rank];
 	}
+	return true;
+}
+
+/* Bytes of the blocks before that position. */
+static size_t
+before(const struct handout *handout, int position)
+{
+	return handout->before ? handout->before[position] : (size_t)position * handout->problem->bytes;
+}
+
+/* At the root: where the program has, or wants, the rank's block. */
+static size_t
+at_of(const struct handout *handout, int rank)
+{
+	return handout->at ? handout->at[rank] : cs_problem_at(handout->problem, rank);
 }
 
 static void
@@ -159,7 +179,7 @@ add_parcel(struct handout *handout, int position, int count, int by)
 {
 	handout->parcels[handout->parcel_count++] =
 		(struct parcel){ .position = position, .count = count, .to = rank_at(&handout->row, position), .by = by,
-				 .bytes = handout->before[position + count] - handout->before[position],
+				 .bytes = before(handout, position + count) - before(handout, position),
 				 .request = CS_NO_REQUEST };
 }
 
@@ -179,7 +199,7 @@ list_parcels(struct handout *handout)
 	for (int i = 1; i < size_of(row, own); i++)
 		add_parcel(handout, first + i, 1, handout->head);
 	int end = first_of(row, own + handout->part.count);
-	handout->bytes = handout->before[end] - handout->before[first];
+	handout->bytes = before(handout, end) - before(handout, first);
 }
 
 static void
@@ -201,16 +221,13 @@ init(struct handout *handout, struct cs_builder *builder, const struct cs_cuts *
 	*handout = (struct handout){ .builder = builder, .problem = problem, .cuts = cuts, .senders = senders,
 				     .self = problem->rank, .memory = is_scatter ? CS_IN : CS_OUT,
 				     .own = cs_problem_size(problem, problem->rank) };
-	handout->before = malloc((p + 1) * sizeof *handout->before);
-	handout->at = malloc(p * sizeof *handout->at);
 	handout->parcels = malloc(p * sizeof *handout->parcels);
-	if (!row_init(&handout->row, problem, senders) || !handout->before || !handout->at || !handout->parcels) {
+	if (!handout->parcels || !row_init(&handout->row, problem, senders) || !measure(handout)) {
 		cs_build_no_memory(builder);
 		fini(handout);
 		return false;
 	}
 	find_part(handout);
-	measure(handout);
 	list_parcels(handout);
 	return true;
 }
@@ -225,9 +242,9 @@ next_run(const struct handout *handout, int *position, int end, size_t *at)
 	for (; *position < end; ++*position) {
 		int rank = rank_at(&handout->row, *position);
 		size_t size = cs_problem_size(handout->problem, rank);
-		if (bytes && size && handout->at[rank] != *at + bytes)
+		if (bytes && size && at_of(handout, rank) != *at + bytes)
 			break;
-		*at = bytes ? *at : handout->at[rank];
+		*at = bytes ? *at : at_of(handout, rank);
 		bytes += size;
 	}
 	return bytes;
@@ -259,8 +276,8 @@ repack(struct handout *handout, const struct parcel *parcel, bool is_back)
 static struct cs_place
 place_in(const struct handout *handout, const struct parcel *parcel, struct cs_place base)
 {
-	size_t first = handout->before[first_of(&handout->row, handout->part.first)];
-	return cs_plus(base, handout->before[parcel->position] - first);
+	size_t first = before(handout, first_of(&handout->row, handout->part.first));
+	return cs_plus(base, before(handout, parcel->position) - first);
 }
 
 /* --- messages ----------------------------------------------------------------------------------------------------- */
@@ -289,7 +306,7 @@ scatter_from_root(struct handout *handout)
 		cs_build_send(builder, peer_of(handout, parcel), parcel->place, parcel->bytes);
 	}
 	if (!handout->problem->is_in_place)
-		cs_build_copy(builder, cs_out(0), cs_in(handout->at[handout->self]), handout->own);
+		cs_build_copy(builder, cs_out(0), cs_in(at_of(handout, handout->self)), handout->own);
 }
 
 static void

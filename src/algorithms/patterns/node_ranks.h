@@ -17,6 +17,9 @@ struct cs_node_ranks {
 bool cs_node_ranks_init(struct cs_node_ranks *nodes, const struct cs_problem *problem);
 void cs_node_ranks_fini(struct cs_node_ranks *nodes);
 
+/* `order` becomes the ranks by the numbers of their nodes, those of a node from rank `start` on. False: no memory. */
+bool cs_node_ranks_sort(const int *node_of, int ranks, int start, int *order);
+
 static inline int
 cs_node_size(const struct cs_node_ranks *nodes, int node)
 {
