@@ -42,7 +42,8 @@ static const char usage[] =
 	"  --model MODEL        hdr-like, 10gbe-like, mt25204, mt23108, cx6-hdr, \"hdr-like,L=2e-6\" or\n"
 	"                       \"L=1e-6,o=3e-7,G=4e-11\"; given several times: a result for each (default: hdr-like)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
-	"  --verbose            also, on stderr: how long the simulation took, and how much memory\n";
+	"  --verbose            also, on stderr: of one algorithm the simulated time in picoseconds, with each model; how\n"
+	"                       long the simulation took, and how much memory\n";
 
 struct request {
 	struct cs_sim_call call; /* what it is, not what is made from that */
@@ -484,6 +485,9 @@ simulate_one(const struct request *request, struct cs_sim_call *call)
 			break;
 		print_title(call, &request->models[i]);
 		print_one(request, &result);
+		if (request->is_verbose)
+			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
+				request->models[i].name, result.time);
 	}
 	cs_sim_destroy(sim);
 	return wrong;
