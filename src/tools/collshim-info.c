@@ -215,8 +215,18 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
+/* What is chosen serves nothing where a variable keeps the library out of all calls. */
+static void
+explain_what_is_off(const struct cs_settings *settings)
+{
+	if (settings->is_disabled)
+		puts("   but COLLSHIM_DISABLE=1 sends every call to the MPI: what is above holds without it");
+	if (settings->shm == CS_SHM_OFF)
+		puts("   but COLLSHIM_SHM=off sends every call to the MPI: what is above holds without it");
+}
+
 static int
-explain(const struct request *request, const struct cs_selector *selector, size_t cores)
+explain(const struct request *request, const struct cs_selector *selector, const struct cs_settings *settings, size_t cores)
 {
 	struct cs_facts facts = {
 		.is_block_placed = !request->is_cyclic,
@@ -236,6 +246,7 @@ explain(const struct request *request, const struct cs_selector *selector, size_
 				 cs_colls[facts.coll].name);
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	cs_selector_explain(selector, &facts, stdout);
+	explain_what_is_off(settings);
 	return DONE;
 }
 
@@ -451,7 +462,7 @@ main(int argc, char **argv)
 		return WRONG_FILE;
 	}
 	if (request.explain)
-		wrong = explain(&request, selector, machine.cores);
+		wrong = explain(&request, selector, &settings, machine.cores);
 	else
 		print_all(&request, &settings, selector, &machine);
 	cs_selector_destroy(selector);
