@@ -240,6 +240,21 @@ read_nodes(const struct row *row, const char *text, void *field)
 
 static const struct kind nodes_kind = { read_nodes, write_text, hash_text };
 
+/* "DEVICE" or "DEVICE:PORT", with ports from 1 to 255 as verbs number them. */
+static bool
+read_device(const struct row *row, const char *text, void *field)
+{
+	size_t length = strcspn(text, ":"), port = 0;
+	bool has_port = text[length];
+	if (!length || (has_port && !is_count(text + length + 1, strlen(text + length + 1))))
+		return false;
+	if (has_port)
+		port = strtoul(text + length + 1, NULL, 10);
+	return port <= 255 && read_text(row, text, field);
+}
+
+static const struct kind device_kind = { read_device, write_text, hash_text };
+
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
@@ -261,11 +276,11 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 #define UNSIZED "host or an algorithm, or ^hier:host"
 
 static const struct row rows[] = {
-	{ "DISABLE", "0 or 1", "1: every call goes straight to the MPI underneath", &flag_kind,
+	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to the MPI underneath", &flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &count_kind,
 	  FIELD(verbosity), .high = 2 },
-	{ "REPORT", "0, 1 or a path",
+	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), or a path",
 	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file", &report_kind,
 	  FIELD(report) },
 	/* Not agreed: the same file may have other paths on other nodes. select's digest covers what it says. */
@@ -293,8 +308,8 @@ static const struct row rows[] = {
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
 	  &word_kind, FIELD(wire), .words = wire_words, .is_agreed = true },
-	{ "IB_DEVICE", "a device, or device:port", "the RDMA device to use; default: the nearest that is active", &text_kind,
-	  FIELD(ib_device) },
+	{ "IB_DEVICE", "a device, or device:port with a port from 1 to 255",
+	  "the RDMA device to use; default: the nearest that is active", &device_kind, FIELD(ib_device) },
 	{ "IB_ARRIVAL", "completion or flag",
 	  "how arrived data is noticed: by a completion, as the specification promises, or by a flag behind it in memory",
 	  &word_kind, FIELD(ib_arrival), .words = arrival_words, .is_agreed = true },
@@ -427,11 +442,16 @@ void
 cs_settings_fit(struct cs_settings *settings, size_t ranks)
 {
 	size_t needed = settings->fake_nodes ? cs_settings_fake_ranks(settings->fake_nodes) : 0;
-	if (needed <= ranks)
-		return;
-	complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has %zu; it is ignored",
-		 settings->fake_nodes, needed, ranks);
-	settings->fake_nodes = NULL;
+	if (needed > ranks) {
+		complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has %zu; it is ignored",
+			 settings->fake_nodes, needed, ranks);
+		settings->fake_nodes = NULL;
+	}
+	if ((size_t)settings->fake_domains > ranks) {
+		complain(NULL, PREFIX "FAKE_DOMAINS=%d takes %d ranks or more, and the job has %zu; it is ignored",
+			 settings->fake_domains, settings->fake_domains, ranks);
+		settings->fake_domains = 0;
+	}
 }
 
 size_t

@@ -51,7 +51,7 @@ size_t cs_settings_check(FILE *out);
 /* So many ranks at least has a job that has a rank on each of these nodes (a value of COLLSHIM_FAKE_NODES that was read); of a
  * list: as many as it names. */
 size_t cs_settings_fake_ranks(const char *fake_nodes);
-/* Says so, as of any wrong value, and forgets fake_nodes where a job of so many ranks cannot have them. */
+/* Says so, as of any wrong value, and forgets fake_nodes and fake_domains where a job of so many ranks cannot have them. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */

@@ -1,6 +1,7 @@
 #include "select/force.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,11 +39,24 @@ trim(char *text)
 	return text;
 }
 
+static bool
+is_given(const struct cs_use *use, const char *param, uint32_t *given)
+{
+	for (int i = 0; use->algorithm && i < CS_MAX_PARAMS && use->algorithm->params[i].name; i++)
+		if (!strcmp(use->algorithm->params[i].name, param)) {
+			bool is_again = *given & UINT32_C(1) << i;
+			*given |= UINT32_C(1) << i;
+			return is_again;
+		}
+	return false;
+}
+
 /* ":chunk=64K:depth=4" behind a name. */
 static enum cs_status
 read_params(const struct scan *scan, char *at, struct cs_use *use)
 {
 	char message[256];
+	uint32_t given = 0;
 	while (*at) {
 		char *param = at + 1; /* behind the colon */
 		size_t length = strcspn(param, ":");
@@ -58,6 +72,8 @@ read_params(const struct scan *scan, char *at, struct cs_use *use)
 		enum cs_status status = cs_use_set(use, param, equals + 1, message, sizeof message);
 		if (status != CS_OK)
 			return refuse(scan, param, "%s", message);
+		if (is_given(use, param, &given))
+			return refuse(scan, param, "found %s again, expected each parameter once", param);
 		if (!next)
 			break;
 		*next = saved;

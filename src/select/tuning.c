@@ -209,6 +209,16 @@ take_text(struct reader *reader, const struct cs_yaml *value, void *field)
 		*(char **)field = copy_line(reader, value->text);
 }
 
+/* Of "2026-01-31". */
+static bool
+is_day(const char *text)
+{
+	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	int year = atoi(text), month = atoi(text + 5), day = atoi(text + 8);
+	bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+	return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 && is_leap);
+}
+
 static void
 take_date(struct reader *reader, const struct cs_yaml *value, void *field)
 {
@@ -218,7 +228,7 @@ take_date(struct reader *reader, const struct cs_yaml *value, void *field)
 		while (pattern[i] && (pattern[i] == 'd' ? isdigit((unsigned char)value->text[i])
 							: value->text[i] == pattern[i]))
 			i++;
-	if (pattern[i] || value->text[i])
+	if (pattern[i] || value->text[i] || !is_day(value->text))
 		expect(reader, value, "a date as 2026-01-31");
 	else
 		take_text(reader, value, field);

@@ -139,6 +139,7 @@ what_is_wrong_is_named_with_its_column_and_what_was_expected(void **state)
 		{ CS_BCAST, "hier:host:chunk=on", "found \"on\", expected a number" },
 		{ CS_BCAST, "hier:host:chnuk=4K", "\"chnuk\" is no parameter of hier:host; known: chunk; did "
 						  "you mean chunk?" },
+		{ CS_BCAST, "hier:host:chunk=4K:chunk=4K", "column 20: found chunk again, expected each parameter once" },
 		{ CS_BCAST, "ring:chunk=4K", "\"chunk\" is no parameter of ring, which has none" },
 		{ CS_BCAST, "host:chunk=4K", "column 6: \"chunk\" is no parameter of host, which has none" },
 		{ CS_BCAST, "^foo", "column 2: \"foo\" is no algorithm of bcast" },

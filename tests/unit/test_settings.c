@@ -195,6 +195,13 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_FAKE_NODES", "99999999999999999999", "expected K, cyclic:K" },
 		{ "COLLSHIM_FAKE_DOMAINS", "-1", "expected a number from 0 to 1024" },
 		{ "COLLSHIM_FAKE_DOMAINS", "2,2", "expected a number from 0 to 1024" },
+		{ "COLLSHIM_IB_DEVICE", ":1", "expected a device, or device:port with a port from 1 to 255" },
+		{ "COLLSHIM_IB_DEVICE", "a:b", "expected a device, or device:port" },
+		{ "COLLSHIM_IB_DEVICE", "a:", "expected a device, or device:port" },
+		{ "COLLSHIM_IB_DEVICE", "a:0", "expected a device, or device:port" },
+		{ "COLLSHIM_IB_DEVICE", "a:256", "expected a device, or device:port" },
+		{ "COLLSHIM_IB_DEVICE", "a:99999999999", "expected a device, or device:port" },
+		{ "COLLSHIM_IB_DEVICE", "a:1:1", "expected a device, or device:port" },
 		{ "COLLSHIM_SHM", "sysv", "expected auto, memfd, named or off" },
 		{ "COLLSHIM_SHM_BUDGET", "lots", "expected a size from 4K to inf" },
 		{ "COLLSHIM_SHM_BUDGET", "0", "expected a size from 4K to inf" },
@@ -260,6 +267,20 @@ nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(vo
 			assert_contains(said, start);
 		assert_int_equal(settings.fake_nodes != NULL, cases[i].fits);
 	}
+}
+
+static void
+domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(void **state)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_FAKE_DOMAINS", "4", 1);
+	read_settings(&settings);
+	assert_string_equal(fit_settings(&settings, 4), "");
+	assert_int_equal(settings.fake_domains, 4);
+	const char *said = fit_settings(&settings, 3);
+	assert_contains(said, "collshim: settings: COLLSHIM_FAKE_DOMAINS=4 takes 4 ranks or more, and the job has 3; it is");
+	assert_int_equal(count_lines(said), 1);
+	assert_int_equal(settings.fake_domains, 0);
 }
 
 static void
@@ -398,6 +419,7 @@ main(void)
 		TEST(a_wrong_value_gives_one_line_and_the_default),
 		TEST(right_fake_nodes_are_kept_as_written),
 		TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
+		TEST(domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
 		TEST(many_unknown_variables_give_few_lines),
 		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),

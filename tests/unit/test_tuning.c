@@ -327,6 +327,12 @@ static const struct wrong {
 	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-11-211, library: l, machine: m, command: c}\n"
 	  "    rules: []\n",
 	  "4:24: found \"2026-11-211\", expected a date as 2026-01-31\n" },
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-13-45, library: l, machine: m, command: c}\n"
+	  "    rules: []\n",
+	  "4:24: found \"2026-13-45\", expected a date as 2026-01-31\n" },
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-02-29, library: l, machine: m, command: c}\n"
+	  "    rules: []\n",
+	  "4:24: found \"2026-02-29\", expected a date as 2026-01-31\n" },
 	{ BLOCK "    machine: {mpi: lam, cpu: [], cores: 8-2, colour: red}\n    rules: []\n",
 	  "5:20: found \"lam\", expected mpich or openmpi\n"
 	  "5:30: found a list, expected a text\n"
