@@ -6,6 +6,7 @@
 #include "select/select.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
+#include "tools/words.h"
 
 #include <getopt.h>
 #include <limits.h>
@@ -43,14 +44,16 @@ static const char usage[] =
 	"  --wire host|ib      what plans between nodes send by (default: host)\n"
 	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean (default: 1)\n"
 	"\n"
-	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 at most, and\n"
+	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 at most,\n"
+	"parameters behind the algorithm, too, as bcast:chain:segment=8K:window=2, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
 	"  --root R            the root (default: 0)\n"
 	"  --svg FILE          a time line instead of a table, written to FILE (- for standard output)\n";
 
 /* What was asked for on the command line. */
 struct request {
-	const char *check, *explain, *draw, *mpi, *svg;
+	const char *check, *explain, *mpi, *svg;
+	char *draw;
 	size_t ranks, ppn, nodes, skew; /* 0: not given */
 	int wire;                 /* 0: not given */
 	size_t bytes, root;
@@ -252,15 +255,28 @@ explain(const struct request *request, const struct cs_selector *selector, const
 
 /* ---- draw --------------------------------------------------------------------------------------------------- */
 
+/* Parameters may stand behind the algorithm, as in forcing variables, or as words of their own, or both. */
+static char **
+all_words(const struct request *request, int *count)
+{
+	char **words = calloc(cs_tools_most_words(request->draw) + (size_t)request->word_count + 1, sizeof *words);
+	if (!words)
+		return NULL;
+	*count = cs_tools_cut(request->draw, words);
+	for (int i = 0; i < request->word_count; i++)
+		words[(*count)++] = request->words[i];
+	return words;
+}
+
 static int
-draw(const struct request *request)
+draw_words(const struct request *request, char *const *words, int word_count)
 {
 	char complaint[CS_DRAW_COMPLAINT];
 	struct cs_draw_request asked = {
 		.what = request->draw, .ppn = request->ppn, .is_cyclic = request->is_cyclic,
 		.has_bytes = request->has_bytes, .bytes = request->bytes,
 		.has_root = request->has_root, .root = request->root,
-		.svg = request->svg, .words = request->words, .word_count = request->word_count, .text = stdout,
+		.svg = request->svg, .words = words, .word_count = word_count, .text = stdout,
 	};
 	int wrong = spread(request, CS_DRAW_RANKS, &asked.facts);
 	if (wrong)
@@ -273,6 +289,20 @@ draw(const struct request *request)
 		return wrong_use("%s", complaint);
 	if (wrong)
 		fprintf(stderr, "collshim-info: %s\n", complaint);
+	return wrong;
+}
+
+static int
+draw(const struct request *request)
+{
+	int count = 0;
+	char **words = all_words(request, &count);
+	if (!words) {
+		fputs("collshim-info: out of memory\n", stderr);
+		return WRONG_FILE;
+	}
+	int wrong = draw_words(request, words, count);
+	free(words);
 	return wrong;
 }
 

@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "plan/build.h"
 #include "sim/hier.h"
+#include "tools/words.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -26,7 +27,8 @@ static const char usage[] =
 	"       collshim-sim --list                                           what can be simulated, and the models\n"
 	"       collshim-sim --version | --help\n"
 	"\n"
-	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list\n"
+	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list; also behind it, as\n"
+	"                       bcast:chain:segment=64K:window=2\n"
 	"  --nodes N            nodes (default: 1)\n"
 	"  --ppn P              ranks on each node (default: 1)\n"
 	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks follow each other)\n"
@@ -202,12 +204,16 @@ static int
 refuse_param(const struct cs_algorithm *algorithm, const char *word)
 {
 	char names[200] = "", full[80];
+	size_t length = strcspn(word, "=");
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		if (has_effect(algorithm, i))
 			snprintf(names + strlen(names), sizeof names - strlen(names), " %s", algorithm->params[i].name);
 	snprintf(full, sizeof full, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
-	return *names ? wrong_use("%s: expected NAME=VALUE; %s has%s", word, full, names)
-		      : wrong_use("%s: %s has no parameters", word, full);
+	if (!*names)
+		return wrong_use("%s: %s has no parameters", word, full);
+	if (!length || !word[length])
+		return wrong_use("%s: expected NAME=VALUE; %s has%s", word, full, names);
+	return wrong_use("%s: \"%.*s\" is no parameter of %s, which has%s", word, (int)length, word, full, names);
 }
 
 static int
@@ -215,7 +221,7 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, co
 {
 	char low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	size_t length = strcspn(word, "="), value;
-	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
+	for (int i = 0; word[length] && i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
 		const struct cs_param *param = &algorithm->params[i];
 		if (strncmp(param->name, word, length) != 0 || param->name[length])
 			continue;
@@ -716,13 +722,15 @@ static int
 read_words(int argc, char **argv, struct request *request)
 {
 	for (int i = optind; i < argc; i++) {
-		if (strchr(argv[i], '='))
+		if (strchr(argv[i], '=') && !cs_tools_params(argv[i])) {
 			request->words[request->word_count++] = argv[i];
-		else if (request->what)
+		} else if (request->what) {
 			return wrong_use("unexpected argument %s; expected one COLLECTIVE:ALGORITHM and NAME=VALUE",
 					 argv[i]);
-		else
+		} else {
 			request->what = argv[i];
+			request->word_count += cs_tools_cut(argv[i], request->words + request->word_count);
+		}
 	}
 	if (!request->what == !request->lists)
 		return wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or --list");
@@ -837,7 +845,10 @@ main(int argc, char **argv)
 {
 	struct request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
 				   .memory = (size_t)1 << 30 };
-	request.words = calloc((size_t)argc + 1, sizeof *request.words);
+	size_t most_words = (size_t)argc + 1;
+	for (int i = 1; i < argc; i++)
+		most_words += cs_tools_most_words(argv[i]);
+	request.words = calloc(most_words, sizeof *request.words);
 	int wrong = request.words ? read_arguments(argc, argv, &request) : CANNOT;
 	if (!request.model_count)
 		request.models[request.model_count++] = cs_models[0];

@@ -153,7 +153,12 @@ refuse_param(const struct picture *picture, const char *word)
 {
 	struct pen pen = { picture->complaint, 0, CS_DRAW_COMPLAINT };
 	const struct cs_param *params = picture->algorithm->params;
-	add(&pen, SHOWN ": expected name=value; parameters of %s:", word, picture->request->what);
+	size_t length = strcspn(word, "=");
+	if (length && word[length])
+		add(&pen, SHOWN ": \"%.*s\" is no parameter of %s; known:", word, (int)(length < 60 ? length : 60), word,
+		    picture->request->what);
+	else
+		add(&pen, SHOWN ": expected name=value; parameters of %s:", word, picture->request->what);
 	for (int i = 0; i < CS_MAX_PARAMS && params[i].name; i++)
 		add(&pen, "%s %s", i ? "," : "", params[i].name);
 	if (!params[0].name)

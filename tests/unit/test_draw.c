@@ -280,7 +280,7 @@ what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 		  .complaint = "a drawing has at most 1000000 steps; try fewer --ranks, --bytes or pieces" },
 		{ .what = "bcast:binomial", .is_non_commutative = true, .complaint = "bcast has no operation" },
 		{ .what = "alltoall:spread", .words = wide, .complaint = "expected a number from 0 to 256" },
-		{ .what = "alltoall:spread", .words = unknown, .complaint = "parameters of alltoall:spread: window" },
+		{ .what = "alltoall:spread", .words = unknown, .complaint = "\"windw\" is no parameter of alltoall:spread" },
 		{ .what = "alltoall:spread", .words = bare, .complaint = "window: expected name=value" },
 		{ .what = "alltoall:node-pairs", .ranks = 1, .complaint = "this call: one rank per node" },
 	};
