@@ -3,11 +3,11 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "select/force.h"
+#include "select/notes.h"
 #include "select/predict.h"
 #include "select/tuning.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,7 @@ struct table {
 
 struct cs_selector {
 	struct cs_tuning *site, *builtin; /* NULL if there is none */
+	bool is_site_asked;               /* by COLLSHIM_TUNING */
 	char *site_error;                 /* why the site's file is not used, or NULL */
 	struct cs_limits limits;
 	const char *limit_origins[CS_LIMIT_COUNT];
@@ -60,25 +61,6 @@ struct cs_selector {
 };
 
 /* ---- making ------------------------------------------------------------------------------------------------- */
-
-/* Which guard of the block does not hold on the machine, as text; false if all do. */
-static bool
-guard_fails(const struct cs_block *block, const struct cs_machine *machine, char *why, size_t why_bytes)
-{
-	char range[CS_RANGE_TEXT];
-	if (block->mpi && machine->mpi && strcmp(block->mpi, machine->mpi))
-		snprintf(why, why_bytes, "mpi %s, here %s", block->mpi, machine->mpi);
-	else if (block->cpu && machine->cpu && fnmatch(block->cpu, machine->cpu, 0))
-		snprintf(why, why_bytes, "cpu \"%s\", here \"%s\"", block->cpu, machine->cpu);
-	else if (block->host && machine->host && fnmatch(block->host, machine->host, 0))
-		snprintf(why, why_bytes, "host \"%s\", here \"%s\"", block->host, machine->host);
-	else if (machine->cores < block->cores.low || machine->cores >= block->cores.high)
-		snprintf(why, why_bytes, "cores %s, here %zu", cs_count_range_text(range, block->cores),
-			 machine->cores);
-	else
-		return false;
-	return true;
-}
 
 /* A text of printf's making; *failed is set, not cleared. */
 static char *__attribute__((format(printf, 2, 3)))
@@ -107,6 +89,40 @@ load_builtin(struct cs_selector *selector, bool *failed)
 		cs_warn_once("select: %s; only the tuning file's rules are used", errors.first);
 }
 
+bool
+cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text, size_t bytes)
+{
+	const struct cs_tuning *site = selector->site;
+	switch (note) {
+	case CS_NOTE_MACHINE:
+		/* An installed file stands on machines of all kinds; who names one means it. */
+		if (!site || !selector->is_site_asked || !cs_note_machine(site, &selector->machine, text, bytes))
+			return false;
+		cs_text_add(text, bytes, "; the built-in rules are used");
+		return true;
+	case CS_NOTE_VERSION:
+		if (!site || !cs_note_version(site, &selector->machine, text, bytes))
+			return false;
+		cs_text_add(text, bytes, "; it is used all the same");
+		return true;
+	case CS_NOTE_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* A file that is right, but of another machine or time, changes less or other things than was meant. */
+static void
+warn_of_notes(const struct cs_selector *selector)
+{
+	char text[512];
+	for (int note = 0; note < CS_NOTE_COUNT; note++) {
+		_Atomic int said = 0; /* once per selector, of which a process makes one */
+		if (cs_selector_note(selector, note, text, sizeof text))
+			cs_log_warn(&said, "select: %s", text);
+	}
+}
+
 static void
 load_site(struct cs_selector *selector, const struct cs_settings *settings, bool *failed)
 {
@@ -116,8 +132,11 @@ load_site(struct cs_selector *selector, const struct cs_settings *settings, bool
 		return;
 	errno = 0;
 	enum cs_status status = cs_tuning_load(&selector->site, path, &errors);
-	if (status == CS_OK)
+	if (status == CS_OK) {
+		selector->is_site_asked = settings->tuning;
+		warn_of_notes(selector);
 		return;
+	}
 	if (status == CS_NO_MEMORY) {
 		*failed = true;
 		return;
@@ -204,7 +223,7 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 			.skew = rule->skew, .wire = rule->wire,
 			.use = rule->use,
 			.why = why,
-			.is_guarded_out = guard_fails(block, machine, ignored, sizeof ignored),
+			.is_guarded_out = cs_guard_fails(block, machine, ignored, sizeof ignored),
 			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u", label,
 					    rule->line),
 			.block = block,
@@ -262,7 +281,7 @@ find_model(struct cs_selector *selector, bool *failed)
 {
 	char ignored[512];
 	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model; i++)
-		if (!guard_fails(&selector->site->models[i].about, &selector->machine, ignored, sizeof ignored))
+		if (!cs_guard_fails(&selector->site->models[i].about, &selector->machine, ignored, sizeof ignored))
 			selector->model = &selector->site->models[i];
 	if (selector->model)
 		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
@@ -545,7 +564,7 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct table *t
 	fprintf(out, ": use %s\n    ",
 		cs_use_text(use, sizeof use, row->use.algorithm, row->use.params));
 	if (row->is_guarded_out) {
-		guard_fails(row->block, &selector->machine, why, sizeof why);
+		cs_guard_fails(row->block, &selector->machine, why, sizeof why);
 		fprintf(out, "no: for other machines (%s)\n", why);
 		return;
 	}
@@ -684,7 +703,7 @@ print_block(const struct cs_selector *selector, const char *kind, const struct c
 {
 	char why[512];
 	fprintf(out, "    %s %s (line %u): ", kind, block->name, block->line);
-	if (guard_fails(block, &selector->machine, why, sizeof why))
+	if (cs_guard_fails(block, &selector->machine, why, sizeof why))
 		fprintf(out, "for other machines (%s)\n", why);
 	else
 		fputs("holds here\n", out);
@@ -745,8 +764,15 @@ cs_tuning_check(const char *path, FILE *out)
 {
 	struct cs_tuning *tuning = NULL;
 	struct cs_tuning_errors errors = { .out = out };
+	struct cs_machine machine = { 0 };
+	char text[512];
 	switch (cs_tuning_load(&tuning, path, &errors)) {
 	case CS_OK:
+		cs_machine_read(&machine);
+		if (cs_note_machine(tuning, &machine, text, sizeof text))
+			fprintf(out, "%s (a note, no error)\n", text);
+		if (cs_note_version(tuning, &machine, text, sizeof text))
+			fprintf(out, "%s (a note, no error)\n", text);
 		cs_tuning_destroy(tuning);
 		return 0;
 	case CS_BAD_INPUT:

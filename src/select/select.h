@@ -97,11 +97,19 @@ const char *cs_selector_source(const struct cs_selector *selector);
 /* What is wrong with the tuning file and the forcing variables, a line each. Returns how many. */
 int cs_selector_print_errors(const struct cs_selector *selector, FILE *out);
 
+/* What there is to say of a tuning file without an error, on one line; also said when the selector is made. False: nothing. */
+enum cs_note {
+	CS_NOTE_MACHINE, /* COLLSHIM_TUNING names a file of which no block is for this machine */
+	CS_NOTE_VERSION, /* a block of the site's file that holds here was measured with another version of the library */
+	CS_NOTE_COUNT,
+};
+bool cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text, size_t bytes);
+
 /* Says for one call which rows were considered, which rule matched, and why not the others. */
 void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out);
 
-/* Checks one tuning file: every error as "file:line:column: what was expected", on `out`. Returns their number,
- * -1 if the file cannot be read (said too). */
+/* Checks one tuning file: every error as "file:line:column: what was expected", on `out`; and the notes above, with any
+ * MPI. Returns the number of errors, -1 if the file cannot be read (said too). */
 int cs_tuning_check(const char *path, FILE *out);
 
 #endif

@@ -297,6 +297,15 @@ conclude(struct cs_doctor *doctor, const struct cs_settings *settings)
 	fprintf(doctor->out, doctor->problems ? "; problems: %d\n" : "; no problems\n", doctor->problems);
 }
 
+static void
+say_notes(struct cs_doctor *doctor, const struct cs_selector *selector)
+{
+	char text[512];
+	for (int note = 0; note < CS_NOTE_COUNT; note++)
+		if (cs_selector_note(selector, note, text, sizeof text))
+			cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s", text);
+}
+
 int
 cs_tools_doctor(FILE *out)
 {
@@ -324,6 +333,7 @@ cs_tools_doctor(FILE *out)
 	fprintf(out, "collshim %s, host %s\n", CS_VERSION, machine.host);
 	cs_doctor_group(&doctor, "settings");
 	cs_doctor_settings(&doctor, &settings, complaints);
+	say_notes(&doctor, selector);
 	look_at_modules(&doctor);
 	look_at_node(&doctor, &settings, cs_selector_limits(selector));
 	look_at_verbs(&doctor, &settings, cs_selector_limits(selector));
