@@ -1,6 +1,8 @@
 
 #include "base/log.h"
 
+#include "base/hash.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,6 +20,14 @@
 static bool speaker = true;
 static int verbosity;
 static _Atomic uint64_t job;
+
+#define LINE_BYTES 1024
+
+/* One after the other, each with its end. */
+static bool is_keeping;
+static char kept[8 * LINE_BYTES];
+static size_t kept_bytes;
+static uint64_t kept_digest = CS_HASH_START;
 
 void
 cs_log_set_speaker(bool is_speaker)
@@ -69,7 +79,7 @@ static void
 write_line(const char *format, va_list arguments)
 {
 	int saved = errno;
-	char line[1024] = "collshim: ";
+	char line[LINE_BYTES] = "collshim: ";
 	size_t used = strlen(line);
 	errno = saved; /* for %m */
 	int more = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
@@ -91,14 +101,69 @@ write_line(const char *format, va_list arguments)
 	errno = saved;
 }
 
-void
-cs_log_warn(_Atomic int *warned, const char *format, ...)
+/* Lines that are too many are not kept, but they are in the digest. */
+static void
+keep_line(const char *format, va_list arguments)
 {
-	if (!speaker || atomic_exchange(warned, 1))
-		return;
+	int saved = errno;
+	char line[LINE_BYTES];
+	vsnprintf(line, sizeof line, format, arguments);
+	kept_digest = cs_hash_text(kept_digest, line);
+	size_t bytes = strlen(line) + 1;
+	if (kept_bytes + bytes <= sizeof kept) {
+		memcpy(kept + kept_bytes, line, bytes);
+		kept_bytes += bytes;
+	}
+	errno = saved;
+}
+
+void
+cs_log_keep(void)
+{
+	cs_log_forget();
+	is_keeping = true;
+}
+
+uint64_t
+cs_log_kept(void)
+{
+	is_keeping = false;
+	return kept_bytes ? kept_digest : 0;
+}
+
+static void __attribute__((format(printf, 1, 2)))
+write_text(const char *format, ...)
+{
 	va_list arguments;
 	va_start(arguments, format);
 	write_line(format, arguments);
+	va_end(arguments);
+}
+
+void
+cs_log_tell(const char *before, const char *after)
+{
+	for (size_t at = 0; at < kept_bytes; at += strlen(kept + at) + 1)
+		write_text("%s%s%s", before, kept + at, after);
+	cs_log_forget();
+}
+
+void
+cs_log_forget(void)
+{
+	is_keeping = false;
+	kept_bytes = 0;
+	kept_digest = CS_HASH_START;
+}
+
+void
+cs_log_warn(_Atomic int *warned, const char *format, ...)
+{
+	if ((!speaker && !is_keeping) || atomic_exchange(warned, 1))
+		return;
+	va_list arguments;
+	va_start(arguments, format);
+	(is_keeping ? keep_line : write_line)(format, arguments);
 	va_end(arguments);
 }
 

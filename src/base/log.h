@@ -14,9 +14,18 @@ bool cs_log_is_speaker(void);
 
 /* A number that all processes of this job know, and no other job; 0, as at first: there is none. */
 void cs_log_set_job(uint64_t job);
-/* True for the first process of the job on this node that asks with this reason, a small number; and for all where
+/* True for the first process of the job on this node that asks with this reason, a number; and for all where
  * that cannot be known. For troubles of which several processes could speak and none knows of the others. */
 bool cs_log_is_first(unsigned reason);
+
+/* A process that does not yet know whether others have the same trouble keeps its lines: from here on those of cs_warn_once are
+ * neither written nor dropped. Not for more than one thread at a time. */
+void cs_log_keep(void);
+/* Ends that. The digest of the lines that are kept, which is the same for the same lines; 0: there are none. */
+uint64_t cs_log_kept(void);
+/* Writes them, each between these two texts, and forgets them; or only that. */
+void cs_log_tell(const char *before, const char *after);
+void cs_log_forget(void);
 
 /* Before a job is ended: a launcher that reads stderr by a pipe may be told to end before it has read the last line. Waits until
  * it has, two seconds at most; at once if stderr is no pipe. */

@@ -1,5 +1,6 @@
 #include "comm/engine.h"
 
+#include "base/agreement.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/member.h"
@@ -10,11 +11,9 @@
 #include "trace/report.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 struct cs_engine cs_engine;
 
@@ -88,7 +87,7 @@ report_facts(void)
 }
 
 static bool
-open_engine(void)
+start(void)
 {
 	if (!cs_pmpi_load(cs_engine.door->lookup))
 		return false;
@@ -132,6 +131,17 @@ open_engine(void)
 	return true;
 }
 
+/* `troubles`: the digest of what there is to say, which is kept until it is known whether all ranks say the same. */
+static bool
+open_engine(uint64_t *troubles)
+{
+	cs_agreement_name_job();
+	cs_log_keep();
+	bool is_open = start();
+	*troubles = cs_log_kept();
+	return is_open;
+}
+
 bool
 cs_engine_open(void)
 {
@@ -144,7 +154,11 @@ cs_engine_open(void)
 	state = atomic_load(&cs_engine.state);
 	if (state == CS_ENGINE_NEW) {
 		bool early = cs_pmpi.Initialized && !is_initialized();
-		if (!early && open_engine()) {
+		uint64_t troubles = 0;
+		bool is_open = !early && open_engine(&troubles);
+		if (!early) /* MPI_Init was not seen, so there was no agreement */
+			cs_agreement_tell_alone(troubles, "");
+		if (is_open) {
 			atomic_store(&cs_engine.state, CS_ENGINE_OPEN);
 			state = CS_ENGINE_OPEN;
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
@@ -163,70 +177,50 @@ cs_engine_open(void)
 	return state == CS_ENGINE_OPEN;
 }
 
-#define WAIT_SECONDS 10
-#define REASON_WAITING 100 /* above make_team.c's */
-#define TAG 31415
-#define WORDS 4
+/* --- the agreement: base/agreement.h over MPI_COMM_WORLD ------------------------------------------------------- */
 
-/* Waits for a message of the agreement. A rank without the library never takes part in it: say so instead of hanging dumbly.
- * Rank 0 does, and two seconds later the first process on each node where nobody has: rank 0 may be the one without. */
+static MPI_Request request;
+
 static bool
-wait_for(MPI_Request *request, uint64_t start)
+send(const void *data, int bytes, int to)
 {
-	static bool is_said;
-	uint64_t limit = (WAIT_SECONDS + (cs_engine.world_rank ? 2 : 0)) * UINT64_C(1000000000);
+	return !cs_pmpi.Isend(data, bytes, MPI_BYTE, to, CS_AGREED_TAG, MPI_COMM_WORLD, &request);
+}
+
+static bool
+receive(void *data, int bytes, int from)
+{
+	return !cs_pmpi.Irecv(data, bytes, MPI_BYTE, from, CS_AGREED_TAG, MPI_COMM_WORLD, &request);
+}
+
+static bool
+test(bool *is_done)
+{
 	int done = 0;
-	for (;;) {
-		if (cs_pmpi.Test(request, &done, MPI_STATUS_IGNORE))
-			return false;
-		if (done)
-			return true;
-		if (!is_said && cs_clock_ns() - start > limit) {
-			is_said = true;
-			if (cs_log_is_first(REASON_WAITING))
-				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
-					      "LD_PRELOAD must reach all ranks of a job, or none");
-		}
-		sched_yield();
+	bool is_good = !cs_pmpi.Test(&request, &done, MPI_STATUS_IGNORE);
+	*is_done = done;
+	return is_good;
+}
+
+/* What all ranks have agreed: whether this job is ours. */
+static void
+heed(const uint64_t *agreed)
+{
+	bool is_equal = agreed[CS_AGREED_DIGEST] == ~agreed[CS_AGREED_DIGEST_NOT];
+	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
+	if (agreed[CS_AGREED_CANNOT]) {
+		cs_warn_once("collshim could not be started; every call goes to MPI");
+		close_engine();
+	} else if (cs_engine.settings.is_disabled && is_equal) {
+		close_engine(); /* all of them: as wished, without a word */
+	} else if (!is_enabled || !can_all || !is_equal) {
+		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI",
+			     !is_enabled ? "COLLSHIM_DISABLE"
+			     : !can_all  ? "whether collshim could be started"
+					 : "collshim's version, settings or tuning file");
+		cs_engine.is_reporting = false;
+		close_engine();
 	}
-}
-
-static bool
-hear(uint64_t *words, int from, uint64_t start)
-{
-	MPI_Request request;
-	return !cs_pmpi.Irecv(words, WORDS, MPI_UINT64_T, from, TAG, MPI_COMM_WORLD, &request) && wait_for(&request, start);
-}
-
-static bool
-tell(const uint64_t *words, int to, uint64_t start)
-{
-	MPI_Request request;
-	return !cs_pmpi.Isend(words, WORDS, MPI_UINT64_T, to, TAG, MPI_COMM_WORLD, &request) && wait_for(&request, start);
-}
-
-/* The least of each word over all ranks, up and down a binomial tree. It is made of messages, not of a collective: in a job
- * of which some ranks have no collshim, their first non-blocking collective would be taken for it (with Open MPI there is
- * one in MPI_Comm_dup). */
-static bool
-find_least(uint64_t *words)
-{
-	uint64_t start = cs_clock_ns(), other[WORDS];
-	int rank = cs_engine.world_rank, size = cs_engine.world_size, bit = 1;
-	for (; bit < size && !(rank & bit); bit <<= 1) {
-		if (rank + bit >= size)
-			continue;
-		if (!hear(other, rank + bit, start))
-			return false;
-		for (int i = 0; i < WORDS; i++)
-			words[i] = other[i] < words[i] ? other[i] : words[i];
-	}
-	if (rank && (!tell(words, rank - bit, start) || !hear(words, rank - bit, start)))
-		return false;
-	while (bit >>= 1)
-		if (rank + bit < size && !tell(words, rank + bit, start))
-			return false;
-	return true;
 }
 
 void
@@ -235,28 +229,35 @@ cs_engine_agree(void)
 	/* Disabled processes take part as well: the others must know. */
 	pthread_mutex_lock(&lock);
 	bool is_new = atomic_load(&cs_engine.state) == CS_ENGINE_NEW;
-	bool is_open = is_new && open_engine();
+	uint64_t troubles = 0;
+	bool is_open = is_new && open_engine(&troubles);
 	if (is_new)
 		atomic_store(&cs_engine.state, is_open ? CS_ENGINE_OPEN : CS_ENGINE_CLOSED);
 	pthread_mutex_unlock(&lock);
-	if (!is_new || !cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || !is_initialized())
+	if (!is_new)
 		return;
+	if (!cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || !is_initialized()) {
+		cs_agreement_tell_alone(troubles, "");
+		return;
+	}
+	if (!cs_engine.world_rank)
+		cs_log_tell("", "");
 
-	/* Minimum and, by the complement, maximum of the digest; who can; who is not disabled. */
-	uint64_t least[WORDS] = { cs_engine.digest, ~cs_engine.digest, is_open, !cs_engine.settings.is_disabled };
-	/* The ranks of a job on a node are children of one process, and no others are. */
-	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()), (uint64_t)getuid()));
-	if (!find_least(least))
-		return;
-	if (cs_engine.settings.is_disabled && least[0] == ~least[1]) {
-		close_engine(); /* all of them: as wished, without a word */
-	} else if (!least[3] || !least[2] || least[0] != ~least[1]) {
-		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI",
-			     !least[3]   ? "COLLSHIM_DISABLE"
-			     : !least[2] ? "whether collshim could be started"
-					 : "collshim's version, settings or tuning file");
-		cs_engine.is_reporting = false;
-		close_engine();
+	uint64_t words[CS_AGREED_WORDS] = {
+		[CS_AGREED_DIGEST] = is_open ? cs_engine.digest : UINT64_MAX,
+		[CS_AGREED_DIGEST_NOT] = is_open ? ~cs_engine.digest : UINT64_MAX,
+		[CS_AGREED_CAN] = is_open,
+		[CS_AGREED_ENABLED] = !cs_engine.settings.is_disabled,
+		[CS_AGREED_CANNOT] = !is_open,
+		[CS_AGREED_TROUBLES] = troubles,
+	};
+	const struct cs_agreement_wire wire = {
+		.rank = cs_engine.world_rank, .size = cs_engine.world_size,
+		.send = send, .receive = receive, .test = test,
+	};
+	if (cs_agreement_make(&wire, words)) {
+		cs_agreement_tell(&wire, troubles, words);
+		heed(words);
 	}
 	if (!is_open)
 		cs_engine.door->restore(-1);

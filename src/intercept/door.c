@@ -1,25 +1,28 @@
-/* intercept/door.c — libcollshim.so, all of it: the one thing that is preloaded.
+/* intercept/door.c — libcollshim.so: the one thing that is preloaded.
  *
- * It must be harmless in any process (bash, mpirun, python), so it needs libc only, exports the names of calls.def
- * only, and does nothing at all until one of them is called. An exported function knows neither types nor MPI: all
- * arguments are words, so it is compiled to a jump through slots[call]. A slot holds, in this order of time:
+ * It must be harmless in any process (bash, mpirun, python), so it needs libc only (and of ours base/log.c, base/agreement.c
+ * and stand_in.c), exports the names of calls.def only, and does nothing at all until one of them is called. An exported
+ * function knows neither types nor MPI: all arguments are words, so it is compiled to a jump through slots[call]. A slot
+ * holds, in this order of time:
  *
  *   bind stub  -> looks for the MPI at the first call, then continues where the slot says
  *   next       -> forwarded: the MPI (or a tool preloaded below us) is one jump away
  *   entry      -> intercepted: a function of the module that fits the MPI */
+#include "base/agreement.h"
+#include "base/log.h"
 #include "intercept/module_abi.h"
+#include "intercept/stand_in.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
-#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifndef CS_VERSION
 #error "the build defines CS_VERSION"
@@ -135,7 +138,7 @@ point(int call)
 	__atomic_store_n(&slots[call], to, __ATOMIC_RELEASE);
 }
 
-/* --- one line on stderr ---------------------------------------------------------------------------------------- */
+/* --- lines on stderr ---------------------------------------------------------------------------------------- */
 
 /* One process of a job speaks: the one that its launcher calls rank 0, or any that no launcher has numbered. */
 static bool
@@ -151,24 +154,6 @@ is_speaker(void)
 			return strcmp(rank, "0") == 0;
 	}
 	return true;
-}
-
-__attribute__((format(printf, 1, 2))) static void
-say(const char *format, ...)
-{
-	if (!is_speaker())
-		return;
-	char line[1024] = "collshim: ";
-	size_t used = strlen(line), room = sizeof line - used - 1;
-	va_list arguments;
-	va_start(arguments, format);
-	int more = vsnprintf(line + used, room, format, arguments);
-	va_end(arguments);
-	if (more > 0)
-		used += (size_t)more < room ? (size_t)more : room - 1;
-	line[used++] = '\n';
-	ssize_t written = write(STDERR_FILENO, line, used);
-	(void)written; /* a closed stderr is the user's wish */
 }
 
 /* --- looking for symbols --------------------------------------------------------------------------------------- */
@@ -415,7 +400,7 @@ module_for(const char *version)
 	return NULL;
 }
 
-/* The entries of the module, or NULL. Says why there is none, unless the module itself declined. */
+/* The entries of the module, or NULL. Keeps the line that says why there is none, unless the module itself declined. */
 static const struct cs_module *
 open_module(const char *flavour)
 {
@@ -426,27 +411,101 @@ open_module(const char *flavour)
 	else if (own_folder(folder))
 		snprintf(path, sizeof path, "%s/collshim/collshim-%s.so", folder, flavour);
 	else {
-		say("cannot tell where libcollshim.so lies, so its modules cannot be found; every call is "
-		    "forwarded to the MPI");
+		cs_warn_once("cannot tell where libcollshim.so lies, so its modules cannot be found; every call is "
+			     "forwarded to the MPI");
 		return NULL;
 	}
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
-		say("%s; every call is forwarded to the MPI", dlerror());
+		cs_warn_once("%s; every call is forwarded to the MPI", dlerror());
 		return NULL;
 	}
 	cs_module_open_fn *open = (cs_module_open_fn *)dlsym(handle, CS_MODULE_OPEN);
 	if (open == NULL) {
-		say("%s is not a module of collshim; every call is forwarded to the MPI", path);
+		cs_warn_once("%s is not a module of collshim; every call is forwarded to the MPI", path);
 		return NULL;
 	}
 	const struct cs_module *module = open(&door);
 	if (module == NULL)
 		return NULL;
 	if (module->abi != CS_MODULE_ABI || strcmp(module->version, CS_VERSION) != 0) {
-		say("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
-		    "forwarded to the MPI", path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
+		cs_warn_once("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
+			     "forwarded to the MPI", path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
 		return NULL;
+	}
+	return module;
+}
+
+/* --- without a module: the others must know, when MPI is initialised ---------------------------------------------- */
+
+static const char *missing_flavour; /* of the module that could not be opened */
+static uint64_t troubles;           /* digest of the line that says why */
+
+/* Data as the program sees it: it may have a copy of its own (a copy relocation). */
+static void *
+lookup_data(const char *name)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, name);
+	if (symbol == NULL)
+		symbol = lookup(name);
+	dlerror();
+	return symbol;
+}
+
+static void
+after_init(void)
+{
+	static _Atomic int is_done;
+	int saved = errno;
+	if (!atomic_exchange(&is_done, 1))
+		cs_stand_in(missing_flavour, lookup, lookup_data, troubles);
+	errno = saved;
+}
+
+/* The next one, whatever it returns; whether MPI is initialised then is asked of it. */
+#define INIT(symbol, call, n)                                                                      \
+	static long init_##symbol(PARAMS_##n)                                                      \
+	{                                                                                          \
+		long result = ((long (*)(PARAMS_##n))next[call])(WORDS_##n);                       \
+		after_init();                                                                      \
+		return result;                                                                     \
+	}
+#define INIT_FORTRAN(symbol, n) INIT(symbol, CS_CALL_##symbol, n)
+#define MANGLED(TAKE, lower, UPPER, n)                                                             \
+	TAKE(mpi_##lower##_, n)                                                                    \
+	TAKE(mpi_##lower##__, n)                                                                   \
+	TAKE(mpi_##lower, n)                                                                       \
+	TAKE(MPI_##UPPER, n)                                                                       \
+	TAKE(mpi_##lower##_f08_, n)
+
+INIT(MPI_Init, CS_CALL_Init, 2)
+INIT(MPI_Init_thread, CS_CALL_Init_thread, 4)
+MANGLED(INIT_FORTRAN, init, INIT, 1)
+MANGLED(INIT_FORTRAN, init_thread, INIT_THREAD, 3)
+
+static void *const inits[CS_CALL_COUNT] = {
+	[CS_CALL_Init] = (void *)init_MPI_Init,
+	[CS_CALL_Init_thread] = (void *)init_MPI_Init_thread,
+#define OWN(symbol, n) [CS_CALL_##symbol] = (void *)init_##symbol,
+	MANGLED(OWN, init, INIT, 1)
+	MANGLED(OWN, init_thread, INIT_THREAD, 3)
+};
+
+/* Rank 0 says at once what there is to say. The others wait for the agreement: it may be the same. If the first call that is
+ * seen does not initialise MPI, there will be none. */
+static const struct cs_module *
+open_module_or_stand_in(const char *flavour, int call)
+{
+	cs_log_keep();
+	const struct cs_module *module = open_module(flavour);
+	troubles = cs_log_kept();
+	if (module == NULL)
+		missing_flavour = flavour;
+	if (inits[call] == NULL) {
+		cs_agreement_name_job();
+		cs_agreement_tell_alone(troubles, "");
+	} else if (is_speaker()) {
+		cs_log_tell("", "");
 	}
 	return module;
 }
@@ -461,9 +520,9 @@ first_line(char *line, size_t room)
 	snprintf(line, room, "%.*s", length < room ? (int)length : (int)room - 1, library);
 }
 
-/* Which MPI is in this process, and who serves its calls. */
+/* Which MPI is in this process, and who serves its calls; asked by the `first` one. */
 static void
-decide(void)
+decide(int first)
 {
 	int (*get_version)(char *, int *) = (int (*)(char *, int *))find_next("MPI_Get_library_version", true);
 	if (get_version != NULL) {
@@ -479,15 +538,16 @@ decide(void)
 	const char *flavour = module_for(library);
 	const struct cs_module *module = NULL;
 	if (flavour != NULL) {
-		module = open_module(flavour);
+		module = open_module_or_stand_in(flavour, first);
 	} else {
 		char line[256];
 		first_line(line, sizeof line);
-		say("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version string is "
-		    "\"%s\"); every call is forwarded to it", line);
+		if (is_speaker())
+			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version "
+				      "string is \"%s\"); every call is forwarded to it", line);
 	}
 	for (int call = 0; call < CS_CALL_COUNT; call++) {
-		entries[call] = module != NULL ? module->entries[call] : NULL;
+		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL ? inits[call] : NULL;
 		point(call);
 	}
 }
@@ -513,7 +573,7 @@ bind_call(int call)
 	if (next[call] != NULL && !is_decided && !is_deciding &&
 	    (strncmp(names[call], "MPI_", 4) == 0 || find_next("MPI_Get_library_version", true) != NULL)) {
 		is_deciding = true;
-		decide();
+		decide(call);
 		is_deciding = false;
 		is_decided = true;
 		if (next[call] == NULL) /* it is in no scope of ours, and decide() searches those only */
@@ -525,7 +585,8 @@ bind_call(int call)
 		to = __atomic_load_n(&slots[call], __ATOMIC_RELAXED);
 	} else if (!has_missed) {
 		has_missed = true;
-		say("%s was called, but no loaded library has it", names[call]);
+		if (is_speaker())
+			cs_warn_local("%s was called, but no loaded library has it", names[call]);
 	}
 	pthread_mutex_unlock(&lock);
 	dlerror(); /* a failed search is not for the application to see */

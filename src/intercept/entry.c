@@ -7,8 +7,15 @@
 #include "comm/pmpi.h"
 #include "comm/serve.h"
 #include "comm/types.h"
+#include "intercept/stand_in.h"
 
+#include <assert.h>
 #include <limits.h>
+
+#ifndef OPEN_MPI
+static_assert(MPI_COMM_WORLD == (MPI_Comm)CS_MPICH_COMM_WORLD && MPI_BYTE == (MPI_Datatype)CS_MPICH_BYTE,
+	      "what the door knows of MPICH");
+#endif
 
 /* The member if it has a team, so that the call may be served. */
 static inline bool

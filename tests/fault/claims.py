@@ -237,12 +237,13 @@ def is_right(result):
 
 
 def expect_right(result, line=None, served=None):
-    """Right results; exactly one line with these words, or none. served, for the workload: True all 15 collectives on
-    all communicators of rank 0, "some" on some of them, False none, None not asked."""
+    """Right results; exactly one line with these words, or one for each of several, or none. served, for the workload: True
+    all 15 collectives on all communicators of rank 0, "some" on some of them, False none, None not asked."""
     expect(is_right(result), "not the right results", result)
-    lines = result.lines()
-    expect(len(lines) == (line is not None), f"{len(lines)} lines of collshim, not {int(line is not None)}", result)
-    expect(line is None or line in lines[0], f"the line does not say '{line}'", result)
+    lines, wanted = result.lines(), [] if line is None else [line] if isinstance(line, str) else line
+    expect(len(lines) == len(wanted), f"{len(lines)} lines of collshim, not {len(wanted)}", result)
+    for words in wanted:
+        expect(any(words in told for told in lines), f"no line says '{words}'", result)
     if served is None:
         return
     expect(result.report is not None, "no report was written", result)
@@ -471,7 +472,7 @@ SYSTEM_CALLS = (
     ("mmap", "*", "1+", ENOMEM, "auto", NONE, False),
     ("fstat", 2, "1+", EACCES, "auto", ATTACH, "some"),
     ("open", 1, "1", ENFILE, "auto", None, True),                 # not a segment yet: where the tuning file may be
-    ("open", 1, "1+", ENFILE, "memfd", ATTACH, "some"),
+    ("open", 1, "1+", ENFILE, "memfd", ("rank 1 on ", ATTACH), "some"),  # and the tuning file, which only it cannot read
     ("getrandom", "*", "1+", ENOSYS, "auto", None, True),
     ("sched_getaffinity", "*", "1+", ENOSYS, "auto", None, True),
 )
@@ -587,6 +588,36 @@ def one_rank_with_another_version_means_the_host_for_all(args):
                 expect_right(job(args, mpi, compare=COMPARED, wrap=["sh", "-c", script, str(rank), other]), line="version")
 
 
+DIFFER = "the ranks differ in whether collshim could be started"
+
+
+@claim
+def one_rank_without_a_usable_module_means_the_host_for_all(args):
+    """The module is not there, is no module or is of another version, on some ranks or on all: who has none says why, one
+    process for the node, and all go on with the MPI."""
+    with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+        os.mkdir(f"{folder}/other")
+        other_version(args, f"{folder}/other")
+        os.mkdir(f"{folder}/none")
+        for mpi in args.mpi:
+            with open(f"{folder}/none/collshim-{mpi}.so", "w") as file:
+                file.write("none\n")
+        for mpi in args.mpi:
+            for ranks, modules, told in (
+                    ("0", "/nosuch", (f"collshim: /nosuch/collshim-{mpi}.so: ", DIFFER)),
+                    ("1", "/nosuch", (f": /nosuch/collshim-{mpi}.so: ", DIFFER)),
+                    ("[13]", f"{folder}/none", (f"/none/collshim-{mpi}.so: ", DIFFER)),
+                    ("[03]", f"{folder}/other/collshim", (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
+                    ("2", f"{folder}/other/collshim", (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
+                    ("[0-9]", "/nosuch", (f"collshim: /nosuch/collshim-{mpi}.so: ",))):
+                wrap = on_rank(ranks, f"COLLSHIM_MODULE_DIR={modules}")
+                result = job(args, mpi, wrap=wrap)
+                expect_right(result, line=told)
+                if ranks == "1":
+                    expect(any("rank 1 on " in line for line in result.lines()), "the line does not say on which rank", result)
+                    expect_right(job(args, mpi, compare=COMPARED, wrap=wrap), line=told)
+
+
 @claim
 def ranks_that_wait_for_one_without_the_library_say_so(args):
     """Such a job waits for ever, in MPI_Init: it is LD_PRELOAD that must be put right. The test ends it. The lowest rank
@@ -631,6 +662,28 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
                 # What the tuning says of a bcast that nobody forces is not this test's business.
                 missed = set(COLLECTIVES) - set(result.served()) - {"bcast"}
                 expect(result.facts()["teams refused"] == 0 and not missed, f"not served: {missed}", result)
+
+
+@claim
+def trouble_of_some_ranks_is_told_by_one_of_them(args):
+    """By one process of a node, with its rank, if rank 0 has not told just the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        good, missing = f"{folder}/good.yaml", f"{folder}/missing.yaml"
+        with open(good, "w") as file:
+            file.write(TUNING + "      - {collective: bcast, bytes: 0-4K, use: host}\n")
+        lost = f": select: {missing}: "
+        for mpi in args.mpi:
+            for ranks, setting, told, variables in (
+                    ("0", "COLLSHIM_CMA=foo", ("collshim: settings: COLLSHIM_CMA=foo",), {}),
+                    ("1", "COLLSHIM_CMA=foo", ("rank 1 on ", ": settings: COLLSHIM_CMA=foo"), {}),
+                    ("[23]", "COLLSHIM_CMA=foo", (": settings: COLLSHIM_CMA=foo",), {}),
+                    ("1", f"COLLSHIM_TUNING={missing}", ("rank 1 on ", lost), {"COLLSHIM_TUNING": "builtin"}),
+                    ("1", f"COLLSHIM_TUNING={missing}", ("tuning file", lost), {"COLLSHIM_TUNING": good})):
+                result = job(args, mpi, wrap=on_rank(ranks, setting), **variables)
+                # "rank 1 on " and the rest are one line; that the ranks differ is another one.
+                expect_right(result, line=told if "rank 1 on " not in told else told[1:])
+                expect(all(words in result.err for words in told), f"not told: {told}", result)
+                expect(bool(result.served()) == ("tuning file" not in told), "served, or not", result)
 
 
 # --- kill -9 ------------------------------------------------------------------------------------------------------------
