@@ -214,10 +214,11 @@ heed(const uint64_t *agreed)
 	} else if (cs_engine.settings.is_disabled && is_equal) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!is_enabled || !can_all || !is_equal) {
-		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI",
+		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI%s",
 			     !is_enabled ? "COLLSHIM_DISABLE"
 			     : !can_all  ? "whether collshim could be started"
-					 : "collshim's version, settings or tuning file");
+					 : "collshim's version, settings or tuning file",
+			     cs_engine.settings.report ? CS_NO_REPORT : "");
 		cs_engine.is_reporting = false;
 		close_engine();
 	}

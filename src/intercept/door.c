@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #ifndef CS_VERSION
 #error "the build defines CS_VERSION"
@@ -154,6 +155,18 @@ is_speaker(void)
 			return strcmp(rank, "0") == 0;
 	}
 	return true;
+}
+
+/* The end of the line that says that every call is forwarded: whoever asked for a report should not look for it. */
+static const char *
+no_report(void)
+{
+	const char *wish = getenv("COLLSHIM_REPORT");
+	static const char *const none[] = {"", "0", "no", "off", "false"}; /* as base/settings.c reads it */
+	for (size_t i = 0; wish != NULL && i < sizeof none / sizeof *none; i++)
+		if (strcasecmp(wish, none[i]) == 0)
+			wish = NULL;
+	return wish != NULL ? CS_NO_REPORT : "";
 }
 
 /* --- looking for symbols --------------------------------------------------------------------------------------- */
@@ -503,9 +516,9 @@ open_module_or_stand_in(const char *flavour, int call)
 		missing_flavour = flavour;
 	if (inits[call] == NULL) {
 		cs_agreement_name_job();
-		cs_agreement_tell_alone(troubles, "");
+		cs_agreement_tell_alone(troubles, no_report());
 	} else if (is_speaker()) {
-		cs_log_tell("", "");
+		cs_log_tell("", no_report());
 	}
 	return module;
 }
@@ -544,7 +557,7 @@ decide(int first)
 		first_line(line, sizeof line);
 		if (is_speaker())
 			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version "
-				      "string is \"%s\"); every call is forwarded to it", line);
+				      "string is \"%s\"); every call is forwarded to it%s", line, no_report());
 	}
 	for (int call = 0; call < CS_CALL_COUNT; call++) {
 		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL ? inits[call] : NULL;

@@ -16,6 +16,9 @@
 
 #define CS_MODULE_ABI 1
 
+/* Ends a line that says that nothing is served, where COLLSHIM_REPORT asks for a report. */
+#define CS_NO_REPORT ", and there will be no report"
+
 enum cs_call_id {
 #define CALL(name, arguments) CS_CALL_##name,
 #define LARGE(name, arguments) CS_CALL_##name,

@@ -588,7 +588,7 @@ def one_rank_with_another_version_means_the_host_for_all(args):
                 expect_right(job(args, mpi, compare=COMPARED, wrap=["sh", "-c", script, str(rank), other]), line="version")
 
 
-DIFFER = "the ranks differ in whether collshim could be started"
+DIFFER, NO_REPORT = "the ranks differ in whether collshim could be started", ", and there will be no report"
 
 
 @claim
@@ -613,6 +613,8 @@ def one_rank_without_a_usable_module_means_the_host_for_all(args):
                 wrap = on_rank(ranks, f"COLLSHIM_MODULE_DIR={modules}")
                 result = job(args, mpi, wrap=wrap)
                 expect_right(result, line=told)
+                expect(result.report is None and sum(NO_REPORT in line for line in result.lines()) >= 1,
+                       "there is a report, or no line says that there is none", result)
                 if ranks == "1":
                     expect(any("rank 1 on " in line for line in result.lines()), "the line does not say on which rank", result)
                     expect_right(job(args, mpi, compare=COMPARED, wrap=wrap), line=told)

@@ -254,6 +254,16 @@ def module_of_another_version_or_none_means_forward_and_one_line(args):
 
 
 @claim
+def forwarded_program_is_told_that_the_report_it_asks_for_will_not_be(args):
+    for caller in ("caller_acme", "caller_mpich"):
+        for wish, is_told in (("1", True), ("report.json", True), ("0", False), ("Off", False), ("", False)):
+            result = run([f"{args.build}/{caller}", "forwarded"], LD_PRELOAD=args.library, COLLSHIM_REPORT=wish,
+                         COLLSHIM_MODULE_DIR="/nosuch")
+            expect(len(our_lines(result.err)) == 1 and ("no report" in result.err) == is_told,
+                   f"not one line that does {'' if is_told else 'not '}speak of a report", result)
+
+
+@claim
 def first_calls_by_many_threads_arrive_all(args):
     for _ in range(10):
         result = run([f"{args.build}/caller_mpich", "threads"], LD_PRELOAD=args.library,
