@@ -140,6 +140,7 @@ join(MPI_Comm comm)
 	member->runner.selector = cs_engine.selector;
 	member->runner.is_reporting = cs_engine.is_reporting;
 	member->state = CS_MEMBER_HOST;
+	member->is_inter = is_inter;
 	if (is_inter)
 		member->reason = "intercommunicator";
 	else if (member->size == 1)
@@ -261,14 +262,12 @@ cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which)
 }
 
 void
-cs_member_count_host(struct cs_member *member, enum cs_coll coll, uint64_t nanoseconds)
+cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
 	if (member->runner.team && member->answer) {
-		cs_runner_count(&member->runner, member->answer, coll, member->bytes, nanoseconds);
+		cs_runner_count(&member->runner, member->answer, coll, bytes, nanoseconds);
 		return;
 	}
 	const char *why = member->runner.team ? member->unasked : member->reason;
-	struct cs_report_row *row = cs_report_row(coll, 0, true, "host", why ? why : "team not made yet");
-	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+	cs_report_count(cs_report_row(coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }

@@ -23,6 +23,7 @@ struct cs_member {
 	enum cs_member_state state;
 	const char *reason; /* CS_MEMBER_HOST: why */
 	uint64_t calls;
+	bool is_inter;
 	int rank, size;
 	struct cs_runner runner;
 	struct cs_team team;
@@ -46,8 +47,8 @@ struct cs_member {
  * initialised, library closed). Counts the call and makes the team when it is time; runner.team is what serves. */
 static inline struct cs_member *cs_member_enter(MPI_Comm comm);
 
-/* Counts a call that the host did, by what the member noted while it was looked at. */
-void cs_member_count_host(struct cs_member *member, enum cs_coll coll, uint64_t nanoseconds);
+/* Counts a call of that size that the host did, by what the member noted while it was looked at. */
+void cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 
 /* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Between the two, while delete callbacks run
  * (our own among them, in an order that need not be the same on all ranks), its collectives are the host's. */

@@ -43,6 +43,11 @@ bool cs_serve_alltoallw(struct cs_member *member, const void *send, const struct
 			const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
 			const MPI_Datatype *recv_types);
 
+/* For the report, where the host did the call: its size as select would have counted it, of `times` blocks of one size, or of
+ * blocks of several, over `ranks`; CS_BYTES_UNKNOWN if the arguments do not tell. */
+size_t cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times);
+size_t cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *vector, MPI_Datatype type, int ranks);
+
 bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			MPI_Op op);
 bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,

@@ -51,3 +51,29 @@ cs_serve_packing_failed(struct cs_member *member)
 	cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
 	cs_host_mpi.abort("packing");
 }
+
+size_t
+cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times)
+{
+	/* Between two groups some arguments of some ranks mean nothing, so they are not looked at. */
+	const struct cs_type *known = member->is_inter ? NULL : cs_member_type(member, type, CS_INPUT);
+	size_t bytes;
+	if (!known || !cs_serve_bytes(known, count, &bytes) || __builtin_mul_overflow(bytes, (size_t)times, &bytes))
+		return CS_BYTES_UNKNOWN;
+	return bytes;
+}
+
+size_t
+cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *vector, MPI_Datatype type, int ranks)
+{
+	MPI_Count total = 0;
+	if (member->is_inter || !vector->counts)
+		return CS_BYTES_UNKNOWN;
+	for (int rank = 0; rank < member->size; rank++) {
+		MPI_Count count = cs_serve_count_at(vector, rank);
+		if (count < 0 || __builtin_add_overflow(total, count, &total))
+			return CS_BYTES_UNKNOWN;
+	}
+	size_t bytes = cs_serve_size(member, total, type, 1);
+	return bytes == CS_BYTES_UNKNOWN ? bytes : bytes / (size_t)ranks + (bytes % (size_t)ranks != 0);
+}

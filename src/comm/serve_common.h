@@ -46,6 +46,12 @@ cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
 	return count >= 0 && !__builtin_mul_overflow((size_t)count, type->size, bytes);
 }
 
+static inline MPI_Count
+cs_serve_count_at(const struct cs_vector *vector, int rank)
+{
+	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank] : ((const int *)vector->counts)[rank];
+}
+
 /* Neither null nor MPI_IN_PLACE, which is 1 or -1: one comparison, since each call makes it. */
 static inline bool
 cs_serve_is_memory(const void *buffer)

@@ -262,8 +262,7 @@ type_at(const struct scattered *blocks, int rank)
 static MPI_Count
 count_at(const struct scattered *blocks, int rank)
 {
-	const struct cs_vector *vector = blocks->vector;
-	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank] : ((const int *)vector->counts)[rank];
+	return cs_serve_count_at(blocks->vector, rank);
 }
 
 static MPI_Aint

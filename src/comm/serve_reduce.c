@@ -139,12 +139,6 @@ cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Coun
 	return finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count);
 }
 
-static MPI_Count
-count_at(const struct cs_vector *vector, int rank)
-{
-	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank] : ((const int *)vector->counts)[rank];
-}
-
 bool
 cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
 			MPI_Datatype type, MPI_Op op)
@@ -154,7 +148,7 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 	if (!counts->counts || !send)
 		return cs_serve_not(member, "arguments not served");
 	for (int rank = 0; rank < member->size; rank++) {
-		MPI_Count count = count_at(counts, rank);
+		MPI_Count count = cs_serve_count_at(counts, rank);
 		if (count < 0)
 			return cs_serve_not(member, "arguments not served");
 		member->sizes[rank] = (size_t)count;

@@ -32,7 +32,6 @@ is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Data
 {
 	if (member->runner.host_only >> coll & 1) {
 		member->answer = &member->runner.answers[coll].answer[0];
-		member->bytes = 0;
 		return true;
 	}
 	member->answer = NULL;
@@ -52,19 +51,19 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 	if (!(member->runner.host_only >> coll & 1))
 		return false;
 	member->answer = &member->runner.answers[coll].answer[0];
-	member->bytes = cs_colls[coll].bytes_agreed ? 0 : CS_BYTES_UNKNOWN;
 	return true;
 }
 
-/* The next function of the same name. Counted and timed only while a report is wanted; else a plain jump. */
+/* The next function of the same name. Measured (`size`), counted and timed only while a report is wanted; else a plain jump. */
 #define NEXT(name) ((__typeof__(&MPI_##name))cs_engine.door->next[CS_CALL_##name])
-#define HOST(name, coll, ...)                                                                      \
+#define HOST(name, coll, size, ...)                                                                     \
 	do {                                                                                       \
 		if (__builtin_expect(!member || !member->runner.is_reporting, 1))                  \
 			return NEXT(name)(__VA_ARGS__);                                            \
+		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_member_count_host(member, coll, cs_clock_ns() - start);                         \
+		cs_member_count_host(member, coll, bytes, cs_clock_ns() - start);                  \
 		return code;                                                                       \
 	} while (0)
 
@@ -80,7 +79,7 @@ cs_entry_Barrier(MPI_Comm comm)
 	struct cs_member *member = cs_member_enter(comm);
 	if (has_team(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
 		return member->result;
-	HOST(Barrier, CS_BARRIER, comm);
+	HOST(Barrier, CS_BARRIER, 0, comm);
 }
 
 #if MPI_VERSION >= 4

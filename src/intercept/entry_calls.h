@@ -2,7 +2,12 @@
  * each by entry.c with COUNT, DISPL, IS_LARGE and NAME set; no include guard on purpose. */
 #define CAT(a, b) a##b
 #define ENTRY_OF(name) CAT(cs_entry_, name)
-#define HOST_OF(name, coll, ...) HOST(name, coll, __VA_ARGS__)
+#define HOST_OF(name, coll, size, ...) HOST(name, coll, size, __VA_ARGS__)
+/* A size as select counts it, for the report. */
+#define BLOCK(count, type) cs_serve_size(member, count, type, 1)
+#define BLOCKS(count, type) cs_serve_size(member, count, type, member->size)
+#define TOTAL(counts, type) cs_serve_size_of_all(member, VECTOR(counts, NULL), type, 1)
+#define MEAN(counts, type) cs_serve_size_of_all(member, VECTOR(counts, NULL), type, member->size)
 #define VECTOR(counts, displs) (&(struct cs_vector){ counts, displs, IS_LARGE })
 #define SIDE(buffer, count, type) (&(struct cs_side){ (void *)(buffer), count, type })
 
@@ -13,7 +18,7 @@ ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MP
 	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
 	    cs_serve_bcast(member, SIDE(buffer, count, type), root))
 		return member->result;
-	HOST_OF(NAME(Bcast), CS_BCAST, buffer, count, type, root, comm);
+	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
 }
 
 int
@@ -25,7 +30,8 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
 		return member->result;
-	HOST_OF(NAME(Allgather), CS_ALLGATHER, send, send_count, send_type, recv, recv_count, recv_type, comm);
+	HOST_OF(NAME(Allgather), CS_ALLGATHER, BLOCK(recv_count, recv_type),
+		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int
@@ -37,8 +43,8 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs)))
 		return member->result;
-	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type,
-		comm);
+	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, MEAN(recv_counts, recv_type),
+		send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
 
 int
@@ -51,7 +57,8 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 	    cs_serve_gather(member, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
 		return member->result;
-	HOST_OF(NAME(Gather), CS_GATHER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+	HOST_OF(NAME(Gather), CS_GATHER, member->rank == root ? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type),
+		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int
@@ -63,8 +70,8 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
 		return member->result;
-	HOST_OF(NAME(Gatherv), CS_GATHERV, send, send_count, send_type, recv, recv_counts, displs, recv_type, root,
-		comm);
+	HOST_OF(NAME(Gatherv), CS_GATHERV, CS_BYTES_UNKNOWN,
+		send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
 
 int
@@ -77,7 +84,8 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
 		return member->result;
-	HOST_OF(NAME(Scatter), CS_SCATTER, send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+	HOST_OF(NAME(Scatter), CS_SCATTER, member->rank == root ? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type),
+		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int
@@ -89,8 +97,8 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
 		return member->result;
-	HOST_OF(NAME(Scatterv), CS_SCATTERV, send, send_counts, displs, send_type, recv, recv_count, recv_type, root,
-		comm);
+	HOST_OF(NAME(Scatterv), CS_SCATTERV, CS_BYTES_UNKNOWN,
+		send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
 
 int
@@ -102,7 +110,8 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
 		return member->result;
-	HOST_OF(NAME(Alltoall), CS_ALLTOALL, send, send_count, send_type, recv, recv_count, recv_type, comm);
+	HOST_OF(NAME(Alltoall), CS_ALLTOALL, BLOCK(recv_count, recv_type),
+		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
 int
@@ -115,8 +124,8 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
 		return member->result;
-	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, send, send_counts, send_displs, send_type, recv, recv_counts,
-		recv_displs, recv_type, comm);
+	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, CS_BYTES_UNKNOWN,
+		send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
 
 int
@@ -129,8 +138,8 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
 		return member->result;
-	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, send, send_counts, send_displs, send_types, recv, recv_counts,
-		recv_displs, recv_types, comm);
+	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, CS_BYTES_UNKNOWN,
+		send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm);
 }
 
 int
@@ -140,7 +149,7 @@ ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatyp
 	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
 	    cs_serve_allreduce(member, send, recv, count, type, op))
 		return member->result;
-	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, send, recv, count, type, op, comm);
+	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op, comm);
 }
 
 int
@@ -150,7 +159,7 @@ ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype t
 	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
 	    cs_serve_reduce(member, send, recv, count, type, op, root))
 		return member->result;
-	HOST_OF(NAME(Reduce), CS_REDUCE, send, recv, count, type, op, root, comm);
+	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root, comm);
 }
 
 int
@@ -161,7 +170,7 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 	if (has_team(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op))
 		return member->result;
-	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, send, recv, counts, type, op, comm);
+	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts, type, op, comm);
 }
 
 int
@@ -172,12 +181,17 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
 	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op))
 		return member->result;
-	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, send, recv, count, type, op, comm);
+	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),
+		send, recv, count, type, op, comm);
 }
 
 #undef CAT
 #undef ENTRY_OF
 #undef HOST_OF
+#undef BLOCK
+#undef BLOCKS
+#undef TOTAL
+#undef MEAN
 #undef VECTOR
 #undef SIDE
 #undef COUNT

@@ -117,23 +117,17 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	return answer;
 }
 
-static int
-bin_of(size_t bytes)
-{
-	return bytes == 0 || bytes == CS_BYTES_UNKNOWN ? 0 : 64 - __builtin_clzll(bytes);
-}
-
 static struct cs_report_row *
 row_of(struct cs_answer *answer, enum cs_coll coll, size_t bytes)
 {
 	if (!answer->rows)
-		answer->rows = calloc(CS_BINS, sizeof *answer->rows);
+		answer->rows = calloc(CS_REPORT_BINS, sizeof *answer->rows);
 	if (!answer->rows)
 		return NULL;
-	struct cs_report_row **row = &answer->rows[bin_of(bytes)];
+	struct cs_report_row **row = &answer->rows[cs_report_bin(bytes)];
 	const struct cs_algorithm *algorithm = answer->choice.algorithm;
 	if (!*row)
-		*row = cs_report_row(coll, bytes == CS_BYTES_UNKNOWN ? 0 : bytes, !algorithm,
+		*row = cs_report_row(coll, bytes, !algorithm,
 				     algorithm ? algorithm->name : "host", answer->choice.reason);
 	return *row;
 }
@@ -143,12 +137,8 @@ cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll
 		uint64_t nanoseconds)
 {
 	struct cs_report_row *row = row_of(answer, coll, bytes);
-	if (!row)
-		return;
-	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
-	if (bytes != CS_BYTES_UNKNOWN)
-		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
+	if (row)
+		cs_report_count(row, bytes, nanoseconds);
 }
 
 void

@@ -13,7 +13,6 @@
 #include "trace/report.h"
 
 #define CS_CHOICES 8 /* cached intervals per collective */
-#define CS_BINS 66
 
 struct cs_answer {
 	size_t low, last; /* bytes for which it holds, both included */

@@ -30,18 +30,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_report_row *rows[HASH_SIZE];
 static size_t rows_made;
 static struct cs_report_row overflow = {
-	.coll = CS_COLL_COUNT, .algorithm = "other", .why = "the report's table was full"
+	.coll = CS_COLL_COUNT, .bin = CS_REPORT_UNKNOWN, .algorithm = "other", .why = "the report's table was full"
 };
 static struct fact *facts;
 static size_t facts_used, facts_room;
-
-static int
-bin_of(size_t bytes)
-{
-	if (bytes == 0 || bytes == CS_BYTES_UNKNOWN)
-		return 0;
-	return 64 - __builtin_clzll(bytes);
-}
 
 static uint64_t
 bin_low(int bin)
@@ -86,7 +78,7 @@ struct cs_report_row *
 cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why)
 {
 	int saved = errno;
-	int bin = bin_of(bytes);
+	int bin = cs_report_bin(bytes);
 	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)coll << 16 | (uint64_t)bin << 1 | is_deferred);
 	hash = cs_hash_text(cs_hash_text(hash, algorithm), why);
 
@@ -102,6 +94,15 @@ cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *alg
 	pthread_mutex_unlock(&lock);
 	errno = saved;
 	return row;
+}
+
+void
+cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds)
+{
+	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+	if (bytes != CS_BYTES_UNKNOWN)
+		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
 }
 
 /* A fact of that name, new if need be; NULL without memory: then the report is one line shorter. */
@@ -221,10 +222,13 @@ coll_name(const struct cs_report_row *row)
 }
 
 static void
-print_bin(char *text, int bin)
+print_bin(char *text, const struct cs_report_row *row)
 {
-	if (bin == 0)
-		strcpy(text, "-"); /* none, or not the same on all ranks */
+	int bin = row->bin;
+	if (bin == CS_REPORT_UNKNOWN || row->coll == CS_BARRIER)
+		strcpy(text, "-");
+	else if (bin == 0)
+		strcpy(text, "0");
 	else
 		cs_byte_range_text(text, (struct cs_range){ bin_low(bin), bin == 64 ? CS_INF : bin_high(bin) });
 }
@@ -261,7 +265,7 @@ struct cells {
 static void
 fill_cells(struct cells *cells, const struct line *line)
 {
-	print_bin(cells->bytes, line->row->bin);
+	print_bin(cells->bytes, line->row);
 	snprintf(cells->calls, sizeof cells->calls, "%" PRIu64, line->calls);
 	print_time(cells->time, sizeof cells->time, line->nanoseconds);
 	cells->text[NAME] = coll_name(line->row);
@@ -370,18 +374,32 @@ cs_report_print(FILE *out)
 	errno = saved;
 }
 
+/* A size, or null: not known. */
+static void
+json_size(FILE *out, const char *name, bool is_known, uint64_t size)
+{
+	if (is_known)
+		fprintf(out, ", \"%s\": %" PRIu64, name, size);
+	else
+		fprintf(out, ", \"%s\": null", name);
+}
+
 static void
 json_line(FILE *out, const struct line *line)
 {
+	int bin = line->row->bin;
+	bool is_known = bin != CS_REPORT_UNKNOWN;
 	fputs("{\"collective\": ", out);
 	cs_json_string(out, coll_name(line->row));
-	fprintf(out, ", \"bin_low\": %" PRIu64 ", \"bin_high\": %" PRIu64 ", \"algorithm\": ",
-		bin_low(line->row->bin), bin_high(line->row->bin));
+	json_size(out, "bin_low", is_known, is_known ? bin_low(bin) : 0);
+	json_size(out, "bin_high", is_known, is_known ? bin_high(bin) : 0);
+	fputs(", \"algorithm\": ", out);
 	cs_json_string(out, line->row->algorithm);
 	fputs(", \"why\": ", out);
 	cs_json_string(out, line->row->why);
-	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"seconds\": ",
-		line->row->is_deferred ? "true" : "false", line->calls, line->bytes);
+	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64, line->row->is_deferred ? "true" : "false", line->calls);
+	json_size(out, "bytes", is_known, line->bytes);
+	fputs(", \"seconds\": ", out);
 	cs_json_seconds(out, line->nanoseconds);
 	fputs("}", out);
 }

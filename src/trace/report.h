@@ -12,6 +12,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* 0: size 0; k: 2^(k-1) <= bytes < 2^k; the last: not known, or not the same on all ranks. */
+#define CS_REPORT_BINS 66
+#define CS_REPORT_UNKNOWN (CS_REPORT_BINS - 1)
+static inline int
+cs_report_bin(size_t bytes)
+{
+	return bytes == CS_BYTES_UNKNOWN ? CS_REPORT_UNKNOWN : bytes == 0 ? 0 : 64 - __builtin_clzll(bytes);
+}
+
 /* Counters of one row; threads add with relaxed atomics. The row lives as long as the process. */
 struct cs_report_row {
 	_Atomic uint64_t calls;
@@ -19,7 +28,7 @@ struct cs_report_row {
 	_Atomic uint64_t bytes;
 	/* The key, set by cs_report_row, then constant. */
 	enum cs_coll coll;
-	int bin;               /* 0: size 0 or unknown; k: 2^(k-1) <= bytes < 2^k */
+	int bin;               /* cs_report_bin's */
 	bool is_deferred;      /* the host MPI did it */
 	const char *algorithm; /* "hier:host", or "host"; static or owned by the report */
 	const char *why;       /* copied */
@@ -30,6 +39,9 @@ struct cs_report_row {
 struct cs_report_row *cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm,
 				    const char *why);
 
+/* Counts one call in that row. */
+void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
+
 /* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name replaces. */
 void cs_report_fact(const char *name, const char *value);
 /* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
@@ -38,7 +50,7 @@ void cs_report_number(const char *name, uint64_t value);
 /* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their reasons after the
  * served ones; sorted by collective then size. */
 void cs_report_print(FILE *out);
-/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}. */
+/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}; null for sizes that are not known. */
 void cs_report_json(FILE *out);
 /* Where a report goes: "1" -> table on stderr, else JSON into that path (written to path.tmp, then renamed).
  * A file that cannot be written: one line with errno, and the table on stderr instead. */

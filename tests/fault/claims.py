@@ -688,6 +688,35 @@ def trouble_of_some_ranks_is_told_by_one_of_them(args):
                 expect(bool(result.served()) == ("tuning file" not in told), "served, or not", result)
 
 
+# --- what the report says ---------------------------------------------------------------------------------------------
+
+def measured(result):
+    """Calls and bytes by collective and size, whoever served them."""
+    found = {}
+    for row in result.report["rows"]:
+        key = row["collective"], row["bin_low"], row["bin_high"]
+        calls, size = found.get(key, (0, 0))
+        found[key] = calls + row["calls"], None if row["bytes"] is None else size + row["bytes"]
+    return found
+
+
+@claim
+def report_counts_calls_and_bytes_alike_whoever_serves_them(args):
+    """Served by the library, left to the MPI by a choice, and without a team: the program's calls have the same sizes."""
+    for mpi in args.mpi:
+        ours = job(args, mpi)
+        expect_right(ours, served=True)
+        for left in ({f"COLLSHIM_{name.upper()}": "host" for name in COLLECTIVES},
+                     {"COLLSHIM_SHM": "off"}):
+            hosts = job(args, mpi, **left)
+            expect(is_right(hosts) and not hosts.served(), "not the right results, or calls were served", hosts)
+            expect(measured(hosts) == measured(ours),
+                   f"sizes differ:\n{measured(ours)}\n{measured(hosts)}", hosts)
+        for (name, low, high), (_, size) in measured(ours).items():
+            unknown = name in ("alltoallv", "alltoallw", "gatherv", "scatterv")
+            expect([low, high, size].count(None) == (3 if unknown else 0), f"{name}: {low}-{high}, {size} bytes", ours)
+
+
 # --- kill -9 ------------------------------------------------------------------------------------------------------------
 
 def expect_killed(result):

@@ -78,7 +78,7 @@ sizes_between_two_powers_of_two_share_a_row(void **state)
 	const struct {
 		size_t bytes;
 		int bin;
-	} cases[] = { { 0, 0 }, { CS_BYTES_UNKNOWN, 0 }, { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 },
+	} cases[] = { { 0, 0 }, { CS_BYTES_UNKNOWN, CS_REPORT_UNKNOWN }, { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 },
 		      { 4095, 12 }, { 8192, 14 }, { SIZE_MAX - 1, 64 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		assert_int_equal(cs_report_row(CS_ALLGATHER, cases[i].bytes, false, "a", "b")->bin, cases[i].bin);
@@ -130,6 +130,29 @@ the_table_shows_a_call_in_human_units(void **state)
 	assert_true(time > 3.449 && time < 3.451);
 	assert_string_equal(unit, "ms");
 	free(text);
+}
+
+static void
+a_size_that_is_not_known_is_not_said_to_be_0(void **state)
+{
+	cs_report_count(cs_report_row(CS_GATHERV, CS_BYTES_UNKNOWN, true, "host", "size unknown"), CS_BYTES_UNKNOWN, 5);
+	cs_report_count(cs_report_row(CS_GATHER, 0, true, "host", "size nothing"), 0, 5);
+	cs_report_count(cs_report_row(CS_BARRIER, 0, true, "host", "size never"), 0, 5);
+	const struct {
+		const char *why, *size;
+	} cases[] = { { "size unknown", "-" }, { "size nothing", "0" }, { "size never", "-" } };
+	char *text = rendered(cs_report_print), size[32];
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		assert_int_equal(sscanf(line_with(text, cases[i].why), " %*s %31s", size), 1);
+		assert_string_equal(size, cases[i].size);
+	}
+	free(text);
+	char *json = rendered(cs_report_json);
+	assert_non_null(strstr(line_with(json, "size unknown"), "\"bin_low\": null, \"bin_high\": null, "));
+	assert_non_null(strstr(line_with(json, "size unknown"), "\"calls\": 1, \"bytes\": null, "));
+	assert_non_null(strstr(line_with(json, "size nothing"), "\"bin_low\": 0, \"bin_high\": 0, "));
+	assert_non_null(strstr(line_with(json, "size nothing"), "\"calls\": 1, \"bytes\": 0, "));
+	free(json);
 }
 
 static void
@@ -396,6 +419,7 @@ main(void)
 		cmocka_unit_test(any_part_of_the_key_makes_another_row),
 		cmocka_unit_test(names_are_copied),
 		cmocka_unit_test(the_table_shows_a_call_in_human_units),
+		cmocka_unit_test(a_size_that_is_not_known_is_not_said_to_be_0),
 		cmocka_unit_test(columns_stand_under_each_other),
 		cmocka_unit_test(deferred_rows_follow_served_ones_and_the_share_is_told),
 		cmocka_unit_test(rows_are_sorted_by_collective_then_size),
