@@ -34,6 +34,7 @@ static struct cs_report_row overflow = {
 };
 static struct fact *facts;
 static size_t facts_used, facts_room;
+static const char *uncounted; /* why there are no rows; NULL: there were no calls */
 
 static uint64_t
 bin_low(int bin)
@@ -157,6 +158,14 @@ cs_report_number(const char *name, uint64_t value)
 	}
 	pthread_mutex_unlock(&lock);
 	errno = saved;
+}
+
+void
+cs_report_uncounted(const char *why)
+{
+	pthread_mutex_lock(&lock);
+	uncounted = why;
+	pthread_mutex_unlock(&lock);
 }
 
 /* --- what is shown ------------------------------------------------------------------------------------------ */
@@ -365,7 +374,7 @@ cs_report_print(FILE *out)
 	fprintf(out, "collshim %s: collectives of this process\n", CS_VERSION);
 	print_facts(out);
 	if (used == 0) {
-		fputs("  no collective was called\n", out);
+		fprintf(out, "  %s\n", uncounted ? uncounted : "no collective was called");
 	} else {
 		print_lines(out, used);
 		print_total(out, used);
@@ -422,7 +431,13 @@ cs_report_json(FILE *out)
 		else
 			fprintf(out, "%" PRIu64, facts[i].number);
 	}
-	fputs("},\n \"rows\": [", out);
+	fputs("},\n", out);
+	if (uncounted) {
+		fputs(" \"uncounted\": ", out);
+		cs_json_string(out, uncounted);
+		fputs(",\n", out);
+	}
+	fputs(" \"rows\": [", out);
 	for (size_t i = 0; i < used; i++) {
 		fputs(i ? ",\n  " : "\n  ", out);
 		json_line(out, &lines[i]);

@@ -47,10 +47,14 @@ void cs_report_fact(const char *name, const char *value);
 /* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
 void cs_report_number(const char *name, uint64_t value);
 
+/* Calls were not counted for this reason (a constant), which stands in the place of the rows: no rows does not mean no calls. */
+void cs_report_uncounted(const char *why);
+
 /* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their reasons after the
  * served ones; sorted by collective then size. */
 void cs_report_print(FILE *out);
-/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}; null for sizes that are not known. */
+/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with "uncounted": why
+ * before the rows if they were not counted; null for sizes that are not known. */
 void cs_report_json(FILE *out);
 /* Where a report goes: "1" -> table on stderr, else JSON into that path (written to path.tmp, then renamed).
  * A file that cannot be written: one line with errno, and the table on stderr instead. */

@@ -717,6 +717,18 @@ def report_counts_calls_and_bytes_alike_whoever_serves_them(args):
             expect([low, high, size].count(None) == (3 if unknown else 0), f"{name}: {low}-{high}, {size} bytes", ours)
 
 
+@claim
+def report_of_a_disabled_library_says_so(args):
+    for mpi in args.mpi:
+        result = job(args, mpi, COLLSHIM_DISABLE="1")
+        expect_right(result)
+        expect(result.report and not result.report["rows"] and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
+               "the report does not say that it was disabled", result)
+        result = job(args, mpi, COLLSHIM_DISABLE="1", COLLSHIM_REPORT="1")
+        expect(is_right(result) and "disabled by COLLSHIM_DISABLE; calls were not counted" in result.err and
+               "no collective was called" not in result.err, "the report does not say that it was disabled", result)
+
+
 # --- kill -9 ------------------------------------------------------------------------------------------------------------
 
 def expect_killed(result):

@@ -70,6 +70,21 @@ without_calls_it_says_so_and_the_json_has_no_rows(void **state)
 }
 
 static void
+without_counting_it_says_so_and_not_that_there_were_no_calls(void **state)
+{
+	cs_report_uncounted("nobody counted");
+	char *text = rendered(cs_report_print);
+	assert_non_null(strstr(text, "  nobody counted\n"));
+	assert_null(strstr(text, "no collective was called"));
+	free(text);
+	char *json = rendered(cs_report_json);
+	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"uncounted\": \"nobody counted\",\n"
+				  " \"rows\": []}\n");
+	free(json);
+	cs_report_uncounted(NULL);
+}
+
+static void
 sizes_between_two_powers_of_two_share_a_row(void **state)
 {
 	struct cs_report_row *row = cs_report_row(CS_ALLGATHER, 4096, false, "hier:host", "rule t.yaml:3");
@@ -415,6 +430,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_calls_it_says_so_and_the_json_has_no_rows),
+		cmocka_unit_test(without_counting_it_says_so_and_not_that_there_were_no_calls),
 		cmocka_unit_test(sizes_between_two_powers_of_two_share_a_row),
 		cmocka_unit_test(any_part_of_the_key_makes_another_row),
 		cmocka_unit_test(names_are_copied),
