@@ -416,7 +416,7 @@ def one_process_that_may_not_open_others_makes_all_share_by_name(args):
     """The module of one rank opens no file at all; that a name opens one is libc's doing."""
     for mpi in args.mpi:
         for kind, line in (("auto", None), ("named", None), ("memfd", ATTACH)):
-            result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind)
+            result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind, COLLSHIM_TUNING="builtin")
             expect(refused > 0, "open was never refused", result)
             expect_right(result, line=line, served="some" if line else True)
         # A maker that cannot open a file without a name makes one with a name.

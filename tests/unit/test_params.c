@@ -6,7 +6,7 @@
 #include "plan/build.h"
 
 #define MOST_RANKS 24
-#define BLOCK 4096
+#define BLOCK 8192
 
 /* Ranks, and how many of them are on a node. */
 static const int shapes[][2] = { { 5, 1 }, { 16, 1 }, { 8, 4 }, { 24, 6 } };
