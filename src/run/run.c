@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "base/parse.h"
+#include "run/fit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,61 +15,13 @@ cs_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* --- plans that would be too large -------------------------------------------------------------------------------- */
-
-/* What the answer's plan gets in calls of so many bytes: from facts and parameters only, which all ranks have alike. */
-static struct cs_problem
-planned(const struct cs_runner *runner, const struct cs_choice *choice, size_t bytes)
-{
-	const struct cs_algorithm *algorithm = choice->algorithm, *inner = algorithm->inner;
-	/* Between nodes a call goes in pieces. */
-	for (int i = 0; inner && i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		if (!strcmp(algorithm->params[i].name, "wire_chunk") && choice->params[i] < bytes)
-			bytes = choice->params[i];
-	return (struct cs_problem){ .coll = inner ? inner->coll : algorithm->coll, .unit = 1, .bytes = bytes,
-				    .ranks = inner ? runner->facts.nodes : runner->facts.ranks, .is_commutative = true,
-				    .params = choice->params };
-}
-
-static bool
-fits(const struct cs_runner *runner, const struct cs_choice *choice, size_t bytes)
-{
-	const struct cs_algorithm *algorithm = choice->algorithm;
-	struct cs_problem problem = planned(runner, choice, bytes);
-	return cs_plans_may_keep(algorithm->inner ? algorithm->inner : algorithm, &problem);
-}
-
-/* A plan that is not kept would be made anew in each call. So an answer ends where plans begin to be too large, and from there
- * on another one, found here too, leaves calls to the host. */
 static void
-keep_to_plans_that_fit(struct cs_runner *runner, struct cs_answer *answer, size_t bytes)
+leave_to_host(struct cs_choice *choice, const char *reason)
 {
-	struct cs_choice *choice = &answer->choice;
-	const struct cs_algorithm *plan = choice->algorithm;
-	if (plan && plan->inner)
-		plan = plan->inner;
-	if (!plan || !plan->steps || bytes == CS_BYTES_UNKNOWN || fits(runner, choice, answer->last))
-		return;
-	size_t most = answer->low, more = answer->last; /* what fits and what does not */
-	if (!fits(runner, choice, most))
-		more = most;
-	while (more - most > 1) {
-		size_t middle = most + (more - most) / 2;
-		*(fits(runner, choice, middle) ? &most : &more) = middle;
-	}
-	if (bytes < more) {
-		answer->last = most;
-		return;
-	}
-	struct cs_problem problem = planned(runner, choice, more);
-	cs_plans_warn_host(plan, &problem);
-	answer->low = more;
 	choice->algorithm = NULL;
 	choice->why = CS_WHY_NEEDS;
-	choice->reason = "plan too large";
+	choice->reason = reason;
 }
-
-/* --- choosing ----------------------------------------------------------------------------------------------------- */
 
 struct cs_answer *
 cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
@@ -85,18 +38,20 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	free(answer->rows);
 	answer->rows = NULL;
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
+	struct cs_problem least;
+	if (!cs_fit_choice(&facts, &answer->choice, &least)) {
+		const struct cs_algorithm *algorithm = answer->choice.algorithm;
+		cs_plans_warn_host(algorithm->inner ? algorithm->inner : algorithm, &least);
+		leave_to_host(&answer->choice, "plan too large");
+	}
 	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
-	keep_to_plans_that_fit(runner, answer, bytes);
 	/* A plan between all ranks, which all choose in this very call if it is the first. */
 	if (answer->choice.algorithm && !answer->choice.algorithm->run) {
 		const char *refused = runner->team->host->open(runner->team->everyone);
-		if (refused) {
-			answer->choice.algorithm = NULL;
-			answer->choice.why = CS_WHY_NEEDS;
-			answer->choice.reason = refused;
-		}
+		if (refused)
+			leave_to_host(&answer->choice, refused);
 	}
 	const struct cs_algorithm *inner = answer->choice.algorithm ? answer->choice.algorithm->inner : NULL;
 	answer->inner_params = 0;

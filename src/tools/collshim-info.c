@@ -3,6 +3,7 @@
 #include "base/parse.h"
 #include "base/settings.h"
 #include "coll/coll.h"
+#include "run/fit.h"
 #include "select/select.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
@@ -228,6 +229,18 @@ explain_what_is_off(const struct cs_settings *settings)
 		puts("   but COLLSHIM_SHM=off sends every call to the MPI: what is above holds without it");
 }
 
+/* What a job would do that has these plans to keep (run/fit.h). */
+static void
+explain_plans(const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	struct cs_choice choice;
+	struct cs_problem least;
+	cs_selector_choose(selector, facts, &choice);
+	if (!cs_fit_choice(facts, &choice, &least))
+		printf("   but from %zu bytes on a plan between %d may be too large to keep: such calls stay with the MPI\n",
+		       choice.bytes_low, least.ranks);
+}
+
 static int
 explain(const struct request *request, const struct cs_selector *selector, const struct cs_settings *settings, size_t cores)
 {
@@ -249,6 +262,7 @@ explain(const struct request *request, const struct cs_selector *selector, const
 				 cs_colls[facts.coll].name);
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	cs_selector_explain(selector, &facts, stdout);
+	explain_plans(selector, &facts);
 	explain_what_is_off(settings);
 	return DONE;
 }
