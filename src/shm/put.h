@@ -36,7 +36,7 @@ struct cs_put {
 	uint64_t judged_at;     /* cached puts are on trial until so many were put */
 	uint64_t pace[CS_PUT_WAYS]; /* picoseconds a byte, about the mean of the last eight; 0: not yet */
 	unsigned judged;        /* cached puts since their trial began */
-	uint64_t streamed; /* bytes that went past the cache */
+	unsigned unmeasured;    /* short puts since the last one that was measured */
 };
 
 /* `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide nothing. */
@@ -45,7 +45,10 @@ void cs_put_init(struct cs_put *put, enum cs_switch streams, size_t settle);
 /* `bytes` >= CS_PUT_LEAST, which do not overlap. When it returns, a release store publishes them. */
 void cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
 
-/* The parts of the above that a clock and a processor have no part in. */
+/* memcpy for what may be longer than a core's own cache: in pieces below that. Of no bytes the pointers may be null. */
+void cs_copy_long(void *to, const void *from, size_t bytes);
+
+/* The parts of cs_put_large that a clock and a processor have no part in. */
 /* Bytes of a put of so many that are to be streamed for a trial; the rest goes the way that is set then. */
 size_t cs_put_trial(struct cs_put *put, size_t bytes);
 /* So many bytes took so long by `way`. */

@@ -80,16 +80,6 @@ cs_copy_in(struct cs_team *team, const struct cs_call *call, char *to, const cha
 		cs_put_large(&team->node.puts[call->coll], to, from, bytes);
 }
 
-/* memcpy for what may be longer than a core's own cache: in pieces below that (shm/put.c says why). */
-static inline void
-cs_copy_long(char *to, const char *from, size_t bytes)
-{
-	const size_t most = 256 << 10;
-	for (; bytes > most; bytes -= most, to += most, from += most)
-		memcpy(to, from, most);
-	cs_copy(to, from, bytes);
-}
-
 /* Marks of a line in word[0]. */
 #define CS_MARK_STAGED 0 /* the data is in the slots */
 #define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
@@ -140,8 +130,12 @@ static inline const char *
 cs_exchange_piece(struct cs_team *team, int local, uint64_t round, size_t chunk, const struct cs_line **line)
 {
 	*line = cs_node_await(&team->node, local, round + 1);
-	size_t pieces = round ? cs_pieces(team, chunk) : 1;
-	return cs_node_slot_of(&team->node, local, (*line)->slot, round / pieces) + round % pieces * cs_piece_room(chunk);
+	if (!round)
+		return cs_node_slot_of(&team->node, local, (*line)->slot, 0);
+	/* What is cut from a slot is a call's only round: here an offset could only come from a rank that sees another size. */
+	size_t pieces = cs_pieces(team, chunk);
+	uint64_t first = (*line)->slot % CS_PIECE_UNIT;
+	return cs_node_slot_of(&team->node, local, first, round / pieces) + round % pieces * cs_piece_room(chunk);
 }
 
 /* Chunk `round` of what `local` published in this call with its line; waits for it. */
