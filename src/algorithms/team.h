@@ -8,6 +8,7 @@
 
 #include "algorithms/lanes.h"
 #include "algorithms/plans.h"
+#include "base/parse.h"
 #include "shm/node.h"
 #include "wire/host.h"
 
@@ -24,6 +25,11 @@ struct cs_shape {
 	int *first;              /* by node: position of its local rank 0; first[nodes] == ranks */
 	int *order, *position;   /* position -> rank, rank -> position */
 };
+
+/* The parameter `cma_min` of algorithms with large blocks on one node (cs_reaches_directly). */
+#define CS_CMA_MIN \
+	{ "cma_min", "blocks from this size are read from their owner's memory by single copy; 0: where measured to take less", \
+	  0, 0, CS_INF }
 
 struct cs_team {
 	struct cs_shape shape;

@@ -297,7 +297,7 @@ static const struct row rows[] = {
 	  .words = shm_words, .is_agreed = true },
 	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and job",
 	  &size_kind, FIELD(shm_budget), .low = 4096, .high = CS_INF, .is_agreed = true },
-	{ "CMA", "auto, on or off", "copies straight from another rank's memory (process_vm_readv)",
+	{ "CMA", "auto, on or off", "copies straight from another rank's memory (auto: where measured to pay)",
 	  &word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
 	{ "STREAM", "auto, on or off",
 	  "large copies into shared memory past the cache (auto: where measured to be faster by far)", &word_kind,

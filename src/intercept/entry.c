@@ -1,5 +1,6 @@
 /* intercept/entry.c — where MPI calls arrive. Each asks comm/ to serve it and otherwise goes on to the next MPI_X in the
  * link chain with the arguments it came with. */
+#include "base/clock.h"
 #include "intercept/entry.h"
 
 #include "base/log.h"

@@ -1,19 +1,11 @@
 #include "run/run.h"
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "run/fit.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-uint64_t
-cs_clock_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static void
 leave_to_host(struct cs_choice *choice, const char *reason)

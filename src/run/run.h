@@ -97,6 +97,4 @@ void cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs
 
 void cs_runner_fini(struct cs_runner *runner);
 
-uint64_t cs_clock_ns(void);
-
 #endif

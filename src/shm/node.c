@@ -1,5 +1,6 @@
 #include "shm/node.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <limits.h>
@@ -13,6 +14,8 @@
 #define LINE 64
 #define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
+#define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
+#define SHORT_MEASURED 7
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
 static size_t
@@ -149,6 +152,100 @@ cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t 
 		return;
 	cs_warn_local("reading %zu bytes of process %d failed: %m; ending the job", bytes, (int)pid);
 	node->host->abort("single copy failed");
+}
+
+/* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
+static uint64_t
+pace_of(struct cs_node *node, unsigned pattern, int size, enum cs_reach_way way, int first, int last)
+{
+	uint64_t sum = 0, count = 0;
+	for (int local = first; local <= last; local++) {
+		uint64_t pace = atomic_load_explicit(&cs_node_rank(node, local)->reach.pace[pattern][size][way],
+						     memory_order_relaxed);
+		sum += pace;
+		count += pace != 0;
+	}
+	return count ? sum / count : 0;
+}
+
+/* Local rank 0: what all are to do in this call. */
+static unsigned
+decide_for_all(struct cs_node *node, unsigned pattern, int size)
+{
+	struct cs_reach *reach = &node->reach[pattern][size];
+	int last = node->shape.size - 1;
+	if (cs_reach_is_on_trial(reach))
+		cs_reach_judge(reach, pace_of(node, pattern, size, CS_REACH_STAGED, 0, last),
+			       pace_of(node, pattern, size, CS_REACH_DIRECT, 0, last));
+	unsigned way = cs_reach_next(reach);
+	return cs_reach_is_timed(reach) ? way | CS_REACH_TIMED : way;
+}
+
+bool
+cs_node_reach_by_calls(struct cs_node *node, unsigned pattern, size_t bytes)
+{
+	int size = cs_reach_size(bytes);
+	_Atomic uint8_t *said = &cs_node_rank(node, 0)->reach.way[pattern][size];
+	unsigned way = atomic_load_explicit(said, memory_order_relaxed);
+	if (node->shape.local == 0) {
+		unsigned before = way;
+		way = decide_for_all(node, pattern, size);
+		if (way != before)
+			atomic_store_explicit(said, (uint8_t)way, memory_order_relaxed);
+	}
+	bool is_direct = way & CS_REACH_DIRECT;
+	if (way & CS_REACH_TIMED)
+		node->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
+	return is_direct;
+}
+
+void
+cs_node_reached_slow(struct cs_node *node)
+{
+	cs_reach_note(node->timed.pace, node->timed.bytes, cs_clock_ns() - node->timed.start);
+	node->timed.pace = NULL;
+}
+
+bool
+cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost)
+{
+	int size = cs_reach_size(bytes);
+	struct cs_reach *reach = &node->reach[pattern][size];
+	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
+	if (cs_reach_is_on_trial(reach)) {
+		const struct cs_put *put = &node->puts[pattern];
+		uint64_t puts = cost->puts * put->pace[put->way];
+		uint64_t gets = cost->gets * pace_of(node, pattern, size, CS_REACH_STAGED, first, last);
+		uint64_t reads = cost->gets * pace_of(node, pattern, size, CS_REACH_DIRECT, first, last);
+		uint64_t larger = puts > gets ? puts : gets;
+		cs_reach_judge(reach, !gets ? 0 : cost->is_side_by_side ? larger : puts + gets, reads);
+	}
+	return cs_reach_next(reach) == CS_REACH_DIRECT;
+}
+
+void
+cs_node_get_direct(struct cs_node *node, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
+{
+	uint64_t start = cs_clock_ns();
+	cs_node_read(node, local, to, remote, bytes);
+	if (bytes >= CS_REACH_LEAST)
+		cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(bytes)][CS_REACH_DIRECT], bytes,
+			      cs_clock_ns() - start);
+}
+
+void
+cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
+{
+	if (!bytes)
+		return;
+	if (bytes < CS_REACH_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
+		memcpy(to, from, bytes);
+		return;
+	}
+	node->short_gets = bytes < SHORT_GET ? 0 : node->short_gets;
+	uint64_t start = cs_clock_ns();
+	cs_copy_long(to, from, bytes);
+	cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(block)][CS_REACH_STAGED], bytes, cs_clock_ns() - start);
 }
 
 /* Has `local` the same one core? */

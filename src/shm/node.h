@@ -16,6 +16,7 @@
 #define CS_SHM_NODE_H
 
 #include "shm/put.h"
+#include "shm/reach.h"
 #include "shm/segment.h"
 #include "wire/host.h"
 
@@ -58,6 +59,7 @@ struct cs_rank_head {
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	struct cs_line lines[CS_LINES];
 	_Alignas(64) char small[CS_LINES][CS_SMALL];
+	_Alignas(128) struct cs_reach_words reach;
 };
 
 /* Behind the segment's own header. */
@@ -94,6 +96,13 @@ struct cs_node {
 	uint64_t slot_next;        /* slots this rank has used, ever */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	struct cs_put puts[CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
+	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
+	unsigned short_gets; /* since the last one that was measured */
+	struct cs_timed {
+		_Atomic uint32_t *pace; /* NULL: the call is not timed */
+		size_t bytes;
+		uint64_t start;
+	} timed;
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	struct cs_area {
@@ -267,6 +276,30 @@ cs_node_all_done(struct cs_node *node)
 /* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team has agreed that it
  * works (cs_node_probe_cma); a refusal later ends the job. */
 void cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes);
+
+/* Should others read blocks of ours, of at most `bytes` >= CS_REACH_LEAST, where they are? Of a call of `pattern`, an enum
+ * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask, and say when the call is over. */
+bool cs_node_reach_by_calls(struct cs_node *node, unsigned pattern, size_t bytes);
+void cs_node_reached_slow(struct cs_node *node);
+static inline void
+cs_node_reached(struct cs_node *node)
+{
+	if (__builtin_expect(node->timed.pace != NULL, 0))
+		cs_node_reached_slow(node);
+}
+
+/* What blocks cost. Staged, an owner puts `puts` of them while its readers get `gets`, one after the other or side by side;
+ * direct, they read `gets`. */
+struct cs_reach_cost {
+	int reader; /* local rank; -1: all */
+	unsigned puts, gets;
+	bool is_side_by_side;
+};
+bool cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost);
+/* The readers' copies then: a whole block as cs_node_read does, and `bytes` of one out of another rank's slot. */
+void cs_node_get_direct(struct cs_node *node, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
+void cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
+
 /* Can this process read the memory of all others of the node? After cs_node_meet. */
 bool cs_node_probe_cma(struct cs_node *node);
 

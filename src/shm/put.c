@@ -1,7 +1,8 @@
 #include "shm/put.h"
 
+#include "base/clock.h"
+
 #include <string.h>
-#include <time.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -127,14 +128,6 @@ copy_streamed(char *to, const char *from, size_t bytes)
 #define copy_streamed cs_copy_long
 #endif
 
-static uint64_t
-now(void)
-{
-	struct timespec time;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 static void
 copy(enum cs_put_way way, char *to, const char *from, size_t bytes)
 {
@@ -147,9 +140,9 @@ copy(enum cs_put_way way, char *to, const char *from, size_t bytes)
 static void
 copy_measured(struct cs_put *put, enum cs_put_way way, char *to, const char *from, size_t bytes)
 {
-	uint64_t start = now();
+	uint64_t start = cs_clock_ns();
 	copy(way, to, from, bytes);
-	cs_put_note(put, way, bytes, now() - start);
+	cs_put_note(put, way, bytes, cs_clock_ns() - start);
 }
 
 void

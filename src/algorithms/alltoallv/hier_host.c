@@ -3,7 +3,6 @@
  * them. One node: each rank reads its pieces out of its peers' rings. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/transpose.h"
-#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
@@ -16,8 +15,7 @@ const struct cs_algorithm cs_algorithm_alltoallv_hier_host = {
 	.name = "hier:host",
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF },
+	.params = { CS_CMA_MIN,
 		    { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0, CS_LANES } },
 	.between = CS_ALLTOALLV + 1,
 	.run = run,

@@ -2,7 +2,6 @@
  * to the root's memory, the root copies out. One node: the root reads the others' rings; they do not wait for it. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
-#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
@@ -15,8 +14,7 @@ const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks side by side in node memory, host gatherv between leaders, the root copies out",
 	.needs = { .several_per_node = true },
-	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF } },
+	.params = { CS_CMA_MIN },
 	.between = CS_GATHERV + 1,
 	.run = run,
 };

@@ -2,7 +2,6 @@
  * and the leaders agree on the number of rounds. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
-#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
@@ -15,8 +14,7 @@ const struct cs_algorithm cs_algorithm_gatherv_hier_host = {
 	.name = "hier:host",
 	.summary = "as gather, sizes shared on the node first",
 	.needs = { .several_per_node = true },
-	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF } },
+	.params = { CS_CMA_MIN },
 	.between = CS_GATHERV + 1,
 	.run = run,
 };

@@ -55,4 +55,5 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	}
 	if (exchange->is_direct)
 		cs_node_all_done(node);
+	cs_node_reached(node);
 }

@@ -34,6 +34,50 @@ struct cs_exchange {
  * call on the node. */
 void cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes);
 
+/* memcpy for what is mostly short. Of no bytes the pointers may be null. */
+static inline void
+cs_copy(void *to, const void *from, size_t bytes)
+{
+	if (bytes == 8)
+		memcpy(to, from, 8);
+	else if (bytes == 4)
+		memcpy(to, from, 4);
+	else if (bytes)
+		memcpy(to, from, bytes);
+}
+
+/* Blocks below it are staged where copies would decide: who waits until its block has been read could have gone on, and an MPI
+ * keeps a copy of them. */
+#define CS_COPIES_WORTH (64 << 10)
+
+/* By calls: should the others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min.
+ * cs_exchange_run ends what this begins. */
+static inline bool
+cs_exchange_reaches(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes)
+{
+	if (!team->has_cma)
+		return false;
+	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&team->node, call->coll, bytes);
+}
+/* By copies. */
+static inline bool
+cs_copies_reach(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, const struct cs_reach_cost *cost)
+{
+	if (!team->has_cma)
+		return false;
+	return from ? bytes >= from
+		    : bytes >= CS_COPIES_WORTH && cs_node_reach_by_copies(&team->node, call->coll, bytes, cost);
+}
+/* The readers' part of it, out of a slot: `bytes` of a block, all or a piece of it. */
+static inline void
+cs_copy_out(struct cs_team *team, const struct cs_call *call, size_t block, char *to, const char *from, size_t bytes)
+{
+	if (block < CS_COPIES_WORTH)
+		cs_copy(to, from, bytes);
+	else
+		cs_node_get_staged(&team->node, call->coll, block, to, from, bytes);
+}
+
 static inline uint64_t
 cs_rounds(size_t bytes, size_t chunk)
 {
@@ -56,18 +100,6 @@ cs_share(size_t bytes, size_t parts)
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
 }
 
-/* memcpy for what is mostly short. Of no bytes the pointers may be null. */
-static inline void
-cs_copy(void *to, const void *from, size_t bytes)
-{
-	if (bytes == 8)
-		memcpy(to, from, 8);
-	else if (bytes == 4)
-		memcpy(to, from, 4);
-	else if (bytes)
-		memcpy(to, from, bytes);
-}
-
 _Static_assert(CS_PUT_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large copies");
 
 /* The same into the node's memory, where other ranks read it next. */
@@ -80,9 +112,15 @@ cs_copy_in(struct cs_team *team, const struct cs_call *call, char *to, const cha
 		cs_put_large(&team->node.puts[call->coll], to, from, bytes);
 }
 
+/* Where a block is in its owner's memory. */
+struct cs_far {
+	uint64_t address, bytes;
+};
+
 /* Marks of a line in word[0]. */
 #define CS_MARK_STAGED 0 /* the data is in the slots */
-#define CS_MARK_DIRECT 1 /* the slot has addresses of the data in the publisher's memory */
+#define CS_MARK_DIRECT 1 /* the data is in the publisher's memory: word[1] has the address, or the slot a struct cs_far for
+			  * each local rank */
 #define CS_MARK_INLINE 2 /* the data is in the line behind the mark, line->bytes for each local rank */
 #define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind the mark */
 

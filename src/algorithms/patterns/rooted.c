@@ -40,10 +40,10 @@ gather_round(struct cs_team *team, struct cs_call *call, size_t chunk, uint64_t 
 				cs_copy(to, line->data, bytes);
 		} else if (line->word[0] == CS_MARK_DIRECT) {
 			if (round == 0)
-				cs_node_read(&team->node, rank, to, line->word[1], bytes);
+				cs_node_get_direct(&team->node, call->coll, rank, to, line->word[1], bytes);
 		} else if (cs_piece(bytes, chunk, round)) {
 			const char *slot = cs_exchange_peer(team, rank, round, &line);
-			memcpy(to, slot, cs_piece(bytes, chunk, round));
+			cs_copy_out(team, call, bytes, to, slot, cs_piece(bytes, chunk, round));
 		}
 	}
 	return is_more;
@@ -80,12 +80,21 @@ gather_inline(struct cs_team *team, const struct cs_call *call)
 	cs_node_publish(node, line, 1);
 }
 
+/* Where each has a core of its own the side that copies more decides; where they share cores, all copies. */
+static struct cs_reach_cost
+cost_of(const struct cs_team *team, int reader)
+{
+	return (struct cs_reach_cost){ .reader = reader, .puts = 1, .gets = 1, .is_side_by_side = !team->node.is_crowded };
+}
+
 static __attribute__((noinline)) void
 gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = team->node.shape.slot_bytes,
 					.fill = gather_fill };
-	if (team->has_cma && call->bytes >= direct_from) {
+	struct cs_reach_cost cost = cost_of(team, call->root);
+	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
+	if (cs_copies_reach(team, call, direct_from, call->bytes, &cost)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = no_fill;
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
@@ -111,8 +120,8 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
 #define PIECE_HEAD sizeof(uint64_t)
 
-/* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, the addresses of
- * the blocks in the root's memory. */
+/* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, where they
+ * are in the root's memory. */
 static void
 scatter_piece(struct cs_team *team, const struct cs_call *call, char *to, const char *block, size_t bytes,
 	      size_t chunk, uint64_t round)
@@ -132,7 +141,8 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (rank == call->root)
 			continue;
 		if (exchange->is_direct)
-			((uint64_t *)(void *)slot)[rank] = (uint64_t)(uintptr_t)block;
+			((struct cs_far *)(void *)slot)[rank] =
+				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
 		else
 			scatter_piece(team, call, slot + (size_t)rank * exchange->stride, block,
 				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
@@ -170,7 +180,7 @@ scatter_take_staged(struct cs_team *team, struct cs_call *call)
 			memcpy(&sent, from, sizeof sent);
 			whole = scatter_wanted(call, sent);
 		}
-		cs_copy(call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
+		cs_copy_out(team, call, whole, call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
 		if (round + 1 < rounds)
 			cs_node_done(&team->node, round + 1);
 	}
@@ -187,9 +197,9 @@ scatter_take(struct cs_team *team, struct cs_call *call)
 		size_t at = self * sent < CS_LINE_ROOM ? self * sent : 0;
 		cs_copy(call->recv.base, (const char *)&line->word[1] + at, scatter_wanted(call, sent));
 	} else if (line->word[0] == CS_MARK_DIRECT) {
-		const char *table = cs_node_slot_of(node, call->root, line->slot, 0);
-		cs_node_read(node, call->root, call->recv.base, ((const uint64_t *)(const void *)table)[self],
-			     call->bytes);
+		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
+		cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
+				   scatter_wanted(call, far[self].bytes));
 	} else {
 		scatter_take_staged(team, call);
 	}
@@ -226,9 +236,12 @@ scatter_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t d
 {
 	size_t locals = (size_t)team->shape.ranks;
 	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .chunk = scatter_chunk(team) };
-	exchange.is_direct = team->has_cma && most >= direct_from;
+	struct cs_reach_cost cost = cost_of(team, -1);
+	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
+	size_t table = locals * sizeof(struct cs_far);
+	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(team, call, direct_from, most, &cost);
 	if (exchange.is_direct)
-		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
+		exchange.is_small = table <= CS_SMALL;
 	else
 		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
 	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);

@@ -4,13 +4,18 @@
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 
+static const char *
+own_block(const struct cs_team *team, const struct cs_call *call)
+{
+	return call->send.base ? call->send.base : cs_blocks_at(&call->recv, team->shape.rank);
+}
+
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_call *call = exchange->call;
-	int rank = exchange->team->shape.rank;
-	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, rank);
-	cs_copy_in(exchange->team, call, slot, own + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
+	const char *from = own_block(exchange->team, call) + round * exchange->chunk;
+	cs_copy_in(exchange->team, call, slot, from, cs_piece(call->bytes, exchange->chunk, round));
 }
 
 static void
@@ -30,9 +35,15 @@ take(struct cs_exchange *exchange, uint64_t round)
 		size_t bytes = cs_piece(cs_blocks_bytes(&call->recv, rank), exchange->chunk, round);
 		if (!bytes)
 			continue;
-		const struct cs_line *line;
-		const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
-		memcpy(cs_blocks_at(&call->recv, rank) + at, from, bytes);
+		const struct cs_line *line = cs_node_await(&team->node, local, 1);
+		char *to = cs_blocks_at(&call->recv, rank) + at;
+		size_t block = cs_blocks_bytes(&call->recv, rank);
+		if (line->word[0] != CS_MARK_DIRECT) {
+			const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
+			memcpy(to, from, bytes);
+		} else if (round == 0) {
+			cs_node_read(&team->node, local, to, line->word[1], block < line->bytes ? block : line->bytes);
+		}
 	}
 }
 
@@ -62,8 +73,7 @@ spread_inline(struct cs_team *team, struct cs_call *call)
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	line->bytes = call->bytes;
-	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, self);
-	cs_copy(line->data, own, call->bytes);
+	cs_copy(line->data, own_block(team, call), call->bytes);
 	cs_node_publish(node, line, 1);
 	copy_own(team, call);
 	for (int i = 1; i < ranks; i++) {
@@ -74,14 +84,28 @@ spread_inline(struct cs_team *team, struct cs_call *call)
 	cs_node_end(node);
 }
 
+/* Nothing to copy: the others read it where it is. */
+static void
+no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+}
+
 static __attribute__((noinline)) void
-spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wanted_chunk)
+spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wanted_chunk, size_t direct_from)
 {
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
 					.is_small = call->bytes <= CS_SMALL, .span = call->bytes,
 					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
-	cs_exchange_run(&exchange, cs_rounds(call->bytes, chunk), cs_rounds(most, chunk), call->bytes);
+	uint64_t fills = cs_rounds(call->bytes, chunk);
+	/* Ranks that share cores would all have to wait until all have read. */
+	if ((direct_from || !team->node.is_crowded) && cs_exchange_reaches(team, call, direct_from, call->bytes)) {
+		exchange.is_direct = exchange.is_small = true;
+		exchange.fill = no_fill;
+		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);
+		fills = 1;
+	}
+	cs_exchange_run(&exchange, fills, cs_rounds(most, chunk), call->bytes);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -194,7 +218,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	int lanes = total(team, call) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	size_t *work = team->work, nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
-	char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
+	const char *own = own_block(team, call);
 	struct window window = { 0, fair_chunk(team, call, 0, limit) };
 	bool is_one_round = window.chunk >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	size_t all = most * (size_t)shape->ranks;
@@ -234,5 +258,5 @@ cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params)
 	else if (most <= CS_INLINE)
 		spread_inline(team, call);
 	else
-		spread_staged(team, call, most, params[0]);
+		spread_staged(team, call, most, params[0], params[3]);
 }

@@ -5,7 +5,7 @@
 
 /* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ *
  *
- * Small blocks lie closer, in the small slot. Large ones stay where they are: the slot then holds their addresses, and each
+ * Small blocks lie closer, in the small slot. Large ones may stay where they are: the slot then says where, and each
  * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
 
 static void
@@ -19,7 +19,8 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 		if (local == team->node.shape.local)
 			continue;
 		if (exchange->is_direct)
-			((uint64_t *)(void *)slot)[local] = (uint64_t)(uintptr_t)block;
+			((struct cs_far *)(void *)slot)[local] =
+				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
 		else
 			cs_copy_in(team, call, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
 				   cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
@@ -35,14 +36,21 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 	size_t bytes = cs_blocks_bytes(recv, rank);
 	char *to = cs_blocks_at(recv, rank);
 	if (line->word[0] == CS_MARK_DIRECT) {
-		const char *table = cs_node_slot_of(&team->node, local, line->slot, 0);
-		if (round == 0)
-			cs_node_read(&team->node, local, to, ((const uint64_t *)(const void *)table)[self], bytes);
+		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&team->node, local, line->slot, 0);
+		size_t both = far[self].bytes < bytes ? far[self].bytes : bytes;
+		if (round == 0 && team->node.is_crowded)
+			cs_node_get_direct(&team->node, exchange->call->coll, local, to, far[self].address, both);
+		else if (round == 0)
+			cs_node_read(&team->node, local, to, far[self].address, both);
 		return;
 	}
 	const char *from = cs_exchange_peer(team, local, round, &line);
-	cs_copy(to + round * exchange->chunk, from + (size_t)self * cs_exchange_stride(exchange->chunk, line),
-		cs_piece(bytes, exchange->chunk, round));
+	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
+	to += round * exchange->chunk;
+	if (team->node.is_crowded)
+		cs_copy_out(team, exchange->call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	else
+		cs_copy(to, from, cs_piece(bytes, exchange->chunk, round));
 }
 
 /* Who is there first is served first: a late rank holds up only its own block. */
@@ -101,6 +109,26 @@ copy_own(const struct cs_team *team, struct cs_call *call)
 			cs_blocks_bytes(&call->recv, rank));
 }
 
+static size_t
+table_bytes(const struct cs_team *team)
+{
+	return (size_t)team->node.shape.size * sizeof(struct cs_far);
+}
+
+/* Ranks that share cores need several turns for the rounds of long blocks, and one if these are read directly. */
+#define CROWDED_LONG (256 << 10)
+
+static bool
+is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t most)
+{
+	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
+	if (call->send.base == call->recv.base || table_bytes(team) > team->node.shape.slot_bytes)
+		return false;
+	if (!team->node.is_crowded)
+		return cs_exchange_reaches(team, call, from, most);
+	return cs_copies_reach(team, call, !from && most >= CROWDED_LONG ? CROWDED_LONG : from, most, &cost);
+}
+
 static void
 one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
@@ -109,9 +137,9 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
 	size_t most = largest(team, &call->send);
 	uint64_t fills = cs_rounds(most, exchange.chunk);
-	if (team->has_cma && most >= direct_from && call->send.base != call->recv.base) {
+	if (is_direct(team, call, direct_from, most)) {
 		exchange.is_direct = true;
-		exchange.is_small = locals * sizeof(uint64_t) <= CS_SMALL;
+		exchange.is_small = table_bytes(team) <= CS_SMALL;
 		fills = 1;
 	} else {
 		cs_exchange_lay(&exchange, most, 0, locals);

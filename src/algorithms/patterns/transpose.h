@@ -6,7 +6,7 @@
 #include "coll/call.h"
 
 /* Sizes from call->send and call->recv: equal ones, or by rank (then each rank knows its own rows only).
- * On one node, senders with a block of `direct_from` bytes or more are read by single copy where that works. Between
+ * On one node, senders with a block of `direct_from` bytes or more (0: as measured, shm/reach.h) are read by single copy. Between
  * nodes the messages are dealt to `lanes` ranks of each node. */
 void cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from, size_t lanes);
 

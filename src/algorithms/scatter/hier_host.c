@@ -2,7 +2,6 @@
  * brings each node its own, everybody copies its block out. One node: straight out of the root's ring. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
-#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
@@ -15,8 +14,7 @@ const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks through the root's node memory, host scatterv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF } },
+	.params = { CS_CMA_MIN },
 	.between = CS_SCATTERV + 1,
 	.run = run,
 };

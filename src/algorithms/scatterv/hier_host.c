@@ -1,7 +1,6 @@
 /* Scatterv, hierarchical: as scatter; the leaders scatter the sizes first, which only the root knows. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
-#include "base/parse.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
@@ -14,8 +13,7 @@ const struct cs_algorithm cs_algorithm_scatterv_hier_host = {
 	.name = "hier:host",
 	.summary = "as scatter, sizes between leaders first",
 	.needs = { .several_per_node = true },
-	.params = { { "cma_min", "blocks from this size are read from their owner's memory by single copy", CS_INF,
-		      4 << 10, CS_INF } },
+	.params = { CS_CMA_MIN },
 	.between = CS_SCATTERV + 1,
 	.run = run,
 };
