@@ -174,6 +174,7 @@ decide_for_all(struct cs_node *node, unsigned pattern, int size)
 {
 	struct cs_reach *reach = &node->reach[pattern][size];
 	int last = node->shape.size - 1;
+	reach->trial = CS_REACH_CALLS;
 	if (cs_reach_is_on_trial(reach))
 		cs_reach_judge(reach, pace_of(node, pattern, size, CS_REACH_STAGED, 0, last),
 			       pace_of(node, pattern, size, CS_REACH_DIRECT, 0, last));
@@ -211,6 +212,7 @@ cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, co
 {
 	int size = cs_reach_size(bytes);
 	struct cs_reach *reach = &node->reach[pattern][size];
+	reach->trial = CS_REACH_COPIES;
 	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
 	if (cs_reach_is_on_trial(reach)) {
 		const struct cs_put *put = &node->puts[pattern];

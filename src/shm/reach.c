@@ -1,9 +1,9 @@
 #include "shm/reach.h"
 
-#define FIRST_TRY 5 /* calls */
+#define FIRST_TRY 3 /* calls */
 #define LEAST_APART 64 /* calls from one trial to the next, doubled with each that changes nothing, up to: */
 #define MOST_APART 16384
-#define HOPELESS_AT (CS_REACH_TRIAL + 4) /* calls of a trial, three of which were timed by then */
+#define HOPELESS_AFTER 4 /* calls of the other way, if there are more */
 #define OUTLIER 4 /* times the others */
 
 void
@@ -42,27 +42,27 @@ cs_reach_next(struct cs_reach *reach)
 		reach->try_at = FIRST_TRY;
 	}
 	/* Nothing could be judged: nobody says what it takes. */
-	if (reach->tried == 2 * CS_REACH_TRIAL)
+	if (reach->tried == 2 * reach->trial)
 		end_trial(reach);
 	reach->calls++;
 	if (reach->tried || reach->calls >= reach->try_at)
 		reach->tried++;
-	return reach->tried > CS_REACH_TRIAL ? other_than(reach->way) : reach->way;
+	return reach->tried > reach->trial ? other_than(reach->way) : reach->way;
 }
 
 void
 cs_reach_judge(struct cs_reach *reach, uint64_t staged, uint64_t direct)
 {
-	bool is_over = reach->tried == 2 * CS_REACH_TRIAL;
+	bool is_over = reach->tried == 2 * reach->trial;
 	uint64_t own = reach->way == CS_REACH_STAGED ? staged : direct, other = staged + direct - own;
-	if (reach->tried <= CS_REACH_TRIAL || !own || !other)
+	if (reach->tried <= reach->trial || !own || !other)
 		return;
 	/* A tenth at least, so that the way does not change to and fro. */
 	if (is_over && 10 * other < 9 * own) {
 		reach->way = other_than(reach->way);
 		reach->apart = LEAST_APART;
 		end_trial(reach);
-	} else if (is_over || (reach->tried >= HOPELESS_AT && other > 3 * own)) {
+	} else if (is_over || (reach->tried - reach->trial >= HOPELESS_AFTER && other > 3 * own)) {
 		end_trial(reach);
 	}
 }

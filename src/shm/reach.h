@@ -26,7 +26,9 @@
 
 #define CS_REACH_LEAST (8 << 10) /* bytes of a block below which it is staged, and nothing is measured */
 #define CS_REACH_SIZES 5 /* classes of blocks: below 32K, 128K, 512K, 2M, and all others */
-#define CS_REACH_TRIAL 6 /* calls of either way in a trial, first as before */
+/* Calls of either way in a trial, first as before. */
+#define CS_REACH_CALLS 6 /* where calls are timed: all but the first and the last */
+#define CS_REACH_COPIES 2 /* where copies are, all of them */
 
 enum cs_reach_way { CS_REACH_STAGED, CS_REACH_DIRECT, CS_REACH_WAYS };
 
@@ -50,10 +52,11 @@ struct cs_reach_words {
 /* So many bytes took so long. */
 void cs_reach_note(_Atomic uint32_t *pace, size_t bytes, uint64_t nanoseconds);
 
-/* Who decides: what of, and when it is tried. Zeroed: staged, and direct is tried soon. */
+/* Who decides: what of, and when it is tried. Zeroed but for `trial`: staged, and direct is tried soon. */
 struct cs_reach {
 	enum cs_reach_way way;
 	uint64_t calls, try_at, apart; /* a trial begins in call try_at, the next `apart` calls after it */
+	int trial;                     /* calls of either way in a trial */
 	int tried;                     /* calls of the trial that is on; 0: none is */
 };
 
@@ -69,7 +72,7 @@ enum cs_reach_way cs_reach_next(struct cs_reach *reach);
 static inline bool
 cs_reach_is_timed(const struct cs_reach *reach)
 {
-	return cs_reach_is_on_trial(reach) && reach->tried % CS_REACH_TRIAL > 1;
+	return cs_reach_is_on_trial(reach) && reach->tried % reach->trial > 1;
 }
 /* Before cs_reach_next, in a trial: what blocks cost each way, in any unit; 0: not known. */
 void cs_reach_judge(struct cs_reach *reach, uint64_t staged, uint64_t direct);

@@ -43,7 +43,7 @@ static const struct machine much_alike = { .staged = 5000, .direct = 4800 };
 static void
 what_takes_less_is_found_in_the_first_trial(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, SOON, direct_wins);
 	assert_int_equal(owner.reach.way, CS_REACH_DIRECT);
 	make_calls(&owner, 10000, direct_wins);
@@ -54,26 +54,26 @@ what_takes_less_is_found_in_the_first_trial(void **state)
 static void
 what_takes_more_is_not_kept(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, 10000, staged_wins);
 	assert_int_equal(owner.reach.way, CS_REACH_STAGED);
-	assert_in_range(owner.direct, CS_REACH_TRIAL, 10 * CS_REACH_TRIAL);
+	assert_in_range(owner.direct, CS_REACH_CALLS, 10 * CS_REACH_CALLS);
 }
 
 /* Such a trial ends early. */
 static void
 what_takes_much_more_is_given_up_at_once(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, SOON, staged_wins_by_far);
-	assert_in_range(owner.direct, 2, CS_REACH_TRIAL - 1);
+	assert_in_range(owner.direct, 2, CS_REACH_CALLS - 1);
 }
 
 /* A twentieth is not worth a change. */
 static void
 what_is_much_alike_stays_as_it_was(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, 10000, much_alike);
 	assert_int_equal(owner.reach.way, CS_REACH_STAGED);
 	make_calls(&owner, 40000, direct_wins);
@@ -86,7 +86,7 @@ what_is_much_alike_stays_as_it_was(void **state)
 static void
 a_change_of_the_machine_is_noticed(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, 10000, direct_wins);
 	make_calls(&owner, 40000, staged_wins);
 	assert_int_equal(owner.reach.way, CS_REACH_STAGED);
@@ -98,7 +98,7 @@ a_change_of_the_machine_is_noticed(void **state)
 static void
 the_price_of_the_change_does_not_count(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, SOON, (struct machine){ .staged = 7300, .direct = 3300, .first = 100000 });
 	assert_int_equal(owner.reach.way, CS_REACH_DIRECT);
 }
@@ -108,7 +108,7 @@ static void
 what_disturbs_does_not_decide(void **state)
 {
 	for (int quiet = 0; quiet < 2; quiet++) {
-		struct owner owner = { 0 };
+		struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 		struct machine machine = quiet ? direct_wins : staged_wins;
 		for (int i = 0; i < 2000; i++) {
 			struct machine disturbed = machine;
@@ -123,7 +123,7 @@ what_disturbs_does_not_decide(void **state)
 static void
 without_readers_nothing_is_judged(void **state)
 {
-	struct cs_reach reach = { 0 };
+	struct cs_reach reach = { .trial = CS_REACH_CALLS };
 	int direct = 0;
 	for (int i = 0; i < 10000; i++) {
 		if (cs_reach_is_on_trial(&reach))
@@ -131,17 +131,17 @@ without_readers_nothing_is_judged(void **state)
 		direct += cs_reach_next(&reach) == CS_REACH_DIRECT;
 	}
 	assert_int_equal(reach.way, CS_REACH_STAGED);
-	assert_in_range(direct, CS_REACH_TRIAL, 10 * CS_REACH_TRIAL);
+	assert_in_range(direct, CS_REACH_CALLS, 10 * CS_REACH_CALLS);
 }
 
 static void
 trials_become_rare(void **state)
 {
-	struct owner owner = { 0 };
+	struct owner owner = { .reach = { .trial = CS_REACH_CALLS } };
 	make_calls(&owner, 100000, staged_wins);
 	int before = owner.direct;
 	make_calls(&owner, 160000, staged_wins);
-	assert_in_range(owner.direct - before, 8 * CS_REACH_TRIAL, 11 * CS_REACH_TRIAL);
+	assert_in_range(owner.direct - before, 8 * CS_REACH_CALLS, 11 * CS_REACH_CALLS);
 }
 
 static void

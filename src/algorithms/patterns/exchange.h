@@ -50,16 +50,7 @@ cs_copy(void *to, const void *from, size_t bytes)
  * keeps a copy of them. */
 #define CS_COPIES_WORTH (64 << 10)
 
-/* By calls: should the others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min.
- * cs_exchange_run ends what this begins. */
-static inline bool
-cs_exchange_reaches(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes)
-{
-	if (!team->has_cma)
-		return false;
-	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&team->node, call->coll, bytes);
-}
-/* By copies. */
+/* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min. */
 static inline bool
 cs_copies_reach(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, const struct cs_reach_cost *cost)
 {
@@ -76,6 +67,35 @@ cs_copy_out(struct cs_team *team, const struct cs_call *call, size_t block, char
 		cs_copy(to, from, bytes);
 	else
 		cs_node_get_staged(&team->node, call->coll, block, to, from, bytes);
+}
+
+/* Where all wait for all: by calls, which cs_exchange_run ends; or, where ranks share cores, by copies, from `crowded` bytes on. */
+static inline bool
+cs_exchange_reaches(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, size_t crowded,
+		    const struct cs_reach_cost *cost)
+{
+	if (team->node.is_crowded)
+		return (from || bytes >= crowded) && cs_copies_reach(team, call, from, bytes, cost);
+	if (!team->has_cma)
+		return false;
+	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&team->node, call->coll, bytes);
+}
+/* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
+static inline void
+cs_exchange_get(struct cs_team *team, const struct cs_call *call, size_t block, char *to, const char *from, size_t bytes)
+{
+	if (team->node.is_crowded)
+		cs_copy_out(team, call, block, to, from, bytes);
+	else
+		cs_copy(to, from, bytes);
+}
+static inline void
+cs_exchange_read(struct cs_team *team, const struct cs_call *call, int local, char *to, uint64_t remote, size_t bytes)
+{
+	if (team->node.is_crowded)
+		cs_node_get_direct(&team->node, call->coll, local, to, remote, bytes);
+	else
+		cs_node_read(&team->node, local, to, remote, bytes);
 }
 
 static inline uint64_t

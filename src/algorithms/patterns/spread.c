@@ -40,9 +40,9 @@ take(struct cs_exchange *exchange, uint64_t round)
 		size_t block = cs_blocks_bytes(&call->recv, rank);
 		if (line->word[0] != CS_MARK_DIRECT) {
 			const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
-			memcpy(to, from, bytes);
+			cs_exchange_get(team, call, block, to, from, bytes);
 		} else if (round == 0) {
-			cs_node_read(&team->node, local, to, line->word[1], block < line->bytes ? block : line->bytes);
+			cs_exchange_read(team, call, local, to, line->word[1], block < line->bytes ? block : line->bytes);
 		}
 	}
 }
@@ -90,6 +90,9 @@ no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 }
 
+/* Ranks that share cores all have to wait until all have read: shorter blocks are not worth it. */
+#define CROWDED_LEAST (512 << 10)
+
 static __attribute__((noinline)) void
 spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wanted_chunk, size_t direct_from)
 {
@@ -98,8 +101,8 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 					.is_small = call->bytes <= CS_SMALL, .span = call->bytes,
 					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
 	uint64_t fills = cs_rounds(call->bytes, chunk);
-	/* Ranks that share cores would all have to wait until all have read. */
-	if ((direct_from || !team->node.is_crowded) && cs_exchange_reaches(team, call, direct_from, call->bytes)) {
+	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
+	if (cs_exchange_reaches(team, call, direct_from, call->bytes, CROWDED_LEAST, &cost)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = no_fill;
 		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);

@@ -37,20 +37,15 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 	char *to = cs_blocks_at(recv, rank);
 	if (line->word[0] == CS_MARK_DIRECT) {
 		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&team->node, local, line->slot, 0);
-		size_t both = far[self].bytes < bytes ? far[self].bytes : bytes;
-		if (round == 0 && team->node.is_crowded)
-			cs_node_get_direct(&team->node, exchange->call->coll, local, to, far[self].address, both);
-		else if (round == 0)
-			cs_node_read(&team->node, local, to, far[self].address, both);
+		size_t sent = far[self].bytes;
+		if (round == 0)
+			cs_exchange_read(team, exchange->call, local, to, far[self].address, sent < bytes ? sent : bytes);
 		return;
 	}
 	const char *from = cs_exchange_peer(team, local, round, &line);
 	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
 	to += round * exchange->chunk;
-	if (team->node.is_crowded)
-		cs_copy_out(team, exchange->call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
-	else
-		cs_copy(to, from, cs_piece(bytes, exchange->chunk, round));
+	cs_exchange_get(team, exchange->call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
 }
 
 /* Who is there first is served first: a late rank holds up only its own block. */
@@ -124,9 +119,9 @@ is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t 
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
 	if (call->send.base == call->recv.base || table_bytes(team) > team->node.shape.slot_bytes)
 		return false;
-	if (!team->node.is_crowded)
-		return cs_exchange_reaches(team, call, from, most);
-	return cs_copies_reach(team, call, !from && most >= CROWDED_LONG ? CROWDED_LONG : from, most, &cost);
+	if (!from && team->node.is_crowded && most >= CROWDED_LONG)
+		from = CROWDED_LONG;
+	return cs_exchange_reaches(team, call, from, most, 0, &cost);
 }
 
 static void
