@@ -97,6 +97,7 @@ struct cs_node {
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	struct cs_put puts[CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
 	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
+	struct cs_readable readable; /* blocks that were read directly */
 	unsigned short_gets; /* since the last one that was measured */
 	struct cs_timed {
 		_Atomic uint32_t *pace; /* NULL: the call is not timed */

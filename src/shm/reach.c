@@ -1,5 +1,9 @@
 #include "shm/reach.h"
 
+#include "shm/segment.h"
+
+#include <unistd.h>
+
 #define FIRST_TRY 3 /* calls */
 #define LEAST_APART 64 /* calls from one trial to the next, doubled with each that changes nothing, up to: */
 #define MOST_APART 16384
@@ -65,4 +69,22 @@ cs_reach_judge(struct cs_reach *reach, uint64_t staged, uint64_t direct)
 	} else if (is_over || (reach->tried - reach->trial >= HOPELESS_AFTER && other > 3 * own)) {
 		end_trial(reach);
 	}
+}
+
+bool
+cs_reach_may_read(struct cs_readable *readable, const void *memory, size_t bytes)
+{
+	uintptr_t from = (uintptr_t)memory, to = from + bytes;
+	if (!bytes)
+		return false;
+	for (int i = 0; i < 4; i++)
+		if (readable->known[i].from <= from && to <= readable->known[i].to)
+			return true;
+	char byte;
+	if (!cs_cma_read(getpid(), &byte, from, 1) || !cs_cma_read(getpid(), &byte, to - 1, 1))
+		return false;
+	unsigned next = readable->next++ % 4;
+	readable->known[next].from = from;
+	readable->known[next].to = to;
+	return true;
 }

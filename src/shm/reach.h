@@ -77,4 +77,15 @@ cs_reach_is_timed(const struct cs_reach *reach)
 /* Before cs_reach_next, in a trial: what blocks cost each way, in any unit; 0: not known. */
 void cs_reach_judge(struct cs_reach *reach, uint64_t staged, uint64_t direct);
 
+/* Memory of this process that others can read: of the last calls' blocks. Zeroed: nothing is known. */
+struct cs_readable {
+	struct {
+		uintptr_t from, to;
+	} known[4];
+	unsigned next;
+};
+/* Can others read it? (The kernel reads no memory for them that a device has mapped.) Its two ends are tried, unless it lies in
+ * what was tried lately. */
+bool cs_reach_may_read(struct cs_readable *readable, const void *memory, size_t bytes);
+
 #endif

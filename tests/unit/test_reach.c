@@ -3,6 +3,9 @@
 
 #include "shm/reach.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #define SOON 40 /* calls, within which the first trial is over */
 
 /* What a call takes on some machine, in nanoseconds; `first`: more that the first call after a change takes. */
@@ -172,6 +175,44 @@ a_pace_is_a_time_a_byte(void **state)
 	assert_true(pace > 0);
 }
 
+static void
+memory_is_readable_or_not(void **state)
+{
+	struct cs_readable readable = { .next = 0 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	assert_int_equal(mprotect(memory + 3 * page, page, PROT_NONE), 0);
+	if (!cs_reach_may_read(&readable, memory, page))
+		skip(); /* not allowed here at all */
+	assert_false(cs_reach_may_read(&readable, memory, page + 1));
+	assert_false(cs_reach_may_read(&readable, memory + page, page + 1));
+	assert_true(cs_reach_may_read(&readable, memory + 2 * page + 1, page - 1));
+	assert_false(cs_reach_may_read(&readable, memory + 2 * page, page + 1));
+	assert_false(cs_reach_may_read(&readable, memory + page - 1, 2));
+	assert_false(cs_reach_may_read(&readable, memory, 0));
+	munmap(memory, 4 * page);
+}
+
+/* What was tried lately is not tried again. */
+static void
+known_memory_is_not_tried_again(void **state)
+{
+	struct cs_readable readable = { .next = 0 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	if (!cs_reach_may_read(&readable, memory, page))
+		skip();
+	assert_int_equal(munmap(memory, page), 0);
+	assert_true(cs_reach_may_read(&readable, memory + 1, page - 1));
+	for (size_t i = 1; i < 5; i++)
+		assert_true(cs_reach_may_read(&readable, memory + i * page, page));
+	assert_false(cs_reach_may_read(&readable, memory + 1, page - 1));
+	munmap(memory + page, 4 * page);
+}
+
 int
 main(void)
 {
@@ -187,6 +228,8 @@ main(void)
 		cmocka_unit_test(trials_become_rare),
 		cmocka_unit_test(sizes_are_told_apart),
 		cmocka_unit_test(a_pace_is_a_time_a_byte),
+		cmocka_unit_test(memory_is_readable_or_not),
+		cmocka_unit_test(known_memory_is_not_tried_again),
 	};
 	return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
 }

@@ -1,5 +1,19 @@
 #include "algorithms/patterns/exchange.h"
 
+bool
+cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks)
+{
+	const char *from = NULL, *to = NULL;
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
+		const char *block = cs_blocks_at(blocks, rank), *end = block + cs_blocks_bytes(blocks, rank);
+		if (block == end)
+			continue;
+		from = !from || block < from ? block : from;
+		to = end > to ? end : to;
+	}
+	return cs_reach_may_read(&team->node.readable, from, (size_t)(to - from));
+}
+
 /* Memory for the next round; NULL if that had to be waited for. */
 static char *
 next_slot(struct cs_exchange *exchange, uint64_t round, char *last, bool may_wait)

@@ -50,6 +50,9 @@ cs_copy(void *to, const void *from, size_t bytes)
  * keeps a copy of them. */
 #define CS_COPIES_WORTH (64 << 10)
 
+/* Can others read all of these blocks, of which some are not empty, in our memory? */
+bool cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks);
+
 /* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min. */
 static inline bool
 cs_copies_reach(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, const struct cs_reach_cost *cost)

@@ -121,7 +121,7 @@ is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t 
 		return false;
 	if (!from && team->node.is_crowded && most >= CROWDED_LONG)
 		from = CROWDED_LONG;
-	return cs_exchange_reaches(team, call, from, most, 0, &cost);
+	return cs_exchange_reaches(team, call, from, most, 0, &cost) && cs_exchange_may_read(team, &call->send);
 }
 
 static void
