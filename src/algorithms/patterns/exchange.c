@@ -56,7 +56,8 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 			if (!next)
 				break;
 			slot = next;
-			exchange->fill(exchange, filled, slot);
+			if (exchange->fill)
+				exchange->fill(exchange, filled, slot);
 			cs_node_publish(node, line, ++filled);
 		}
 		if (taken < takes) {

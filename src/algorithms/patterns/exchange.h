@@ -24,7 +24,7 @@ struct cs_exchange {
 	uint64_t address; /* goes into word[1] of the own line */
 	size_t pieces;    /* rounds that share a slot, side by side (cs_pieces); 0: one */
 	bool is_direct; /* others read our memory by single copy: not back before all are done */
-	/* Writes round r of the own data to `slot` (slot_bytes long). */
+	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it is, at `address`. */
 	void (*fill)(struct cs_exchange *exchange, uint64_t round, char *slot);
 	/* Waits for and uses what round r of the others brings. */
 	void (*take)(struct cs_exchange *exchange, uint64_t round);

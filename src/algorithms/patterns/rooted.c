@@ -61,12 +61,6 @@ gather_root(struct cs_team *team, struct cs_call *call)
 	cs_node_end(node);
 }
 
-/* Nothing to copy: the root reads it where it is. */
-static void
-no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-}
-
 /* The block travels in the line itself. */
 static void
 gather_inline(struct cs_team *team, const struct cs_call *call)
@@ -97,7 +91,7 @@ gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	if (cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
 	    cs_reach_may_read(&team->node.readable, call->send.base, call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = no_fill;
+		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
 		cs_exchange_run(&exchange, 1, 0, call->bytes);
 	} else {

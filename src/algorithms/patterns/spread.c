@@ -84,12 +84,6 @@ spread_inline(struct cs_team *team, struct cs_call *call)
 	cs_node_end(node);
 }
 
-/* Nothing to copy: the others read it where it is. */
-static void
-no_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-}
-
 /* Ranks that share cores all have to wait until all have read: shorter blocks are not worth it. */
 #define CROWDED_LEAST (512 << 10)
 
@@ -105,7 +99,7 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 	if (cs_exchange_reaches(team, call, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
 	    cs_reach_may_read(&team->node.readable, own_block(team, call), call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = no_fill;
+		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);
 		fills = 1;
 	}
