@@ -5,7 +5,8 @@
  *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
  *
  * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Price there: two copies of
- * the data and one flag; messages of 48 bytes and less one cache line per reader. Wins wherever ranks share a node. */
+ * the data and one flag; messages of 48 bytes and less one cache line per reader; large ones are read where they are if that is
+ * measured to take less (shm/reach.h). Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
@@ -36,21 +37,37 @@ piece_of(const struct cs_team *team, size_t wanted)
 	return wanted < slot ? wanted : slot;
 }
 
+/* Do the others read it where it is? The root then waits for them; so not where ranks share cores, and take turns. */
+static bool
+is_read(struct cs_team *team, const struct cs_call *call, size_t direct_from)
+{
+	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
+	return (direct_from || !team->node.is_crowded) && cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
+	       cs_reach_may_read(&team->node.readable, call->recv.base, call->bytes);
+}
+
 static __attribute__((noinline)) void
-root_staged(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
+root_large(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = piece_of(team, wanted_chunk), .fill = fill,
 					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
+	if (is_read(team, call, direct_from)) {
+		exchange.is_direct = exchange.is_small = true;
+		exchange.fill = NULL;
+		exchange.address = (uint64_t)(uintptr_t)call->recv.base;
+		cs_exchange_run(&exchange, 1, 0, call->bytes);
+		return;
+	}
 	if (call->bytes > exchange.chunk)
 		exchange.pieces = cs_pieces(team, exchange.chunk);
 	cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 }
 
 static void
-node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
+node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_t direct_from)
 {
 	if (call->bytes > CS_INLINE) {
-		root_staged(team, call, wanted_chunk);
+		root_large(team, call, wanted_chunk, direct_from);
 		return;
 	}
 	struct cs_node *node = &team->node;
@@ -69,7 +86,7 @@ read_staged(struct cs_team *team, struct cs_call *call, size_t limit, size_t chu
 	uint64_t rounds = cs_rounds(limit, chunk);
 	for (uint64_t round = 0; round < rounds; round++) {
 		const char *from = cs_exchange_piece(team, call->root, round, chunk, &line);
-		memcpy(call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
+		cs_copy_out(team, call, limit, call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
 		if (round + 1 < rounds)
 			cs_node_done(&team->node, round + 1);
 	}
@@ -89,6 +106,8 @@ node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 		call->truncated = bytes;
 	if (bytes <= CS_INLINE)
 		cs_copy(call->recv.base, line->data, limit);
+	else if (line->word[0] == CS_MARK_DIRECT)
+		cs_node_get_direct(node, CS_BCAST, call->root, call->recv.base, line->word[1], limit);
 	else
 		read_staged(team, call, limit, piece_of(team, wanted_chunk));
 	cs_node_end(node);
@@ -156,7 +175,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 	if (team->shape.nodes > 1)
 		several_nodes(team, call, params[1], params[2]);
 	else if (team->shape.rank == call->root)
-		node_root(team, call, params[0]);
+		node_root(team, call, params[0], params[3]);
 	else
 		node_reader(team, call, params[0]);
 }
@@ -169,7 +188,8 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.params = { { "chunk", "bytes per pipelined piece on one node; 0: 128K, or a whole slot where ranks outnumber cores", 0, 0,
 		      64 << 20 },
 		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES } },
+		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES },
+		    CS_CMA_MIN },
 	.between = CS_BCAST + 1,
 	.run = run,
 };
