@@ -15,7 +15,7 @@ struct cs_call;
 struct cs_problem;
 struct cs_team;
 
-#define CS_MAX_PARAMS 8 /* of a composed one; others have up to 4 */
+#define CS_MAX_PARAMS 8 /* of a composed one; others have up to 5 */
 
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or a count. */
 struct cs_param {

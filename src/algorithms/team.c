@@ -44,6 +44,12 @@ cs_team_copy(struct cs_team *team, size_t bytes)
 }
 
 void *
+cs_team_far(struct cs_team *team, size_t bytes)
+{
+	return grow(team, &team->far, bytes);
+}
+
+void *
 cs_team_plan_memory(struct cs_team *team, size_t bytes)
 {
 	return grow(team, &team->plan, bytes);
@@ -56,6 +62,8 @@ cs_team_relax_slow(struct cs_team *team)
 		drop(&team->scratch);
 	if (team->copy.bytes > KEEP)
 		drop(&team->copy);
+	if (team->far.bytes > KEEP)
+		drop(&team->far);
 	if (team->plan.bytes > KEEP)
 		drop(&team->plan);
 	team->is_heavy = false;

@@ -56,7 +56,7 @@ struct cs_team {
 	struct cs_buffer {
 		char *base;
 		size_t bytes;
-	} scratch, copy, plan;
+	} scratch, copy, plan, far;
 	bool is_heavy; /* one of them is too large to keep */
 };
 
@@ -94,6 +94,7 @@ cs_team_lanes(const struct cs_team *team, size_t wanted)
  * out (in mid-call there is no way back). */
 void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold */
 void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
+void *cs_team_far(struct cs_team *team, size_t bytes);     /* for what is read in other ranks' memory */
 void *cs_team_plan_memory(struct cs_team *team, size_t bytes); /* for algorithms/plans */
 /* Gives large buffers back at the end of a call. */
 void cs_team_relax_slow(struct cs_team *team);

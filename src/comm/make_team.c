@@ -612,6 +612,7 @@ cs_member_drop_team(struct cs_member *member)
 	free(team->scratch.base);
 	free(team->copy.base);
 	free(team->plan.base);
+	free(team->far.base);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);
 	memset(team, 0, sizeof *team);

@@ -4,6 +4,7 @@
  *           the leader reduces, host allreduce between leaders, everybody copies out (several nodes)
  *   long    chunk by chunk: publish | reduce own slice | leaders' host allreduce | copy out
  *
+ * One node whose ranks have cores of their own: what is published may be read where it is (shm/reach.h).
  * Sources are always folded in rank order with the same bracketing: all ranks get the same bits. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/combine.h"
@@ -13,7 +14,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
 	call->root = -1;
 	cs_combine(team, call, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
-							      .wire_chunk = params[2], .lanes = params[3] });
+							      .wire_chunk = params[2], .lanes = params[3], .cma_min = params[4] });
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
@@ -25,7 +26,8 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 		      1 << 10, 0, 64 << 20 },
 		    { "chunk", "bytes per piece of longer vectors", 512 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } },
+		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES },
+		    CS_CMA_MIN },
 	.between = CS_ALLREDUCE + 1,
 	.run = run,
 };

@@ -7,27 +7,46 @@
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
 /* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond read_all: */
 #define READ_BY_ALL (64 << 10)
+#define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
 #define READ_BY_ROOT (512 << 10)
 
-/* Where local rank `local`'s vector of this call's single round lies. */
-static const void *
+/* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one rank: its senders are back
+ * early. */
+static bool
+is_read_directly(struct cs_team *team, const struct cs_call *call, size_t direct_from, bool is_whole)
+{
+	/* What is read whole must stay as it is while the result is made. */
+	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
+	       cs_fold_reaches(team, call, direct_from) &&
+	       cs_reach_may_read(&team->node.readable, call->send.base, call->bytes) &&
+	       cs_reach_may_read(&team->node.readable, call->recv.base, call->bytes);
+}
+
+/* Where local rank `local`'s vector of this call's single round is. */
+static struct cs_part
 vector_of(struct cs_team *team, int local, size_t bytes)
 {
 	const struct cs_line *line = cs_node_await(&team->node, local, 1);
 	if (bytes <= CS_INLINE)
-		return line->data;
-	return cs_node_slot_of(&team->node, local, line->slot, 0);
+		return (struct cs_part){ .near = (const char *)line->data };
+	if (line->word[0] == CS_MARK_DIRECT)
+		return (struct cs_part){ .far = line->word[1] };
+	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, 0) };
 }
 
 /* Publishes the whole vector in step 1 of a call; returns the own line, for later steps. */
 static struct cs_line *
-publish_vector(struct cs_team *team, const struct cs_call *call)
+publish_vector(struct cs_team *team, const struct cs_call *call, bool is_direct)
 {
 	struct cs_node *node = &team->node;
 	struct cs_line *line = cs_node_line(node);
 	line->bytes = call->bytes;
+	if (call->bytes > CS_INLINE)
+		line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	if (call->bytes <= CS_INLINE) {
 		cs_copy(line->data, call->send.base, call->bytes);
+	} else if (is_direct) {
+		line->word[1] = (uint64_t)(uintptr_t)call->send.base;
 	} else if (call->bytes <= CS_SMALL) {
 		line->slot = CS_SLOT_SMALL;
 		memcpy(cs_node_small(node), call->send.base, call->bytes);
@@ -46,15 +65,16 @@ static void
 fold_vectors(struct cs_team *team, struct cs_call *call, void *out, const void *own)
 {
 	int locals = team->node.shape.size;
-	const void *from[locals];
+	struct cs_part parts[locals];
 	for (int local = 0; local < locals; local++)
-		from[local] = local == team->node.shape.local ? own : vector_of(team, local, call->bytes);
-	cs_fold(team, &call->reduction, out, from, locals, call->count);
+		parts[local] = local == team->node.shape.local ? (struct cs_part){ .near = own }
+							       : vector_of(team, local, call->bytes);
+	cs_fold_parts(team, &call->reduction, out, parts, call->count);
 }
 
 /* One hop: publish and read all. */
 static void
-one_node_short(struct cs_team *team, struct cs_call *call)
+one_node_short(struct cs_team *team, struct cs_call *call, bool is_direct)
 {
 	struct cs_node *node = &team->node;
 	bool takes = call->root < 0 || call->root == team->shape.rank;
@@ -66,87 +86,141 @@ one_node_short(struct cs_team *team, struct cs_call *call)
 		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
 		if (!takes)
 			cs_node_end(node);
-		publish_vector(team, call);
+		publish_vector(team, call, is_direct);
 		if (takes)
 			fold_vectors(team, call, call->recv.base, call->send.base);
 	}
 	if (takes)
 		cs_node_end(node);
+	if (is_direct)
+		cs_node_all_done(node);
+	cs_node_reached(node);
 }
 
 /* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
  * to the slot are dear the sum is made elsewhere. */
 static void
-reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const void *const *from, size_t count)
+reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const struct cs_part *parts, size_t count)
 {
 	size_t bytes = count * call->reduction.unit;
 	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[call->coll].way == CS_PUT_STREAMED;
 	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
-	cs_fold(team, &call->reduction, sum, from, team->node.shape.size, count);
+	cs_fold_parts(team, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
 		cs_copy_in(team, call, slot, sum, bytes);
 	if (recv && sum != recv)
 		cs_copy(recv, sum, bytes);
 }
 
-/* Rounds of `chunk` elements, each rank reduces one slice.
- *
- *   step 2r+1  everybody's chunk (but the own slice) is in its slot
+/* A long vector's way: rounds of `per_round` elements, each rank reduces one slice. */
+struct rounds {
+	struct cs_team *team;
+	struct cs_call *call;
+	struct cs_line *line;
+	size_t per_round;
+	bool takes;
+	bool is_direct; /* the others read our vector and our slices of the result where they are */
+};
+
+/* `first` elements into round `round`: local rank `local`'s vector. */
+static struct cs_part
+part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
+{
+	struct cs_node *node = &long_way->team->node;
+	size_t unit = long_way->call->reduction.unit;
+	const struct cs_line *line = cs_node_await(node, local, 2 * round + 1);
+	if (line->word[0] == CS_MARK_DIRECT)
+		return (struct cs_part){ .far = line->word[1] + (round * long_way->per_round + first) * unit };
+	return (struct cs_part){ .near = cs_node_slot_of(node, local, line->slot, round) + first * unit };
+}
+
+/* What local rank `local` has made of its slice of round `round`, into the own result. */
+static void
+take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first, size_t count)
+{
+	struct cs_node *node = &long_way->team->node;
+	size_t unit = long_way->call->reduction.unit, at = (round * long_way->per_round + first) * unit;
+	const struct cs_line *line = cs_node_await(node, local, 2 * round + 2);
+	char *to = long_way->call->recv.base + at;
+	if (line->word[0] == CS_MARK_DIRECT)
+		cs_node_read(node, local, to, line->word[2] + at, count * unit);
+	else
+		cs_copy_long(to, cs_node_slot_of(node, local, line->slot, round) + first * unit, count * unit);
+}
+
+/* Own data of a round for the others: all but the own slice, in its slot, which is returned; NULL: it is read where it is. */
+static char *
+put_round(const struct rounds *long_way, uint64_t round, const char *send, size_t count, size_t first, size_t mine)
+{
+	struct cs_team *team = long_way->team;
+	size_t unit = long_way->call->reduction.unit, behind = first + mine;
+	if (long_way->is_direct)
+		return NULL;
+	char *slot = cs_node_slot(&team->node, 2 * round + 2, true);
+	cs_copy_in(team, long_way->call, slot, send, first * unit);
+	cs_copy_in(team, long_way->call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
+	return slot;
+}
+
+/*   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is read directly
  *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
  */
 static void
-one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk)
+long_round(const struct rounds *long_way, uint64_t round)
 {
+	struct cs_team *team = long_way->team;
+	struct cs_call *call = long_way->call;
 	struct cs_node *node = &team->node;
 	int locals = node->shape.size, self = node->shape.local;
-	bool takes = call->root < 0 || call->root == team->shape.rank;
-	size_t unit = call->reduction.unit;
-	size_t per_round = chunk / unit;
-	uint64_t rounds = cs_rounds(call->count, per_round);
+	size_t unit = call->reduction.unit, at = round * long_way->per_round * unit;
+	size_t count = cs_piece(call->count, long_way->per_round, round);
+	const char *send = call->send.base + at;
+	size_t first, mine = cs_slice(count, unit, locals, self, &first);
+	char *slot = put_round(long_way, round, send, count, first, mine);
+	cs_node_publish(node, long_way->line, 2 * round + 1);
 
+	struct cs_part parts[locals];
+	for (int local = 0; local < locals; local++)
+		parts[local] = local == self ? (struct cs_part){ .near = send + first * unit }
+					     : part_of(long_way, local, round, first);
+	char *recv = long_way->takes ? call->recv.base + at + first * unit : NULL;
+	if (slot)
+		reduce_slice(team, call, slot + first * unit, recv, parts, mine);
+	else
+		cs_fold_parts(team, &call->reduction, recv, parts, mine);
+	cs_node_publish(node, long_way->line, 2 * round + 2);
+
+	for (int i = 1; long_way->takes && i < locals; i++) {
+		int local = self + i < locals ? self + i : self + i - locals;
+		size_t part = cs_slice(count, unit, locals, local, &first);
+		if (part)
+			take_sum(long_way, local, round, first, part);
+	}
+}
+
+static void
+one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk, bool is_direct)
+{
+	struct cs_node *node = &team->node;
+	struct rounds long_way = { .team = team, .call = call, .per_round = chunk / call->reduction.unit,
+				   .takes = call->root < 0 || call->root == team->shape.rank, .is_direct = is_direct };
+	uint64_t rounds = cs_rounds(call->count, long_way.per_round);
 	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
+	struct cs_line *line = long_way.line = cs_node_line(node);
+	line->bytes = call->bytes;
 	line->slot = cs_node_slot_number(node);
+	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
+	line->word[1] = (uint64_t)(uintptr_t)call->send.base;
+	line->word[2] = (uint64_t)(uintptr_t)call->recv.base;
 	for (uint64_t round = 0; round < rounds; round++) {
-		size_t count = cs_piece(call->count, per_round, round);
-		size_t at = round * per_round * unit;
-		const char *send = call->send.base + at;
-		char *recv = takes ? call->recv.base + at : NULL;
-		char *slot = cs_node_slot(node, 2 * round + 2, true);
-		size_t first, mine = cs_slice(count, unit, locals, self, &first);
-		size_t behind = first + mine;
-		cs_copy_in(team, call, slot, send, first * unit);
-		cs_copy_in(team, call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
-		cs_node_publish(node, line, 2 * round + 1);
-
-		const void *from[locals];
-		for (int local = 0; local < locals; local++) {
-			if (local == self) {
-				from[local] = send + first * unit;
-				continue;
-			}
-			const struct cs_line *other = cs_node_await(node, local, 2 * round + 1);
-			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
-		}
-		reduce_slice(team, call, slot + first * unit, takes ? recv + first * unit : NULL, from, mine);
-		cs_node_publish(node, line, 2 * round + 2);
-
-		if (takes) {
-			for (int i = 1; i < locals; i++) {
-				int local = self + i < locals ? self + i : self + i - locals;
-				size_t at_slice, part = cs_slice(count, unit, locals, local, &at_slice);
-				if (!part)
-					continue;
-				const struct cs_line *other = cs_node_await(node, local, 2 * round + 2);
-				memcpy(recv + at_slice * unit,
-				       cs_node_slot_of(node, local, other->slot, round) + at_slice * unit,
-				       part * unit);
-			}
-		}
+		long_round(&long_way, round);
 		if (round + 1 < rounds)
 			cs_node_done(node, 2 * round + 2);
 	}
 	cs_node_end(node);
+	if (is_direct)
+		cs_node_all_done(node);
+	cs_node_reached(node);
 }
 
 /* Where the node's sum is collected, and where the result of the leaders' step appears: for a reduction to one rank apart
@@ -214,7 +288,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 			cs_node_publish(node, line, 2);
 		}
 	} else {
-		publish_vector(team, call);
+		publish_vector(team, call, false);
 		if (takes)
 			cs_node_await(node, team->lane_local[lane], 2);
 	}
@@ -336,7 +410,8 @@ static bool
 is_read_whole(const struct cs_team *team, const struct cs_call *call, size_t read_all)
 {
 	const struct cs_node *node = &team->node;
-	size_t others = (size_t)node->shape.size - 1, most = call->root < 0 ? READ_BY_ALL : READ_BY_ROOT;
+	size_t others = (size_t)node->shape.size - 1;
+	size_t most = call->root >= 0 ? READ_BY_ROOT : node->is_crowded ? READ_BY_ALL : READ_BY_TWO;
 	if (call->bytes > node->shape.slot_bytes)
 		return false;
 	if (call->bytes <= read_all)
@@ -360,8 +435,8 @@ cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_p
 		else
 			several_nodes_long(team, call, params, chunk);
 	} else if (is_short) {
-		one_node_short(team, call);
+		one_node_short(team, call, is_read_directly(team, call, params->cma_min, true));
 	} else {
-		one_node_long(team, call, chunk);
+		one_node_long(team, call, chunk, is_read_directly(team, call, params->cma_min, false));
 	}
 }

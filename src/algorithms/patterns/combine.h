@@ -10,6 +10,8 @@ struct cs_combine_params {
 	size_t chunk;    /* bytes per piece of longer vectors on the node */
 	size_t wire_chunk; /* bytes that the leaders reduce at once */
 	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per NUMA domain */
+	size_t cma_min;    /* allreduce on one node: vectors from this size are read where they are; 0: where measured to
+			    * take less */
 };
 
 /* call->root < 0: all ranks get the result. */

@@ -60,10 +60,23 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 	return done;
 }
 
-/* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots
- * straight into its result. */
+/* What `local` has of this rank's block in round `round`: in its slot behind `before` elements, in its vector behind `ahead`. */
+static struct cs_part
+part_of(struct cs_team *team, const struct cs_call *call, int local, uint64_t round, size_t before, size_t ahead)
+{
+	const struct cs_line *line = cs_node_await(&team->node, local, round + 1);
+	size_t unit = call->reduction.unit;
+	if (line->word[0] == CS_MARK_DIRECT && local == team->node.shape.local)
+		return (struct cs_part){ .near = (const char *)(uintptr_t)line->word[1] + ahead * unit };
+	if (line->word[0] == CS_MARK_DIRECT)
+		return (struct cs_part){ .far = line->word[1] + ahead * unit };
+	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, round) + before * unit };
+}
+
+/* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
+ * where they are, straight into its result. */
 static void
-one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds)
+one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds, bool is_direct)
 {
 	struct cs_node *node = &team->node;
 	int locals = node->shape.size;
@@ -71,10 +84,17 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	bool is_small = call->bytes <= CS_SMALL && rounds == 1;
+	bool is_small = is_direct || (call->bytes <= CS_SMALL && rounds == 1);
 	line->bytes = call->bytes;
+	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
+	line->word[1] = (uint64_t)(uintptr_t)send;
 	line->slot = is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
-	uint64_t filled = 0;
+	uint64_t filled = is_direct ? rounds : 0;
+	if (is_direct)
+		cs_node_publish(node, line, rounds);
+	size_t ahead = 0; /* elements in a vector before this rank's block */
+	for (int rank = 0; rank < team->shape.rank; rank++)
+		ahead += count_of(team, call, rank);
 	for (uint64_t round = 0; round < rounds; round++) {
 		/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
 		while (filled < rounds && filled - round < node->shape.slots) {
@@ -89,18 +109,18 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 		size_t before = 0;
 		for (int rank = 0; rank < team->shape.rank; rank++)
 			before += cs_piece(count_of(team, call, rank), per_round, round);
-		const void *from[locals];
-		for (int local = 0; local < locals && mine; local++) {
-			const struct cs_line *other = cs_node_await(node, local, round + 1);
-			from[local] = cs_node_slot_of(node, local, other->slot, round) + before * unit;
-		}
+		struct cs_part parts[locals];
+		for (int local = 0; local < locals && mine; local++)
+			parts[local] = part_of(team, call, local, round, before, ahead + round * per_round);
 		if (mine)
-			cs_fold(team, &call->reduction, call->recv.base + round * per_round * unit, from, locals,
-				mine);
+			cs_fold_parts(team, &call->reduction, call->recv.base + round * per_round * unit, parts, mine);
 		if (round + 1 < rounds)
 			cs_node_done(node, round + 1);
 	}
 	cs_node_end(node);
+	if (is_direct)
+		cs_node_all_done(node);
+	cs_node_reached(node);
 }
 
 /* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
@@ -160,7 +180,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 }
 
 void
-cs_deal(struct cs_team *team, struct cs_call *call)
+cs_deal(struct cs_team *team, struct cs_call *call, size_t direct_from)
 {
 	size_t unit = call->reduction.unit, room = team->node.shape.slot_bytes;
 	bool is_wide = team->shape.nodes > 1;
@@ -181,5 +201,7 @@ cs_deal(struct cs_team *team, struct cs_call *call)
 	if (is_wide)
 		several_nodes(team, call, send, per_round, rounds);
 	else
-		one_node(team, call, send, per_round, rounds);
+		one_node(team, call, send, per_round, rounds,
+			 cs_fold_reaches(team, call, direct_from) && send != call->recv.base &&
+				 cs_reach_may_read(&team->node.readable, send, call->bytes));
 }

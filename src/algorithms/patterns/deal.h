@@ -5,7 +5,8 @@
 #include "algorithms/team.h"
 #include "coll/call.h"
 
-/* The reduced vector, block r to rank r; counts from call->counts or equal. */
-void cs_deal(struct cs_team *team, struct cs_call *call);
+/* The reduced vector, block r to rank r; counts from call->counts or equal. One node: vectors of
+ * `direct_from` bytes and more are read where they are; 0: where measured to take less. */
+void cs_deal(struct cs_team *team, struct cs_call *call, size_t direct_from);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define LEAST_REACHED (16 << 10) /* bytes of a vector */
+#define READ_AT_ONCE ((size_t)128 << 10) /* bytes of parts in other ranks' memory, at most: they stay in a core's cache */
 #define PIECE 8192 /* bytes: the accumulator stays in the first-level cache while the sources stream by */
 
 /* Three sources and more. */
@@ -51,4 +53,56 @@ cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, c
 		team->host->reduce_local(reduction, from[i], to, count);
 	if (to != out)
 		memcpy(out, to, bytes);
+}
+
+/* Far parts come piece by piece. */
+static __attribute__((noinline)) void
+fold_far(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t fars,
+	 size_t count)
+{
+	int locals = team->node.shape.size;
+	size_t unit = reduction->unit, at_once = READ_AT_ONCE / fars / unit ? READ_AT_ONCE / fars / unit : 1;
+	char *room = cs_team_far(team, fars * at_once * unit);
+	for (size_t done = 0; done < count; done += at_once) {
+		size_t now = count - done < at_once ? count - done : at_once;
+		char *next = room;
+		const void *from[locals];
+		for (int local = 0; local < locals; local++) {
+			if (parts[local].near) {
+				from[local] = parts[local].near + done * unit;
+				continue;
+			}
+			cs_node_read(&team->node, local, next, parts[local].far + done * unit, now * unit);
+			from[local] = next;
+			next += at_once * unit;
+		}
+		cs_fold(team, reduction, out + done * unit, from, locals, now);
+	}
+}
+
+void
+cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t count)
+{
+	int locals = team->node.shape.size;
+	const void *from[locals];
+	size_t fars = 0;
+	for (int local = 0; local < locals; local++) {
+		from[local] = parts[local].near;
+		fars += !parts[local].near;
+	}
+	if (fars && count)
+		fold_far(team, reduction, out, parts, fars, count);
+	else
+		cs_fold(team, reduction, out, from, locals, count);
+}
+
+bool
+cs_fold_reaches(struct cs_team *team, const struct cs_call *call, size_t from)
+{
+	if (!team->has_cma || !call->reduction.kernel || call->bytes <= CS_INLINE)
+		return false;
+	if (from)
+		return call->bytes >= from;
+	return !team->node.is_crowded && call->bytes >= LEAST_REACHED &&
+	       cs_node_reach_by_calls(&team->node, call->coll, call->bytes);
 }

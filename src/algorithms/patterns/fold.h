@@ -10,6 +10,21 @@
 void cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 	     size_t count);
 
+/* One local rank's part of what is reduced: here, or in that rank's memory. */
+struct cs_part {
+	const char *near; /* NULL: it is far */
+	uint64_t far;
+};
+
+/* The same of a part of each local rank, by local rank; far ones are read. `out` may be the own part or apart from all. */
+void cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts,
+		   size_t count);
+
+/* Are others to read our vector where it is? Then the call is not over before they have. `from`: the parameter cma_min. By calls
+ * (shm/reach.h): cs_node_reached ends it. Not where ranks share cores: they would take turns for each read (a Xeon, allreduce
+ * of 64K at 1x4: 32 us instead of 16). */
+bool cs_fold_reaches(struct cs_team *team, const struct cs_call *call, size_t from);
+
 /* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin at multiples of 64 bytes where
  * there are enough elements. */
 static inline size_t

@@ -6,7 +6,7 @@
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_deal(team, call);
+	cs_deal(team, call, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
@@ -14,6 +14,7 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
+	.params = { CS_CMA_MIN },
 	.between = CS_REDUCE_SCATTER + 1,
 	.run = run,
 };
