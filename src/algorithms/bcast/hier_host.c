@@ -50,7 +50,7 @@ static __attribute__((noinline)) void
 root_large(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = piece_of(team, wanted_chunk), .fill = fill,
-					.is_small = call->bytes <= CS_SMALL, .span = call->bytes };
+					.is_small = cs_is_small(team, call, call->bytes), .span = call->bytes };
 	if (is_read(team, call, direct_from)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;

@@ -47,7 +47,7 @@ publish_vector(struct cs_team *team, const struct cs_call *call, bool is_direct)
 		cs_copy(line->data, call->send.base, call->bytes);
 	} else if (is_direct) {
 		line->word[1] = (uint64_t)(uintptr_t)call->send.base;
-	} else if (call->bytes <= CS_SMALL) {
+	} else if (cs_is_small(team, call, call->bytes)) {
 		line->slot = CS_SLOT_SMALL;
 		memcpy(cs_node_small(node), call->send.base, call->bytes);
 	} else if (cs_node_is_cut(node, call->bytes)) {

@@ -95,7 +95,7 @@ gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
 		cs_exchange_run(&exchange, 1, 0, call->bytes);
 	} else {
-		exchange.is_small = call->bytes <= CS_SMALL;
+		exchange.is_small = cs_is_small(team, call, call->bytes);
 		exchange.span = call->bytes;
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 	}

@@ -92,7 +92,7 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 {
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = call->bytes <= CS_SMALL, .span = call->bytes,
+					.is_small = cs_is_small(team, call, call->bytes), .span = call->bytes,
 					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
 	uint64_t fills = cs_rounds(call->bytes, chunk);
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
