@@ -33,6 +33,7 @@ struct cs_needs {
 	bool several_nodes;          /* there is something between nodes */
 	bool commutative;            /* no other operation */
 	bool verbs;                  /* plans send by verbs */
+	bool everyone;               /* with run: messages between all ranks (team->everyone is open) */
 	bool all_sizes;              /* gatherv, scatterv: more ranks than the root must know sizes, so all learn them first */
 	bool largest;                /* alltoallv, alltoallw: all ranks must know the largest block, so they agree on it first */
 };

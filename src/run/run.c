@@ -39,8 +39,9 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
-	/* A plan between all ranks, which all choose in this very call if it is the first. */
-	if (answer->choice.algorithm && !answer->choice.algorithm->run) {
+	/* Messages between all ranks, which all choose in this very call if it is the first. */
+	const struct cs_algorithm *chosen = answer->choice.algorithm;
+	if (chosen && (!chosen->run || chosen->needs.everyone)) {
 		const char *refused = runner->team->host->open(runner->team->everyone);
 		if (refused)
 			leave_to_host(&answer->choice, refused);

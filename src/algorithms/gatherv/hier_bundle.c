@@ -1,0 +1,22 @@
+/* Gatherv between nodes: the short blocks of a node come in one message, with the sizes of all of them; longer blocks come by
+ * themselves, as the host would send them. No size is agreed (patterns/bundle.h).
+ *
+ * Price: a message for each node and for each long block, one copy-in, one copy-out of short ones. Wins where blocks are short
+ * and nodes have several ranks; long ones cost the root one short message for each node. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/bundle.h"
+
+static void
+run(struct cs_team *team, struct cs_call *call, const size_t *params)
+{
+	cs_bundle_gather(team, call, params[0]);
+}
+
+const struct cs_algorithm cs_algorithm_gatherv_hier_bundle = {
+	.coll = CS_GATHERV,
+	.name = "hier:bundle",
+	.summary = "short blocks of a node in one message, long ones alone; no size is agreed",
+	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
+	.params = { CS_BUNDLE_BYTES },
+	.run = run,
+};

@@ -1,0 +1,392 @@
+#include "algorithms/patterns/bundle.h"
+
+#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/rooted.h"
+#include "wire/wire.h"
+
+#define AT_ONCE 8	   /* bundles that the root receives at the same time */
+
+struct bundles {
+	struct cs_team *team;
+	struct cs_call *call;
+	struct cs_wire *wire;
+	size_t most; /* bytes of a block that travels in a bundle; the same on all ranks */
+	int root_node;
+	bool is_root, is_root_node;
+	bool is_carrier; /* of a node that is not the root's: its first rank, which the root talks to */
+};
+
+/* Bytes of the largest node's sizes. */
+static size_t
+head_room(const struct cs_team *team)
+{
+	return (size_t)team->shape.ppn_max * sizeof(uint64_t);
+}
+
+/* Do they fit into a piece of a slot? The same on all ranks. */
+static bool
+has_room(const struct cs_team *team)
+{
+	return cs_node_is_cut(&team->node, head_room(team));
+}
+
+static struct bundles
+bundles_of(struct cs_team *team, struct cs_call *call, size_t wanted, int requests)
+{
+	const struct cs_shape *shape = &team->shape;
+	size_t room = team->node.shape.slot_bytes / 4 - head_room(team);
+	int root_node = shape->node_of[call->root];
+	return (struct bundles){
+		.team = team, .call = call, .wire = team->host->wire(team->everyone, requests),
+		.most = (wanted < room ? wanted : room) / (size_t)shape->ppn_max,
+		.root_node = root_node,
+		.is_root = shape->rank == call->root,
+		.is_root_node = shape->node == root_node,
+		.is_carrier = shape->local == 0 && shape->node != root_node,
+	};
+}
+
+/* Room for a node's bundle. */
+static size_t
+room_of(const struct bundles *bundles, int node)
+{
+	return (size_t)cs_team_node_size(bundles->team, node) * (sizeof(uint64_t) + bundles->most);
+}
+
+static int
+rank_of(const struct bundles *bundles, int node, int local)
+{
+	const struct cs_shape *shape = &bundles->team->shape;
+	return shape->order[shape->first[node] + local];
+}
+
+static uint64_t
+size_in(const char *bundle, int local)
+{
+	uint64_t size;
+	memcpy(&size, bundle + (size_t)local * sizeof size, sizeof size);
+	return size;
+}
+
+/* Bytes that a block of so many takes in a bundle. */
+static size_t
+packed(const struct bundles *bundles, uint64_t size)
+{
+	return size <= bundles->most ? (size_t)size : 0;
+}
+
+/* A long block that is longer than expected, as far as there is room for it. */
+static void
+take_overlong(const struct bundles *bundles, int request, int rank, char *to, size_t expected, uint64_t size)
+{
+	char *all = cs_team_far(bundles->team, size);
+	bundles->wire->recv(bundles->wire, request, rank, all, size);
+	bundles->wire->wait(bundles->wire, request);
+	cs_copy(to, all, expected);
+}
+
+/* --- scatterv ------------------------------------------------------------------------------------------------------- */
+
+static size_t
+bundle_bytes(const struct bundles *bundles, int node)
+{
+	int locals = cs_team_node_size(bundles->team, node);
+	size_t bytes = (size_t)locals * sizeof(uint64_t);
+	for (int local = 0; local < locals; local++)
+		bytes += packed(bundles, cs_blocks_bytes(&bundles->call->send, rank_of(bundles, node, local)));
+	return bytes;
+}
+
+/* Returns its bytes: at most bundle_bytes, since the root's own block stays with it. */
+static size_t
+write_bundle(const struct bundles *bundles, int node, char *to)
+{
+	int locals = cs_team_node_size(bundles->team, node);
+	char *next = to + (size_t)locals * sizeof(uint64_t);
+	for (int local = 0; local < locals; local++) {
+		int rank = rank_of(bundles, node, local);
+		uint64_t size = cs_blocks_bytes(&bundles->call->send, rank);
+		memcpy(to + (size_t)local * sizeof size, &size, sizeof size);
+		if (rank == bundles->call->root)
+			continue;
+		cs_copy(next, cs_blocks_at(&bundles->call->send, rank), packed(bundles, size));
+		next += packed(bundles, size);
+	}
+	return (size_t)(next - to);
+}
+
+static void
+scatter_root(const struct bundles *bundles)
+{
+	struct cs_team *team = bundles->team;
+	struct cs_call *call = bundles->call;
+	struct cs_node *node = &team->node;
+	struct cs_wire *wire = bundles->wire;
+	int requests = 0;
+	cs_node_begin(node);
+	cs_node_end(node);
+	struct cs_line *line = cs_node_line(node);
+	size_t near = bundle_bytes(bundles, bundles->root_node), far = 0;
+	write_bundle(bundles, bundles->root_node, cs_node_cut(node, 1, near, &line->slot));
+	cs_node_publish(node, line, 1);
+
+	for (int n = 0; n < team->shape.nodes; n++)
+		far += n != bundles->root_node ? bundle_bytes(bundles, n) : 0;
+	char *next = cs_team_copy(team, far);
+	for (int n = 0; n < team->shape.nodes; n++) {
+		if (n == bundles->root_node)
+			continue;
+		size_t bytes = write_bundle(bundles, n, next);
+		wire->send(wire, requests++, rank_of(bundles, n, 0), next, bytes);
+		next += bytes;
+	}
+	for (int rank = 0; rank < team->shape.ranks; rank++) {
+		size_t bytes = cs_blocks_bytes(&call->send, rank);
+		if (rank != call->root && bytes > bundles->most)
+			wire->send(wire, requests++, rank, cs_blocks_at(&call->send, rank), bytes);
+	}
+	if (call->recv.base) {
+		size_t own = cs_blocks_bytes(&call->send, call->root);
+		call->truncated = own > call->bytes ? own : call->truncated;
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), own < call->bytes ? own : call->bytes);
+	}
+	for (int request = 0; request < requests; request++)
+		wire->wait(wire, request);
+}
+
+/* Of a bundle as it came from the root. */
+static size_t
+bytes_of(const struct bundles *bundles, const char *bundle)
+{
+	const struct cs_shape *shape = &bundles->team->shape;
+	size_t bytes = (size_t)shape->locals * sizeof(uint64_t);
+	for (int local = 0; local < shape->locals; local++)
+		bytes += packed(bundles, size_in(bundle, local));
+	return bytes;
+}
+
+/* The own node's bundle: of the root's node it lies in the root's slot, else in the carrier's, as little of it as came. */
+static const char *
+scattered_bundle(const struct bundles *bundles)
+{
+	struct cs_team *team = bundles->team;
+	struct cs_node *node = &team->node;
+	if (!bundles->is_carrier) {
+		int local = bundles->is_root_node ? team->shape.local_of[bundles->call->root] : 0;
+		const struct cs_line *line = cs_node_await(node, local, 1);
+		return cs_node_slot_of(node, local, line->slot, 0);
+	}
+	size_t room = room_of(bundles, team->shape.node);
+	char *bundle = cs_team_copy(team, room);
+	bundles->wire->recv(bundles->wire, 0, bundles->call->root, bundle, room);
+	bundles->wire->wait(bundles->wire, 0);
+	struct cs_line *line = cs_node_line(node);
+	size_t bytes = bytes_of(bundles, bundle);
+	memcpy(cs_node_cut(node, 1, bytes, &line->slot), bundle, bytes);
+	cs_node_publish(node, line, 1);
+	return bundle;
+}
+
+static void
+scatter_leaf(const struct bundles *bundles)
+{
+	struct cs_team *team = bundles->team;
+	struct cs_call *call = bundles->call;
+	cs_node_begin(&team->node);
+	const char *bundle = scattered_bundle(bundles);
+	uint64_t size = size_in(bundle, team->shape.local);
+	size_t at = (size_t)team->shape.locals * sizeof size;
+	for (int local = 0; local < team->shape.local; local++)
+		if (rank_of(bundles, team->shape.node, local) != call->root)
+			at += packed(bundles, size_in(bundle, local));
+	if (size > call->bytes)
+		call->truncated = size;
+	if (size <= bundles->most)
+		cs_copy(call->recv.base, bundle + at, size < call->bytes ? size : call->bytes);
+	cs_node_end(&team->node);
+	if (size <= bundles->most)
+		return;
+	if (size > call->bytes) {
+		take_overlong(bundles, 0, call->root, call->recv.base, call->bytes, size);
+	} else {
+		bundles->wire->recv(bundles->wire, 0, call->root, call->recv.base, call->bytes);
+		bundles->wire->wait(bundles->wire, 0);
+	}
+}
+
+void
+cs_bundle_scatter(struct cs_team *team, struct cs_call *call, size_t bytes)
+{
+	bool is_root = team->shape.rank == call->root;
+	if (!has_room(team)) {
+		cs_rooted_scatter(team, call, false, 0);
+		return;
+	}
+	struct bundles bundles = bundles_of(team, call, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
+	if (is_root)
+		scatter_root(&bundles);
+	else
+		scatter_leaf(&bundles);
+}
+
+/* --- gatherv -------------------------------------------------------------------------------------------------------- */
+
+/* The own size, and the block if it is not too long, for the carrier or the root. */
+static void
+show_block(const struct bundles *bundles)
+{
+	const struct cs_call *call = bundles->call;
+	struct cs_node *node = &bundles->team->node;
+	struct cs_line *line = cs_node_line(node);
+	line->bytes = call->bytes;
+	if (call->bytes <= CS_INLINE)
+		cs_copy(line->data, call->send.base, call->bytes);
+	else if (call->bytes <= bundles->most)
+		cs_copy(cs_node_cut(node, 1, call->bytes, &line->slot), call->send.base, call->bytes);
+	cs_node_publish(node, line, 1);
+}
+
+/* What another local rank has shown: its size, and *from its block if it is not too long. */
+static uint64_t
+look_at_block(const struct bundles *bundles, int local, const char **from)
+{
+	struct cs_node *node = &bundles->team->node;
+	const struct cs_line *line = cs_node_await(node, local, 1);
+	uint64_t size = line->bytes;
+	*from = size <= CS_INLINE ? (const char *)line->data : cs_node_slot_of(node, local, line->slot, 0);
+	return size;
+}
+
+static void
+send_bundle(const struct bundles *bundles)
+{
+	struct cs_team *team = bundles->team;
+	int locals = team->shape.locals;
+	char *bundle = cs_team_copy(team, room_of(bundles, team->shape.node));
+	char *next = bundle + (size_t)locals * sizeof(uint64_t);
+	for (int local = 0; local < locals; local++) {
+		const char *from = bundles->call->send.base;
+		uint64_t size = bundles->call->bytes;
+		if (local != team->shape.local)
+			size = look_at_block(bundles, local, &from);
+		memcpy(bundle + (size_t)local * sizeof size, &size, sizeof size);
+		cs_copy(next, from, packed(bundles, size));
+		next += packed(bundles, size);
+	}
+	cs_node_end(&team->node);
+	bundles->wire->send(bundles->wire, 0, bundles->call->root, bundle, (size_t)(next - bundle));
+}
+
+static void
+gather_leaf(const struct bundles *bundles)
+{
+	const struct cs_call *call = bundles->call;
+	struct cs_wire *wire = bundles->wire;
+	struct cs_node *node = &bundles->team->node;
+	cs_node_begin(node);
+	if (bundles->is_carrier) {
+		send_bundle(bundles);
+	} else {
+		cs_node_end(node);
+		show_block(bundles);
+	}
+	if (call->bytes > bundles->most)
+		wire->send(wire, 1, call->root, call->send.base, call->bytes);
+	if (bundles->is_carrier)
+		wire->wait(wire, 0);
+	if (call->bytes > bundles->most)
+		wire->wait(wire, 1);
+}
+
+/* Of the long block of a rank. */
+static int
+request_of(int rank)
+{
+	return AT_ONCE + rank;
+}
+
+/* A block of `size` bytes of another rank, from `from` if it is not too long. Is it still to be waited for? */
+static bool
+take_block(const struct bundles *bundles, int rank, uint64_t size, const char *from)
+{
+	struct cs_call *call = bundles->call;
+	size_t expected = cs_blocks_bytes(&call->recv, rank);
+	char *to = cs_blocks_at(&call->recv, rank);
+	if (size > expected)
+		call->truncated = size;
+	bool is_long = size > bundles->most && size <= expected;
+	if (is_long)
+		bundles->wire->recv(bundles->wire, request_of(rank), rank, to, expected);
+	else if (size > bundles->most)
+		take_overlong(bundles, request_of(rank), rank, to, expected, size);
+	else
+		cs_copy(to, from, size < expected ? size : expected);
+	return is_long;
+}
+
+static void
+take_bundle(const struct bundles *bundles, int node, const char *bundle, bool *is_long)
+{
+	int locals = cs_team_node_size(bundles->team, node);
+	const char *next = bundle + (size_t)locals * sizeof(uint64_t);
+	for (int local = 0; local < locals; local++) {
+		uint64_t size = size_in(bundle, local);
+		int rank = rank_of(bundles, node, local);
+		is_long[rank] = take_block(bundles, rank, size, next);
+		next += packed(bundles, size);
+	}
+}
+
+static void
+gather_root(const struct bundles *bundles)
+{
+	struct cs_team *team = bundles->team;
+	struct cs_call *call = bundles->call;
+	struct cs_wire *wire = bundles->wire;
+	int nodes = team->shape.nodes, ranks = team->shape.ranks;
+	size_t room = head_room(team) + (size_t)team->shape.ppn_max * bundles->most;
+	char *memory = cs_team_copy(team, AT_ONCE * room);
+	bool *is_long = cs_team_scratch(team, (size_t)ranks * sizeof *is_long);
+	memset(is_long, 0, (size_t)ranks * sizeof *is_long);
+	cs_node_begin(&team->node);
+	/* Nodes are counted from the own one. A few bundles are under way while the one before them is taken. */
+	int asked = 1;
+	for (int n = 1; n < nodes; n++) {
+		for (; asked < nodes && asked < n + AT_ONCE; asked++) {
+			int node = (bundles->root_node + asked) % nodes;
+			wire->recv(wire, asked % AT_ONCE, rank_of(bundles, node, 0), memory + (size_t)(asked % AT_ONCE) * room,
+				   room);
+		}
+		wire->wait(wire, n % AT_ONCE);
+		take_bundle(bundles, (bundles->root_node + n) % nodes, memory + (size_t)(n % AT_ONCE) * room, is_long);
+	}
+	for (int local = 0; local < team->shape.locals; local++) {
+		const char *from;
+		int rank = rank_of(bundles, bundles->root_node, local);
+		if (rank == call->root)
+			continue;
+		uint64_t size = look_at_block(bundles, local, &from);
+		is_long[rank] = take_block(bundles, rank, size, from);
+	}
+	cs_node_end(&team->node);
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+	for (int rank = 0; rank < ranks; rank++)
+		if (is_long[rank])
+			wire->wait(wire, request_of(rank));
+}
+
+void
+cs_bundle_gather(struct cs_team *team, struct cs_call *call, size_t bytes)
+{
+	bool is_root = team->shape.rank == call->root;
+	if (!has_room(team)) {
+		cs_rooted_gather(team, call, false, 0);
+		return;
+	}
+	struct bundles bundles = bundles_of(team, call, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
+	if (is_root)
+		gather_root(&bundles);
+	else
+		gather_leaf(&bundles);
+}
