@@ -4,7 +4,7 @@
 #include "algorithms/patterns/rooted.h"
 #include "wire/wire.h"
 
-#define AT_ONCE 8	   /* bundles that the root receives at the same time */
+#define AT_ONCE 8 /* bundles that the root receives at the same time */
 
 struct bundles {
 	struct cs_team *team;
