@@ -37,12 +37,15 @@ piece_of(const struct cs_team *team, size_t wanted)
 	return wanted < slot ? wanted : slot;
 }
 
-/* Do the others read it where it is? The root then waits for them; so not where ranks share cores, and take turns. */
+/* Do the others read it where it is? The root then waits for them; so not where ranks share cores, and take turns, nor from the
+ * size on at which a row of staged ones is as fast, since puts and gets go on side by side. */
+#define LEAST_STAGED (1 << 20)
 static bool
 is_read(struct cs_team *team, const struct cs_call *call, size_t direct_from)
 {
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
-	return (direct_from || !team->node.is_crowded) && cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
+	bool is_candidate = direct_from || (!team->node.is_crowded && call->bytes < LEAST_STAGED);
+	return is_candidate && cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
 	       cs_reach_may_read(&team->node.readable, call->recv.base, call->bytes);
 }
 
