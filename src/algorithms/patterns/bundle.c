@@ -12,7 +12,7 @@ struct bundles {
 	struct cs_wire *wire;
 	size_t most; /* bytes of a block that travels in a bundle; the same on all ranks */
 	int root_node;
-	bool is_root, is_root_node;
+	bool is_root_node;
 	bool is_carrier; /* of a node that is not the root's: its first rank, which the root talks to */
 };
 
@@ -40,7 +40,6 @@ bundles_of(struct cs_team *team, struct cs_call *call, size_t wanted, int reques
 		.team = team, .call = call, .wire = team->host->wire(team->everyone, requests),
 		.most = (wanted < room ? wanted : room) / (size_t)shape->ppn_max,
 		.root_node = root_node,
-		.is_root = shape->rank == call->root,
 		.is_root_node = shape->node == root_node,
 		.is_carrier = shape->local == 0 && shape->node != root_node,
 	};
