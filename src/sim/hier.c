@@ -389,10 +389,9 @@ enum cs_status
 cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_hier *hier)
 {
 	struct work work = { .sim = sim, .call = call, .hier = hier };
-	bool is_whole = call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE;
 	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
 		return CS_UNSUPPORTED;
-	work.is_sliced = cs_colls[call->coll].reduces && !(is_whole && call->bytes <= hier->whole);
+	work.is_sliced = cs_colls[call->coll].reduces && call->bytes > hier->whole;
 	enum cs_status status = begin(&work);
 	for (int node = 0; status == CS_OK && node < call->nodes; node++)
 		for (int local = 0; status == CS_OK && local < call->ppn; local++)

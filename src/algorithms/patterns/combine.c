@@ -34,9 +34,9 @@ vector_of(struct cs_team *team, int local, size_t bytes)
 	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, 0) };
 }
 
-/* Publishes the whole vector in step 1 of a call; returns the own line, for later steps. */
+/* Returns the own line, for later steps. */
 static struct cs_line *
-publish_vector(struct cs_team *team, const struct cs_call *call, bool is_direct)
+publish_vector(struct cs_team *team, const struct cs_call *call, const char *vector, bool is_direct)
 {
 	struct cs_node *node = &team->node;
 	struct cs_line *line = cs_node_line(node);
@@ -44,25 +44,31 @@ publish_vector(struct cs_team *team, const struct cs_call *call, bool is_direct)
 	if (call->bytes > CS_INLINE)
 		line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	if (call->bytes <= CS_INLINE) {
-		cs_copy(line->data, call->send.base, call->bytes);
+		cs_copy(line->data, vector, call->bytes);
 	} else if (is_direct) {
-		line->word[1] = (uint64_t)(uintptr_t)call->send.base;
+		line->word[1] = (uint64_t)(uintptr_t)vector;
 	} else if (cs_is_small(team, call, call->bytes)) {
 		line->slot = CS_SLOT_SMALL;
-		memcpy(cs_node_small(node), call->send.base, call->bytes);
+		memcpy(cs_node_small(node), vector, call->bytes);
 	} else if (cs_node_is_cut(node, call->bytes)) {
-		cs_copy_in(team, call, cs_node_cut(node, 1, call->bytes, &line->slot), call->send.base, call->bytes);
+		cs_copy_in(team, call, cs_node_cut(node, 1, call->bytes, &line->slot), vector, call->bytes);
 	} else {
 		line->slot = cs_node_slot_number(node);
-		cs_copy_in(team, call, cs_node_slot(node, 1, true), call->send.base, call->bytes);
+		cs_copy_in(team, call, cs_node_slot(node, 1, true), vector, call->bytes);
 	}
 	cs_node_publish(node, line, 1);
 	return line;
 }
 
-/* All local vectors into `out`, the own one from the user's memory unless that is where the result goes. */
-static void
-fold_vectors(struct cs_team *team, struct cs_call *call, void *out, const void *own)
+void
+cs_combine_publish(struct cs_team *team, const struct cs_call *call, const char *vector)
+{
+	publish_vector(team, call, vector, false);
+}
+
+/* The own one from the user's memory unless that is where the result goes. */
+void
+cs_combine_fold(struct cs_team *team, const struct cs_call *call, void *out, const void *own)
 {
 	int locals = team->node.shape.size;
 	struct cs_part parts[locals];
@@ -81,14 +87,14 @@ one_node_short(struct cs_team *team, struct cs_call *call, bool is_direct)
 	cs_node_begin(node);
 	if (takes && call->root >= 0) {
 		/* Nobody reads the root's vector: nothing to publish. */
-		fold_vectors(team, call, call->recv.base, call->send.base);
+		cs_combine_fold(team, call, call->recv.base, call->send.base);
 	} else {
 		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
 		if (!takes)
 			cs_node_end(node);
-		publish_vector(team, call, is_direct);
+		publish_vector(team, call, call->send.base, is_direct);
 		if (takes)
-			fold_vectors(team, call, call->recv.base, call->send.base);
+			cs_combine_fold(team, call, call->recv.base, call->send.base);
 	}
 	if (takes)
 		cs_node_end(node);
@@ -281,14 +287,14 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 		cs_node_end(node);
 	struct areas areas = take_areas(team, call, call->bytes);
 	if (is_driver) {
-		fold_vectors(team, call, areas.sum, call->send.base);
+		cs_combine_fold(team, call, areas.sum, call->send.base);
 		leaders_step(team, call, &areas, 0, call->count);
 		if (is_root_node && call->root != shape->rank) {
 			struct cs_line *line = cs_node_line(node);
 			cs_node_publish(node, line, 2);
 		}
 	} else {
-		publish_vector(team, call, false);
+		cs_combine_publish(team, call, call->send.base);
 		if (takes)
 			cs_node_await(node, team->lane_local[lane], 2);
 	}

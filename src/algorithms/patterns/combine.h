@@ -17,6 +17,12 @@ struct cs_combine_params {
 /* call->root < 0: all ranks get the result. */
 void cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params);
 
+/* The whole vector of a call, of at most a slot, for others to read after step 1. */
+void cs_combine_publish(struct cs_team *team, const struct cs_call *call, const char *vector);
+
+/* What all ranks of the node have published so, `own` in place of the own vector, into `out`, in the order of ranks. */
+void cs_combine_fold(struct cs_team *team, const struct cs_call *call, void *out, const void *own);
+
 /* What one rank does in one piece of a long vector: publishes its input (but the own slice), reduces its slice of
  * everybody's into `area`. `line`: the own one of this call, line->slot set; `step` is the piece's; `piece_index` counts the
  * pieces of the call; `send`: the piece in the own vector, `count` elements that fit a slot. */

@@ -1,6 +1,7 @@
 #include "algorithms/patterns/deal.h"
 #include "algorithms/between.h"
 
+#include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 
@@ -123,6 +124,59 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 	cs_node_reached(node);
 }
 
+/* What of a round goes to each node: the leaders' counts. */
+static size_t *
+counts_of_nodes(struct cs_team *team, const struct cs_call *call, size_t per_round, uint64_t round)
+{
+	const struct cs_shape *shape = &team->shape;
+	size_t *counts = team->work;
+	for (int node = 0; node < shape->nodes; node++) {
+		counts[node] = 0;
+		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
+			counts[node] += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
+	}
+	return counts;
+}
+
+/* This rank's part of what its node has got in a round. */
+static void
+take_block(struct cs_team *team, const struct cs_call *call, const char *area, size_t per_round, uint64_t round)
+{
+	const struct cs_shape *shape = &team->shape;
+	size_t unit = call->reduction.unit, before = 0;
+	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
+		before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
+	cs_copy(call->recv.base + round * per_round * unit, area + before * unit,
+		cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
+}
+
+/* Several nodes, a short vector: its leader alone reduces what a node has, so that the others wait once. */
+static void
+several_nodes_short(struct cs_team *team, struct cs_call *call, size_t most)
+{
+	struct cs_node *node = &team->node;
+	const char *vector = call->send.base;
+	if (!team->shape.is_block_placed) {
+		char *packed = cs_team_copy(team, call->bytes);
+		pack_round(team, call, vector, most, 0, packed);
+		vector = packed;
+	}
+	cs_node_begin(node);
+	char *area = cs_node_area(node, call->bytes);
+	if (cs_team_is_leader(team)) {
+		cs_combine_fold(team, call, area, vector);
+		cs_between_reduce_scatter(team, area, counts_of_nodes(team, call, most, 0), &call->reduction,
+					  call->is_commutative);
+		cs_node_publish(node, cs_node_line(node), 2);
+	} else {
+		cs_combine_publish(team, call, vector);
+		cs_node_await(node, cs_team_leader(team), 2);
+	}
+	take_block(team, call, area, most, 0);
+	cs_node_area_done(node, call->bytes, 1);
+	cs_node_end(node);
+}
+
 /* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
  * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
 static void
@@ -155,13 +209,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 		cs_node_publish(node, line, 3 * round + 2);
 
 		if (is_leader) {
-			size_t *counts = team->work;
-			for (int n = 0; n < shape->nodes; n++) {
-				counts[n] = 0;
-				for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
-					counts[n] += cs_piece(count_of(team, call, shape->order[p]),
-							      per_round, round);
-			}
+			size_t *counts = counts_of_nodes(team, call, per_round, round);
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
 			cs_between_reduce_scatter(team, area, counts, &call->reduction, call->is_commutative);
@@ -169,18 +217,14 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 		} else {
 			cs_node_await(node, cs_team_leader(team), 3 * round + 3);
 		}
-		size_t before = 0;
-		for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
-			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
-		cs_copy(call->recv.base + round * per_round * unit, area + before * unit,
-			cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
+		take_block(team, call, area, per_round, round);
 		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }
 
 void
-cs_deal(struct cs_team *team, struct cs_call *call, size_t direct_from)
+cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t direct_from)
 {
 	size_t unit = call->reduction.unit, room = team->node.shape.slot_bytes;
 	bool is_wide = team->shape.nodes > 1;
@@ -198,7 +242,9 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	/* In place with several rounds: round 0 of the result would overwrite round 1 of the input. */
 	if (send == call->recv.base && rounds > 1)
 		send = memcpy(cs_team_copy(team, call->count * unit), send, call->count * unit);
-	if (is_wide)
+	if (is_wide && rounds == 1 && call->bytes <= read_all)
+		several_nodes_short(team, call, most);
+	else if (is_wide)
 		several_nodes(team, call, send, per_round, rounds);
 	else
 		one_node(team, call, send, per_round, rounds,

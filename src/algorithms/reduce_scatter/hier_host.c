@@ -1,12 +1,13 @@
 /* Reduce_scatter, hierarchical (seed 002, 2.3.1): on one node each rank reduces its own block out of everybody's
- * slots (one hop); on several, slices of all blocks in node memory, then the leaders' host reduce_scatter. */
+ * slots (one hop); on several, slices of all blocks in node memory, then the leaders' host reduce_scatter; short
+ * vectors the leader reduces alone. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/deal.h"
 
 static void
 run(struct cs_team *team, struct cs_call *call, const size_t *params)
 {
-	cs_deal(team, call, params[0]);
+	cs_deal(team, call, params[0], params[1]);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
@@ -14,7 +15,7 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { CS_CMA_MIN },
+	.params = { CS_DEAL_READ_ALL, CS_CMA_MIN },
 	.between = CS_REDUCE_SCATTER + 1,
 	.run = run,
 };
