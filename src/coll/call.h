@@ -33,7 +33,7 @@ cs_blocks_at(const struct cs_blocks *blocks, int rank)
  *   bcast                         recv.base, bytes (the root's data is there; others get it there)
  *   allgather(v), gather(v)       send: own block, bytes long (NULL base: already in place in recv); recv: blocks by rank
  *   scatter(v)                    send: blocks by rank (root); recv.base: own block, bytes long (NULL: stays in place)
- *   alltoall(v,w)                 send, recv: blocks by rank (they may be the same memory: in place)
+ *   alltoall(v,w)                 send, recv: blocks by rank (they may be the same: in place)
  *   reduce, allreduce             send: vector (may be recv: in place), recv: result; count elements
  *   reduce_scatter(_block)        send: vector of all blocks; counts by rank; recv: own block of the result
  * recv.base is NULL where this rank receives nothing. */
@@ -50,6 +50,14 @@ struct cs_call {
 	 * The entry point reports it as the truncation that it is. */
 	size_t truncated;
 };
+
+/* Is an alltoall(v,w) in place? One memory alone does not say so: blocks are counted from the lowest, so those to be sent and those
+ * received may be counted from the same address without having one in common. */
+static inline bool
+cs_call_is_in_place(const struct cs_call *call)
+{
+	return call->send.base == call->recv.base && call->send.at == call->recv.at;
+}
 
 /* Everything but those three zero. One by one, because clearing it all at once compiles to a loop. */
 static inline void

@@ -130,7 +130,7 @@ describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_al
 	problem->recv_at = call->recv.bytes ? call->recv.at : NULL;
 	flat->in = call->send.base;
 	flat->out = call->recv.base;
-	problem->is_in_place = call->send.base == call->recv.base;
+	problem->is_in_place = cs_call_is_in_place(call);
 	if (algorithm->needs.largest) {
 		team->host->wire(team->everyone, 0); /* makes the communicator */
 		problem->bytes = team->host->max(team->everyone, largest_block(problem));

@@ -99,7 +99,7 @@ static void
 copy_own(const struct cs_team *team, struct cs_call *call)
 {
 	int rank = team->shape.rank;
-	if (call->send.base != call->recv.base)
+	if (!cs_call_is_in_place(call))
 		cs_copy(cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
 			cs_blocks_bytes(&call->recv, rank));
 }
@@ -117,7 +117,7 @@ static bool
 is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t most)
 {
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
-	if (call->send.base == call->recv.base || table_bytes(team) > team->node.shape.slot_bytes)
+	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
 		return false;
 	if (!from && team->node.is_crowded && most >= CROWDED_LONG)
 		from = CROWDED_LONG;
