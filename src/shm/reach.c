@@ -77,13 +77,13 @@ cs_reach_may_read(struct cs_readable *readable, const void *memory, size_t bytes
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	if (!bytes)
 		return false;
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < CS_READABLE_KNOWN; i++)
 		if (readable->known[i].from <= from && to <= readable->known[i].to)
 			return true;
 	char byte;
 	if (!cs_cma_read(getpid(), &byte, from, 1) || !cs_cma_read(getpid(), &byte, to - 1, 1))
 		return false;
-	unsigned next = readable->next++ % 4;
+	unsigned next = readable->next++ % CS_READABLE_KNOWN;
 	readable->known[next].from = from;
 	readable->known[next].to = to;
 	return true;

@@ -78,10 +78,11 @@ cs_reach_is_timed(const struct cs_reach *reach)
 void cs_reach_judge(struct cs_reach *reach, uint64_t staged, uint64_t direct);
 
 /* Memory of this process that others can read: of the last calls' blocks. Zeroed: nothing is known. */
+#define CS_READABLE_KNOWN 16
 struct cs_readable {
 	struct {
 		uintptr_t from, to;
-	} known[4];
+	} known[CS_READABLE_KNOWN];
 	unsigned next;
 };
 /* Can others read it? (The kernel reads no memory for them that a device has mapped.) Its two ends are tried, unless it lies in

@@ -201,16 +201,16 @@ known_memory_is_not_tried_again(void **state)
 {
 	struct cs_readable readable = { .next = 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, 5 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, (1 + CS_READABLE_KNOWN) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
 	if (!cs_reach_may_read(&readable, memory, page))
 		skip();
 	assert_int_equal(munmap(memory, page), 0);
 	assert_true(cs_reach_may_read(&readable, memory + 1, page - 1));
-	for (size_t i = 1; i < 5; i++)
+	for (size_t i = 1; i <= CS_READABLE_KNOWN; i++)
 		assert_true(cs_reach_may_read(&readable, memory + i * page, page));
 	assert_false(cs_reach_may_read(&readable, memory + 1, page - 1));
-	munmap(memory + page, 4 * page);
+	munmap(memory + page, CS_READABLE_KNOWN * page);
 }
 
 int

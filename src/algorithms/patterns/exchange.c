@@ -1,15 +1,22 @@
 #include "algorithms/patterns/exchange.h"
 
+#define PAGE 4096 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
+
 bool
 cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks)
 {
-	const char *from = NULL, *to = NULL;
+	const char *from = NULL, *to = NULL; /* blocks that lie one behind the other are tried as one */
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		const char *block = cs_blocks_at(blocks, rank), *end = block + cs_blocks_bytes(blocks, rank);
-		if (block == end)
+		const char *block = cs_blocks_at(blocks, rank);
+		size_t bytes = cs_blocks_bytes(blocks, rank);
+		if (!bytes)
 			continue;
-		from = !from || block < from ? block : from;
-		to = end > to ? end : to;
+		if (!from || block < to || block >= to + PAGE) {
+			if (from && !cs_reach_may_read(&team->node.readable, from, (size_t)(to - from)))
+				return false;
+			from = block;
+		}
+		to = block + bytes;
 	}
 	return cs_reach_may_read(&team->node.readable, from, (size_t)(to - from));
 }
