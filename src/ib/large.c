@@ -164,6 +164,19 @@ cs_large_send(struct cs_request *request)
 		cs_peer_is_busy(channel->peer);
 }
 
+/* Those that came before a message which then went as a small one. */
+static void
+drop_needless(struct cs_channel *channel)
+{
+	while (channel->ready && (int32_t)(channel->ready->message - channel->sent) < 0) {
+		struct cs_early *needless = channel->ready;
+		channel->ready = needless->next;
+		free(needless);
+	}
+	if (!channel->ready)
+		channel->ready_tail = &channel->ready;
+}
+
 void
 cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready)
 {
@@ -174,7 +187,8 @@ cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_rea
 		begin(request);
 		return;
 	}
-	/* Of a message that went as a small one already: the program's ranks disagree about its size. */
+	drop_needless(channel);
+	/* Of a message that went as a small one already: its receiver has room for more, or the program's ranks disagree. */
 	if ((int32_t)(message - channel->sent) < 0)
 		return;
 	struct cs_early *early = malloc(sizeof *early + sizeof *ready);

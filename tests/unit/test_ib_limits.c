@@ -307,6 +307,27 @@ test_sizes_that_disagree_are_told(void **state)
 	close_pair();
 }
 
+/* As in hier:bundle, whose receiver does not know how much comes. */
+static void
+test_room_for_more_than_comes_leaves_nothing(void **state)
+{
+	static char out[8], in[5000];
+	open_pair(false);
+	struct cs_wire *sender = group.wires[0], *receiver = group.wires[1];
+	for (int turn = 0; turn < 20; turn++) {
+		receiver->recv(receiver, 1, 0, in, sizeof in);
+		come_to_rest(); /* the sender knows where to by then */
+		sender->send(sender, 0, 1, out, sizeof out);
+		assert_true(world_finish(sender, 0, receiver, 1));
+	}
+	const struct cs_channel *channel = ((struct cs_ib_wire *)(void *)sender)->channels[1];
+	int left = 0;
+	for (const struct cs_early *ready = channel->ready; ready; ready = ready->next)
+		left++;
+	assert_in_range(left, 0, 1);
+	close_pair();
+}
+
 /* --- counts that wrap -------------------------------------------------------------------------------------------- */
 
 static struct cs_channel *
@@ -426,6 +447,7 @@ main(void)
 		cmocka_unit_test_setup(test_a_flag_elsewhere_is_set_by_the_receiver, set_up),
 		cmocka_unit_test_setup(test_pinned_memory_may_go_when_its_messages_are_there, set_up),
 		cmocka_unit_test_setup(test_sizes_that_disagree_are_told, set_up),
+		cmocka_unit_test_setup(test_room_for_more_than_comes_leaves_nothing, set_up),
 		cmocka_unit_test_setup(test_counts_may_wrap, set_up),
 		cmocka_unit_test_setup(test_closing_waits_for_nothing_that_does_not_come, set_up),
 		cmocka_unit_test_setup(test_nobody_can_tell_the_first_packets_number, set_up),
