@@ -111,6 +111,20 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 		cs_put_init(&node->puts[pattern], shape->streams, shape->slots * shape->slot_bytes);
 }
 
+/* What others try to read here. Not the pid: of another namespace it may be the reader's own, which has the word at the same
+ * address if addresses are not random. */
+static _Atomic uint64_t *
+word_to_read(void)
+{
+	static _Atomic uint64_t word; /* threads make teams at the same time */
+	uint64_t none = 0, drawn[2];
+	if (!atomic_load(&word)) {
+		cs_segment_draw(drawn);
+		atomic_compare_exchange_strong(&word, &none, drawn[0] | 1);
+	}
+	return &word;
+}
+
 void
 cs_node_arm(struct cs_node *node)
 {
@@ -131,9 +145,8 @@ cs_node_arm(struct cs_node *node)
 			node->only_cpu = cpu;
 	node->self->only_cpu = node->only_cpu;
 	node->self->pid = getpid();
-	static _Atomic int64_t probe; /* threads make teams at the same time */
-	atomic_store_explicit(&probe, node->self->pid, memory_order_relaxed);
-	node->self->probe = (uint64_t)(uintptr_t)&probe;
+	node->self->probe = (uint64_t)(uintptr_t)word_to_read();
+	node->self->probe_holds = atomic_load(word_to_read());
 }
 
 bool
@@ -141,9 +154,9 @@ cs_node_probe_cma(struct cs_node *node)
 {
 	for (int local = 0; local < node->shape.size; local++) {
 		const struct cs_rank_head *head = cs_node_rank(node, local);
-		int64_t pid = 0;
+		uint64_t word = 0;
 		if (local != node->shape.local &&
-		    (!cs_cma_read((pid_t)head->pid, &pid, head->probe, sizeof pid) || pid != head->pid))
+		    (!cs_cma_read((pid_t)head->pid, &word, head->probe, sizeof word) || word != head->probe_holds))
 			return false;
 	}
 	return true;

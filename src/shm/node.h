@@ -55,7 +55,7 @@ struct cs_rank_head {
 	/* Written once before the first call. */
 	_Alignas(128) int64_t pid;
 	int64_t only_cpu; /* the one that it may use, -1: several */
-	uint64_t probe; /* address of a word of that process that holds its pid */
+	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has there */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	struct cs_line lines[CS_LINES];
 	_Alignas(64) char small[CS_LINES][CS_SMALL];

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static void
-random_words(uint64_t words[2])
+void
+cs_segment_draw(uint64_t words[2])
 {
 	if (getrandom(words, 16, GRND_NONBLOCK) == 16)
 		return;
@@ -91,11 +91,11 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	struct cs_segment_ticket *ticket = &made.ticket;
 	if (!is_within_limit(made.bytes))
 		return CS_SYSTEM;
-	random_words(ticket->nonce);
+	cs_segment_draw(ticket->nonce);
 	snprintf(ticket->name, sizeof ticket->name, "/collshim-%016llx%016llx",
 		 (unsigned long long)ticket->nonce[0], (unsigned long long)ticket->nonce[1]);
 	/* The name must not tell the nonce. */
-	random_words(ticket->nonce);
+	cs_segment_draw(ticket->nonce);
 	ticket->bytes = made.bytes;
 	ticket->pid = getpid();
 	made.fd = open_new(ticket, kind, needs_name);

@@ -50,6 +50,9 @@ void cs_segment_seal(struct cs_segment *segment);
 /* Unmaps (and seals if need be). A closed segment is fine. */
 void cs_segment_close(struct cs_segment *segment);
 
+/* Words that no other process has drawn. */
+void cs_segment_draw(uint64_t words[2]);
+
 /* Single copy: reads `bytes` at `remote` of process `pid`. False if the kernel refuses (once refused, ask no more). */
 bool cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes);
 

@@ -41,6 +41,7 @@ HOST_WITHOUT_DEV_SHM = {"mpich": {"UCX_TLS": "self,sysv"}, "openmpi": {"OMPI_MCA
 # links into /proc unless told not to.
 HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,posix", "UCX_POSIX_USE_PROC_LINK": "n"},
                         "openmpi": {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}}
+HOST_BY_TCP = {"mpich": {"UCX_TLS": "self,tcp"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
 # The beginning of a tuning file; rules follow.
 TUNING = ("version: 1\nblocks:\n  - name: test\n"
           "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    rules:\n")
@@ -381,6 +382,23 @@ def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
                              served=None if words else True)
         expect_right(job(args, mpi, COLLSHIM_CMA="on"), served=True)
         expect_right(job(args, mpi, compare=COMPARED, COLLSHIM_CMA="on"))
+
+
+# Each rank is process 1 of a namespace of its own, as in a container; and all have their memory at the same addresses.
+ALL_OF_ONE_NUMBER = ["unshare", "--pid", "--fork", "--kill-child", "setarch", "-R"]
+
+
+@claim
+def processes_of_the_same_number_do_not_take_each_other_for_themselves(args):
+    """Who looks for the memory of process 1 finds its own."""
+    if subprocess.run([*ALL_OF_ONE_NUMBER, "true"], capture_output=True).returncode:
+        raise Skipped("making a process namespace needs root, and setarch; "
+                      "refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for covers the lines behind it")
+    line = "COLLSHIM_CMA=on, but the kernel refuses process_vm_readv"
+    direct = {f"COLLSHIM_{name}": "hier:host:cma_min=1" for name in ("ALLGATHER", "ALLTOALL", "BCAST", "GATHER")}
+    for mpi in args.mpi:
+        expect_right(job(args, mpi, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, COLLSHIM_CMA="on", **direct), line=line, served=True)
+        expect_right(job(args, mpi, compare=COMPARED, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, **direct))
 
 
 # /proc gone from each rank, in a mount namespace of its own; the launchers keep theirs.
