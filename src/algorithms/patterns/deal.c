@@ -248,6 +248,6 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 		several_nodes(team, call, send, per_round, rounds);
 	else
 		one_node(team, call, send, per_round, rounds,
-			 cs_fold_reaches(team, call, direct_from) && send != call->recv.base &&
+			 send != call->recv.base && cs_fold_reaches(team, call, direct_from) &&
 				 cs_reach_may_read(&team->node.readable, send, call->bytes));
 }
