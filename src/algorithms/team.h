@@ -26,7 +26,7 @@ struct cs_shape {
 	int *order, *position;   /* position -> rank, rank -> position */
 };
 
-/* The parameter `cma_min` of algorithms with large blocks on one node (cs_reaches_directly). */
+/* The parameter `cma_min` of algorithms with large blocks on one node (shm/reach.h). */
 #define CS_CMA_MIN \
 	{ "cma_min", "blocks from this size are read from their owner's memory by single copy; 0: where measured to take less", \
 	  0, 0, CS_INF }

@@ -383,7 +383,7 @@ open_scattered(struct cs_member *member, struct scattered *blocks, int which, bo
 	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
 }
 
-/* `own`: unpack only what was received, not the own block of an in-place call? It holds the same bytes. */
+/* The own block of a call in place, too: it holds the same bytes. */
 static void
 close_scattered(struct cs_member *member, const struct scattered *blocks)
 {

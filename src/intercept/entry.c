@@ -1,8 +1,8 @@
 /* intercept/entry.c — where MPI calls arrive. Each asks comm/ to serve it and otherwise goes on to the next MPI_X in the
  * link chain with the arguments it came with. */
-#include "base/clock.h"
 #include "intercept/entry.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"

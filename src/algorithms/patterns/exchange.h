@@ -19,7 +19,6 @@ struct cs_exchange {
 	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
 	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
 	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
-	size_t head;    /* bytes before the data of a piece */
 	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
 	uint64_t address; /* goes into word[1] of the own line */
 	size_t pieces;    /* rounds that share a slot, side by side (cs_pieces); 0: one */
@@ -163,7 +162,6 @@ static inline void
 cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t head, size_t parts)
 {
 	size_t close = (most + head + 63) & ~(size_t)63;
-	exchange->head = head;
 	exchange->is_small = most + head <= cs_share(CS_SMALL, parts) &&
 			     cs_is_small(exchange->team, exchange->call, (most + head) * parts);
 	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
