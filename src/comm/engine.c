@@ -10,6 +10,7 @@
 #include "shm/pool.h"
 #include "trace/report.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -229,8 +230,8 @@ heed(const uint64_t *agreed)
 	}
 }
 
-void
-cs_engine_agree(void)
+static void
+agree(void)
 {
 	/* Disabled processes take part as well: the others must know. */
 	pthread_mutex_lock(&lock);
@@ -267,4 +268,12 @@ cs_engine_agree(void)
 	}
 	if (!is_open)
 		cs_engine.door->restore(-1);
+}
+
+void
+cs_engine_agree(void)
+{
+	int saved = errno;
+	agree();
+	errno = saved;
 }

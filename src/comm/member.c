@@ -4,6 +4,7 @@
 #include "comm/engine.h"
 #include "comm/pmpi.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,8 +229,8 @@ find(MPI_Comm comm)
 	return member;
 }
 
-struct cs_member *
-cs_member_enter_slow(MPI_Comm comm)
+static struct cs_member *
+enter(MPI_Comm comm)
 {
 	struct cs_member *member = find(comm);
 	if (!member)
@@ -243,6 +244,16 @@ cs_member_enter_slow(MPI_Comm comm)
 		if (++member->calls >= after || comm == MPI_COMM_WORLD)
 			cs_member_make_team(member);
 	}
+	return member;
+}
+
+/* Files are read and memory is made here; errno is the program's. */
+struct cs_member *
+cs_member_enter_slow(MPI_Comm comm)
+{
+	int saved = errno;
+	struct cs_member *member = enter(comm);
+	errno = saved;
 	return member;
 }
 

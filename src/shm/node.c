@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -330,13 +331,12 @@ poll_for(size_t polls, _Atomic uint64_t *word, uint64_t target)
 	return atomic_load_explicit(word, memory_order_acquire) >= target;
 }
 
-/* Yields, and sleeps in the end. */
+/* Yields, and sleeps in the end. Keeps errno: a sleep may end as ETIMEDOUT, and the program sees nothing of it. */
 static void
 yield_for(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 {
-	for (size_t turn = 0;; turn++) {
-		if (atomic_load_explicit(word, memory_order_acquire) >= target)
-			return;
+	int saved = errno;
+	for (size_t turn = 0; atomic_load_explicit(word, memory_order_acquire) < target; turn++) {
 		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
 		if (turn % 16 == 15 || turn >= node->shape.yields)
 			node->host->progress();
@@ -345,6 +345,7 @@ yield_for(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 		else
 			sleep_on(node, word, target);
 	}
+	errno = saved;
 }
 
 /* Each poll on a crowded node steals the time of the rank that is waited for. */
@@ -446,7 +447,9 @@ populate(struct cs_node *node, uint64_t number, size_t bytes)
 	bytes = bytes < node->shape.slot_bytes ? bytes : node->shape.slot_bytes;
 	uintptr_t slot = (uintptr_t)cs_node_slot_of(node, node->shape.local, number, 0);
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (slot + done) / page * page;
+	int saved = errno;
 	madvise((void *)from, slot + bytes - from, MADV_POPULATE_WRITE);
+	errno = saved;
 	node->slot_populated[number] = bytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include "shm/segment.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #define FIRST_TRY 3 /* calls */
@@ -81,8 +82,11 @@ cs_reach_may_read(struct cs_readable *readable, const void *memory, size_t bytes
 		if (readable->known[i].from <= from && to <= readable->known[i].to)
 			return true;
 	char byte;
-	if (!cs_cma_read(getpid(), &byte, from, 1) || !cs_cma_read(getpid(), &byte, to - 1, 1))
+	int saved = errno;
+	if (!cs_cma_read(getpid(), &byte, from, 1) || !cs_cma_read(getpid(), &byte, to - 1, 1)) {
+		errno = saved;
 		return false;
+	}
 	unsigned next = readable->next++ % CS_READABLE_KNOWN;
 	readable->known[next].from = from;
 	readable->known[next].to = to;

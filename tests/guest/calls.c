@@ -1,8 +1,11 @@
 /* An ordinary MPI program for the guest tests: CALLS times a bcast, an allgather and an allreduce, results checked.
  *
- *   calls CALLS [fork]   with fork: after half of them each rank forks children, one that execs and one that only
- *                        leaves */
+ *   calls CALLS [fork]    with fork: after half of them each rank forks children, one that execs and one that only
+ *                         leaves
+ *   calls CALLS errno     looks whether errno is changed, also where the others wait long for rank 0 */
+#include <errno.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +39,16 @@ main(int argc, char **argv)
 {
 	int calls = argc > 1 ? atoi(argv[1]) : 10;
 	int rank, size, bad = 0;
+	bool is_watched = argc > 2 && strcmp(argv[2], "errno") == 0;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	int *all = malloc((size_t)size * sizeof *all);
 	for (int i = 0; i < calls; i++) {
 		int word = rank == i % size ? i + 5 : -1, sum = 0;
+		if (is_watched && rank == 0 && i == calls / 2)
+			usleep(100000);
+		errno = is_watched ? EXDEV : 0;
 		MPI_Bcast(&word, 1, MPI_INT, i % size, MPI_COMM_WORLD);
 		bad += word != i + 5;
 		word += rank;
@@ -50,6 +57,7 @@ main(int argc, char **argv)
 			bad += all[r] != i + 5 + r;
 		MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 		bad += sum != size * (size - 1) / 2;
+		bad += is_watched && errno != EXDEV;
 		if (i == calls / 2 && argc > 2 && strcmp(argv[2], "fork") == 0)
 			bad += fork_children();
 	}

@@ -341,6 +341,14 @@ def application_may_fork_and_exec(args):
 
 
 @claim
+def served_calls_leave_errno_alone(args):
+    """Also the first one, in which a team is made, and one that sleeps."""
+    for mpi in each_mpi(args):
+        result = job(mpi, 3, [f"{args.build}/calls-{mpi}", "10", "errno"], LD_PRELOAD=args.library)
+        expect(result.code == 0 and not our_lines(result.err), "errno was changed", result)
+
+
+@claim
 def programs_with_mpi_print_what_they_always_print(args):
     for mpi in each_mpi(args):
         program = [f"{args.build}/calls-{mpi}", "30"]
