@@ -123,6 +123,8 @@ start(void)
 	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
 	cs_engine.digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
+	if (cs_engine.is_reporting)
+		cs_report_from_here();
 	/* A copy of MPI_COMM_SELF without its attributes' copy functions being called. */
 	if (cs_pmpi.Comm_split(MPI_COMM_SELF, 0, 0, &cs_self) ||
 	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))

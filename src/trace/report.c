@@ -34,6 +34,7 @@ static struct cs_report_row overflow = {
 };
 static struct fact *facts;
 static size_t facts_used, facts_room;
+static char *start_folder; /* of relative paths; NULL: where the process is by then */
 static const char *uncounted; /* why there are no rows; NULL: there were no calls */
 
 static uint64_t
@@ -537,22 +538,43 @@ replace_file(const char *path, const char *text, size_t length)
 }
 
 void
+cs_report_from_here(void)
+{
+	int saved = errno;
+	free(start_folder);
+	start_folder = getcwd(NULL, 0);
+	errno = saved;
+}
+
+static void
+write_json(const char *path)
+{
+	char *text;
+	size_t length;
+	if (!render(cs_report_json, &text, &length)) {
+		cs_warn_once("report: no memory for %s; the table follows instead", path);
+		write_table();
+		return;
+	}
+	if (!replace_file(path, text, length)) {
+		cs_warn_once("report: %s cannot be written: %m; the table follows instead", path);
+		write_table();
+	}
+	free(text);
+}
+
+void
 cs_report_write(const char *destination)
 {
 	int saved = errno;
-	char *text;
-	size_t length;
+	char *path;
 	if (!strcmp(destination, "1")) {
 		write_table();
-	} else if (!render(cs_report_json, &text, &length)) {
-		cs_warn_once("report: no memory for %s; the table follows instead", destination);
-		write_table();
+	} else if (*destination == '/' || !start_folder || asprintf(&path, "%s/%s", start_folder, destination) < 0) {
+		write_json(destination);
 	} else {
-		if (!replace_file(destination, text, length)) {
-			cs_warn_once("report: %s cannot be written: %m; the table follows instead", destination);
-			write_table();
-		}
-		free(text);
+		write_json(path);
+		free(path);
 	}
 	errno = saved;
 }

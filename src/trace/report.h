@@ -56,6 +56,8 @@ void cs_report_print(FILE *out);
 /* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with "uncounted": why
  * before the rows if they were not counted; null for sizes that are not known. */
 void cs_report_json(FILE *out);
+/* From now on a relative path is one from the present working directory, wherever the program goes. */
+void cs_report_from_here(void);
 /* Where a report goes: "1" -> table on stderr, else JSON into that path (written to path.tmp, then renamed).
  * A file that cannot be written: one line with errno, and the table on stderr instead. */
 void cs_report_write(const char *destination);

@@ -322,6 +322,20 @@ a_report_goes_to_the_file_and_nothing_else_stays(void **state)
 }
 
 static void
+a_relative_path_is_meant_from_where_the_program_began(void **state)
+{
+	char path[256], before[4096];
+	snprintf(path, sizeof path, "%s", in_folder("report.json"));
+	assert_non_null(getcwd(before, sizeof before));
+	assert_int_equal(chdir(folder), 0);
+	cs_report_from_here();
+	assert_int_equal(chdir("/"), 0);
+	assert_string_equal(stderr_of_write("report.json"), "");
+	assert_int_equal(chdir(before), 0);
+	assert_int_equal(unlink(path), 0);
+}
+
+static void
 a_report_to_1_is_the_table_on_stderr(void **state)
 {
 	char *table = rendered(cs_report_print);
@@ -442,6 +456,7 @@ main(void)
 		cmocka_unit_test(json_escapes_whatever_a_name_contains),
 		cmocka_unit_test(a_repeated_fact_replaces_and_a_number_is_a_number),
 		cmocka_unit_test(a_report_goes_to_the_file_and_nothing_else_stays),
+		cmocka_unit_test(a_relative_path_is_meant_from_where_the_program_began),
 		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
 		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
 		cmocka_unit_test(a_device_or_a_link_is_written_to_and_not_replaced),
