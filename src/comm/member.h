@@ -30,6 +30,7 @@ struct cs_member {
 	struct cs_group leaders, everyone;
 	void *pin; /* of the node's segment, for verbs; NULL: none */
 	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
+	bool is_heavy;              /* one of them is too large to keep */
 	size_t *sizes;              /* block sizes and offsets of v-calls: four arrays of `size` */
 	/* The call being made, for the report if the host does it: */
 	struct cs_answer *answer;   /* what select said; NULL: it was not asked, because: */

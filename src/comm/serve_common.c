@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define KEEP (4u << 20) /* packing memory above this is given back after the call */
+#define KEEP (4u << 20) /* packing memory above this is given back when a call needs no more than this, */
+#define KEEP_MOST (32u << 20) /* and above this after the call: malloc, too, gets what is larger from the kernel each time */
 
 /* More came than there was room for: an error of the program's. */
 static __attribute__((noinline)) bool
@@ -42,7 +43,21 @@ cs_serve_packed(struct cs_member *member, int which, size_t bytes)
 			cs_host_mpi.abort("out of memory");
 		}
 	}
+	member->is_heavy = member->is_heavy || buffer->bytes > KEEP_MOST;
 	return buffer->base;
+}
+
+void
+cs_serve_relax_slow(struct cs_member *member)
+{
+	for (int which = 0; which < 2; which++) {
+		struct cs_buffer *buffer = &member->packed[which];
+		if (buffer->bytes > KEEP_MOST) {
+			free(buffer->base);
+			*buffer = (struct cs_buffer){ 0 };
+		}
+	}
+	member->is_heavy = false;
 }
 
 void

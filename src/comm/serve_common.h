@@ -38,6 +38,14 @@ bool cs_serve_run(struct cs_member *member, struct cs_call *call);
 
 /* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */
 char *cs_serve_packed(struct cs_member *member, int which, size_t bytes);
+void cs_serve_relax_slow(struct cs_member *member);
+/* At the end of a call that may have packed: gives much memory back. */
+static inline void
+cs_serve_relax(struct cs_member *member)
+{
+	if (__builtin_expect(member->is_heavy, 0))
+		cs_serve_relax_slow(member);
+}
 
 /* false on overflow */
 static inline bool

@@ -96,6 +96,7 @@ cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
 	cs_serve_run(member, &call);
 	if (!is_root)
 		close_flat(member, &flat, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -161,6 +162,7 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
 	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -187,6 +189,7 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 	cs_serve_run(member, &call);
 	if (is_root)
 		close_flat(member, &out, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -213,6 +216,7 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	cs_serve_run(member, &call);
 	if (!in_place)
 		close_flat(member, &out, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -235,6 +239,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, true), .each = each };
 	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -421,6 +426,7 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 		call.send.base = (char *)call.recv.base;
 	cs_serve_run(member, &call);
 	close_scattered(member, &out);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -451,6 +457,7 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	cs_serve_run(member, &call);
 	if (is_root)
 		close_scattered(member, &out);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -479,6 +486,7 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	cs_serve_run(member, &call);
 	if (call.recv.base)
 		close_flat(member, &out, call.recv.base);
+	cs_serve_relax(member);
 	return true;
 }
 
@@ -502,6 +510,7 @@ exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, stru
 	call.send = in ? open_scattered(member, in, CS_INPUT, true) : call.recv;
 	cs_serve_run(member, &call);
 	close_scattered(member, out);
+	cs_serve_relax(member);
 	return true;
 }
 

@@ -109,6 +109,7 @@ finish(struct cs_member *member, struct reduced *reduced, const void *send, void
 	cs_serve_run(member, call);
 	if (recv && output)
 		shaped_result(member, reduced, call->recv.base, output);
+	cs_serve_relax(member);
 	return true;
 }
 
