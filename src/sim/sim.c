@@ -340,12 +340,12 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Picoseconds of so many bytes. */
+/* Picoseconds of so many bytes; with a time that is none LATEST. */
 static int64_t
 span(uint64_t bytes, int64_t femtoseconds)
 {
-	if (bytes >> 40)
-		return femtoseconds ? LATEST : 0;
+	if (bytes >> 40 && femtoseconds && bytes / 1000 >= (uint64_t)(LATEST / femtoseconds))
+		return LATEST;
 	return (int64_t)(bytes / 1000) * femtoseconds + ((int64_t)(bytes % 1000) * femtoseconds + 500) / 1000;
 }
 
