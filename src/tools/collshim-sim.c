@@ -244,7 +244,10 @@ set_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, c
 	int wrong = DONE;
 	set_fallbacks(params, algorithm);
 	for (int i = 0; i < request->word_count && !wrong; i++)
-		wrong = set_param(params, algorithm, request->words[i]);
+		if (cs_tools_is_again(request->words, i))
+			wrong = wrong_use("%s: expected each parameter once", request->words[i]);
+		else
+			wrong = set_param(params, algorithm, request->words[i]);
 	return wrong;
 }
 

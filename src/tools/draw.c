@@ -6,6 +6,7 @@
 #include "coll/problem.h"
 #include "plan/build.h"
 #include "plan/draw.h"
+#include "tools/words.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -191,7 +192,11 @@ set_params(struct picture *picture)
 	for (int i = 0; i < CS_MAX_PARAMS && picture->algorithm->params[i].name; i++)
 		picture->params[i] = picture->algorithm->params[i].fallback;
 	for (int i = 0; !wrong && i < picture->request->word_count; i++)
-		wrong = set_param(picture, picture->request->words[i]);
+		if (cs_tools_is_again(picture->request->words, i))
+			wrong = complain(picture, WRONG_USE, SHOWN ": expected each parameter once",
+					 picture->request->words[i]);
+		else
+			wrong = set_param(picture, picture->request->words[i]);
 	return wrong;
 }
 

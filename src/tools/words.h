@@ -2,6 +2,7 @@
 #ifndef CS_TOOLS_WORDS_H
 #define CS_TOOLS_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -35,6 +36,17 @@ cs_tools_cut(char *text, char **words)
 		words[count++] = colon;
 	}
 	return count;
+}
+
+/* Has one of the words before it the same name? */
+static inline bool
+cs_tools_is_again(char *const *words, int at)
+{
+	size_t length = strcspn(words[at], "=") + 1; /* with the sign */
+	for (int i = 0; i < at; i++)
+		if (!strncmp(words[i], words[at], length))
+			return true;
+	return false;
 }
 
 #endif
