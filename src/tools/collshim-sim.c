@@ -357,7 +357,7 @@ static void
 say_too_large(char reason[REASON], size_t guessed, size_t allowed)
 {
 	char memory[CS_NUMBER_TEXT], some[40] = "";
-	if (guessed > allowed)
+	if (guessed > allowed && guessed < SIZE_MAX / 2) /* more: no plan was small enough to be looked at */
 		snprintf(some, sizeof some, " some %.2g GiB and", (double)guessed / (1 << 30));
 	snprintf(reason, REASON, "too large: steps take%s more than --memory %s", some, cs_bytes_text(memory, allowed));
 }
@@ -459,10 +459,10 @@ print_one(const struct request *request, const struct cs_sim_result *result)
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
 }
 
-/* Says what went wrong, if anything. */
+/* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which has been said. */
 static int
 run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_model *model,
-    struct cs_sim_result *result)
+    struct cs_sim_result *result, const char **why)
 {
 	static const char *const texts[] = {
 		[CS_NO_MEMORY] = "messages under way do not fit into --memory",
@@ -471,9 +471,12 @@ run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_mo
 	enum cs_status status = cs_sim_run(sim, model, NULL, NULL, result);
 	if (status == CS_OK)
 		return DONE;
-	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
-		status == CS_BAD_INPUT ? result->text : texts[status]);
-	return status == CS_BAD_INPUT ? CANNOT : WRONG_USE;
+	if (status != CS_BAD_INPUT) {
+		*why = texts[status];
+		return WRONG_USE;
+	}
+	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name, result->text);
+	return CANNOT;
 }
 
 static int
@@ -481,6 +484,7 @@ simulate_one(const struct request *request, struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS];
 	char reason[REASON];
+	const char *why;
 	struct cs_sim_result result;
 	int wrong = set_params(params, request->algorithm, request);
 	if (wrong)
@@ -489,7 +493,9 @@ simulate_one(const struct request *request, struct cs_sim_call *call)
 	if (!sim)
 		return wrong_use("%s: %s", request->what, reason);
 	for (int i = 0; !wrong && i < request->model_count; i++) {
-		wrong = run(sim, request->algorithm, &request->models[i], &result);
+		wrong = run(sim, request->algorithm, &request->models[i], &result, &why);
+		if (wrong == WRONG_USE)
+			fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
 		if (wrong)
 			break;
 		print_title(call, &request->models[i]);
@@ -507,7 +513,8 @@ simulate_one(const struct request *request, struct cs_sim_call *call)
 /* Of the table: the algorithm, its result with each model, or why there is none. */
 struct row {
 	const struct cs_algorithm *algorithm;
-	char reason[REASON]; /* empty: none is missing */
+	char reason[REASON];          /* with no model; empty: see there */
+	const char *why[MOST_MODELS]; /* with this one; NULL: there is one */
 	struct cs_sim_result results[MOST_MODELS];
 };
 
@@ -518,17 +525,24 @@ fill_row(struct row *row, const struct request *request, struct cs_sim_call *cal
 	int wrong = DONE;
 	set_fallbacks(params, row->algorithm);
 	struct cs_sim *sim = stage(request, call, row->algorithm, params, row->reason);
-	for (int i = 0; sim && !wrong && i < request->model_count; i++)
-		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i]);
+	for (int i = 0; sim && wrong != CANNOT && i < request->model_count; i++)
+		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i], &row->why[i]);
 	cs_sim_destroy(sim);
-	return wrong;
+	return wrong == CANNOT ? CANNOT : DONE;
+}
+
+/* NULL: nothing is missing. */
+static const char *
+missing(const struct row *row, int model)
+{
+	return *row->reason ? row->reason : row->why[model];
 }
 
 static bool
 is_behind(const struct row *a, const struct row *b, int model)
 {
-	if (*a->reason || *b->reason)
-		return *a->reason && !*b->reason;
+	if (missing(a, model) || missing(b, model))
+		return missing(a, model) && !missing(b, model);
 	return a->results[model].time > b->results[model].time;
 }
 
@@ -550,8 +564,8 @@ print_row(const struct row *row, int model, int64_t best)
 	char name[64], text[TIME_TEXT];
 	const struct cs_sim_result *result = &row->results[model];
 	snprintf(name, sizeof name, "%s:%s", cs_colls[row->algorithm->coll].name, row->algorithm->name);
-	if (*row->reason)
-		printf("  %-40s %s\n", name, row->reason);
+	if (missing(row, model))
+		printf("  %-40s %s\n", name, missing(row, model));
 	else
 		printf("  %-40s %14s %8.3g %8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
 		       time_text(text, result->time), best ? (double)result->time / (double)best : 1.0, result->rounds,
