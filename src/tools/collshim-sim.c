@@ -444,11 +444,15 @@ print_title(const struct cs_sim_call *call, const struct cs_model *model)
 }
 
 static void
-print_one(const struct request *request, const struct cs_sim_result *result)
+print_one(const struct request *request, const size_t *params, const struct cs_sim_result *result)
 {
 	char text[TIME_TEXT], size[CS_NUMBER_TEXT];
-	printf("  %-22s %s:%s%s\n", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name,
-	       request->overlaps ? ", copies out overlap messages" : "");
+	const struct cs_param *known = request->algorithm->params;
+	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name);
+	for (int i = 0; i < CS_MAX_PARAMS && known[i].name; i++)
+		if (has_effect(request->algorithm, i))
+			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
+	puts(request->overlaps ? ", copies out overlap messages" : "");
 	if (request->eager)
 		printf("  %-22s up to %s, inside a node all\n", "messages copied", cs_bytes_text(size, request->eager));
 	printf("  %-22s %s\n", "simulated time", time_text(text, result->time));
@@ -499,7 +503,7 @@ simulate_one(const struct request *request, struct cs_sim_call *call)
 		if (wrong)
 			break;
 		print_title(call, &request->models[i]);
-		print_one(request, &result);
+		print_one(request, params, &result);
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
 				request->models[i].name, result.time);
