@@ -43,7 +43,8 @@ is_there(const char *folder, const char *name)
 	return access(path, R_OK) == 0;
 }
 
-/* Where modules lie: as the variable says; beside this program, as in a build; else where they were installed. */
+/* Where modules lie: as the variable says; beside this program, as in a build; where they lie from an installed one, wherever the
+ * installation has been moved; else where they were installed. */
 static void
 find_modules(char folder[PATH_MAX])
 {
@@ -57,6 +58,9 @@ find_modules(char folder[PATH_MAX])
 		snprintf(folder, PATH_MAX, "%s", told);
 	else if (slash && slash - self < PATH_MAX - 16 && is_there(self, "libcollshim.so"))
 		snprintf(folder, PATH_MAX, "%.*s/collshim", PATH_MAX - 16, self);
+	else if (slash && is_there(self, CS_MODULES_FROM_PROGRAMS))
+		snprintf(folder, PATH_MAX, "%.*s/%s", PATH_MAX - (int)sizeof CS_MODULES_FROM_PROGRAMS - 1, self,
+			 CS_MODULES_FROM_PROGRAMS);
 	else
 		snprintf(folder, PATH_MAX, "%s", CS_MODULES_INSTALLED);
 }
