@@ -1,5 +1,6 @@
 #include "comm/serve_common.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "comm/pmpi.h"
 
@@ -60,11 +61,30 @@ cs_serve_relax_slow(struct cs_member *member)
 	member->is_heavy = false;
 }
 
-void
-cs_serve_packing_failed(struct cs_member *member)
+/* What became of packing or unpacking that began at `start`, on this clock while a report is wanted. */
+static void
+close_packing(struct cs_member *member, bool is_done, uint64_t start)
 {
-	cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
-	cs_host_mpi.abort("packing");
+	if (!is_done) {
+		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
+		cs_host_mpi.abort("packing");
+	}
+	if (member->runner.is_reporting)
+		cs_runner_spend(member->answer, member->bytes, cs_clock_ns() - start);
+}
+
+void
+cs_serve_pack(struct cs_member *member, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
+{
+	uint64_t start = member->runner.is_reporting ? cs_clock_ns() : 0;
+	close_packing(member, cs_type_pack(type, user, count, packed), start);
+}
+
+void
+cs_serve_unpack(struct cs_member *member, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
+{
+	uint64_t start = member->runner.is_reporting ? cs_clock_ns() : 0;
+	close_packing(member, cs_type_unpack(type, user, count, packed), start);
 }
 
 size_t

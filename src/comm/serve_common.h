@@ -73,7 +73,9 @@ cs_serve_is_memory(const void *buffer)
 #define CS_UNDER_OPEN_MPI false
 #endif
 
-/* A failed packing in mid-call cannot be taken back. */
-void cs_serve_packing_failed(struct cs_member *member);
+/* cs_type_pack and cs_type_unpack, in the report's time of the chosen algorithm. They end the job where the host refuses: in
+ * mid-call it cannot be taken back. */
+void cs_serve_pack(struct cs_member *member, const struct cs_type *type, const void *user, MPI_Count count, char *packed);
+void cs_serve_unpack(struct cs_member *member, const struct cs_type *type, void *user, MPI_Count count, const char *packed);
 
 #endif

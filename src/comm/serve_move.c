@@ -52,17 +52,16 @@ open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_
 	if (__builtin_expect(flat->type->is_contiguous, 1))
 		return flat->user;
 	char *packed = cs_serve_packed(member, which, flat->bytes);
-	if (is_input && !cs_type_pack(flat->type, flat->user, flat->count, packed))
-		cs_serve_packing_failed(member);
+	if (is_input)
+		cs_serve_pack(member, flat->type, flat->user, flat->count, packed);
 	return packed;
 }
 
 static inline void
 close_flat(struct cs_member *member, const struct flat *flat, const char *bytes)
 {
-	if (__builtin_expect(!flat->type->is_contiguous, 0) &&
-	    !cs_type_unpack(flat->type, flat->user, flat->count, bytes))
-		cs_serve_packing_failed(member);
+	if (__builtin_expect(!flat->type->is_contiguous, 0))
+		cs_serve_unpack(member, flat->type, flat->user, flat->count, bytes);
 }
 
 static bool
@@ -364,10 +363,9 @@ pack_scattered(struct cs_member *member, struct scattered *blocks, int which, bo
 	blocks->base = cs_serve_packed(member, which, blocks->total);
 	for (int rank = 0; rank < member->size; rank++) {
 		blocks->at[rank] = offset;
-		if (is_input && blocks->bytes[rank] &&
-		    !cs_type_pack(type_at(blocks, rank), block_at(blocks, rank),
-				  count_at(blocks, rank), blocks->base + offset))
-			cs_serve_packing_failed(member);
+		if (is_input && blocks->bytes[rank])
+			cs_serve_pack(member, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
+				      blocks->base + offset);
 		offset += blocks->bytes[rank];
 	}
 }
@@ -395,10 +393,9 @@ close_scattered(struct cs_member *member, const struct scattered *blocks)
 	if (blocks->is_contiguous)
 		return;
 	for (int rank = 0; rank < member->size; rank++)
-		if (blocks->bytes[rank] &&
-		    !cs_type_unpack(type_at(blocks, rank), block_at(blocks, rank),
-				    count_at(blocks, rank), blocks->base + blocks->at[rank]))
-			cs_serve_packing_failed(member);
+		if (blocks->bytes[rank])
+			cs_serve_unpack(member, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
+					blocks->base + blocks->at[rank]);
 }
 
 bool

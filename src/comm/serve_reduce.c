@@ -17,9 +17,8 @@ shaped_copy(struct cs_member *member, const struct reduced *reduced, const void 
 	size_t unit = reduced->call.reduction.unit, data = count * reduced->type->size;
 	char *copy = cs_serve_packed(member, 0, count * unit + data), *packed = copy + count * unit;
 	memset(copy, 0, count * unit);
-	if (!cs_type_pack(reduced->type, user, (MPI_Count)count, packed) ||
-	    !cs_type_unpack(reduced->type, copy, (MPI_Count)count, packed))
-		cs_serve_packing_failed(member);
+	cs_serve_pack(member, reduced->type, user, (MPI_Count)count, packed);
+	cs_serve_unpack(member, reduced->type, copy, (MPI_Count)count, packed);
 	return copy;
 }
 
@@ -27,9 +26,8 @@ static void
 shaped_result(struct cs_member *member, const struct reduced *reduced, const char *result, size_t count)
 {
 	char *packed = cs_serve_packed(member, 0, count * reduced->type->size);
-	if (!cs_type_pack(reduced->type, result, (MPI_Count)count, packed) ||
-	    !cs_type_unpack(reduced->type, reduced->recv, (MPI_Count)count, packed))
-		cs_serve_packing_failed(member);
+	cs_serve_pack(member, reduced->type, result, (MPI_Count)count, packed);
+	cs_serve_unpack(member, reduced->type, reduced->recv, (MPI_Count)count, packed);
 }
 
 /* Type and operation -> reduced->call.reduction; what came of two predefined ones is kept for the next call. */

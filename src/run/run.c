@@ -90,6 +90,14 @@ cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll
 }
 
 void
+cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds)
+{
+	struct cs_report_row *row = row_of(answer, answer->choice.algorithm->coll, bytes);
+	if (row)
+		cs_report_spend(row, nanoseconds);
+}
+
+void
 cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();

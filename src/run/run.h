@@ -95,6 +95,9 @@ cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call
 void cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll coll, size_t bytes,
 		     uint64_t nanoseconds);
 
+/* Adds time outside of the algorithm to what calls by that answer have taken. */
+void cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds);
+
 void cs_runner_fini(struct cs_runner *runner);
 
 #endif

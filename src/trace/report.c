@@ -99,10 +99,16 @@ cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *alg
 }
 
 void
+cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds)
+{
+	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+}
+
+void
 cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds)
 {
 	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);
-	atomic_fetch_add_explicit(&row->nanoseconds, nanoseconds, memory_order_relaxed);
+	cs_report_spend(row, nanoseconds);
 	if (bytes != CS_BYTES_UNKNOWN)
 		atomic_fetch_add_explicit(&row->bytes, bytes, memory_order_relaxed);
 }

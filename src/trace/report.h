@@ -41,6 +41,8 @@ struct cs_report_row *cs_report_row(enum cs_coll coll, size_t bytes, bool is_def
 
 /* Counts one call in that row. */
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
+/* Adds time to that row. */
+void cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds);
 
 /* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name replaces. */
 void cs_report_fact(const char *name, const char *value);

@@ -305,15 +305,29 @@ def mpi_that_comes_late_by_dlopen_is_found(args):
         expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
 
 
-def report_of(args, mpi, program, **variables):
-    """Runs a job of two ranks with a JSON report; returns its rows."""
+def reported(args, mpi, program, **variables):
+    """Runs a job of two ranks with a JSON report; returns its rows and the job."""
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
         result = job(mpi, 2, program, LD_PRELOAD=args.library, COLLSHIM_REPORT=report, **variables)
         expect(result.code == 0, "the job failed", result)
         expect(os.path.exists(report), "no report was written", result)
         with open(report) as file:
-            return json.load(file)["rows"]
+            return json.load(file)["rows"], result
+
+
+def report_of(args, mpi, program, **variables):
+    return reported(args, mpi, program, **variables)[0]
+
+
+@claim
+def report_counts_the_time_of_packing(args):
+    """Of which such calls mostly consist: the time is most of what the program sees."""
+    for mpi in each_mpi(args):
+        rows, result = reported(args, mpi, [f"{args.build}/calls-{mpi}", "10", "packed"], COLLSHIM_BCAST="hier:host")
+        served = sum(row["seconds"] for row in rows if row["collective"] == "bcast" and not row["deferred"])
+        seen = int(result.out) / 1e9
+        expect(0.9 * seen < served <= seen, f"{served} s are counted of {seen}", result)
 
 
 @claim
