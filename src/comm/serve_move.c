@@ -45,16 +45,28 @@ look(struct cs_member *member, const struct cs_side *side, int which, struct fla
 	return look_at(member, side, side->count, which, flat);
 }
 
-/* Contiguous bytes of the data: the program's own memory, or packed memory `which`, filled if `is_input`. */
+/* What of the program's data is put into packed memory: of a call in place only this rank's own block (but of an alltoall all). */
+enum filled { CS_NONE, CS_OWN, CS_ALL };
+
+static __attribute__((noinline)) char *
+pack_flat(struct cs_member *member, const struct flat *flat, int which, enum filled filled)
+{
+	char *packed = cs_serve_packed(member, which, flat->bytes);
+	MPI_Count count = filled == CS_OWN ? flat->count / member->size : flat->count;
+	MPI_Count first = filled == CS_OWN ? member->rank * count : 0;
+	if (filled != CS_NONE)
+		cs_serve_pack(member, flat->type, (char *)flat->user + first * flat->type->extent, count,
+			      packed + (size_t)first * flat->type->size);
+	return packed;
+}
+
+/* Contiguous bytes of the data: the program's own memory, or packed memory `which`. */
 static inline char *
-open_flat(struct cs_member *member, const struct flat *flat, int which, bool is_input)
+open_flat(struct cs_member *member, const struct flat *flat, int which, enum filled filled)
 {
 	if (__builtin_expect(flat->type->is_contiguous, 1))
 		return flat->user;
-	char *packed = cs_serve_packed(member, which, flat->bytes);
-	if (is_input)
-		cs_serve_pack(member, flat->type, flat->user, flat->count, packed);
-	return packed;
+	return pack_flat(member, flat, which, filled);
 }
 
 static inline void
@@ -91,7 +103,7 @@ cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
 	bool is_root = member->rank == root;
 	struct cs_call call;
 	cs_call_init(&call, CS_BCAST, root, flat.bytes);
-	call.recv.base = open_flat(member, &flat, CS_INPUT, is_root);
+	call.recv.base = open_flat(member, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
 	cs_serve_run(member, &call);
 	if (!is_root)
 		close_flat(member, &flat, call.recv.base);
@@ -157,8 +169,8 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 		return false;
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLGATHER, 0, each);
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
@@ -183,8 +195,9 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 	struct cs_call call;
 	cs_call_init(&call, CS_GATHER, root, each);
 	if (is_root)
-		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+						.each = each };
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	cs_serve_run(member, &call);
 	if (is_root)
 		close_flat(member, &out, call.recv.base);
@@ -210,8 +223,8 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	struct cs_call call;
 	cs_call_init(&call, CS_SCATTER, root, each);
 	if (is_root)
-		call.send = (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, true), .each = each };
-	call.recv.base = in_place ? NULL : open_flat(member, &out, CS_OUTPUT, false);
+		call.send = (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
+	call.recv.base = in_place ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
 	cs_serve_run(member, &call);
 	if (!in_place)
 		close_flat(member, &out, call.recv.base);
@@ -233,9 +246,9 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 		return false;
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLTOALL, 0, each);
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place), .each = each };
+	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
 	call.send = in_place ? call.recv
-			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, true), .each = each };
+			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
 	cs_serve_run(member, &call);
 	close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
@@ -357,13 +370,13 @@ look_scattered(struct cs_member *member, void *user, MPI_Datatype type, const st
 
 /* Packed one after another. */
 static __attribute__((noinline)) void
-pack_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
+pack_scattered(struct cs_member *member, struct scattered *blocks, int which, enum filled filled)
 {
 	size_t offset = 0;
 	blocks->base = cs_serve_packed(member, which, blocks->total);
 	for (int rank = 0; rank < member->size; rank++) {
 		blocks->at[rank] = offset;
-		if (is_input && blocks->bytes[rank])
+		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == member->rank)))
 			cs_serve_pack(member, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
 				      blocks->base + offset);
 		offset += blocks->bytes[rank];
@@ -372,10 +385,10 @@ pack_scattered(struct cs_member *member, struct scattered *blocks, int which, bo
 
 /* Where the blocks are as bytes: in the program's memory, or packed. */
 static inline struct cs_blocks
-open_scattered(struct cs_member *member, struct scattered *blocks, int which, bool is_input)
+open_scattered(struct cs_member *member, struct scattered *blocks, int which, enum filled filled)
 {
 	if (!blocks->is_contiguous) {
-		pack_scattered(member, blocks, which, is_input);
+		pack_scattered(member, blocks, which, filled);
 	} else {
 		/* Displacements may be negative: count from the lowest block. */
 		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
@@ -416,9 +429,9 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 		return false;
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
-	call.recv = open_scattered(member, &out, CS_OUTPUT, in_place);
+	call.recv = open_scattered(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
 	/* An empty block may come with a null buffer, which is not "in place". */
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)call.recv.base;
 	cs_serve_run(member, &call);
@@ -447,8 +460,8 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	struct cs_call call;
 	cs_call_init(&call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
 	if (is_root)
-		call.recv = open_scattered(member, &out, CS_OUTPUT, in_place);
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, true);
+		call.recv = open_scattered(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
+	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)"";
 	cs_serve_run(member, &call);
@@ -478,8 +491,8 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	struct cs_call call;
 	cs_call_init(&call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
 	if (is_root)
-		call.send = open_scattered(member, &in, CS_INPUT, true);
-	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, CS_OUTPUT, false);
+		call.send = open_scattered(member, &in, CS_INPUT, CS_ALL);
+	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
 	cs_serve_run(member, &call);
 	if (call.recv.base)
 		close_flat(member, &out, call.recv.base);
@@ -503,8 +516,8 @@ exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, stru
 		return false;
 	struct cs_call call;
 	cs_call_init(&call, coll, 0, 0);
-	call.recv = open_scattered(member, out, CS_OUTPUT, in == NULL);
-	call.send = in ? open_scattered(member, in, CS_INPUT, true) : call.recv;
+	call.recv = open_scattered(member, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
+	call.send = in ? open_scattered(member, in, CS_INPUT, CS_ALL) : call.recv;
 	cs_serve_run(member, &call);
 	close_scattered(member, out);
 	cs_serve_relax(member);
