@@ -34,8 +34,8 @@ vector_of(struct cs_team *team, int local, size_t bytes)
 	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, 0) };
 }
 
-/* Returns the own line, for later steps. */
-static struct cs_line *
+/* In step 1 of a call. */
+static void
 publish_vector(struct cs_team *team, const struct cs_call *call, const char *vector, bool is_direct)
 {
 	struct cs_node *node = &team->node;
@@ -57,7 +57,6 @@ publish_vector(struct cs_team *team, const struct cs_call *call, const char *vec
 		cs_copy_in(team, call, cs_node_slot(node, 1, true), vector, call->bytes);
 	}
 	cs_node_publish(node, line, 1);
-	return line;
 }
 
 void

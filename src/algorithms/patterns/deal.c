@@ -150,7 +150,7 @@ take_block(struct cs_team *team, const struct cs_call *call, const char *area, s
 		cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
 }
 
-/* Several nodes, a short vector: its leader alone reduces what a node has, so that the others wait once. */
+/* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 static void
 several_nodes_short(struct cs_team *team, struct cs_call *call, size_t most)
 {
