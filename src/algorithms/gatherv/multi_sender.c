@@ -34,7 +34,7 @@ const struct cs_algorithm cs_algorithm_gatherv_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node receive at once",
 	.needs = { .several_per_node = true, .all_sizes = true },
-	.params = { { "k", "ranks of a node that hear other nodes at the same time", 4, 1, 1024 } },
+	.params = { { "k", "parts cut off at once, each heard by another rank of the node if it has so many", 4, 1, 1024 } },
 	.build = build,
 	.price = price,
 	.alone = "nway",

@@ -34,7 +34,7 @@ const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node send at once",
 	.needs = { .several_per_node = true },
-	.params = { { "k", "ranks of a node that send to other nodes at the same time", 4, 1, 1024 } },
+	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has so many", 4, 1, 1024 } },
 	.build = build,
 	.price = price,
 	.alone = "nway",
