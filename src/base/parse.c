@@ -1,8 +1,10 @@
 #include "base/parse.h"
 
 #include <ctype.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -131,4 +133,15 @@ cs_count_range_text(char text[CS_RANGE_TEXT], struct cs_range range)
 	else
 		snprintf(text, CS_RANGE_TEXT, "%zu-%zu", range.low, range.high - 1);
 	return text;
+}
+
+double
+cs_parse_decimal(const char *text, char **end)
+{
+	locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+	if (!plain)
+		return strtod(text, end);
+	double number = strtod_l(text, end, plain);
+	freelocale(plain);
+	return number;
 }

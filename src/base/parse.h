@@ -25,6 +25,9 @@ CS_CHECKED enum cs_status cs_parse_byte_range(const char *text, struct cs_range 
 /* Counts of ranks and nodes read inclusively: "2-8" is 2..8, "4" is 4, "2-inf". Same representation. */
 CS_CHECKED enum cs_status cs_parse_count_range(const char *text, struct cs_range *range);
 
+/* strtod with a decimal point, whatever the program's locale has (it may have called setlocale before MPI_Init). */
+double cs_parse_decimal(const char *text, char **end);
+
 #define CS_NUMBER_TEXT 24 /* bytes that a number's text may take, its end included */
 #define CS_RANGE_TEXT 48
 

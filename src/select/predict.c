@@ -7,7 +7,7 @@
 
 /* ---- the host ------------------------------------------------------------------------------------------------ */
 
-/* Linear between two measured sizes; the first one's time below it, in proportion above the last. */
+/* Linear between two measured sizes; the first one's time below it, in proportion above the last (of no bytes alone: for all). */
 static double
 cost_at(const struct cs_host_cost *cost, size_t bytes)
 {
@@ -17,6 +17,8 @@ cost_at(const struct cs_host_cost *cost, size_t bytes)
 		return (double)points[0].ps;
 	while (i + 1 < cost->count && points[i + 1].bytes < bytes)
 		i++;
+	if (i + 1 == cost->count && !points[i].bytes)
+		return (double)points[i].ps;
 	if (i + 1 == cost->count)
 		return (double)points[i].ps * ((double)bytes / (double)points[i].bytes);
 	double part = (double)(bytes - points[i].bytes) / (double)(points[i + 1].bytes - points[i].bytes);

@@ -517,6 +517,8 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 	}
 	choice->bytes_low = low;
 	choice->bytes_high = high;
+	/* The model is silent where blocks are uneven. */
+	choice->depends_on_skew = is_open && selector->model && cs_colls[facts->coll].has_skew;
 	for (row = table->rows; row < table->rows + table->count; row++)
 		choice->depends_on_skew |= fits_but_size(row, facts, true) &&
 					   (row->skew.low > 1 || row->skew.high < CS_INF);

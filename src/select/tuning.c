@@ -671,7 +671,7 @@ read_scaled(const char *text, const char *const *units, const double *scales, do
 	char *end;
 	if (!isdigit((unsigned char)*text))
 		return false;
-	double read = strtod(text, &end);
+	double read = cs_parse_decimal(text, &end);
 	for (int i = 0; units[i]; i++)
 		if (!strcmp(end, units[i])) {
 			*number = read * scales[i];

@@ -1,6 +1,7 @@
 #include "sim/model.h"
 
 #include "base/nearest.h"
+#include "base/parse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 			 "copy, reduce, nic.g, nic.G, bus, flag", name);
 		return CS_BAD_INPUT;
 	}
-	double number = strtod(value, &end);
+	double number = cs_parse_decimal(value, &end);
 	if (end == value || *end || !is_in(number, key->unit)) {
 		snprintf(complaint, room, "%s=%s: expected %s", name, value, units[key->unit].expected);
 		return CS_BAD_INPUT;

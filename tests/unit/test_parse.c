@@ -4,6 +4,8 @@
 #include "base/nearest.h"
 #include "base/parse.h"
 
+#include <locale.h>
+
 static void
 sizes_are_read_with_units_of_1024(void **state)
 {
@@ -172,10 +174,25 @@ hashes_tell_where_one_text_ends_and_the_next_begins(void **state)
 	assert_true(cs_hash_bytes(CS_HASH_START, "foobar", 6) == UINT64_C(0x85944171f73967e8));
 }
 
+/* With a comma in the program's locale too, where this machine has such a locale. */
+static void
+decimals_have_a_point_in_every_locale(void **state)
+{
+	setlocale(LC_NUMERIC, "de_DE.UTF-8");
+	char *end;
+	assert_true(cs_parse_decimal("35.25us", &end) == 35.25);
+	assert_string_equal(end, "us");
+	assert_true(cs_parse_decimal("1e-6", &end) == 1e-6);
+	assert_true(cs_parse_decimal("2,5", &end) == 2);
+	assert_string_equal(end, ",5");
+	setlocale(LC_NUMERIC, "C");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(decimals_have_a_point_in_every_locale),
 		cmocka_unit_test(sizes_are_read_with_units_of_1024),
 		cmocka_unit_test(what_is_no_size_is_refused_and_leaves_the_output_alone),
 		cmocka_unit_test(byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing),

@@ -4,6 +4,7 @@
 #include "select/select.h"
 
 #include <errno.h>
+#include <locale.h>
 
 static char directory[256];
 static char file[280];
@@ -666,6 +667,31 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 	cs_selector_destroy(selector);
 }
 
+static void
+the_model_speaks_of_even_blocks_only_and_says_so(void **state)
+{
+	struct cs_selector *selector = make(HEAD MODEL("", "0", "      - {collective: allgatherv, ranks: 16, nodes: 4, "
+								"cost: {1K: 10us}}\n"));
+	struct cs_facts facts = usual(CS_ALLGATHERV, 1024);
+	struct cs_choice choice = choose(selector, &facts);
+	assert_int_equal(choice.why, CS_WHY_MODEL);
+	assert_true(choice.depends_on_skew);
+	facts.skew = 4;
+	choice = choose(selector, &facts);
+	assert_int_not_equal(choice.why, CS_WHY_MODEL);
+	assert_true(choice.depends_on_skew);
+	cs_selector_destroy(selector);
+}
+
+static void
+a_cost_of_no_bytes_alone_is_that_of_all(void **state)
+{
+	struct cs_selector *selector = make(HEAD MODEL("", "0", "      - {collective: bcast, ranks: 16, nodes: 4, "
+								"cost: {0: 10us}}\n"));
+	assert_choice(choose_bytes(selector, CS_BCAST, 2048), "host", CS_WHY_MODEL, "model m");
+	cs_selector_destroy(selector);
+}
+
 /* ---- digest ------------------------------------------------------------------------------------------------- */
 
 static uint64_t
@@ -964,10 +990,13 @@ main(void)
 		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
 		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
 		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
+		cmocka_unit_test(the_model_speaks_of_even_blocks_only_and_says_so),
+		cmocka_unit_test(a_cost_of_no_bytes_alone_is_that_of_all),
 		cmocka_unit_test(explaining_a_call_of_unknown_size_names_no_size),
 		cmocka_unit_test(explaining_and_choosing_agree),
 		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),
 		cmocka_unit_test(this_machine_can_be_read),
 	};
+	setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a comma in decimals, where there is such a locale */
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }
