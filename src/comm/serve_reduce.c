@@ -66,13 +66,15 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	if (count < 0 || !look(member, reduced, type, op))
 		return cs_serve_not(member, "type, operation or arguments not served");
 	const struct cs_team *team = member->runner.team;
-	size_t unit = reduced->call.reduction.unit, bytes;
+	size_t unit = reduced->call.reduction.unit, bytes, size;
 	size_t room = team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1 && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)member->size : 1))
 		return cs_serve_not(member, "elements too large");
-	if (!cs_serve_choose_skewed(member, coll, bytes, skew, reduced->call.is_commutative))
+	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with their gaps. */
+	if (!cs_serve_bytes(reduced->type, count, &size) ||
+	    !cs_serve_choose_skewed(member, coll, size, skew, reduced->call.is_commutative))
 		return false;
 	reduced->is_shaped = !reduced->type->is_contiguous;
 	reduced->call.coll = coll;
