@@ -60,6 +60,14 @@ cs_skew(const size_t *blocks, int count, size_t mean)
 	return skew;
 }
 
+/* The same of a largest block of so many means, 2^24 at most. */
+static inline int
+cs_skew_of(size_t ratio)
+{
+	ratio = ratio < (size_t)1 << 24 ? ratio : (size_t)1 << 24;
+	return cs_skew(&ratio, 1, 1);
+}
+
 /* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may depend on
  * these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {

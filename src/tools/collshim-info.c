@@ -247,7 +247,7 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	struct cs_facts facts = {
 		.is_block_placed = !request->is_cyclic,
 		.is_commutative = !request->is_non_commutative,
-		.skew = request->skew ? (int)request->skew : 1,
+		.skew = request->skew ? cs_skew_of(request->skew) : 1,
 		.wire = request->wire ? request->wire : CS_WIRE_HOST,
 	};
 	int wrong = read_call(request->explain, &facts);
