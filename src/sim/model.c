@@ -4,7 +4,6 @@
 #include "base/parse.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The first two are assumed all, from the rates that such networks are sold by; the node's are those of a server with
