@@ -219,6 +219,16 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
+/* Calls that go to the MPI before anybody is asked (comm/member.c, comm/serve_common.h). */
+static void
+explain_what_is_never_asked(const struct cs_facts *facts)
+{
+	if (facts->ranks == 1)
+		puts("   but the calls of a communicator of one rank stay with the MPI");
+	if (facts->bytes == 0 && facts->coll != CS_BARRIER)
+		puts("   but a call that moves nothing stays with the MPI");
+}
+
 /* What is chosen serves nothing where a variable keeps the library out of all calls. */
 static void
 explain_what_is_off(const struct cs_settings *settings)
@@ -261,8 +271,11 @@ explain(const struct request *request, const struct cs_selector *selector, const
 		return wrong_use("--skew: %s has blocks of one size, or not all ranks know them",
 				 cs_colls[facts.coll].name);
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
+	if (facts.nodes == 1)
+		facts.wire = CS_WIRE_HOST; /* there is none */
 	cs_selector_explain(selector, &facts, stdout);
 	explain_plans(selector, &facts);
+	explain_what_is_never_asked(&facts);
 	explain_what_is_off(settings);
 	return DONE;
 }
