@@ -125,16 +125,15 @@ look_blocks(struct cs_member *member, const struct cs_side *side, int which, str
 	return true;
 }
 
-/* The same buffer for sending and receiving. */
-static inline bool
-is_aliased(const struct cs_side *send, const struct cs_side *recv, size_t bytes)
+/* Where this rank's block is in all of them. */
+static inline size_t
+own_at(const struct cs_member *member, size_t each)
 {
-	return __builtin_expect(send->buffer == recv->buffer, 0) && bytes && send->buffer;
+	return (size_t)member->rank * each;
 }
 
-/* The standard forbids it and MPICH refuses it. Open MPI does not look and mostly gets on with it, so there are programs
- * that do it, perhaps on some ranks only (the root). Then one side goes through a copy, as if it had to be packed. */
-static __attribute__((noinline)) const struct cs_type *
+/* A type of bytes in order that goes through a copy all the same, as if it had to be packed. */
+static const struct cs_type *
 copied(struct cs_member *member, const struct cs_type *from, int which)
 {
 	struct cs_type *type = &member->types[which];
@@ -144,16 +143,38 @@ copied(struct cs_member *member, const struct cs_type *from, int which)
 	return type;
 }
 
-/* Only for the host? Else *flat, one of the two sides, is made a copy if needed. */
-static inline __attribute__((always_inline)) bool
-is_refused(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, size_t bytes,
-	   struct flat *flat, int which)
+/* May what is_refused asks for be? These two are asked in each call. Where all blocks are of one size: is one in their memory? */
+static inline bool
+is_among(const struct cs_side *one, const struct cs_side *all, size_t bytes)
 {
-	if (!is_aliased(send, recv, bytes))
+	return __builtin_expect((uintptr_t)one->buffer - (uintptr_t)all->buffer < bytes, 0);
+}
+
+static inline bool
+is_at(const struct cs_side *one, const struct cs_side *all, size_t at)
+{
+	uintptr_t from = (uintptr_t)all->buffer, here = (uintptr_t)one->buffer;
+	return __builtin_expect(here == from || here == from + at, 0);
+}
+
+/* What is sent and what is received begin at one address: the own block and its place on the other side, `at` bytes into it, or
+ * the buffers. The former is wrong. MPICH (4.0.2) refuses it where the types are the same; it counts blocks by the data they hold,
+ * so what it says of types with gaps is not relied on. Open MPI does not look and mostly gets on with it, so there are programs
+ * that do it, perhaps on some ranks only (the root). The latter can be right, on one rank only, too: a root's own data in front of
+ * all blocks that it gathers. Only for the host? Else *flat, the side of one block or either of an alltoall, is made a copy if
+ * needed; in place it is empty. */
+static __attribute__((noinline)) bool
+is_refused(struct cs_member *member, const struct cs_side *one, const struct cs_side *all, size_t at, struct flat *flat,
+	   int which)
+{
+	if (flat->bytes == 0 || !one->buffer)
 		return false;
-	if (CS_UNDER_OPEN_MPI)
+	if (!CS_UNDER_OPEN_MPI && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
+	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
+		return true;
+	if (one->buffer == all->buffer)
 		flat->type = copied(member, flat->type, which);
-	return !CS_UNDER_OPEN_MPI;
+	return false;
 }
 
 bool
@@ -163,7 +184,8 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 	size_t each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (!in_place && in.bytes != each) || is_refused(member, send, recv, each, &in, CS_INPUT))
+	    (!in_place && in.bytes != each) ||
+	    (is_among(send, recv, out.bytes) && is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
 		return false;
@@ -186,7 +208,8 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, recv, CS_OUTPUT, &out, &each)) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) || (is_root && !in_place && in.bytes != each) ||
-	    (is_root && is_refused(member, send, recv, each, &in, CS_INPUT)))
+	    (is_root && is_among(send, recv, out.bytes) &&
+	     is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
@@ -214,7 +237,8 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, send, CS_INPUT, &in, &each)) ||
 	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) || (is_root && !in_place && out.bytes != each) ||
-	    (is_root && is_refused(member, send, recv, each, &out, CS_OUTPUT)))
+	    (is_root && is_among(recv, send, in.bytes) &&
+	     is_refused(member, recv, send, own_at(member, each), &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
@@ -240,7 +264,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && (!look_blocks(member, send, CS_INPUT, &in, &send_each) || send_each != each)) ||
-	    is_refused(member, send, recv, each, &in, CS_INPUT))
+	    (is_at(send, recv, 0) && is_refused(member, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
 		return false;
@@ -421,7 +445,8 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 	out.types = NULL;
 	if (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
-	    is_refused(member, send, recv, out.total, &in, CS_INPUT))
+	    (is_at(send, recv, out.at[member->rank]) &&
+	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
@@ -453,7 +478,8 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	    (is_root && !look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
 	    (is_root && !in_place && in.bytes != out.bytes[member->rank]) ||
-	    (is_root && is_refused(member, send, recv, out.total, &in, CS_INPUT)))
+	    (is_root && is_at(send, recv, out.at[member->rank]) &&
+	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
@@ -484,7 +510,8 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	    (is_root && !look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in)) ||
 	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
 	    (is_root && !in_place && out.bytes != in.bytes[member->rank]) ||
-	    (is_root && is_refused(member, send, recv, in.total, &out, CS_OUTPUT)))
+	    (is_root && is_at(recv, send, in.at[member->rank]) &&
+	     is_refused(member, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
@@ -500,13 +527,18 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	return true;
 }
 
+/* The same of an alltoallv or alltoallw. `is_alike`: one type, or array of types, and one array of counts for both sides; only then
+ * MPICH compares the buffers, and it does not look where the blocks are. */
 static inline bool
-is_refused_scattered(const void *send, const void *recv, struct scattered *in, const struct scattered *out)
+is_refused_scattered(const struct cs_member *member, bool is_alike, struct scattered *in, const struct scattered *out)
 {
-	if (__builtin_expect(send != recv, 1) || !out->total || !send)
+	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 || out->total == 0)
 		return false;
+	for (int rank = 0; !CS_UNDER_OPEN_MPI && is_alike && rank < member->size; rank++)
+		if (in->bytes[rank] && in->at[rank] == out->at[rank])
+			return true;
 	in->is_contiguous = false; /* packs them first */
-	return !CS_UNDER_OPEN_MPI;
+	return false;
 }
 
 static bool
@@ -530,12 +562,12 @@ cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const s
 {
 	struct scattered in, out;
 	bool in_place = send->buffer == MPI_IN_PLACE;
+	bool is_alike = send->type == recv->type && send_vector->counts == recv_vector->counts;
 	in.types = out.types = NULL;
 	if (!look_scattered(member, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
 	    (!in_place &&
 	     (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
-	      in.bytes[member->rank] != out.bytes[member->rank])) ||
-	    is_refused_scattered(send->buffer, recv->buffer, &in, &out))
+	      in.bytes[member->rank] != out.bytes[member->rank] || is_refused_scattered(member, is_alike, &in, &out))))
 		return cs_serve_not(member, "arguments not served");
 	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
@@ -573,6 +605,7 @@ cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_v
 {
 	struct scattered in = { 0 }, out = { 0 };
 	bool in_place = send == MPI_IN_PLACE;
+	bool is_alike = send_types == recv_types && send_vector->counts == recv_vector->counts;
 	out.types = look_types(member, recv_types, recv_vector);
 	in.types = in_place ? NULL : look_types(member, send_types, send_vector);
 	bool is_served = out.types && (in_place || in.types) &&
@@ -580,7 +613,7 @@ cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_v
 			 (in_place ||
 			  (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
 			   in.bytes[member->rank] == out.bytes[member->rank] &&
-			   !is_refused_scattered(send, recv, &in, &out)));
+			   !is_refused_scattered(member, is_alike, &in, &out)));
 	if (is_served)
 		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out);
 	else

@@ -150,22 +150,37 @@ static MPI_Comm freed;
 		case 42:                                                                                               \
 			*name = "barrier: a communicator that was freed";                                              \
 			return P##Barrier(freed);                                                                      \
-		/* From here on the call itself runs, and what the host says about it depends on the sizes. */         \
 		case 43:                                                                                               \
+			*name = "allgather: the own block is where it goes";                                           \
+			return P##Allgather(result + rank, 1, MPI_INT, result, 1, MPI_INT, comm);                      \
+		case 44:                                                                                               \
+			*name = "allgatherv: the own block is where it goes";                                          \
+			return P##Allgatherv(result + displs[rank], counts[rank], MPI_INT, result, counts, displs, MPI_INT, comm); \
+		case 45:                                                                                               \
+			*name = "alltoall: aliased";                                                                   \
+			return P##Alltoall(result, 1, MPI_INT, result, 1, MPI_INT, comm);                              \
+		case 46:                                                                                               \
+			*name = "alltoallv: aliased";                                                                  \
+			return P##Alltoallv(result, counts, displs, MPI_INT, result, counts, displs, MPI_INT, comm);   \
+		case 47:                                                                                               \
+			*name = "alltoallw: aliased";                                                                  \
+			return P##Alltoallw(result, counts, displs, types, result, counts, displs, types, comm);       \
+		/* From here on the call itself runs, and what the host says about it depends on the sizes. */         \
+		case 48:                                                                                               \
 			*name = "bcast: truncated, short";                                                             \
 			return P##Bcast(buffer, rank == 0 ? 8 : 4, MPI_INT, 0, comm);                                  \
-		case 44:                                                                                               \
+		case 49:                                                                                               \
 			*name = "gather: truncated, short";                                                            \
 			return P##Gather(buffer, rank == 0 ? 2 : 4, MPI_INT, result, 2, MPI_INT, 0, comm);             \
-		case 45:                                                                                               \
+		case 50:                                                                                               \
 			*name = "bcast: truncated, long";                                                              \
 			return P##Bcast(buffer, rank == 0 ? large : large / 2, MPI_INT, 0, comm);                      \
-		case 46:                                                                                               \
+		case 51:                                                                                               \
 			*name = "scatterv: truncated";                                                                 \
 			for (int i = 0; i < size; i++)                                                                 \
 				counts[i] = i ? 5 : 3;                                                                 \
 			return P##Scatterv(buffer, counts, displs, MPI_INT, result, 3, MPI_INT, 0, comm);              \
-		case 47:                                                                                               \
+		case 52:                                                                                               \
 			*name = "gatherv: truncated";                                                                  \
 			return P##Gatherv(buffer, rank == 0 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT, 0,      \
 					  comm);                                                                       \
@@ -175,7 +190,7 @@ static MPI_Comm freed;
 
 MISTAKES(MPI_)
 MISTAKES(PMPI_)
-#define FIRST_TRUNCATION 43
+#define FIRST_TRUNCATION 48
 
 /* Open MPI's bcast tree hangs behind a rank that stops at its truncation. What both crash on (a NULL buffer with a
  * count, a negative count of an allreduce) is not here. */
