@@ -79,6 +79,23 @@ is_within_limit(size_t bytes)
 	return false;
 }
 
+#define COMMITTED_AT_ONCE ((size_t)1 << 20)
+
+/* Pages for that part of the file, now. Returns an error number. Kernels before 6.11 or so (6.1, for one) stop with EINTR where
+ * any signal is pending, and give back what they had got; so it is asked for in pieces, each until it is there. */
+static int
+allocate(int fd, size_t from, size_t bytes)
+{
+	int error = 0;
+	while (bytes && (error == 0 || error == EINTR)) {
+		size_t piece = bytes < COMMITTED_AT_ONCE ? bytes : COMMITTED_AT_ONCE;
+		error = posix_fallocate(fd, (off_t)from, (off_t)piece);
+		from += error ? 0 : piece;
+		bytes -= error ? 0 : piece;
+	}
+	return error;
+}
+
 /* A *segment that is open is one that another process could not attach: it is given up for one with a name. */
 enum cs_status
 cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
@@ -102,9 +119,12 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	ticket->fd = made.fd;
 	if (made.fd < 0)
 		return CS_SYSTEM;
-	if (ftruncate(made.fd, (off_t)made.bytes) ||
-	    posix_fallocate(made.fd, 0, CS_SEGMENT_HEADER) || !map(&made)) {
+	int error = ftruncate(made.fd, (off_t)made.bytes) ? errno : allocate(made.fd, 0, CS_SEGMENT_HEADER);
+	if (!error && !map(&made))
+		error = errno;
+	if (error) {
 		cs_segment_close(&made);
+		errno = error;
 		return CS_SYSTEM;
 	}
 	memcpy(made.base, ticket->nonce, sizeof ticket->nonce);
@@ -147,9 +167,7 @@ enum cs_status
 cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes)
 {
 	drop_name(segment);
-	if (bytes == 0)
-		return CS_OK;
-	int error = posix_fallocate(segment->fd, (off_t)from, (off_t)bytes);
+	int error = allocate(segment->fd, from, bytes);
 	if (!error)
 		return CS_OK;
 	errno = error;

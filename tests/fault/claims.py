@@ -471,7 +471,7 @@ def refusing(args, mpi, request, **variables):
     return result, refused, max((int(line.split()[2]) for line in lines if line.startswith("counted ")), default=0)
 
 
-ENOMEM, ENOSPC, EACCES, ENFILE, ENOSYS = 12, 28, 13, 23, 38
+EINTR, ENOMEM, ENOSPC, EACCES, ENFILE, ENOSYS = 4, 12, 28, 13, 23, 38
 FULL, NONE, ATTACH = "shared memory is full", "no shared memory could be made", "could not be attached"
 # Call, rank, which, errno, kind of memory; the line, what rank 0 sees served. MPI_COMM_WORLD and its duplicate have
 # their segment from rank 0, the half with rank 0 from rank 2, the other one from rank 3. A segment that one of its
@@ -484,6 +484,8 @@ SYSTEM_CALLS = (
     ("posix_fallocate", 0, "1", ENOSPC, "auto", NONE, "some"),    # the header
     ("posix_fallocate", 0, "2", ENOSPC, "auto", FULL, "some"),    # its own share
     ("posix_fallocate", 2, "1", ENOSPC, "named", FULL, "some"),   # a rank that only attaches
+    ("posix_fallocate", 0, "1", EINTR, "auto", None, True),       # a signal was pending: it is asked again
+    ("posix_fallocate", "*", "2", EINTR, "auto", None, True),
     ("mmap", 0, "1", ENOMEM, "auto", NONE, "some"),
     ("mmap", 3, "2", ENOMEM, "auto", None, True),
     ("mmap", 3, "2", ENOMEM, "memfd", ATTACH, "some"),
