@@ -126,6 +126,19 @@ measure(hwloc_topology_t topology, hwloc_const_cpuset_t domains, hwloc_const_cpu
 	}
 }
 
+/* hwloc's plugins for other devices than ours: they load drivers and talk to X servers, which is none of a guest's business, and
+ * takes long. (That a plugin is opened cannot be helped from here.) A name that this hwloc does not know is an error without
+ * consequence. */
+static void
+leave_out_others(hwloc_topology_t topology)
+{
+#if HWLOC_API_VERSION >= 0x00020100
+	static const char *const names[] = { "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
+#endif
+}
+
 static struct device *
 look_at_devices(void)
 {
@@ -136,6 +149,7 @@ look_at_devices(void)
 	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
+	leave_out_others(topology);
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc(), domains = hwloc_bitmap_alloc(), packages = hwloc_bitmap_alloc();
 	if (cpus && domains && packages && hwloc_topology_load(topology) == 0 &&
 	    hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {

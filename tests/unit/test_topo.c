@@ -4,6 +4,7 @@
 #include "topo/topo.h"
 
 #include <sched.h>
+#include <sys/wait.h>
 
 /* Two packages, the first of two NUMA domains; a device at each domain and one at the machine. `here` is our core, the other
  * cores have the two numbers behind it. */
@@ -98,6 +99,35 @@ devices_are_as_far_as_their_domain_and_package(void **state)
 	assert_int_equal(cs_topo_distance("rdma"), 0);
 }
 
+/* By what hwloc says of itself, where its plugins are installed; in a process of its own, since devices are asked for once. */
+static void
+no_other_devices_are_looked_for(void **state)
+{
+	char path[256], line[1024] = "";
+	int file = mkstemp(temporary(path)), status = -1;
+	assert_true(file >= 0);
+	pid_t child = fork();
+	if (child == 0) {
+		setenv("HWLOC_COMPONENTS_VERBOSE", "1", 1);
+		dup2(file, STDERR_FILENO);
+		_exit(cs_topo_distance("unheard"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	FILE *said = fdopen(file, "r");
+	assert_non_null(said);
+	rewind(said);
+	while (!strstr(line, "Final list of enabled") && fgets(line, sizeof line, said))
+		;
+	fclose(said);
+	unlink(path);
+	assert_non_null(strstr(line, "Final list of enabled"));
+	static const char *const others[] = { "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strstr(line, others[i]))
+			fail_msg("%s", line);
+}
+
 static void
 this_machine_has_cores(void **state)
 {
@@ -112,6 +142,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_other_devices_are_looked_for),
 		cmocka_unit_test(this_machine_has_cores),
 		cmocka_unit_test(devices_are_as_far_as_their_domain_and_package),
 	};
