@@ -135,6 +135,7 @@ cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
 
 struct choice {
 	const char *wanted;
+	cs_ib_distance *distance;
 	struct cs_ib_candidate best, refused; /* .device[0] == 0: none yet */
 };
 
@@ -149,18 +150,26 @@ is_wanted(const char *wanted, const struct cs_ib_candidate *candidate)
 	return !wanted[length] || atoi(wanted + length + 1) == candidate->port;
 }
 
+/* Distances are asked for only where there is something to choose from: the first question takes long. */
+static bool
+is_better(const struct choice *choice, const char *device)
+{
+	const char *best = choice->best.device;
+	int order = strcmp(device, best);
+	int difference = order && choice->distance ? choice->distance(device) - choice->distance(best) : 0;
+	return difference < 0 || (difference == 0 && order < 0);
+}
+
 static void
 consider(void *context, const struct cs_ib_candidate *candidate)
 {
 	struct choice *choice = context;
-	struct cs_ib_candidate *best = &choice->best;
 	if (!is_wanted(choice->wanted, candidate))
 		return;
 	if (!candidate->is_usable)
 		choice->refused = *candidate;
-	else if (!best->device[0] || candidate->distance < best->distance ||
-		 (candidate->distance == best->distance && strcmp(candidate->device, best->device) < 0))
-		*best = *candidate;
+	else if (!choice->best.device[0] || is_better(choice, candidate->device))
+		choice->best = *candidate;
 }
 
 static enum cs_status
@@ -203,9 +212,9 @@ enum cs_status
 cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted, cs_ib_distance *distance,
 		char *why, size_t room)
 {
-	struct choice choice = { .wanted = wanted };
+	struct choice choice = { .wanted = wanted, .distance = distance };
 	*port = (struct cs_ib_port){ .verbs = verbs };
-	int seen = cs_ib_port_list(verbs, distance, consider, &choice);
+	int seen = cs_ib_port_list(verbs, NULL, consider, &choice);
 	if (choice.best.device[0]) {
 		port->chosen = choice.best;
 		return open_chosen(port, why, room);

@@ -474,6 +474,37 @@ the_nearest_device_is_tried_and_all_is_given_back(void **state)
 	expect_part(0, "  ok       rdma2:1 would be used (COLLSHIM_IB_DEVICE)\n");
 }
 
+static int distances_asked;
+
+static int
+counted_distance(const char *device)
+{
+	distances_asked++;
+	return fake_distance(device);
+}
+
+/* The first question of a process loads the machine's topology. */
+static void
+distance_is_asked_for_only_where_there_is_a_choice(void **state)
+{
+	static const struct {
+		int devices;
+		const char *wanted, *chosen;
+		bool is_asked;
+	} cases[] = { { 1, NULL, "rdma0", false }, { 3, "rdma2", "rdma2", false }, { 3, NULL, "rdma1", true } };
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct cs_ib_port port;
+		char why[256];
+		usual_verbs(CS_WIRE_AUTO, NULL);
+		fake.devices = cases[i].devices;
+		distances_asked = 0;
+		assert_int_equal(cs_ib_port_open(&port, &fake_verbs, cases[i].wanted, counted_distance, why, sizeof why), CS_OK);
+		assert_string_equal(port.chosen.device, cases[i].chosen);
+		assert_int_equal(distances_asked > 0, cases[i].is_asked);
+		cs_ib_port_close(&port);
+	}
+}
+
 static void
 whatever_is_refused_is_named_with_its_reason(void **state)
 {
@@ -571,6 +602,7 @@ main(void)
 		cmocka_unit_test(too_little_lockable_memory_is_a_problem_where_there_is_a_device),
 		cmocka_unit_test(what_cannot_be_watched_is_a_note),
 		cmocka_unit_test(the_nearest_device_is_tried_and_all_is_given_back),
+		cmocka_unit_test(distance_is_asked_for_only_where_there_is_a_choice),
 		cmocka_unit_test(whatever_is_refused_is_named_with_its_reason),
 		cmocka_unit_test(a_machine_without_devices_is_a_problem_only_if_they_were_asked_for),
 		cmocka_unit_test(a_device_that_is_not_there_is_a_problem),
