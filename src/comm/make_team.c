@@ -293,6 +293,16 @@ new_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment 
 	return commit_share(shape, segment);
 }
 
+static void
+close_segment(struct cs_segment *segment)
+{
+	if (!segment->base)
+		return;
+	atomic_fetch_sub(&cs_engine.shm_bytes, segment->bytes);
+	cs_pool_forget(segment);
+	cs_segment_close(segment);
+}
+
 /* The segment that a former team of just these processes left in everybody's pool. Collective over `node`. */
 static bool
 pooled_segment(MPI_Comm node, const struct cs_node_shape *shape, const int64_t *pids, struct cs_segment *segment)
@@ -305,8 +315,8 @@ pooled_segment(MPI_Comm node, const struct cs_node_shape *shape, const int64_t *
 		return false;
 	int have = cs_pool_take(&ticket, segment), all_have = 0;
 	cs_pmpi.Allreduce(&have, &all_have, 1, MPI_INT, MPI_MIN, node);
-	if (!all_have && have)
-		cs_pool_put(segment);
+	if (!all_have) /* nobody can use what one of them has dropped, and it would be offered again and again */
+		close_segment(segment);
 	return all_have;
 }
 
@@ -328,16 +338,6 @@ open_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment
 	}
 	free(pids);
 	return trouble;
-}
-
-static void
-close_segment(struct cs_segment *segment)
-{
-	if (!segment->base)
-		return;
-	atomic_fetch_sub(&cs_engine.shm_bytes, segment->bytes);
-	cs_pool_forget(segment);
-	cs_segment_close(segment);
 }
 
 /* The worst of all ranks' troubles; different digests are one. */

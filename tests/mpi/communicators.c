@@ -1,5 +1,5 @@
 /* Communicators that come and go beside teams: collectives in delete callbacks, MPI_Comm_idup pending over a team's making,
- * and more communicators than an MPI with few of them has left for teams. */
+ * more communicators than an MPI with few of them has left for teams, and teams of ranks of which one keeps no more segments. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -118,6 +118,52 @@ many(int wanted)
 	free(comms);
 }
 
+/* Segments that this process has, in use or idle. */
+static int
+segments(void)
+{
+	char line[1000];
+	int count = 0;
+	FILE *file = fopen("/proc/self/maps", "r");
+	CHECK(file, "/proc cannot be read");
+	while (file && fgets(line, sizeof line, file))
+		count += strstr(line, "memfd:collshim") != NULL;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/* Of ranks `first` and the next one; MPI_COMM_NULL elsewhere. */
+static MPI_Comm
+pair(int first)
+{
+	MPI_Comm comm;
+	MPI_Comm_split(MPI_COMM_WORLD, rank == first || rank == first + 1 ? 0 : MPI_UNDEFINED, rank, &comm);
+	if (comm != MPI_COMM_NULL)
+		exercise(comm, "a pair");
+	return comm;
+}
+
+/* Rank 1 keeps as many idle segments as it may, shared with rank 2. So it gives up each that it had with rank 0, which must then
+ * not keep its own end of it for good. */
+static void
+full_pool(void)
+{
+	MPI_Comm pairs[4];
+	for (int i = 0; i < 4; i++)
+		pairs[i] = pair(1);
+	for (int i = 0; i < 4; i++)
+		if (pairs[i] != MPI_COMM_NULL)
+			MPI_Comm_free(&pairs[i]);
+	for (int i = 0; i < 8; i++) {
+		MPI_Comm comm = pair(0);
+		if (comm == MPI_COMM_NULL)
+			continue;
+		CHECK(segments() == (rank ? 5 : 1), "%d segments with the pair's team number %d", segments(), i);
+		MPI_Comm_free(&comm);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -132,6 +178,8 @@ main(int argc, char **argv)
 		pending_idups();
 	else if (!strcmp(what, "idup-elsewhere"))
 		pending_elsewhere();
+	else if (!strcmp(what, "pool"))
+		full_pool();
 	else
 		many(atoi(what));
 	return check_finish("communicators");
