@@ -178,10 +178,7 @@ cs_engine_open(void)
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	if (state == CS_ENGINE_OPEN && cs_engine.settings.is_disabled) {
-		close_engine();
-		return false;
-	}
+	/* Disabled processes, too, take part in making teams: the others must know, and MPI_Init was not seen. */
 	return state == CS_ENGINE_OPEN;
 }
 
@@ -245,6 +242,7 @@ agree(void)
 	pthread_mutex_unlock(&lock);
 	if (!is_new)
 		return;
+	cs_engine.is_init_seen = true;
 	if (!cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || !is_initialized()) {
 		cs_agreement_tell_alone(troubles, "");
 		return;

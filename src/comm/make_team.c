@@ -28,6 +28,7 @@ enum trouble {
 	NO_COMM,
 	MIGHT_HANG,
 	NO_MEMORY,
+	DISABLED,
 	NOT_ALIKE,
 	TROUBLES,
 };
@@ -41,6 +42,7 @@ static const char *const troubles[TROUBLES] = {
 	[NO_COMM] = CS_GROUP_WAS_REFUSED,
 	[MIGHT_HANG] = CS_GROUP_MIGHT_HANG,
 	[NO_MEMORY] = "out of memory",
+	[DISABLED] = "disabled by COLLSHIM_DISABLE",
 	[NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
 
@@ -471,7 +473,7 @@ refuse(struct cs_member *member, enum trouble trouble)
 	member->state = CS_MEMBER_HOST;
 	member->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
-	if (trouble == MIGHT_HANG) { /* nothing that anybody can mend */
+	if (trouble == MIGHT_HANG || trouble == DISABLED) { /* nothing that anybody can mend, or is to */
 		if (member->rank == 0)
 			cs_info("%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
 		return;
@@ -497,6 +499,15 @@ might_hang(struct cs_member *member)
 	return any;
 }
 
+/* Before anything is made, where MPI_Init was not seen: some processes, or all, may be disabled. */
+static enum trouble
+agree_late(struct cs_member *member)
+{
+	if (cs_engine.is_init_seen)
+		return NONE;
+	return agree(member, cs_engine.settings.is_disabled ? DISABLED : NONE);
+}
+
 static void
 make(struct cs_member *member)
 {
@@ -505,8 +516,11 @@ make(struct cs_member *member)
 	MPI_Comm node = MPI_COMM_NULL;
 	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
-	if (might_hang(member)) {
-		refuse(member, MIGHT_HANG);
+	enum trouble trouble = agree_late(member);
+	if (trouble == NONE && might_hang(member))
+		trouble = MIGHT_HANG;
+	if (trouble != NONE) {
+		refuse(member, trouble);
 		return;
 	}
 	if (!split_nodes(member, &node)) {
@@ -514,7 +528,7 @@ make(struct cs_member *member)
 		return;
 	}
 	bool has_shape = learn_shape(member, node, &team->shape);
-	enum trouble trouble = has_shape ? NONE : NO_MEMORY;
+	trouble = has_shape ? NONE : NO_MEMORY;
 	/* One rank on each node: nothing to share, but plans between all ranks may serve. */
 	bool has_node = has_shape && team->shape.ppn_max > 1;
 	struct cs_node_shape shape = { 0 };

@@ -139,7 +139,7 @@ join(MPI_Comm comm)
 		return NULL;
 	}
 	member->runner.selector = cs_engine.selector;
-	member->runner.is_reporting = cs_engine.is_reporting;
+	member->runner.is_reporting = cs_engine.is_reporting && !cs_engine.settings.is_disabled;
 	member->state = CS_MEMBER_HOST;
 	member->is_inter = is_inter;
 	if (is_inter)

@@ -174,13 +174,13 @@ def kill_from_outside(job, token, program, rank, seconds):
     return True
 
 
-def job(args, mpi, *words, compare=0, library=True, wrap=(), preloads=(), mounts=None, until=None, kill=None, host=None,
-        **variables):
+def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=(), mounts=None, until=None, kill=None,
+        host=None, **variables):
     """Runs the workload with these words under the library, or that many cases of the differential program. `library`:
-    False for the MPI alone; `wrap`: what each rank runs it through; `mounts`: shell commands for a mount namespace of
-    the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text, and a second later still; `kill`:
-    (rank, seconds) for kill_from_outside; `host`: variables per MPI without which the MPI itself does not survive the
-    fault."""
+    False for the MPI alone; `tools` and `preloads`: what is preloaded before and behind it; `wrap`: what each rank runs it
+    through; `mounts`: shell commands for a mount namespace of the job's own; `until`: ends the job by SIGTERM when it holds
+    for stderr's text, and a second later still; `kill`: (rank, seconds) for kill_from_outside; `host`: variables per MPI
+    without which the MPI itself does not survive the fault."""
     token = uuid.uuid4().hex
     before = ours_in_dev_shm()
     program = f"{args.differential}/differential-{mpi}" if compare else f"{args.build}/workload-{mpi}"
@@ -191,7 +191,7 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), preloads=(), mounts
         report, listing = f"{folder}/report.json", f"{folder}/left"
         variables = {**FORCED, "COLLSHIM_REPORT": report, **(host or {}).get(mpi, {}), **variables}
         command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT)]
-        for preload in (*([args.library] if library else []), *preloads):
+        for preload in (*tools, *([args.library] if library else []), *preloads):
             command += ["--preload", preload]
         for name, value in variables.items():
             command += ["-x", f"{name}={value}"]
@@ -574,6 +574,24 @@ def one_rank_with_another_setting_means_the_host_for_all(args):
                 expect_right(job(args, mpi, compare=COMPARED, wrap=on_rank(rank, setting)), line=line)
             # And what may differ: who reports.
             expect_right(job(args, mpi, wrap=on_rank(1, "COLLSHIM_REPORT=")), served=True)
+
+
+@claim
+def ranks_that_differ_go_on_where_mpi_init_is_not_seen(args):
+    """A tool before the library calls PMPI_Init. Each communicator agrees for itself, the disabled processes' with them; that of
+    ranks 0 and 2 has a team where rank 1 alone is another."""
+    tools = [f"{args.build}/past_init.so"]
+    for mpi in args.mpi:
+        expect_right(job(args, mpi, tools=tools), served=True)
+        expect_right(job(args, mpi, compare=COMPARED, tools=tools))
+        for setting in ("COLLSHIM_DISABLE=1", "COLLSHIM_BCAST=host"):
+            for rank, served in ((1, "some"), (0, None)):
+                result = job(args, mpi, tools=tools, wrap=on_rank(rank, setting))
+                expect_right(result, line="the ranks differ in version, settings or tuning", served=served)
+        result = job(args, mpi, tools=tools, COLLSHIM_DISABLE="1")
+        expect_right(result)
+        expect(result.report and not result.report["rows"] and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
+               "the report does not say that nothing was counted", result)
 
 
 def other_version(args, folder):
