@@ -79,9 +79,9 @@ cs_type_look(MPI_Datatype handle, struct cs_type *room)
 /* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 
-/* Fills *reduction for elements of this type under this operation, and *span with the bytes one element covers
- * (elements are reduction->unit apart). False if the pair is not valid or not served (negative lower bound, elements
- * that overlap). All ranks answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */
+/* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if the pair is not valid or
+ * not served (negative lower bound, elements that overlap). All ranks answer alike: type and op are equal on all (MPI 4.0,
+ * 6.9.1). */
 bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		       const struct cs_operation *operation, struct cs_reduction *reduction);
 

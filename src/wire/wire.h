@@ -20,9 +20,10 @@ struct cs_wire {
 	/* Start a message under a number that is not in use. Do not block. */
 	void (*send)(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes);
 	void (*recv)(struct cs_wire *wire, int request, int peer, void *to, size_t bytes);
-	/* The same for memory that is pinned (wire/host.h, pin): never through another copy of the bytes, however few. A direct
-	 * send matches a direct recv only. `flag`, if there is one, lies in pinned memory and becomes `value` when the message
-	 * is there, by the receiver's device or by the receiver's next test or wait: so that other processes can wait for it. */
+	/* The same for memory that is pinned (a node's segment; ib/ib.h, cs_ib_pin): never through another copy of the bytes,
+	 * however few. A direct send matches a direct recv only. `flag`, if there is one, lies in pinned memory and becomes
+	 * `value` when the message is there, by the receiver's device or by the receiver's next test or wait: so that other
+	 * processes can wait for it. */
 	void (*send_direct)(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes);
 	void (*recv_direct)(struct cs_wire *wire, int request, int peer, void *to, size_t bytes, _Atomic uint64_t *flag,
 			    uint64_t value);
