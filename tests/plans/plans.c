@@ -220,6 +220,24 @@ compare_turned(const struct problem_set *set, const struct cs_plan *plans, int r
 		}
 }
 
+/* Nobody writes to IN, so what goes from there to a place in OUT need not go there again. */
+static bool
+copies_twice(const struct cs_problem *problem, const struct cs_plan *plan)
+{
+	for (size_t i = 0; !problem->is_in_place && i < plan->count; i++) {
+		const struct cs_step *one = &plan->steps[i];
+		if (one->kind != CS_STEP_COPY || one->from != CS_IN || one->to != CS_OUT)
+			continue;
+		for (size_t k = i + 1; k < plan->count; k++) {
+			const struct cs_step *other = &plan->steps[k];
+			if (other->kind == CS_STEP_COPY && other->from == CS_IN && other->to == CS_OUT &&
+			    other->from_at == one->from_at && other->to_at == one->to_at && other->bytes == one->bytes)
+				return true;
+		}
+	}
+	return false;
+}
+
 static void
 prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t *params)
 {
@@ -248,6 +266,11 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 		proven++;
 		if (algorithm->is_turned)
 			compare_turned(&set, plans, ranks, params);
+		for (int rank = 0; rank < ranks; rank++)
+			if (copies_twice(&set.of[rank], &plans[rank])) {
+				snprintf(text, sizeof text, "rank %d copies the same from IN to OUT twice", rank);
+				fail(&set, params, text);
+			}
 		price_all(algorithm, &set, ranks, &price);
 		bool may_be_shorter = has_matrix(algorithm->coll) && has_empty(&set, ranks);
 		if ((may_be_shorter ? price.rounds < verdict.rounds : price.rounds != verdict.rounds) ||

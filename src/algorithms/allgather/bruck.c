@@ -34,9 +34,10 @@ build(struct cs_builder *builder)
 		cs_build_wait_all(builder);
 		builder->note++;
 	}
+	if (is_there)
+		return;
 	cs_build_keep_own(builder);
-	if (!is_there)
-		cs_parcel_spread(builder, cs_plus(work, cs_problem_size(problem, self)), (self + 1) % p, p - 1);
+	cs_parcel_spread(builder, cs_plus(work, cs_problem_size(problem, self)), (self + 1) % p, p - 1);
 }
 
 static void
