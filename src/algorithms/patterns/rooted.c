@@ -304,19 +304,19 @@ rooted_of(struct cs_team *team, struct cs_call *call)
 }
 
 /* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at the front; own_at is the
- * own piece's. Fills the leaders' arrays for the nodes whose sizes are known. */
+ * own piece's. Nodes whose sizes are not known have 0 in the leaders' arrays: whatever the last call left there would make
+ * another problem of this one, and a plan of its own. */
 static void
 lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, size_t *own_at)
 {
 	const struct cs_shape *shape = &rooted->team->shape;
 	int own = shape->position[shape->rank];
 	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
-	int first_node = knows_all ? 0 : shape->node, last_node = knows_all ? shape->nodes : shape->node + 1;
 	size_t offset = 0;
-	for (int n = first_node; n < last_node; n++) {
+	for (int n = 0; n < shape->nodes; n++) {
 		at[n] = rooted->is_root_node ? offset : 0;
 		bytes[n] = 0;
-		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+		for (int p = shape->first[n]; (knows_all || n == shape->node) && p < shape->first[n + 1]; p++) {
 			if (p == own)
 				*own_at = at[n] + bytes[n];
 			bytes[n] += cs_piece(rooted->sizes[p], rooted->chunk, round);

@@ -1,0 +1,194 @@
+/* Hierarchical algorithms with a plan between nodes, as one rank of a node runs them: which plans stay. The other ranks of its
+ * node are memory in which all that they will ever say stands already, and nodes a wire to nowhere. */
+#include "unit.h"
+
+#include "algorithms/algorithm.h"
+#include "algorithms/team.h"
+#include "coll/call.h"
+#include "wire/wire.h"
+
+#define MOST_RANKS 64
+#define BLOCK 64 /* bytes; also what each word says that comes by the wire */
+
+/* --- nowhere ------------------------------------------------------------------------------------------------------ */
+
+static void
+send(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+{
+}
+
+static void
+receive(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+{
+	const uint64_t word = BLOCK;
+	for (size_t at = 0; at + sizeof word <= bytes; at += sizeof word)
+		memcpy((char *)to + at, &word, sizeof word);
+}
+
+static void
+finish(struct cs_wire *wire, int request)
+{
+}
+
+static struct cs_wire *
+wire_of(void *group, int requests)
+{
+	static struct cs_wire wire = { .send = send, .recv = receive, .wait = finish };
+	return &wire;
+}
+
+static void __attribute__((noreturn))
+end(const char *why)
+{
+	fail_msg("the job ended: %s", why);
+	abort();
+}
+
+/* Of rounds: at other nodes there is one. */
+static uint64_t
+largest_of_all(void *leaders, uint64_t value)
+{
+	return value ? value : 1;
+}
+
+static bool
+never_truncated(void *leaders)
+{
+	return false;
+}
+
+static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated };
+
+/* --- a node of its own -------------------------------------------------------------------------------------------- */
+
+struct fixture {
+	struct cs_team team;
+	void *memory;
+	size_t work[4 * MOST_RANKS];
+	int node_of[MOST_RANKS], local_of[MOST_RANKS], order[MOST_RANKS], position[MOST_RANKS], first[MOST_RANKS + 1];
+};
+
+static void
+fill_shape(struct fixture *fixture, int nodes, int ppn, int node, int local)
+{
+	assert_true(nodes * ppn <= MOST_RANKS);
+	fixture->team.shape = (struct cs_shape){
+		.rank = node * ppn + local, .ranks = nodes * ppn, .nodes = nodes, .node = node, .local = local, .locals = ppn,
+		.ppn_min = ppn, .ppn_max = ppn, .is_block_placed = true, .node_of = fixture->node_of,
+		.local_of = fixture->local_of, .first = fixture->first, .order = fixture->order,
+		.position = fixture->position,
+	};
+	for (int rank = 0; rank < nodes * ppn; rank++) {
+		fixture->node_of[rank] = rank / ppn;
+		fixture->local_of[rank] = rank % ppn;
+		fixture->order[rank] = fixture->position[rank] = rank;
+	}
+	for (int n = 0; n <= nodes; n++)
+		fixture->first[n] = n * ppn;
+}
+
+static void
+fill_node(struct fixture *fixture)
+{
+	const struct cs_shape *shape = &fixture->team.shape;
+	const struct cs_node_shape own = { .local = shape->local, .size = shape->locals, .slots = 2, .slot_bytes = 64 << 10,
+					   .area_slots = 2, .area_bytes = 1 << 20, .streams = CS_SWITCH_OFF };
+	size_t bytes = cs_node_bytes(&own);
+	struct cs_segment segment = { .bytes = bytes, .fd = -1 };
+	segment.base = fixture->memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+	assert_non_null(fixture->memory);
+	memset(fixture->memory, 0, bytes);
+	cs_node_init(&fixture->team.node, &own, &segment, &host);
+	for (int local = 0; local < shape->locals; local++) {
+		struct cs_rank_head *head = cs_node_rank(&fixture->team.node, local);
+		for (int line = 0; local != shape->local && line < CS_LINES; line++) {
+			head->lines[line].seq = INT64_MAX;
+			head->lines[line].bytes = BLOCK;
+		}
+		if (local != shape->local)
+			head->done = head->area_done[0] = head->area_done[1] = INT64_MAX;
+	}
+}
+
+/* Lane `lane`'s rank of a node. */
+static void
+make(struct fixture *fixture, int nodes, int ppn, int node, int lanes, int lane)
+{
+	*fixture = (struct fixture){ .team = { .host = &host, .lanes = lanes, .lane = lane, .domains = 1 } };
+	for (int i = 0; i < lanes; i++)
+		fixture->team.lane_local[i] = cs_lanes_local(i, node, lanes);
+	fill_shape(fixture, nodes, ppn, node, fixture->team.lane_local[lane]);
+	fill_node(fixture);
+	fixture->team.leaders = fixture;
+	fixture->team.work = fixture->work;
+}
+
+static void
+clear(struct fixture *fixture)
+{
+	cs_plans_fini(&fixture->team.lane_plans);
+	free(fixture->team.scratch.base);
+	free(fixture->team.copy.base);
+	free(fixture->team.plan.base);
+	free(fixture->memory);
+}
+
+/* As run/run.h does it, with the fallbacks of all parameters but `lanes`. */
+static void
+run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lanes)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(call->coll, name);
+	size_t params[CS_MAX_PARAMS] = { 0 };
+	int inner = 0;
+	assert_non_null(algorithm);
+	while (algorithm->inner->params[inner].name)
+		inner++;
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		params[i] = strcmp(algorithm->params[i].name, "lanes") != 0 ? algorithm->params[i].fallback : lanes;
+	fixture->team.between = algorithm->inner;
+	fixture->team.between_params = params;
+	algorithm->run(&fixture->team, call, params + inner);
+}
+
+/* --- which plans stay --------------------------------------------------------------------------------------------- */
+
+#define CALLS 20
+
+/* Allgathers leave as many plans as they have counts; what they leave in the leader's arrays makes no others. */
+static void
+arrays_of_other_calls_make_no_plans(void **state)
+{
+	static const struct {
+		enum cs_coll coll;
+		int plans;
+	} cases[] = { { CS_GATHER, 1 }, { CS_GATHERV, 1 }, { CS_SCATTER, 1 }, { CS_SCATTERV, 2 } /* the sizes, too */ };
+	static char block[CALLS * BLOCK], blocks[6 * CALLS * BLOCK];
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		bool is_scatter = cases[i].coll == CS_SCATTER || cases[i].coll == CS_SCATTERV;
+		struct fixture fixture;
+		make(&fixture, 3, 2, 1, 1, 0);
+		for (size_t n = 1; n <= CALLS; n++) {
+			struct cs_call call;
+			cs_call_init(&call, CS_ALLGATHER, -1, n * BLOCK);
+			call.send.base = block;
+			call.recv = (struct cs_blocks){ .base = blocks, .each = n * BLOCK };
+			run(&fixture, &call, "hier:ring", 1);
+			cs_call_init(&call, cases[i].coll, 0, BLOCK);
+			(is_scatter ? &call.recv : &call.send)->base = block;
+			run(&fixture, &call, "hier:linear", 1);
+			if (fixture.team.lane_plans.count != (int)n + cases[i].plans)
+				fail_msg("%s: %d plans after %zu calls", cs_colls[cases[i].coll].name,
+					 fixture.team.lane_plans.count, n);
+		}
+		clear(&fixture);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arrays_of_other_calls_make_no_plans),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
