@@ -51,3 +51,10 @@ cs_lanes_share(const struct cs_deal *deal, int lane, int from, int to, size_t by
 	int part = lane - (distance - 1) * deal->parts % deal->lanes;
 	return part < 0 || part >= deal->parts ? 0 : cs_slice(bytes, 1, deal->parts, part, first);
 }
+
+size_t
+cs_lanes_most(const struct cs_deal *deal, size_t bytes)
+{
+	size_t first;
+	return cs_slice(bytes, 1, deal->parts, 0, &first); /* no part is longer than the first, nor that of a shorter message */
+}

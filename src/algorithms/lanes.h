@@ -56,4 +56,7 @@ struct cs_deal cs_lanes_deal(int nodes, int lanes, bool may_cut);
  * what a node has for itself. */
 size_t cs_lanes_share(const struct cs_deal *deal, int lane, int from, int to, size_t bytes, size_t *first);
 
+/* The most that any lane carries of any message to another node, if none is longer than `bytes`. */
+size_t cs_lanes_most(const struct cs_deal *deal, size_t bytes);
+
 #endif

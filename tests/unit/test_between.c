@@ -1,5 +1,5 @@
-/* Hierarchical algorithms with a plan between nodes, as one rank of a node runs them: which plans stay. The other ranks of its
- * node are memory in which all that they will ever say stands already, and nodes a wire to nowhere. */
+/* Hierarchical algorithms with a plan between nodes, as one rank of a node runs them: what it sends, and which plans stay. The
+ * other ranks of its node are memory in which all that they will ever say stands already, and nodes a wire to nowhere. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -12,9 +12,12 @@
 
 /* --- nowhere ------------------------------------------------------------------------------------------------------ */
 
+static size_t sent_bytes;
+
 static void
 send(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
 {
+	sent_bytes += bytes;
 }
 
 static void
@@ -121,6 +124,7 @@ make(struct fixture *fixture, int nodes, int ppn, int node, int lanes, int lane)
 	fill_node(fixture);
 	fixture->team.leaders = fixture;
 	fixture->team.work = fixture->work;
+	sent_bytes = 0;
 }
 
 static void
@@ -148,6 +152,51 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 	fixture->team.between = algorithm->inner;
 	fixture->team.between_params = params;
 	algorithm->run(&fixture->team, call, params + inner);
+}
+
+/* --- what is sent ------------------------------------------------------------------------------------------------- */
+
+/* By all lanes of a node in one call of alltoall. */
+static size_t
+sent_by(int nodes, int ppn, int lanes, size_t bytes)
+{
+	static char send[1 << 20], recv[1 << 20];
+	size_t sum = 0;
+	assert_true((size_t)(nodes * ppn) * bytes <= sizeof send);
+	for (int lane = 0; lane < lanes; lane++) {
+		struct fixture fixture;
+		struct cs_call call;
+		make(&fixture, nodes, ppn, nodes - 1, lanes, lane);
+		cs_call_init(&call, CS_ALLTOALL, -1, bytes);
+		call.send = (struct cs_blocks){ .base = send, .each = bytes };
+		call.recv = (struct cs_blocks){ .base = recv, .each = bytes };
+		run(&fixture, &call, "hier:bruck", (size_t)lanes);
+		sum += sent_bytes;
+		clear(&fixture);
+	}
+	return sum;
+}
+
+/* Lanes that each carry a part of one message make it no longer. */
+static void
+lanes_send_as_much_as_one(void **state)
+{
+	assert_int_equal(sent_by(2, 8, 1, 4096), 8 * 8 * 4096);
+	for (int lanes = 2; lanes <= 4; lanes++) /* parts begin at multiples of 64 bytes */
+		assert_in_range(sent_by(2, 8, lanes, 4096), 8 * 8 * 4096, 8 * 8 * 4096 + lanes * 63);
+	assert_int_equal(sent_by(2, 8, 4, 8), 8 * 8 * 8); /* not worth cutting */
+}
+
+/* Bruck passes blocks on whoever they are for, so those that another lane carries take their place, too: two blocks of three other
+ * nodes' go in each of two rounds. Where lanes outnumber the other nodes all are parts. */
+static void
+blocks_of_other_lanes_are_padded(void **state)
+{
+	const size_t message = 4 * 4 * 4096;
+	assert_int_equal(sent_by(4, 4, 1, 4096), 4 * message);
+	assert_int_equal(sent_by(4, 4, 3, 4096), 3 * 4 * message);
+	assert_int_equal(sent_by(3, 4, 1, 4096), 2 * message);
+	assert_int_equal(sent_by(3, 4, 4, 4096), 4 * 2 * message / 2);
 }
 
 /* --- which plans stay --------------------------------------------------------------------------------------------- */
@@ -188,6 +237,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lanes_send_as_much_as_one),
+		cmocka_unit_test(blocks_of_other_lanes_are_padded),
 		cmocka_unit_test(arrays_of_other_calls_make_no_plans),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@ carriers(const struct cs_deal *deal, int from, int to, size_t bytes)
 	int count = 0;
 	for (int lane = 0; lane < deal->lanes; lane++) {
 		size_t part = cs_lanes_share(deal, lane, from, to, bytes, &first);
+		assert_true(from == to || part <= cs_lanes_most(deal, bytes));
 		if (!part)
 			continue;
 		assert_int_equal(first, next);
@@ -137,6 +138,24 @@ messages_are_cut_where_lanes_outnumber_nodes(void **state)
 	assert_int_equal(carriers(&deal, 1, 1, 100000), 1);
 }
 
+/* What a lane's messages have room for: its own part of the longest one, whatever parts there are of shorter ones. */
+static void
+no_part_is_longer_than_the_most(void **state)
+{
+	for (int nodes = 2; nodes <= 5; nodes++)
+		for (int lanes = 1; lanes <= 9; lanes++)
+			for (size_t most = 0; most <= 1000; most += 37) {
+				struct cs_deal deal = cs_lanes_deal(nodes, lanes, true);
+				size_t longest = 0, first;
+				for (size_t bytes = 0; bytes <= most; bytes++)
+					for (int lane = 0; lane < deal.lanes; lane++) {
+						size_t part = cs_lanes_share(&deal, lane, 1, 0, bytes, &first);
+						longest = part > longest ? part : longest;
+					}
+				assert_int_equal(cs_lanes_most(&deal, most), longest);
+			}
+}
+
 int
 main(void)
 {
@@ -149,6 +168,7 @@ main(void)
 		cmocka_unit_test(each_message_is_carried_once),
 		cmocka_unit_test(lanes_have_like_work),
 		cmocka_unit_test(messages_are_cut_where_lanes_outnumber_nodes),
+		cmocka_unit_test(no_part_is_longer_than_the_most),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

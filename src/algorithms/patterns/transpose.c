@@ -281,9 +281,9 @@ exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here
 		recv_bytes[n] = cs_lanes_share(deal, team->lane, n, shape->node, recv_bytes[n], &first);
 		recv_at[n] += first;
 	}
-	/* Blocks of one size: no message is longer than that between two of the fullest nodes. */
+	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of which a lane carries a part. */
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	size_t largest = wide->send_rows ? 0 : cs_piece(wide->largest, wide->chunk, round) * cells;
+	size_t largest = wide->send_rows ? 0 : cs_lanes_most(deal, cs_piece(wide->largest, wide->chunk, round) * cells);
 	cs_between_alltoallv(team, out, send_bytes, send_at, in, recv_bytes, recv_at, largest);
 }
 
