@@ -47,8 +47,16 @@ brings(const struct work *work, int rank)
 	return !roles[work->call->coll].root_brings || is_root(work, rank);
 }
 
+/* Of a vector: what this rank reduces for its node. */
 static size_t
-bytes_in(const struct work *work, int rank, bool is_leader)
+slice_of(const struct work *work, int local)
+{
+	size_t units = work->call->total / CS_CALL_UNIT, ppn = (size_t)work->call->ppn, self = (size_t)local;
+	return (units * (self + 1) / ppn - units * self / ppn) * CS_CALL_UNIT;
+}
+
+static size_t
+bytes_in(const struct work *work, int rank, int local)
 {
 	const struct cs_sim_call *call = work->call;
 	switch (call->coll) {
@@ -57,7 +65,8 @@ bytes_in(const struct work *work, int rank, bool is_leader)
 	case CS_GATHER:
 	case CS_GATHERV: return call->dealt[rank];
 	case CS_REDUCE:
-	case CS_ALLREDUCE: return is_leader && !work->is_sliced ? 0 : call->total; /* it reads its own memory */
+	case CS_ALLREDUCE: /* what a rank reduces itself it reads in its own memory: its slice, or the leader all */
+		return work->is_sliced ? call->total - slice_of(work, local) : local ? call->total : 0;
 	default: return call->total;
 	}
 }
@@ -297,8 +306,7 @@ static void
 add_slice(const struct work *work, int node, int local)
 {
 	const struct cs_sim_call *call = work->call;
-	size_t units = call->total / CS_CALL_UNIT, ppn = (size_t)call->ppn, self = (size_t)local;
-	size_t slice = (units * (self + 1) / ppn - units * self / ppn) * CS_CALL_UNIT;
+	size_t slice = slice_of(work, local);
 	int rank = cs_sim_call_rank(call, node, local);
 	cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
 	for (int other = 0; other < call->ppn; other++) {
@@ -344,7 +352,7 @@ add_rank(struct work *work, int node, int local)
 	bool is_leader = local == 0;
 	enum cs_status status = CS_OK;
 	if (brings(work, rank))
-		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_in(work, rank, is_leader));
+		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_in(work, rank, local));
 	if (work->is_sliced)
 		add_slice(work, node, local);
 	if (brings(work, rank) && (!is_leader || role->root_brings))

@@ -8,8 +8,9 @@
  *   gather(v)         brings its block, the root takes all      bcast          the root brings, the others take
  *   scatter(v)        the root brings all, each takes its own   barrier        flags only
  *   allreduce, reduce, reduce_scatter(_block)
- *                     brings its vector; each reduces a slice of all vectors on its node; takes the vector (reduce: the
- *                     root; reduce_scatter: its block). Vectors up to `whole` bytes the leader reduces alone.
+ *                     brings its vector (allreduce, reduce: but its own slice); each reduces a slice of all vectors on its
+ *                     node; takes the vector (reduce: the root; reduce_scatter: its block). Vectors up to `whole` bytes the
+ *                     leader reduces alone.
  *
  * Allgather(v) with overlap (seed 004, 4): what a round of the plan has brought is copied out of the node's memory by
  * all its ranks while the next round's messages are under way.

@@ -1308,13 +1308,13 @@ nodes_take_their_copies_and_flags(void **state)
 		       S + collect + p * S);
 		expect("gather", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 1, S, 0),
 		       S + collect + flag + p * S);
-		/* Small vectors are the leader's work, of large ones everybody has a slice. */
+		/* Small vectors are the leader's work, of large ones everybody has a slice, which stays with it. */
 		expect("allreduce, whole", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S),
 		       S + (m - 1) * (flag + 2 * S) + flag + S);
 		expect("allreduce", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S - 8),
-		       S + (m - 1) * (flag + 2 * slice) + collect + flag + S);
+		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
 		expect("reduce", m, S, hier_time(CS_REDUCE, CS_REDUCE, no_steps, NODES, m, 1, S, 0),
-		       S + (m - 1) * (flag + 2 * slice) + collect + flag + S);
+		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
 		if (S / 8 % p == 0)
 			expect("reduce_scatter", m, S,
 			       hier_time(CS_REDUCE_SCATTER, CS_REDUCE_SCATTER, no_steps, NODES, m, 0, S, 0),
