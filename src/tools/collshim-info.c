@@ -502,9 +502,9 @@ main(int argc, char **argv)
 	struct request request = { 0 };
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)
-		return wrong < 0 ? DONE : wrong;
+		return wrong < 0 ? finish(DONE) : wrong;
 	if (request.check)
-		return check(request.check);
+		return finish(check(request.check));
 	if (request.draw)
 		return finish(draw(&request));
 	if (request.is_doctor)
