@@ -231,6 +231,8 @@ def is_one_stream():
 def write_orders(share, args, modules, shell):
     settings = {"NODES": args.nodes, "MTU": args.mtu, "LOSS": "%g" % args.loss if args.loss else "", "MODULES": modules,
                 "BUSYBOX": shell}
+    # Not under its own path, which might have a blank: that is where the kernel's command line is split.
+    shutil.copy(os.path.join(HERE, "lab", "guest"), share)
     write(share, "settings", "".join("%s=%s\n" % (name, shlex.quote(str(value))) for name, value in settings.items()))
     streams = ">>stdout 2>&1" if is_one_stream() else ">>stdout 2>>stderr"
     write(share, "command", "cd /run/verbs-lab && exec </dev/null %s\ncd %s && exec %s\n" % (
@@ -243,7 +245,7 @@ def qemu_command(args, folder, version, initramfs, share, console):
             "-monitor", "stdio",
             "-chardev", "file,id=console,path=" + console.replace(",", ",,"), "-serial", "chardev:console",
             "-kernel", os.path.join(folder, "boot", "vmlinuz-" + version), "-initrd", initramfs,
-            "-append", "%s lab.guest=%s" % (KERNEL_WORDS, os.path.join(HERE, "lab", "guest")),
+            "-append", KERNEL_WORDS,
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
             "-device", "virtio-9p-pci,fsdev=root,mount_tag=root",
             "-fsdev", "local,id=lab,path=%s,security_model=none" % share.replace(",", ",,"),
