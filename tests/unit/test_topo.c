@@ -75,7 +75,7 @@ devices_are_as_far_as_their_domain_and_package(void **state)
 	close(file);
 	if (here >= 30) {
 		unlink(path);
-		skip();
+		leave_out("no core below 30 is allowed here");
 	}
 	write_machine(path, here);
 	setenv("HWLOC_XMLFILE", path, 1);

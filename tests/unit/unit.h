@@ -15,6 +15,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* Leaves out the rest of a test, which scripts/test tells. */
+#define leave_out(why)                                                           \
+	do {                                                                     \
+		printf("# note: left out: %s: %s\n", __func__, why);             \
+		skip();                                                          \
+	} while (0)
+
 /* What is written to stderr between begin and end. */
 struct said {
 	int real;
