@@ -148,15 +148,16 @@ cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *coun
 		return;
 	}
 	int nodes = team->shape.nodes;
-	size_t *sizes = team->work + nodes, total = 0; /* counts is the first of the four */
-	for (int node = 0; node < nodes; node++) {
+	size_t *sizes = team->work + nodes; /* counts is the first of the four */
+	for (int node = 0; node < nodes; node++)
 		sizes[node] = counts[node] * reduction->unit;
-		total += sizes[node];
-	}
 	struct cs_problem problem = problem_of(team, CS_REDUCE_SCATTER, 0, 0);
 	problem.unit = reduction->unit;
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
-	/* The result goes to the front of the buffer, where other nodes' parts are still to be read. */
-	run(team, &problem, memcpy(cs_team_copy(team, total), buffer, total), buffer, reduction);
+	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
+	size_t mine = sizes[team->shape.node];
+	char *part = cs_team_part(team, mine);
+	run(team, &problem, buffer, part, reduction);
+	memcpy(buffer, part, mine);
 }

@@ -50,6 +50,12 @@ cs_team_far(struct cs_team *team, size_t bytes)
 }
 
 void *
+cs_team_part(struct cs_team *team, size_t bytes)
+{
+	return grow(team, &team->part, bytes);
+}
+
+void *
 cs_team_plan_memory(struct cs_team *team, size_t bytes)
 {
 	return grow(team, &team->plan, bytes);
@@ -64,6 +70,8 @@ cs_team_relax_slow(struct cs_team *team)
 		drop(&team->copy);
 	if (team->far.bytes > KEEP)
 		drop(&team->far);
+	if (team->part.bytes > KEEP)
+		drop(&team->part);
 	if (team->plan.bytes > KEEP)
 		drop(&team->plan);
 	team->is_heavy = false;

@@ -56,7 +56,7 @@ struct cs_team {
 	struct cs_buffer {
 		char *base;
 		size_t bytes;
-	} scratch, copy, plan, far;
+	} scratch, copy, plan, far, part;
 	bool is_heavy; /* one of them is too large to keep */
 };
 
@@ -95,6 +95,7 @@ cs_team_lanes(const struct cs_team *team, size_t wanted)
 void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold */
 void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
 void *cs_team_far(struct cs_team *team, size_t bytes);     /* for what is read in other ranks' memory */
+void *cs_team_part(struct cs_team *team, size_t bytes);    /* for what leaders get out of a buffer that they still read */
 void *cs_team_plan_memory(struct cs_team *team, size_t bytes); /* for algorithms/plans */
 /* Gives large buffers back at the end of a call. */
 void cs_team_relax_slow(struct cs_team *team);

@@ -176,7 +176,9 @@ slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
 	size_t bytes = limits->slot_bytes;
 	while (bytes > (64 << 10) && bytes * limits->slots * (size_t)shape->ppn_max > RINGS)
 		bytes /= 2;
-	return bytes;
+	/* A line of it for each rank of the node, in any case. */
+	size_t least = 64 * (size_t)shape->ppn_max;
+	return bytes > least ? bytes : least;
 }
 
 /* The area also carries tables: two sizes for each pair of a local rank and a rank (alltoallv). */
@@ -627,6 +629,7 @@ cs_member_drop_team(struct cs_member *member)
 	free(team->copy.base);
 	free(team->plan.base);
 	free(team->far.base);
+	free(team->part.base);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);
 	memset(team, 0, sizeof *team);
