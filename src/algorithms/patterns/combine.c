@@ -366,6 +366,9 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 	size_t unit = call->reduction.unit;
 	size_t wire_chunk = params->wire_chunk < node->shape.area_bytes ? params->wire_chunk
 									: node->shape.area_bytes;
+	/* An element that fits into no area slot cannot be here: comm/ sends such types to the host. */
+	if (wire_chunk < unit)
+		wire_chunk = unit;
 	size_t per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
 	size_t per_round = wire_chunk / unit / per_piece * per_piece;
 	uint64_t rounds = cs_rounds(call->count, per_round), step = 0, piece_index = 0;
