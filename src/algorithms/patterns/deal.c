@@ -21,6 +21,25 @@ most_of(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
+/* The most elements of a block in a round in which all pieces together have at most `room`: blocks below it leave theirs to
+ * the others. */
+static size_t
+fair_round(const struct cs_team *team, const struct cs_call *call, size_t room)
+{
+	size_t each = room / (size_t)team->shape.ranks;
+	for (int pass = 0; call->counts && pass < 8; pass++) {
+		size_t small = 0, large = 0;
+		for (int rank = 0; rank < team->shape.ranks; rank++) {
+			small += call->counts[rank] <= each ? call->counts[rank] : 0;
+			large += call->counts[rank] > each;
+		}
+		if (!large || (room - small) / large <= each)
+			break;
+		each = (room - small) / large;
+	}
+	return each;
+}
+
 /* The own one is read by this core only. */
 static void
 put_piece(struct cs_team *team, const struct cs_call *call, int rank, char *to, const char *from, size_t bytes)
@@ -180,7 +199,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call, size_t most)
 /* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
  * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds)
+several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds, size_t most)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
@@ -192,6 +211,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 	struct cs_line *line = cs_node_line(node);
 	line->slot = cs_node_slot_number(node);
 	size_t room = per_round * (size_t)shape->ranks * unit; /* of a round, at most */
+	room = room < most ? room : most;
 	for (uint64_t round = 0; round < rounds; round++) {
 		char *slot = cs_node_slot(node, 3 * round + 2, true);
 		size_t count = pack_round(team, call, send, per_round, round, slot);
@@ -232,7 +252,7 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 		room = team->node.shape.area_bytes;
 	/* Elements of each block in a round; comm/ has seen to it that one of each fits. */
 	size_t most = most_of(team, call);
-	size_t per_round = room / unit / (size_t)team->shape.ranks;
+	size_t per_round = fair_round(team, call, room / unit);
 	if (per_round > most)
 		per_round = most;
 	if (per_round == 0)
@@ -245,7 +265,7 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 	if (is_wide && rounds == 1 && call->bytes <= read_all)
 		several_nodes_short(team, call, most);
 	else if (is_wide)
-		several_nodes(team, call, send, per_round, rounds);
+		several_nodes(team, call, send, per_round, rounds, room);
 	else
 		one_node(team, call, send, per_round, rounds,
 			 send != call->recv.base && cs_fold_reaches(team, call, direct_from) &&
