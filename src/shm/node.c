@@ -164,6 +164,15 @@ cs_node_probe_cma(struct cs_node *node)
 }
 
 void
+cs_node_too_many(struct cs_node *node, uint64_t rounds)
+{
+	cs_warn_local("a block of this call would take %llu rounds of pieces, more than can be told apart; ending the job. "
+		      "Larger slots (slot_bytes, area_bytes) or the MPI's own collective serve it",
+		      (unsigned long long)rounds);
+	node->host->abort("too many rounds");
+}
+
+void
 cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes)
 {
 	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;

@@ -5,9 +5,9 @@
  *     writer: that rank only                                       writer: as the algorithm says
  *
  * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
- * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 20 | step. It is done with
- * what others published in steps below k of that call when its `done` word says call << 20 | k, and with the whole
- * call when `done` is (call + 1) << 20. A line or slot is written again only when all local ranks are done with what
+ * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 22 | step. It is done with
+ * what others published in steps below k of that call when its `done` word says call << 22 | k, and with the whole
+ * call when `done` is (call + 1) << 22. A line or slot is written again only when all local ranks are done with what
  * it held; so nobody waits for a slow reader until 64 calls or S slots later.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
@@ -28,7 +28,8 @@
 #define CS_MAX_NEAR 64 /* ranks with the same one core that a rank knows of */
 #define CS_INLINE 48  /* bytes of payload in a line */
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
-#define CS_STEP_BITS 20
+#define CS_STEP_BITS 22
+#define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
 #define CS_MAX_SLOTS 64
 #define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
 #define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
@@ -178,6 +179,16 @@ static inline void
 cs_node_end(struct cs_node *node)
 {
 	cs_node_store(node, &node->self->done, (node->call + 1) << CS_STEP_BITS);
+}
+
+/* Asked where a round moves little of a block, before the first of so many, with `each` steps in it: ends the job if the
+ * steps would run into the next call's numbers. (128 ranks on a node, a scatterv: one block of 2.1 GB.) */
+_Noreturn void cs_node_too_many(struct cs_node *node, uint64_t rounds);
+static inline void
+cs_node_expect(struct cs_node *node, uint64_t rounds, uint64_t each)
+{
+	if (__builtin_expect(rounds > CS_MOST_STEPS / each, 0))
+		cs_node_too_many(node, rounds);
 }
 
 /* Done with everything that was published in steps below `step` of this call. */

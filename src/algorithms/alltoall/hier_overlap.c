@@ -147,7 +147,9 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 		trade.wire = team->host->wire(team->leaders, 2 * team->shape.nodes);
 	cs_node_begin(node);
 	trade.line = cs_node_line(node);
-	for (uint64_t rounds = cs_rounds(call->send.each, trade.chunk); trade.round < rounds; trade.round++) {
+	uint64_t rounds = cs_rounds(call->send.each, trade.chunk);
+	cs_node_expect(node, rounds, (uint64_t)team->shape.nodes);
+	for (; trade.round < rounds; trade.round++) {
 		trade.piece = cs_piece(call->send.each, trade.chunk, trade.round);
 		run_round(&trade);
 	}

@@ -36,6 +36,7 @@ void
 cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes)
 {
 	struct cs_node *node = &exchange->team->node;
+	cs_node_expect(node, fills > takes ? fills : takes, 1);
 	cs_node_begin(node);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
 	if (takes == 0)

@@ -174,7 +174,9 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 		spread.chunk = 1; /* the area has room for more than a byte of each rank */
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	for (uint64_t rounds = cs_rounds(most, spread.chunk); spread.round < rounds; spread.round++) {
+	uint64_t rounds = cs_rounds(most, spread.chunk);
+	cs_node_expect(node, rounds, (uint64_t)team->shape.nodes + 1);
+	for (; spread.round < rounds; spread.round++) {
 		spread.stage = cs_stage_take(team);
 		lay_out(&spread);
 		if (is_leader)

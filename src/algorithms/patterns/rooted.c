@@ -526,6 +526,7 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	size_t moved = rooted.sizes[shape->position[shape->rank]];
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	size_t room = round_bytes(&rooted, sizes_known);
+	cs_node_expect(node, rounds, 2);
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *area = cs_node_area(node, room);
@@ -580,6 +581,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 	if (call->recv.base && sent > call->bytes)
 		call->truncated = sent;
 	size_t room = round_bytes(&rooted, sizes_known);
+	cs_node_expect(node, rounds, 2);
 	for (uint64_t round = 0; round < rounds; round++) {
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *area = cs_node_area(node, room);

@@ -305,6 +305,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
 	if (call->send.bytes)
 		share_sizes(&wide, line);
 	uint64_t rounds = cs_rounds(wide.largest, wide.chunk);
+	cs_node_expect(node, rounds, 2);
 	struct cs_deal deal = deal_messages(&wide, wanted_lanes);
 	size_t room = cs_piece(wide.largest, wide.chunk, 0) * cells; /* of a round, at most */
 	for (uint64_t round = 0; round < rounds; round++) {
