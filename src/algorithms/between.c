@@ -159,5 +159,6 @@ cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *coun
 	size_t mine = sizes[team->shape.node];
 	char *part = cs_team_part(team, mine);
 	run(team, &problem, buffer, part, reduction);
-	memcpy(buffer, part, mine);
+	if (mine)
+		memcpy(buffer, part, mine);
 }

@@ -7,6 +7,8 @@
 #include "coll/call.h"
 #include "wire/wire.h"
 
+#include <setjmp.h>
+
 #define MOST_RANKS 64
 #define BLOCK 64 /* bytes; also what each word says that comes by the wire */
 
@@ -40,9 +42,13 @@ wire_of(void *group, int requests)
 	return &wire;
 }
 
+static jmp_buf *expects_end;
+
 static void __attribute__((noreturn))
 end(const char *why)
 {
+	if (expects_end)
+		longjmp(*expects_end, 1);
 	fail_msg("the job ended: %s", why);
 	abort();
 }
@@ -134,6 +140,7 @@ clear(struct fixture *fixture)
 	free(fixture->team.scratch.base);
 	free(fixture->team.copy.base);
 	free(fixture->team.plan.base);
+	free(fixture->team.part.base);
 	free(fixture->memory);
 }
 
@@ -233,6 +240,39 @@ arrays_of_other_calls_make_no_plans(void **state)
 	}
 }
 
+static bool
+ends_with(struct cs_node *node, uint64_t rounds, uint64_t each)
+{
+	static jmp_buf here;
+	expects_end = &here;
+	bool has_ended = setjmp(here) != 0;
+	if (!has_ended)
+		cs_node_expect(node, rounds, each);
+	expects_end = NULL;
+	return has_ended;
+}
+
+/* A step is never taken for one of another call: so many of them end the job first. */
+static void
+steps_stay_within_their_call(void **state)
+{
+	struct fixture fixture;
+	make(&fixture, 2, 2, 0, 1, 0);
+	struct cs_node *node = &fixture.team.node;
+	for (node->call = 1; node->call <= 2; node->call++) {
+		uint64_t last = cs_node_tag(node, CS_MOST_STEPS);
+		assert_true(last > cs_node_tag(node, CS_MOST_STEPS - 1));
+		node->call++;
+		assert_true(last < cs_node_tag(node, 0));
+		node->call--;
+	}
+	assert_false(ends_with(node, CS_MOST_STEPS, 1));
+	assert_true(ends_with(node, CS_MOST_STEPS + 1, 1));
+	assert_false(ends_with(node, CS_MOST_STEPS / 3, 3));
+	assert_true(ends_with(node, CS_MOST_STEPS / 3 + 1, 3));
+	clear(&fixture);
+}
+
 int
 main(void)
 {
@@ -240,6 +280,7 @@ main(void)
 		cmocka_unit_test(lanes_send_as_much_as_one),
 		cmocka_unit_test(blocks_of_other_lanes_are_padded),
 		cmocka_unit_test(arrays_of_other_calls_make_no_plans),
+		cmocka_unit_test(steps_stay_within_their_call),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

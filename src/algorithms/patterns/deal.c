@@ -21,23 +21,63 @@ most_of(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
-/* The most elements of a block in a round in which all pieces together have at most `room`: blocks below it leave theirs to
- * the others. */
+/* A round: elements of each block that are done before it, and the most that are taken in it. */
+struct window {
+	size_t at, each;
+};
+
 static size_t
-fair_round(const struct cs_team *team, const struct cs_call *call, size_t room)
+piece_in(size_t count, struct window window)
+{
+	size_t rest = count > window.at ? count - window.at : 0;
+	return rest < window.each ? rest : window.each;
+}
+
+/* The most elements of a block, from `at` on, in a round in which all pieces together have at most `room`: blocks below it leave
+ * theirs to the others. */
+static size_t
+fair_piece(const struct cs_team *team, const struct cs_call *call, size_t at, size_t room)
 {
 	size_t each = room / (size_t)team->shape.ranks;
-	for (int pass = 0; call->counts && pass < 8; pass++) {
+	for (int pass = 0; pass < 8; pass++) {
 		size_t small = 0, large = 0;
 		for (int rank = 0; rank < team->shape.ranks; rank++) {
-			small += call->counts[rank] <= each ? call->counts[rank] : 0;
-			large += call->counts[rank] > each;
+			size_t rest = piece_in(call->counts[rank], (struct window){ at, SIZE_MAX });
+			small += rest <= each ? rest : 0;
+			large += rest > each;
 		}
 		if (!large || (room - small) / large <= each)
 			break;
 		each = (room - small) / large;
 	}
 	return each;
+}
+
+/* How a call is dealt: the same on all ranks. */
+struct deal {
+	size_t room, most; /* elements of a round, all blocks together; of the largest block */
+	struct window first;
+	uint64_t rounds;
+};
+
+static void
+next(const struct cs_team *team, const struct cs_call *call, const struct deal *deal, struct window *window)
+{
+	window->at += window->each;
+	if (call->counts && window->at < deal->most)
+		window->each = fair_piece(team, call, window->at, deal->room);
+}
+
+static void
+count_rounds(const struct cs_team *team, const struct cs_call *call, struct deal *deal)
+{
+	size_t each = call->counts ? fair_piece(team, call, 0, deal->room) : deal->room / (size_t)team->shape.ranks;
+	deal->first.each = each < deal->most ? each : deal->most;
+	if (!call->counts)
+		deal->rounds = cs_rounds(deal->most, each);
+	else
+		for (struct window window = deal->first; window.at < deal->most; next(team, call, deal, &window))
+			deal->rounds++;
 }
 
 /* The own one is read by this core only. */
@@ -50,18 +90,17 @@ put_piece(struct cs_team *team, const struct cs_call *call, int rank, char *to, 
 		cs_copy_in(team, call, to, from, bytes);
 }
 
-/* Round r of everybody's block, position by position; returns the elements written. */
+/* A round of everybody's block, position by position; returns the elements written. */
 static size_t
-pack_round(struct cs_team *team, const struct cs_call *call, const char *send, size_t per_round,
-	   uint64_t round, char *to)
+pack_round(struct cs_team *team, const struct cs_call *call, const char *send, struct window window, char *to)
 {
 	size_t unit = call->reduction.unit, done = 0, at = 0;
 	const struct cs_shape *shape = &team->shape;
 	if (shape->is_block_placed) {
 		for (int rank = 0; rank < shape->ranks; rank++) {
 			size_t count = count_of(team, call, rank);
-			size_t piece = cs_piece(count, per_round, round);
-			put_piece(team, call, rank, to + done * unit, send + (at + round * per_round) * unit, piece * unit);
+			size_t piece = piece_in(count, window);
+			put_piece(team, call, rank, to + done * unit, send + (at + window.at) * unit, piece * unit);
 			done += piece;
 			at += count;
 		}
@@ -71,9 +110,9 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 	for (int rank = 0; rank < shape->ranks; rank++) {
 		size_t count = count_of(team, call, rank), before = 0;
 		for (int p = 0; p < shape->position[rank]; p++)
-			before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
-		size_t piece = cs_piece(count, per_round, round);
-		put_piece(team, call, rank, to + before * unit, send + (at + round * per_round) * unit, piece * unit);
+			before += piece_in(count_of(team, call, shape->order[p]), window);
+		size_t piece = piece_in(count, window);
+		put_piece(team, call, rank, to + before * unit, send + (at + window.at) * unit, piece * unit);
 		done += piece;
 		at += count;
 	}
@@ -96,8 +135,9 @@ part_of(struct cs_team *team, const struct cs_call *call, int local, uint64_t ro
 /* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
  * where they are, straight into its result. */
 static void
-one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds, bool is_direct)
+one_node(struct cs_team *team, struct cs_call *call, const char *send, const struct deal *deal, bool is_direct)
 {
+	uint64_t rounds = deal->rounds;
 	struct cs_node *node = &team->node;
 	int locals = node->shape.size;
 	size_t unit = call->reduction.unit;
@@ -112,28 +152,30 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 	uint64_t filled = is_direct ? rounds : 0;
 	if (is_direct)
 		cs_node_publish(node, line, rounds);
+	struct window window = deal->first, filling = deal->first;
 	size_t ahead = 0; /* elements in a vector before this rank's block */
 	for (int rank = 0; rank < team->shape.rank; rank++)
 		ahead += count_of(team, call, rank);
-	for (uint64_t round = 0; round < rounds; round++) {
+	for (uint64_t round = 0; round < rounds; round++, next(team, call, deal, &window)) {
 		/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
 		while (filled < rounds && filled - round < node->shape.slots) {
 			char *slot = is_small ? cs_node_small(node)
 					      : cs_node_slot(node, filled + 1, filled <= round);
 			if (!slot)
 				break;
-			pack_round(team, call, send, per_round, filled, slot);
+			pack_round(team, call, send, filling, slot);
+			next(team, call, deal, &filling);
 			cs_node_publish(node, line, ++filled);
 		}
-		size_t mine = cs_piece(count_of(team, call, team->shape.rank), per_round, round);
+		size_t mine = piece_in(count_of(team, call, team->shape.rank), window);
 		size_t before = 0;
 		for (int rank = 0; rank < team->shape.rank; rank++)
-			before += cs_piece(count_of(team, call, rank), per_round, round);
+			before += piece_in(count_of(team, call, rank), window);
 		struct cs_part parts[locals];
 		for (int local = 0; local < locals && mine; local++)
-			parts[local] = part_of(team, call, local, round, before, ahead + round * per_round);
+			parts[local] = part_of(team, call, local, round, before, ahead + window.at);
 		if (mine)
-			cs_fold_parts(team, &call->reduction, call->recv.base + round * per_round * unit, parts, mine);
+			cs_fold_parts(team, &call->reduction, call->recv.base + window.at * unit, parts, mine);
 		if (round + 1 < rounds)
 			cs_node_done(node, round + 1);
 	}
@@ -145,53 +187,53 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, size_t pe
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
-counts_of_nodes(struct cs_team *team, const struct cs_call *call, size_t per_round, uint64_t round)
+counts_of_nodes(struct cs_team *team, const struct cs_call *call, struct window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	size_t *counts = team->work;
 	for (int node = 0; node < shape->nodes; node++) {
 		counts[node] = 0;
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
-			counts[node] += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
+			counts[node] += piece_in(count_of(team, call, shape->order[p]), window);
 	}
 	return counts;
 }
 
 /* This rank's part of what its node has got in a round. */
 static void
-take_block(struct cs_team *team, const struct cs_call *call, const char *area, size_t per_round, uint64_t round)
+take_block(struct cs_team *team, const struct cs_call *call, const char *area, struct window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
-		before += cs_piece(count_of(team, call, shape->order[p]), per_round, round);
-	cs_copy(call->recv.base + round * per_round * unit, area + before * unit,
-		cs_piece(count_of(team, call, shape->rank), per_round, round) * unit);
+		before += piece_in(count_of(team, call, shape->order[p]), window);
+	cs_copy(call->recv.base + window.at * unit, area + before * unit,
+		piece_in(count_of(team, call, shape->rank), window) * unit);
 }
 
 /* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 static void
-several_nodes_short(struct cs_team *team, struct cs_call *call, size_t most)
+several_nodes_short(struct cs_team *team, struct cs_call *call, struct window all)
 {
 	struct cs_node *node = &team->node;
 	const char *vector = call->send.base;
 	if (!team->shape.is_block_placed) {
 		char *packed = cs_team_copy(team, call->bytes);
-		pack_round(team, call, vector, most, 0, packed);
+		pack_round(team, call, vector, all, packed);
 		vector = packed;
 	}
 	cs_node_begin(node);
 	char *area = cs_node_area(node, call->bytes);
 	if (cs_team_is_leader(team)) {
 		cs_combine_fold(team, call, area, vector);
-		cs_between_reduce_scatter(team, area, counts_of_nodes(team, call, most, 0), &call->reduction,
+		cs_between_reduce_scatter(team, area, counts_of_nodes(team, call, all), &call->reduction,
 					  call->is_commutative);
 		cs_node_publish(node, cs_node_line(node), 2);
 	} else {
 		cs_combine_publish(team, call, vector);
 		cs_node_await(node, cs_team_leader(team), 2);
 	}
-	take_block(team, call, area, most, 0);
+	take_block(team, call, area, all);
 	cs_node_area_done(node, call->bytes, 1);
 	cs_node_end(node);
 }
@@ -199,7 +241,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call, size_t most)
 /* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
  * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size_t per_round, uint64_t rounds, size_t most)
+several_nodes(struct cs_team *team, struct cs_call *call, const char *send, const struct deal *deal)
 {
 	struct cs_node *node = &team->node;
 	const struct cs_shape *shape = &team->shape;
@@ -210,11 +252,14 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	line->slot = cs_node_slot_number(node);
-	size_t room = per_round * (size_t)shape->ranks * unit; /* of a round, at most */
-	room = room < most ? room : most;
-	for (uint64_t round = 0; round < rounds; round++) {
+	struct window window = deal->first;
+	size_t room = deal->room; /* of a round, at most */
+	if (deal->rounds == 1 && window.each < room / (size_t)shape->ranks)
+		room = window.each * (size_t)shape->ranks;
+	room *= unit;
+	for (uint64_t round = 0; round < deal->rounds; round++, next(team, call, deal, &window)) {
 		char *slot = cs_node_slot(node, 3 * round + 2, true);
-		size_t count = pack_round(team, call, send, per_round, round, slot);
+		size_t count = pack_round(team, call, send, window, slot);
 		cs_node_publish(node, line, 3 * round + 1);
 
 		char *area = cs_node_area(node, room);
@@ -229,7 +274,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 		cs_node_publish(node, line, 3 * round + 2);
 
 		if (is_leader) {
-			size_t *counts = counts_of_nodes(team, call, per_round, round);
+			size_t *counts = counts_of_nodes(team, call, window);
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
 			cs_between_reduce_scatter(team, area, counts, &call->reduction, call->is_commutative);
@@ -237,7 +282,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, size
 		} else {
 			cs_node_await(node, cs_team_leader(team), 3 * round + 3);
 		}
-		take_block(team, call, area, per_round, round);
+		take_block(team, call, area, window);
 		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
@@ -250,24 +295,22 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 	bool is_wide = team->shape.nodes > 1;
 	if (is_wide && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
-	/* Elements of each block in a round; comm/ has seen to it that one of each fits. */
-	size_t most = most_of(team, call);
-	size_t per_round = fair_round(team, call, room / unit);
-	if (per_round > most)
-		per_round = most;
-	if (per_round == 0)
+	/* comm/ has seen to it that an element of each block fits. */
+	struct deal deal = { .room = room / unit, .most = most_of(team, call) };
+	if (deal.most == 0)
 		return; /* nothing to reduce anywhere */
-	uint64_t rounds = cs_rounds(most, per_round);
+	count_rounds(team, call, &deal);
+	cs_node_expect(&team->node, deal.rounds, is_wide ? 3 : 1);
 	const char *send = call->send.base;
 	/* In place with several rounds: round 0 of the result would overwrite round 1 of the input. */
-	if (send == call->recv.base && rounds > 1)
+	if (send == call->recv.base && deal.rounds > 1)
 		send = memcpy(cs_team_copy(team, call->count * unit), send, call->count * unit);
-	if (is_wide && rounds == 1 && call->bytes <= read_all)
-		several_nodes_short(team, call, most);
+	if (is_wide && deal.rounds == 1 && call->bytes <= read_all)
+		several_nodes_short(team, call, deal.first);
 	else if (is_wide)
-		several_nodes(team, call, send, per_round, rounds, room);
+		several_nodes(team, call, send, &deal);
 	else
-		one_node(team, call, send, per_round, rounds,
+		one_node(team, call, send, &deal,
 			 send != call->recv.base && cs_fold_reaches(team, call, direct_from) &&
 				 cs_reach_may_read(&team->node.readable, send, call->bytes));
 }

@@ -175,7 +175,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	uint64_t rounds = cs_rounds(most, spread.chunk);
-	cs_node_expect(node, rounds, (uint64_t)team->shape.nodes + 1);
+	cs_node_expect(node, rounds, 1);
 	for (; spread.round < rounds; spread.round++) {
 		spread.stage = cs_stage_take(team);
 		lay_out(&spread);
