@@ -80,20 +80,25 @@ is_within_limit(size_t bytes)
 }
 
 #define COMMITTED_AT_ONCE ((size_t)1 << 20)
+#define COMMITTED_AT_LEAST ((size_t)4 << 10)
 
 /* Pages for that part of the file, now. Returns an error number. Kernels before 6.11 or so (6.1, for one) stop with EINTR where
- * any signal is pending, and give back what they had got; so it is asked for in pieces, each until it is there. */
+ * any signal is pending, and give back what they had got; so it is asked for in pieces, and in smaller ones after that. */
 static int
 allocate(int fd, size_t from, size_t bytes)
 {
-	int error = 0;
-	while (bytes && (error == 0 || error == EINTR)) {
-		size_t piece = bytes < COMMITTED_AT_ONCE ? bytes : COMMITTED_AT_ONCE;
-		error = posix_fallocate(fd, (off_t)from, (off_t)piece);
+	size_t most = COMMITTED_AT_ONCE;
+	while (bytes) {
+		size_t piece = bytes < most ? bytes : most;
+		int error = posix_fallocate(fd, (off_t)from, (off_t)piece);
+		if (error && error != EINTR)
+			return error;
+		if (error && most > COMMITTED_AT_LEAST)
+			most /= 2;
 		from += error ? 0 : piece;
 		bytes -= error ? 0 : piece;
 	}
-	return error;
+	return 0;
 }
 
 /* A *segment that is open is one that another process could not attach: it is given up for one with a name. */
