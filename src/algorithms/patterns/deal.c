@@ -21,62 +21,32 @@ most_of(const struct cs_team *team, const struct cs_call *call)
 	return most;
 }
 
-/* A round: elements of each block that are done before it, and the most that are taken in it. */
-struct window {
-	size_t at, each;
-};
-
-static size_t
-piece_in(size_t count, struct window window)
-{
-	size_t rest = count > window.at ? count - window.at : 0;
-	return rest < window.each ? rest : window.each;
-}
-
-/* The most elements of a block, from `at` on, in a round in which all pieces together have at most `room`: blocks below it leave
- * theirs to the others. */
-static size_t
-fair_piece(const struct cs_team *team, const struct cs_call *call, size_t at, size_t room)
-{
-	size_t each = room / (size_t)team->shape.ranks;
-	for (int pass = 0; pass < 8; pass++) {
-		size_t small = 0, large = 0;
-		for (int rank = 0; rank < team->shape.ranks; rank++) {
-			size_t rest = piece_in(call->counts[rank], (struct window){ at, SIZE_MAX });
-			small += rest <= each ? rest : 0;
-			large += rest > each;
-		}
-		if (!large || (room - small) / large <= each)
-			break;
-		each = (room - small) / large;
-	}
-	return each;
-}
-
 /* How a call is dealt: the same on all ranks. */
 struct deal {
 	size_t room, most; /* elements of a round, all blocks together; of the largest block */
-	struct window first;
+	struct cs_window first;
 	uint64_t rounds;
 };
 
 static void
-next(const struct cs_team *team, const struct cs_call *call, const struct deal *deal, struct window *window)
+next(const struct cs_team *team, const struct cs_call *call, const struct deal *deal, struct cs_window *window)
 {
-	window->at += window->each;
+	window->at += window->most;
 	if (call->counts && window->at < deal->most)
-		window->each = fair_piece(team, call, window->at, deal->room);
+		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at, deal->room);
 }
 
 static void
 count_rounds(const struct cs_team *team, const struct cs_call *call, struct deal *deal)
 {
-	size_t each = call->counts ? fair_piece(team, call, 0, deal->room) : deal->room / (size_t)team->shape.ranks;
-	deal->first.each = each < deal->most ? each : deal->most;
+	size_t each = deal->room / (size_t)team->shape.ranks;
+	if (each < deal->most)
+		each = cs_window_fair(call->counts, team->shape.ranks, 0, deal->room);
+	deal->first.most = each < deal->most ? each : deal->most;
 	if (!call->counts)
 		deal->rounds = cs_rounds(deal->most, each);
 	else
-		for (struct window window = deal->first; window.at < deal->most; next(team, call, deal, &window))
+		for (struct cs_window window = deal->first; window.at < deal->most; next(team, call, deal, &window))
 			deal->rounds++;
 }
 
@@ -92,14 +62,14 @@ put_piece(struct cs_team *team, const struct cs_call *call, int rank, char *to, 
 
 /* A round of everybody's block, position by position; returns the elements written. */
 static size_t
-pack_round(struct cs_team *team, const struct cs_call *call, const char *send, struct window window, char *to)
+pack_round(struct cs_team *team, const struct cs_call *call, const char *send, struct cs_window window, char *to)
 {
 	size_t unit = call->reduction.unit, done = 0, at = 0;
 	const struct cs_shape *shape = &team->shape;
 	if (shape->is_block_placed) {
 		for (int rank = 0; rank < shape->ranks; rank++) {
 			size_t count = count_of(team, call, rank);
-			size_t piece = piece_in(count, window);
+			size_t piece = cs_window_piece(count, window);
 			put_piece(team, call, rank, to + done * unit, send + (at + window.at) * unit, piece * unit);
 			done += piece;
 			at += count;
@@ -110,8 +80,8 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 	for (int rank = 0; rank < shape->ranks; rank++) {
 		size_t count = count_of(team, call, rank), before = 0;
 		for (int p = 0; p < shape->position[rank]; p++)
-			before += piece_in(count_of(team, call, shape->order[p]), window);
-		size_t piece = piece_in(count, window);
+			before += cs_window_piece(count_of(team, call, shape->order[p]), window);
+		size_t piece = cs_window_piece(count, window);
 		put_piece(team, call, rank, to + before * unit, send + (at + window.at) * unit, piece * unit);
 		done += piece;
 		at += count;
@@ -152,7 +122,7 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 	uint64_t filled = is_direct ? rounds : 0;
 	if (is_direct)
 		cs_node_publish(node, line, rounds);
-	struct window window = deal->first, filling = deal->first;
+	struct cs_window window = deal->first, filling = deal->first;
 	size_t ahead = 0; /* elements in a vector before this rank's block */
 	for (int rank = 0; rank < team->shape.rank; rank++)
 		ahead += count_of(team, call, rank);
@@ -167,10 +137,10 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 			next(team, call, deal, &filling);
 			cs_node_publish(node, line, ++filled);
 		}
-		size_t mine = piece_in(count_of(team, call, team->shape.rank), window);
+		size_t mine = cs_window_piece(count_of(team, call, team->shape.rank), window);
 		size_t before = 0;
 		for (int rank = 0; rank < team->shape.rank; rank++)
-			before += piece_in(count_of(team, call, rank), window);
+			before += cs_window_piece(count_of(team, call, rank), window);
 		struct cs_part parts[locals];
 		for (int local = 0; local < locals && mine; local++)
 			parts[local] = part_of(team, call, local, round, before, ahead + window.at);
@@ -187,33 +157,33 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
-counts_of_nodes(struct cs_team *team, const struct cs_call *call, struct window window)
+counts_of_nodes(struct cs_team *team, const struct cs_call *call, struct cs_window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	size_t *counts = team->work;
 	for (int node = 0; node < shape->nodes; node++) {
 		counts[node] = 0;
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
-			counts[node] += piece_in(count_of(team, call, shape->order[p]), window);
+			counts[node] += cs_window_piece(count_of(team, call, shape->order[p]), window);
 	}
 	return counts;
 }
 
 /* This rank's part of what its node has got in a round. */
 static void
-take_block(struct cs_team *team, const struct cs_call *call, const char *area, struct window window)
+take_block(struct cs_team *team, const struct cs_call *call, const char *area, struct cs_window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
-		before += piece_in(count_of(team, call, shape->order[p]), window);
+		before += cs_window_piece(count_of(team, call, shape->order[p]), window);
 	cs_copy(call->recv.base + window.at * unit, area + before * unit,
-		piece_in(count_of(team, call, shape->rank), window) * unit);
+		cs_window_piece(count_of(team, call, shape->rank), window) * unit);
 }
 
 /* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 static void
-several_nodes_short(struct cs_team *team, struct cs_call *call, struct window all)
+several_nodes_short(struct cs_team *team, struct cs_call *call, struct cs_window all)
 {
 	struct cs_node *node = &team->node;
 	const char *vector = call->send.base;
@@ -252,10 +222,10 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, cons
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	line->slot = cs_node_slot_number(node);
-	struct window window = deal->first;
+	struct cs_window window = deal->first;
 	size_t room = deal->room; /* of a round, at most */
-	if (deal->rounds == 1 && window.each < room / (size_t)shape->ranks)
-		room = window.each * (size_t)shape->ranks;
+	if (deal->rounds == 1 && window.most < room / (size_t)shape->ranks)
+		room = window.most * (size_t)shape->ranks;
 	room *= unit;
 	for (uint64_t round = 0; round < deal->rounds; round++, next(team, call, deal, &window)) {
 		char *slot = cs_node_slot(node, 3 * round + 2, true);

@@ -80,3 +80,21 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 		cs_node_all_done(node);
 	cs_node_reached(node);
 }
+
+size_t
+cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room)
+{
+	size_t most = cs_share(room, (size_t)ranks);
+	for (int pass = 0; sizes && pass < 8; pass++) {
+		size_t small = 0, large = 0;
+		for (int rank = 0; rank < ranks; rank++) {
+			size_t rest = cs_window_piece(sizes[rank], (struct cs_window){ at, SIZE_MAX });
+			small += rest <= most ? rest : 0;
+			large += rest > most;
+		}
+		if (!large || cs_share(room - small, large) <= most)
+			break;
+		most = cs_share(room - small, large);
+	}
+	return most;
+}

@@ -122,6 +122,22 @@ cs_share(size_t bytes, size_t parts)
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
 }
 
+/* A round's part of every block where they are not of one size: up to `most` (bytes, elements) from `at` on. */
+struct cs_window {
+	size_t at, most;
+};
+
+static inline size_t
+cs_window_piece(size_t size, struct cs_window window)
+{
+	size_t rest = size > window.at ? size - window.at : 0;
+	return rest < window.most ? rest : window.most;
+}
+
+/* The most of a block, from `at` on, in a round in which all pieces together have at most `room`, at least the share that is
+ * each one's: blocks below theirs leave room for the others. `sizes`: by rank; NULL: all are alike. */
+size_t cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room);
+
 _Static_assert(CS_PUT_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large copies");
 
 /* The same into the node's memory, where other ranks read it next. */

@@ -114,38 +114,6 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 
 #define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
 
-/* A round's part of every block: `chunk` bytes from `at` on, as far as it has them. */
-struct window {
-	size_t at, chunk;
-};
-
-static size_t
-piece_in(size_t bytes, struct window window)
-{
-	size_t rest = bytes > window.at ? bytes - window.at : 0;
-	return rest < window.chunk ? rest : window.chunk;
-}
-
-/* The most bytes of a block, from `at` on, in a round in which all pieces together have at most `limit`, at least limit /
- * ranks: blocks below it leave room for the others. */
-static size_t
-fair_chunk(const struct cs_team *team, const struct cs_call *call, size_t at, size_t limit)
-{
-	size_t chunk = cs_share(limit, (size_t)team->shape.ranks);
-	for (int pass = 0; call->recv.bytes && pass < 8; pass++) {
-		size_t small = 0, large = 0;
-		for (int rank = 0; rank < team->shape.ranks; rank++) {
-			size_t rest = piece_in(cs_blocks_bytes(&call->recv, rank), (struct window){ at, SIZE_MAX });
-			small += rest <= chunk ? rest : 0;
-			large += rest > chunk;
-		}
-		if (!large || cs_share(limit - small, large) <= chunk)
-			break;
-		chunk = cs_share(limit - small, large);
-	}
-	return chunk;
-}
-
 static size_t
 total(const struct cs_team *team, const struct cs_call *call)
 {
@@ -162,7 +130,7 @@ struct layout {
 };
 
 static void
-lay_out(const struct cs_team *team, const struct cs_call *call, struct window window, int lanes, struct layout *layout)
+lay_out(const struct cs_team *team, const struct cs_call *call, struct cs_window window, int lanes, struct layout *layout)
 {
 	const struct cs_shape *shape = &team->shape;
 	int own = shape->position[shape->rank];
@@ -172,7 +140,7 @@ lay_out(const struct cs_team *team, const struct cs_call *call, struct window wi
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
 				layout->own_at = layout->total;
-			layout->total += piece_in(cs_blocks_bytes(&call->recv, shape->order[p]), window);
+			layout->total += cs_window_piece(cs_blocks_bytes(&call->recv, shape->order[p]), window);
 		}
 		layout->bytes[n] = layout->total - layout->at[n];
 		size_t first = 0;
@@ -193,12 +161,12 @@ exchange_lane(struct cs_team *team, struct cs_line *line, char *area, const stru
 }
 
 static void
-copy_out(struct cs_team *team, struct cs_call *call, const char *from, struct window window)
+copy_out(struct cs_team *team, struct cs_call *call, const char *from, struct cs_window window)
 {
 	const struct cs_shape *shape = &team->shape;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = piece_in(cs_blocks_bytes(&call->recv, rank), window);
+		size_t piece = cs_window_piece(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
 			cs_copy_long(cs_blocks_at(&call->recv, rank) + window.at, from, piece);
 		from += piece;
@@ -217,8 +185,8 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	size_t *work = team->work, nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	const char *own = own_block(team, call);
-	struct window window = { 0, fair_chunk(team, call, 0, limit) };
-	bool is_one_round = window.chunk >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
+	struct cs_window window = { 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
+	bool is_one_round = window.most >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	size_t all = most * (size_t)shape->ranks;
 	size_t room = is_one_round && all < limit ? all : limit; /* of a round, at most */
 
@@ -227,7 +195,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	for (uint64_t round = 0; window.at < most; round++) {
 		char *area = cs_node_area(node, room);
 		lay_out(team, call, window, lanes, &layout);
-		cs_copy_in(team, call, area + layout.own_at, own + window.at, piece_in(call->bytes, window));
+		cs_copy_in(team, call, area + layout.own_at, own + window.at, cs_window_piece(call->bytes, window));
 		if (lanes > 1 || team->lane >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
 		if (team->lane < lanes)
@@ -240,9 +208,9 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 		else
 			copy_out(team, call, area, window);
 		cs_node_area_done(node, room, 1);
-		window.at += window.chunk;
+		window.at += window.most;
 		if (window.at < most)
-			window.chunk = fair_chunk(team, call, window.at, limit);
+			window.most = cs_window_fair(call->recv.bytes, shape->ranks, window.at, limit);
 	}
 	cs_node_end(node);
 }
