@@ -57,22 +57,31 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
-/* Of what each collective's call copies on a node: of one block or the vector, and of the blocks of all ranks. */
+/* Of what each collective's call copies on a node: of one block or the vector, and of the blocks of all ranks. `reads_slice`:
+ * what a rank reduces of its own vector it reads in the program's memory. */
 static const struct node_part {
 	int own, all;
-	bool reduces;
+	bool reduces, reads_slice;
 } node_parts[CS_COLL_COUNT] = {
-	[CS_ALLGATHER] = { 1, 1, false },       [CS_ALLGATHERV] = { 1, 1, false }, [CS_ALLREDUCE] = { 2, 0, true },
-	[CS_ALLTOALL] = { 0, 2, false },        [CS_BCAST] = { 2, 0, false },      [CS_GATHER] = { 1, 1, false },
-	[CS_REDUCE] = { 2, 0, true },           [CS_SCATTER] = { 1, 1, false },    [CS_REDUCE_SCATTER] = { 1, 0, true },
-	[CS_REDUCE_SCATTER_BLOCK] = { 1, 0, true },
+	[CS_ALLGATHER] = { .own = 1, .all = 1 },
+	[CS_ALLGATHERV] = { .own = 1, .all = 1 },
+	[CS_ALLREDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
+	[CS_ALLTOALL] = { .all = 2 },
+	[CS_BCAST] = { .own = 2 },
+	[CS_GATHER] = { .own = 1, .all = 1 },
+	[CS_REDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
+	[CS_SCATTER] = { .own = 1, .all = 1 },
+	[CS_REDUCE_SCATTER] = { .own = 1, .reduces = true },
+	[CS_REDUCE_SCATTER_BLOCK] = { .own = 1, .reduces = true },
 };
 
 static double
 node_time(const struct cs_model *model, const struct cs_facts *facts, size_t bytes)
 {
 	const struct node_part *part = &node_parts[facts->coll];
-	double copied = (double)bytes * (part->own + (double)part->all * facts->ranks), ppn = facts->ppn_max;
+	double ppn = facts->ppn_max, copied = (double)bytes * (part->own + (double)part->all * facts->ranks);
+	if (part->reads_slice)
+		copied -= (double)bytes / ppn;
 	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy ? crowd : (double)model->copy;
 	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
 	if (part->reduces)

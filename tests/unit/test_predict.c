@@ -129,6 +129,25 @@ on_the_node(const char *more, int ppn, size_t bytes)
 	return time - 3 * 1600000; /* 8 nodes: 3 rounds */
 }
 
+/* The plan between the nodes is one and the same, which costs nothing here: what is left is the node's. */
+static int64_t
+of_the_node(enum cs_coll coll, const char *name, size_t bytes, int ppn)
+{
+	struct site site;
+	struct cs_facts facts = facts_of(coll, bytes, 8, ppn);
+	return predict_of(make_site(&site, "copy=1e-10", ppn, 1), &facts, name).ps;
+}
+
+/* Each rank adds up its slice, and does not copy its own: once out, and all but a slice in. */
+static void
+a_rank_does_not_copy_what_it_reduces_itself(void **state)
+{
+	assert_int_equal(of_the_node(CS_BCAST, "hier:binomial", 4096, 4), 2 * 4096 * 100);
+	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 4), (2 * 4096 - 1024) * 100);
+	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 16), (2 * 4096 - 256) * 100);
+	assert_int_equal(of_the_node(CS_REDUCE, "hier:binomial", 4096, 4), (2 * 4096 - 1024) * 100);
+}
+
 /* bcast: in and out of the node's memory, twice the vector. */
 static void
 a_nodes_copies_take_their_memorys_time(void **state)
@@ -198,6 +217,7 @@ main(void)
 		cmocka_unit_test(gaps_are_charged),
 		cmocka_unit_test(a_plan_must_win_by_more_than_the_models_error),
 		cmocka_unit_test(a_nodes_copies_take_their_memorys_time),
+		cmocka_unit_test(a_rank_does_not_copy_what_it_reduces_itself),
 		cmocka_unit_test(a_nodes_flags_are_charged),
 		cmocka_unit_test(alltoall_between_nodes_carries_the_blocks_of_all_pairs),
 		cmocka_unit_test(a_model_is_silent_of_uneven_blocks),
