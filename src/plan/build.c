@@ -304,9 +304,3 @@ cs_plan_fini(struct cs_plan *plan)
 	plan->requests = 0;
 	plan->tmp_bytes = 0;
 }
-
-size_t
-cs_plan_memory(const struct cs_plan *plan)
-{
-	return plan->count * sizeof *plan->steps + plan->tmp_bytes;
-}

@@ -59,7 +59,4 @@ struct cs_plan {
 
 void cs_plan_fini(struct cs_plan *plan);
 
-/* Bytes of memory that the plan itself takes. */
-size_t cs_plan_memory(const struct cs_plan *plan);
-
 #endif

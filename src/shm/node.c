@@ -301,12 +301,6 @@ cs_node_meet(struct cs_node *node)
 			node->near[node->nears++] = local;
 }
 
-void
-cs_node_fini(struct cs_node *node)
-{
-	cs_segment_close(&node->segment);
-}
-
 static void
 sleep_on(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 {

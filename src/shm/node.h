@@ -128,7 +128,6 @@ void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struc
 		  const struct cs_host *host);
 void cs_node_arm(struct cs_node *node);
 void cs_node_meet(struct cs_node *node);
-void cs_node_fini(struct cs_node *node);
 
 /* Waiting: polls, then yields, then sleeps; the host MPI is progressed meanwhile. */
 void cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target);
