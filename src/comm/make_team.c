@@ -540,7 +540,8 @@ make(struct cs_member *member)
 			trouble = open_segment(node, &shape, &segment);
 		}
 		team->work = calloc(4 * (size_t)team->shape.nodes, sizeof *team->work);
-		member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
+		if (!member->sizes)
+			member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
 		if (has_node && team->shape.nodes > 1 && trouble == NONE && cs_groups_are_many())
 			trouble = NO_SHARE;
 		if (!team->work || !member->sizes)

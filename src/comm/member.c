@@ -229,32 +229,29 @@ find(MPI_Comm comm)
 	return member;
 }
 
-static struct cs_member *
-enter(MPI_Comm comm)
-{
-	struct cs_member *member = find(comm);
-	if (!member)
-		return NULL;
-	if (member->state == CS_MEMBER_COUNTING) {
-		size_t after = cs_selector_limits(cs_engine.selector)->team_after;
-		if (cs_engine.settings.team_after >= 0)
-			after = (size_t)cs_engine.settings.team_after;
-		/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make the same
-		 * calls on a communicator. */
-		if (++member->calls >= after || comm == MPI_COMM_WORLD)
-			cs_member_make_team(member);
-	}
-	return member;
-}
-
-/* Files are read and memory is made here; errno is the program's. */
+/* Files are read and memory is made in these two; errno is the program's. */
 struct cs_member *
 cs_member_enter_slow(MPI_Comm comm)
 {
 	int saved = errno;
-	struct cs_member *member = enter(comm);
+	struct cs_member *member = find(comm);
 	errno = saved;
 	return member;
+}
+
+bool
+cs_member_count(struct cs_member *member)
+{
+	int saved = errno;
+	size_t after = cs_selector_limits(cs_engine.selector)->team_after;
+	if (cs_engine.settings.team_after >= 0)
+		after = (size_t)cs_engine.settings.team_after;
+	/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make the same calls on a
+	 * communicator. */
+	if (++member->calls >= after || member->comm == MPI_COMM_WORLD)
+		cs_member_make_team(member);
+	errno = saved;
+	return member->runner.team;
 }
 
 void

@@ -3,6 +3,8 @@
  *   first collectives: counted;  at the team_after-th: the team is made, in that call, by all ranks together;
  *   from then on: runner.team serves, or is NULL and the host does everything
  *
+ * A call whose arguments the host refuses is not counted: the rank that makes it may be the only one, and go on.
+ *
  * Members come from a list that is never given back to malloc, so a stale pointer in the little cache of recently used
  * communicators still points to a member, whose handle then no longer fits. */
 #ifndef CS_COMM_MEMBER_H
@@ -45,8 +47,12 @@ struct cs_member {
 };
 
 /* The member for a collective call that is being made on `comm`, or NULL if we have no say in it (no communicator, MPI not
- * initialised, library closed). Counts the call and makes the team when it is time; runner.team is what serves. */
+ * initialised, library closed); runner.team is what serves. */
 static inline struct cs_member *cs_member_enter(MPI_Comm comm);
+
+/* Of a member that is CS_MEMBER_COUNTING, when the call's arguments are known to be right: counts the call, and makes the team
+ * when it is time. Is there one now? */
+bool cs_member_count(struct cs_member *member);
 
 /* Counts a call of that size that the host did, by what the member noted while it was looked at. */
 void cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
@@ -79,7 +85,7 @@ cs_member_enter(MPI_Comm comm)
 {
 	struct cs_member *member =
 		atomic_load_explicit(&cs_member_cache[cs_member_index(comm)], memory_order_acquire);
-	if (__builtin_expect(member && member->comm == comm && member->state != CS_MEMBER_COUNTING, 1))
+	if (__builtin_expect(member && member->comm == comm, 1))
 		return member;
 	return cs_member_enter_slow(comm);
 }

@@ -30,6 +30,17 @@ cs_serve_run(struct cs_member *member, struct cs_call *call)
 	return true;
 }
 
+size_t *
+cs_serve_sizes_slow(struct cs_member *member)
+{
+	member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
+	if (!member->sizes) {
+		cs_warn_local("no memory for the sizes of %d ranks; ending the job", member->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	return member->sizes;
+}
+
 char *
 cs_serve_packed(struct cs_member *member, int which, size_t bytes)
 {

@@ -14,12 +14,21 @@ cs_serve_not(struct cs_member *member, const char *why)
 	return false;
 }
 
-/* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. */
+/* Is there a team? Asked when nothing is left for which the host would refuse the call on this rank alone. */
+static inline bool
+cs_serve_has_team(struct cs_member *member)
+{
+	return __builtin_expect(member->runner.team != NULL, 1) || cs_member_count(member);
+}
+
+/* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. As cs_serve_has_team. */
 static inline bool
 cs_serve_choose_skewed(struct cs_member *member, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
 	if (bytes != CS_BYTES_UNKNOWN && member->answer && member->bytes == bytes && is_commutative)
 		return true;
+	if (!cs_serve_has_team(member))
+		return false;
 	if (bytes == 0 && coll != CS_BARRIER)
 		return cs_serve_not(member, "nothing to move");
 	member->bytes = bytes;
@@ -35,6 +44,14 @@ cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool 
 
 /* Runs the chosen algorithm and leaves in member->result what the program gets. Always true. */
 bool cs_serve_run(struct cs_member *member, struct cs_call *call);
+
+/* The member's four arrays of sizes; ends the job if there is no memory for them. */
+size_t *cs_serve_sizes_slow(struct cs_member *member);
+static inline size_t *
+cs_serve_sizes(struct cs_member *member)
+{
+	return __builtin_expect(member->sizes != NULL, 1) ? member->sizes : cs_serve_sizes_slow(member);
+}
 
 /* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */
 char *cs_serve_packed(struct cs_member *member, int which, size_t bytes);

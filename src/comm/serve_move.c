@@ -184,11 +184,12 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 	size_t each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (!in_place && in.bytes != each) ||
 	    (is_among(send, recv, out.bytes) && is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
 		return false;
+	if (!in_place && in.bytes != each)
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLGATHER, 0, each);
 	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
@@ -207,7 +208,7 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, recv, CS_OUTPUT, &out, &each)) ||
-	    (!in_place && !look(member, send, CS_INPUT, &in)) || (is_root && !in_place && in.bytes != each) ||
+	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
 	    (is_root && is_among(send, recv, out.bytes) &&
 	     is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
@@ -215,6 +216,8 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 		each = in.bytes;
 	if (!cs_serve_choose(member, CS_GATHER, each, true))
 		return false;
+	if (!in_place && in.bytes != each)
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_GATHER, root, each);
 	if (is_root)
@@ -236,7 +239,7 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	if (!has_root(member, root) || (is_root && !look_blocks(member, send, CS_INPUT, &in, &each)) ||
-	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) || (is_root && !in_place && out.bytes != each) ||
+	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
 	    (is_root && is_among(recv, send, in.bytes) &&
 	     is_refused(member, recv, send, own_at(member, each), &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
@@ -244,6 +247,8 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 		each = out.bytes;
 	if (!cs_serve_choose(member, CS_SCATTER, each, true))
 		return false;
+	if (!in_place && out.bytes != each)
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_SCATTER, root, each);
 	if (is_root)
@@ -263,11 +268,13 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	size_t each = 0, send_each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
-	    (!in_place && (!look_blocks(member, send, CS_INPUT, &in, &send_each) || send_each != each)) ||
+	    (!in_place && !look_blocks(member, send, CS_INPUT, &in, &send_each)) ||
 	    (is_at(send, recv, 0) && is_refused(member, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
 		return false;
+	if (!in_place && send_each != each)
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLTOALL, 0, each);
 	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
@@ -374,7 +381,7 @@ look_scattered(struct cs_member *member, void *user, MPI_Datatype type, const st
 {
 	blocks->user = user;
 	blocks->vector = vector;
-	blocks->bytes = member->sizes + 2 * (size_t)which * (size_t)member->size;
+	blocks->bytes = cs_serve_sizes(member) + 2 * (size_t)which * (size_t)member->size;
 	blocks->at = blocks->bytes + member->size;
 	blocks->total = 0;
 	blocks->lowest = 0;
@@ -444,7 +451,7 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
-	    (!in_place && !look(member, send, CS_INPUT, &in)) || (!in_place && in.bytes != out.bytes[member->rank]) ||
+	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
 	    (is_at(send, recv, out.at[member->rank]) &&
 	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
@@ -452,6 +459,8 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
 	if (!cs_serve_choose_skewed(member, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
 		return false;
+	if (!in_place && in.bytes != out.bytes[member->rank])
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
 	call.recv = open_scattered(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
@@ -477,12 +486,13 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	if (!has_root(member, root) ||
 	    (is_root && !look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
 	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (is_root && !in_place && in.bytes != out.bytes[member->rank]) ||
 	    (is_root && is_at(send, recv, out.at[member->rank]) &&
 	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
+	if (is_root && !in_place && in.bytes != out.bytes[member->rank])
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
 	if (is_root)
@@ -509,12 +519,13 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	if (!has_root(member, root) ||
 	    (is_root && !look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in)) ||
 	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
-	    (is_root && !in_place && out.bytes != in.bytes[member->rank]) ||
 	    (is_root && is_at(recv, send, in.at[member->rank]) &&
 	     is_refused(member, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
+	if (is_root && !in_place && out.bytes != in.bytes[member->rank])
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
 	if (is_root)
@@ -546,6 +557,8 @@ exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, stru
 {
 	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
 		return false;
+	if (in && in->bytes[member->rank] != out->bytes[member->rank])
+		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, coll, 0, 0);
 	call.recv = open_scattered(member, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
@@ -565,9 +578,8 @@ cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const s
 	bool is_alike = send->type == recv->type && send_vector->counts == recv_vector->counts;
 	in.types = out.types = NULL;
 	if (!look_scattered(member, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
-	    (!in_place &&
-	     (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
-	      in.bytes[member->rank] != out.bytes[member->rank] || is_refused_scattered(member, is_alike, &in, &out))))
+	    (!in_place && (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
+			   is_refused_scattered(member, is_alike, &in, &out))))
 		return cs_serve_not(member, "arguments not served");
 	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
@@ -612,7 +624,6 @@ cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_v
 			 look_scattered(member, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
 			 (in_place ||
 			  (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
-			   in.bytes[member->rank] == out.bytes[member->rank] &&
 			   !is_refused_scattered(member, is_alike, &in, &out)));
 	if (is_served)
 		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out);

@@ -65,6 +65,8 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 {
 	if (count < 0 || !look(member, reduced, type, op))
 		return cs_serve_not(member, "type, operation or arguments not served");
+	if (!cs_serve_has_team(member))
+		return false;
 	const struct cs_team *team = member->runner.team;
 	size_t unit = reduced->call.reduction.unit, bytes, size;
 	size_t room = team->node.shape.slot_bytes;
@@ -85,9 +87,9 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	return true;
 }
 
-/* Buffers that no correct program passes, where the host has a word for them. Open MPI has none for one buffer as both, but in
- * MPI_Reduce, and in MPI_Allreduce of more than one element (4.1.4); elsewhere it is there as good as MPI_IN_PLACE, some
- * programs do it on some ranks, and so it is here. */
+/* Buffers that no correct program passes, unless for no elements, where the host has a word for them. Open MPI has none for one
+ * buffer as both, but in MPI_Reduce, and in MPI_Allreduce of more than one element (4.1.4); elsewhere it is there as good as
+ * MPI_IN_PLACE, some programs do it on some ranks, and so it is here. */
 static inline bool
 is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
@@ -118,7 +120,7 @@ cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_C
 		   MPI_Op op)
 {
 	struct reduced reduced;
-	if (is_bad(send, recv, true, CS_UNDER_OPEN_MPI && count <= 1))
+	if (is_bad(send, recv, true, CS_UNDER_OPEN_MPI && count <= 1) && count != 0)
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
@@ -131,8 +133,8 @@ cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Coun
 {
 	struct reduced reduced;
 	bool is_root = member->rank == root;
-	if (root < 0 || root >= member->size || (send == MPI_IN_PLACE && !is_root) ||
-	    is_bad(send, recv, is_root, false))
+	if (root < 0 || root >= member->size ||
+	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) && count != 0))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
@@ -146,22 +148,23 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 {
 	struct reduced reduced;
 	MPI_Count total = 0;
-	if (!counts->counts || !send)
+	size_t *sizes = cs_serve_sizes(member);
+	if (!counts->counts)
 		return cs_serve_not(member, "arguments not served");
 	for (int rank = 0; rank < member->size; rank++) {
 		MPI_Count count = cs_serve_count_at(counts, rank);
 		if (count < 0)
 			return cs_serve_not(member, "arguments not served");
-		member->sizes[rank] = (size_t)count;
+		sizes[rank] = (size_t)count;
 		total += count;
 	}
-	if ((member->sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && total && !CS_UNDER_OPEN_MPI))
+	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !CS_UNDER_OPEN_MPI)))
 		return cs_serve_not(member, "arguments not served");
-	int skew = cs_skew(member->sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
+	int skew = cs_skew(sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 		return false;
-	reduced.call.counts = member->sizes;
-	return finish(member, &reduced, send, recv, (size_t)total, member->sizes[member->rank]);
+	reduced.call.counts = sizes;
+	return finish(member, &reduced, send, recv, (size_t)total, sizes[member->rank]);
 }
 
 bool
@@ -171,7 +174,7 @@ cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *
 	struct reduced reduced;
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
-	    is_bad(send, recv, true, CS_UNDER_OPEN_MPI))
+	    (is_bad(send, recv, true, CS_UNDER_OPEN_MPI) && count != 0))
 		return cs_serve_not(member, "arguments not served");
 	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;

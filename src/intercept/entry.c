@@ -18,11 +18,11 @@ static_assert(MPI_COMM_WORLD == (MPI_Comm)CS_MPICH_COMM_WORLD && MPI_BYTE == (MP
 	      "what the door knows of MPICH");
 #endif
 
-/* The member if it has a team, so that the call may be served. */
+/* Is there a team, or may there be one in this call, so that it may be served? */
 static inline bool
-has_team(const struct cs_member *member)
+may_serve(const struct cs_member *member)
 {
-	return member && member->runner.team;
+	return member && member->state != CS_MEMBER_HOST;
 }
 
 /* Does the host do it anyway? Asked before anything else, so that what is handed on costs little. `times`: blocks in
@@ -78,7 +78,7 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
+	if (may_serve(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
 		return member->result;
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }

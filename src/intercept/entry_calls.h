@@ -15,7 +15,7 @@ int
 ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
+	if (may_serve(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
 	    cs_serve_bcast(member, SIDE(buffer, count, type), root))
 		return member->result;
 	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
@@ -26,7 +26,7 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
+	if (may_serve(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
 	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
 		return member->result;
@@ -39,7 +39,7 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 			   const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
 	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs)))
 		return member->result;
@@ -52,7 +52,7 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 		       MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
+	if (may_serve(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
 		       member->rank == root ? recv_type : send_type, 1) &&
 	    cs_serve_gather(member, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
@@ -66,7 +66,7 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_GATHERV) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_GATHERV) &&
 	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
 		return member->result;
@@ -79,7 +79,7 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
+	if (may_serve(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
 		       member->rank == root ? send_type : recv_type, 1) &&
 	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
@@ -93,7 +93,7 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 			 void *recv, COUNT recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_SCATTERV) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_SCATTERV) &&
 	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
 		return member->result;
@@ -106,7 +106,7 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 			 MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
+	if (may_serve(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
 	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
 		return member->result;
@@ -120,7 +120,7 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
 	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
 		return member->result;
@@ -134,7 +134,7 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 			  const DISPL recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
 	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
 		return member->result;
@@ -146,7 +146,7 @@ int
 ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
+	if (may_serve(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
 	    cs_serve_allreduce(member, send, recv, count, type, op))
 		return member->result;
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op, comm);
@@ -156,7 +156,7 @@ int
 ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
+	if (may_serve(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
 	    cs_serve_reduce(member, send, recv, count, type, op, root))
 		return member->result;
 	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root, comm);
@@ -167,7 +167,7 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 			       MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
+	if (may_serve(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op))
 		return member->result;
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts, type, op, comm);
@@ -178,7 +178,7 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 				     MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
-	if (has_team(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
+	if (may_serve(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
 	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op))
 		return member->result;
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),

@@ -1,6 +1,6 @@
 /* Wrong arguments: the error class of MPI_X is that of PMPI_X, a user's error handler is called as often and with the
  * same communicator, and the communicator goes on working. Every rank makes the same mistake, except in the
- * truncations, where the receivers say less than is sent. */
+ * truncations, where the receivers say less than is sent, and in the beginning, where one rank makes it alone. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -268,6 +268,52 @@ attempt(int which, int is_ours, const char **name)
 	return outcome;
 }
 
+/* One rank alone makes a mistake that any host refuses at once, before anybody's first collective on `comm`, and goes on. */
+static void
+alone(MPI_Comm comm, int which)
+{
+	const char *name = "";
+	int word = 0;
+	MPI_Errhandler errhandler;
+	MPI_Comm_create_errhandler(handler, &errhandler);
+	MPI_Comm_set_errhandler(comm, errhandler);
+	reset();
+	MPI_Datatype dup = types[0];
+	handler_calls = 0;
+	if (rank == 0) {
+		int code = MPI_try(which, comm, &name);
+		CHECK(code != MPI_SUCCESS && handler_calls == 1, "%s, by one rank: code %d, handler called %d times", name, code,
+		      handler_calls);
+		for (int other = 1; other < size; other++)
+			PMPI_Send(&word, 1, MPI_INT, other, 1, comm);
+	} else {
+		PMPI_Recv(&word, 1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE);
+	}
+	for (int i = 0; i < 8; i++) {
+		int one = i + 1, sum = 0;
+		word = rank == 0 ? i : -1;
+		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
+		MPI_Bcast(&word, 1, MPI_INT, 0, comm);
+		CHECK(sum == size * one && word == i, "mistake %d, by one rank: then the sum is %d, not %d, and %d comes, not %d",
+		      which, sum, size * one, word, i);
+	}
+	PMPI_Type_free(&dup);
+	MPI_Errhandler_free(&errhandler);
+}
+
+static void
+each_alone(void)
+{
+	static const int mistakes[] = {0, 1, 3, 4, 7, 8, 13, 15, 16, 18, 19, 22, 23, 24, 26, 27};
+	alone(MPI_COMM_WORLD, 0);
+	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+		MPI_Comm comm;
+		PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		alone(comm, mistakes[i]);
+		MPI_Comm_free(&comm);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -285,6 +331,8 @@ main(int argc, char **argv)
 	/* with an argument: only that mistake, for looking at one alone */
 	int only = argc > 1 ? atoi(argv[1]) : -1, refused = 0;
 	const char *name = "";
+	if (only < 0)
+		each_alone();
 	for (int which = 0; which <= FIRST_TRUNCATION + 4; which++) {
 		if ((only >= 0 && which != only) || host_hangs(which))
 			continue;
