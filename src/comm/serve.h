@@ -1,6 +1,6 @@
 /* comm/serve.h — MPI's arguments to a cs_call, and back: one function per collective.
  *
- * Each returns true if it served the call, with the result for the program in member->result; false if the host is to do it
+ * Each returns true if it served the call: cs_serve_result has the result for the program then; false if the host is to do it
  * (nothing has been touched then): because select says so, or because the arguments are not what we serve or not valid,
  * which the host says better. All ranks answer alike as long as the program is a correct one; each reason below is
  * either equal everywhere by the standard or an error of the program's. */
@@ -23,6 +23,15 @@ struct cs_side {
 	MPI_Count count; /* not for v-sides */
 	MPI_Datatype type;
 };
+
+/* More came than there was room for, an error of the program's: its error handler has it. At the very end of the call, since a
+ * handler may make collectives on the same communicator, free it, or not return. */
+int cs_serve_say_truncated(struct cs_member *member);
+static inline int
+cs_serve_result(struct cs_member *member)
+{
+	return __builtin_expect(member->result == MPI_SUCCESS, 1) ? MPI_SUCCESS : cs_serve_say_truncated(member);
+}
 
 bool cs_serve_barrier(struct cs_member *member);
 bool cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root);

@@ -9,13 +9,11 @@
 #define KEEP (4u << 20) /* packing memory above this is given back when a call needs no more than this, */
 #define KEEP_MOST (32u << 20) /* and above this after the call: malloc, too, gets what is larger from the kernel each time */
 
-/* More came than there was room for: an error of the program's. */
-static __attribute__((noinline)) bool
-say_truncated(struct cs_member *member)
+int
+cs_serve_say_truncated(struct cs_member *member)
 {
 	cs_pmpi.Comm_call_errhandler(member->comm, MPI_ERR_TRUNCATE);
-	member->result = MPI_ERR_TRUNCATE;
-	return true;
+	return MPI_ERR_TRUNCATE;
 }
 
 bool
@@ -24,9 +22,8 @@ cs_serve_run(struct cs_member *member, struct cs_call *call)
 	call->truncated = 0;
 	member->leaders.is_truncated = member->everyone.is_truncated = false;
 	cs_runner_run(&member->runner, member->answer, call, member->bytes);
-	if (__builtin_expect(call->truncated || member->leaders.is_truncated || member->everyone.is_truncated, 0))
-		return say_truncated(member);
-	member->result = MPI_SUCCESS;
+	bool is_truncated = call->truncated || member->leaders.is_truncated || member->everyone.is_truncated;
+	member->result = __builtin_expect(is_truncated, 0) ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
 	return true;
 }
 

@@ -79,7 +79,7 @@ cs_entry_Barrier(MPI_Comm comm)
 {
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
-		return member->result;
+		return cs_serve_result(member);
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }
 

@@ -17,7 +17,7 @@ ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MP
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
 	    cs_serve_bcast(member, SIDE(buffer, count, type), root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
 }
 
@@ -29,7 +29,7 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 	if (may_serve(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
 	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Allgather), CS_ALLGATHER, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
@@ -42,7 +42,7 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 	if (may_serve(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
 	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs)))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, MEAN(recv_counts, recv_type),
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
@@ -56,7 +56,7 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 		       member->rank == root ? recv_type : send_type, 1) &&
 	    cs_serve_gather(member, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Gather), CS_GATHER, member->rank == root ? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -69,7 +69,7 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	if (may_serve(member) && !is_always_hosted(member, CS_GATHERV) &&
 	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Gatherv), CS_GATHERV, CS_BYTES_UNKNOWN,
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
@@ -83,7 +83,7 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 		       member->rank == root ? send_type : recv_type, 1) &&
 	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Scatter), CS_SCATTER, member->rank == root ? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -96,7 +96,7 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 	if (may_serve(member) && !is_always_hosted(member, CS_SCATTERV) &&
 	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Scatterv), CS_SCATTERV, CS_BYTES_UNKNOWN,
 		send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -109,7 +109,7 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 	if (may_serve(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
 	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Alltoall), CS_ALLTOALL, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
@@ -123,7 +123,7 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
 	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
@@ -137,7 +137,7 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
 	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm);
 }
@@ -148,7 +148,7 @@ ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatyp
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
 	    cs_serve_allreduce(member, send, recv, count, type, op))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op, comm);
 }
 
@@ -158,7 +158,7 @@ ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype t
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
 	    cs_serve_reduce(member, send, recv, count, type, op, root))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root, comm);
 }
 
@@ -169,7 +169,7 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts, type, op, comm);
 }
 
@@ -180,7 +180,7 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 	struct cs_member *member = cs_member_enter(comm);
 	if (may_serve(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
 	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op))
-		return member->result;
+		return cs_serve_result(member);
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),
 		send, recv, count, type, op, comm);
 }
