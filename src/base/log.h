@@ -6,6 +6,7 @@
 #define CS_BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Before the rank is known a process speaks if the launcher's environment calls it rank 0, or says nothing. */
@@ -26,6 +27,10 @@ uint64_t cs_log_kept(void);
 /* Writes them, each between these two texts, and forgets them; or only that. */
 void cs_log_tell(const char *before, const char *after);
 void cs_log_forget(void);
+
+/* All of it, or false with errno set. A pipe that nobody reads any more is an error like others, and no signal that would end
+ * the program. */
+bool cs_log_write(int file, const char *text, size_t bytes);
 
 /* Before a job is ended: a launcher that reads stderr by a pipe may be told to end before it has read the last line. Waits until
  * it has, two seconds at most; at once if stderr is no pipe. */

@@ -456,21 +456,6 @@ cs_report_json(FILE *out)
 
 /* --- where it goes ------------------------------------------------------------------------------------------- */
 
-static bool
-write_all(int file, const char *text, size_t length)
-{
-	while (length > 0) {
-		ssize_t n = write(file, text, length);
-		if (n < 0 && errno != EINTR)
-			return false;
-		if (n > 0) {
-			text += n;
-			length -= (size_t)n;
-		}
-	}
-	return true;
-}
-
 /* The whole report in memory first, so that it leaves in one write and ranks' lines do not come in between. */
 static bool
 render(void (*print)(FILE *out), char **text, size_t *length)
@@ -497,7 +482,7 @@ write_table(void)
 		return;
 	}
 	/* If stderr is gone there is nobody left to tell. */
-	(void)write_all(STDERR_FILENO, text, length);
+	(void)cs_log_write(STDERR_FILENO, text, length);
 	free(text);
 }
 
@@ -508,7 +493,7 @@ write_file(const char *path, int flags, const char *text, size_t length)
 	int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666);
 	if (file < 0)
 		return false;
-	bool is_written = write_all(file, text, length);
+	bool is_written = cs_log_write(file, text, length);
 	int error = errno;
 	if (close(file) != 0 && is_written) {
 		is_written = false;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -383,6 +384,38 @@ a_device_or_a_link_is_written_to_and_not_replaced(void **state)
 	assert_true(S_ISCHR(now.st_mode));
 }
 
+/* The program has not asked for SIGPIPE, and must not die of what we have to say. */
+static void
+a_pipe_that_nobody_reads_does_not_end_the_program(void **state)
+{
+	static _Atomic int warned;
+	int ends[2], real = dup(STDERR_FILENO);
+	sigset_t broken, before, waiting;
+	assert_true(real >= 0 && !pipe(ends));
+	close(ends[0]);
+	dup2(ends[1], STDERR_FILENO);
+	cs_log_set_speaker(true);
+	cs_log_warn(&warned, "nobody hears this");
+	cs_report_write("1");
+	cs_report_write("/dev/stderr");
+	dup2(real, STDERR_FILENO);
+	assert_true(!sigpending(&waiting) && !sigismember(&waiting, SIGPIPE));
+
+	/* One that the program has raised itself still waits for it afterwards. */
+	sigemptyset(&broken);
+	sigaddset(&broken, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &broken, &before);
+	raise(SIGPIPE);
+	errno = 0;
+	assert_false(cs_log_write(ends[1], "x", 1));
+	assert_int_equal(errno, EPIPE);
+	assert_true(!sigpending(&waiting) && sigismember(&waiting, SIGPIPE));
+	assert_int_equal(sigtimedwait(&broken, NULL, &(struct timespec){ 0 }), SIGPIPE);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	close(ends[1]);
+	close(real);
+}
+
 /* --- threads, and a full table (last: it fills the table) ------------------------------------------------------- */
 
 #define THREADS 8
@@ -460,6 +493,7 @@ main(void)
 		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
 		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
 		cmocka_unit_test(a_device_or_a_link_is_written_to_and_not_replaced),
+		cmocka_unit_test(a_pipe_that_nobody_reads_does_not_end_the_program),
 		cmocka_unit_test(threads_find_the_same_rows_and_lose_no_call),
 		cmocka_unit_test(a_full_table_counts_on_in_one_row_named_other),
 	};
