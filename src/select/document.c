@@ -213,6 +213,13 @@ enum cs_status
 cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 		 struct cs_document_error *error)
 {
+	/* libyaml would count it as a column, so that the first line's keys were not those of the others' map. */
+	static const char byte_order_mark[] = "\xef\xbb\xbf";
+	size_t mark_bytes = strlen(byte_order_mark);
+	if (bytes >= mark_bytes && !memcmp(text, byte_order_mark, mark_bytes)) {
+		text += mark_bytes;
+		bytes -= mark_bytes;
+	}
 	*document = (struct cs_document){ 0 };
 	struct builder builder = { .document = document, .error = error, .end = mark_of_byte(text, bytes, bytes) };
 	enum cs_status status = refuse_traps(&builder, text, bytes);

@@ -31,6 +31,15 @@ a_version_alone_is_a_tuning_file(void **state)
 	cs_tuning_destroy(tuning);
 }
 
+/* As some editors begin a file. */
+static void
+a_byte_order_mark_is_no_part_of_the_first_line(void **state)
+{
+	struct cs_tuning *tuning = parse("\xef\xbb\xbfversion: 1\nlimits: {slots: 4}\n");
+	assert_int_equal(tuning->limits.slots, 4);
+	cs_tuning_destroy(tuning);
+}
+
 static void
 every_limit_is_read_into_the_member_of_its_name(void **state)
 {
@@ -253,6 +262,7 @@ static const struct wrong {
 	  "2:4: found U+2028 (line separator), expected lines that end with LF or CR LF\n" },
 	{ "version: 1\rlimits: {}\n",
 	  "1:11: found a carriage return alone, expected lines that end with LF or CR LF\n" },
+	{ "\xef\xbb\xbfversion: 2\n", "1:10: found \"2\", expected 1, the version of the format that this library reads\n" },
 	{ "version: 1\r\nlimits: {slots: 0}\r\n", "2:17: found \"0\", expected a number from 2 to 64\n" },
 	{ "version: 1\nblocks: [[[[[[[[]]]]]]]]\n", "2:16: lists and maps nested deeper than 8\n" },
 	/* models */
@@ -677,6 +687,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_version_alone_is_a_tuning_file),
+		cmocka_unit_test(a_byte_order_mark_is_no_part_of_the_first_line),
 		cmocka_unit_test(every_limit_is_read_into_the_member_of_its_name),
 		cmocka_unit_test(a_limit_of_words_takes_each_of_them),
 		cmocka_unit_test(a_rule_is_for_both_wires_unless_it_names_one),
