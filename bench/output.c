@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -271,6 +272,16 @@ bench_write_json(const struct bench_options *options, const struct bench_world *
 			return true;
 		json_all(stdout, options, world, findings);
 		return fflush(stdout) == 0 && !ferror(stdout);
+	}
+	/* A device or a pipe must not be replaced by a file, so that is written to, once. */
+	struct stat old;
+	if (!stat(options->json, &old) && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+		FILE *out = findings->is_complete ? fopen(options->json, "w") : NULL;
+		if (!out)
+			return !findings->is_complete;
+		json_all(out, options, world, findings);
+		bool is_written = !ferror(out);
+		return fclose(out) == 0 && is_written;
 	}
 	char unfinished[4096];
 	int length = snprintf(unfinished, sizeof unfinished, "%s.tmp", options->json);
