@@ -524,6 +524,9 @@ replace_file(const char *path, const char *text, size_t length)
 	if (!is_written)
 		unlink(unfinished);
 	free(unfinished);
+	/* The file may be ours to write and its folder not, or its name too long for another one's. */
+	if (!is_written && (error == EACCES || error == EPERM || error == ENAMETOOLONG))
+		return write_file(path, O_TRUNC, text, length);
 	errno = error;
 	return is_written;
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -361,6 +362,21 @@ a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
 	free(table);
 }
 
+/* There is no room for another name, or no right to make one: of which root has too many to be tested. */
+static void
+a_file_beside_which_none_can_be_made_is_written_to(void **state)
+{
+	char path[512], name[NAME_MAX + 1];
+	memset(name, 'r', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	snprintf(path, sizeof path, "%s/%s", folder, name);
+	assert_string_equal(stderr_of_write(path), "");
+	char *json = rendered(cs_report_json);
+	assert_string_equal(file_text(path), json);
+	free(json);
+	assert_int_equal(unlink(path), 0);
+}
+
 static void
 a_device_or_a_link_is_written_to_and_not_replaced(void **state)
 {
@@ -492,6 +508,7 @@ main(void)
 		cmocka_unit_test(a_relative_path_is_meant_from_where_the_program_began),
 		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
 		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
+		cmocka_unit_test(a_file_beside_which_none_can_be_made_is_written_to),
 		cmocka_unit_test(a_device_or_a_link_is_written_to_and_not_replaced),
 		cmocka_unit_test(a_pipe_that_nobody_reads_does_not_end_the_program),
 		cmocka_unit_test(threads_find_the_same_rows_and_lose_no_call),
