@@ -20,7 +20,8 @@
 /* Why a rank cannot; the largest of all ranks' troubles is the communicator's. */
 enum trouble {
 	NONE,
-	NO_SEGMENT, /* before NO_BUDGET: it is also what the others know when their leader has none */
+	NO_SEGMENT, /* first: it is also what the others know when their leader has none */
+	SHM_OFF,
 	NO_BUDGET,
 	NO_COMMIT,
 	NO_ATTACH,
@@ -35,6 +36,7 @@ enum trouble {
 
 static const char *const troubles[TROUBLES] = {
 	[NO_SEGMENT] = "no shared memory could be made",
+	[SHM_OFF] = "shared memory is switched off by COLLSHIM_SHM",
 	[NO_BUDGET] = "the budget of shared memory is spent",
 	[NO_COMMIT] = "shared memory is full",
 	[NO_ATTACH] = "shared memory of another process could not be attached",
@@ -228,7 +230,7 @@ create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticke
 {
 	uint64_t used = atomic_load(&cs_engine.shm_bytes);
 	if (cs_engine.settings.shm == CS_SHM_OFF)
-		return NO_SEGMENT;
+		return SHM_OFF;
 	if (bytes > budget() || used > budget() - bytes)
 		return NO_BUDGET;
 	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
@@ -475,7 +477,7 @@ refuse(struct cs_member *member, enum trouble trouble)
 	member->state = CS_MEMBER_HOST;
 	member->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
-	if (trouble == MIGHT_HANG || trouble == DISABLED) { /* nothing that anybody can mend, or is to */
+	if (trouble == MIGHT_HANG || trouble == DISABLED || trouble == SHM_OFF) { /* nothing that anybody can mend, or is to */
 		if (member->rank == 0)
 			cs_info("%s; this communicator (%d ranks) stays with MPI", troubles[trouble], member->size);
 		return;
