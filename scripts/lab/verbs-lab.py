@@ -95,6 +95,7 @@ def parse(argv):
     parser.add_argument("command", nargs=argparse.REMAINDER)
     args = parser.parse_args(argv)
     if args.help:
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)    # | head ends it quietly
         print(__doc__, end="")
         sys.exit(0)
     if args.command[:1] == ["--"]:
