@@ -414,7 +414,8 @@ def main():
         fail(2, "no such command: " + args.command[0])
     args.command = args.command or suite()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, stop)
+        if signal.getsignal(number) != signal.SIG_IGN:    # nohup's
+            signal.signal(number, stop)
     temporary = tempfile.mkdtemp(prefix="verbs-lab-")
     try:
         code = run(args, temporary)
