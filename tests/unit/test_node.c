@@ -1,0 +1,236 @@
+/* Two ranks of a node in one process, which make their steps in turn: when memory of one is free again, what a wait leaves as it
+ * was, and how an exchange deals with slots and memory. */
+#include "unit.h"
+
+#include "algorithms/patterns/exchange.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#define RANKS 2
+#define SLOT ((size_t)8 << 10)
+
+static struct cs_node *waiting; /* whose peer's done word is set after a while */
+static int turns;
+
+/* The rank that is waited for goes on while the other one lets the MPI progress. */
+static void
+progress(void)
+{
+	errno = EBUSY;
+	if (waiting && ++turns == 4)
+		atomic_store(&cs_node_rank(waiting, 1)->done, 4711);
+}
+
+static void __attribute__((noreturn))
+end(const char *why)
+{
+	fail_msg("the job ended: %s", why);
+	abort();
+}
+
+static const struct cs_host host = { .progress = progress, .abort = end };
+
+static void
+make(struct cs_node *nodes, size_t slots)
+{
+	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = SLOT, .spin = 1, .yields = 2 };
+	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
+	size_t bytes = cs_node_bytes(&shape);
+	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
+	assert_int_equal(cs_segment_attach(&segments[1], &segments[0].ticket), CS_OK);
+	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER, bytes - CS_SEGMENT_HEADER), CS_OK);
+	for (shape.local = 0; shape.local < RANKS; shape.local++) {
+		cs_segment_seal(&segments[shape.local]);
+		cs_node_init(&nodes[shape.local], &shape, &segments[shape.local], &host);
+		cs_node_arm(&nodes[shape.local]);
+	}
+}
+
+static void
+clear(struct cs_node *nodes)
+{
+	for (int local = 0; local < RANKS; local++)
+		cs_node_fini(&nodes[local]);
+}
+
+static void
+begin(struct cs_node *nodes)
+{
+	for (int local = 0; local < RANKS; local++)
+		cs_node_begin(&nodes[local]);
+}
+
+static void
+end_both(struct cs_node *nodes)
+{
+	for (int local = 0; local < RANKS; local++)
+		cs_node_end(&nodes[local]);
+}
+
+/* The slot that a piece was cut from. */
+static uint64_t
+cut(struct cs_node *node)
+{
+	uint64_t number;
+	assert_non_null(cs_node_cut(node, 1, 100, &number));
+	return number % CS_PIECE_UNIT;
+}
+
+static void
+pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	assert_int_equal(cut(&nodes[0]), 0);
+	end_both(nodes);
+	begin(nodes);
+	assert_int_equal(cut(&nodes[0]), 0);
+	assert_non_null(cs_node_slot(&nodes[0], 1, false));
+	end_both(nodes);
+	begin(nodes);
+	assert_non_null(cs_node_slot(&nodes[0], 1, false)); /* slot 0, which the other rank still reads in the next call: */
+	cs_node_end(&nodes[0]);
+	cs_node_begin(&nodes[0]);
+	assert_int_equal(cut(&nodes[0]), 1);
+	clear(nodes);
+}
+
+static void
+a_slot_is_free_when_its_last_piece_is(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	cut(&nodes[0]);
+	end_both(nodes);
+	begin(nodes);
+	cut(&nodes[0]);
+	cs_node_end(&nodes[0]); /* the other rank reads on */
+	cs_node_begin(&nodes[0]);
+	assert_non_null(cs_node_slot(&nodes[0], 1, false));
+	assert_null(cs_node_slot(&nodes[0], 2, false));
+	cs_node_end(&nodes[1]);
+	assert_non_null(cs_node_slot(&nodes[0], 2, false));
+	clear(nodes);
+}
+
+/* A sleep ends by its time-out, and the MPI's progress may do what it likes: the program sees nothing of it. */
+static void
+a_wait_keeps_errno(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	waiting = &nodes[0];
+	turns = 0;
+	errno = ENOTTY;
+	cs_node_wait(&nodes[0], 1, &cs_node_rank(&nodes[0], 1)->done, 4711);
+	int left = errno;
+	waiting = NULL;
+	assert_int_equal(left, ENOTTY);
+	assert_int_equal(turns, 4);
+	clear(nodes);
+}
+
+/* --- exchanges ---------------------------------------------------------------------------------------------------- */
+
+static void
+fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	memset(slot, (int)round + 1, exchange->chunk);
+}
+
+static void
+a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
+{
+	static struct cs_team team; /* it is large */
+	struct cs_node nodes[RANKS];
+	struct cs_call call = { .coll = CS_BCAST };
+	make(nodes, 4);
+	team.node = nodes[0];
+	struct cs_exchange exchange = { .team = &team, .call = &call, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
+	cs_exchange_run(&exchange, 5, 0, 5 * SLOT / 2);
+	assert_int_equal(team.node.slot_next, 3);
+	for (uint64_t slot = 0; slot < 3; slot++)
+		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&team.node, slot < 2 ? 2 * slot + 2 : 5));
+	for (uint64_t round = 0; round < 5; round++) {
+		const char *piece = cs_node_slot_of(&nodes[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
+		assert_int_equal(piece[0], round + 1);
+		assert_int_equal(piece[SLOT / 2 - 1], round + 1);
+	}
+	clear(nodes);
+}
+
+/* All pieces of a round fit, and no block has less than its share. */
+static void
+a_fair_window_fits(void **state)
+{
+	uint64_t seed = first_seed(), random = seed;
+	for (int turn = 0; turn < 20000; turn++) {
+		size_t sizes[8], room = 8 * 64 + 64 * random_below(&random, 40);
+		int ranks = 1 + (int)random_below(&random, 8);
+		for (int rank = 0; rank < ranks; rank++)
+			sizes[rank] = 64 * random_below(&random, 30);
+		size_t at = 64 * random_below(&random, 4), most = cs_window_fair(sizes, ranks, at, room), sum = 0;
+		for (int rank = 0; rank < ranks; rank++)
+			sum += cs_window_piece(sizes[rank], (struct cs_window){ at, most });
+		if (sum > room || most < cs_share(room, (size_t)ranks))
+			fail_msg("seed %llu, turn %d: %d ranks, %zu bytes of %zu, at most %zu", (unsigned long long)seed, turn,
+				 ranks, sum, room, most);
+	}
+}
+
+/* Blocks may lie in any order. */
+static void
+each_block_is_tried_where_one_lies_before_another(void **state)
+{
+	static struct cs_team team;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	const size_t sizes[] = { page, page + 1 }, at[] = { 3 * page, page };
+	const struct cs_blocks blocks = { .base = memory, .bytes = sizes, .at = at };
+	team.shape.ranks = 2;
+	if (!cs_exchange_may_read(&team, &blocks))
+		leave_out("process_vm_readv is refused here");
+	memset(&team.node.readable, 0, sizeof team.node.readable);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	assert_false(cs_exchange_may_read(&team, &blocks));
+	munmap(memory, 4 * page);
+}
+
+/* --- a team's memory ---------------------------------------------------------------------------------------------- */
+
+static void
+large_memory_is_given_back_after_the_call(void **state)
+{
+	static struct cs_team team;
+	void *(*const take[])(struct cs_team *team, size_t bytes) = { cs_team_scratch, cs_team_copy, cs_team_far, cs_team_part,
+								      cs_team_plan_memory };
+	const struct cs_buffer *const buffers[] = { &team.scratch, &team.copy, &team.far, &team.part, &team.plan };
+	for (size_t large = 0; large < COUNT(take); large++) {
+		for (size_t i = 0; i < COUNT(take); i++)
+			take[i](&team, (i == large ? 5 : 1) << 20);
+		cs_team_relax(&team);
+		for (size_t i = 0; i < COUNT(take); i++)
+			assert_int_equal(buffers[i]->bytes, i == large ? 0 : 1 << 20);
+	}
+	for (size_t i = 0; i < COUNT(take); i++)
+		free(buffers[i]->base);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pieces_are_cut_from_a_slot_until_it_is_taken_whole),
+		cmocka_unit_test(a_slot_is_free_when_its_last_piece_is),
+		cmocka_unit_test(a_wait_keeps_errno),
+		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
+		cmocka_unit_test(a_fair_window_fits),
+		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),
+		cmocka_unit_test(large_memory_is_given_back_after_the_call),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

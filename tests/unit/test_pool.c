@@ -1,0 +1,77 @@
+/* shm/pool.h: whose idle segments are, how many of them stay, and what they are when they go. */
+#include "unit.h"
+
+#include "shm/pool.h"
+
+#define BYTES ((size_t)8 << 10)
+
+static const int64_t pair[] = { 11, 12 }, other[] = { 11, 13 };
+
+/* Shared by `pids`, and noted. */
+static struct cs_segment
+made(size_t bytes, const int64_t *pids)
+{
+	struct cs_segment segment = { .fd = -1 };
+	assert_int_equal(cs_segment_create(&segment, bytes, CS_SHM_AUTO), CS_OK);
+	cs_segment_seal(&segment);
+	cs_pool_remember(&segment, pids, 2);
+	return segment;
+}
+
+static void
+a_segment_is_for_its_own_processes_and_size(void **state)
+{
+	struct cs_segment segment = made(BYTES, pair), taken = { .fd = -1 };
+	struct cs_segment_ticket ticket = { .bytes = 0 };
+	void *base = segment.base;
+	assert_false(cs_pool_offer(pair, 2, BYTES, &ticket)); /* in use */
+	assert_true(cs_pool_put(&segment));
+	assert_null(segment.base);
+	assert_false(cs_pool_offer(other, 2, BYTES, &ticket));
+	assert_false(cs_pool_offer(pair, 1, BYTES, &ticket));
+	assert_false(cs_pool_offer(pair, 2, 2 * BYTES, &ticket));
+	assert_true(cs_pool_offer(pair, 2, BYTES - 1, &ticket)); /* as many pages */
+	assert_int_equal(ticket.bytes, BYTES);
+	assert_true(cs_pool_take(&ticket, &taken));
+	assert_ptr_equal(taken.base, base);
+	assert_false(cs_pool_take(&ticket, &segment));
+	assert_false(cs_pool_offer(pair, 2, BYTES, &ticket));
+	cs_pool_forget(&taken);
+	assert_false(cs_pool_put(&taken)); /* nobody knows whose it is */
+	cs_segment_close(&taken);
+}
+
+static void
+a_few_stay_and_their_bytes_are_told_when_they_go(void **state)
+{
+	struct cs_segment idle[CS_POOL_IDLE], more = made(4 * BYTES, pair), taken = { .fd = -1 };
+	struct cs_segment_ticket ticket;
+	for (int i = 0; i < CS_POOL_IDLE; i++) {
+		idle[i] = made(BYTES, i ? pair : other);
+		assert_true(cs_pool_put(&idle[i]));
+	}
+	assert_false(cs_pool_put(&more));
+	assert_non_null(more.base);
+	/* For one that is in use again another one has room. */
+	assert_true(cs_pool_offer(other, 2, BYTES, &ticket));
+	assert_true(cs_pool_take(&ticket, &taken));
+	assert_true(cs_pool_put(&more));
+	assert_false(cs_pool_put(&taken));
+	assert_int_equal(cs_pool_evict(), (CS_POOL_IDLE - 1 + 4) * BYTES);
+	assert_int_equal(cs_pool_evict(), 0);
+	assert_false(cs_pool_offer(pair, 2, BYTES, &ticket));
+	/* What was in use is as it was. */
+	memset(taken.base, 1, taken.bytes);
+	assert_true(cs_pool_put(&taken));
+	assert_int_equal(cs_pool_evict(), BYTES);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_segment_is_for_its_own_processes_and_size),
+		cmocka_unit_test(a_few_stay_and_their_bytes_are_told_when_they_go),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
