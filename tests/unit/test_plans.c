@@ -438,20 +438,28 @@ open_group(void *group)
 	return NULL;
 }
 
-/* A runner for calls of `ranks` on `nodes`, as COLLSHIM_BCAST=`forced` has it. */
+/* A runner for calls of `ranks` on `nodes`, by that tuning and the collective's variable (NULL: not set). */
 static void
-make_runner(struct cs_runner *runner, struct cs_team *team, const char *forced, int ranks, int nodes)
+make_runner_of(struct cs_runner *runner, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
+	       int ranks, int nodes)
 {
 	static const struct cs_host opening = { .wire = wire_of, .abort = end, .open = open_group };
 	static const struct cs_machine machine = { "mpich", "", "", 4 };
-	struct cs_settings settings = { .team_after = -1, .tuning = "builtin" };
+	struct cs_settings settings = { .team_after = -1, .tuning = tuning };
 	struct cs_selector *selector;
-	settings.force[CS_BCAST] = forced;
+	settings.force[coll] = forced;
 	assert_int_equal(cs_selector_create(&selector, &settings, &machine), CS_OK);
 	*team = (struct cs_team){ .host = &opening };
 	*runner = (struct cs_runner){ .selector = selector, .team = team,
 				      .facts = { .ranks = ranks, .nodes = nodes, .ppn_min = ranks / nodes,
 						 .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
+}
+
+/* As COLLSHIM_BCAST=`forced` has it. */
+static void
+make_runner(struct cs_runner *runner, struct cs_team *team, const char *forced, int ranks, int nodes)
+{
+	make_runner_of(runner, team, "builtin", CS_BCAST, forced, ranks, nodes);
 }
 
 static void
@@ -539,6 +547,76 @@ what_goes_to_the_host_is_told_once(void **state)
 			       "this MPI; use a larger segment or another algorithm for them");
 }
 
+/* --- answers that are kept ---------------------------------------------------------------------------------------- */
+
+static const char *
+answer_of(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+{
+	const struct cs_answer *answer = cs_runner_choose(runner, coll, bytes, skew, is_commutative);
+	return answer->choice.algorithm ? answer->choice.algorithm->name : "host";
+}
+
+/* A collective is left to the host unseen once that is the answer for all of its calls, and not before. */
+static void
+the_host_for_some_calls_is_not_the_host_for_all(void **state)
+{
+	static const struct {
+		const char *forced;
+		size_t bytes;
+		bool is_commutative, is_for_all;
+		const char *otherwise; /* of 100 bytes, commutative */
+	} cases[] = {
+		{ "0-3000=recursive-doubling,3000-inf=host", 4000, true, false, "recursive-doubling" },
+		{ "0-10=host,10-inf=recursive-doubling", 4, true, false, "recursive-doubling" },
+		{ "ring", 100, false, false, "ring" },
+		{ "host", 100, false, false, "host" },
+		{ "host", 100, true, true, "host" },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cs_runner runner;
+		struct cs_team team;
+		make_runner_of(&runner, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
+		cs_log_set_speaker(false);
+		assert_string_equal(answer_of(&runner, CS_ALLREDUCE, cases[i].bytes, 1, cases[i].is_commutative), "host");
+		assert_int_equal(runner.host_only, cases[i].is_for_all ? 1u << CS_ALLREDUCE : 0);
+		assert_string_equal(answer_of(&runner, CS_ALLREDUCE, 100, 1, true), cases[i].otherwise);
+		free_runner(&runner);
+	}
+}
+
+/* Where a rule asks how uneven the blocks are, an answer is for calls that are as uneven. */
+static void
+answers_that_depend_on_skew_are_for_that_skew_only(void **state)
+{
+	static const char rules[] =
+		"version: 1\n"
+		"blocks:\n"
+		"  - name: test\n"
+		"    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n"
+		"    rules:\n"
+		"      - {collective: allgatherv, skew: 1-4, use: ring}\n"
+		"      - {collective: allgatherv, skew: 8-inf, use: \"host\"}\n"
+		"      - {collective: allgatherv, use: pipelined-ring}\n";
+	static const struct {
+		int skew;
+		const char *name;
+	} asked[] = { { 9, "host" }, { 1, "ring" }, { 5, "pipelined-ring" },
+		      { 9, "host" }, { 2, "ring" }, { 5, "pipelined-ring" } };
+	struct cs_runner runner;
+	struct cs_team team;
+	char path[256];
+	int file = mkstemp(temporary(path));
+	assert_true(file >= 0);
+	assert_int_equal(write(file, rules, sizeof rules - 1), sizeof rules - 1);
+	close(file);
+	make_runner_of(&runner, &team, path, CS_ALLGATHERV, NULL, 4, 1);
+	unlink(path);
+	for (size_t i = 0; i < COUNT(asked); i++)
+		assert_string_equal(answer_of(&runner, CS_ALLGATHERV, 1000, asked[i].skew, true), asked[i].name);
+	assert_int_equal(runner.host_only, 0);
+	free_runner(&runner);
+}
+
 int
 main(void)
 {
@@ -555,6 +633,8 @@ main(void)
 		cmocka_unit_test(calls_with_plans_that_are_too_large_go_to_the_host),
 		cmocka_unit_test(calls_with_plans_that_fit_are_not_cut),
 		cmocka_unit_test(what_goes_to_the_host_is_told_once),
+		cmocka_unit_test(the_host_for_some_calls_is_not_the_host_for_all),
+		cmocka_unit_test(answers_that_depend_on_skew_are_for_that_skew_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
