@@ -1,6 +1,6 @@
 /* Wrong arguments: the error class of MPI_X is that of PMPI_X, a user's error handler is called as often and with the
  * same communicator, and the communicator goes on working. Every rank makes the same mistake, except in the
- * truncations, where the receivers say less than is sent, and in the beginning, where one rank makes it alone. */
+ * truncations, where the receivers say less than is sent, and once more, and in the beginning, where one rank makes it alone. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -184,6 +184,12 @@ static MPI_Comm freed;
 			*name = "gatherv: truncated";                                                                  \
 			return P##Gatherv(buffer, rank == 0 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT, 0,      \
 					  comm);                                                                       \
+		case 53:                                                                                               \
+			*name = "scatterv: less than expected";                                                        \
+			for (int i = 0; i < size; i++)                                                                 \
+				counts[i] = 12;                                                                        \
+			return P##Scatterv(buffer, counts, displs, MPI_INT, result, rank ? large : 12, MPI_INT, 0,     \
+					   comm);                                                                      \
 		default: return -1;                                                                                    \
 		}                                                                                                      \
 	}
@@ -387,7 +393,7 @@ main(int argc, char **argv)
 		each_alone();
 		call_in_handler();
 	}
-	for (int which = 0; which <= FIRST_TRUNCATION + 4; which++) {
+	for (int which = 0; which <= FIRST_TRUNCATION + 5; which++) {
 		if ((only >= 0 && which != only) || host_hangs(which))
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
