@@ -102,6 +102,23 @@ make_and_free(long comms)
 	compare(what, then, measure());
 }
 
+/* More than the pool keeps, of either kind in turn: some segments are closed each time, and where the budget is short, idle
+ * ones make room. */
+static void
+make_several_and_free(long rounds)
+{
+	enum { SEVERAL = 6 };
+	for (long i = 0; i < rounds; i++) {
+		MPI_Comm made[SEVERAL];
+		for (int k = 0; k < SEVERAL; k++) {
+			MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? check_rank % 2 : 0, check_rank, &made[k]);
+			use(made[k], i);
+		}
+		for (int k = 0; k < SEVERAL; k++)
+			MPI_Comm_free(&made[k]);
+	}
+}
+
 static void
 take(void *in, void *inout, int *count, MPI_Datatype *type)
 {
@@ -169,6 +186,7 @@ main(int argc, char **argv)
 	}
 	MPI_Init(&argc, &argv);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
+	make_several_and_free(comms / 100);
 	make_and_free(comms);
 	many_calls(calls);
 	return check_finish("churn");
