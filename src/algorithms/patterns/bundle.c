@@ -1,7 +1,6 @@
 #include "algorithms/patterns/bundle.h"
 
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/rooted.h"
 #include "wire/wire.h"
 
 #define AT_ONCE 8 /* bundles that the root receives at the same time */
@@ -16,18 +15,11 @@ struct bundles {
 	bool is_carrier; /* of a node that is not the root's: its first rank, which the root talks to */
 };
 
-/* Bytes of the largest node's sizes. */
+/* Bytes of the largest node's sizes: at most half of a piece of a slot, in which each of its ranks has a line (make_team.c). */
 static size_t
 head_room(const struct cs_team *team)
 {
 	return (size_t)team->shape.ppn_max * sizeof(uint64_t);
-}
-
-/* Do they fit into a piece of a slot? The same on all ranks. */
-static bool
-has_room(const struct cs_team *team)
-{
-	return cs_node_is_cut(&team->node, head_room(team));
 }
 
 static struct bundles
@@ -217,10 +209,6 @@ void
 cs_bundle_scatter(struct cs_team *team, struct cs_call *call, size_t bytes)
 {
 	bool is_root = team->shape.rank == call->root;
-	if (!has_room(team)) {
-		cs_rooted_scatter(team, call, false, 0);
-		return;
-	}
 	struct bundles bundles = bundles_of(team, call, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
 	if (is_root)
 		scatter_root(&bundles);
@@ -379,10 +367,6 @@ void
 cs_bundle_gather(struct cs_team *team, struct cs_call *call, size_t bytes)
 {
 	bool is_root = team->shape.rank == call->root;
-	if (!has_room(team)) {
-		cs_rooted_gather(team, call, false, 0);
-		return;
-	}
 	struct bundles bundles = bundles_of(team, call, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
 	if (is_root)
 		gather_root(&bundles);
