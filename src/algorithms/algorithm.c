@@ -53,8 +53,6 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	algorithm->inner = inner;
 	algorithm->needs.several_nodes = true;
 	algorithm->needs.commutative |= inner->needs.commutative;
-	algorithm->needs.all_sizes |= inner->needs.all_sizes;
-	algorithm->needs.largest |= inner->needs.largest;
 	int count = 0;
 	memset(algorithm->params, 0, sizeof algorithm->params);
 	for (int i = 0; i < CS_MAX_PARAMS && inner->params[i].name; i++)
