@@ -51,7 +51,7 @@ static void
 clear(struct cs_node *nodes)
 {
 	for (int local = 0; local < RANKS; local++)
-		cs_node_fini(&nodes[local]);
+		cs_segment_close(&nodes[local].segment);
 }
 
 static void
