@@ -190,6 +190,10 @@ static MPI_Comm freed;
 				counts[i] = 12;                                                                        \
 			return P##Scatterv(buffer, counts, displs, MPI_INT, result, rank ? large : 12, MPI_INT, 0,     \
 					   comm);                                                                      \
+		case 54:                                                                                               \
+			*name = "gatherv: truncated at the last rank";                                                 \
+			return P##Gatherv(buffer, rank == size - 1 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT,   \
+					  size - 1, comm);                                                             \
 		default: return -1;                                                                                    \
 		}                                                                                                      \
 	}
@@ -393,7 +397,7 @@ main(int argc, char **argv)
 		each_alone();
 		call_in_handler();
 	}
-	for (int which = 0; which <= FIRST_TRUNCATION + 5; which++) {
+	for (int which = 0; which <= FIRST_TRUNCATION + 6; which++) {
 		if ((only >= 0 && which != only) || host_hangs(which))
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
