@@ -261,6 +261,8 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	return true;
 }
 
+/* What a rank sends to itself must be as much as it receives from itself: Open MPI looks before an alltoall, alltoallv or
+ * alltoallw begins, and refuses it on that rank alone (4.1.4); MPICH hears of it as of other truncations. */
 bool
 cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv)
 {
@@ -269,6 +271,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && !look_blocks(member, send, CS_INPUT, &in, &send_each)) ||
+	    (CS_UNDER_OPEN_MPI && !in_place && send_each != each) ||
 	    (is_at(send, recv, 0) && is_refused(member, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
@@ -555,9 +558,12 @@ is_refused_scattered(const struct cs_member *member, bool is_alike, struct scatt
 static bool
 exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out)
 {
+	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
+	if (CS_UNDER_OPEN_MPI && !is_even)
+		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
 		return false;
-	if (in && in->bytes[member->rank] != out->bytes[member->rank])
+	if (!is_even)
 		return cs_serve_not(member, "arguments not served");
 	struct cs_call call;
 	cs_call_init(&call, coll, 0, 0);
