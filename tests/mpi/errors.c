@@ -194,7 +194,7 @@ static MPI_Comm freed;
 			*name = "gatherv: truncated at the last rank";                                                 \
 			return P##Gatherv(buffer, rank == size - 1 ? 1 : 6, MPI_INT, result, counts, displs, MPI_INT,   \
 					  size - 1, comm);                                                             \
-		/* Only by one rank: Open MPI refuses these three at once. */                                          \
+		/* Only by one rank: Open MPI refuses these three at once, */                                          \
 		case 60:                                                                                               \
 			*name = "alltoall: another size to itself";                                                    \
 			return P##Alltoall(buffer, 2, MPI_INT, result, 1, MPI_INT, comm);                              \
@@ -204,6 +204,13 @@ static MPI_Comm freed;
 		case 62:                                                                                               \
 			*name = "alltoallw: another size to itself";                                                   \
 			return P##Alltoallw(buffer, displs, displs, types, result, counts, displs, types, comm);       \
+		/* and MPICH these two. */                                                                             \
+		case 63:                                                                                               \
+			*name = "alltoallv: one buffer, blocks elsewhere";                                             \
+			return P##Alltoallv(result, counts, displs, MPI_INT, result, counts, counts, MPI_INT, comm);   \
+		case 64:                                                                                               \
+			*name = "alltoallw: one buffer, blocks elsewhere";                                             \
+			return P##Alltoallw(result, counts, displs, types, result, counts, counts, types, comm);       \
 		default: return -1;                                                                                    \
 		}                                                                                                      \
 	}
@@ -328,6 +335,8 @@ each_alone(void)
 		0, 1, 3, 4, 7, 8, 13, 15, 16, 18, 19, 22, 23, 24, 26, 27,
 #ifdef OPEN_MPI
 		60, 61, 62,
+#else
+		63, 64,
 #endif
 	};
 	alone(MPI_COMM_WORLD, 0);
