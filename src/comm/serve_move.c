@@ -370,8 +370,13 @@ look_each(const struct cs_member *member, struct scattered *blocks)
 		blocks->at[rank] = (size_t)at;
 		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
 		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
-		if (!cs_serve_is_memory(blocks->user) && !look_special(blocks->user, blocks->bytes[rank], own_type))
+		if (cs_serve_is_memory(blocks->user))
+			continue;
+		/* From MPI_BOTTOM to an address that is the displacement: MPICH refuses that of predefined types only. */
+		bool is_absolute = !blocks->user && at != 0 && !own_type->is_predefined;
+		if (!is_absolute && !look_special(blocks->user, blocks->bytes[rank], own_type))
 			return false;
+		blocks->is_contiguous = false;
 	}
 	return true;
 }

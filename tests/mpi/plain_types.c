@@ -91,6 +91,37 @@ send(const char *name, int kind, MPI_Datatype type, double *memory)
 	MPI_Type_free(&type);
 }
 
+/* The root's displacements are addresses: the others must not take another way than it does. */
+static void
+gather_from_bottom(MPI_Comm comm)
+{
+#if MPI_VERSION >= 4
+	enum { MOST = 64 };
+	int all[MOST], size, mine = 1000 + check_rank;
+	MPI_Count counts[MOST];
+	MPI_Aint displs[MOST];
+	MPI_Datatype byte;
+	MPI_Type_contiguous(1, MPI_BYTE, &byte);
+	MPI_Type_commit(&byte);
+	MPI_Comm_size(comm, &size);
+	for (int r = 0; r < size && r < MOST; r++) {
+		counts[r] = sizeof all[r];
+		MPI_Get_address(&all[r], &displs[r]);
+		all[r] = -1;
+	}
+	for (int i = 0; i < 8; i++) {
+		MPI_Gatherv_c(&mine, 1, MPI_INT, MPI_BOTTOM, counts, displs, byte, 0, comm);
+		MPI_Barrier(comm);
+		MPI_Barrier(comm);
+	}
+	for (int r = 0; check_rank == 0 && r < size && r < MOST; r++)
+		CHECK(all[r] == 1000 + r, "gatherv into MPI_BOTTOM: %d from rank %d", all[r], r);
+	MPI_Type_free(&byte);
+#else
+	(void)comm;
+#endif
+}
+
 int
 main(int argc, char **argv)
 {
@@ -111,5 +142,9 @@ main(int argc, char **argv)
 	CHECK(grown < MOST_GROWTH, "%zu MiB more than before", grown / MIB);
 	send("swapped", 5, swapped(), memory);
 	free(memory);
+	MPI_Comm copy;
+	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+	gather_from_bottom(copy);
+	MPI_Comm_free(&copy);
 	return check_finish("plain_types");
 }
