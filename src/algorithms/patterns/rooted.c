@@ -575,6 +575,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
+	line->bytes = rooted.is_root && sizes_known ? call->bytes : 0; /* tells the node of more than was expected */
 	uint64_t base = sizes_known ? 0 : 3;
 	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : scatter_sizes(&rooted, line);
 	size_t sent = rooted.sizes[shape->position[shape->rank]], wanted = sent < call->bytes ? sent : call->bytes;
@@ -586,6 +587,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		uint64_t here = base + 2 * round + 1, arrived = here + 1;
 		char *area = cs_node_area(node, room);
 		size_t own_at = 0;
+		const struct cs_line *told = line;
 		lay_out(&rooted, round, bytes, at, &own_at);
 		if (rooted.is_root) {
 			char *to = area;
@@ -599,14 +601,18 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		}
 		if (rooted.is_leader) {
 			if (rooted.is_root_node)
-				cs_node_await(node, rooted.root_local, here);
+				told = cs_node_await(node, rooted.root_local, here);
 			cs_between_scatterv(team, area, bytes, at, rooted.root_node);
+			if (!rooted.is_root_node && team->host->is_truncated(team->leaders))
+				line->bytes = call->bytes + 1;
 			cs_node_publish(node, line, arrived);
 		} else if (rooted.is_root_node) {
-			cs_node_await(node, rooted.root_local, here);
+			told = cs_node_await(node, rooted.root_local, here);
 		} else {
-			cs_node_await(node, cs_team_leader(team), arrived);
+			told = cs_node_await(node, cs_team_leader(team), arrived);
 		}
+		if (told->bytes > call->bytes)
+			call->truncated = told->bytes;
 		if (call->recv.base)
 			memcpy(call->recv.base + round * rooted.chunk, area + own_at,
 			       cs_piece(wanted, rooted.chunk, round));
