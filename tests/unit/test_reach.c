@@ -3,6 +3,7 @@
 
 #include "shm/reach.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -187,7 +188,9 @@ memory_is_readable_or_not(void **state)
 	if (!cs_reach_may_read(&readable, memory, page))
 		leave_out("no process may read the memory of another here");
 	assert_false(cs_reach_may_read(&readable, memory, page + 1));
+	errno = EBUSY; /* the program's */
 	assert_false(cs_reach_may_read(&readable, memory + page, page + 1));
+	assert_int_equal(errno, EBUSY);
 	assert_true(cs_reach_may_read(&readable, memory + 2 * page + 1, page - 1));
 	assert_false(cs_reach_may_read(&readable, memory + 2 * page, page + 1));
 	assert_false(cs_reach_may_read(&readable, memory + page - 1, 2));

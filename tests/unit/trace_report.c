@@ -395,6 +395,13 @@ a_device_or_a_link_is_written_to_and_not_replaced(void **state)
 	unlink(link);
 	unlink(target);
 
+	/* That somebody reads a pipe is not waited for. */
+	assert_int_equal(mkfifo(link, 0600), 0);
+	char *table = rendered(cs_report_print);
+	assert_non_null(strstr(stderr_of_write(link), table));
+	free(table);
+	unlink(link);
+
 	assert_string_equal(stderr_of_write("/dev/null"), "");
 	assert_int_equal(lstat("/dev/null", &now), 0);
 	assert_true(S_ISCHR(now.st_mode));
@@ -468,9 +475,21 @@ threads_find_the_same_rows_and_lose_no_call(void **state)
 	}
 }
 
+/* What the table's last line says. */
+static void
+read_total(unsigned long *served, unsigned long *calls)
+{
+	char *table = rendered(cs_report_print);
+	const char *line = strstr(table, "\n  served ");
+	assert_non_null(line);
+	assert_int_equal(sscanf(line, " served %lu of %lu calls", served, calls), 2);
+	free(table);
+}
+
 static void
 a_full_table_counts_on_in_one_row_named_other(void **state)
 {
+	unsigned long served[2], calls[2];
 	struct cs_report_row *row = NULL, *first = NULL;
 	for (int k = 0; k < 4096 + 10; k++) {
 		char why[32];
@@ -486,6 +505,12 @@ a_full_table_counts_on_in_one_row_named_other(void **state)
 	const char *line = line_with(json, "\"other\"");
 	assert_non_null(strstr(line, "\"collective\": \"other\""));
 	free(json);
+	/* Nobody knows any more who served these. */
+	read_total(&served[0], &calls[0]);
+	count(row, 3, 0, 0);
+	read_total(&served[1], &calls[1]);
+	assert_int_equal(served[1], served[0]);
+	assert_int_equal(calls[1], calls[0] + 3);
 }
 
 int
