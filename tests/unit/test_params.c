@@ -168,6 +168,48 @@ algorithms_that_equal_another_one_between_nodes_name_it(void **state)
 	assert_true(seen >= 8);
 }
 
+/* How many ranks of the first node have messages of other nodes. */
+static int
+ranks_outward(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params)
+{
+	struct cs_problem problem = *call;
+	int count = 0;
+	problem.params = params;
+	for (problem.rank = 0; problem.node_of[problem.rank] == 0; problem.rank++) {
+		struct cs_builder builder;
+		struct cs_plan plan;
+		bool is_outward = false;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		for (size_t i = 0; i < plan.count; i++) {
+			const struct cs_step *step = &plan.steps[i];
+			bool is_message = step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV;
+			is_outward = is_outward || (is_message && problem.node_of[step->peer] != 0);
+		}
+		count += is_outward;
+		cs_plan_fini(&plan);
+	}
+	return count;
+}
+
+/* That many ranks of a node share its messages is more than a wider tree. */
+static void
+as_many_ranks_of_a_node_as_asked_for_have_messages_outside(void **state)
+{
+	static const enum cs_coll colls[] = { CS_GATHER, CS_GATHERV, CS_SCATTER, CS_SCATTERV };
+	struct blocks blocks;
+	for (size_t i = 0; i < COUNT(colls); i++) {
+		const struct cs_algorithm *algorithm = cs_algorithm_by_name(colls[i], "multi-sender");
+		assert_non_null(algorithm);
+		for (size_t k = 1; k <= 3; k++) {
+			struct cs_problem call = problem_of(colls[i], shapes[3], true, &blocks);
+			const size_t params[CS_MAX_PARAMS] = { k };
+			assert_int_equal(ranks_outward(algorithm, &call, params), k);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -175,6 +217,7 @@ main(void)
 		cmocka_unit_test(each_parameter_of_a_plan_changes_some_plan),
 		cmocka_unit_test(parameters_without_effect_between_nodes_say_so),
 		cmocka_unit_test(algorithms_that_equal_another_one_between_nodes_name_it),
+		cmocka_unit_test(as_many_ranks_of_a_node_as_asked_for_have_messages_outside),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
