@@ -746,8 +746,10 @@ def measured(result):
 def report_counts_calls_and_bytes_alike_whoever_serves_them(args):
     """Served by the library, left to the MPI by a choice, and without a team: the program's calls have the same sizes."""
     for mpi in args.mpi:
-        ours = job(args, mpi)
+        ours = job(args, mpi, COLLSHIM_TEAM_AFTER="3")
         expect_right(ours, served=True)
+        early = sum(row["calls"] for row in ours.report["rows"] if row["why"] == "team not made yet")
+        expect(early == 2 * (ours.facts()["teams made"] - 1), f"{early} calls before teams, of which MPI_COMM_WORLD has none", ours)
         for left in ({f"COLLSHIM_{name.upper()}": "host" for name in COLLECTIVES},
                      {"COLLSHIM_SHM": "off"}):
             hosts = job(args, mpi, **left)
