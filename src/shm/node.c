@@ -108,8 +108,9 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
 	node->self = cs_node_rank(node, shape->local);
 	node->shared_slot = CS_SLOT_SMALL;
-	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++)
-		cs_put_init(&node->puts[pattern], shape->streams, shape->slots * shape->slot_bytes);
+	for (int length = 0; length < CS_PUT_LENGTHS; length++)
+		for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++)
+			cs_put_init(&node->puts[length][pattern], shape->streams, length, shape->slots * shape->slot_bytes);
 }
 
 /* What others try to read here. Not the pid: of another namespace it may be the reader's own, which has the word at the same
@@ -243,7 +244,7 @@ cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, co
 	reach->trial = CS_REACH_COPIES;
 	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
 	if (cs_reach_is_on_trial(reach)) {
-		const struct cs_put *put = &node->puts[pattern];
+		const struct cs_put *put = &node->puts[CS_PUT_LONG_ONES][pattern];
 		uint64_t puts = cost->puts * put->pace[put->way];
 		uint64_t gets = cost->gets * pace_of(node, pattern, size, CS_REACH_STAGED, first, last);
 		uint64_t reads = cost->gets * pace_of(node, pattern, size, CS_REACH_DIRECT, first, last);

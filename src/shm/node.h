@@ -97,7 +97,7 @@ struct cs_node {
 	uint64_t slot_next;        /* slots this rank has used, ever */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
-	struct cs_put puts[CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
+	struct cs_put puts[CS_PUT_LENGTHS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
 	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
 	struct cs_readable readable; /* blocks that were read directly */
 	unsigned short_gets; /* since the last one that was measured */

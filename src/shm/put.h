@@ -8,8 +8,9 @@
  *   streamed  stores past the cache (SSE2's movntdq); where there are none, cached
  *
  * Which is better depends on where the ranks run, and they may be moved. So each rank measures for itself what its large puts
- * take, tries the other way now and then, and streams where cached puts take more than twice as long as streamed ones: less
- * would not pay for what it costs the readers. Nobody has to agree: the bytes are the same.
+ * take, tries the other way now and then, and streams where cached puts take more than twice as long as streamed ones (four
+ * times, if they are short: their readers wait for the first line): less would not pay for what it costs the readers. Nobody
+ * has to agree: the bytes are the same.
  *
  * A streamed put takes what it takes; one piece is trial enough. A cached one depends on what the readers did with the line
  * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope. */
@@ -22,8 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CS_PUT_LEAST (16 << 10) /* bytes below which puts are cached and not measured */
+#define CS_PUT_LEAST (2 << 10) /* bytes below which puts are cached and not measured */
+#define CS_PUT_LONG (16 << 10) /* bytes from which on they are long */
 #define CS_PUT_PATTERNS 16 /* kinds of calls, which write and read in ways of their own: each has its own way */
+
+enum cs_put_length { CS_PUT_SHORT_ONES, CS_PUT_LONG_ONES, CS_PUT_LENGTHS };
 
 enum cs_put_way { CS_PUT_CACHED, CS_PUT_STREAMED, CS_PUT_WAYS };
 
@@ -32,6 +36,7 @@ struct cs_put {
 	enum cs_put_way way;    /* of all puts but those tried */
 	uint64_t bytes;         /* put so far */
 	uint64_t try_at, apart; /* the other way is tried when so many were put, then after so many more */
+	unsigned dear;          /* cached puts that take more than so many times what streamed ones do are given up */
 	size_t settle;          /* bytes after which a way shows what it takes */
 	uint64_t judged_at;     /* cached puts are on trial until so many were put */
 	uint64_t pace[CS_PUT_WAYS]; /* picoseconds a byte, about the mean of the last eight; 0: not yet */
@@ -39,10 +44,18 @@ struct cs_put {
 	unsigned unmeasured;    /* short puts since the last one that was measured */
 };
 
-/* `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide nothing. */
-void cs_put_init(struct cs_put *put, enum cs_switch streams, size_t settle);
+static inline enum cs_put_length
+cs_put_length(size_t bytes)
+{
+	return bytes < CS_PUT_LONG ? CS_PUT_SHORT_ONES : CS_PUT_LONG_ONES;
+}
 
-/* `bytes` >= CS_PUT_LEAST, which do not overlap. When it returns, a release store publishes them. */
+/* For puts of one length. `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide
+ * nothing. */
+void cs_put_init(struct cs_put *put, enum cs_switch streams, enum cs_put_length length, size_t settle);
+
+/* `bytes` >= CS_PUT_LEAST, of the length that `put` is for, which do not overlap. When it returns, a release store publishes
+ * them. */
 void cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
 
 /* memcpy for what may be longer than a core's own cache: in pieces below that. Of no bytes the pointers may be null. */

@@ -49,7 +49,7 @@ static void
 near_cores_stay_in_the_cache(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, 10000, near_cores);
 	assert_int_equal(put.way, CS_PUT_CACHED);
 }
@@ -58,7 +58,7 @@ static void
 far_cores_go_past_it_as_soon_as_memory_is_known(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, SETTLE / PIECE - 1, far_cores);
 	assert_int_equal(put.way, CS_PUT_CACHED); /* nothing was tried in memory that is new to all */
 	put_pieces(&put, 1, far_cores);
@@ -71,7 +71,7 @@ static void
 cached_puts_get_the_time_they_need(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, 100, far_cores);
 	assert_int_equal(put.way, CS_PUT_STREAMED);
 	struct machine machine = { .cached = 35, .streamed = 40, .turn = 160, .ring = SETTLE };
@@ -85,8 +85,21 @@ static void
 less_than_twice_is_not_enough(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	assert_int_equal(put_pieces(&put, 10000, between), 0);
+}
+
+/* A short put's reader waits for its first line. */
+static void
+less_than_four_times_is_not_enough_for_short_ones(void **state)
+{
+	struct cs_put put;
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_SHORT_ONES, SETTLE);
+	assert_int_equal(put_pieces(&put, 10000, (struct machine){ .cached = 140, .streamed = 40 }), 0);
+	assert_in_range(put_pieces(&put, 10000, (struct machine){ .cached = 200, .streamed = 40 }), 5000, 10000);
+	assert_int_equal(put.way, CS_PUT_STREAMED);
+	assert_int_equal(cs_put_length(CS_PUT_LONG - 1), CS_PUT_SHORT_ONES);
+	assert_int_equal(cs_put_length(CS_PUT_LONG), CS_PUT_LONG_ONES);
 }
 
 /* Ranks that are moved: away from each other it shows in each put, together in the next trial, 128 MiB off at most. */
@@ -94,7 +107,7 @@ static void
 both_ways_and_back(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, 10000, near_cores);
 	put_pieces(&put, 8, far_cores);
 	assert_int_equal(put.way, CS_PUT_STREAMED);
@@ -108,7 +121,7 @@ static void
 the_mean_of_near_and_far_counts(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	for (int i = 0; i < 1000; i++) {
 		put_pieces(&put, 1, near_cores);
 		put_pieces(&put, 1, far_cores);
@@ -121,7 +134,7 @@ static void
 what_happens_now_and_then_says_nothing(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	for (int i = 0; i < 1000; i++) {
 		put_pieces(&put, 1, (struct machine){ .cached = 100000, .streamed = 100000 });
 		put_pieces(&put, 7, near_cores);
@@ -137,7 +150,7 @@ trials_become_rare(void **state)
 	const size_t all = (size_t)4 << 30;
 	struct cs_put put;
 	size_t tried = 0;
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	for (size_t bytes = 0; bytes < all; bytes += PIECE) {
 		size_t trial = cs_put_trial(&put, PIECE);
 		tried += trial;
@@ -146,7 +159,7 @@ trials_become_rare(void **state)
 	}
 	assert_in_range(tried, 10 * (64 << 10), 40 * (64 << 10));
 
-	cs_put_init(&put, CS_SWITCH_AUTO, SETTLE);
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, SETTLE / PIECE, far_cores);
 	int pieces = (int)(all / PIECE), cached = pieces - put_pieces(&put, pieces, far_cores);
 	assert_in_range(cached, 10, 90);
@@ -156,10 +169,10 @@ static void
 forced_is_forced(void **state)
 {
 	struct cs_put put;
-	cs_put_init(&put, CS_SWITCH_ON, SETTLE);
+	cs_put_init(&put, CS_SWITCH_ON, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, 10000, near_cores);
 	assert_int_equal(put.way, CS_PUT_STREAMED);
-	cs_put_init(&put, CS_SWITCH_OFF, SETTLE);
+	cs_put_init(&put, CS_SWITCH_OFF, CS_PUT_LONG_ONES, SETTLE);
 	put_pieces(&put, 10000, far_cores);
 	assert_int_equal(put.way, CS_PUT_CACHED);
 }
@@ -175,12 +188,12 @@ every_byte_arrives_and_no_other(void **state)
 	for (size_t i = 0; i < MOST + 2 * EDGE; i++)
 		from[i] = (unsigned char)(i * 7 + i / 251);
 	const enum cs_switch switches[] = { CS_SWITCH_ON, CS_SWITCH_OFF, CS_SWITCH_AUTO };
-	const size_t sizes[] = { CS_PUT_LEAST, CS_PUT_LEAST + 1, (64 << 10) - 1, 64 << 10, (64 << 10) + 1, 100001, 256 << 10,
-				 MOST };
+	const size_t sizes[] = { CS_PUT_LEAST, CS_PUT_LEAST + 1, CS_PUT_LONG - 1, CS_PUT_LONG, (64 << 10) - 1, 64 << 10,
+				 (64 << 10) + 1, 100001, 256 << 10, MOST };
 	for (size_t s = 0; s < 3; s++) {
-		struct cs_put put;
-		cs_put_init(&put, switches[s], 0);
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+			struct cs_put put;
+			cs_put_init(&put, switches[s], cs_put_length(sizes[i]), 0);
 			for (size_t shift = 0; shift < EDGE; shift += 1 + shift % 7) {
 				memset(to, 0xA5, MOST + 2 * EDGE);
 				put.try_at = put.bytes; /* a trial in each */
@@ -205,6 +218,7 @@ main(void)
 		cmocka_unit_test(far_cores_go_past_it_as_soon_as_memory_is_known),
 		cmocka_unit_test(cached_puts_get_the_time_they_need),
 		cmocka_unit_test(less_than_twice_is_not_enough),
+		cmocka_unit_test(less_than_four_times_is_not_enough_for_short_ones),
 		cmocka_unit_test(both_ways_and_back),
 		cmocka_unit_test(the_mean_of_near_and_far_counts),
 		cmocka_unit_test(what_happens_now_and_then_says_nothing),

@@ -108,7 +108,7 @@ static void
 reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const struct cs_part *parts, size_t count)
 {
 	size_t bytes = count * call->reduction.unit;
-	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[call->coll].way == CS_PUT_STREAMED;
+	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[cs_put_length(bytes)][call->coll].way == CS_PUT_STREAMED;
 	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
 	cs_fold_parts(team, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)

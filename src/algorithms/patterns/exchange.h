@@ -147,7 +147,7 @@ cs_copy_in(struct cs_team *team, const struct cs_call *call, char *to, const cha
 	if (bytes < CS_PUT_LEAST)
 		cs_copy(to, from, bytes);
 	else
-		cs_put_large(&team->node.puts[call->coll], to, from, bytes);
+		cs_put_large(&team->node.puts[cs_put_length(bytes)][call->coll], to, from, bytes);
 }
 
 /* Where a block is in its owner's memory. */
