@@ -94,7 +94,7 @@ struct cs_node {
 	/* Private to this process. */
 	uint64_t call;             /* number of the call being made */
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
-	uint64_t slot_next;        /* slots this rank has used, ever */
+	uint64_t slot_next;        /* slots this rank has used since it last began at the ring's front */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
 	struct cs_put puts[CS_PUT_LENGTHS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
@@ -242,6 +242,15 @@ static inline uint64_t
 cs_node_slot_number(const struct cs_node *node)
 {
 	return node->slot_next % node->shape.slots;
+}
+/* Before the slots of a call in which all wait for all, and for which this rank fills `bytes` of them. Where ranks share cores,
+ * long ones begin at the ring's front again: rings that stay in the cache are worth more than not to wait for a slot, since
+ * whoever is not done with it has to have the core first in any case. */
+static inline void
+cs_node_rewind(struct cs_node *node, size_t bytes)
+{
+	if (node->is_crowded && bytes >= node->shape.slot_bytes)
+		node->slot_next = 0;
 }
 /* The last slot taken stays in use until all are done with step `step`, too. */
 static inline void

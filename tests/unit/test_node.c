@@ -116,6 +116,42 @@ a_slot_is_free_when_its_last_piece_is(void **state)
 	clear(nodes);
 }
 
+/* A call that puts so many bytes into the ring; the slot that it begins with, NULL if it is in use. */
+static const char *
+put(struct cs_node *nodes, size_t bytes)
+{
+	cs_node_begin(&nodes[0]);
+	cs_node_rewind(&nodes[0], bytes);
+	const char *slot = cs_node_slot(&nodes[0], 1, false);
+	cs_node_end(&nodes[0]);
+	return slot;
+}
+
+/* The ring's other slots stay cold where ranks share cores. */
+static void
+long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 3);
+	const char *first = put(nodes, SLOT);
+	cs_node_begin(&nodes[1]);
+	cs_node_end(&nodes[1]);
+	assert_ptr_not_equal(put(nodes, SLOT), first); /* they do not share any: round the ring */
+	cs_node_begin(&nodes[1]);
+	cs_node_end(&nodes[1]);
+
+	nodes[0].is_crowded = true;
+	assert_ptr_equal(put(nodes, SLOT), first);
+	assert_null(put(nodes, SLOT)); /* the other rank still reads it */
+	for (int call = 0; call < 2; call++) {
+		cs_node_begin(&nodes[1]);
+		cs_node_end(&nodes[1]);
+	}
+	assert_ptr_equal(put(nodes, SLOT), first);
+	assert_non_null(put(nodes, SLOT - 1)); /* a short one takes the next */
+	clear(nodes);
+}
+
 /* A sleep ends by its time-out, and the MPI's progress may do what it likes: the program sees nothing of it. */
 static void
 a_wait_keeps_errno(void **state)
@@ -226,6 +262,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pieces_are_cut_from_a_slot_until_it_is_taken_whole),
 		cmocka_unit_test(a_slot_is_free_when_its_last_piece_is),
+		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
 		cmocka_unit_test(a_wait_keeps_errno),
 		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
 		cmocka_unit_test(a_fair_window_fits),

@@ -213,6 +213,8 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk, bool is_
 	cs_node_begin(node);
 	struct cs_line *line = long_way.line = cs_node_line(node);
 	line->bytes = call->bytes;
+	if (call->root < 0)
+		cs_node_rewind(node, call->bytes);
 	line->slot = cs_node_slot_number(node);
 	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	line->word[1] = (uint64_t)(uintptr_t)call->send.base;
@@ -379,6 +381,8 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
+	if (call->root < 0)
+		cs_node_rewind(node, call->bytes);
 	line->slot = cs_node_slot_number(node);
 	for (uint64_t round = 0; round < rounds; round++) {
 		size_t count = cs_piece(call->count, per_round, round);

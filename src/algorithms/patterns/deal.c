@@ -118,6 +118,8 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 	line->bytes = call->bytes;
 	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	line->word[1] = (uint64_t)(uintptr_t)send;
+	if (!is_small)
+		cs_node_rewind(node, call->bytes);
 	line->slot = is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
 	uint64_t filled = is_direct ? rounds : 0;
 	if (is_direct)
@@ -221,6 +223,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, cons
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
+	cs_node_rewind(node, call->bytes);
 	line->slot = cs_node_slot_number(node);
 	struct cs_window window = deal->first;
 	size_t room = deal->room; /* of a round, at most */

@@ -102,6 +102,8 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);
 		fills = 1;
+	} else {
+		cs_node_rewind(&team->node, call->bytes);
 	}
 	cs_exchange_run(&exchange, fills, cs_rounds(most, chunk), call->bytes);
 }

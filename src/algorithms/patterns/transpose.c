@@ -138,6 +138,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		fills = 1;
 	} else {
 		cs_exchange_lay(&exchange, most, 0, locals);
+		cs_node_rewind(&team->node, most * locals);
 	}
 	copy_own(team, call);
 	cs_exchange_run(&exchange, fills, cs_rounds(largest(team, &call->recv), exchange.chunk), most);
