@@ -62,7 +62,7 @@ struct row {
 	const struct kind *kind; /* NULL: the door's variable, known here so that it is not called unknown */
 	size_t offset;
 	const char *const *words; /* of an enumeration, ended by NULL */
-	size_t low, high;         /* of a number */
+	size_t low, high;         /* of a number; low: of words, too, the first that may be given */
 	bool is_agreed;           /* must be equal on all ranks: part of the digest */
 };
 
@@ -152,7 +152,7 @@ static const struct kind size_kind = { read_size, write_size, hash_size };
 static bool
 read_word(const struct row *row, const char *text, void *field)
 {
-	for (unsigned i = 0; row->words[i]; i++)
+	for (unsigned i = (unsigned)row->low; row->words[i]; i++)
 		if (!strcasecmp(text, row->words[i])) {
 			*(unsigned *)field = i;
 			return true;
@@ -307,7 +307,7 @@ static const struct row rows[] = {
 	  .high = 1000000, .is_agreed = true },
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
-	  &word_kind, FIELD(wire), .words = wire_words, .is_agreed = true },
+	  &word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
 	{ "IB_DEVICE", "a device, or device:port with a port from 1 to 255",
 	  "the RDMA device to use; default: the nearest that is active", &device_kind, FIELD(ib_device) },
 	{ "IB_ARRIVAL", "completion or flag",

@@ -7,7 +7,7 @@
  *   cached    memcpy: the lines stay in the writer's cache
  *   streamed  stores past the cache (SSE2's movntdq); where there are none, cached
  *
- * Which is better depends on where the ranks run, and they may be moved. So each rank measures for itself what its large puts
+ * Which is better depends on where the ranks run, and they may be moved. So each rank measures for itself what its puts
  * take, tries the other way now and then, and streams where cached puts take more than twice as long as streamed ones (four
  * times, if they are short: their readers wait for the first line): less would not pay for what it costs the readers. Nobody
  * has to agree: the bytes are the same.

@@ -213,6 +213,7 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_TEAM_AFTER", "5000000000", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_WIRE", "verbs", "expected auto, host or ib" },
 		{ "COLLSHIM_WIRE", "1", "expected auto, host or ib" },
+		{ "COLLSHIM_WIRE", "as tuned", "expected auto, host or ib" }, /* what is shown where it is not set */
 		{ "COLLSHIM_IB_ARRIVAL", "poll", "expected completion or flag" },
 	};
 	struct cs_settings defaults;
