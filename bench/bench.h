@@ -244,8 +244,8 @@ struct bench_findings {
 	bool is_complete;
 };
 
-/* Written to a file beside it, then renamed, so that a job that is cut short leaves what it has. "-" is stdout, and
- * then only what is complete is written. False with errno set. */
+/* The file is whole at any time (cs_file_replace), so that a job that is cut short leaves what it has. To stdout ("-"), a device
+ * or a pipe only what is complete is written. False with errno set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		      const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */

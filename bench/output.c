@@ -1,9 +1,11 @@
 #include "bench.h"
 
+#include "base/file.h"
 #include "base/parse.h"
 #include "trace/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -263,44 +265,39 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	fputs("]}\n", out);
 }
 
+/* What can be written once only: a device, a pipe. */
+static bool
+is_read_as_it_comes(const char *path)
+{
+	struct stat stat_of;
+	return !stat(path, &stat_of) && !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode);
+}
+
 bool
 bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		 const struct bench_findings *findings)
 {
-	if (!strcmp(options->json, "-")) {
-		if (!findings->is_complete)
-			return true;
-		json_all(stdout, options, world, findings);
-		return fflush(stdout) == 0 && !ferror(stdout);
-	}
-	/* A device or a pipe must not be replaced by a file, so that is written to, once. */
-	struct stat old;
-	if (!stat(options->json, &old) && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
-		FILE *out = findings->is_complete ? fopen(options->json, "w") : NULL;
-		if (!out)
-			return !findings->is_complete;
-		json_all(out, options, world, findings);
-		bool is_written = !ferror(out);
-		return fclose(out) == 0 && is_written;
-	}
-	char unfinished[4096];
-	int length = snprintf(unfinished, sizeof unfinished, "%s.tmp", options->json);
-	if (length < 0 || (size_t)length >= sizeof unfinished) {
-		errno = ENAMETOOLONG;
-		return false;
-	}
-	FILE *out = fopen(unfinished, "w");
+	bool is_stdout = !strcmp(options->json, "-");
+	if (!findings->is_complete && (is_stdout || is_read_as_it_comes(options->json)))
+		return true;
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
 	if (!out)
 		return false;
 	json_all(out, options, world, findings);
-	bool is_written = !ferror(out);
-	if (fclose(out) != 0 || !is_written || rename(unfinished, options->json) != 0) {
-		int error = errno;
-		unlink(unfinished);
-		errno = error;
+	bool is_whole = !ferror(out);
+	if (fclose(out) != 0 || !is_whole) {
+		free(text);
+		errno = ENOMEM;
 		return false;
 	}
-	return true;
+	bool is_written = is_stdout ? fflush(stdout) == 0 && cs_file_write(STDOUT_FILENO, text, bytes) :
+				      cs_file_replace(options->json, text, bytes);
+	int error = errno;
+	free(text);
+	errno = error;
+	return is_written;
 }
 
 /* --- progress ----------------------------------------------------------------------------------------------------------------- */

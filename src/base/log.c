@@ -1,6 +1,7 @@
 
 #include "base/log.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -75,43 +75,6 @@ cs_log_is_first(unsigned reason)
 	return is_first;
 }
 
-static bool
-write_all(int file, const char *text, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t n = write(file, text, bytes);
-		if (n < 0 && errno != EINTR)
-			return false;
-		if (n > 0) {
-			text += n;
-			bytes -= (size_t)n;
-		}
-	}
-	return true;
-}
-
-/* The kernel sends SIGPIPE to the thread that writes: here it is held back, and taken away again unless one was waiting
- * before. */
-bool
-cs_log_write(int file, const char *text, size_t bytes)
-{
-	static const struct timespec at_once;
-	sigset_t broken, before, waiting;
-	sigemptyset(&broken);
-	sigaddset(&broken, SIGPIPE);
-	bool is_held = !pthread_sigmask(SIG_BLOCK, &broken, &before);
-	bool was_waiting = !sigpending(&waiting) && sigismember(&waiting, SIGPIPE) == 1;
-	bool is_written = write_all(file, text, bytes);
-	int error = errno;
-	if (!is_written && error == EPIPE && is_held && !was_waiting)
-		while (sigtimedwait(&broken, NULL, &at_once) < 0 && errno == EINTR)
-			;
-	if (is_held)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	errno = error;
-	return is_written;
-}
-
 /* One write(2) a line, so that lines of several ranks do not mix. */
 static void
 write_line(const char *format, va_list arguments)
@@ -128,7 +91,7 @@ write_line(const char *format, va_list arguments)
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?';
 	line[used++] = '\n';
-	(void)cs_log_write(STDERR_FILENO, line, used);
+	(void)cs_file_write(STDERR_FILENO, line, used);
 	errno = saved;
 }
 

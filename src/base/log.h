@@ -28,10 +28,6 @@ uint64_t cs_log_kept(void);
 void cs_log_tell(const char *before, const char *after);
 void cs_log_forget(void);
 
-/* All of it, or false with errno set. A pipe that nobody reads any more is an error like others, and no signal that would end
- * the program. */
-bool cs_log_write(int file, const char *text, size_t bytes);
-
 /* Before a job is ended: a launcher that reads stderr by a pipe may be told to end before it has read the last line. Waits until
  * it has, two seconds at most; at once if stderr is no pipe. */
 void cs_log_drain(void);

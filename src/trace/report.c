@@ -1,18 +1,17 @@
 #include "trace/report.h"
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "trace/json.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_ROWS 4096
@@ -482,53 +481,8 @@ write_table(void)
 		return;
 	}
 	/* If stderr is gone there is nobody left to tell. */
-	(void)cs_log_write(STDERR_FILENO, text, length);
+	(void)cs_file_write(STDERR_FILENO, text, length);
 	free(text);
-}
-
-/* Writes all of it into `path`; false with errno set if anything fails, close included (quota, network). */
-static bool
-write_file(const char *path, int flags, const char *text, size_t length)
-{
-	int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | flags, 0666);
-	if (file < 0)
-		return false;
-	bool is_written = cs_log_write(file, text, length);
-	int error = errno;
-	if (close(file) != 0 && is_written) {
-		is_written = false;
-		error = errno;
-	}
-	errno = error;
-	return is_written;
-}
-
-/* A reader sees the old report or the whole new one. What is not a plain file (/dev/stderr, a pipe, a link) must not
- * be replaced by one, so that is written to as it is; non-blocking, so that a pipe without a reader is an error. */
-static bool
-replace_file(const char *path, const char *text, size_t length)
-{
-	struct stat old;
-	if (lstat(path, &old) == 0 && !S_ISREG(old.st_mode))
-		return write_file(path, O_TRUNC | O_NONBLOCK, text, length);
-
-	char *unfinished;
-	if (asprintf(&unfinished, "%s.tmp.%ld", path, (long)getpid()) < 0) {
-		errno = ENOMEM;
-		return false;
-	}
-	bool is_written = write_file(unfinished, O_TRUNC | O_NOFOLLOW, text, length);
-	if (is_written && rename(unfinished, path) != 0)
-		is_written = false;
-	int error = errno;
-	if (!is_written)
-		unlink(unfinished);
-	free(unfinished);
-	/* The file may be ours to write and its folder not, or its name too long for another one's. */
-	if (!is_written && (error == EACCES || error == EPERM || error == ENAMETOOLONG))
-		return write_file(path, O_TRUNC, text, length);
-	errno = error;
-	return is_written;
 }
 
 void
@@ -550,7 +504,7 @@ write_json(const char *path)
 		write_table();
 		return;
 	}
-	if (!replace_file(path, text, length)) {
+	if (!cs_file_replace(path, text, length)) {
 		cs_warn_once("report: %s cannot be written: %m; the table follows instead", path);
 		write_table();
 	}

@@ -430,7 +430,7 @@ a_pipe_that_nobody_reads_does_not_end_the_program(void **state)
 	pthread_sigmask(SIG_BLOCK, &broken, &before);
 	raise(SIGPIPE);
 	errno = 0;
-	assert_false(cs_log_write(ends[1], "x", 1));
+	assert_false(cs_file_write(ends[1], "x", 1));
 	assert_int_equal(errno, EPIPE);
 	assert_true(!sigpending(&waiting) && sigismember(&waiting, SIGPIPE));
 	assert_int_equal(sigtimedwait(&broken, NULL, &(struct timespec){ 0 }), SIGPIPE);
