@@ -274,10 +274,8 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 		return; /* nothing to reduce anywhere */
 	count_rounds(team, call, &deal);
 	cs_node_expect(&team->node, deal.rounds, is_wide ? 3 : 1);
+	/* In place a round's result lies where no block's later rounds do, so that these are still there to be packed. */
 	const char *send = call->send.base;
-	/* In place with several rounds: round 0 of the result would overwrite round 1 of the input. */
-	if (send == call->recv.base && deal.rounds > 1)
-		send = memcpy(cs_team_copy(team, call->count * unit), send, call->count * unit);
 	if (is_wide && deal.rounds == 1 && call->bytes <= read_all)
 		several_nodes_short(team, call, deal.first);
 	else if (is_wide)
