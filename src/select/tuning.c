@@ -170,14 +170,16 @@ take_map(struct reader *reader, const struct cs_yaml *map, const char *what, con
 			expect(reader, key, "the name of a key");
 			continue;
 		}
-		struct cs_nearest nearest = { .word = key->text };
 		size_t i = 0;
 		while (i < key_count && strcmp(keys[i].name, key->text))
-			cs_nearest_try(&nearest, keys[i++].name);
+			i++;
 		if (i == key_count) {
+			struct cs_nearest nearest = { .word = key->text };
 			char known[192] = "";
-			for (size_t k = 0; k < key_count; k++)
+			for (size_t k = 0; k < key_count; k++) {
+				cs_nearest_try(&nearest, keys[k].name);
 				cs_text_add(known, sizeof known, "%s%s", k ? ", " : "", keys[k].name);
+			}
 			complain(reader, key, "found the key %s, expected one of %s%s%s%s",
 				 cs_shown(shown, key->text), known, nearest.best ? "; did you mean " : "",
 				 nearest.best ? nearest.best : "", nearest.best ? "?" : "");
