@@ -1,4 +1,5 @@
 /* The report counts what was done and says it, as a table and as JSON, whatever the names contain. */
+#include "base/file.h"
 #include "base/log.h"
 #include "trace/report.h"
 
