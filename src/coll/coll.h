@@ -68,6 +68,13 @@ cs_skew_of(size_t ratio)
 	return cs_skew(&ratio, 1, 1);
 }
 
+/* How ranks lie on several nodes of which some has more than one rank; on others they are always block placed. */
+enum cs_placement {
+	CS_PLACEMENT_EITHER, /* of a rule: it does not ask */
+	CS_PLACEMENT_BLOCK,  /* ranks of a node are consecutive */
+	CS_PLACEMENT_CYCLIC, /* or not: dealt round the nodes in turn, or mixed */
+};
+
 /* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may depend on
  * these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {
@@ -83,5 +90,11 @@ struct cs_facts {
 	 * process without a device would choose another algorithm than its peers. */
 	int wire;
 };
+
+static inline enum cs_placement
+cs_placement_of(const struct cs_facts *facts)
+{
+	return facts->is_block_placed ? CS_PLACEMENT_BLOCK : CS_PLACEMENT_CYCLIC;
+}
 
 #endif

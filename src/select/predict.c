@@ -221,6 +221,8 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 		return model->wire == CS_WIRE_IB ? "it is of messages by verbs" : "it is of messages by MPI, and these go by verbs";
 	if (facts->ppn_min != facts->ppn_max)
 		return "it is for equally many ranks on each node";
+	if (!facts->is_block_placed)
+		return "it is for block placement";
 	if (facts->skew > 1)
 		return "it is for blocks of one size";
 	struct bracket bracket = bracket_of(model, facts);

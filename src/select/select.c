@@ -27,6 +27,7 @@ _Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(
 struct row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
+	enum cs_placement placement;
 	struct cs_use use;
 	enum cs_why why;
 	bool is_guarded_out; /* its block is for other machines */
@@ -220,7 +221,7 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 		struct row *row = &table->rows[table->count++];
 		*row = (struct row){
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
-			.skew = rule->skew, .wire = rule->wire,
+			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
 			.use = rule->use,
 			.why = why,
 			.is_guarded_out = cs_guard_fails(block, machine, ignored, sizeof ignored),
@@ -323,6 +324,7 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->ppn);
 			hash = hash_range(hash, row->skew);
 			hash = cs_hash_number(hash, (uint64_t)row->wire);
+			hash = cs_hash_number(hash, row->placement);
 			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
 			for (int k = 0; k < CS_MAX_PARAMS; k++)
 				hash = cs_hash_number(hash, row->use.params[k]);
@@ -428,6 +430,7 @@ fits_but_size(const struct row *row, const struct cs_facts *facts, bool any_skew
 	return !row->is_guarded_out && contains(row->ranks, (size_t)facts->ranks) &&
 	       contains(row->nodes, (size_t)facts->nodes) && contains(row->ppn, (size_t)facts->ppn_min) &&
 	       contains(row->ppn, (size_t)facts->ppn_max) && (!row->wire || row->wire == facts->wire) &&
+	       (row->placement == CS_PLACEMENT_EITHER || row->placement == cs_placement_of(facts)) &&
 	       (any_skew || contains(row->skew, (size_t)facts->skew));
 }
 
@@ -555,6 +558,16 @@ says_wire(FILE *out, int wire, int here)
 	return true;
 }
 
+static bool
+says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
+{
+	static const char *const names[] = { [CS_PLACEMENT_BLOCK] = "block", [CS_PLACEMENT_CYCLIC] = "cyclic" };
+	if (placement == CS_PLACEMENT_EITHER || placement == here)
+		return false;
+	fprintf(out, "no: placement %s, here %s\n", names[placement], names[here]);
+	return true;
+}
+
 static void
 explain_row(FILE *out, const struct cs_selector *selector, const struct table *table, const struct row *row,
 	    const struct cs_facts *facts, bool *is_decided)
@@ -574,7 +587,8 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct table *t
 	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
 	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max) ||
 	    says_range(out, "skew", row->skew, facts->skew, facts->skew) ||
-	    says_wire(out, row->wire, facts->wire))
+	    says_wire(out, row->wire, facts->wire) ||
+	    says_placement(out, row->placement, cs_placement_of(facts)))
 		return;
 	if (!fits_sizes(row, facts->bytes)) {
 		cs_byte_range_text(range, row->bytes);

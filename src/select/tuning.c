@@ -271,6 +271,17 @@ take_wire(struct reader *reader, const struct cs_yaml *value, void *field)
 		expect(reader, value, "host or ib");
 }
 
+static void
+take_placement(struct reader *reader, const struct cs_yaml *value, void *field)
+{
+	if (value->kind == CS_YAML_SCALAR && !strcmp(value->text, "block"))
+		*(enum cs_placement *)field = CS_PLACEMENT_BLOCK;
+	else if (value->kind == CS_YAML_SCALAR && !strcmp(value->text, "cyclic"))
+		*(enum cs_placement *)field = CS_PLACEMENT_CYCLIC;
+	else
+		expect(reader, value, "block or cyclic");
+}
+
 /* Keeps the place: what it means depends on other keys, which may stand behind it. */
 static void
 take_node(struct reader *reader, const struct cs_yaml *value, void *field)
@@ -358,6 +369,7 @@ struct draft {
 	const struct cs_yaml *collective, *bytes_node, *skew_node, *use, *with;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire;
+	enum cs_placement placement;
 	uint32_t colls; /* a bit for each */
 	bool is_any;
 };
@@ -456,7 +468,8 @@ add_rule(struct reader *reader, const struct cs_yaml *at, const struct draft *dr
 	tuning->rules = rules;
 	rules[tuning->rule_count++] = (struct cs_rule){
 		.coll = coll, .bytes = draft->bytes, .ranks = draft->ranks, .nodes = draft->nodes, .ppn = draft->ppn,
-		.skew = draft->skew, .wire = draft->wire, .use = *use, .block = tuning->block_count, .line = at->line,
+		.skew = draft->skew, .wire = draft->wire, .placement = draft->placement, .use = *use,
+		.block = tuning->block_count, .line = at->line,
 	};
 }
 
@@ -531,6 +544,7 @@ take_rule(struct reader *reader, const struct cs_yaml *node)
 		{ "ppn", false, offsetof(struct draft, ppn), take_counts },
 		{ "skew", false, offsetof(struct draft, skew_node), take_node },
 		{ "wire", false, offsetof(struct draft, wire), take_wire },
+		{ "placement", false, offsetof(struct draft, placement), take_placement },
 		{ "use", true, offsetof(struct draft, use), take_node },
 		{ "with", false, offsetof(struct draft, with), take_node },
 	};

@@ -53,6 +53,7 @@ struct cs_rule {
 	enum cs_coll coll;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* enum cs_wire_kind: HOST or IB; 0: either */
+	enum cs_placement placement;
 	struct cs_use use;
 	size_t block; /* index */
 	unsigned line;

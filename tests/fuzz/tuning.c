@@ -132,6 +132,8 @@ write_rule(FILE *out, const struct cs_rule *rule)
 	write_range(out, "skew", rule->skew, false);
 	if (rule->wire)
 		fprintf(out, ", wire: %s", rule->wire == CS_WIRE_IB ? "ib" : "host");
+	if (rule->placement)
+		fprintf(out, ", placement: %s", rule->placement == CS_PLACEMENT_BLOCK ? "block" : "cyclic");
 	fprintf(out, ", use: \"%s\", with: {", algorithm ? algorithm->name : CS_HOST);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		fprintf(out, "%s: %s, ", algorithm->params[i].name, cs_bytes_text(number, rule->use.params[i]));
@@ -219,7 +221,7 @@ check_same(const struct cs_tuning *a, const struct cs_tuning *b)
 		CLAIM(p->coll == q->coll && p->block == q->block && is_same_range(p->bytes, q->bytes) &&
 			      is_same_range(p->ranks, q->ranks) && is_same_range(p->nodes, q->nodes) &&
 			      is_same_range(p->ppn, q->ppn) && is_same_range(p->skew, q->skew) &&
-			      p->wire == q->wire && p->use.algorithm == q->use.algorithm &&
+			      p->wire == q->wire && p->placement == q->placement && p->use.algorithm == q->use.algorithm &&
 			      !memcmp(p->use.params, q->use.params, sizeof p->use.params),
 		      "rule %zu, of line %u", i, p->line);
 	}
@@ -257,6 +259,7 @@ facts_for(const struct cs_rule *rule, size_t bytes)
 	facts.ppn_min = facts.ppn_max = between(rule->ppn.low, 1, 1 << 14);
 	facts.ranks = facts.nodes * facts.ppn_max;
 	facts.wire = rule->wire ? rule->wire : facts.wire;
+	facts.is_block_placed = rule->placement != CS_PLACEMENT_CYCLIC;
 	return facts;
 }
 

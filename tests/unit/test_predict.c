@@ -191,6 +191,19 @@ a_model_is_silent_of_uneven_blocks(void **state)
 	assert_false(cs_predict(model, &facts, NULL, &prediction));
 }
 
+static void
+a_model_is_silent_of_ranks_dealt_round_the_nodes(void **state)
+{
+	struct site site;
+	const struct cs_site_model *model = make_site(&site, CLUSTER, 4, 20000000);
+	struct cs_facts facts = facts_of(CS_ALLGATHER, 8, 16, 4);
+	struct cs_prediction prediction;
+	assert_null(cs_predict_not(model, &facts));
+	facts.is_block_placed = false;
+	assert_string_equal(cs_predict_not(model, &facts), "it is for block placement");
+	assert_false(cs_predict(model, &facts, NULL, &prediction));
+}
+
 /* Sizes that nobody has still get an answer, and soon: steps are not counted one by one. */
 static void
 any_size_is_answered(void **state)
@@ -221,6 +234,7 @@ main(void)
 		cmocka_unit_test(a_nodes_flags_are_charged),
 		cmocka_unit_test(alltoall_between_nodes_carries_the_blocks_of_all_pairs),
 		cmocka_unit_test(a_model_is_silent_of_uneven_blocks),
+		cmocka_unit_test(a_model_is_silent_of_ranks_dealt_round_the_nodes),
 		cmocka_unit_test(any_size_is_answered),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

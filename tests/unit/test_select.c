@@ -610,6 +610,24 @@ a_rule_may_be_for_one_wire_only(void **state)
 	cs_selector_destroy(selector);
 }
 
+static void
+a_rule_may_be_for_one_placement_only(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
+						 "      - {collective: bcast, placement: block, use: host}\n"
+						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_facts facts = usual(CS_BCAST, 64);
+	struct cs_choice choice = choose(selector, &facts);
+	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
+	/* The other placement's rule does not cut the interval. */
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_INF);
+	facts.is_block_placed = false;
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_RULE, "rule site.yaml:6");
+	facts.bytes = 1024;
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	cs_selector_destroy(selector);
+}
+
 /* ---- the model ---------------------------------------------------------------------------------------------- */
 
 /* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on 16. */
@@ -742,6 +760,8 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		HEAD "limits: {ib_slots: 31}\n",
 		SITE("      - {collective: bcast, wire: host, use: ring}\n"),
 		SITE("      - {collective: bcast, wire: ib, use: ring}\n"),
+		SITE("      - {collective: bcast, placement: block, use: ring}\n"),
+		SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"),
 		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: host}\n"),
 		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: ring}\n"),
 		SITE("      - {collective: allgatherv, use: host}\n"),
@@ -833,6 +853,22 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 		"  built-in tuning.yaml:10 (block default): use hier:host:chunk=64K\n"
 		"    fits, but what stands above decides\n"
 		"-> ring (rule site.yaml:15); the same for 4K <= bytes < 1M\n");
+	cs_selector_destroy(selector);
+}
+
+static void
+explaining_says_which_placement_a_rule_asks_for(void **state)
+{
+	struct cs_selector *selector = make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
+						 "      - {collective: bcast, placement: block, use: host}\n"));
+	struct cs_facts facts = usual(CS_BCAST, 8);
+	assert_contains(explain(selector, &facts), "use ring\n    no: placement cyclic, here block\n"
+						   "  rule site.yaml:7 (block b): use host\n    yes: this decides\n");
+	facts.is_block_placed = false;
+	assert_contains(explain(selector, &facts), "use ring\n    yes: this decides\n"
+						   "  rule site.yaml:7 (block b): use host\n"
+						   "    no: placement block, here cyclic\n");
+	assert_contains(printed, ", cyclic or mixed placement, ");
 	cs_selector_destroy(selector);
 }
 
@@ -985,9 +1021,11 @@ main(void)
 		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
 		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
 		cmocka_unit_test(explaining_says_which_wire_a_rule_asks_for),
+		cmocka_unit_test(explaining_says_which_placement_a_rule_asks_for),
 		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
 		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
 		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
+		cmocka_unit_test(a_rule_may_be_for_one_placement_only),
 		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
 		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
 		cmocka_unit_test(the_model_speaks_of_even_blocks_only_and_says_so),

@@ -101,6 +101,20 @@ a_rule_is_for_both_wires_unless_it_names_one(void **state)
 }
 
 static void
+a_rule_is_for_every_placement_unless_it_names_one(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules:\n"
+					 "      - {collective: bcast, use: ring}\n"
+					 "      - {collective: bcast, placement: block, use: ring}\n"
+					 "      - {collective: bcast, placement: cyclic, use: ring}\n");
+	assert_int_equal(tuning->rules[0].placement, CS_PLACEMENT_EITHER);
+	assert_int_equal(tuning->rules[1].placement, CS_PLACEMENT_BLOCK);
+	assert_int_equal(tuning->rules[2].placement, CS_PLACEMENT_CYCLIC);
+	cs_tuning_destroy(tuning);
+}
+
+static void
 a_block_keeps_its_guard_and_where_it_comes_from(void **state)
 {
 	struct cs_tuning *tuning =
@@ -383,9 +397,12 @@ static const struct wrong {
 	{ RULE("{collective: bcast, wire: [host, ib], use: host}"),
 	  "6:35: found a list, expected host or ib\n" },
 	{ RULE("{collective: bcast, wire: , use: host}"), "6:35: found nothing, expected host or ib\n" },
+	{ RULE("{collective: bcast, placement: scattered, use: host}"),
+	  "6:40: found \"scattered\", expected block or cyclic\n" },
+	{ RULE("{collective: bcast, placement: {}, use: host}"), "6:40: found a map, expected block or cyclic\n" },
 	{ RULE("{collective: bcast, wir: ib, use: host}"),
-	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, use, with; did "
-	  "you mean wire?\n" },
+	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, placement, use, "
+	  "with; did you mean wire?\n" },
 	{ RULE("{collective: bcast, use: \"heir:host\"}"),
 	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you "
 	  "mean hier:host?\n" },
@@ -417,9 +434,8 @@ static const struct wrong {
 	{ RULE("{collective: bcast, use: host, use: host}"),
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
-	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, use, "
-	  "with; did "
-	  "you mean collective?\n6:9: expected the key collective in a rule\n" },
+	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, placement, "
+	  "use, with; did you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE
 	  "    rules:\n      - {collective: bcast, use: hots}\n      - {collective: bcast, bytes: x, use: host}\n",
@@ -691,6 +707,7 @@ main(void)
 		cmocka_unit_test(every_limit_is_read_into_the_member_of_its_name),
 		cmocka_unit_test(a_limit_of_words_takes_each_of_them),
 		cmocka_unit_test(a_rule_is_for_both_wires_unless_it_names_one),
+		cmocka_unit_test(a_rule_is_for_every_placement_unless_it_names_one),
 		cmocka_unit_test(a_block_keeps_its_guard_and_where_it_comes_from),
 		cmocka_unit_test(a_rule_keeps_its_conditions_and_its_line),
 		cmocka_unit_test(a_list_of_collectives_gives_each_its_own_algorithm),
