@@ -140,6 +140,7 @@ double bench_operation_least_bytes(const struct bench_operation *operation);
 struct bench_world {
 	int rank, ranks;
 	int nodes, ppn_min, ppn_max;
+	bool is_block_placed; /* the ranks of each node follow each other */
 	int cores; /* that the ranks of the job may use, when there is one node */
 	bool has_one_clock;
 	double clock_seconds; /* between two readings of the clock that follow each other: no part of a call */

@@ -77,8 +77,12 @@ look_at_nodes(struct bench_world *world)
 	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
 	PMPI_Comm_rank(node, &local);
 	PMPI_Comm_size(node, &ppn);
+	int ends[2] = { world->rank, -world->rank }, most[2];
+	PMPI_Allreduce(ends, most, 2, MPI_INT, MPI_MAX, node);
 	PMPI_Comm_free(&node);
-	int is_first = local == 0;
+	int is_first = local == 0, is_row = most[0] + most[1] == ppn - 1, all_rows;
+	PMPI_Allreduce(&is_row, &all_rows, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+	world->is_block_placed = all_rows;
 	PMPI_Allreduce(&is_first, &world->nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	PMPI_Allreduce(&ppn, &world->ppn_min, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	PMPI_Allreduce(&ppn, &world->ppn_max, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);

@@ -40,6 +40,8 @@ print_world(FILE *out, const struct bench_world *world)
 		world->nodes == 1 ? "" : "s");
 	if (world->nodes > 1 && world->ppn_min != world->ppn_max)
 		fprintf(out, " (%d to %d on each)", world->ppn_min, world->ppn_max);
+	if (!world->is_block_placed)
+		fputs(", placed cyclically or mixed", out);
 	fprintf(out, ", %s\n", world->mpi);
 }
 
@@ -245,8 +247,10 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	cs_json_string(out, CS_VERSION);
 	fprintf(out, ",\n \"complete\": %s,\n \"mpi\": ", findings->is_complete ? "true" : "false");
 	cs_json_string(out, world->mpi);
-	fprintf(out, ",\n \"ranks\": %d, \"nodes\": %d, \"ppn_min\": %d, \"ppn_max\": %d, \"cores\": %d,\n \"library\": ",
-		world->ranks, world->nodes, world->ppn_min, world->ppn_max, world->cores);
+	fprintf(out, ",\n \"ranks\": %d, \"nodes\": %d, \"ppn_min\": %d, \"ppn_max\": %d, \"placement\": \"%s\",\n \"cores\": %d, "
+		     "\"library\": ",
+		world->ranks, world->nodes, world->ppn_min, world->ppn_max, world->is_block_placed ? "block" : "cyclic",
+		world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
