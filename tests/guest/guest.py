@@ -306,11 +306,11 @@ def mpi_that_comes_late_by_dlopen_is_found(args):
         expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
 
 
-def reported(args, mpi, program, preload="", **variables):
-    """Runs a job of two ranks with a JSON report, `preload` before the library; returns its rows and the job."""
+def reported(args, mpi, program, preload="", ranks=2, **variables):
+    """Runs a job with a JSON report, `preload` before the library; returns its rows and the job."""
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
-        result = job(mpi, 2, program, LD_PRELOAD=f"{preload}:{args.library}".lstrip(":"), COLLSHIM_REPORT=report,
+        result = job(mpi, ranks, program, LD_PRELOAD=f"{preload}:{args.library}".lstrip(":"), COLLSHIM_REPORT=report,
                      **variables)
         expect(result.code == 0, "the job failed", result)
         expect(os.path.exists(report), "no report was written", result)
@@ -332,6 +332,30 @@ def report_counts_the_time_of_packing(args):
             counted = [round(row["seconds"] * 1e6, 3) for row in rows
                        if row["collective"] == "bcast" and not row["deferred"]]
             expect(counted == [looks], f"{counted} microseconds are counted of ten calls, not {looks}", result)
+
+
+PLACED = """version: 1
+blocks:
+  - name: placed
+    provenance: {date: 2026-11-24, library: test, machine: test, command: test}
+    rules:
+      - {collective: bcast, placement: cyclic, use: "hier:chain"}
+      - {collective: bcast, placement: block, use: "hier:binomial"}
+"""
+
+
+@claim
+def rules_for_a_placement_serve_the_jobs_that_have_it(args):
+    with tempfile.TemporaryDirectory() as folder:
+        tuning = f"{folder}/placed.yaml"
+        with open(tuning, "w") as file:
+            file.write(PLACED)
+        for mpi in each_mpi(args):
+            for nodes, algorithm in ("cyclic:2", "hier:chain"), ("2", "hier:binomial"):
+                rows = report_of(args, mpi, [f"{args.build}/calls-{mpi}", "10", "whole"], ranks=4, COLLSHIM_TUNING=tuning,
+                                 COLLSHIM_FAKE_NODES=nodes)
+                used = {row["algorithm"] for row in rows if row["collective"] == "bcast" and not row["deferred"]}
+                expect(used == {algorithm}, f"with nodes {nodes} a bcast is served by {used}, not {algorithm}")
 
 
 @claim
