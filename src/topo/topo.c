@@ -3,8 +3,26 @@
 #include <hwloc.h>
 #include <stdatomic.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What hwloc is to leave out: its plugins for other devices than ours, which load drivers and talk to X servers, none of a guest's
+ * business (that a plugin is opened cannot be helped from here); and "x86", which binds the caller to each core in turn to ask it
+ * what /sys says as well, and waits there for a time slice where a rank spins on that core. A name that this hwloc does not know
+ * is an error without consequence. */
+static bool
+begin(hwloc_topology_t *topology)
+{
+	if (hwloc_topology_init(topology))
+		return false;
+#if HWLOC_API_VERSION >= 0x00020100
+	static const char *const names[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
+#endif
+	return true;
+}
 
 /* The only object of that type that covers all allowed cores, or -1. */
 static int
@@ -23,7 +41,7 @@ look(void)
 {
 	struct cs_spot place = { -1, -1 };
 	hwloc_topology_t topology;
-	if (hwloc_topology_init(&topology))
+	if (!begin(&topology))
 		return place;
 	/* Only what is asked below: reading caches and devices takes the longest. */
 	hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -71,7 +89,7 @@ cs_topo_count(struct cs_topo_counts *counts)
 {
 	hwloc_topology_t topology;
 	*counts = (struct cs_topo_counts){ 0 };
-	if (hwloc_topology_init(&topology))
+	if (!begin(&topology))
 		return;
 	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
@@ -126,30 +144,16 @@ measure(hwloc_topology_t topology, hwloc_const_cpuset_t domains, hwloc_const_cpu
 	}
 }
 
-/* hwloc's plugins for other devices than ours: they load drivers and talk to X servers, which is none of a guest's business, and
- * takes long. (That a plugin is opened cannot be helped from here.) A name that this hwloc does not know is an error without
- * consequence. */
-static void
-leave_out_others(hwloc_topology_t topology)
-{
-#if HWLOC_API_VERSION >= 0x00020100
-	static const char *const names[] = { "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
-#endif
-}
-
 static struct device *
 look_at_devices(void)
 {
 	struct device *list = NULL;
 	hwloc_topology_t topology;
-	if (hwloc_topology_init(&topology))
+	if (!begin(&topology))
 		return NULL;
 	hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
 	hwloc_topology_set_io_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 	hwloc_topology_set_type_filter(topology, HWLOC_OBJ_OS_DEVICE, HWLOC_TYPE_FILTER_KEEP_ALL);
-	leave_out_others(topology);
 	hwloc_bitmap_t cpus = hwloc_bitmap_alloc(), domains = hwloc_bitmap_alloc(), packages = hwloc_bitmap_alloc();
 	if (cpus && domains && packages && hwloc_topology_load(topology) == 0 &&
 	    hwloc_get_cpubind(topology, cpus, HWLOC_CPUBIND_PROCESS) == 0) {

@@ -4,6 +4,7 @@
 #include "topo/topo.h"
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* Two packages, the first of two NUMA domains; a device at each domain and one at the machine. `here` is our core, the other
@@ -122,7 +123,7 @@ no_other_devices_are_looked_for(void **state)
 	fclose(said);
 	unlink(path);
 	assert_non_null(strstr(line, "Final list of enabled"));
-	static const char *const others[] = { "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	static const char *const others[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
 		if (strstr(line, others[i]))
 			fail_msg("%s", line);
@@ -138,11 +139,45 @@ this_machine_has_cores(void **state)
 	assert_true(counts.near_domains >= 1 && counts.near_domains <= counts.domains);
 }
 
+static int bindings;
+
+/* In place of libc's for hwloc too; the test's own calls of it go on. */
+__attribute__((visibility("default"))) int
+sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *cpus)
+{
+	bindings++;
+	return (int)syscall(SYS_sched_setaffinity, pid, size, cpus);
+}
+
+/* In processes of their own: each is looked for once. */
+static void
+nothing_is_bound_elsewhere_to_look(void **state)
+{
+	for (int i = 0; i < 3; i++) {
+		struct cs_topo_counts counts;
+		int status = -1;
+		pid_t child = fork();
+		if (child == 0) {
+			bindings = 0;
+			if (i == 0)
+				cs_topo_place();
+			else if (i == 1)
+				cs_topo_count(&counts);
+			else
+				cs_topo_distance("unheard");
+			_exit(bindings);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_other_devices_are_looked_for),
+		cmocka_unit_test(nothing_is_bound_elsewhere_to_look),
 		cmocka_unit_test(this_machine_has_cores),
 		cmocka_unit_test(devices_are_as_far_as_their_domain_and_package),
 	};
