@@ -1,11 +1,40 @@
 #include "topo/topo.h"
 
+#include "base/hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <hwloc.h>
 #include <stdatomic.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+uint64_t
+cs_topo_node(void)
+{
+	char boot[64], name[256];
+	struct stat pids, memory = { 0 };
+	int saved = errno, file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t got = file < 0 ? -1 : read(file, boot, sizeof boot);
+	if (file >= 0)
+		close(file);
+	if (got <= 0 || gethostname(name, sizeof name) || stat("/proc/self/ns/pid", &pids)) {
+		errno = saved;
+		return 0;
+	}
+	name[sizeof name - 1] = '\0';
+	stat("/dev/shm", &memory); /* may be absent, then for all of them */
+	errno = saved;
+	uint64_t word = cs_hash_bytes(CS_HASH_START, boot, (size_t)got);
+	word = cs_hash_text(word, name);
+	word = cs_hash_number(cs_hash_number(word, pids.st_dev), pids.st_ino);
+	word = cs_hash_number(cs_hash_number(word, memory.st_dev), memory.st_ino);
+	return word ? word : 1;
+}
 
 /* What hwloc is to leave out: its plugins for other devices than ours, which load drivers and talk to X servers, none of a guest's
  * business (that a plugin is opened cannot be helped from here); and "x86", which binds the caller to each core in turn to ask it

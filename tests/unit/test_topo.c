@@ -4,6 +4,8 @@
 #include "topo/topo.h"
 
 #include <sched.h>
+#include <stdbool.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -172,12 +174,61 @@ nothing_is_bound_elsewhere_to_look(void **state)
 	}
 }
 
+enum { SAME, OTHER_NAME, OTHER_MEMORY, OTHER_PIDS };
+
+/* What a child has for the node, after it was moved out of one of the things that make it; 0: it may not move. */
+static uint64_t
+word_of_child(int what)
+{
+	int ends[2], status;
+	uint64_t word = 0;
+	assert_int_equal(pipe(ends), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		bool may = what == SAME ||
+			   (what == OTHER_NAME && unshare(CLONE_NEWUTS) == 0 && sethostname("elsewhere", 9) == 0) ||
+			   (what == OTHER_MEMORY && unshare(CLONE_NEWNS) == 0 &&
+			    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+			    mount("none", "/dev/shm", "tmpfs", 0, NULL) == 0) ||
+			   (what == OTHER_PIDS && unshare(CLONE_NEWPID) == 0);
+		pid_t grandchild = may && what == OTHER_PIDS ? fork() : 0;
+		if (grandchild)
+			_exit(waitpid(grandchild, NULL, 0) != grandchild);
+		word = may ? cs_topo_node() : 0;
+		_exit(write(ends[1], &word, sizeof word) != sizeof word);
+	}
+	close(ends[1]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(ends[0], &word, sizeof word), sizeof word);
+	close(ends[0]);
+	return word;
+}
+
+static void
+a_node_is_kernel_name_memory_and_pids(void **state)
+{
+	uint64_t own = cs_topo_node();
+	assert_true(own != 0);
+	assert_true(own == cs_topo_node());
+	assert_true(own == word_of_child(SAME));
+	int moved = 0;
+	for (int what = OTHER_NAME; what <= OTHER_PIDS; what++) {
+		uint64_t word = word_of_child(what);
+		assert_true(word != own);
+		moved += word != 0;
+	}
+	if (!moved)
+		leave_out("this process may make no namespaces");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_other_devices_are_looked_for),
 		cmocka_unit_test(nothing_is_bound_elsewhere_to_look),
+		cmocka_unit_test(a_node_is_kernel_name_memory_and_pids),
 		cmocka_unit_test(this_machine_has_cores),
 		cmocka_unit_test(devices_are_as_far_as_their_domain_and_package),
 	};
