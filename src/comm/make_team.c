@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/polite.h"
 #include "comm/rdma.h"
 #include "shm/pool.h"
 #include "topo/topo.h"
@@ -80,11 +81,25 @@ fake_node(const char *spec, int world_rank, int world_size)
 	return (int)node;
 }
 
+/* Have all ranks said the same word, and not 0? */
+static bool
+is_one_node(struct cs_member *member, uint64_t word)
+{
+	uint64_t mine[2] = { word, ~word }, least[2] = { 0, 0 };
+	return cs_polite_allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, member->comm) == MPI_SUCCESS && least[0] &&
+	       least[0] == ~least[1];
+}
+
+/* The communicator itself where all its ranks are on one node: nothing is split then, which under MPICH takes many time slices
+ * where ranks share cores. */
 static bool
 split_nodes(struct cs_member *member, MPI_Comm *node)
 {
 	const char *spec = cs_engine.settings.fake_nodes;
 	int fake = spec ? fake_node(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
+	*node = member->comm;
+	if (is_one_node(member, fake < 0 ? cs_topo_node() : 0))
+		return true;
 	if (cs_pmpi.Comm_split_type(member->comm, MPI_COMM_TYPE_SHARED, member->rank, MPI_INFO_NULL, node))
 		return false;
 	if (fake < 0)
@@ -143,26 +158,37 @@ shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 	return true;
 }
 
+/* Which rank of the communicator is the first of the node. */
 static bool
-learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape)
+find_leader(struct cs_member *member, MPI_Comm node, int *leader)
 {
 	MPI_Group here, all;
-	int zero = 0, leader = -1;
+	int zero = 0;
 	if (cs_pmpi.Comm_group(node, &here))
 		return false;
 	if (cs_pmpi.Comm_group(member->comm, &all) == MPI_SUCCESS) {
-		cs_pmpi.Group_translate_ranks(here, 1, &zero, all, &leader);
+		cs_pmpi.Group_translate_ranks(here, 1, &zero, all, leader);
 		cs_pmpi.Group_free(&all);
 	}
 	cs_pmpi.Group_free(&here);
-	int *leader_of = malloc((size_t)member->size * sizeof *leader_of);
+	return true;
+}
+
+static bool
+learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape)
+{
+	int leader = -1;
+	if (node != member->comm && !find_leader(member, node, &leader))
+		return false;
+	int *leader_of = calloc((size_t)member->size, sizeof *leader_of);
 	/* Without memory the allgather is still owed to the others; a process that cannot get these few bytes cannot
 	 * go on anyway. */
 	if (!leader_of) {
 		cs_warn_local("no memory to learn where %d ranks are; ending the job", member->size);
 		cs_host_mpi.abort("out of memory");
 	}
-	bool ok = cs_pmpi.Allgather(&leader, 1, MPI_INT, leader_of, 1, MPI_INT, member->comm) == MPI_SUCCESS &&
+	bool ok = (node == member->comm ||
+		   cs_polite_allgather(&leader, 1, MPI_INT, leader_of, member->comm) == MPI_SUCCESS) &&
 		  shape_make(shape, leader_of, member->rank, member->size);
 	free(leader_of);
 	return ok;
@@ -264,13 +290,13 @@ hand_round(MPI_Comm node, size_t bytes, bool is_leader, struct cs_segment *segme
 	enum trouble trouble = NONE;
 	if (is_leader)
 		trouble = create_segment(bytes, segment, &ticket);
-	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
+	cs_polite_bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
 	if (ticket.bytes == 0)
 		return trouble != NONE ? trouble : NO_SEGMENT;
 	int has = is_leader || cs_segment_attach(segment, &ticket) == CS_OK, all_have = 0;
 	if (!has)
 		cs_info("shm: attaching was refused: %m");
-	cs_pmpi.Allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, node);
+	cs_polite_allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, node);
 	*is_named = ticket.is_named;
 	if (all_have)
 		return NONE;
@@ -316,11 +342,11 @@ pooled_segment(MPI_Comm node, const struct cs_node_shape *shape, const int64_t *
 	struct cs_segment_ticket ticket = { .bytes = 0 };
 	if (shape->local == 0)
 		cs_pool_offer(pids, shape->size, cs_node_bytes(shape), &ticket);
-	cs_pmpi.Bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
+	cs_polite_bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
 	if (ticket.bytes == 0)
 		return false;
 	int have = cs_pool_take(&ticket, segment), all_have = 0;
-	cs_pmpi.Allreduce(&have, &all_have, 1, MPI_INT, MPI_MIN, node);
+	cs_polite_allreduce(&have, &all_have, 1, MPI_INT, MPI_MIN, node);
 	if (!all_have) /* nobody can use what one of them has dropped, and it would be offered again and again */
 		close_segment(segment);
 	return all_have;
@@ -336,7 +362,7 @@ open_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment
 		cs_warn_local("no memory for a list of %d processes; ending the job", shape->size);
 		cs_host_mpi.abort("out of memory");
 	}
-	cs_pmpi.Allgather(&pid, 1, MPI_INT64_T, pids, 1, MPI_INT64_T, node);
+	cs_polite_allgather(&pid, 1, MPI_INT64_T, pids, node);
 	if (!pooled_segment(node, shape, pids, segment)) {
 		trouble = new_segment(node, shape, segment);
 		if (trouble == NONE)
@@ -351,7 +377,7 @@ static enum trouble
 agree(struct cs_member *member, enum trouble mine)
 {
 	uint64_t words[3] = { TROUBLES - mine, cs_engine.digest, ~cs_engine.digest }, least[3] = { 0 };
-	if (cs_pmpi.Allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, member->comm))
+	if (cs_polite_allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, member->comm))
 		return NO_MEMORY;
 	if (least[1] != ~least[2])
 		return NOT_ALIKE;
@@ -426,7 +452,7 @@ learn_domains(MPI_Comm node, struct cs_team *team)
 		cs_warn_local("no memory for the places of %d ranks; ending the job", locals);
 		cs_host_mpi.abort("out of memory");
 	}
-	cs_pmpi.Allgather(mine, 2, MPI_INT, all, 2, MPI_INT, node);
+	cs_polite_allgather(mine, 2, MPI_INT, all, node);
 	int *numa = all + 2 * locals, *socket = numa + locals;
 	for (int local = 0; local < locals; local++) {
 		numa[local] = all[2 * local];
@@ -446,7 +472,7 @@ learn_least(struct cs_member *member, struct cs_team *team)
 {
 	int mine[2] = { 0, team->shape.numa_domains }, least[2] = { 0, 0 };
 	mine[0] = cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(&team->node);
-	if (cs_pmpi.Allreduce(mine, least, 2, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS) {
+	if (cs_polite_allreduce(mine, least, 2, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS) {
 		team->has_cma = least[0];
 		team->domains = least[1] < CS_LANES ? least[1] : CS_LANES;
 	}
@@ -496,7 +522,7 @@ might_hang(struct cs_member *member)
 	int any = 0;
 #ifdef OPEN_MPI
 	int mine = atomic_load(&cs_engine.has_duplicated);
-	cs_pmpi.Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, member->comm);
+	cs_polite_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, member->comm);
 #else
 	(void)member;
 #endif
@@ -560,12 +586,13 @@ make(struct cs_member *member)
 		learn_domains(node, team);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
 		cs_node_arm(&team->node);
-		cs_pmpi.Barrier(node);
+		cs_polite_barrier(node);
 		cs_node_meet(&team->node);
 		learn_least(member, team);
 		trouble = agree(member, make_leaders(member, team));
 	}
-	cs_pmpi.Comm_free(&node);
+	if (node != member->comm)
+		cs_pmpi.Comm_free(&node);
 	if (trouble != NONE) {
 		drop_groups(member);
 		close_segment(team->node.segment.base ? &team->node.segment : &segment);

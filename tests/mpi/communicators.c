@@ -1,5 +1,6 @@
 /* Communicators that come and go beside teams: collectives in delete callbacks, MPI_Comm_idup pending over a team's making,
- * more communicators than an MPI with few of them has left for teams, and teams of ranks of which one keeps no more segments. */
+ * more communicators than an MPI with few of them has left for teams, none left at all, and teams of ranks of which one keeps no
+ * more segments. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -164,6 +165,24 @@ full_pool(void)
 	}
 }
 
+/* On one node a team needs no communicator of its own: it is made where the MPI has none left. */
+static void
+exhausted(void)
+{
+	enum { MOST = 4000 };
+	static MPI_Comm comms[MOST];
+	int made = 0;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	while (made < MOST && MPI_Comm_dup(MPI_COMM_WORLD, &comms[made]) == MPI_SUCCESS)
+		made++;
+	CHECK(made > 0 && made < MOST, "%d communicators could be made", made);
+	exercise(MPI_COMM_WORLD, "with no communicator left");
+	exercise(comms[made - 1], "the last");
+	CHECK(segments() == 2, "%d segments for two teams", segments());
+	while (made)
+		MPI_Comm_free(&comms[--made]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -180,6 +199,8 @@ main(int argc, char **argv)
 		pending_elsewhere();
 	else if (!strcmp(what, "pool"))
 		full_pool();
+	else if (!strcmp(what, "exhausted"))
+		exhausted();
 	else
 		many(atoi(what));
 	return check_finish("communicators");

@@ -1,0 +1,78 @@
+#include "comm/polite.h"
+
+#include "comm/pmpi.h"
+
+#include <sched.h>
+
+#ifdef OPEN_MPI
+
+int
+cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
+{
+	return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
+}
+
+int
+cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	return cs_pmpi.Allreduce(in, out, count, type, op, comm);
+}
+
+int
+cs_polite_barrier(MPI_Comm comm)
+{
+	return cs_pmpi.Barrier(comm);
+}
+
+int
+cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	return cs_pmpi.Bcast(buffer, count, type, root, comm);
+}
+
+#else
+
+static int
+finish(int result, MPI_Request request)
+{
+	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
+		result = cs_pmpi.Test(&request, &is_done, MPI_STATUS_IGNORE);
+		if (!is_done)
+			sched_yield();
+	}
+	return result;
+}
+
+int
+cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Iallgather(in, count, type, out, count, type, comm, &request);
+	return finish(result, request);
+}
+
+int
+cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Iallreduce(in, out, count, type, op, comm, &request);
+	return finish(result, request);
+}
+
+int
+cs_polite_barrier(MPI_Comm comm)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Ibarrier(comm, &request);
+	return finish(result, request);
+}
+
+int
+cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Ibcast(buffer, count, type, root, comm, &request);
+	return finish(result, request);
+}
+
+#endif

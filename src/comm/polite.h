@@ -1,0 +1,16 @@
+/* comm/polite.h — the host's collectives with which a team is made, for jobs with more ranks than cores.
+ *
+ * MPICH's blocking ones look for messages without ever giving the core up: where ranks share one, each step of theirs takes a time
+ * slice of some milliseconds. Under MPICH these are the non-blocking ones, looked at and the core given up by turns. Open MPI's
+ * give it up themselves. Arguments and results are those of the MPI's functions. */
+#ifndef CS_COMM_POLITE_H
+#define CS_COMM_POLITE_H
+
+#include <mpi.h>
+
+int cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm); /* `count` from each */
+int cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+int cs_polite_barrier(MPI_Comm comm);
+int cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
+
+#endif
