@@ -81,33 +81,30 @@ fake_node(const char *spec, int world_rank, int world_size)
 	return (int)node;
 }
 
-/* Have all ranks said the same word, and not 0? */
-static bool
-is_one_node(struct cs_member *member, uint64_t word)
-{
-	uint64_t mine[2] = { word, ~word }, least[2] = { 0, 0 };
-	return cs_polite_allreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, member->comm) == MPI_SUCCESS && least[0] &&
-	       least[0] == ~least[1];
-}
-
-/* The communicator itself where all its ranks are on one node: nothing is split then, which under MPICH takes many time slices
- * where ranks share cores. */
-static bool
-split_nodes(struct cs_member *member, MPI_Comm *node)
+/* The communicator of the node's ranks; the team's own where all are on one: nothing is split then, which under MPICH takes many
+ * time slices where ranks share cores, and may be made where a pending copy forbids to split. */
+static enum trouble
+find_node(struct cs_member *member, MPI_Comm *node)
 {
 	const char *spec = cs_engine.settings.fake_nodes;
 	int fake = spec ? fake_node(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
+	uint64_t word = fake < 0 ? cs_topo_node() : 0;
+	uint64_t mine[3] = { word, ~word, !atomic_load(&cs_engine.has_duplicated) }, least[3] = { 0 };
+	if (cs_polite_allreduce(mine, least, 3, MPI_UINT64_T, MPI_MIN, member->comm))
+		return NO_COMM;
 	*node = member->comm;
-	if (is_one_node(member, fake < 0 ? cs_topo_node() : 0))
-		return true;
+	if (least[0] && least[0] == ~least[1])
+		return NONE;
+	if (!least[2])
+		return MIGHT_HANG;
 	if (cs_pmpi.Comm_split_type(member->comm, MPI_COMM_TYPE_SHARED, member->rank, MPI_INFO_NULL, node))
-		return false;
+		return NO_COMM;
 	if (fake < 0)
-		return true;
+		return NONE;
 	MPI_Comm whole = *node;
 	int result = cs_pmpi.Comm_split(whole, fake, member->rank, node);
 	cs_pmpi.Comm_free(&whole);
-	return result == MPI_SUCCESS;
+	return result == MPI_SUCCESS ? NONE : NO_COMM;
 }
 
 /* The shape from each rank's "lowest rank of my node"; all arrays in one allocation, owned by shape->node_of. */
@@ -515,20 +512,6 @@ refuse(struct cs_member *member, enum trouble trouble)
 			  member->size);
 }
 
-/* Agreed on by all ranks before the first communicator is made. */
-static bool
-might_hang(struct cs_member *member)
-{
-	int any = 0;
-#ifdef OPEN_MPI
-	int mine = atomic_load(&cs_engine.has_duplicated);
-	cs_polite_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, member->comm);
-#else
-	(void)member;
-#endif
-	return any;
-}
-
 /* Before anything is made, where MPI_Init was not seen: some processes, or all, may be disabled. */
 static enum trouble
 agree_late(struct cs_member *member)
@@ -547,14 +530,10 @@ make(struct cs_member *member)
 	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
 	enum trouble trouble = agree_late(member);
-	if (trouble == NONE && might_hang(member))
-		trouble = MIGHT_HANG;
-	if (trouble != NONE) {
+	if (trouble == NONE)
+		trouble = find_node(member, &node);
+	if (trouble != NONE) { /* the same on all ranks */
 		refuse(member, trouble);
-		return;
-	}
-	if (!split_nodes(member, &node)) {
-		refuse(member, NO_COMM); /* the same on all ranks */
 		return;
 	}
 	bool has_shape = learn_shape(member, node, &team->shape);
