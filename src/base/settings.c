@@ -300,7 +300,7 @@ static const struct row rows[] = {
 	{ "CMA", "auto, on or off", "copies straight from another rank's memory (auto: where measured to pay)",
 	  &word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
 	{ "STREAM", "auto, on or off",
-	  "large copies into shared memory past the cache (auto: where measured to be faster by far)", &word_kind,
+	  "large copies into and out of shared memory past the cache (auto: where measured to be faster by far)", &word_kind,
 	  FIELD(streams), .words = switch_words },
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
 	  "a communicator is served from its N-th blocking collective on", &count_kind, FIELD(team_after),

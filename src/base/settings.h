@@ -31,7 +31,7 @@ struct cs_settings {
 	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
 				   tuning file says */
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
-	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies into shared memory past the cache */
+	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/put.h) */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */

@@ -21,6 +21,7 @@
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
 #define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
 #define SHORT_MEASURED 7
+#define RESULTS_SETTLE ((size_t)8 << 20) /* bytes that a rank gets; more than a core's own cache and its share of the last one */
 #define POPULATED_AT_ONCE ((size_t)64 << 10) /* bytes of a slot */
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
@@ -108,9 +109,12 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
 	node->self = cs_node_rank(node, shape->local);
 	node->shared_slot = CS_SLOT_SMALL;
-	for (int length = 0; length < CS_PUT_LENGTHS; length++)
-		for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++)
-			cs_put_init(&node->puts[length][pattern], shape->streams, length, shape->slots * shape->slot_bytes);
+	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++) {
+		for (int kind = 0; kind < CS_PUT_RESULTS; kind++)
+			cs_put_init(&node->puts[kind][pattern], shape->streams, kind, shape->slots * shape->slot_bytes);
+		for (int size = 0; size < CS_REACH_SIZES; size++)
+			cs_put_init(&node->results[pattern][size], shape->streams, CS_PUT_RESULTS, RESULTS_SETTLE);
+	}
 }
 
 /* What others try to read here. Not the pid: of another namespace it may be the reader's own, which has the word at the same
@@ -275,7 +279,10 @@ cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, void *t
 	}
 	node->short_gets = bytes < SHORT_GET ? 0 : node->short_gets;
 	uint64_t start = cs_clock_ns();
-	cs_copy_long(to, from, bytes);
+	if (bytes < CS_PUT_LONG)
+		memcpy(to, from, bytes);
+	else
+		cs_put_large(&node->results[pattern][cs_reach_size(block)], to, from, bytes);
 	cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(block)][CS_REACH_STAGED], bytes, cs_clock_ns() - start);
 }
 

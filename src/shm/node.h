@@ -76,7 +76,7 @@ struct cs_node_shape {
 	size_t slots, slot_bytes;
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
-	enum cs_switch streams; /* large copies into the segment past the cache: shm/put.h */
+	enum cs_switch streams; /* large copies past the cache: shm/put.h */
 };
 
 struct cs_node {
@@ -97,7 +97,8 @@ struct cs_node {
 	uint64_t slot_next;        /* slots this rank has used since it last began at the ring's front */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
-	struct cs_put puts[CS_PUT_LENGTHS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
+	struct cs_put puts[CS_PUT_RESULTS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
+	struct cs_put results[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* and those into the program's memory, by cs_reach_size */
 	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
 	struct cs_readable readable; /* blocks that were read directly */
 	unsigned short_gets; /* since the last one that was measured */

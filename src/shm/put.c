@@ -9,8 +9,7 @@
 
 #define LINE 64
 #define TRIAL ((size_t)64 << 10) /* bytes */
-#define LEAST_APART ((uint64_t)4 << 20) /* bytes between trials, doubled with each that changes nothing, up to: */
-#define MOST_APART ((uint64_t)128 << 20)
+#define LEAST_APART ((uint64_t)4 << 20) /* bytes between trials, doubled with each that changes nothing */
 #define OUTLIER 4 /* times the others */
 #define HOPELESS 6 /* times what streamed puts take: no need to see more of cached ones */
 /* One of so many puts below TRIAL is measured: two looks at the clock are a tenth of the shortest. Odd, to see every slot of
@@ -20,17 +19,26 @@
  * EPYC, into memory: 40 GB/s, else 30. */
 #define MOST_AT_ONCE ((size_t)256 << 10)
 
-/* EPYC, two cores with a cache in common: up to 2.3 in short puts, which are best left there (an allreduce of 4K 0.6 us,
- * streamed 1.1); with none 4 and more. */
-static const unsigned times_dear[CS_PUT_LENGTHS] = { [CS_PUT_SHORT_ONES] = 4, [CS_PUT_LONG_ONES] = 2 };
+static const struct {
+	unsigned dear; /* as in struct cs_put */
+	uint64_t most_apart;
+} kinds[CS_PUT_KINDS] = {
+	/* EPYC, two cores with a cache in common: up to 23 in short puts, which are best left there (an allreduce of 4K 0.6 us,
+	 * streamed 1.1); with none 40 and more. */
+	[CS_PUT_SHORT_ONES] = { 40, (uint64_t)128 << 20 },
+	[CS_PUT_LONG_ONES] = { 20, (uint64_t)128 << 20 },
+	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached ones is long and may take twice the time. */
+	[CS_PUT_RESULTS] = { 14, (uint64_t)512 << 20 },
+};
 
 void
-cs_put_init(struct cs_put *put, enum cs_switch streams, enum cs_put_length length, size_t settle)
+cs_put_init(struct cs_put *put, enum cs_switch streams, enum cs_put_kind kind, size_t settle)
 {
 	memset(put, 0, sizeof *put);
 	put->streams = streams;
 	put->way = streams == CS_SWITCH_ON ? CS_PUT_STREAMED : CS_PUT_CACHED;
-	put->dear = times_dear[length];
+	put->dear = kinds[kind].dear;
+	put->most_apart = kinds[kind].most_apart;
 	put->settle = settle;
 	put->try_at = settle;
 	put->judged_at = settle;
@@ -42,7 +50,7 @@ static void
 wait_for_trial(struct cs_put *put)
 {
 	put->try_at = put->bytes + put->apart;
-	put->apart = put->apart < MOST_APART ? 2 * put->apart : MOST_APART;
+	put->apart = put->apart < put->most_apart ? 2 * put->apart : put->most_apart;
 }
 
 static void
@@ -52,7 +60,7 @@ judge(struct cs_put *put)
 	if (put->way == CS_PUT_STREAMED || !cached || !streamed)
 		return;
 	bool is_on_trial = put->bytes < put->judged_at;
-	if (is_on_trial ? put->judged >= 3 && cached > HOPELESS * streamed : cached > put->dear * streamed) {
+	if (is_on_trial ? put->judged >= 3 && cached > HOPELESS * streamed : 10 * cached > put->dear * streamed) {
 		put->way = CS_PUT_STREAMED;
 		wait_for_trial(put);
 	} else if (!is_on_trial && put->judged_at) {
@@ -99,14 +107,12 @@ cs_put_trial(struct cs_put *put, size_t bytes)
 	return bytes < TRIAL ? bytes : TRIAL;
 }
 
-void
-cs_copy_long(void *to, const void *from, size_t bytes)
+static void
+copy_cached(char *to, const char *from, size_t bytes)
 {
-	size_t done = 0;
-	for (; bytes - done > MOST_AT_ONCE; done += MOST_AT_ONCE)
-		memcpy((char *)to + done, (const char *)from + done, MOST_AT_ONCE);
-	if (bytes > done)
-		memcpy((char *)to + done, (const char *)from + done, bytes - done);
+	for (; bytes > MOST_AT_ONCE; bytes -= MOST_AT_ONCE, to += MOST_AT_ONCE, from += MOST_AT_ONCE)
+		memcpy(to, from, MOST_AT_ONCE);
+	memcpy(to, from, bytes);
 }
 
 #if defined(__SSE2__)
@@ -130,7 +136,7 @@ copy_streamed(char *to, const char *from, size_t bytes)
 	_mm_sfence(); /* they are not ordered with the store that publishes them */
 }
 #else
-#define copy_streamed cs_copy_long
+#define copy_streamed copy_cached
 #endif
 
 static void
@@ -139,7 +145,7 @@ copy(enum cs_put_way way, char *to, const char *from, size_t bytes)
 	if (way == CS_PUT_STREAMED)
 		copy_streamed(to, from, bytes);
 	else
-		cs_copy_long(to, from, bytes);
+		copy_cached(to, from, bytes);
 }
 
 static void

@@ -1,4 +1,4 @@
-/* shm/put.h — copies into memory that ranks on other cores read next.
+/* shm/put.h — large copies: into memory that ranks on other cores read next, and out of it into the program's.
  *
  * Of a line that another core has read last, a store first has to take it back. Where the two cores share a cache that is
  * cheap; where they do not (other chiplets, other sockets; EPYC: 1 MiB in 420 us) it costs ten times what a store past the
@@ -13,7 +13,13 @@
  * has to agree: the bytes are the same.
  *
  * A streamed put takes what it takes; one piece is trial enough. A cached one depends on what the readers did with the line
- * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope. */
+ * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope.
+ *
+ * Results, which a rank copies into its program's memory, have the same choice for another reason. What the ranks of a node get
+ * may be more than their last cache holds (1 MiB from each of eight ranks to all: 64 MiB); then a cached store reads a line from
+ * memory that it overwrites, and another one is written back for it. EPYC, 1 MiB in pieces of 128K: 21 us where it stays in the
+ * cache, 65 to 75 where it does not, 38 past the cache either way. What does not fit will not be there when the program reads
+ * it. No size tells which it is (other nodes' ranks, or other jobs, may share the cache), so it is measured here, too. */
 #ifndef CS_SHM_PUT_H
 #define CS_SHM_PUT_H
 
@@ -27,7 +33,7 @@
 #define CS_PUT_LONG (16 << 10) /* bytes from which on they are long */
 #define CS_PUT_PATTERNS 16 /* kinds of calls, which write and read in ways of their own: each has its own way */
 
-enum cs_put_length { CS_PUT_SHORT_ONES, CS_PUT_LONG_ONES, CS_PUT_LENGTHS };
+enum cs_put_kind { CS_PUT_SHORT_ONES, CS_PUT_LONG_ONES, CS_PUT_RESULTS, CS_PUT_KINDS };
 
 enum cs_put_way { CS_PUT_CACHED, CS_PUT_STREAMED, CS_PUT_WAYS };
 
@@ -36,7 +42,8 @@ struct cs_put {
 	enum cs_put_way way;    /* of all puts but those tried */
 	uint64_t bytes;         /* put so far */
 	uint64_t try_at, apart; /* the other way is tried when so many were put, then after so many more */
-	unsigned dear;          /* cached puts that take more than so many times what streamed ones do are given up */
+	uint64_t most_apart;    /* trials are at most so many bytes apart */
+	unsigned dear;          /* cached puts that take more than so many tenths of what streamed ones do are given up */
 	size_t settle;          /* bytes after which a way shows what it takes */
 	uint64_t judged_at;     /* cached puts are on trial until so many were put */
 	uint64_t pace[CS_PUT_WAYS]; /* picoseconds a byte, about the mean of the last eight; 0: not yet */
@@ -44,22 +51,20 @@ struct cs_put {
 	unsigned unmeasured;    /* short puts since the last one that was measured */
 };
 
-static inline enum cs_put_length
-cs_put_length(size_t bytes)
+/* Of a put into shared memory. */
+static inline enum cs_put_kind
+cs_put_kind(size_t bytes)
 {
 	return bytes < CS_PUT_LONG ? CS_PUT_SHORT_ONES : CS_PUT_LONG_ONES;
 }
 
-/* For puts of one length. `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide
+/* For puts of one kind. `settle`: bytes of the memory that is put to in turn. The first so many are new to all: they decide
  * nothing. */
-void cs_put_init(struct cs_put *put, enum cs_switch streams, enum cs_put_length length, size_t settle);
+void cs_put_init(struct cs_put *put, enum cs_switch streams, enum cs_put_kind kind, size_t settle);
 
-/* `bytes` >= CS_PUT_LEAST, of the length that `put` is for, which do not overlap. When it returns, a release store publishes
- * them. */
+/* `bytes` >= CS_PUT_LEAST (results: CS_PUT_LONG), of the kind that `put` is for, which do not overlap. When it returns, a
+ * release store publishes them. */
 void cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
-
-/* memcpy for what may be longer than a core's own cache: in pieces below that. Of no bytes the pointers may be null. */
-void cs_copy_long(void *to, const void *from, size_t bytes);
 
 /* The parts of cs_put_large that a clock and a processor have no part in. */
 /* Bytes of a put of so many that are to be streamed for a trial; the rest goes the way that is set then. */

@@ -98,8 +98,8 @@ less_than_four_times_is_not_enough_for_short_ones(void **state)
 	assert_int_equal(put_pieces(&put, 10000, (struct machine){ .cached = 140, .streamed = 40 }), 0);
 	assert_in_range(put_pieces(&put, 10000, (struct machine){ .cached = 200, .streamed = 40 }), 5000, 10000);
 	assert_int_equal(put.way, CS_PUT_STREAMED);
-	assert_int_equal(cs_put_length(CS_PUT_LONG - 1), CS_PUT_SHORT_ONES);
-	assert_int_equal(cs_put_length(CS_PUT_LONG), CS_PUT_LONG_ONES);
+	assert_int_equal(cs_put_kind(CS_PUT_LONG - 1), CS_PUT_SHORT_ONES);
+	assert_int_equal(cs_put_kind(CS_PUT_LONG), CS_PUT_LONG_ONES);
 }
 
 /* Ranks that are moved: away from each other it shows in each put, together in the next trial, 128 MiB off at most. */
@@ -165,6 +165,34 @@ trials_become_rare(void **state)
 	assert_in_range(cached, 10, 90);
 }
 
+/* Results that fit into the cache, results that do not, and what lies between: 1.3 times is too little. */
+static void
+results_go_past_a_cache_that_does_not_hold_them(void **state)
+{
+	struct cs_put put;
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_RESULTS, SETTLE);
+	assert_int_equal(put_pieces(&put, 10000, (struct machine){ .cached = 21, .streamed = 38 }), 0);
+	assert_int_equal(put_pieces(&put, 10000, (struct machine){ .cached = 50, .streamed = 38 }), 0);
+	assert_in_range(put_pieces(&put, 20000, (struct machine){ .cached = 65, .streamed = 38 }), 15000, 20000);
+	assert_int_equal(put.way, CS_PUT_STREAMED);
+	/* They become fewer: a trial of cached ones, which take long until the cache has them again. */
+	struct machine fewer = { .cached = 21, .streamed = 38, .turn = 65, .ring = SETTLE };
+	put_pieces(&put, ((size_t)1 << 30) / PIECE, fewer);
+	assert_int_equal(put.way, CS_PUT_CACHED);
+}
+
+/* In the end 512 MiB apart, as the cached ones of a trial take twice the time. */
+static void
+trials_of_results_become_rarer(void **state)
+{
+	struct cs_put put;
+	struct machine beyond = { .cached = 70, .streamed = 38 };
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_RESULTS, SETTLE);
+	put_pieces(&put, (int)(((size_t)4 << 30) / PIECE), beyond);
+	int pieces = (int)(((size_t)8 << 30) / PIECE), cached = pieces - put_pieces(&put, pieces, beyond);
+	assert_in_range(cached, 10 * (SETTLE / PIECE), 17 * 3 * (SETTLE / PIECE) / 2);
+}
+
 static void
 forced_is_forced(void **state)
 {
@@ -193,7 +221,7 @@ every_byte_arrives_and_no_other(void **state)
 	for (size_t s = 0; s < 3; s++) {
 		for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 			struct cs_put put;
-			cs_put_init(&put, switches[s], cs_put_length(sizes[i]), 0);
+			cs_put_init(&put, switches[s], cs_put_kind(sizes[i]), 0);
 			for (size_t shift = 0; shift < EDGE; shift += 1 + shift % 7) {
 				memset(to, 0xA5, MOST + 2 * EDGE);
 				put.try_at = put.bytes; /* a trial in each */
@@ -223,6 +251,8 @@ main(void)
 		cmocka_unit_test(the_mean_of_near_and_far_counts),
 		cmocka_unit_test(what_happens_now_and_then_says_nothing),
 		cmocka_unit_test(trials_become_rare),
+		cmocka_unit_test(results_go_past_a_cache_that_does_not_hold_them),
+		cmocka_unit_test(trials_of_results_become_rarer),
 		cmocka_unit_test(forced_is_forced),
 		cmocka_unit_test(every_byte_arrives_and_no_other),
 	};

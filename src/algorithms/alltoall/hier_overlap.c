@@ -69,9 +69,10 @@ copy_out(struct trade *trade, int node, const char *area)
 	const struct cs_shape *shape = &trade->team->shape;
 	const char *from = area + part_at(trade, node) + (size_t)shape->local * trade->piece;
 	for (int local = 0; local < size_of(trade, node); local++, from += (size_t)shape->locals * trade->piece)
-		memcpy(cs_blocks_at(&trade->call->recv, shape->order[shape->first[node] + local]) +
-			       trade->round * trade->chunk,
-		       from, trade->piece);
+		cs_copy_result(trade->team, trade->call,
+			       cs_blocks_at(&trade->call->recv, shape->order[shape->first[node] + local]) +
+				       trade->round * trade->chunk,
+			       from, trade->piece);
 }
 
 static void

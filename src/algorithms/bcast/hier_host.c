@@ -158,14 +158,14 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
 			if (root->bytes > call->bytes)
 				call->truncated = root->bytes;
-			cs_copy_long(user, area, bytes);
+			cs_copy_result(team, call, user, area, bytes);
 		}
 		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
 			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
 			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 			if (sender->bytes > call->bytes)
 				call->truncated = sender->bytes;
-			cs_copy_long(user + first, area + first, part);
+			cs_copy_result(team, call, user + first, area + first, part);
 		}
 		cs_node_area_done(node, bytes, 1);
 	}

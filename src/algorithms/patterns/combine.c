@@ -108,13 +108,13 @@ static void
 reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const struct cs_part *parts, size_t count)
 {
 	size_t bytes = count * call->reduction.unit;
-	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[cs_put_length(bytes)][call->coll].way == CS_PUT_STREAMED;
+	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[cs_put_kind(bytes)][call->coll].way == CS_PUT_STREAMED;
 	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
 	cs_fold_parts(team, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
 		cs_copy_in(team, call, slot, sum, bytes);
 	if (recv && sum != recv)
-		cs_copy(recv, sum, bytes);
+		cs_copy_result(team, call, recv, sum, bytes);
 }
 
 /* A long vector's way: rounds of `per_round` elements, each rank reduces one slice. */
@@ -150,7 +150,8 @@ take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first,
 	if (line->word[0] == CS_MARK_DIRECT)
 		cs_node_read(node, local, to, line->word[2] + at, count * unit);
 	else
-		cs_copy_long(to, cs_node_slot_of(node, local, line->slot, round) + first * unit, count * unit);
+		cs_copy_result(long_way->team, long_way->call, to,
+			       cs_node_slot_of(node, local, line->slot, round) + first * unit, count * unit);
 }
 
 /* Own data of a round for the others: all but the own slice, in its slot, which is returned; NULL: it is read where it is. */
@@ -300,7 +301,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 			cs_node_await(node, team->lane_local[lane], 2);
 	}
 	if (takes)
-		memcpy(call->recv.base, areas.result, call->bytes);
+		cs_copy_result(team, call, call->recv.base, areas.result, call->bytes);
 	give_areas(team, call, &areas);
 	if (is_driver || takes)
 		cs_node_end(node);
@@ -348,7 +349,8 @@ take_outcome(struct cs_team *team, struct cs_call *call, int lanes, const struct
 	for (int lane = 0; takes && lane < lanes; lane++) {
 		size_t first, part = cs_slice(outcome->count, unit, lanes, lane, &first);
 		cs_node_await(&team->node, team->lane_local[lane], outcome->step);
-		memcpy(call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit, part * unit);
+		cs_copy_result(team, call, call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit,
+			       part * unit);
 	}
 	give_areas(team, call, &outcome->areas);
 }

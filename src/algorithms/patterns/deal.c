@@ -179,8 +179,8 @@ take_block(struct cs_team *team, const struct cs_call *call, const char *area, s
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 		before += cs_window_piece(count_of(team, call, shape->order[p]), window);
-	cs_copy(call->recv.base + window.at * unit, area + before * unit,
-		cs_window_piece(count_of(team, call, shape->rank), window) * unit);
+	cs_copy_result(team, call, call->recv.base + window.at * unit, area + before * unit,
+		       cs_window_piece(count_of(team, call, shape->rank), window) * unit);
 }
 
 /* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */

@@ -45,6 +45,16 @@ cs_copy(void *to, const void *from, size_t bytes)
 		memcpy(to, from, bytes);
 }
 
+/* The same into the program's result, from where it need not be in the cache afterwards. */
+static inline void
+cs_copy_result(struct cs_team *team, const struct cs_call *call, char *to, const char *from, size_t bytes)
+{
+	if (bytes < CS_PUT_LONG)
+		cs_copy(to, from, bytes);
+	else
+		cs_put_large(&team->node.results[call->coll][cs_reach_size(call->bytes)], to, from, bytes);
+}
+
 /* Blocks below it are staged where copies would decide: who waits until its block has been read could have gone on, and an MPI
  * keeps a copy of them. */
 #define CS_COPIES_WORTH (64 << 10)
@@ -66,7 +76,7 @@ static inline void
 cs_copy_out(struct cs_team *team, const struct cs_call *call, size_t block, char *to, const char *from, size_t bytes)
 {
 	if (block < CS_COPIES_WORTH)
-		cs_copy(to, from, bytes);
+		cs_copy_result(team, call, to, from, bytes);
 	else
 		cs_node_get_staged(&team->node, call->coll, block, to, from, bytes);
 }
@@ -89,7 +99,7 @@ cs_exchange_get(struct cs_team *team, const struct cs_call *call, size_t block, 
 	if (team->node.is_crowded)
 		cs_copy_out(team, call, block, to, from, bytes);
 	else
-		cs_copy(to, from, bytes);
+		cs_copy_result(team, call, to, from, bytes);
 }
 static inline void
 cs_exchange_read(struct cs_team *team, const struct cs_call *call, int local, char *to, uint64_t remote, size_t bytes)
@@ -147,7 +157,7 @@ cs_copy_in(struct cs_team *team, const struct cs_call *call, char *to, const cha
 	if (bytes < CS_PUT_LEAST)
 		cs_copy(to, from, bytes);
 	else
-		cs_put_large(&team->node.puts[cs_put_length(bytes)][call->coll], to, from, bytes);
+		cs_put_large(&team->node.puts[cs_put_kind(bytes)][call->coll], to, from, bytes);
 }
 
 /* Where a block is in its owner's memory. */

@@ -70,7 +70,8 @@ copy_out(struct spread *spread, int place, int count)
 			int rank = shape->order[p];
 			size_t bytes = piece_of(spread, rank);
 			if (rank != shape->rank || call->send.base)
-				memcpy(cs_blocks_at(&call->recv, rank) + spread->round * spread->chunk, from, bytes);
+				cs_copy_result(spread->team, call, cs_blocks_at(&call->recv, rank) + spread->round * spread->chunk,
+					       from, bytes);
 			from += bytes;
 		}
 	}

@@ -27,8 +27,8 @@ take(struct cs_exchange *exchange, uint64_t round)
 	size_t at = round * exchange->chunk;
 	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
 	if (call->send.base)
-		cs_copy(cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
-			cs_piece(call->bytes, exchange->chunk, round));
+		cs_copy_result(team, call, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
+			       cs_piece(call->bytes, exchange->chunk, round));
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
 		int rank = cs_team_local_rank(team, local);
@@ -170,7 +170,7 @@ copy_out(struct cs_team *team, struct cs_call *call, const char *from, struct cs
 		int rank = shape->order[p];
 		size_t piece = cs_window_piece(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
-			cs_copy_long(cs_blocks_at(&call->recv, rank) + window.at, from, piece);
+			cs_copy_result(team, call, cs_blocks_at(&call->recv, rank) + window.at, from, piece);
 		from += piece;
 	}
 }
@@ -206,7 +206,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 			if (lane != team->lane)
 				cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 		if (is_whole)
-			cs_copy_long(call->recv.base, area, layout.total);
+			cs_copy_result(team, call, call->recv.base, area, layout.total);
 		else
 			copy_out(team, call, area, window);
 		cs_node_area_done(node, room, 1);

@@ -96,12 +96,12 @@ largest(const struct cs_team *team, const struct cs_blocks *blocks)
 }
 
 static void
-copy_own(const struct cs_team *team, struct cs_call *call)
+copy_own(struct cs_team *team, struct cs_call *call)
 {
 	int rank = team->shape.rank;
 	if (!cs_call_is_in_place(call))
-		cs_copy(cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
-			cs_blocks_bytes(&call->recv, rank));
+		cs_copy_result(team, call, cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
+			       cs_blocks_bytes(&call->recv, rank));
 }
 
 static size_t
@@ -213,9 +213,9 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 				size_t piece = recv_piece(wide, local, p, round);
 				if (area && local == shape->local)
-					cs_copy(cs_blocks_at(&wide->call->recv, shape->order[p]) +
-							round * wide->chunk,
-						area + offset, piece);
+					cs_copy_result(wide->team, wide->call,
+						       cs_blocks_at(&wide->call->recv, shape->order[p]) + round * wide->chunk,
+						       area + offset, piece);
 				offset += piece;
 			}
 		bytes[n] = offset - at[n];

@@ -94,7 +94,7 @@ hand_on(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
 		tide->wire->send_direct(tide->wire, SEND, node_at(tide, cs_overlap_parent(tide->place)), stage->area, bytes);
 	} else if (tide->team->shape.rank == tide->call->root) {
 		await_slices(tide, 2 * round + 2);
-		memcpy(tide->call->recv.base + round * tide->each * unit, stage->area, bytes);
+		cs_copy_result(tide->team, tide->call, tide->call->recv.base + round * tide->each * unit, stage->area, bytes);
 	}
 }
 
