@@ -81,6 +81,40 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	cs_node_reached(node);
 }
 
+void
+cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
+		      void (*take_from)(struct cs_exchange *, uint64_t, int, const struct cs_line *))
+{
+	struct cs_team *team = exchange->team;
+	int locals = team->node.shape.size, self = team->node.shape.local;
+	int pending[locals], count = 0;
+	for (int i = 1; i < locals; i++) {
+		int local = self + i < locals ? self + i : self + i - locals;
+		int rank = cs_team_local_rank(team, local);
+		if (cs_piece(cs_blocks_bytes(&exchange->call->recv, rank), exchange->chunk, round))
+			pending[count++] = local;
+	}
+	while (count) {
+		int left = 0;
+		for (int i = 0; i < count; i++) {
+			int local = pending[i];
+			const struct cs_line *line = cs_node_peek(&team->node, local, 1);
+			bool is_ready = line && (line->word[0] == CS_MARK_DIRECT ||
+						 cs_node_peek(&team->node, local, round + 1));
+			if (is_ready)
+				take_from(exchange, round, local, line);
+			else
+				pending[left++] = local;
+		}
+		/* Nothing was ready: wait for the first, whatever it brings. */
+		if (left == count)
+			take_from(exchange, round, pending[0], cs_node_await(&team->node, pending[0], 1));
+		count = left == count ? left - 1 : left;
+		if (left > count)
+			memmove(pending, pending + 1, (size_t)count * sizeof *pending);
+	}
+}
+
 size_t
 cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room)
 {

@@ -33,6 +33,13 @@ struct cs_exchange {
  * call on the node. */
 void cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes);
 
+/* A `take` where call->recv has a block for each rank: `take_from` for each other local rank whose block is not over yet, with
+ * its line of step 1. Who is there first is served first: a late rank holds up only its own block. Rounds after the first, and
+ * what is staged, take_from waits for. */
+void cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
+			   void (*take_from)(struct cs_exchange *exchange, uint64_t round, int local,
+					     const struct cs_line *line));
+
 /* memcpy for what is mostly short. Of no bytes the pointers may be null. */
 static inline void
 cs_copy(void *to, const void *from, size_t bytes)

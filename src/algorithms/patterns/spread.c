@@ -19,32 +19,32 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 }
 
 static void
+take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+{
+	struct cs_team *team = exchange->team;
+	struct cs_call *call = exchange->call;
+	int rank = cs_team_local_rank(team, local);
+	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
+	char *to = cs_blocks_at(&call->recv, rank) + at;
+	if (line->word[0] != CS_MARK_DIRECT) {
+		const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
+		cs_exchange_get(team, call, block, to, from, cs_piece(block, exchange->chunk, round));
+	} else if (round == 0) {
+		cs_exchange_read(team, call, local, to, line->word[1], block < line->bytes ? block : line->bytes);
+	}
+}
+
+static void
 take(struct cs_exchange *exchange, uint64_t round)
 {
 	struct cs_team *team = exchange->team;
 	struct cs_call *call = exchange->call;
-	int locals = team->node.shape.size, self = team->node.shape.local;
 	size_t at = round * exchange->chunk;
 	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
 	if (call->send.base)
 		cs_copy_result(team, call, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
 			       cs_piece(call->bytes, exchange->chunk, round));
-	for (int i = 1; i < locals; i++) {
-		int local = self + i < locals ? self + i : self + i - locals;
-		int rank = cs_team_local_rank(team, local);
-		size_t bytes = cs_piece(cs_blocks_bytes(&call->recv, rank), exchange->chunk, round);
-		if (!bytes)
-			continue;
-		const struct cs_line *line = cs_node_await(&team->node, local, 1);
-		char *to = cs_blocks_at(&call->recv, rank) + at;
-		size_t block = cs_blocks_bytes(&call->recv, rank);
-		if (line->word[0] != CS_MARK_DIRECT) {
-			const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
-			cs_exchange_get(team, call, block, to, from, bytes);
-		} else if (round == 0) {
-			cs_exchange_read(team, call, local, to, line->word[1], block < line->bytes ? block : line->bytes);
-		}
-	}
+	cs_exchange_take_each(exchange, round, take_from);
 }
 
 static void
