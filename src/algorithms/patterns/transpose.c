@@ -82,17 +82,15 @@ table_bytes(const struct cs_team *team)
 	return (size_t)team->node.shape.size * sizeof(struct cs_far);
 }
 
-/* Ranks that share cores need several turns for the rounds of long blocks, and one if these are read directly. */
-#define CROWDED_LONG (256 << 10)
-
 static bool
-is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t most)
+is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t most, uint64_t fills)
 {
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
 	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
 		return false;
-	if (!from && team->node.is_crowded && most >= CROWDED_LONG)
-		from = CROWDED_LONG;
+	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read directly. */
+	if (!from && team->node.is_crowded && fills > team->node.shape.slots)
+		from = most;
 	return cs_exchange_reaches(team, call, from, most, 0, &cost) && cs_exchange_may_read(team, &call->send);
 }
 
@@ -104,7 +102,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
 	size_t most = largest(team, &call->send);
 	uint64_t fills = cs_rounds(most, exchange.chunk);
-	if (is_direct(team, call, direct_from, most)) {
+	if (is_direct(team, call, direct_from, most, fills)) {
 		exchange.is_direct = true;
 		exchange.is_small = table_bytes(team) <= CS_SMALL;
 		fills = 1;
