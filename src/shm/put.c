@@ -11,6 +11,7 @@
 #define TRIAL ((size_t)64 << 10) /* bytes */
 #define LEAST_APART ((uint64_t)4 << 20) /* bytes between trials, doubled with each that changes nothing */
 #define OUTLIER 4 /* times the others */
+#define ROW 16 /* streamed puts after which the trial that led to them is seen to hold, or not */
 #define HOPELESS 6 /* times what streamed puts take: no need to see more of cached ones */
 /* One of so many puts below TRIAL is measured: two looks at the clock are a tenth of the shortest. Odd, to see every slot of
  * a ring. */
@@ -57,11 +58,21 @@ static void
 judge(struct cs_put *put)
 {
 	uint64_t cached = put->pace[CS_PUT_CACHED], streamed = put->pace[CS_PUT_STREAMED];
-	if (put->way == CS_PUT_STREAMED || !cached || !streamed)
+	if (!cached || !streamed)
 		return;
+	if (put->way == CS_PUT_STREAMED) {
+		/* An eighth less, so that the way does not go to and fro. */
+		if (put->judged == ROW && 80 * cached <= 7 * put->dear * streamed) {
+			put->way = CS_PUT_CACHED;
+			put->judged_at = 0;
+			wait_for_trial(put);
+		}
+		return;
+	}
 	bool is_on_trial = put->bytes < put->judged_at;
 	if (is_on_trial ? put->judged >= 3 && cached > HOPELESS * streamed : 10 * cached > put->dear * streamed) {
 		put->way = CS_PUT_STREAMED;
+		put->judged = 0;
 		wait_for_trial(put);
 	} else if (!is_on_trial && put->judged_at) {
 		put->judged_at = 0; /* they have stood it */
@@ -78,7 +89,7 @@ cs_put_note(struct cs_put *put, enum cs_put_way way, size_t bytes, uint64_t nano
 	*pace = !*pace || *pace > OUTLIER * now ? now : *pace;
 	now = now > OUTLIER * *pace ? OUTLIER * *pace : now;
 	*pace = (7 * *pace + now) / 8;
-	put->judged += way == CS_PUT_CACHED;
+	put->judged += way == put->way;
 	if (put->streams == CS_SWITCH_AUTO)
 		judge(put);
 }

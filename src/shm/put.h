@@ -12,7 +12,8 @@
  * times, if they are short: their readers wait for the first line): less would not pay for what it costs the readers. Nobody
  * has to agree: the bytes are the same.
  *
- * A streamed put takes what it takes; one piece is trial enough. A cached one depends on what the readers did with the line
+ * A streamed put takes what it takes, but for what memory takes in at once: one piece is trial enough, and the first row after it
+ * shows whether it holds. A cached one depends on what the readers did with the line
  * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope.
  *
  * Results, which a rank copies into its program's memory, have the same choice for another reason. What the ranks of a node get
@@ -47,7 +48,7 @@ struct cs_put {
 	size_t settle;          /* bytes after which a way shows what it takes */
 	uint64_t judged_at;     /* cached puts are on trial until so many were put */
 	uint64_t pace[CS_PUT_WAYS]; /* picoseconds a byte, about the mean of the last eight; 0: not yet */
-	unsigned judged;        /* cached puts since their trial began */
+	unsigned judged;        /* measured puts since the way was taken, or since the trial of cached ones began */
 	unsigned unmeasured;    /* short puts since the last one that was measured */
 };
 

@@ -7,9 +7,9 @@
 #define PIECE (128 << 10)
 
 /* A machine on which a put takes so many nanoseconds per KiB, each way; a cached one to a line that was streamed last: `turn`,
- * for `ring` bytes after the change. */
+ * for `ring` bytes after the change; a streamed one among cached ones: `burst`, 0: as any. */
 struct machine {
-	uint64_t cached, streamed, turn;
+	uint64_t cached, streamed, turn, burst;
 	size_t ring, since; /* bytes put cached since the last streamed one */
 };
 
@@ -19,7 +19,7 @@ put_piece(struct cs_put *put, struct machine *machine)
 	size_t trial = cs_put_trial(put, PIECE), rest = PIECE - trial;
 	assert_true(trial <= PIECE);
 	if (trial)
-		cs_put_note(put, CS_PUT_STREAMED, trial, machine->streamed * trial / 1024);
+		cs_put_note(put, CS_PUT_STREAMED, trial, (machine->burst ? machine->burst : machine->streamed) * trial / 1024);
 	if (put->way == CS_PUT_STREAMED) {
 		machine->since = 0;
 		cs_put_note(put, CS_PUT_STREAMED, rest, machine->streamed * rest / 1024);
@@ -181,6 +181,16 @@ results_go_past_a_cache_that_does_not_hold_them(void **state)
 	assert_int_equal(put.way, CS_PUT_CACHED);
 }
 
+/* Memory takes the few of a trial in at once, but not a row of them. */
+static void
+a_trial_that_does_not_hold_is_taken_back(void **state)
+{
+	struct cs_put put;
+	cs_put_init(&put, CS_SWITCH_AUTO, CS_PUT_RESULTS, SETTLE);
+	assert_in_range(put_pieces(&put, 20000, (struct machine){ .cached = 40, .streamed = 45, .burst = 25 }), 16, 300);
+	assert_int_equal(put.way, CS_PUT_CACHED);
+}
+
 /* In the end 512 MiB apart, as the cached ones of a trial take twice the time. */
 static void
 trials_of_results_become_rarer(void **state)
@@ -252,6 +262,7 @@ main(void)
 		cmocka_unit_test(what_happens_now_and_then_says_nothing),
 		cmocka_unit_test(trials_become_rare),
 		cmocka_unit_test(results_go_past_a_cache_that_does_not_hold_them),
+		cmocka_unit_test(a_trial_that_does_not_hold_is_taken_back),
 		cmocka_unit_test(trials_of_results_become_rarer),
 		cmocka_unit_test(forced_is_forced),
 		cmocka_unit_test(every_byte_arrives_and_no_other),
