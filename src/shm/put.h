@@ -12,15 +12,16 @@
  * times, if they are short: their readers wait for the first line): less would not pay for what it costs the readers. Nobody
  * has to agree: the bytes are the same.
  *
- * A streamed put takes what it takes, but for what memory takes in at once: one piece is trial enough, and the first row after it
- * shows whether it holds. A cached one depends on what the readers did with the line
- * before, so cached puts are on trial until the whole ring has seen them, or until they are beyond hope.
+ * A streamed put takes what it takes, but for what memory takes in at once: one piece is trial enough, and the first row after
+ * it shows whether that holds. A cached one depends on what the readers did with the line before, so cached puts are on trial
+ * until the whole ring has seen them, or until they are beyond hope.
  *
  * Results, which a rank copies into its program's memory, have the same choice for another reason. What the ranks of a node get
  * may be more than their last cache holds (1 MiB from each of eight ranks to all: 64 MiB); then a cached store reads a line from
  * memory that it overwrites, and another one is written back for it. EPYC, 1 MiB in pieces of 128K: 21 us where it stays in the
  * cache, 65 to 75 where it does not, 38 past the cache either way. What does not fit will not be there when the program reads
- * it. No size tells which it is (other nodes' ranks, or other jobs, may share the cache), so it is measured here, too. */
+ * it, so 1.4 times as long is enough. No size tells which it is (other nodes' ranks, or other jobs, may share the cache): it is
+ * measured, too. */
 #ifndef CS_SHM_PUT_H
 #define CS_SHM_PUT_H
 

@@ -55,7 +55,7 @@ gather_root(struct cs_team *team, struct cs_call *call)
 	struct cs_node *node = &team->node;
 	cs_node_begin(node);
 	if (call->send.base)
-		cs_copy_result(team, call, cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
 	for (uint64_t round = 0; gather_round(team, call, node->shape.slot_bytes, round); round++)
 		cs_node_done(node, round + 1);
 	cs_node_end(node);
@@ -253,7 +253,7 @@ scatter_root(struct cs_team *team, struct cs_call *call, size_t direct_from)
 		all += bytes;
 	}
 	if (call->recv.base)
-		cs_copy_result(team, call, call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 	if (most * locals <= CS_LINE_ROOM && all == most * (locals - 1))
 		scatter_inline(team, call, most);
 	else
