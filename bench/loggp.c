@@ -56,7 +56,7 @@ spin(double seconds)
 
 /* Both: the answerer has its receives posted when the caller begins. */
 static double
-call_once(const struct pair *pair, const struct bench_prtt *what)
+ask_once(const struct pair *pair, const struct bench_prtt *what)
 {
 	MPI_Request answer, sends[BURST];
 	int bytes = (int)what->bytes;
@@ -95,7 +95,7 @@ static double
 prtt(const struct pair *pair, const struct bench_prtt *what)
 {
 	if (is_caller(pair))
-		return call_once(pair, what);
+		return ask_once(pair, what);
 	answer_once(pair, what);
 	return 0;
 }
