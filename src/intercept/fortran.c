@@ -58,13 +58,17 @@ store(MPI_Fint *ierr, int result)
 
 INIT(mpi_init_f08_)
 INIT_THREAD(mpi_init_thread_f08_)
-FREE(mpi_comm_free_f08_, MPI_Comm_f2c)
-FREE(mpi_comm_disconnect_f08_, MPI_Comm_f2c)
+/* Under MPICH a handle is the same number in C and in Fortran. (MPI_Comm_f2c is a function since 4.2, and modules are not
+ * linked with the MPI.) */
+#define SAME(handle) (handle)
+
+FREE(mpi_comm_free_f08_, SAME)
+FREE(mpi_comm_disconnect_f08_, SAME)
 
 static void
 take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 {
-	store(ierr, cs_entry_Barrier(MPI_Comm_f2c(*comm)));
+	store(ierr, cs_entry_Barrier(SAME(*comm)));
 }
 
 void
