@@ -402,7 +402,7 @@ static enum trouble
 make_leaders(struct cs_member *member, struct cs_team *team)
 {
 	const struct cs_shape *shape = &team->shape;
-	struct cs_group *leaders = &member->leaders;
+	struct cs_group *leaders = &member->seat->leaders;
 	choose_lanes(team);
 	bool is_in_lane = team->lane < team->lanes;
 	leaders->comm = MPI_COMM_NULL;
@@ -425,8 +425,8 @@ make_leaders(struct cs_member *member, struct cs_team *team)
 static void
 drop_groups(struct cs_member *member)
 {
-	cs_group_close(&member->leaders);
-	cs_group_close(&member->everyone);
+	cs_group_close(&member->seat->leaders);
+	cs_group_close(&member->seat->everyone);
 }
 
 /* By what this process is bound to, or, for tests, by its place among the node's: consecutive parts of them. */
@@ -524,11 +524,11 @@ agree_late(struct cs_member *member)
 static void
 make(struct cs_member *member)
 {
-	struct cs_team *team = &member->team;
+	struct cs_team *team = &member->seat->team;
 	struct cs_segment segment = { .fd = -1 };
 	MPI_Comm node = MPI_COMM_NULL;
-	member->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
-	member->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
+	member->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
+	member->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
 	enum trouble trouble = agree_late(member);
 	if (trouble == NONE)
 		trouble = find_node(member, &node);
@@ -577,15 +577,14 @@ make(struct cs_member *member)
 		close_segment(team->node.segment.base ? &team->node.segment : &segment);
 		free(team->work);
 		free(team->shape.node_of);
-		memset(team, 0, sizeof *team);
 		refuse(member, trouble);
 		return;
 	}
 	team->host = &cs_host_mpi;
-	team->leaders = member->leaders.comm != MPI_COMM_NULL ? &member->leaders : NULL;
-	team->everyone = &member->everyone;
-	member->runner.team = team;
-	member->runner.facts = (struct cs_facts){
+	team->leaders = member->seat->leaders.comm != MPI_COMM_NULL ? &member->seat->leaders : NULL;
+	team->everyone = &member->seat->everyone;
+	member->seat->runner.team = team;
+	member->seat->runner.facts = (struct cs_facts){
 		.ranks = team->shape.ranks,
 		.nodes = team->shape.nodes,
 		.ppn_min = team->shape.ppn_min,
@@ -604,7 +603,33 @@ make(struct cs_member *member)
 			team->shape.is_block_placed ? "block placed" : "scattered", team->node.segment.bytes,
 			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
 			team->node.is_crowded ? ", more ranks than cores" : "",
-			member->runner.facts.wire == CS_WIRE_IB ? ", verbs" : "");
+			member->seat->runner.facts.wire == CS_WIRE_IB ? ", verbs" : "");
+}
+
+static void
+take_seat(struct cs_member *member)
+{
+	struct cs_seat *seat = calloc(1, sizeof *seat);
+	if (!seat) {
+		cs_warn_local("no memory for a team of %d ranks; ending the job", member->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	seat->runner.selector = cs_engine.selector;
+	seat->runner.is_reporting = cs_no_seat.runner.is_reporting;
+	member->seat = seat;
+}
+
+static void
+leave_seat(struct cs_member *member)
+{
+	struct cs_seat *seat = member->seat;
+	member->seat = &cs_no_seat;
+	/* An answer that was looked up is the runner's. */
+	member->answer = NULL;
+	cs_runner_fini(&seat->runner);
+	free(seat->packed[0].base);
+	free(seat->packed[1].base);
+	free(seat);
 }
 
 void
@@ -615,7 +640,10 @@ cs_member_make_team(struct cs_member *member)
 	if (cs_pmpi.Comm_get_errhandler(member->comm, &handler))
 		return;
 	cs_pmpi.Comm_set_errhandler(member->comm, MPI_ERRORS_RETURN);
+	take_seat(member);
 	make(member);
+	if (member->state != CS_MEMBER_TEAM)
+		leave_seat(member);
 	cs_pmpi.Comm_set_errhandler(member->comm, handler);
 	cs_pmpi.Errhandler_free(&handler);
 }
@@ -623,7 +651,7 @@ cs_member_make_team(struct cs_member *member)
 void
 cs_member_drop_team(struct cs_member *member)
 {
-	struct cs_team *team = &member->team;
+	struct cs_team *team = &member->seat->team;
 	if (member->state != CS_MEMBER_TEAM)
 		return;
 	drop_groups(member);
@@ -641,8 +669,7 @@ cs_member_drop_team(struct cs_member *member)
 	free(team->part.base);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);
-	memset(team, 0, sizeof *team);
-	member->runner.team = NULL;
+	leave_seat(member);
 	member->state = CS_MEMBER_HOST;
 	atomic_fetch_sub(&cs_engine.teams_alive, 1);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
+struct cs_seat cs_no_seat;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_member *living, *unused;
@@ -33,6 +34,7 @@ take(MPI_Comm comm)
 	}
 	memset(member, 0, sizeof *member);
 	member->comm = comm;
+	member->seat = &cs_no_seat;
 	member->known_type = cs_type_find(MPI_BYTE);
 	member->next = living;
 	living = member;
@@ -59,11 +61,7 @@ static void
 release(struct cs_member *member)
 {
 	cs_member_drop_team(member);
-	cs_runner_fini(&member->runner);
-	free(member->packed[0].base);
-	free(member->packed[1].base);
 	free(member->sizes);
-	memset(member->packed, 0, sizeof member->packed);
 	member->sizes = NULL;
 }
 
@@ -84,6 +82,7 @@ on_delete(MPI_Comm comm, int key, void *value, void *extra)
 bool
 cs_members_open(void)
 {
+	cs_no_seat.runner.is_reporting = cs_engine.is_reporting && !cs_engine.settings.is_disabled;
 	return cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) == MPI_SUCCESS;
 }
 
@@ -138,8 +137,6 @@ join(MPI_Comm comm)
 		give_back(member);
 		return NULL;
 	}
-	member->runner.selector = cs_engine.selector;
-	member->runner.is_reporting = cs_engine.is_reporting && !cs_engine.settings.is_disabled;
 	member->state = CS_MEMBER_HOST;
 	member->is_inter = is_inter;
 	if (is_inter)
@@ -250,8 +247,13 @@ cs_member_count(struct cs_member *member)
 	 * communicator. */
 	if (++member->calls >= after || member->comm == MPI_COMM_WORLD)
 		cs_member_make_team(member);
+	/* Whoever asked has looked at its sizes, and hands the call on. */
+	if (!member->seat->runner.team) {
+		free(member->sizes);
+		member->sizes = NULL;
+	}
 	errno = saved;
-	return member->runner.team;
+	return member->seat->runner.team;
 }
 
 void
@@ -272,10 +274,10 @@ cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which)
 void
 cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
-	if (member->runner.team && member->answer) {
-		cs_runner_count(&member->runner, member->answer, coll, bytes, nanoseconds);
+	if (member->seat->runner.team && member->answer) {
+		cs_runner_count(&member->seat->runner, member->answer, coll, bytes, nanoseconds);
 		return;
 	}
-	const char *why = member->runner.team ? member->unasked : member->reason;
+	const char *why = member->seat->runner.team ? member->unasked : member->reason;
 	cs_report_count(cs_report_row(coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }

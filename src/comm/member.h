@@ -1,12 +1,13 @@
 /* comm/member.h — this process's membership in one communicator: its attribute, its team.
  *
  *   first collectives: counted;  at the team_after-th: the team is made, in that call, by all ranks together;
- *   from then on: runner.team serves, or is NULL and the host does everything
+ *   from then on: seat->runner.team serves, or is NULL and the host does everything
  *
  * A call whose arguments the host refuses is not counted: the rank that makes it may be the only one, and go on.
  *
  * Members come from a list that is never given back to malloc, so a stale pointer in the little cache of recently used
- * communicators still points to a member, whose handle then no longer fits. */
+ * communicators still points to a member, whose handle then no longer fits. So a member is small, and what only a team needs
+ * is its seat, which comes and goes with the team: programs keep thousands of communicators, and most stay with the host. */
 #ifndef CS_COMM_MEMBER_H
 #define CS_COMM_MEMBER_H
 
@@ -20,6 +21,15 @@
 
 enum cs_member_state { CS_MEMBER_COUNTING, CS_MEMBER_HOST, CS_MEMBER_TEAM };
 
+struct cs_seat {
+	struct cs_runner runner;
+	struct cs_team team;
+	struct cs_group leaders, everyone;
+	void *pin; /* of the node's segment, for verbs; NULL: none */
+	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
+	bool is_heavy;              /* one of them is too large to keep */
+};
+
 struct cs_member {
 	MPI_Comm comm; /* MPI_COMM_NULL: not in use */
 	enum cs_member_state state;
@@ -27,13 +37,8 @@ struct cs_member {
 	uint64_t calls;
 	bool is_inter;
 	int rank, size;
-	struct cs_runner runner;
-	struct cs_team team;
-	struct cs_group leaders, everyone;
-	void *pin; /* of the node's segment, for verbs; NULL: none */
-	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
-	bool is_heavy;              /* one of them is too large to keep */
-	size_t *sizes;              /* block sizes and offsets of v-calls: four arrays of `size` */
+	struct cs_seat *seat; /* never NULL: without a team it is cs_no_seat, of which nothing may be written */
+	size_t *sizes;        /* block sizes and offsets of v-calls: four arrays of `size` */
 	/* The call being made, for the report if the host does it: */
 	struct cs_answer *answer;   /* what select said; NULL: it was not asked, because: */
 	const char *unasked;
@@ -46,8 +51,14 @@ struct cs_member {
 	struct cs_member *next;     /* in the list of free or of living members */
 };
 
+/* A member is all that a communicator costs that stays with the host. */
+_Static_assert(sizeof(struct cs_member) <= 300, "a member is small");
+
+/* The seat of all members without a team: its runner has none, and knows no answers. */
+extern struct cs_seat cs_no_seat;
+
 /* The member for a collective call that is being made on `comm`, or NULL if we have no say in it (no communicator, MPI not
- * initialised, library closed); runner.team is what serves. */
+ * initialised, library closed); seat->runner.team is what serves. */
 static inline struct cs_member *cs_member_enter(MPI_Comm comm);
 
 /* Of a member that is CS_MEMBER_COUNTING, when the call's arguments are known to be right: counts the call, and makes the team

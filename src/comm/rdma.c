@@ -156,10 +156,10 @@ end_trial(struct cs_wire *wire, struct trial *trial, int request)
 static bool
 is_tried_well(struct cs_member *member)
 {
-	const struct cs_team *team = &member->team;
-	struct cs_wire *wire = cs_host_wire(&member->everyone, 8);
+	const struct cs_team *team = &member->seat->team;
+	struct cs_wire *wire = cs_host_wire(&member->seat->everyone, 8);
 	int peers[2] = { leader_of(team, 1), leader_of(team, -1) };
-	if (!member->everyone.verbs)
+	if (!member->seat->everyone.verbs)
 		return false;
 	if (!cs_team_is_leader(team))
 		return true;
@@ -202,7 +202,7 @@ is_to_say(const struct cs_member *member, int speaker, unsigned reason)
 	static atomic_bool is_known[2];
 	if (speaker == INT_MAX || atomic_exchange(&is_known[reason - REASON_NO_VERBS], true))
 		return false;
-	return speaker == member->team.shape.rank && cs_log_is_first(reason);
+	return speaker == member->seat->team.shape.rank && cs_log_is_first(reason);
 }
 
 /* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it among others is, and a
@@ -210,7 +210,7 @@ is_to_say(const struct cs_member *member, int speaker, unsigned reason)
 static bool
 can_all(struct cs_member *member)
 {
-	int rank = member->team.shape.rank;
+	int rank = member->seat->team.shape.rank;
 	open_here();
 	bool can = cs_rdma_here() != NULL;
 	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB || cs_engine.settings.ib_device;
@@ -228,24 +228,24 @@ can_all(struct cs_member *member)
 static void
 use_verbs(struct cs_member *member, struct cs_ib *ib)
 {
-	member->everyone.ib = ib;
-	member->everyone.node_of = member->team.shape.node_of;
+	member->seat->everyone.ib = ib;
+	member->seat->everyone.node_of = member->seat->team.shape.node_of;
 }
 
 void
 cs_rdma_agree(struct cs_member *member)
 {
-	const struct cs_shape *shape = &member->team.shape;
-	struct cs_segment *segment = &member->team.node.segment;
-	member->runner.facts.wire = CS_WIRE_HOST;
+	const struct cs_shape *shape = &member->seat->team.shape;
+	struct cs_segment *segment = &member->seat->team.node.segment;
+	member->seat->runner.facts.wire = CS_WIRE_HOST;
 	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(member) ||
-	    cs_group_open(&member->everyone))
+	    cs_group_open(&member->seat->everyone))
 		return;
 	struct cs_ib *ib = cs_rdma_here();
 	use_verbs(member, ib);
 	/* Refused: direct messages then go in fragments. */
 	if (segment->base)
-		member->pin = cs_ib_pin(ib, segment->base, segment->bytes);
+		member->seat->pin = cs_ib_pin(ib, segment->base, segment->bytes);
 	cs_ib_trial_begin(ib);
 	bool is_well = is_tried_well(member);
 	char trouble[256];
@@ -253,8 +253,8 @@ cs_rdma_agree(struct cs_member *member)
 	int words[2] = { is_well, has_trouble ? shape->rank : INT_MAX };
 	least(member, words, 2);
 	if (!words[0]) {
-		cs_group_close(&member->everyone);
-		member->everyone.parent = member->comm;
+		cs_group_close(&member->seat->everyone);
+		member->seat->everyone.parent = member->comm;
 		if (is_to_say(member, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
 			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans of this communicator "
 				      "(%d ranks) send by MPI",
@@ -262,15 +262,15 @@ cs_rdma_agree(struct cs_member *member)
 		cs_rdma_drop(member);
 		return;
 	}
-	member->leaders.ib = ib;
-	member->runner.facts.wire = CS_WIRE_IB;
+	member->seat->leaders.ib = ib;
+	member->seat->runner.facts.wire = CS_WIRE_IB;
 }
 
 void
 cs_rdma_drop(struct cs_member *member)
 {
 	struct cs_ib *ib = cs_rdma_here();
-	if (ib && member->pin)
-		cs_ib_unpin(ib, member->pin);
-	member->pin = NULL;
+	if (ib && member->seat->pin)
+		cs_ib_unpin(ib, member->seat->pin);
+	member->seat->pin = NULL;
 }

@@ -20,9 +20,9 @@ cs_serve_say_truncated(struct cs_member *member)
 static __attribute__((noinline)) int
 truncated(const struct cs_member *member, const struct cs_call *call)
 {
-	const int *node_of = member->team.shape.node_of;
+	const int *node_of = member->seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	if (!call->truncated && !member->everyone.is_truncated && gathers && member->rank != call->root &&
+	if (!call->truncated && !member->seat->everyone.is_truncated && gathers && member->rank != call->root &&
 	    node_of[member->rank] == node_of[call->root])
 		return MPI_SUCCESS;
 	return MPI_ERR_TRUNCATE;
@@ -32,9 +32,9 @@ bool
 cs_serve_run(struct cs_member *member, struct cs_call *call)
 {
 	call->truncated = 0;
-	member->leaders.is_truncated = member->everyone.is_truncated = false;
-	cs_runner_run(&member->runner, member->answer, call, member->bytes);
-	bool is_truncated = call->truncated || member->leaders.is_truncated || member->everyone.is_truncated;
+	member->seat->leaders.is_truncated = member->seat->everyone.is_truncated = false;
+	cs_runner_run(&member->seat->runner, member->answer, call, member->bytes);
+	bool is_truncated = call->truncated || member->seat->leaders.is_truncated || member->seat->everyone.is_truncated;
 	member->result = __builtin_expect(is_truncated, 0) ? truncated(member, call) : MPI_SUCCESS;
 	return true;
 }
@@ -53,7 +53,7 @@ cs_serve_sizes_slow(struct cs_member *member)
 char *
 cs_serve_packed(struct cs_member *member, int which, size_t bytes)
 {
-	struct cs_buffer *buffer = &member->packed[which];
+	struct cs_buffer *buffer = &member->seat->packed[which];
 	if (bytes > buffer->bytes || (buffer->bytes > KEEP && bytes <= KEEP)) {
 		size_t size = ((bytes ? bytes : 1) + 4095) & ~(size_t)4095;
 		free(buffer->base);
@@ -64,7 +64,7 @@ cs_serve_packed(struct cs_member *member, int which, size_t bytes)
 			cs_host_mpi.abort("out of memory");
 		}
 	}
-	member->is_heavy = member->is_heavy || buffer->bytes > KEEP_MOST;
+	member->seat->is_heavy = member->seat->is_heavy || buffer->bytes > KEEP_MOST;
 	return buffer->base;
 }
 
@@ -72,13 +72,13 @@ void
 cs_serve_relax_slow(struct cs_member *member)
 {
 	for (int which = 0; which < 2; which++) {
-		struct cs_buffer *buffer = &member->packed[which];
+		struct cs_buffer *buffer = &member->seat->packed[which];
 		if (buffer->bytes > KEEP_MOST) {
 			free(buffer->base);
 			*buffer = (struct cs_buffer){ 0 };
 		}
 	}
-	member->is_heavy = false;
+	member->seat->is_heavy = false;
 }
 
 /* What became of packing or unpacking that began at `start`, on this clock while a report is wanted. */
@@ -89,21 +89,21 @@ close_packing(struct cs_member *member, bool is_done, uint64_t start)
 		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
 		cs_host_mpi.abort("packing");
 	}
-	if (member->runner.is_reporting)
+	if (member->seat->runner.is_reporting)
 		cs_runner_spend(member->answer, member->bytes, cs_clock_ns() - start);
 }
 
 void
 cs_serve_pack(struct cs_member *member, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
 {
-	uint64_t start = member->runner.is_reporting ? cs_clock_ns() : 0;
+	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
 	close_packing(member, cs_type_pack(type, user, count, packed), start);
 }
 
 void
 cs_serve_unpack(struct cs_member *member, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
 {
-	uint64_t start = member->runner.is_reporting ? cs_clock_ns() : 0;
+	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
 	close_packing(member, cs_type_unpack(type, user, count, packed), start);
 }
 

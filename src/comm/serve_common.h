@@ -18,7 +18,7 @@ cs_serve_not(struct cs_member *member, const char *why)
 static inline bool
 cs_serve_has_team(struct cs_member *member)
 {
-	return __builtin_expect(member->runner.team != NULL, 1) || cs_member_count(member);
+	return __builtin_expect(member->seat->runner.team != NULL, 1) || cs_member_count(member);
 }
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. As cs_serve_has_team. */
@@ -32,7 +32,7 @@ cs_serve_choose_skewed(struct cs_member *member, enum cs_coll coll, size_t bytes
 	if (bytes == 0 && coll != CS_BARRIER)
 		return cs_serve_not(member, "nothing to move");
 	member->bytes = bytes;
-	member->answer = cs_runner_choose(&member->runner, coll, bytes, skew, is_commutative);
+	member->answer = cs_runner_choose(&member->seat->runner, coll, bytes, skew, is_commutative);
 	return member->answer->choice.algorithm != NULL;
 }
 
@@ -60,7 +60,7 @@ void cs_serve_relax_slow(struct cs_member *member);
 static inline void
 cs_serve_relax(struct cs_member *member)
 {
-	if (__builtin_expect(member->is_heavy, 0))
+	if (__builtin_expect(member->seat->is_heavy, 0))
 		cs_serve_relax_slow(member);
 }
 

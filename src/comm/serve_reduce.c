@@ -67,7 +67,7 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 		return cs_serve_not(member, "type, operation or arguments not served");
 	if (!cs_serve_has_team(member))
 		return false;
-	const struct cs_team *team = member->runner.team;
+	const struct cs_team *team = member->seat->runner.team;
 	size_t unit = reduced->call.reduction.unit, bytes, size;
 	size_t room = team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1 && team->node.shape.area_bytes < room)

@@ -31,8 +31,8 @@ may_serve(const struct cs_member *member)
 static inline bool
 is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
 {
-	if (member->runner.host_only >> coll & 1) {
-		member->answer = &member->runner.answers[coll].answer[0];
+	if (member->seat->runner.host_only >> coll & 1) {
+		member->answer = &member->seat->runner.answers[coll].answer[0];
 		return true;
 	}
 	member->answer = NULL;
@@ -40,7 +40,7 @@ is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Data
 	if (!known || count <= 0 || count > INT_MAX)
 		return false;
 	member->bytes = (size_t)count * known->size * (size_t)times;
-	member->answer = cs_runner_find(&member->runner, coll, member->bytes);
+	member->answer = cs_runner_find(&member->seat->runner, coll, member->bytes);
 	return member->answer && !member->answer->choice.algorithm;
 }
 
@@ -49,9 +49,9 @@ static inline bool
 is_always_hosted(struct cs_member *member, enum cs_coll coll)
 {
 	member->answer = NULL;
-	if (!(member->runner.host_only >> coll & 1))
+	if (!(member->seat->runner.host_only >> coll & 1))
 		return false;
-	member->answer = &member->runner.answers[coll].answer[0];
+	member->answer = &member->seat->runner.answers[coll].answer[0];
 	return true;
 }
 
@@ -59,7 +59,7 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 #define NEXT(name) ((__typeof__(&MPI_##name))cs_engine.door->next[CS_CALL_##name])
 #define HOST(name, coll, size, ...)                                                                     \
 	do {                                                                                       \
-		if (__builtin_expect(!member || !member->runner.is_reporting, 1))                  \
+		if (__builtin_expect(!member || !member->seat->runner.is_reporting, 1))                  \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
