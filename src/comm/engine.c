@@ -20,6 +20,7 @@ struct cs_engine cs_engine;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int finalize_keyval = MPI_KEYVAL_INVALID;
+static bool is_foreign; /* the MPI is not the one that it says it is: no handle of ours is one there */
 
 void
 cs_engine_load(const struct cs_door *door)
@@ -92,6 +93,26 @@ report_facts(void)
 	cs_report_fact("tuning", cs_selector_source(cs_engine.selector));
 }
 
+/* The MPI is known by its name so far. A call with a handle that it does not know would end the program, so it is asked for
+ * one first: that of MPI_COMM_WORLD, or any communicator's. */
+static bool
+has_our_handles(void)
+{
+#ifdef OPEN_MPI
+	MPI_Comm (*from_fortran)(MPI_Fint) = (MPI_Comm(*)(MPI_Fint))cs_engine.door->lookup("PMPI_Comm_f2c");
+	return from_fortran && from_fortran(0) == MPI_COMM_WORLD;
+#else
+	/* Two ints, for an MPI whose handles are twice as long. MPICH's have their kind in bits 26 to 29. */
+	union {
+		MPI_Comm comm;
+		unsigned words[2];
+	} parent = { .words = { 0, 0 } };
+	int (*get_parent)(MPI_Comm *) = (int (*)(MPI_Comm *))cs_engine.door->lookup("PMPI_Comm_get_parent");
+	return get_parent && !get_parent(&parent.comm) && !parent.words[1] &&
+	       (parent.words[0] >> 26 & 15) == ((unsigned)MPI_COMM_NULL >> 26 & 15);
+#endif
+}
+
 static bool
 start(void)
 {
@@ -99,6 +120,11 @@ start(void)
 		return false;
 	if (!is_initialized())
 		return false;
+	if (!has_our_handles()) {
+		cs_warn_once("the MPI has not the handles that its name stands for; every call is forwarded to it");
+		is_foreign = true;
+		return false;
+	}
 	if (cs_pmpi.Comm_rank(MPI_COMM_WORLD, &cs_engine.world_rank) ||
 	    cs_pmpi.Comm_size(MPI_COMM_WORLD, &cs_engine.world_size) ||
 	    cs_pmpi.Comm_group(MPI_COMM_WORLD, &cs_engine.world))
@@ -171,7 +197,8 @@ cs_engine_open(void)
 			state = CS_ENGINE_OPEN;
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
 			/* MPI is there and we still failed: for good. */
-			cs_warn_once("collshim could not be started; every call goes to MPI");
+			if (!is_foreign)
+				cs_warn_once("collshim could not be started; every call goes to MPI");
 			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
 			cs_engine.door->restore(-1);
 			state = CS_ENGINE_CLOSED;
@@ -243,8 +270,10 @@ agree(void)
 	if (!is_new)
 		return;
 	cs_engine.is_init_seen = true;
-	if (!cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || !is_initialized()) {
+	if (!cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || is_foreign || !is_initialized()) {
 		cs_agreement_tell_alone(troubles, "");
+		if (!is_open)
+			cs_engine.door->restore(-1);
 		return;
 	}
 	if (!cs_engine.world_rank)

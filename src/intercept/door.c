@@ -397,20 +397,57 @@ own_folder(char *folder)
 	return true;
 }
 
-/* The module for an MPI that calls itself `library`, or NULL. The others with MPICH's ABI have had it since 2014. */
+/* The module for an MPI that calls itself `version`, or NULL. Those with MPICH's ABI have had it since 2014. The name must begin
+ * the text: wrappers with handles of their own (MPItrampoline, mpi_abi_wrapper) name the MPI inside them further down. */
 static const char *
 module_for(const char *version)
 {
-	const char *openmpi = strstr(version, "Open MPI v");
-	if (openmpi != NULL) {
-		int major = atoi(openmpi + strlen("Open MPI v"));
+	static const char openmpi[] = "Open MPI v";
+	if (!strncmp(version, openmpi, strlen(openmpi))) {
+		int major = atoi(version + strlen(openmpi));
 		return major >= 3 && major <= 5 ? "openmpi" : NULL;
 	}
-	static const char *const kin[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
+	static const char *const kin[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"};
 	for (size_t i = 0; i < sizeof kin / sizeof *kin; i++)
-		if (strstr(version, kin[i]) != NULL)
+		if (!strncmp(version, kin[i], strlen(kin[i])))
 			return "mpich";
+	/* "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)" */
+	static const char cray[] = "MPI VERSION";
+	if (!strncmp(version, cray, strlen(cray))) {
+		version += strlen(cray);
+		version += strspn(version, " \t:");
+		if (!strncmp(version, "CRAY MPICH", strlen("CRAY MPICH")))
+			return "mpich";
+	}
 	return NULL;
+}
+
+/* Is this the library of the standard ABI, whose handles are neither's? Both MPIs have one, and it names itself as their own
+ * does. MPI_Abi_get_version may be called at any time, and must not say that the MPI's own library has that ABI; the first
+ * ones with such a library did not have the function. */
+static bool
+has_standard_abi(void)
+{
+	Dl_info info;
+	int major = -1, minor = -1;
+	int (*get_version)(int *, int *) = (int (*)(int *, int *))dlsym(mpi, "PMPI_Abi_get_version");
+	if (get_version != NULL && !get_version(&major, &minor) && major >= 1)
+		return true;
+	void *init = dlsym(mpi, "PMPI_Init");
+	if (init == NULL || !dladdr(init, &info) || info.dli_fname == NULL)
+		return false;
+	const char *slash = strrchr(info.dli_fname, '/');
+	return !strncmp(slash != NULL ? slash + 1 : info.dli_fname, "libmpi_abi", strlen("libmpi_abi"));
+}
+
+/* Has it the handles of this flavour, as far as it can be told before MPI is initialised? The module asks again then. */
+static bool
+has_handles_of(const char *flavour)
+{
+	if (mpi == NULL || has_standard_abi())
+		return false;
+	return strcmp(flavour, "openmpi") != 0 ||
+	       (dlsym(mpi, "ompi_mpi_comm_world") != NULL && dlsym(mpi, "ompi_mpi_byte") != NULL);
 }
 
 /* The entries of the module, or NULL. Keeps the line that says why there is none, unless the module itself declined. */
@@ -550,14 +587,17 @@ decide(int first)
 
 	const char *flavour = module_for(library);
 	const struct cs_module *module = NULL;
-	if (flavour != NULL) {
+	char line[256];
+	first_line(line, sizeof line);
+	if (flavour != NULL && has_handles_of(flavour)) {
 		module = open_module_or_stand_in(flavour, first);
-	} else {
-		char line[256];
-		first_line(line, sizeof line);
-		if (is_speaker())
+	} else if (is_speaker()) {
+		if (flavour == NULL)
 			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version "
 				      "string is \"%s\"); every call is forwarded to it%s", line, no_report());
+		else
+			cs_warn_local("this MPI is called \"%s\", but has another ABI; every call is forwarded to it%s", line,
+				      no_report());
 	}
 	for (int call = 0; call < CS_CALL_COUNT; call++) {
 		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL ? inits[call] : NULL;

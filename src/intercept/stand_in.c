@@ -41,6 +41,20 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 	       host.test;
 }
 
+/* As comm/engine.c asks: a handle that the MPI does not know would end the program. */
+static bool
+has_our_handles(const char *flavour, void *(*lookup)(const char *name))
+{
+	if (strcmp(flavour, "mpich")) {
+		long (*from_fortran)(int) = (long (*)(int))lookup("PMPI_Comm_f2c");
+		return from_fortran && from_fortran(0) == host.world;
+	}
+	long parent = 0;
+	int (*get_parent)(long *) = (int (*)(long *))lookup("PMPI_Comm_get_parent");
+	return get_parent && !get_parent(&parent) && !(parent >> 32) &&
+	       (parent >> 26 & 15) == (CS_MPICH_COMM_WORLD >> 26 & 15);
+}
+
 static bool
 send(const void *data, int bytes, int to)
 {
@@ -70,6 +84,7 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*look
 	struct cs_agreement_wire wire = { .send = send, .receive = receive, .test = test };
 	cs_agreement_name_job();
 	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) || !is_initialized ||
+	    !has_our_handles(flavour, lookup) ||
 	    host.comm_rank(host.world, &wire.rank) || host.comm_size(host.world, &wire.size)) {
 		cs_agreement_tell_alone(troubles, "");
 		return;

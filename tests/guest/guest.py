@@ -229,6 +229,33 @@ def unknown_mpi_is_forwarded_and_said_in_one_line(args):
     expect(result.code == 0 and len(result.err.splitlines()) == 1, "an MPI without a version string", result)
 
 
+INNER = "MPICH Version:\t4.0.2\nMPICH ABI:\t14:2:2\n"
+OPEN_MPI = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\n"
+
+
+@claim
+def mpi_of_another_abi_is_forwarded_whatever_its_name(args):
+    """Wrappers that name the MPI inside them, the standard ABI's libraries, and one that only looks like an MPI that we know."""
+    real_modules(args)
+    for caller, abi, versions in (
+            ("foreign_mpi", "-1", [f"MPIwrapper 2.11.1, using MPIABI 2.10.0, wrapping:\n{INNER}",
+                                   f"mpi_abi_wrapper 1.2.0 (MPI 5.0 standard ABI)\nwrapping:\n{OPEN_MPI}",
+                                   INNER, OPEN_MPI, "MVAPICH2 Version      :\t2.3.7\n",
+                                   "Intel(R) MPI Library 2021.9 for Linux* OS\n",
+                                   "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\n"]),
+            ("foreign_mpi", "1", [INNER, OPEN_MPI]),
+            ("mpi_abi", "-1", [INNER, OPEN_MPI])):
+        command = [f"{args.build}/caller_{caller}"]
+        for version in versions:
+            environment = {"FOREIGN_VERSION": version, "FOREIGN_ABI": abi}
+            plain = run(command, **environment)
+            expect(plain.code == 0, "the program fails even without the library", plain)
+            for more in {}, {"COLLSHIM_MODULE_DIR": "/nosuch"}:
+                result = run(command, LD_PRELOAD=args.library, **environment, **more)
+                expect(result.code == 0 and result.out == plain.out, "a foreign handle was used", result)
+                expect(len(our_lines(result.err)) == 1 and "forwarded" in result.err, "not one line that says so", result)
+
+
 @claim
 def module_takes_every_name_and_gives_it_back(args):
     result = run([f"{args.build}/caller_mpich", "intercepted"], LD_PRELOAD=args.library,
