@@ -7,7 +7,10 @@
  *
  *   bind stub  -> looks for the MPI at the first call, then continues where the slot says
  *   next       -> forwarded: the MPI (or a tool preloaded below us) is one jump away
- *   entry      -> intercepted: a function of the module that fits the MPI */
+ *   entry      -> intercepted: a function of the module that fits the MPI
+ *
+ * The first MPI that is called is the one that the slots are for. Another one in the same process (plug-ins, Python) is noticed at
+ * its MPI_Init, which always goes by its stub. From then on all calls do: those of objects that have the other MPI go there. */
 #include "base/agreement.h"
 #include "base/log.h"
 #include "intercept/module_abi.h"
@@ -69,12 +72,14 @@ static const char *const plain_twins[CS_CALL_COUNT] = {
 #define WORDS_9 WORDS_8, a9
 #define WORDS_10 WORDS_9, a10
 
-static void *bind_call(int call);
+static void *bind_call(int call, void *caller);
 
+/* Exported functions jump here, so the return address is the program's: it tells which object calls. */
 #define STUB(symbol, call, n)                                                                      \
 	static long bind_##symbol(PARAMS_##n)                                                      \
 	{                                                                                          \
-		return ((long (*)(PARAMS_##n))bind_call(call))(WORDS_##n);                         \
+		void *to = bind_call(call, __builtin_return_address(0));                           \
+		return ((long (*)(PARAMS_##n))to)(WORDS_##n);                                      \
 	}
 
 #define CALL(name, n) STUB(MPI_##name, CS_CALL_##name, n)
@@ -130,12 +135,24 @@ static bool strange[CS_CALL_COUNT]; /* next is not MPI's: forward, whatever the 
 static void *mpi; /* handle of the object that is the MPI; constant once is_decided */
 static char library[LIBRARY_VERSION_BYTES];
 
+static void *bound;  /* identity() of the MPI that the slots are for; constant once is_decided */
+static bool has_two; /* another MPI than `mpi` was initialised, too */
+
+static bool is_init(int call);
+
+/* Where calls of this name go if they are for `mpi`. */
+static void *
+target(int call)
+{
+	return next[call] == NULL ? NULL : entries[call] != NULL && !strange[call] ? entries[call] : next[call];
+}
+
 static void
 point(int call)
 {
-	void *to = stubs[call];
-	if (next[call] != NULL)
-		to = entries[call] != NULL && !strange[call] ? entries[call] : next[call];
+	void *to = target(call);
+	if (to == NULL || has_two || is_init(call))
+		to = stubs[call];
 	__atomic_store_n(&slots[call], to, __ATOMIC_RELEASE);
 }
 
@@ -270,17 +287,39 @@ lookup_all(const char *name, void **found, size_t room)
 	return count;
 }
 
-/* The next function of that name in the link chain, or NULL. `widely`: search also objects that are in no scope of
- * ours; it takes long where there are many, and most names are in none of them. */
+/* What an object finds by this name without us, as the loader searches: what is global behind us, then the object and what
+ * it is linked with. */
 static void *
-find_next(const char *name, bool widely)
+find_in_scope(const char *name, void *scope)
 {
 	void *symbol = dlsym(RTLD_NEXT, name);
+	if (symbol == NULL && scope != NULL)
+		symbol = dlsym(scope, name);
+	return symbol != NULL && !is_ours(symbol) ? symbol : NULL;
+}
+
+/* The next function of that name in the link chain, or NULL, for a caller with this scope (NULL: not known). `widely`: search also
+ * objects that are in no scope of ours; it takes long where there are many, and most names are in none of them. */
+static void *
+find_next(const char *name, void *scope, bool widely)
+{
+	void *symbol = find_in_scope(name, scope);
 	if (symbol == NULL && mpi != NULL)
-		symbol = dlsym(mpi, name);
-	if (symbol != NULL && !is_ours(symbol))
+		symbol = find_in_scope(name, mpi);
+	if (symbol != NULL)
 		return symbol;
 	return widely && search_objects(name, &symbol, 1) == 1 ? symbol : NULL;
+}
+
+/* The address that tells one MPI from another: of the functions that ask its version, or of MPI_Init of one that has none. */
+static void *
+identity(void *scope)
+{
+	static const char *const marks[] = {"PMPI_Get_library_version", "MPI_Get_library_version", "PMPI_Init", "MPI_Init"};
+	void *mark = NULL;
+	for (size_t i = 0; mark == NULL && i < sizeof marks / sizeof *marks; i++)
+		mark = find_in_scope(marks[i], scope);
+	return mark;
 }
 
 static void *
@@ -289,7 +328,7 @@ lookup(const char *name)
 	int saved = errno;
 	void *symbol = mpi != NULL ? dlsym(mpi, name) : NULL;
 	if (symbol == NULL || is_ours(symbol))
-		symbol = find_next(name, false);
+		symbol = find_next(name, NULL, false);
 	dlerror(); /* a failed search is not for the application to see */
 	errno = saved;
 	return symbol;
@@ -314,9 +353,9 @@ is_stranger(int call)
 }
 
 static void
-find_call(int call, bool widely)
+find_call(int call, void *scope, bool widely)
 {
-	next[call] = find_next(names[call], widely);
+	next[call] = find_next(names[call], scope, widely);
 	strange[call] = is_stranger(call);
 }
 
@@ -541,6 +580,12 @@ static void *const inits[CS_CALL_COUNT] = {
 	MANGLED(OWN, init_thread, INIT_THREAD, 3)
 };
 
+static bool
+is_init(int call)
+{
+	return inits[call] != NULL;
+}
+
 /* Rank 0 says at once what there is to say. The others wait for the agreement: it may be the same. If the first call that is
  * seen does not initialise MPI, there will be none. */
 static const struct cs_module *
@@ -570,20 +615,23 @@ first_line(char *line, size_t room)
 	snprintf(line, room, "%.*s", length < room ? (int)length : (int)room - 1, library);
 }
 
-/* Which MPI is in this process, and who serves its calls; asked by the `first` one. */
+/* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object with this scope. */
 static void
-decide(int first)
+decide(int first, void *scope)
 {
-	int (*get_version)(char *, int *) = (int (*)(char *, int *))find_next("MPI_Get_library_version", true);
+	/* Where the scope has an MPI, but one so old that it has no version, another one that it has not is not asked. */
+	bool widely = find_in_scope(names[first], scope) == NULL;
+	int (*get_version)(char *, int *) =
+		(int (*)(char *, int *))find_next("MPI_Get_library_version", scope, widely);
 	if (get_version != NULL) {
 		int length = 0;
-		void *profiled = find_next("PMPI_Get_library_version", true);
+		void *profiled = find_next("PMPI_Get_library_version", scope, widely);
 		mpi = object_of(profiled != NULL ? profiled : (void *)get_version);
 		get_version(library, &length);
 		library[sizeof library - 1] = '\0';
 	}
 	for (int call = 0; call < CS_CALL_COUNT; call++)
-		find_call(call, false);
+		find_call(call, scope, false);
 
 	const char *flavour = module_for(library);
 	const struct cs_module *module = NULL;
@@ -613,34 +661,59 @@ missing(void)
 	return 16;
 }
 
+/* The other MPI's function, if the caller's scope has another one, else NULL. Asked of the loader each time: what is remembered of
+ * an object would outlive it. */
+static void *
+find_other(int call, void *scope)
+{
+	void *caller_has = identity(scope);
+	if (caller_has == NULL || caller_has == bound)
+		return NULL;
+	return find_in_scope(names[call], scope);
+}
+
 /* Binds what can be bound now and says where this call is to continue. */
 static void *
-bind_call(int call)
+bind_call(int call, void *caller)
 {
 	int saved = errno;
 	pthread_mutex_lock(&lock);
+	void *scope = object_of(caller);
+	/* A call of our own making, while we decide, is none of another MPI's. */
+	void *other = is_decided && (has_two || is_init(call)) ? find_other(call, scope) : NULL;
+	if (other != NULL) {
+		if (!has_two) {
+			has_two = true;
+			for (int i = 0; i < CS_CALL_COUNT; i++)
+				point(i);
+		}
+		goto found;
+	}
 	if (next[call] == NULL)
-		find_call(call, true);
+		find_call(call, scope, true);
 	/* A name that begins with MPI_ is MPI's, be it one so old that it has no MPI_Get_library_version. A Fortran
 	 * name may be somebody else's: alone it decides nothing. */
 	if (next[call] != NULL && !is_decided && !is_deciding &&
-	    (strncmp(names[call], "MPI_", 4) == 0 || find_next("MPI_Get_library_version", true) != NULL)) {
+	    (strncmp(names[call], "MPI_", 4) == 0 || find_next("MPI_Get_library_version", scope, true) != NULL)) {
 		is_deciding = true;
-		decide(call);
+		decide(call, scope);
+		bound = identity(mpi != NULL ? mpi : scope);
 		is_deciding = false;
 		is_decided = true;
 		if (next[call] == NULL) /* it is in no scope of ours, and decide() searches those only */
-			find_call(call, true);
+			find_call(call, scope, true);
 	}
-	void *to = (void *)missing;
 	if (next[call] != NULL) {
 		point(call);
-		to = __atomic_load_n(&slots[call], __ATOMIC_RELAXED);
 	} else if (!has_missed) {
 		has_missed = true;
 		if (is_speaker())
 			cs_warn_local("%s was called, but no loaded library has it", names[call]);
 	}
+found:;
+	void *to = other != NULL ? other : next[call] != NULL ? target(call) : (void *)missing;
+	if (scope != NULL)
+		dlclose(scope);
 	pthread_mutex_unlock(&lock);
 	dlerror(); /* a failed search is not for the application to see */
 	errno = saved;

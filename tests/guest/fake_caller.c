@@ -6,7 +6,9 @@
  *                   taken back, and with one set again
  *   threads         first calls by many threads at once arrive all, each through the test module
  *   loop N          MPI_Bcast N times inside loop(), for counting instructions
- *   chdir           change to / before the first call, then as intercepted */
+ *   chdir           change to / before the first call, then as intercepted
+ *
+ * As a plug-in (late.c), linked with one of several fake MPIs, its plugin_calls() does the same as `forwarded`. */
 #include "fake_mpi.h"
 
 #include <dlfcn.h>
@@ -77,6 +79,17 @@ call_all(void)
 #endif
 #define FPLAIN(symbol, n) CHECK(symbol, CS_CALL_##symbol, n)
 #include "intercept/calls.def"
+}
+
+/* `served`: the test module takes the calls of this MPI, which is initialised before anything else. */
+__attribute__((visibility("default"))) int plugin_calls(int served);
+int
+plugin_calls(int served)
+{
+	expected_extra = served ? INTERCEPTED : 0;
+	CHECK(MPI_Init, CS_CALL_Init, 2)
+	call_all();
+	return failures;
 }
 
 static void

@@ -333,6 +333,31 @@ def mpi_that_comes_late_by_dlopen_is_found(args):
         expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
 
 
+@claim
+def plugins_reach_the_mpi_that_they_are_linked_with(args):
+    """Two MPIs in one process, and both are used: the first is served, and the other is reached."""
+    for first, second, served in ("mpich", "acme", True), ("acme", "mpich", False), ("old", "mpich", False):
+        command = [f"{args.build}/late", "both", f"{args.build}/calls_{first}.so", f"{args.build}/calls_{second}.so"]
+        plain = run(command)
+        expect(plain.code == 0, "the program fails even without the library", plain)
+        result = run(command + ["served"] * served, LD_PRELOAD=args.library, TEST_MODULE="two",
+                     COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+        expect(result.code == 0 and result.out == "", "a call went to the other MPI", result)
+        expect(len(result.err.splitlines()) == (0 if served else 1), "not a line for the first MPI alone", result)
+
+
+@claim
+def mpi_that_is_only_asked_who_it_is_gets_no_calls(args):
+    if len(each_mpi(args)) < 2:
+        raise Skipped("there is one MPI only")
+    for mpi, other in ("mpich", "libmpi.so.40"), ("openmpi", "libmpich.so.12"):
+        for way in "beside", "after":
+            program = [f"{args.build}/late", way, other, f"{args.build}/plugin-{mpi}.so"]
+            expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
+            rows = report_of(args, mpi, program, COLLSHIM_ALLREDUCE="hier:host")
+            expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
+
+
 def reported(args, mpi, program, preload="", ranks=2, **variables):
     """Runs a job with a JSON report, `preload` before the library; returns its rows and the job."""
     with tempfile.TemporaryDirectory() as folder:
