@@ -10,9 +10,15 @@
  * EAGAIN. */
 bool cs_file_write(int file, const char *text, size_t bytes);
 
-/* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole new one. What is not a
- * plain file (a device, a pipe, a link) must not be replaced by one, so that is written to as it is, and a pipe without a reader
- * is ENXIO. A file is also written to as it is where another cannot be made beside it. */
+/* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole new one, which is as readable
+ * as the old one was, or for its owner alone. A folder may be one where others write, too: what is not finished has a name that
+ * cannot be guessed, and a link at `path` is followed only if it is ours or root's, else it is what is replaced. What is neither
+ * file nor link (a device, a pipe) is written to as it is; a pipe without a reader is ENXIO. A file is also written to as it is
+ * where another cannot be made beside it. */
 bool cs_file_replace(const char *path, const char *text, size_t bytes);
+
+/* The same, but that a file which is there and not empty stays as it is. The text then goes to `path`.2, or the first such number
+ * that is free: which is returned, 1 for `path` itself, 0 with errno set. */
+unsigned cs_file_add(const char *path, const char *text, size_t bytes);
 
 #endif

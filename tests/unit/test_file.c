@@ -146,6 +146,118 @@ a_link_stays_one(void **state)
 	unlink(path);
 }
 
+/* A folder in which all may write, without the sticky bit, for which alone the kernel looks who made a link (if it is set to). */
+static void
+a_link_that_another_user_could_have_put_there_is_not_followed(void **state)
+{
+	char link[sizeof path + 8], other[sizeof path + 8];
+	struct stat now;
+	snprintf(link, sizeof link, "%s.link", path);
+	snprintf(other, sizeof other, "%s.other", path);
+	assert_true(cs_file_replace(path, "mine", 4));
+	assert_int_equal(chmod(folder, 0777), 0);
+
+	/* Who is not root cannot make another user's link, but a second name of one. */
+	assert_int_equal(symlink(path, link), 0);
+	if (geteuid() == 0)
+		assert_int_equal(lchown(link, 65534, 65534), 0);
+	else
+		assert_int_equal(linkat(AT_FDCWD, link, AT_FDCWD, other, 0), 0);
+	assert_int_equal(cs_file_add(link, "report", 6), 2);
+	assert_true(cs_file_replace(link, "report", 6));
+	assert_int_equal(lstat(link, &now), 0);
+	assert_true(S_ISREG(now.st_mode));
+	assert_content(link, "report", 6);
+	assert_content(path, "mine", 4);
+	unlink(link);
+	unlink(other);
+	snprintf(other, sizeof other, "%s.link.2", path);
+	assert_content(other, "report", 6);
+	unlink(other);
+
+	/* One that leads nowhere would make a file wherever it likes. */
+	snprintf(other, sizeof other, "%s.other", path);
+	assert_int_equal(symlink(other, link), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(lchown(link, 65534, 65534), 0);
+		assert_int_equal(cs_file_add(link, "report", 6), 2);
+		assert_int_equal(access(other, F_OK), -1);
+		snprintf(other, sizeof other, "%s.link.2", path);
+	} else {
+		assert_int_equal(cs_file_add(link, "report", 6), 1);
+	}
+	unlink(other);
+	unlink(link);
+	assert_int_equal(chmod(folder, 0700), 0);
+	unlink(path);
+}
+
+/* Names that could be guessed: that of before, and what O_EXCL refuses. */
+static void
+what_is_unfinished_is_not_written_into_what_is_there(void **state)
+{
+	char guessed[sizeof path + 32];
+	struct stat now;
+	assert_true(cs_file_replace(path, "mine", 4));
+	snprintf(guessed, sizeof guessed, "%s.2.tmp.%ld", path, (long)getpid());
+	assert_int_equal(link(path, guessed), 0);
+	char second[sizeof path + 8];
+	snprintf(second, sizeof second, "%s.2", path);
+	assert_true(cs_file_replace(second, "report", 6));
+	assert_content(path, "mine", 4);
+	assert_int_equal(stat(second, &now), 0);
+	assert_int_equal(now.st_mode & 0777, 0600);
+	unlink(guessed);
+	unlink(second);
+	unlink(path);
+}
+
+static void
+the_mode_is_that_of_the_old_file_or_for_the_owner_alone(void **state)
+{
+	struct stat now;
+	mode_t before = umask(0);
+	assert_true(cs_file_replace(path, "one", 3));
+	assert_int_equal(stat(path, &now), 0);
+	assert_int_equal(now.st_mode & 0777, 0600);
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_true(cs_file_replace(path, "two", 3));
+	assert_int_equal(stat(path, &now), 0);
+	assert_int_equal(now.st_mode & 0777, 0644);
+	unlink(path);
+	umask(0477);
+	assert_true(cs_file_replace(path, "three", 5));
+	umask(before);
+	assert_int_equal(stat(path, &now), 0);
+	assert_int_equal(now.st_mode & 0777, 0200);
+	unlink(path);
+}
+
+static void
+what_is_there_stays_and_the_next_gets_a_number(void **state)
+{
+	char second[sizeof path + 8], third[sizeof path + 8];
+	snprintf(second, sizeof second, "%s.2", path);
+	snprintf(third, sizeof third, "%s.3", path);
+	assert_int_equal(cs_file_add(path, "first", 5), 1);
+	assert_int_equal(cs_file_add(path, "second", 6), 2);
+	assert_int_equal(cs_file_add(path, "third", 5), 3);
+	assert_content(path, "first", 5);
+	assert_content(second, "second", 6);
+	assert_content(third, "third", 5);
+	unlink(second);
+	assert_int_equal(cs_file_add(path, "again", 5), 2);
+	unlink(second);
+	unlink(third);
+
+	/* mktemp's. */
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(cs_file_add(path, "fourth", 6), 1);
+	assert_content(path, "fourth", 6);
+	assert_alone();
+	unlink(path);
+}
+
 static void *
 read_all(void *pipe)
 {
@@ -208,6 +320,10 @@ main(void)
 		cmocka_unit_test(what_cannot_be_written_whole_leaves_the_old_file),
 		cmocka_unit_test(a_folder_is_no_file),
 		cmocka_unit_test(a_link_stays_one),
+		cmocka_unit_test(a_link_that_another_user_could_have_put_there_is_not_followed),
+		cmocka_unit_test(what_is_unfinished_is_not_written_into_what_is_there),
+		cmocka_unit_test(the_mode_is_that_of_the_old_file_or_for_the_owner_alone),
+		cmocka_unit_test(what_is_there_stays_and_the_next_gets_a_number),
 		cmocka_unit_test(a_slow_reader_gets_all),
 		cmocka_unit_test(a_reader_that_takes_nothing_is_not_waited_for_without_end),
 	};
