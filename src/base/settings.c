@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -181,12 +182,84 @@ read_text(const struct row *row, const char *text, void *field)
 	return true;
 }
 
+/* What batch systems call the job, and its task of an array: the first that is set. Grid Engine's JOB_ID could be anybody's, so it
+ * counts only beside a variable that all its jobs have. */
+static const char *
+batch_id(bool is_task)
+{
+	static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID",
+					    "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID", "LOADL_STEP_ID", NULL };
+	static const char *const tasks[] = { "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX",
+					     "OAR_ARRAY_INDEX", "PJM_BULKNUM", "SGE_TASK_ID", NULL };
+	const char *text = NULL;
+	for (const char *const *name = is_task ? tasks : jobs; *name && !(text && *text); name++)
+		text = getenv(*name);
+	if (!is_task && !(text && *text) && getenv("SGE_TASK_ID"))
+		text = getenv("JOB_ID");
+	/* As Grid Engine says it of a job that is no array. */
+	return text && *text && strcmp(text, "undefined") ? text : NULL;
+}
+
+/* What %j, %a, %p, %h and %% of a path stand for; NULL: as it is. What an id has that a file's name cannot have is left out. */
+static const char *
+file_name_part(char letter, char *room, size_t bytes)
+{
+	const char *id = letter == 'j' || letter == 'a' ? batch_id(letter == 'a') : NULL;
+	switch (letter) {
+	case 'j':
+	case 'p':
+		snprintf(room, bytes, "%ld", (long)getpid());
+		break;
+	case 'a':
+		snprintf(room, bytes, "0");
+		break;
+	case 'h':
+		if (gethostname(room, bytes) != 0)
+			snprintf(room, bytes, "unknown");
+		room[bytes - 1] = '\0';
+		break;
+	case '%':
+		return "%";
+	default:
+		return NULL;
+	}
+	if (id)
+		snprintf(room, bytes, "%s", id);
+	for (char *at = room; *at; at++)
+		if (*at == '/' || (unsigned char)*at <= ' ' || *at == 0x7f)
+			*at = '_';
+	return room;
+}
+
+static bool
+read_path(const struct row *row, const char *text, void *field)
+{
+	char *path, part[256];
+	size_t bytes;
+	FILE *out = open_memstream(&path, &bytes);
+	if (!out)
+		return read_text(row, text, field);
+	for (const char *at = text; *at; at++) {
+		const char *stands_for = *at == '%' && at[1] ? file_name_part(at[1], part, sizeof part) : NULL;
+		if (stands_for)
+			fputs(stands_for, out);
+		else
+			putc(*at, out);
+		at += stands_for != NULL;
+	}
+	bool is_whole = !ferror(out);
+	is_whole = fclose(out) == 0 && is_whole;
+	read_text(row, is_whole ? path : text, field);
+	free(path);
+	return true;
+}
+
 static bool
 read_report(const struct row *row, const char *text, void *field)
 {
 	bool is_on;
 	if (!read_flag(row, text, &is_on))
-		return read_text(row, text, field);
+		return read_path(row, text, field);
 	*(const char **)field = is_on ? "1" : NULL;
 	return true;
 }
@@ -281,7 +354,9 @@ static const struct row rows[] = {
 	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &count_kind,
 	  FIELD(verbosity), .high = 2 },
 	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), or a path",
-	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file", &report_kind,
+	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file, with %j for the job, %a its "
+	  "task of an array, %p rank 0's pid, %h its host, %% for %",
+	  &report_kind,
 	  FIELD(report) },
 	/* Not agreed: the same file may have other paths on other nodes. select's digest covers what it says. */
 	{ "TUNING", "a path, or builtin",

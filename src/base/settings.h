@@ -22,7 +22,8 @@ enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
 struct cs_settings {
 	bool is_disabled;       /* COLLSHIM_DISABLE=1 */
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
-	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON file's path */
+	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON file's path, in
+				   which %j, %a, %p, %h and %% have been replaced */
 	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the installed one) */
 	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed), "cyclic:K", or
 				   ranks per node "3,2,1" */

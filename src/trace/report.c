@@ -504,9 +504,13 @@ write_json(const char *path)
 		write_table();
 		return;
 	}
-	if (!cs_file_replace(path, text, length)) {
+	unsigned number = cs_file_add(path, text, length);
+	if (number == 0) {
 		cs_warn_once("report: %s cannot be written: %m; the table follows instead", path);
 		write_table();
+	} else if (number > 1) {
+		cs_warn_once("report: %s is there already and stays as it is; the report of this run is %s.%u", path, path,
+			     number);
 	}
 	free(text);
 }

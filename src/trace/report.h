@@ -60,8 +60,9 @@ void cs_report_print(FILE *out);
 void cs_report_json(FILE *out);
 /* From now on a relative path is one from the present working directory, wherever the program goes. */
 void cs_report_from_here(void);
-/* Where a report goes: "1" -> table on stderr, else JSON into that path (written to path.tmp, then renamed, if that can be made).
- * A file that cannot be written: one line with errno, and the table on stderr instead. */
+/* Where a report goes: "1" -> table on stderr, else JSON into that path, or path.2 and so on if there is something in that file
+ * already (base/file.h), which one line says. A file that cannot be written: one line with errno, and the table on stderr
+ * instead. */
 void cs_report_write(const char *destination);
 
 #endif

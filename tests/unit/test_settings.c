@@ -102,6 +102,57 @@ every_variable_reaches_its_field(void **state)
 	cs_log_set_verbosity(0);
 }
 
+static void
+assert_report(const char *text, const char *expected)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_REPORT", text, 1);
+	assert_string_equal(read_settings(&settings), "");
+	assert_string_equal(settings.report, expected);
+	unsetenv("COLLSHIM_REPORT");
+}
+
+static void
+a_reports_path_names_the_job_its_task_process_and_host(void **state)
+{
+	static const char *const batch[] = { "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID", "LSB_JOBID",
+					     "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "OAR_JOB_ID", "OAR_ARRAY_INDEX",
+					     "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID", "PJM_BULKNUM", "LOADL_STEP_ID", "JOB_ID",
+					     "SGE_TASK_ID" };
+	char host[128], expected[512];
+	for (size_t i = 0; i < COUNT(batch); i++)
+		unsetenv(batch[i]);
+	assert_int_equal(gethostname(host, sizeof host), 0);
+	snprintf(expected, sizeof expected, "r.%ld.%s.json", (long)getpid(), host);
+	assert_report("r.%p.%h.json", expected);
+
+	/* Without a batch system the process stands for the job, so that two jobs have two names. */
+	snprintf(expected, sizeof expected, "r_%ld_0", (long)getpid());
+	assert_report("r_%j_%a", expected);
+	setenv("SLURM_JOB_ID", "4711", 1);
+	assert_report("r_%j_%a", "r_4711_0");
+	setenv("SLURM_ARRAY_TASK_ID", "5", 1);
+	assert_report("r_%j_%a", "r_4711_5");
+	unsetenv("SLURM_JOB_ID");
+	unsetenv("SLURM_ARRAY_TASK_ID");
+
+	/* No folder of that name, nor one above. */
+	setenv("PBS_JOBID", "12[3].server/../x", 1);
+	assert_report("/tmp/%j.json", "/tmp/12[3].server_.._x.json");
+	unsetenv("PBS_JOBID");
+
+	setenv("JOB_ID", "8", 1);
+	snprintf(expected, sizeof expected, "%ld", (long)getpid());
+	assert_report("%j", expected);
+	setenv("SGE_TASK_ID", "undefined", 1);
+	assert_report("%j.%a", "8.0");
+	unsetenv("JOB_ID");
+	unsetenv("SGE_TASK_ID");
+
+	/* What stands for nothing stays. */
+	assert_report("100%%j%z%", "100%j%z%");
+}
+
 /* The table of base/settings cannot see enum cs_coll, so its order is checked here. */
 static void
 each_collectives_variable_reaches_the_place_of_that_collective(void **state)
@@ -412,6 +463,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_empty_environment_gives_the_defaults_in_silence),
 		TEST(every_variable_reaches_its_field),
+		TEST(a_reports_path_names_the_job_its_task_process_and_host),
 		TEST(each_collectives_variable_reaches_the_place_of_that_collective),
 		TEST(texts_outlive_the_environment_they_came_from),
 		TEST(an_empty_value_is_an_unset_one),

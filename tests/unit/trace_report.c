@@ -313,15 +313,34 @@ a_report_goes_to_the_file_and_nothing_else_stays(void **state)
 {
 	char path[256];
 	snprintf(path, sizeof path, "%s", in_folder("report.json"));
-	FILE *old = fopen(path, "w");
-	assert_non_null(old);
-	fputs("old", old);
-	fclose(old);
+	fclose(fopen(path, "w")); /* as mktemp makes it */
 	assert_string_equal(stderr_of_write(path), "");
 	char *json = rendered(cs_report_json);
 	assert_string_equal(file_text(path), json);
 	free(json);
 	assert_int_equal(unlink(path), 0); /* and remove_folder() then finds the folder empty */
+}
+
+static void
+another_jobs_report_stays_and_one_line_says_where_this_one_is(void **state)
+{
+	char path[256], second[256], expected[1024];
+	snprintf(path, sizeof path, "%s", in_folder("report.json"));
+	snprintf(second, sizeof second, "%s", in_folder("report.json.2"));
+	FILE *old = fopen(path, "w");
+	assert_non_null(old);
+	fputs("old", old);
+	fclose(old);
+	cs_log_set_speaker(true);
+	snprintf(expected, sizeof expected,
+		 "collshim: report: %s is there already and stays as it is; the report of this run is %s\n", path, second);
+	assert_string_equal(stderr_of_write(path), expected);
+	assert_string_equal(file_text(path), "old");
+	char *json = rendered(cs_report_json);
+	assert_string_equal(file_text(second), json);
+	free(json);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(second), 0);
 }
 
 static void
@@ -531,6 +550,7 @@ main(void)
 		cmocka_unit_test(json_escapes_whatever_a_name_contains),
 		cmocka_unit_test(a_repeated_fact_replaces_and_a_number_is_a_number),
 		cmocka_unit_test(a_report_goes_to_the_file_and_nothing_else_stays),
+		cmocka_unit_test(another_jobs_report_stays_and_one_line_says_where_this_one_is),
 		cmocka_unit_test(a_relative_path_is_meant_from_where_the_program_began),
 		cmocka_unit_test(a_report_to_1_is_the_table_on_stderr),
 		cmocka_unit_test(a_file_that_cannot_be_written_gives_one_line_and_the_table),
