@@ -186,7 +186,7 @@ write_into(const struct place *place, bool is_replacing, const char *text, size_
 	return write_and_close(file, text, bytes);
 }
 
-#define UNFINISHED_NAME 32
+#define UNFINISHED_NAME 256
 
 /* A file of a name that nobody can have guessed. That of an old file of ours is as readable as that was. */
 static int
@@ -201,7 +201,7 @@ make_unfinished(const struct place *place, char *name)
 			clock_gettime(CLOCK_MONOTONIC, &now);
 			number = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid() << 8 ^ (uint64_t)(uintptr_t)&number;
 		}
-		snprintf(name, UNFINISHED_NAME, ".collshim-%016llx", (unsigned long long)number);
+		snprintf(name, UNFINISHED_NAME, ".%.200s.%016llx", place->name, (unsigned long long)number);
 		file = openat(place->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
 	}
 	if (file >= 0 && S_ISREG(place->is.st_mode) && place->is.st_uid == geteuid())
