@@ -144,7 +144,7 @@ struct bench_world {
 	int cores; /* that the ranks of the job may use, when there is one node */
 	bool has_one_clock;
 	double clock_seconds; /* between two readings of the clock that follow each other: no part of a call */
-	double line_seconds; /* a cache line's way from core to core; 0: not measured */
+	double line_seconds; /* a cache line's way from core to core; 0: not measured, or that was disturbed */
 	char mpi[128];        /* "Open MPI v4.1.4" */
 	char library[512];    /* file that serves MPI_X */
 	bool is_interposed;   /* MPI_X is not PMPI_X */
@@ -158,7 +158,7 @@ struct bench_result {
 	double seconds[BENCH_SIDES][BENCH_MAX_ROUNDS]; /* median of each round's calls */
 	double median[BENCH_SIDES];                    /* of the rounds */
 	double ratio, ratio_min, ratio_max;            /* host / ours, per round */
-	double bound;                                  /* seconds; 0: not known */
+	double bound;                                  /* seconds; 0: not known, or measured too high: it was beaten */
 };
 
 void bench_world_look(struct bench_world *world);
@@ -170,6 +170,9 @@ int64_t bench_now(void);
 double bench_line_seconds(bool is_here);
 /* Collective over all ranks. Who comes early sleeps, and takes no core from those that still measure. */
 void bench_gather_quietly(void);
+
+/* Collective over all ranks; half a second. A line on rank 0's stderr if other processes keep cores of a node busy. */
+void bench_tell_busy(const struct bench_world *world);
 
 /* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by then. The times are
  * filled in at rank 0 only. */

@@ -93,6 +93,8 @@ measure_network(const struct bench_options *options, const struct bench_world *w
 	struct bench_findings findings = { .network = &network };
 	if (!save(options, world, &findings))
 		return 1;
+	if (!options->is_quiet)
+		bench_tell_busy(world);
 	if (!bench_network_measure(&network, options, world)) {
 		if (world->rank == 0)
 			fputs("collshim-bench: no memory for the messages\n", stderr);
@@ -123,6 +125,8 @@ measure_all(const struct bench_options *options, const struct bench_world *world
 	struct bench_findings findings = { .results = results };
 	if (code == 0 && !save(options, world, &findings)) /* better now than after an hour */
 		code = 1;
+	if (!options->is_quiet && code == 0)
+		bench_tell_busy(world);
 	if (speaks && has_table && code == 0)
 		bench_print_head(stdout, options, world);
 	for (int i = 0; i < count && code == 0; i++) {

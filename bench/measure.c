@@ -14,6 +14,10 @@
 #define LEAST_CALLS 3 /* timed in one block: a median needs three */
 #define LEAST_SECONDS 1e-9 /* what a row takes that is over before the clock has moved on */
 #define CLOCK_READINGS 1001
+#define LINE_BALLS 20 /* there and back, in one trial */
+#define LINE_LEAST_TRIALS 100
+#define LINE_NANOSECONDS 300000000
+#define LINE_MOST_SECONDS 1.5e-6 /* no line takes as long: a trial that does was disturbed */
 #define LEAST_BATCH 4 /* calls in a row, below which a row tells nothing of throughput */
 
 int64_t
@@ -96,15 +100,22 @@ look_at_nodes(struct bench_world *world)
 }
 
 /* One cache line's way from core to core: half of the fastest of some ping-pongs between ranks 0 and 1 in shared memory.
- * Both poll and rarely yield, for others may have to run on these cores. */
+ * Both poll and rarely yield, for others may have to run on these cores. On a busy machine most trials are disturbed: one that
+ * is not is short enough to lie within a moment in which both run, and is tried for until the time is up, as rank 0 says in the
+ * line behind. */
 static double
 ping_pong(_Atomic unsigned *line, int rank)
 {
+	_Atomic unsigned *is_last = line + 16;
 	double best = 1;
 	unsigned ball = 0;
-	for (int trial = 0; trial < 20; trial++) {
+	int64_t end = bench_now() + LINE_NANOSECONDS;
+	for (int trial = 1, last = 0; !last; trial++) {
+		last = trial >= LINE_LEAST_TRIALS && (best < LINE_MOST_SECONDS || bench_now() > end);
+		if (rank == 0)
+			atomic_store_explicit(is_last, (unsigned)last, memory_order_relaxed);
 		int64_t start = bench_now();
-		for (int i = 0; i < 50; i++) {
+		for (int i = 0; i < LINE_BALLS; i++) {
 			for (int turn = 0; turn < 2; turn++, ball++) {
 				if (turn == rank) {
 					atomic_store_explicit(line, ball + 1, memory_order_release);
@@ -113,12 +124,14 @@ ping_pong(_Atomic unsigned *line, int rank)
 				for (int polls = 1; atomic_load_explicit(line, memory_order_acquire) != ball + 1; polls++)
 					if (polls % 5000 == 0)
 						sched_yield();
+				if (i == 0) /* rank 0 says it anew only when this ball is back */
+					last = (int)atomic_load_explicit(is_last, memory_order_relaxed);
 			}
 		}
-		double one_way = (double)(bench_now() - start) * 1e-9 / 100;
+		double one_way = (double)(bench_now() - start) * 1e-9 / (2 * LINE_BALLS);
 		best = one_way < best ? one_way : best;
 	}
-	return best;
+	return best < LINE_MOST_SECONDS ? best : 0;
 }
 
 void
@@ -202,7 +215,8 @@ bench_world_look(struct bench_world *world)
 
 /* --- memcpy of one core, for the bound --------------------------------------------------------------------------------- */
 
-/* Bytes a second for copies of that size, warm: the fastest of some runs. Measured at rank 0 while the others wait. */
+/* Bytes a second for copies of that size, warm: the fastest of some runs, those at earlier cases among them. Measured at rank 0
+ * while the others wait. */
 static double
 copy_bandwidth(size_t size)
 {
@@ -213,9 +227,6 @@ copy_bandwidth(size_t size)
 	size_t k = 0;
 	while (k < BENCH_MAX_SIZES && known[k].size && known[k].size != size)
 		k++;
-	if (k < BENCH_MAX_SIZES && known[k].size)
-		return known[k].bandwidth;
-
 	char *from = malloc(size), *to = malloc(size);
 	int64_t best = INT64_MAX;
 	int copies = size < 65536 ? (int)(65536 / size) : 1;
@@ -237,26 +248,35 @@ copy_bandwidth(size_t size)
 	double bandwidth = best < INT64_MAX ? (double)size * copies / ((double)(best > 0 ? best : 1) * 1e-9) : 0;
 	if (k < BENCH_MAX_SIZES) {
 		known[k].size = size;
+		bandwidth = bandwidth > known[k].bandwidth ? bandwidth : known[k].bandwidth;
 		known[k].bandwidth = bandwidth;
 	}
 	return bandwidth;
 }
 
 /* What no algorithm on one node can beat: the bytes that must move, shared by all cores, and one line from core to
- * core. 0 where this says nothing. */
+ * core; in a row of rooted calls they may all be on their way at once. 0 where this says nothing, and where a round was faster:
+ * then the copies or the line were measured while the machine did other things. */
 static double
-bound_of(const struct bench_operation *op, const struct bench_options *options, const struct bench_world *world)
+bound_of(const struct bench_result *result, const struct bench_operation *op, const struct bench_options *options,
+	 const struct bench_world *world)
 {
 	if (world->nodes != 1 || world->ranks == 1)
 		return 0;
 	double bytes = bench_operation_least_bytes(op);
 	double seconds = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
+	if (cs_colls[op->what.coll].rooted)
+		seconds /= result->batch;
 	if (bytes > 0) {
 		double bandwidth = options->bandwidth > 0 ? options->bandwidth : copy_bandwidth(op->bytes);
 		if (bandwidth <= 0)
 			return 0;
 		seconds += bytes / (bandwidth * world->cores);
 	}
+	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
+		for (int round = 0; round < result->rounds; round++)
+			if (result->seconds[side][round] < seconds)
+				return 0;
 	return seconds;
 }
 
@@ -516,7 +536,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what, const 
 		/* Once more: what was right when all was quiet may not be after thousands of calls in a row. */
 		is_right = check_both(op, 1);
 		if (world->rank == 0)
-			result->bound = bound_of(op, options, world);
+			result->bound = bound_of(result, op, options, world);
 	}
 	bench_operation_destroy(op);
 	return is_right;

@@ -60,9 +60,13 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 		     "# ratio: host / ours, median [least-most] of the rounds\n",
 		clock_words(options, world), world->clock_seconds * 1e6, options->rounds);
 	double line = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
-	if (world->nodes == 1 && world->ranks > 1)
-		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s, and a cache line's way of %.3f us\n",
-			world->cores, world->cores == 1 ? "" : "s", line * 1e6);
+	if (world->nodes == 1 && world->ranks > 1) {
+		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s", world->cores,
+			world->cores == 1 ? "" : "s");
+		if (line > 0)
+			fprintf(out, ", and a cache line's way of %.3f us", line * 1e6);
+		fputs("; -: none is known, or what was measured for it was disturbed\n", out);
+	}
 	fprintf(out, "%-20s %7s %6s %-11s %6s %5s %10s %10s %6s %-15s %9s\n", "collective", "bytes", "root", "distribution",
 		"times", "calls", "host us", "ours us", "ratio", "[least-most]", "bound us");
 	fflush(out);
