@@ -3,15 +3,20 @@
 #include "base/hash.h"
 #include "base/log.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
 #define REASON_WAITING 100           /* above make_team.c's */
+#define REASON_ENDING 101
 #define REASON_TROUBLES 0x80000000u /* and half of the troubles' digest */
 #define BYTES ((int)(CS_AGREED_WORDS * sizeof(uint64_t)))
 
@@ -29,10 +34,85 @@ seconds(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Waits for a message. A rank without the library never takes part: say so instead of hanging dumbly. Rank 0 does, and two
- * seconds later the first process on each node where nobody has: rank 0 may be the one without. */
+/* The first bytes of /proc/PID/NAME, ended by 0; returns how many. */
+static size_t
+read_process(const char *pid, const char *name, char *text, size_t room)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%.20s/%s", pid, name);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	size_t bytes = 0;
+	ssize_t more = 0;
+	while (file >= 0 && bytes < room - 1 && (more = read(file, text + bytes, room - 1 - bytes)) > 0)
+		bytes += (size_t)more;
+	if (file >= 0)
+		close(file);
+	text[bytes] = 0;
+	return bytes;
+}
+
+/* Is this process that rank of our job? Its launcher has numbered it, and started us, too. */
 static bool
-wait_for(const struct cs_agreement_wire *wire, double start)
+is_rank(const char *pid, int rank)
+{
+	static const char *const names[] = { "PMIX_RANK=", "PMI_RANK=", "OMPI_COMM_WORLD_RANK=", "MV2_COMM_WORLD_RANK=",
+					     "PALS_RANKID=", "ALPS_APP_PE=", "SLURM_PROCID=" };
+	static char text[128 * 1024];
+	char wanted[16];
+	int parent = 0;
+	read_process(pid, "stat", text, sizeof text);
+	const char *after_name = strrchr(text, ')');
+	if (!after_name || sscanf(after_name, ") %*c %d", &parent) != 1 || parent != getppid())
+		return false;
+	snprintf(wanted, sizeof wanted, "%d", rank);
+	size_t bytes = read_process(pid, "environ", text, sizeof text);
+	for (char *at = text; at < text + bytes; at += strlen(at) + 1)
+		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+			if (!strncmp(at, names[i], strlen(names[i])) && !strcmp(at + strlen(names[i]), wanted))
+				return true;
+	return false;
+}
+
+/* Its number if it is on this machine, else 0. */
+static long
+find_process(int rank)
+{
+	long found = 0;
+	DIR *processes = opendir("/proc");
+	for (struct dirent *entry; processes && !found && (entry = readdir(processes));)
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_rank(entry->d_name, rank))
+			found = atol(entry->d_name);
+	if (processes)
+		closedir(processes);
+	return found;
+}
+
+/* One process of a node says who is missing; another one that would say so a moment later ends the job without a word. */
+static void
+give_up(const struct cs_agreement_wire *wire, int peer)
+{
+	static bool is_said;
+	if (!is_said && cs_log_is_first(REASON_ENDING)) {
+		char host[HOST_NAME_MAX + 1] = "?", where[HOST_NAME_MAX + 64];
+		gethostname(host, sizeof host - 1);
+		long process = find_process(peer);
+		if (process)
+			snprintf(where, sizeof where, "process %ld on %s", process, host);
+		else
+			snprintf(where, sizeof where, "not seen on %s", host);
+		cs_warn_local("rank %d has waited %d s in MPI_Init for rank %d (%s), which has no collshim or is stuck: LD_PRELOAD "
+			      "must reach all ranks of a job, or none; ending the job", wire->rank, wire->seconds, peer, where);
+		cs_log_drain();
+	}
+	is_said = true;
+	wire->end();
+}
+
+/* Waits for a message. A rank without the library never takes part: say so instead of hanging dumbly. Rank 0 does, and two
+ * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: seconds beyond the
+ * time, more where the `peer` may itself wait for another one, so that who waits for the missing one gives up first. */
+static bool
+wait_for(const struct cs_agreement_wire *wire, double start, int peer, int patience)
 {
 	static bool is_said;
 	bool is_done = false;
@@ -46,21 +126,23 @@ wait_for(const struct cs_agreement_wire *wire, double start)
 				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
 					      "LD_PRELOAD must reach all ranks of a job, or none");
 		}
+		if (wire->seconds && seconds() - start > wire->seconds + patience)
+			give_up(wire, peer);
 		sched_yield();
 	}
 	return false;
 }
 
 static bool
-hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, double start)
+hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, double start, int patience)
 {
-	return wire->receive(words, BYTES, from) && wait_for(wire, start);
+	return wire->receive(words, BYTES, from) && wait_for(wire, start, from, patience);
 }
 
 static bool
-tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, double start)
+tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, double start, int patience)
 {
-	return wire->send(words, BYTES, to) && wait_for(wire, start);
+	return wire->send(words, BYTES, to) && wait_for(wire, start, to, patience);
 }
 
 bool
@@ -69,20 +151,24 @@ cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED
 	double start = seconds();
 	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
 	int rank = wire->rank, size = wire->size, bit = 1;
-	for (; bit < size && !(rank & bit); bit <<= 1) {
+	/* Who waits for a child with a deep tree below it is patient; more so who waits for its parent, with all of the tree. */
+	int patience = 0, above = __builtin_popcount((unsigned)rank);
+	for (int ranks = 1; ranks < size && ranks > 0; ranks <<= 1)
+		above++;
+	for (; bit < size && !(rank & bit); bit <<= 1, patience++) {
 		if (rank + bit >= size)
 			continue;
-		if (!hear(wire, other, rank + bit, start))
+		if (!hear(wire, other, rank + bit, start, patience))
 			return false;
 		for (int i = 0; i < CS_AGREED_WORDS; i++)
 			words[i] = other[i] < words[i] ? other[i] : words[i];
 	}
 	if (!rank)
 		words[CS_AGREED_TROUBLES] = troubles;
-	else if (!tell(wire, words, rank - bit, start) || !hear(wire, words, rank - bit, start))
+	else if (!tell(wire, words, rank - bit, start, above) || !hear(wire, words, rank - bit, start, above))
 		return false;
 	while (bit >>= 1)
-		if (rank + bit < size && !tell(wire, words, rank + bit, start))
+		if (rank + bit < size && !tell(wire, words, rank + bit, start, above))
 			return false;
 	return true;
 }

@@ -29,21 +29,29 @@ enum cs_agreed {
 
 #define CS_AGREED_TAG 31415
 
+/* How long a rank waits if COLLSHIM_INIT_TIMEOUT says nothing: longer than starting the largest job takes, on the slowest disk. */
+#define CS_AGREED_SECONDS 300
+
 /* Messages of bytes between the ranks of the whole job. One is in flight at a time. */
 struct cs_agreement_wire {
 	int rank, size;
+	int seconds; /* to wait for the others; 0: for ever */
 	/* Begin to send or receive; false: refused. */
 	bool (*send)(const void *data, int bytes, int to);
 	bool (*receive)(void *data, int bytes, int from);
 	/* Looks at the one that was begun last and sets is_done; false: it failed. */
 	bool (*test)(bool *is_done);
+	/* Ends the job. May return, and is then called again. */
+	void (*end)(void);
 };
 
 /* Gives the log the number that all processes of this job on this node know. The ranks of a job on a node are children of one
  * process, and no others are. */
 void cs_agreement_name_job(void);
 
-/* Collective over all ranks, as long as it takes. After ten seconds one line says what is wrong. False: the messages failed. */
+/* Collective over all ranks, as long as it takes. After ten seconds one line says what is wrong; after wire->seconds one names the
+ * rank that is missing, and the job ends. Going on without it is no way out: it has a message of ours by then, which the next
+ * receive from any rank would take for the program's. False: the messages failed. */
 bool cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS]);
 
 /* After it: this process tells the lines that it kept if they are not also rank 0's, unless another one on its node has told

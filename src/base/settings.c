@@ -1,5 +1,6 @@
 #include "base/settings.h"
 
+#include "base/agreement.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/nearest.h"
@@ -380,6 +381,9 @@ static const struct row rows[] = {
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
 	  "a communicator is served from its N-th blocking collective on", &count_kind, FIELD(team_after),
 	  .high = 1000000, .is_agreed = true },
+	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
+	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for ever", &count_kind,
+	  FIELD(init_timeout), .high = 1000000 },
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
 	  &word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
@@ -409,7 +413,7 @@ static const struct row rows[] = {
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-static const struct cs_settings defaults = { .team_after = -1 };
+static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS };
 
 static const void *
 field_of(const struct cs_settings *settings, const struct row *row)

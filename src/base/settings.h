@@ -34,6 +34,7 @@ struct cs_settings {
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
 	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/put.h) */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
+	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at MPI_Init; 0 = for ever */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */

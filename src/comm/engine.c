@@ -234,6 +234,12 @@ test(bool *is_done)
 	return is_good;
 }
 
+static void
+end(void)
+{
+	cs_pmpi.Abort(MPI_COMM_WORLD, MPI_ERR_OTHER);
+}
+
 /* What all ranks have agreed: whether this job is ours. */
 static void
 heed(const uint64_t *agreed)
@@ -289,7 +295,8 @@ agree(void)
 	};
 	const struct cs_agreement_wire wire = {
 		.rank = cs_engine.world_rank, .size = cs_engine.world_size,
-		.send = send, .receive = receive, .test = test,
+		.seconds = cs_engine.settings.init_timeout,
+		.send = send, .receive = receive, .test = test, .end = end,
 	};
 	if (cs_agreement_make(&wire, words)) {
 		cs_agreement_tell(&wire, troubles, words);

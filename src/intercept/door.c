@@ -541,13 +541,24 @@ lookup_data(const char *name)
 	return symbol;
 }
 
+/* As base/settings.c reads it, but for its K, M and G. */
+static int
+init_timeout(void)
+{
+	const char *text = getenv("COLLSHIM_INIT_TIMEOUT");
+	char *end = NULL;
+	long seconds = text != NULL ? strtol(text, &end, 10) : 0;
+	return end == NULL || end == text || *end != '\0' || seconds < 0 || seconds > 1000000 ? CS_AGREED_SECONDS
+											   : (int)seconds;
+}
+
 static void
 after_init(void)
 {
 	static _Atomic int is_done;
 	int saved = errno;
 	if (!atomic_exchange(&is_done, 1))
-		cs_stand_in(missing_flavour, lookup, lookup_data, troubles);
+		cs_stand_in(missing_flavour, lookup, lookup_data, troubles, init_timeout());
 	errno = saved;
 }
 

@@ -18,6 +18,7 @@ static struct {
 	int (*isend)(const void *, int, long, int, int, long, long *);
 	int (*irecv)(void *, int, long, int, int, long, long *);
 	int (*test)(long *, int *, void *);
+	int (*abort)(long, int);
 } host;
 
 static bool
@@ -37,8 +38,9 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 	*(void **)&host.isend = lookup("PMPI_Isend");
 	*(void **)&host.irecv = lookup("PMPI_Irecv");
 	*(void **)&host.test = lookup("PMPI_Test");
+	*(void **)&host.abort = lookup("PMPI_Abort");
 	return host.world && host.byte && host.initialized && host.comm_rank && host.comm_size && host.isend && host.irecv &&
-	       host.test;
+	       host.test && host.abort;
 }
 
 /* As comm/engine.c asks: a handle that the MPI does not know would end the program. */
@@ -76,12 +78,19 @@ test(bool *is_done)
 	return is_good;
 }
 
+/* 15 or 16 is "other error" of both. */
+static void
+end(void)
+{
+	host.abort(host.world, 16);
+}
+
 void
 cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*lookup_data)(const char *name),
-	    uint64_t troubles)
+	    uint64_t troubles, int seconds)
 {
 	int is_initialized = 0;
-	struct cs_agreement_wire wire = { .send = send, .receive = receive, .test = test };
+	struct cs_agreement_wire wire = { .seconds = seconds, .send = send, .receive = receive, .test = test, .end = end };
 	cs_agreement_name_job();
 	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) || !is_initialized ||
 	    !has_our_handles(flavour, lookup) ||

@@ -14,8 +14,8 @@
 
 /* Once MPI is initialised; collective over MPI_COMM_WORLD, once per process. `flavour`: the module that there is not.
  * `lookup`, `lookup_data`: a function of the MPI, and a variable of it. `troubles`: the digest of the lines that are kept, and
- * that are told or forgotten here. */
+ * that are told or forgotten here. `seconds`: how long to wait for the others. */
 void cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*lookup_data)(const char *name),
-		 uint64_t troubles);
+		 uint64_t troubles, int seconds);
 
 #endif

@@ -664,16 +664,36 @@ def one_rank_without_a_usable_module_means_the_host_for_all(args):
 
 @claim
 def ranks_that_wait_for_one_without_the_library_say_so(args):
-    """Such a job waits for ever, in MPI_Init: it is LD_PRELOAD that must be put right. The test ends it. The lowest rank
-    that has the library speaks."""
+    """Such a job waits in MPI_Init, with COLLSHIM_INIT_TIMEOUT=0 for ever. The test ends it. The lowest rank that has the
+    library speaks."""
     def wait(mpi, without):
-        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), until=lambda text: "collshim:" in text)
+        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), until=lambda text: "collshim:" in text,
+                     COLLSHIM_INIT_TIMEOUT="0")
         expect(result.still_ran and len(result.lines()) == 1 and "LD_PRELOAD" in result.lines()[0],
                "not one line that says LD_PRELOAD", result)
         expect("workload: ok" not in result.out, "it went on, so what was the line for?", result)
 
     jobs = [(mpi, without) for without in ("2", "0", "[01]", "[02]") for mpi in args.mpi]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:  # they only wait
+        for done in [pool.submit(wait, *job) for job in jobs]:
+            done.result()
+
+
+@claim
+def job_of_which_a_rank_has_no_library_ends_by_itself_and_names_it(args):
+    """The first, the last or one amid the tree, whoever waits for it; also where who waits has no module."""
+    def wait(mpi, without, modules, named):
+        variables = {"COLLSHIM_MODULE_DIR": modules} if modules else {}
+        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), COLLSHIM_INIT_TIMEOUT="1", **variables)
+        # What a module that is missing has to say is said as well.
+        lines = [line for line in result.lines() if "ending the job" in line]
+        expect(result.code not in (0, 124) and len(lines) == 1, "it did not end with one line that says so", result)
+        expect(re.search(rf"for rank {named} \(process [0-9]+ on \S+\)", lines[0]), f"it does not name rank {named}", result)
+        expect("workload: ok" not in result.out, "it went on", result)
+
+    jobs = [(mpi, *case) for mpi in args.mpi for case in (("0", None, "0"), ("1", None, "1"), ("2", None, "2"),
+                                                          ("3", None, "3"), ("[02]", None, "[02]"), ("2", "/nosuch", "2"))]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(wait, *job) for job in jobs]:
             done.result()
 

@@ -260,6 +260,7 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_CMA", "1", "expected auto, on or off" },
 		{ "COLLSHIM_STREAM", "1", "expected auto, on or off" },
 		{ "COLLSHIM_TEAM_AFTER", "inf", "expected a number from 0 to 1000000" },
+		{ "COLLSHIM_INIT_TIMEOUT", "1000001", "expected a number of seconds from 0 to 1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "-2", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "5000000000", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_WIRE", "verbs", "expected auto, host or ib" },
@@ -395,6 +396,7 @@ the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 		{ "COLLSHIM_SHM", "memfd", true }, { "COLLSHIM_SHM_BUDGET", "1M", true },
 		{ "COLLSHIM_CMA", "on", true }, { "COLLSHIM_TEAM_AFTER", "1", true },
 		{ "COLLSHIM_WIRE", "host", true }, { "COLLSHIM_IB_ARRIVAL", "flag", true },
+		{ "COLLSHIM_INIT_TIMEOUT", "1", false },
 		{ "COLLSHIM_IB_DEVICE", "mlx5_1", false }, { "COLLSHIM_STREAM", "on", false },
 		{ "COLLSHIM_BCAST", "host", true }, { "COLLSHIM_SCATTERV", "host", true },
 		{ "COLLSHIM_VERBOSE", "1", false }, { "COLLSHIM_REPORT", "1", false },
@@ -436,6 +438,7 @@ the_printed_table_has_every_variable_with_its_value(void **state)
 	assert_contains(text, "COLLSHIM_MODULE_DIR = elsewhere\n");
 	assert_contains(text, "COLLSHIM_TEAM_AFTER = as tuned\n");
 	assert_contains(text, "COLLSHIM_WIRE = as tuned\n");
+	assert_contains(text, "COLLSHIM_INIT_TIMEOUT = 300\n");
 	assert_contains(text, "COLLSHIM_IB_DEVICE = not set\n");
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		assert_contains(text, cs_colls[coll].variable);
