@@ -1,7 +1,8 @@
 /* intercept/door.c — libcollshim.so: the one thing that is preloaded.
  *
- * It must be harmless in any process (bash, mpirun, python), so it needs libc only (and of ours base/log.c, base/agreement.c
- * and stand_in.c), exports the names of calls.def only, and does nothing at all until one of them is called. An exported
+ * It must be harmless in any process (bash, mpirun, python), so it needs libc only (and of ours base/log.c, base/agreement.c,
+ * absent.c and stand_in.c), exports the names of calls.def only, and does nothing until one of them is called, unless the program
+ * has weak references to them (absent.h). An exported
  * function knows neither types nor MPI: all arguments are words, so it is compiled to a jump through slots[call]. A slot
  * holds, in this order of time:
  *
@@ -13,6 +14,7 @@
  * its MPI_Init, which always goes by its stub. From then on all calls do: those of objects that have the other MPI go there. */
 #include "base/agreement.h"
 #include "base/log.h"
+#include "intercept/absent.h"
 #include "intercept/module_abi.h"
 #include "intercept/stand_in.h"
 
@@ -201,6 +203,13 @@ is_ours(void *address)
 {
 	Dl_info info;
 	return dladdr(address, &info) != 0 && info.dli_fbase == own_base();
+}
+
+/* The one thing that is done before a name is called. */
+__attribute__((constructor)) static void
+begin(void)
+{
+	cs_absent_answer(is_ours);
 }
 
 /* A handle of the object that holds this address; never ours to close but by the caller. */

@@ -139,10 +139,11 @@ def door_needs_libc_only(args):
     expect(needed == ["libc.so.6"], f"{args.library} needs {needed}")
     for kind, name in symbols(args.library, "--undefined-only"):
         expect(kind == "w" or "@GLIBC_" in name, f"{args.library} has an undefined symbol of no libc: {name}")
-    # The functions that gcc puts there for every shared library do nothing of ours.
+    # The functions that gcc puts there for every shared library do nothing of ours. Our one constructor is for weak references.
     sections = subprocess.run(["readelf", "-SW", args.library], check=True, capture_output=True, text=True).stdout
-    sizes = re.findall(r"\.(?:init|fini)_array\s+\S+\s+\S+\s+\S+\s+(\S+)", sections)
-    expect(all(int(size, 16) == 8 for size in sizes), f"{args.library} has a constructor or destructor of its own")
+    sizes = dict(re.findall(r"\.(init|fini)_array\s+\S+\s+\S+\s+\S+\s+(\S+)", sections))
+    expect({name: int(size, 16) for name, size in sizes.items()} == {"init": 16, "fini": 8},
+           f"{args.library} has more than one constructor, or a destructor, of its own")
 
 
 @claim
@@ -189,6 +190,24 @@ def programs_without_mpi_notice_nothing(args):
         for command in commands:
             expect_same(run(command), run(command, LD_PRELOAD=args.library))
             expect_same(run(command), run(command, LD_PRELOAD=args.library, LD_BIND_NOW="1"))
+
+
+@claim
+def weak_references_find_an_mpi_where_there_is_one_only(args):
+    for name in "weak_pie", "weak_fixed", "weak_in_library":
+        command = [f"{args.build}/{name}"]
+        plain = run(command)
+        expect("MPI_Init 0" in plain.out, "the program finds an MPI by itself", plain)
+        for more in ({}, {"LD_BIND_NOW": "1"}):
+            expect_same(plain, run(command, LD_PRELOAD=args.library, **more))
+    command = [f"{args.build}/weak_mpich"]
+    plain = run(command)
+    expect("MPI_Init 1" in plain.out and "MPI_Barrier" in plain.out, "the program does not find its MPI", plain)
+    for more in ({}, {"LD_BIND_NOW": "1"}):
+        expect_same(plain, run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
+                               TEST_MODULE="decline", **more))
+        result = run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules", **more)
+        expect(int(result.out.split()[-1]) == int(plain.out.split()[-1]) + 1000000, "its calls are not ours", result)
 
 
 @claim
