@@ -8,8 +8,8 @@
  *
  *   late beside NAME PATH   dlopens an MPI that is only asked for its version, then as `plugin`
  *   late after NAME PATH    the same, but that MPI is closed before
- *   late both PATH PATH     dlopens two plugins (fake_caller.c) with an MPI each, and calls both in turns; the test module takes the
- *                           calls of the first, if there is a third argument */
+ *   late both PATH PATH     dlopens two plugins (fake_caller.c) with an MPI each, and calls both in turns; the test module
+ *                           takes the calls of the first, if there is a third argument */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
