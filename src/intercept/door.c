@@ -692,23 +692,10 @@ find_other(int call, void *scope)
 	return find_in_scope(names[call], scope);
 }
 
-/* Binds what can be bound now and says where this call is to continue. */
+/* Where a call for the first MPI, or the only one, is to go; binds what can be bound now. */
 static void *
-bind_call(int call, void *caller)
+bind_here(int call, void *scope)
 {
-	int saved = errno;
-	pthread_mutex_lock(&lock);
-	void *scope = object_of(caller);
-	/* A call of our own making, while we decide, is none of another MPI's. */
-	void *other = is_decided && (has_two || is_init(call)) ? find_other(call, scope) : NULL;
-	if (other != NULL) {
-		if (!has_two) {
-			has_two = true;
-			for (int i = 0; i < CS_CALL_COUNT; i++)
-				point(i);
-		}
-		goto found;
-	}
 	if (next[call] == NULL)
 		find_call(call, scope, true);
 	/* A name that begins with MPI_ is MPI's, be it one so old that it has no MPI_Get_library_version. A Fortran
@@ -725,16 +712,46 @@ bind_call(int call, void *caller)
 	}
 	if (next[call] != NULL) {
 		point(call);
-	} else if (!has_missed) {
+		return target(call);
+	}
+	if (!has_missed) {
 		has_missed = true;
 		if (is_speaker())
 			cs_warn_local("%s was called, but no loaded library has it", names[call]);
 	}
-found:;
-	void *to = other != NULL ? other : next[call] != NULL ? target(call) : (void *)missing;
+	return (void *)missing;
+}
+
+/* From now on each call is asked whose it is. */
+static void
+divide(void)
+{
+	if (has_two)
+		return;
+	has_two = true;
+	for (int i = 0; i < CS_CALL_COUNT; i++)
+		point(i);
+}
+
+/* Says where this call is to continue. */
+static void *
+bind_call(int call, void *caller)
+{
+	int saved = errno;
+	pthread_mutex_lock(&lock);
+	bool asks = is_decided && (has_two || is_init(call));
+	pthread_mutex_unlock(&lock);
+	/* Not under the lock: another thread may be in the loader, and call us from a constructor. */
+	void *scope = object_of(caller);
+	void *to = asks ? find_other(call, scope) : NULL;
+	pthread_mutex_lock(&lock);
+	if (to != NULL)
+		divide();
+	else
+		to = bind_here(call, scope);
+	pthread_mutex_unlock(&lock);
 	if (scope != NULL)
 		dlclose(scope);
-	pthread_mutex_unlock(&lock);
 	dlerror(); /* a failed search is not for the application to see */
 	errno = saved;
 	return to;
