@@ -75,11 +75,11 @@ cs_pool_put(struct cs_segment *segment)
 bool
 cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segment_ticket *ticket)
 {
-	size_t page = 4096;
+	size_t whole = cs_segment_round(bytes);
 	pthread_mutex_lock(&lock);
 	struct entry *entry = entries;
 	while (entry && !(entry->is_idle && entry->count == count &&
-			  entry->segment.bytes == (bytes + page - 1) / page * page &&
+			  entry->segment.bytes == whole &&
 			  !memcmp(entry->pids, pids, (size_t)count * sizeof *pids)))
 		entry = entry->next;
 	if (entry)

@@ -27,14 +27,38 @@ cs_segment_draw(uint64_t words[2])
 	words[1] = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)words;
 }
 
+size_t
+cs_segment_round(size_t bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	return (bytes + page - 1) / page * page;
+}
+
+/* A child of fork() has no part in the team, and would keep the memory as long as it lives. A core file would have the segment of
+ * all ranks in the file of each. */
 static bool
 map(struct cs_segment *segment)
 {
+	int saved = errno;
 	void *base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);
 	if (base == MAP_FAILED)
 		return false;
+	if (madvise(base, segment->bytes, MADV_DONTFORK) || madvise(base, segment->bytes, MADV_DONTDUMP))
+		errno = saved; /* nothing is wrong without it */
 	segment->base = base;
 	return true;
+}
+
+/* A program may have closed its standard streams; what it writes to them is not for our memory. */
+static int
+above_streams(int fd)
+{
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), saved = errno;
+	close(fd);
+	errno = saved;
+	return moved;
 }
 
 /* What has no name is gone with its last process, whenever that is killed: so a name is the last resort, for systems
@@ -44,7 +68,7 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 {
 	int fd = -1;
 	if (!needs_name && kind != CS_SHM_NAMED)
-		fd = memfd_create("collshim", MFD_CLOEXEC);
+		fd = above_streams(memfd_create("collshim", MFD_CLOEXEC));
 	if (fd >= 0 || (kind == CS_SHM_MEMFD && !needs_name))
 		return fd;
 	if (kind == CS_SHM_MEMFD) {
@@ -52,10 +76,10 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 		return -1;
 	}
 	if (!needs_name)
-		fd = open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+		fd = above_streams(open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
 	if (fd < 0) {
 		ticket->is_named = 1;
-		fd = shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		fd = above_streams(shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 	}
 	return fd;
 }
@@ -108,8 +132,7 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	bool needs_name = segment->base;
 	if (needs_name)
 		cs_segment_close(segment);
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct cs_segment made = { .bytes = (bytes + page - 1) / page * page, .fd = -1, .is_owner = 1 };
+	struct cs_segment made = { .bytes = cs_segment_round(bytes), .fd = -1, .is_owner = 1 };
 	struct cs_segment_ticket *ticket = &made.ticket;
 	if (!is_within_limit(made.bytes))
 		return CS_SYSTEM;
@@ -137,6 +160,35 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	return CS_OK;
 }
 
+static bool
+is_whole(int fd, uint64_t bytes)
+{
+	struct stat status;
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == bytes;
+}
+
+/* Looks at what the process has there before it opens it: by that number it may be another one's, and opening a device or a pipe
+ * does something. */
+static int
+open_of_other(const struct cs_segment_ticket *ticket)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)ticket->pid, ticket->fd);
+	int place = open(path, O_PATH | O_CLOEXEC), fd = -1;
+	if (place < 0)
+		return -1;
+	if (is_whole(place, ticket->bytes)) {
+		snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+		fd = above_streams(open(path, O_RDWR | O_CLOEXEC));
+	} else {
+		errno = ENODEV;
+	}
+	int saved = errno;
+	close(place);
+	errno = saved;
+	return fd;
+}
+
 enum cs_status
 cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket)
 {
@@ -145,17 +197,13 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ti
 		char name[sizeof ticket->name];
 		memcpy(name, ticket->name, sizeof name);
 		name[sizeof name - 1] = 0;
-		made.fd = shm_open(name, O_RDWR | O_CLOEXEC, 0);
+		made.fd = above_streams(shm_open(name, O_RDWR | O_CLOEXEC, 0));
 	} else {
-		char path[64];
-		snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)ticket->pid, ticket->fd);
-		made.fd = open(path, O_RDWR | O_CLOEXEC);
+		made.fd = open_of_other(ticket);
 	}
 	if (made.fd < 0)
 		return CS_SYSTEM;
-	struct stat status;
-	if (fstat(made.fd, &status) || !S_ISREG(status.st_mode) ||
-	    (uint64_t)status.st_size != ticket->bytes || !map(&made)) {
+	if (!is_whole(made.fd, ticket->bytes) || !map(&made)) {
 		close(made.fd);
 		return CS_SYSTEM;
 	}

@@ -40,6 +40,9 @@ struct cs_segment {
 
 #define CS_SEGMENT_HEADER 4096 /* bytes at the front that belong to segment.c (nonce) */
 
+/* So many bytes in whole pages. */
+size_t cs_segment_round(size_t bytes);
+
 /* Makes a segment of `bytes` (header included, rounded up to pages); sparse until committed. CS_SYSTEM with errno. */
 CS_CHECKED enum cs_status cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind);
 CS_CHECKED enum cs_status cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket);

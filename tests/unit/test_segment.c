@@ -5,7 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define KIB ((size_t)1 << 10)
@@ -26,6 +32,21 @@ posix_fallocate(int fd, off_t from, off_t bytes)
 	asked[asked_count][0] = (size_t)from;
 	asked[asked_count++][1] = (size_t)bytes;
 	return 0;
+}
+
+static int looks, opens; /* files of other processes that were looked at, and that were opened */
+
+/* libc's is not asked either. */
+int
+open(const char *path, int flags, ...)
+{
+	va_list arguments;
+	va_start(arguments, flags);
+	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(arguments, mode_t) : 0;
+	va_end(arguments);
+	if (!strncmp(path, "/proc/", 6) && strstr(path, "/fd/"))
+		*(flags & O_PATH ? &looks : &opens) += 1;
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 static struct cs_segment
@@ -116,6 +137,106 @@ sealed_segments_have_no_descriptor(void **state)
 	assert_int_equal(next_descriptor(), before);
 }
 
+/* By the number in the ticket another process may have anything. */
+static void
+what_is_no_file_of_that_size_is_not_opened(void **state)
+{
+	struct cs_segment segment = made(), other = { .fd = -1 };
+	struct cs_segment_ticket ticket = segment.ticket;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
+	assert_int_equal(pipe(ends), 0);
+	int wrong[] = { null, ends[0], ends[1] };
+	looks = opens = 0;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		ticket.fd = wrong[i];
+		assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
+	}
+	ticket.fd = segment.ticket.fd;
+	ticket.bytes += 4 * KIB;
+	assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
+	assert_int_equal(looks, 4);
+	assert_int_equal(opens, 0);
+	close(null);
+	close(ends[0]);
+	close(ends[1]);
+	cs_segment_close(&segment);
+}
+
+/* In a process whose standard streams are closed: 0 where none of ours is one. */
+static int
+without_streams(enum cs_shm_kind kind)
+{
+	struct cs_segment segment = { .fd = -1 }, other = { .fd = -1 };
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		close(fd);
+	if (cs_segment_create(&segment, BYTES, kind) != CS_OK)
+		return 1;
+	if (segment.fd <= STDERR_FILENO || segment.ticket.fd != segment.fd)
+		return 2;
+	if (cs_segment_attach(&other, &segment.ticket) != CS_OK)
+		return 3;
+	if (other.fd <= STDERR_FILENO)
+		return 4;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			return 5;
+	cs_segment_close(&other);
+	cs_segment_close(&segment);
+	return 0;
+}
+
+static void
+no_descriptor_is_a_standard_stream(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		int status;
+		pid_t child = fork();
+		if (child == 0)
+			_exit(without_streams(i ? CS_SHM_NAMED : CS_SHM_AUTO));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
+/* The flags of the mapping at `base`, as /proc/self/smaps has them. */
+static void
+mapping_flags(const void *base, char *flags, size_t bytes)
+{
+	char line[512], start[32];
+	bool is_it = false;
+	FILE *file = fopen("/proc/self/smaps", "r");
+	assert_non_null(file);
+	snprintf(start, sizeof start, "%08lx-", (unsigned long)(uintptr_t)base);
+	*flags = '\0';
+	while (fgets(line, sizeof line, file)) {
+		if (!strncmp(line, start, strlen(start)))
+			is_it = true;
+		else if (is_it && !strncmp(line, "VmFlags:", 8)) {
+			snprintf(flags, bytes, "%s", line);
+			break;
+		}
+	}
+	fclose(file);
+}
+
+static void
+neither_children_nor_core_files_get_a_segment(void **state)
+{
+	struct cs_segment segment = made(), other = { .fd = -1 };
+	char flags[512];
+	assert_int_equal(cs_segment_attach(&other, &segment.ticket), CS_OK);
+	for (int i = 0; i < 2; i++) {
+		mapping_flags(i ? other.base : segment.base, flags, sizeof flags);
+		if (!*flags)
+			skip(); /* a kernel without smaps */
+		assert_non_null(strstr(flags, " dc"));
+		assert_non_null(strstr(flags, " dd"));
+	}
+	cs_segment_close(&other);
+	cs_segment_close(&segment);
+}
+
 int
 main(void)
 {
@@ -123,6 +244,9 @@ main(void)
 		cmocka_unit_test(pages_are_asked_for_again_where_a_signal_came),
 		cmocka_unit_test(memory_of_another_segment_is_not_attached),
 		cmocka_unit_test(sealed_segments_have_no_descriptor),
+		cmocka_unit_test(what_is_no_file_of_that_size_is_not_opened),
+		cmocka_unit_test(no_descriptor_is_a_standard_stream),
+		cmocka_unit_test(neither_children_nor_core_files_get_a_segment),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
