@@ -31,10 +31,11 @@ truncated(const struct cs_member *member, const struct cs_call *call)
 bool
 cs_serve_run(struct cs_member *member, struct cs_call *call)
 {
+	struct cs_seat *seat = member->seat;
 	call->truncated = 0;
-	member->seat->leaders.is_truncated = member->seat->everyone.is_truncated = false;
-	cs_runner_run(&member->seat->runner, member->answer, call, member->bytes);
-	bool is_truncated = call->truncated || member->seat->leaders.is_truncated || member->seat->everyone.is_truncated;
+	seat->leaders.is_truncated = seat->everyone.is_truncated = false;
+	cs_runner_run(&seat->runner, member->answer, call, member->bytes);
+	bool is_truncated = call->truncated || seat->leaders.is_truncated || seat->everyone.is_truncated;
 	member->result = __builtin_expect(is_truncated, 0) ? truncated(member, call) : MPI_SUCCESS;
 	return true;
 }

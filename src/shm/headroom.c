@@ -1,0 +1,279 @@
+#include "shm/headroom.h"
+
+#include "base/hash.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_LIMIT ((uint64_t)1 << 62) /* cgroup v1 has a number for it: all of an address space's pages */
+
+static FILE *
+open_in(const char *root, const char *folder, const char *name)
+{
+	char path[2 * PATH_MAX];
+	int length = snprintf(path, sizeof path, "%s%s/%s", root, folder, name);
+	return length < (int)sizeof path ? fopen(path, "re") : NULL;
+}
+
+/* --- which groups ------------------------------------------------------------------------------------------------- */
+
+/* mountinfo writes blanks and the like as \040. */
+static void
+unescape(char *text)
+{
+	char *to = text;
+	for (const char *from = text; *from;) {
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
+		    from[3] >= '0' && from[3] <= '7') {
+			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+static bool
+has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, word, length) && (at[length] == ',' || at[length] == '\0'))
+			return true;
+	return false;
+}
+
+/* This process's group in the hierarchy that has memory: "N:memory:/path", "0::/path". False: it is in none. */
+static bool
+find_own(const char *root, bool is_v1, char *path, size_t bytes)
+{
+	char *line = NULL;
+	size_t room = 0;
+	bool is_found = false;
+	FILE *file = open_in(root, "/proc/self", "cgroup");
+	while (file && !is_found && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		char *controllers = strchr(line, ':'), *own = controllers ? strchr(controllers + 1, ':') : NULL;
+		if (!own)
+			continue;
+		*own++ = '\0';
+		controllers++;
+		is_found = is_v1 ? has_word(controllers, "memory") : !*controllers && line[0] == '0';
+		if (is_found)
+			snprintf(path, bytes, "%s", own);
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return is_found;
+}
+
+/* What of the hierarchy is mounted (`top`) and where. */
+static bool
+find_mount(const char *root, bool is_v1, char *top, char *place, size_t bytes)
+{
+	char *line = NULL;
+	size_t room = 0;
+	bool is_found = false;
+	FILE *file = open_in(root, "/proc/self", "mountinfo");
+	while (file && !is_found && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		char *rest = strstr(line, " - "), *save = NULL;
+		if (!rest)
+			continue;
+		*rest = '\0';
+		char *kind = strtok_r(rest + 3, " ", &save), *options = NULL, *word;
+		while ((word = strtok_r(NULL, " ", &save)))
+			options = word; /* the last word */
+		if (!kind || strcmp(kind, is_v1 ? "cgroup" : "cgroup2") ||
+		    (is_v1 && (!options || !has_word(options, "memory"))))
+			continue;
+		/* 36 35 98:0 TOP PLACE ... */
+		char *words[5] = { strtok_r(line, " ", &save) };
+		for (int i = 1; i < 5 && words[i - 1]; i++)
+			words[i] = strtok_r(NULL, " ", &save);
+		if (!words[3] || !words[4])
+			continue;
+		unescape(words[3]);
+		unescape(words[4]);
+		snprintf(top, bytes, "%s", words[3]);
+		snprintf(place, bytes, "%s", words[4]);
+		is_found = true;
+	}
+	if (file)
+		fclose(file);
+	free(line);
+	return is_found;
+}
+
+/* The own group as seen from what is mounted. A container may see its own group at the top, or a path from outside that leads
+ * nowhere here, "/../.." among them: then it is the top, or as much of the path as there is. */
+static const char *
+below_top(const char *own, const char *top)
+{
+	size_t length = strcmp(top, "/") ? strlen(top) : 0;
+	if (strstr(own, "/..") || strncmp(own, top, length) || (own[length] && own[length] != '/'))
+		return "";
+	return strcmp(own + length, "/") ? own + length : "";
+}
+
+static void
+add(struct cs_groups *groups, const char *root, const char *path, bool is_v1)
+{
+	char whole[2 * PATH_MAX];
+	int length = snprintf(whole, sizeof whole, "%s%s", root, path);
+	if (groups->count == CS_MOST_GROUPS || length >= (int)sizeof whole || access(whole, X_OK))
+		return;
+	char *copy = strdup(path);
+	if (copy)
+		groups->folder[groups->count++] = (struct cs_group_folder){ copy, is_v1 };
+}
+
+static void
+find_hierarchy(struct cs_groups *groups, const char *root, bool is_v1)
+{
+	char own[PATH_MAX], top[PATH_MAX], path[2 * PATH_MAX];
+	if (!find_own(root, is_v1, own, sizeof own) || !find_mount(root, is_v1, top, path, PATH_MAX))
+		return;
+	groups->digest = cs_hash_text(groups->digest, own);
+	size_t place = strlen(path);
+	snprintf(path + place, sizeof path - place, "%s", below_top(own, top));
+	for (size_t length = strlen(path);;) {
+		path[length] = '\0';
+		add(groups, root, path, is_v1);
+		while (length > place && path[length - 1] != '/')
+			length--;
+		if (length <= place)
+			return;
+		length--;
+	}
+}
+
+void
+cs_groups_find(struct cs_groups *groups, const char *root)
+{
+	*groups = (struct cs_groups){ .digest = CS_HASH_START };
+	find_hierarchy(groups, root, true);
+	find_hierarchy(groups, root, false);
+}
+
+void
+cs_groups_fini(struct cs_groups *groups)
+{
+	for (int i = 0; i < groups->count; i++)
+		free(groups->folder[i].path);
+	groups->count = 0;
+}
+
+/* --- what is free in them ----------------------------------------------------------------------------------------- */
+
+/* False: there is none, or it says "max". */
+static bool
+read_number(const char *root, const char *folder, const char *name, uint64_t *number)
+{
+	char line[64], *end = line;
+	FILE *file = open_in(root, folder, name);
+	bool is_read = file && fgets(line, sizeof line, file);
+	if (file)
+		fclose(file);
+	if (!is_read)
+		return false;
+	unsigned long long value = strtoull(line, &end, 10);
+	if (end == line || value >= NO_LIMIT)
+		return false;
+	*number = value;
+	return true;
+}
+
+/* A line "NAME NUMBER" or "NAME:   NUMBER" of a file. */
+static bool
+read_line(const char *root, const char *folder, const char *name, const char *word, uint64_t *number)
+{
+	char line[128];
+	size_t length = strlen(word);
+	bool is_found = false;
+	FILE *file = open_in(root, folder, name);
+	while (file && !is_found && fgets(line, sizeof line, file)) {
+		is_found = !strncmp(line, word, length) && (line[length] == ' ' || line[length] == ':');
+		if (is_found)
+			*number = strtoull(line + length + 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return is_found;
+}
+
+static void
+narrow(struct cs_headroom *headroom, enum cs_limit by, uint64_t limit, uint64_t used)
+{
+	uint64_t free = limit > used ? limit - used : 0;
+	if (free < headroom->free)
+		*headroom = (struct cs_headroom){ by, free };
+}
+
+/* Of what is in use the pages of files that nobody has touched for a while are not: the kernel takes them before it kills. Pages of
+ * shared memory are never among them. */
+static uint64_t
+in_use(const char *root, const struct cs_group_folder *group)
+{
+	uint64_t used = 0, idle = 0;
+	if (!read_number(root, group->path, group->is_v1 ? "memory.usage_in_bytes" : "memory.current", &used))
+		return 0;
+	read_line(root, group->path, "memory.stat", group->is_v1 ? "total_inactive_file" : "inactive_file", &idle);
+	return used > idle ? used - idle : 0;
+}
+
+static void
+look_at_group(struct cs_headroom *headroom, const struct cs_group_folder *group, const char *root)
+{
+	uint64_t limit = 0, high = 0;
+	if (group->is_v1) {
+		bool has_limit = read_number(root, group->path, "memory.limit_in_bytes", &limit);
+		/* The least of the groups around it as well, which a container may not see. */
+		if (read_line(root, group->path, "memory.stat", "hierarchical_memory_limit", &high) && high < NO_LIMIT) {
+			limit = has_limit && limit < high ? limit : high;
+			has_limit = true;
+		}
+		if (has_limit)
+			narrow(headroom, CS_LIMIT_V1, limit, in_use(root, group));
+		return;
+	}
+	bool has_max = read_number(root, group->path, "memory.max", &limit);
+	bool has_high = read_number(root, group->path, "memory.high", &high);
+	if (!has_max && !has_high)
+		return;
+	uint64_t used = in_use(root, group);
+	if (has_max)
+		narrow(headroom, CS_LIMIT_MAX, limit, used);
+	if (has_high)
+		narrow(headroom, CS_LIMIT_HIGH, high, used);
+}
+
+void
+cs_headroom_look(struct cs_headroom *headroom, const struct cs_groups *groups, const char *root)
+{
+	uint64_t kib;
+	*headroom = (struct cs_headroom){ CS_LIMIT_NONE, UINT64_MAX };
+	if (read_line(root, "/proc", "meminfo", "MemAvailable", &kib))
+		narrow(headroom, CS_LIMIT_MACHINE, kib << 10, 0);
+	for (int i = 0; i < groups->count; i++)
+		look_at_group(headroom, &groups->folder[i], root);
+}
+
+const char *
+cs_limit_name(enum cs_limit limit)
+{
+	static const char *const names[CS_LIMITS] = {
+		[CS_LIMIT_NONE] = "no limit",
+		[CS_LIMIT_MACHINE] = "MemAvailable of /proc/meminfo",
+		[CS_LIMIT_MAX] = "memory.max",
+		[CS_LIMIT_HIGH] = "memory.high",
+		[CS_LIMIT_V1] = "memory.limit_in_bytes",
+	};
+	return names[limit];
+}
