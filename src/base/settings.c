@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -545,6 +546,37 @@ cs_settings_module_dir(void)
 {
 	const char *text = getenv(PREFIX "MODULE_DIR");
 	return text && *text ? text : NULL;
+}
+
+/* "8", or Slurm's "8(x3),7", of whose nodes nobody says which this is: the most. */
+static int
+most_ranks(const char *text)
+{
+	long most = 0;
+	for (char *end; *text; text = end) {
+		long ranks = strtol(text, &end, 10);
+		if (end == text || ranks < 0 || ranks > INT_MAX)
+			return 0;
+		most = ranks > most ? ranks : most;
+		if (*end == '(')
+			end += strcspn(end, ",");
+		end += *end == ',';
+	}
+	return (int)most;
+}
+
+int
+cs_settings_local_ranks(void)
+{
+	static const char *const names[] = { "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
+					     "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const char *text = getenv(names[i]);
+		int ranks = text ? most_ranks(text) : 0;
+		if (ranks)
+			return ranks;
+	}
+	return 0;
 }
 
 uint64_t

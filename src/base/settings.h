@@ -59,6 +59,9 @@ void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */
 const char *cs_settings_module_dir(void);
 
+/* How many of the job's ranks are on this node, as its launcher says; 0: it does not. */
+int cs_settings_local_ranks(void);
+
 /* 64-bit digest of everything that must be equal on all ranks (all but verbosity and report; and
  * the path of the tuning file, which may differ: cs_selector_digest covers what the file says). */
 uint64_t cs_settings_digest(const struct cs_settings *settings);

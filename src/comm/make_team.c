@@ -24,7 +24,8 @@ enum trouble {
 	NO_SEGMENT, /* first: it is also what the others know when their leader has none */
 	SHM_OFF,
 	NO_BUDGET,
-	NO_COMMIT,
+	NO_ROOM, /* and one for each limit: NO_ROOM + enum cs_limit */
+	NO_COMMIT = NO_ROOM + CS_LIMITS,
 	NO_ATTACH,
 	NO_SHARE,
 	NO_COMM,
@@ -39,6 +40,10 @@ static const char *const troubles[TROUBLES] = {
 	[NO_SEGMENT] = "no shared memory could be made",
 	[SHM_OFF] = "shared memory is switched off by COLLSHIM_SHM",
 	[NO_BUDGET] = "the budget of shared memory is spent",
+	[NO_ROOM + CS_LIMIT_MACHINE] = "the machine has too little memory left for shared memory (MemAvailable)",
+	[NO_ROOM + CS_LIMIT_MAX] = "the control group has too little memory left for shared memory (memory.max)",
+	[NO_ROOM + CS_LIMIT_HIGH] = "the control group has too little memory left for shared memory (memory.high)",
+	[NO_ROOM + CS_LIMIT_V1] = "the control group has too little memory left for shared memory (memory.limit_in_bytes)",
 	[NO_COMMIT] = "shared memory is full",
 	[NO_ATTACH] = "shared memory of another process could not be attached",
 	[NO_SHARE] = CS_GROUPS_ARE_MANY,
@@ -232,13 +237,6 @@ node_shape(const struct cs_shape *shape)
 	};
 }
 
-static size_t
-budget(void)
-{
-	return cs_engine.settings.shm_budget ? cs_engine.settings.shm_budget
-					     : cs_selector_limits(cs_engine.selector)->shm_budget;
-}
-
 static void
 account(size_t bytes)
 {
@@ -247,15 +245,37 @@ account(size_t bytes)
 		atomic_store(&cs_engine.shm_peak, now);
 }
 
+/* What the leader tells the others of the node. */
+struct offer {
+	struct cs_segment_ticket ticket; /* bytes 0: it has none */
+	struct cs_claim claim;
+};
+
+static enum trouble
+trouble_of(enum cs_refusal refusal, enum cs_limit by)
+{
+	return refusal == CS_CLAIM_FITS ? NONE : refusal == CS_CLAIM_BUDGET ? NO_BUDGET : (enum trouble)(NO_ROOM + by);
+}
+
+/* The leader's: may there be such a segment? */
+static enum trouble
+claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
+{
+	enum cs_limit by;
+	if (cs_engine.settings.shm == CS_SHM_OFF)
+		return SHM_OFF;
+	enum cs_refusal refusal = cs_ledger_claim(claim, cs_segment_round(bytes), sharers, &by);
+	enum trouble trouble = trouble_of(refusal, by);
+	if (trouble != NONE)
+		cs_info("shm: %zu bytes more would be over the %llu that segments may have here (%s)", bytes,
+			(unsigned long long)claim->most, by == CS_LIMIT_NONE ? "shm_budget" : cs_limit_name(by));
+	return trouble;
+}
+
 /* The leader's part: makes the segment, *ticket tells the others. */
 static enum trouble
 create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticket *ticket)
 {
-	uint64_t used = atomic_load(&cs_engine.shm_bytes);
-	if (cs_engine.settings.shm == CS_SHM_OFF)
-		return SHM_OFF;
-	if (bytes > budget() || used > budget() - bytes)
-		return NO_BUDGET;
 	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
 		cs_info("shm: a segment of %zu bytes was refused: %m", bytes);
 		return NO_SEGMENT;
@@ -278,28 +298,57 @@ commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 	return NO_COMMIT;
 }
 
+/* What one of them has to say to the leader's segment; the least is all of theirs. */
+enum { CANNOT_ATTACH, MAY_NOT_ATTACH, HAS_ATTACHED };
+
+static int
+attach_segment(const struct offer *offer, int sharers, struct cs_segment *segment, enum trouble *trouble)
+{
+	enum cs_limit by;
+	if (cs_segment_attach(segment, &offer->ticket) != CS_OK) {
+		cs_info("shm: attaching was refused: %m");
+		return CANNOT_ATTACH;
+	}
+	uint64_t part = cs_ledger_part(segment->bytes, sharers);
+	enum cs_refusal refusal = cs_ledger_take(&offer->claim, part, &by);
+	*trouble = trouble_of(refusal, by);
+	if (*trouble != NONE)
+		return MAY_NOT_ATTACH;
+	segment->charge = part;
+	return HAS_ATTACHED;
+}
+
 /* The leader makes a segment and the others attach it: with NONE all of the node have. After NO_ATTACH the leader still
  * has it open, and cs_segment_create makes one with a name in its place. */
 static enum trouble
-hand_round(MPI_Comm node, size_t bytes, bool is_leader, struct cs_segment *segment, bool *is_named)
+hand_round(MPI_Comm node, size_t bytes, const struct cs_node_shape *shape, struct offer *offer, struct cs_segment *segment,
+	   enum trouble trouble)
 {
-	struct cs_segment_ticket ticket = { .bytes = 0 }; /* 0: the leader has none */
-	enum trouble trouble = NONE;
-	if (is_leader)
-		trouble = create_segment(bytes, segment, &ticket);
-	cs_polite_bcast(&ticket, (int)sizeof ticket, MPI_BYTE, 0, node);
-	if (ticket.bytes == 0)
+	bool is_leader = shape->local == 0;
+	offer->ticket.bytes = 0;
+	if (is_leader && trouble == NONE)
+		trouble = create_segment(bytes, segment, &offer->ticket);
+	cs_polite_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0, node);
+	if (offer->ticket.bytes == 0)
 		return trouble != NONE ? trouble : NO_SEGMENT;
-	int has = is_leader || cs_segment_attach(segment, &ticket) == CS_OK, all_have = 0;
-	if (!has)
-		cs_info("shm: attaching was refused: %m");
+	int has = is_leader ? HAS_ATTACHED : attach_segment(offer, shape->size, segment, &trouble), all_have = 0;
 	cs_polite_allreduce(&has, &all_have, 1, MPI_INT, MPI_MIN, node);
-	*is_named = ticket.is_named;
-	if (all_have)
+	if (all_have == HAS_ATTACHED)
 		return NONE;
-	if (!is_leader)
+	if (!is_leader) {
+		cs_ledger_give_back(segment->charge);
 		cs_segment_close(segment);
-	return NO_ATTACH;
+		segment->charge = 0;
+	}
+	return all_have == CANNOT_ATTACH ? NO_ATTACH : trouble != NONE ? trouble : NO_SEGMENT;
+}
+
+static void
+evict_idle(void)
+{
+	uint64_t charge;
+	atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict(&charge));
+	cs_ledger_give_back(charge);
 }
 
 /* A new segment for the node's processes. Collective over `node`. */
@@ -307,13 +356,21 @@ static enum trouble
 new_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment *segment)
 {
 	size_t bytes = cs_node_bytes(shape);
-	bool is_leader = shape->local == 0, is_named = false;
-	if (atomic_load(&cs_engine.shm_bytes) + bytes > budget())
-		atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict());
-	enum trouble trouble = hand_round(node, bytes, is_leader, segment, &is_named);
+	struct offer offer = { 0 };
+	enum trouble trouble = NONE;
+	if (cs_pool_has_idle() && cs_ledger_is_short(bytes, shape->size))
+		evict_idle();
+	if (shape->local == 0)
+		trouble = claim_bytes(bytes, shape->size, &offer.claim);
+	trouble = hand_round(node, bytes, shape, &offer, segment, trouble);
 	/* Whether by name is left to try is known to all from the leader's ticket. */
-	if (trouble == NO_ATTACH && !is_named && hand_round(node, bytes, is_leader, segment, &is_named) == NONE)
+	if (trouble == NO_ATTACH && !offer.ticket.is_named &&
+	    hand_round(node, bytes, shape, &offer, segment, NONE) == NONE)
 		trouble = NONE;
+	if (shape->local == 0) {
+		segment->charge = trouble == NONE ? cs_ledger_part(segment->bytes, shape->size) : 0;
+		cs_ledger_settle(&offer.claim, segment->charge);
+	}
 	if (trouble != NONE) {
 		cs_segment_close(segment);
 		return trouble;
@@ -328,6 +385,7 @@ close_segment(struct cs_segment *segment)
 	if (!segment->base)
 		return;
 	atomic_fetch_sub(&cs_engine.shm_bytes, segment->bytes);
+	cs_ledger_give_back(segment->charge);
 	cs_pool_forget(segment);
 	cs_segment_close(segment);
 }
@@ -565,7 +623,10 @@ make(struct cs_member *member)
 		learn_domains(node, team);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
 		cs_node_arm(&team->node);
+		if (team->shape.ranks == cs_engine.world_size)
+			cs_ledger_open_page(&member->seat->page, &team->node);
 		cs_polite_barrier(node);
+		cs_ledger_ready_page(&member->seat->page);
 		cs_node_meet(&team->node);
 		learn_least(member, team);
 		trouble = agree(member, make_leaders(member, team));
@@ -574,6 +635,7 @@ make(struct cs_member *member)
 		cs_pmpi.Comm_free(&node);
 	if (trouble != NONE) {
 		drop_groups(member);
+		cs_ledger_close_page(&member->seat->page);
 		close_segment(team->node.segment.base ? &team->node.segment : &segment);
 		free(team->work);
 		free(team->shape.node_of);
@@ -658,7 +720,8 @@ cs_member_drop_team(struct cs_member *member)
 	cs_rdma_drop(member);
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
-	if (team->node.segment.base && !cs_pool_put(&team->node.segment))
+	cs_ledger_close_page(&member->seat->page);
+	if (team->node.segment.base && (cs_ledger_is_tight() || !cs_pool_put(&team->node.segment)))
 		close_segment(&team->node.segment);
 	free(team->work);
 	free(team->shape.node_of);

@@ -12,6 +12,7 @@
 #define CS_COMM_MEMBER_H
 
 #include "comm/host.h"
+#include "comm/ledger.h"
 #include "comm/types.h"
 #include "run/run.h"
 
@@ -25,6 +26,7 @@ struct cs_seat {
 	struct cs_runner runner;
 	struct cs_team team;
 	struct cs_group leaders, everyone;
+	struct cs_ledger_page page; /* of a team of all ranks */
 	void *pin; /* of the node's segment, for verbs; NULL: none */
 	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
 	bool is_heavy;              /* one of them is too large to keep */

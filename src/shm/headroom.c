@@ -123,7 +123,7 @@ below_top(const char *own, const char *top)
 }
 
 static void
-add(struct cs_groups *groups, const char *root, const char *path, bool is_v1)
+add(struct cs_cgroups *groups, const char *root, const char *path, bool is_v1)
 {
 	char whole[2 * PATH_MAX];
 	int length = snprintf(whole, sizeof whole, "%s%s", root, path);
@@ -131,11 +131,11 @@ add(struct cs_groups *groups, const char *root, const char *path, bool is_v1)
 		return;
 	char *copy = strdup(path);
 	if (copy)
-		groups->folder[groups->count++] = (struct cs_group_folder){ copy, is_v1 };
+		groups->folder[groups->count++] = (struct cs_cgroup_folder){ copy, is_v1 };
 }
 
 static void
-find_hierarchy(struct cs_groups *groups, const char *root, bool is_v1)
+find_hierarchy(struct cs_cgroups *groups, const char *root, bool is_v1)
 {
 	char own[PATH_MAX], top[PATH_MAX], path[2 * PATH_MAX];
 	if (!find_own(root, is_v1, own, sizeof own) || !find_mount(root, is_v1, top, path, PATH_MAX))
@@ -155,15 +155,15 @@ find_hierarchy(struct cs_groups *groups, const char *root, bool is_v1)
 }
 
 void
-cs_groups_find(struct cs_groups *groups, const char *root)
+cs_cgroups_find(struct cs_cgroups *groups, const char *root)
 {
-	*groups = (struct cs_groups){ .digest = CS_HASH_START };
+	*groups = (struct cs_cgroups){ .digest = CS_HASH_START };
 	find_hierarchy(groups, root, true);
 	find_hierarchy(groups, root, false);
 }
 
 void
-cs_groups_fini(struct cs_groups *groups)
+cs_cgroups_fini(struct cs_cgroups *groups)
 {
 	for (int i = 0; i < groups->count; i++)
 		free(groups->folder[i].path);
@@ -219,7 +219,7 @@ narrow(struct cs_headroom *headroom, enum cs_limit by, uint64_t limit, uint64_t 
 /* Of what is in use the pages of files that nobody has touched for a while are not: the kernel takes them before it kills. Pages of
  * shared memory are never among them. */
 static uint64_t
-in_use(const char *root, const struct cs_group_folder *group)
+in_use(const char *root, const struct cs_cgroup_folder *group)
 {
 	uint64_t used = 0, idle = 0;
 	if (!read_number(root, group->path, group->is_v1 ? "memory.usage_in_bytes" : "memory.current", &used))
@@ -229,7 +229,7 @@ in_use(const char *root, const struct cs_group_folder *group)
 }
 
 static void
-look_at_group(struct cs_headroom *headroom, const struct cs_group_folder *group, const char *root)
+look_at_group(struct cs_headroom *headroom, const struct cs_cgroup_folder *group, const char *root)
 {
 	uint64_t limit = 0, high = 0;
 	if (group->is_v1) {
@@ -255,7 +255,7 @@ look_at_group(struct cs_headroom *headroom, const struct cs_group_folder *group,
 }
 
 void
-cs_headroom_look(struct cs_headroom *headroom, const struct cs_groups *groups, const char *root)
+cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, const char *root)
 {
 	uint64_t kib;
 	*headroom = (struct cs_headroom){ CS_LIMIT_NONE, UINT64_MAX };

@@ -24,9 +24,9 @@ struct cs_headroom {
 #define CS_MOST_GROUPS 32
 
 /* The folders of this process's groups, from its own outwards. */
-struct cs_groups {
+struct cs_cgroups {
 	int count;
-	struct cs_group_folder {
+	struct cs_cgroup_folder {
 		char *path;
 		int is_v1;
 	} folder[CS_MOST_GROUPS];
@@ -34,11 +34,11 @@ struct cs_groups {
 };
 
 /* `root`: "", or a folder that has proc/ and what proc/self/mountinfo names. What cannot be read is no limit. */
-void cs_groups_find(struct cs_groups *groups, const char *root);
-void cs_groups_fini(struct cs_groups *groups);
+void cs_cgroups_find(struct cs_cgroups *groups, const char *root);
+void cs_cgroups_fini(struct cs_cgroups *groups);
 
 /* The least that is free in any of these groups, or on the machine. */
-void cs_headroom_look(struct cs_headroom *headroom, const struct cs_groups *groups, const char *root);
+void cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, const char *root);
 
 /* "memory.max" and the like. */
 const char *cs_limit_name(enum cs_limit limit);

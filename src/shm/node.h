@@ -58,6 +58,7 @@ struct cs_rank_head {
 	int64_t only_cpu; /* the one that it may use, -1: several */
 	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has there */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
+	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
 	struct cs_line lines[CS_LINES];
 	_Alignas(64) char small[CS_LINES][CS_SMALL];
 	_Alignas(128) struct cs_reach_words reach;

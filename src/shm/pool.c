@@ -103,10 +103,20 @@ cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment)
 	return found;
 }
 
+bool
+cs_pool_has_idle(void)
+{
+	pthread_mutex_lock(&lock);
+	bool has = idle > 0;
+	pthread_mutex_unlock(&lock);
+	return has;
+}
+
 size_t
-cs_pool_evict(void)
+cs_pool_evict(uint64_t *charge)
 {
 	size_t bytes = 0;
+	*charge = 0;
 	pthread_mutex_lock(&lock);
 	for (struct entry **link = &entries; *link;) {
 		struct entry *entry = *link;
@@ -115,6 +125,7 @@ cs_pool_evict(void)
 			continue;
 		}
 		bytes += entry->segment.bytes;
+		*charge += entry->segment.charge;
 		cs_segment_close(&entry->segment);
 		*link = entry->next;
 		idle--;

@@ -22,7 +22,9 @@ bool cs_pool_put(struct cs_segment *segment);
 bool cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segment_ticket *ticket);
 /* Moves the idle segment of that ticket out of the pool; false if it is not there. */
 bool cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment);
-/* Closes all idle segments; returns their bytes. */
-size_t cs_pool_evict(void);
+/* Is there an idle one of whatever processes? */
+bool cs_pool_has_idle(void);
+/* Closes all idle segments; returns their bytes, and in *charge the sum of theirs. */
+size_t cs_pool_evict(uint64_t *charge);
 
 #endif

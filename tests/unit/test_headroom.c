@@ -46,14 +46,14 @@ remove_all(void **state)
 static void
 expect(enum cs_limit by, uint64_t free, int count)
 {
-	struct cs_groups groups;
+	struct cs_cgroups groups;
 	struct cs_headroom headroom;
-	cs_groups_find(&groups, root);
+	cs_cgroups_find(&groups, root);
 	cs_headroom_look(&headroom, &groups, root);
 	assert_string_equal(cs_limit_name(headroom.by), cs_limit_name(by));
 	assert_true(headroom.free == free);
 	assert_int_equal(groups.count, count);
-	cs_groups_fini(&groups);
+	cs_cgroups_fini(&groups);
 }
 
 #define V2 "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -161,18 +161,18 @@ what_is_no_number_is_no_limit(void **state)
 static void
 processes_of_the_same_groups_have_the_same_digest(void **state)
 {
-	struct cs_groups one, other;
+	struct cs_cgroups one, other;
 	put("/proc/self/cgroup", "0::/job/task_0\n");
 	put("/proc/self/mountinfo", V2);
-	cs_groups_find(&one, root);
-	cs_groups_find(&other, root);
+	cs_cgroups_find(&one, root);
+	cs_cgroups_find(&other, root);
 	assert_true(one.digest == other.digest);
-	cs_groups_fini(&other);
+	cs_cgroups_fini(&other);
 	put("/proc/self/cgroup", "0::/job/task_1\n");
-	cs_groups_find(&other, root);
+	cs_cgroups_find(&other, root);
 	assert_true(one.digest != other.digest);
-	cs_groups_fini(&one);
-	cs_groups_fini(&other);
+	cs_cgroups_fini(&one);
+	cs_cgroups_fini(&other);
 }
 
 int

@@ -14,8 +14,19 @@ made(size_t bytes, const int64_t *pids)
 	struct cs_segment segment = { .fd = -1 };
 	assert_int_equal(cs_segment_create(&segment, bytes, CS_SHM_AUTO), CS_OK);
 	cs_segment_seal(&segment);
+	segment.charge = segment.bytes / 4;
 	cs_pool_remember(&segment, pids, 2);
 	return segment;
+}
+
+static size_t
+evict(void)
+{
+	uint64_t charge = 7;
+	size_t bytes = cs_pool_evict(&charge);
+	assert_int_equal(charge, bytes / 4);
+	assert_false(cs_pool_has_idle());
+	return bytes;
 }
 
 static void
@@ -57,13 +68,13 @@ a_few_stay_and_their_bytes_are_told_when_they_go(void **state)
 	assert_true(cs_pool_take(&ticket, &taken));
 	assert_true(cs_pool_put(&more));
 	assert_false(cs_pool_put(&taken));
-	assert_int_equal(cs_pool_evict(), (CS_POOL_IDLE - 1 + 4) * BYTES);
-	assert_int_equal(cs_pool_evict(), 0);
+	assert_int_equal(evict(), (CS_POOL_IDLE - 1 + 4) * BYTES);
+	assert_int_equal(evict(), 0);
 	assert_false(cs_pool_offer(pair, 2, BYTES, &ticket));
 	/* What was in use is as it was. */
 	memset(taken.base, 1, taken.bytes);
 	assert_true(cs_pool_put(&taken));
-	assert_int_equal(cs_pool_evict(), BYTES);
+	assert_int_equal(evict(), BYTES);
 }
 
 int
