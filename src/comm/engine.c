@@ -55,7 +55,7 @@ close_engine(void)
 	cs_members_close();
 	cs_rdma_close();
 	uint64_t charge;
-	cs_pool_evict(&charge);
+	cs_pool_evict(false, &charge);
 	cs_pmpi.Group_free(&cs_engine.world);
 	cs_host_close();
 	if (cs_self != MPI_COMM_NULL)

@@ -344,10 +344,10 @@ hand_round(MPI_Comm node, size_t bytes, const struct cs_node_shape *shape, struc
 }
 
 static void
-evict_idle(void)
+evict_idle(bool only_dropped)
 {
 	uint64_t charge;
-	atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict(&charge));
+	atomic_fetch_sub(&cs_engine.shm_bytes, cs_pool_evict(only_dropped, &charge));
 	cs_ledger_give_back(charge);
 }
 
@@ -358,8 +358,9 @@ new_segment(MPI_Comm node, const struct cs_node_shape *shape, struct cs_segment 
 	size_t bytes = cs_node_bytes(shape);
 	struct offer offer = { 0 };
 	enum trouble trouble = NONE;
+	evict_idle(true);
 	if (cs_pool_has_idle() && cs_ledger_is_short(bytes, shape->size))
-		evict_idle();
+		evict_idle(false);
 	if (shape->local == 0)
 		trouble = claim_bytes(bytes, shape->size, &offer.claim);
 	trouble = hand_round(node, bytes, shape, &offer, segment, trouble);
@@ -721,6 +722,7 @@ cs_member_drop_team(struct cs_member *member)
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
 	cs_ledger_close_page(&member->seat->page);
+	evict_idle(true);
 	if (team->node.segment.base && (cs_ledger_is_tight() || !cs_pool_put(&team->node.segment)))
 		close_segment(&team->node.segment);
 	free(team->work);

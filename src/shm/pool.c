@@ -1,6 +1,7 @@
 #include "shm/pool.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,12 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries;
 static int idle;
+
+static struct cs_segment_head *
+head_of(const struct cs_segment *segment)
+{
+	return segment->base;
+}
 
 static struct entry **
 find(const uint64_t nonce[2])
@@ -46,6 +53,7 @@ cs_pool_remember(const struct cs_segment *segment, const int64_t *pids, int coun
 void
 cs_pool_forget(const struct cs_segment *segment)
 {
+	atomic_store(&head_of(segment)->is_dropped, 1);
 	pthread_mutex_lock(&lock);
 	struct entry **link = find(segment->ticket.nonce), *entry = *link;
 	if (entry) {
@@ -61,7 +69,7 @@ cs_pool_put(struct cs_segment *segment)
 {
 	pthread_mutex_lock(&lock);
 	struct entry *entry = *find(segment->ticket.nonce);
-	bool kept = entry && idle < CS_POOL_IDLE;
+	bool kept = entry && idle < CS_POOL_IDLE && !atomic_load(&head_of(segment)->is_dropped);
 	if (kept) {
 		entry->segment = *segment;
 		entry->is_idle = true;
@@ -113,17 +121,18 @@ cs_pool_has_idle(void)
 }
 
 size_t
-cs_pool_evict(uint64_t *charge)
+cs_pool_evict(bool only_dropped, uint64_t *charge)
 {
 	size_t bytes = 0;
 	*charge = 0;
 	pthread_mutex_lock(&lock);
 	for (struct entry **link = &entries; *link;) {
 		struct entry *entry = *link;
-		if (!entry->is_idle) {
+		if (!entry->is_idle || (only_dropped && !atomic_load(&head_of(&entry->segment)->is_dropped))) {
 			link = &entry->next;
 			continue;
 		}
+		atomic_store(&head_of(&entry->segment)->is_dropped, 1);
 		bytes += entry->segment.bytes;
 		*charge += entry->segment.charge;
 		cs_segment_close(&entry->segment);

@@ -14,6 +14,7 @@
 
 /* Notes whose an attached segment is (copied). Without memory nothing is noted and the segment is never pooled. */
 void cs_pool_remember(const struct cs_segment *segment, const int64_t *pids, int count);
+/* Before it is closed; the others learn it from the segment. */
 void cs_pool_forget(const struct cs_segment *segment);
 
 /* Moves a segment into the pool; false (and the caller keeps it) if it is unknown or the pool is full. */
@@ -24,7 +25,7 @@ bool cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segme
 bool cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment);
 /* Is there an idle one of whatever processes? */
 bool cs_pool_has_idle(void);
-/* Closes all idle segments; returns their bytes, and in *charge the sum of theirs. */
-size_t cs_pool_evict(uint64_t *charge);
+/* Closes all idle segments, or those only that another process has closed; returns their bytes, and in *charge the sum of theirs. */
+size_t cs_pool_evict(bool only_dropped, uint64_t *charge);
 
 #endif

@@ -39,7 +39,11 @@ struct cs_segment {
 	uint64_t charge; /* what this process counts of it (comm/ledger.h); kept for the caller */
 };
 
-#define CS_SEGMENT_HEADER 4096 /* bytes at the front that belong to segment.c (nonce) */
+#define CS_SEGMENT_HEADER 4096 /* bytes at the front that belong to the following */
+struct cs_segment_head {
+	uint64_t nonce[2];
+	_Atomic uint32_t is_dropped; /* by one of its processes: no team will have it again */
+};
 
 /* So many bytes in whole pages. */
 size_t cs_segment_round(size_t bytes);
