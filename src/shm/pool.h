@@ -25,7 +25,7 @@ bool cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segme
 bool cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment);
 /* Is there an idle one of whatever processes? */
 bool cs_pool_has_idle(void);
-/* Closes all idle segments, or those only that another process has closed; returns their bytes, and in *charge the sum of theirs. */
+/* Closes all idle segments, or only those that another process has closed; returns their bytes, and the sum of their charges. */
 size_t cs_pool_evict(bool only_dropped, uint64_t *charge);
 
 #endif

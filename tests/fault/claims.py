@@ -368,6 +368,81 @@ def spent_budget_leaves_later_communicators_to_the_host(args):
         expect_right(job(args, mpi, compare=100, COLLSHIM_SHM_BUDGET=room), line="budget")
 
 
+class ControlGroup:
+    """A control group with memory of its own, in this process's or else around it. The ranks are put into it."""
+
+    def __init__(self):
+        with open("/proc/self/cgroup") as file:
+            lines = [line.rstrip("\n").split(":", 2) for line in file]
+        with open("/proc/self/mountinfo") as file:
+            mounts = [line.split(" - ") for line in file]
+        for kind, is_own in (("cgroup", lambda line: "memory" in line[1].split(",")),
+                             ("cgroup2", lambda line: line[0] == "0")):
+            places = [left.split()[4] for left, right in mounts if right.split()[0] == kind and
+                      (kind == "cgroup2" or "memory" in right.split()[-1].split(","))]
+            for place in places:
+                for path in (line[2] for line in lines if is_own(line)):
+                    if self.make(place, path):
+                        return
+        raise Skipped("no control group with a memory limit can be made here; the unit test of headroom covers what is read")
+
+    def make(self, place, path):
+        while True:
+            self.path = f"{place}{path.rstrip('/')}/collshim-test-{uuid.uuid4().hex}"
+            try:
+                os.mkdir(self.path)
+                for limit, peak in (("memory.limit_in_bytes", "memory.max_usage_in_bytes"), ("memory.max", "memory.peak")):
+                    if os.path.exists(f"{self.path}/{limit}") and os.path.exists(f"{self.path}/{peak}"):
+                        self.limit, self.peak = limit, peak
+                        return True
+                os.rmdir(self.path)
+            except OSError:
+                pass
+            if path in ("", "/"):
+                return False
+            path = os.path.dirname(path)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        def is_gone():
+            try:
+                os.rmdir(self.path)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return False
+            return True
+        wait_until(is_gone, 10)
+
+    def restrict(self, size):
+        with open(f"{self.path}/{self.limit}", "w") as file:
+            file.write(str(size))
+
+    def most_used(self):
+        return int(read(f"{self.path}/{self.peak}"))
+
+    def wrap(self):
+        return ["sh", "-c", f'echo $$ >"{self.path}/cgroup.procs" && exec "$@"', "in_group"]
+
+
+@claim
+def memory_limit_of_a_control_group_kills_nobody(args):
+    """Room for some segments beside the program, and for less than what all its communicators would have."""
+    for mpi in args.mpi:
+        with ControlGroup() as group:
+            expect_right(job(args, mpi, "dups=8", wrap=group.wrap(), library=False))
+            alone = group.most_used()
+        for room, served in ((56 << 20, "some"), (20 << 20, False)):
+            with ControlGroup() as group:
+                group.restrict(alone + room)
+                result = job(args, mpi, "dups=8", wrap=group.wrap())
+                expect_right(result, line=f"too little memory left for shared memory ({group.limit})", served=served)
+                print(f"{mpi}: {alone >> 20}M alone, a limit of {(alone + room) >> 20}M, "
+                      f"{group.most_used() >> 20}M used, {result.facts()['shared bytes, peak'] >> 20}M of it shared")
+
+
 # --- processes that may not look into each other ----------------------------------------------------------------------
 
 @claim
