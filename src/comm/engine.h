@@ -1,4 +1,4 @@
-/* comm/engine.h — what a process has once: settings, selector, the ledger of shared memory. */
+/* comm/engine.h — what a process has once: settings, selector, counts. */
 #ifndef CS_COMM_ENGINE_H
 #define CS_COMM_ENGINE_H
 

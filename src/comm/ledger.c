@@ -5,9 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Of what is free in the tightest control group or on the machine, and of what we have of it: the rest is the program's. */
-#define OURS_OF_FREE 4
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_ledger_page *pages;
 static uint64_t charge; /* this process's */
@@ -117,8 +114,8 @@ most_of_all(uint64_t ours, enum cs_limit *by)
 	pthread_once(&groups_once, find_groups);
 	cs_headroom_look(&headroom, &groups, "");
 	uint64_t all = headroom.free < UINT64_MAX - ours ? headroom.free + ours : UINT64_MAX;
-	*by = all / OURS_OF_FREE < budget() ? headroom.by : CS_LIMIT_NONE;
-	return *by != CS_LIMIT_NONE ? all / OURS_OF_FREE : budget();
+	*by = all / CS_HEADROOM_PARTS < budget() ? headroom.by : CS_LIMIT_NONE;
+	return *by != CS_LIMIT_NONE ? all / CS_HEADROOM_PARTS : budget();
 }
 
 static enum cs_refusal

@@ -21,6 +21,9 @@ struct cs_headroom {
 	uint64_t free; /* UINT64_MAX: nothing is known to end it */
 };
 
+/* Segments have at most this part of what is free, theirs counted as free: the rest is the program's. */
+#define CS_HEADROOM_PARTS 4
+
 #define CS_MOST_GROUPS 32
 
 /* The folders of this process's groups, from its own outwards. */

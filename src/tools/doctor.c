@@ -2,6 +2,7 @@
 
 #include "base/parse.h"
 #include "ib/doctor.h"
+#include "shm/headroom.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -135,9 +136,9 @@ judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 	else if (facts->shm_total)
 		cs_doctor_say(doctor, is_in_shm ? CS_VERDICT_OK : CS_VERDICT_NOTE,
 			      "/dev/shm has %s free of %s; a job may take %s (shm_budget)", free, total, limit);
-	if (facts->memory && facts->memory < facts->budget && doctor->segments)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are available, less than a job may take for segments",
-			      size_text(free, facts->memory));
+	if (facts->memory && facts->memory / CS_HEADROOM_PARTS < facts->budget && doctor->segments)
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are free (%s), of which segments have a quarter at most: less "
+			      "than a job may take (shm_budget: %s)", size_text(free, facts->memory), facts->memory_limit, limit);
 	if (facts->file_limit < facts->budget && facts->file_limit < CS_INF)
 		cs_doctor_say(doctor, verdict, "files may have %s (ulimit -f), segments too; a job may take %s: "
 			      "raise fsize in /etc/security/limits.conf", size_text(free, facts->file_limit), limit);

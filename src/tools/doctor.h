@@ -45,6 +45,7 @@ struct cs_segment_facts {
 	int memfd_error, named_error;   /* errno of a segment that was made, filled and attached; 0: it could be */
 	size_t shm_total, shm_free;     /* /dev/shm; 0: there is none */
 	size_t memory;                  /* that is free or can be made so; 0: unknown */
+	const char *memory_limit;       /* by what */
 	size_t file_limit;              /* RLIMIT_FSIZE */
 	size_t budget;
 	const char *huge;               /* the word chosen in transparent_hugepage/shmem_enabled, "" if none */

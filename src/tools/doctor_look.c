@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "ib/doctor.h"
+#include "shm/headroom.h"
 #include "shm/segment.h"
 
 #include <errno.h>
@@ -193,20 +194,6 @@ limit_bytes(rlim_t limit)
 	return limit == RLIM_INFINITY || limit > CS_INF ? CS_INF : (size_t)limit;
 }
 
-static size_t
-available_memory(void)
-{
-	char line[128];
-	size_t kib = 0;
-	FILE *file = fopen("/proc/meminfo", "re");
-	while (file && fgets(line, sizeof line, file))
-		if (sscanf(line, "MemAvailable: %zu kB", &kib) == 1)
-			break;
-	if (file)
-		fclose(file);
-	return kib * 1024;
-}
-
 /* The word in brackets of "always within_size advise [never] deny force". */
 static void
 chosen_word(char *line)
@@ -226,6 +213,11 @@ look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings, const
 	struct rlimit file = { RLIM_INFINITY, RLIM_INFINITY };
 	chosen_word(first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", huge, sizeof huge));
 	getrlimit(RLIMIT_FSIZE, &file);
+	struct cs_cgroups groups;
+	struct cs_headroom headroom;
+	cs_cgroups_find(&groups, "");
+	cs_headroom_look(&headroom, &groups, "");
+	cs_cgroups_fini(&groups);
 	bool has_shm = statvfs("/dev/shm", &shm) == 0;
 	struct cs_segment_facts facts = {
 		.kind = settings->shm,
@@ -233,7 +225,8 @@ look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings, const
 		.named_error = try_segment(CS_SHM_NAMED),
 		.shm_total = has_shm ? shm.f_blocks * shm.f_frsize : 0,
 		.shm_free = has_shm ? shm.f_bavail * shm.f_frsize : 0,
-		.memory = available_memory(),
+		.memory = headroom.by == CS_LIMIT_NONE ? 0 : headroom.free ? headroom.free : 1,
+		.memory_limit = cs_limit_name(headroom.by),
 		.file_limit = limit_bytes(file.rlim_cur),
 		.budget = limits->shm_budget,
 		.huge = huge,

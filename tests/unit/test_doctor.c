@@ -79,7 +79,8 @@ static struct cs_segment_facts
 usual_segments(void)
 {
 	return (struct cs_segment_facts){ .shm_total = (size_t)64 << 20, .shm_free = (size_t)60 << 20,
-					  .memory = (size_t)8 << 30, .file_limit = CS_INF, .budget = (size_t)256 << 20,
+					  .memory = (size_t)8 << 30, .memory_limit = "memory.max",
+					  .file_limit = CS_INF, .budget = (size_t)256 << 20,
 					  .huge = "always" };
 }
 
@@ -133,7 +134,8 @@ what_was_asked_for_and_cannot_be_is_a_problem(void **state)
 	facts.huge = "never";
 	begin();
 	cs_doctor_segments(&doctor, &facts);
-	expect_part(1, "  note     1 MiB of memory are available, less than a job may take for segments\n"
+	expect_part(1, "  note     1 MiB of memory are free (memory.max), of which segments have a quarter at most: less "
+		       "than a job may take (shm_budget: 256 MiB)\n"
 		       "  problem  files may have 1 MiB (ulimit -f), segments too; a job may take 256 MiB: raise fsize in "
 		       "/etc/security/limits.conf\n"
 		       "  note     segments have small pages (shmem_enabled: never);");

@@ -460,6 +460,33 @@ reading_keeps_errno(void **state)
 
 #define TEST(name) cmocka_unit_test_setup(name, clear_environment)
 
+/* By the words of launchers: how many ranks of the job are on this node. */
+static void
+local_ranks_are_as_the_launcher_says(void **state)
+{
+	static const struct {
+		const char *name, *text;
+		int ranks;
+	} cases[] = {
+		{ "MPI_LOCALNRANKS", "4", 4 },
+		{ "OMPI_COMM_WORLD_LOCAL_SIZE", "128", 128 },
+		{ "SLURM_STEP_TASKS_PER_NODE", "8(x3),7", 8 },
+		{ "SLURM_STEP_TASKS_PER_NODE", "1,64(x2)", 64 },
+		{ "SLURM_STEP_TASKS_PER_NODE", "x", 0 },
+		{ "MPI_LOCALNRANKS", "-3", 0 },
+		{ "MPI_LOCALNRANKS", "99999999999999999999", 0 },
+		{ "MPI_LOCALNRANKS", "", 0 },
+	};
+	unsetenv("MPI_LOCALNRANKS");
+	unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+	unsetenv("SLURM_STEP_TASKS_PER_NODE");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		setenv(cases[i].name, cases[i].text, 1);
+		assert_int_equal(cs_settings_local_ranks(), cases[i].ranks);
+		unsetenv(cases[i].name);
+	}
+}
+
 int
 main(void)
 {
@@ -482,6 +509,7 @@ main(void)
 		TEST(the_digest_covers_what_ranks_must_share_and_nothing_else),
 		TEST(the_printed_table_has_every_variable_with_its_value),
 		TEST(reading_keeps_errno),
+		TEST(local_ranks_are_as_the_launcher_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
