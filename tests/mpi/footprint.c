@@ -16,6 +16,8 @@
 #define SERVED 24
 /* Bytes each, alive without a team, and gone, when those of ours wait for other communicators: 300, and what malloc adds. */
 #define MOST 350
+/* Of few communicators the lists of the host itself make a difference; a team takes 35,000. */
+#define SERVED_MOST 2000
 
 typedef int allreduce(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
 typedef int scatter_reduced(const void *, void *, const int *, MPI_Datatype, MPI_Op, MPI_Comm);
@@ -78,7 +80,8 @@ main(int argc, char **argv)
 		printf("%d communicators: %ld bytes each, %ld more than without us; freed: %ld and %ld more\n", count,
 		       host / count, (ours - host) / count, host_left / count, (ours_left - host_left) / count);
 	CHECK(is_served || (ours - host) / count <= MOST, "%ld bytes more each, over %d", (ours - host) / count, MOST);
-	CHECK((ours_left - host_left) / count <= MOST, "%ld bytes more each stay, over %d", (ours_left - host_left) / count,
-	      MOST);
+	int most = is_served ? SERVED_MOST : MOST;
+	CHECK((ours_left - host_left) / count <= most, "%ld bytes more each stay, over %d", (ours_left - host_left) / count,
+	      most);
 	return check_finish("footprint");
 }
