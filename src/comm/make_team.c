@@ -656,6 +656,7 @@ make(struct cs_member *member)
 		.wire = CS_WIRE_HOST,
 	};
 	cs_rdma_agree(member);
+	member->seat->leaders.is_truncated = member->seat->everyone.is_truncated = false;
 	member->state = CS_MEMBER_TEAM;
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);

@@ -12,31 +12,33 @@
 int
 cs_serve_say_truncated(struct cs_member *member)
 {
+	member->result = MPI_SUCCESS;
 	cs_pmpi.Comm_call_errhandler(member->comm, MPI_ERR_TRUNCATE);
 	return MPI_ERR_TRUNCATE;
 }
 
 /* Is it this rank that said less than came? The leader that a gather's root is told by hears of it, too. */
 static __attribute__((noinline)) int
-truncated(const struct cs_member *member, const struct cs_call *call)
+truncated(struct cs_member *member, const struct cs_call *call)
 {
-	const int *node_of = member->seat->team.shape.node_of;
+	struct cs_seat *seat = member->seat;
+	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	if (!call->truncated && !member->seat->everyone.is_truncated && gathers && member->rank != call->root &&
-	    node_of[member->rank] == node_of[call->root])
-		return MPI_SUCCESS;
-	return MPI_ERR_TRUNCATE;
+	bool is_of_root = !call->truncated && !seat->everyone.is_truncated && gathers && member->rank != call->root &&
+			  node_of[member->rank] == node_of[call->root];
+	seat->leaders.is_truncated = seat->everyone.is_truncated = false; /* as each call finds them */
+	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
 bool
 cs_serve_run(struct cs_member *member, struct cs_call *call)
 {
-	struct cs_seat *seat = member->seat;
 	call->truncated = 0;
-	seat->leaders.is_truncated = seat->everyone.is_truncated = false;
-	cs_runner_run(&seat->runner, member->answer, call, member->bytes);
-	bool is_truncated = call->truncated || seat->leaders.is_truncated || seat->everyone.is_truncated;
-	member->result = __builtin_expect(is_truncated, 0) ? truncated(member, call) : MPI_SUCCESS;
+	cs_runner_run(&member->seat->runner, member->answer, call, member->bytes);
+	const struct cs_seat *seat = member->seat;
+	bool is_truncated = call->truncated | seat->leaders.is_truncated | seat->everyone.is_truncated;
+	if (__builtin_expect(is_truncated, 0))
+		member->result = truncated(member, call);
 	return true;
 }
 
