@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "trace/report.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 #define LINE 64
+#define PAGE 4096 /* bytes, at least */
 #define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
 #define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
@@ -38,10 +40,11 @@ slot_stride(const struct cs_node_shape *shape)
 	return round_up(shape->slot_bytes, 128) + LINE;
 }
 
+/* Head, ring, and the room for help. */
 static size_t
 rank_stride(const struct cs_node_shape *shape)
 {
-	return round_up(sizeof(struct cs_rank_head) + shape->slots * slot_stride(shape), 4096);
+	return round_up(sizeof(struct cs_rank_head) + shape->slots * slot_stride(shape), 4096) + CS_HELP;
 }
 
 static size_t
@@ -177,14 +180,151 @@ cs_node_too_many(struct cs_node *node, uint64_t rounds)
 	node->host->abort("too many rounds");
 }
 
+/* --- help ----------------------------------------------------------------------------------------------------------
+ *
+ * A single copy may be refused in mid-run. Loads and stores of the program's own would be served where the kernel's are not: by
+ * its handler of SIGSEGV, which takes the protection off (garbage collectors, checkpoints). An owner has touched what it offers,
+ * but the reader's result may be protected, or another thread protect the owner's memory again. Or a process may no longer be
+ * looked into (seteuid, PR_SET_DUMPABLE).
+ *
+ *   the reader's own memory is at fault   it reads into its room for help, and copies from there
+ *   the owner's is                        it asks the owner, which copies into that room
+ *
+ * The owner waits until all are done with the call, in one of the waits below, and these look for pleas; so does a reader's own
+ * wait for an answer, so that two may ask each other. Nobody waits for an owner that is elsewhere: what is read directly is
+ * offered on one node only, where no rank of the call is in the host's collectives. */
+
+#define SHY_AT_FIRST 64 /* calls for which an owner offers nothing once it was asked, doubled each time, up to: */
+#define SHY_AT_MOST 16384
+
+static char *
+room_for_help(struct cs_node *node, int local)
+{
+	return node->ranks + (size_t)(local + 1) * node->rank_stride - CS_HELP;
+}
+
+static void
+ask(struct cs_node *node, int local, uint64_t address, size_t bytes)
+{
+	struct cs_plea *plea = &node->self->plea;
+	uint64_t last = atomic_load_explicit(&plea->asked, memory_order_relaxed) >> CS_PLEA_BITS;
+	uint64_t number = (last + 1) << CS_PLEA_BITS | (uint64_t)local;
+	atomic_store_explicit(&plea->address, address, memory_order_relaxed);
+	atomic_store_explicit(&plea->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&plea->asked, number, memory_order_release);
+	atomic_fetch_add(&node->head->pleas, 1);
+	cs_node_wait(node, local, &plea->answered, number);
+	atomic_fetch_sub(&node->head->pleas, 1);
+}
+
+/* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may have taken the protection off all
+ * of the memory. */
+static __attribute__((noinline)) void
+read_otherwise(struct cs_node *node, int local, char *to, uint64_t remote, size_t bytes)
+{
+	static _Atomic uint64_t refused;
+	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
+	char *room = room_for_help(node, node->shape.local);
+	bool is_fault = errno == EFAULT; /* else no try is worth it */
+	if (!atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed))
+		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through shared memory", bytes, (int)pid);
+	cs_report_number("single copies refused", atomic_load_explicit(&refused, memory_order_relaxed));
+	while (bytes) {
+		size_t piece = bytes < CS_HELP ? bytes : CS_HELP;
+		size_t got = is_fault ? cs_cma_get(pid, room, remote, piece) : 0;
+		if (!got) {
+			ask(node, local, remote, piece);
+			got = piece;
+		}
+		memcpy(to, room, got);
+		got += is_fault ? cs_cma_get(pid, to + got, remote + got, bytes - got) : 0;
+		to += got;
+		remote += got;
+		bytes -= got;
+	}
+}
+
 void
 cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes)
 {
-	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
-	if (cs_cma_read(pid, to, remote, bytes))
+	int saved = errno;
+	size_t got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes);
+	if (got < bytes)
+		read_otherwise(node, local, (char *)to + got, remote + got, bytes - got);
+	errno = saved;
+}
+
+/* Loads a byte of each page. What the program has protected is free then, and what its handler fills on the way (taking the
+ * protection off first, as one may who has no other thread) is all there before others read it; they would get a page half made,
+ * and not be refused. Not the same byte of each page: these share a set of the cache. */
+static __attribute__((no_sanitize_address)) void
+touch(uintptr_t from, uintptr_t to)
+{
+	for (uintptr_t page = from / PAGE * PAGE; page < to; page += PAGE) {
+		uintptr_t at = page + page / PAGE % (PAGE / LINE) * LINE;
+		at = at < from ? from : at < to ? at : to - 1;
+		(void)*(const volatile char *)at;
+	}
+}
+
+bool
+cs_node_offer(struct cs_node *node, const void *memory, size_t bytes)
+{
+	uintptr_t from = (uintptr_t)memory, to = from + bytes;
+	struct cs_offer *offer = &node->offer;
+	uint64_t call = node->call + 1;
+	if (call < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
+		return false;
+	touch(from, to);
+	if (offer->call != call)
+		*offer = (struct cs_offer){ call, from, to };
+	offer->from = from < offer->from ? from : offer->from;
+	offer->to = to > offer->to ? to : offer->to;
+	return true;
+}
+
+/* Others cannot read our memory: it goes through shared memory for some time. What is known of it need not hold. */
+static void
+be_shy(struct cs_node *node)
+{
+	if (node->shy_until > node->call)
 		return;
-	cs_warn_local("reading %zu bytes of process %d failed: %m; ending the job", bytes, (int)pid);
-	node->host->abort("single copy failed");
+	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST ? 2 * node->shy_for : SHY_AT_MOST;
+	node->shy_until = node->call + 1 + node->shy_for;
+	memset(&node->readable, 0, sizeof node->readable);
+}
+
+/* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in it. */
+static void
+give(struct cs_node *node, int local, const struct cs_plea *plea)
+{
+	uint64_t address = atomic_load_explicit(&plea->address, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&plea->bytes, memory_order_relaxed);
+	const struct cs_offer *offer = &node->offer;
+	bool is_offered = offer->call == node->call && bytes <= CS_HELP && address >= offer->from && address <= offer->to &&
+			  bytes <= offer->to - address;
+	if (is_offered)
+		memcpy(room_for_help(node, local), (const void *)(uintptr_t)address, bytes);
+	be_shy(node);
+}
+
+/* Whatever others ask of us just now; returns whether anybody did. */
+static __attribute__((noinline)) bool
+help(struct cs_node *node)
+{
+	bool has_helped = false;
+	for (int local = 0; local < node->shape.size; local++) {
+		struct cs_plea *plea = &cs_node_rank(node, local)->plea;
+		uint64_t asked = atomic_load_explicit(&plea->asked, memory_order_acquire);
+		bool is_ours = local != node->shape.local &&
+			       asked % (1 << CS_PLEA_BITS) == (uint64_t)node->shape.local;
+		if (!is_ours || asked == atomic_load_explicit(&plea->answered, memory_order_relaxed))
+			continue;
+		give(node, local, plea);
+		cs_node_store(node, &plea->answered, asked);
+		has_helped = true;
+	}
+	return has_helped;
 }
 
 /* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
@@ -348,6 +488,9 @@ yield_for(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 {
 	int saved = errno;
 	for (size_t turn = 0; atomic_load_explicit(word, memory_order_acquire) < target; turn++) {
+		/* Who asks for one piece will ask for the next one soon. */
+		if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && help(node))
+			turn = 0;
 		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
 		if (turn % 16 == 15 || turn >= node->shape.yields)
 			node->host->progress();

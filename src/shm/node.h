@@ -49,6 +49,17 @@ struct cs_line {
 #define CS_SLOT_SMALL UINT64_MAX
 _Static_assert(sizeof(struct cs_line) == 64, "a line is a cache line");
 
+/* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in the same call, puts it into the
+ * room for it in our part. */
+#define CS_HELP (16 << 10) /* bytes of that room */
+struct cs_plea {
+	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered last, by whom it was asked. */
+	_Alignas(128) _Atomic uint64_t asked;
+	_Atomic uint64_t address, bytes;
+	_Alignas(128) _Atomic uint64_t answered;
+};
+#define CS_PLEA_BITS 16
+
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(128) _Atomic uint64_t done;
@@ -62,11 +73,13 @@ struct cs_rank_head {
 	struct cs_line lines[CS_LINES];
 	_Alignas(64) char small[CS_LINES][CS_SMALL];
 	_Alignas(128) struct cs_reach_words reach;
+	struct cs_plea plea;
 };
 
 /* Behind the segment's own header. */
 struct cs_node_head {
 	_Alignas(128) _Atomic uint32_t sleepers;
+	_Atomic uint32_t pleas; /* ranks that ask for help just now */
 };
 
 /* The two kinds of area slots, each taken in turn. */
@@ -102,6 +115,12 @@ struct cs_node {
 	struct cs_put results[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* and those into the program's memory, by cs_reach_size */
 	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
 	struct cs_readable readable; /* blocks that were read directly */
+	/* What others may ask for in call number `call`: all that we offer lies in [from, to). */
+	struct cs_offer {
+		uint64_t call;
+		uintptr_t from, to;
+	} offer;
+	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
 	struct cs_timed {
 		_Atomic uint32_t *pace; /* NULL: the call is not timed */
@@ -297,8 +316,14 @@ cs_node_all_done(struct cs_node *node)
 }
 
 /* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team has agreed that it
- * works (cs_node_probe_cma); a refusal later ends the job. */
+ * works (cs_node_probe_cma), and of memory that `local` has offered in this call, in which it waits until all are done
+ * (cs_node_all_done). What the kernel refuses comes by another way: into memory of ours first, or, if it may not be read at all,
+ * by the help of `local`. */
 void cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes);
+
+/* Offers `bytes` at `memory` to be read directly in the call that begins next. False: others cannot read it, as far as one can
+ * tell, or had to ask for help lately. */
+bool cs_node_offer(struct cs_node *node, const void *memory, size_t bytes);
 
 /* Should others read blocks of ours, of at most `bytes` >= CS_REACH_LEAST, where they are? Of a call of `pattern`, an enum
  * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask, and say when the call is over. */

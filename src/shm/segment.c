@@ -246,17 +246,16 @@ cs_segment_close(struct cs_segment *segment)
 	segment->base = NULL;
 }
 
-bool
-cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes)
+size_t
+cs_cma_get(pid_t pid, void *local, uintptr_t remote, size_t bytes)
 {
-	while (bytes) {
-		struct iovec to = { local, bytes }, from = { (void *)remote, bytes };
+	size_t done = 0;
+	while (done < bytes) {
+		struct iovec to = { (char *)local + done, bytes - done }, from = { (void *)(remote + done), bytes - done };
 		ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
 		if (n <= 0)
-			return false;
-		local = (char *)local + n;
-		remote += (uintptr_t)n;
-		bytes -= (size_t)n;
+			break;
+		done += (size_t)n;
 	}
-	return true;
+	return done;
 }

@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -61,7 +62,12 @@ void cs_segment_close(struct cs_segment *segment);
 /* Words that no other process has drawn. */
 void cs_segment_draw(uint64_t words[2]);
 
-/* Single copy: reads `bytes` at `remote` of process `pid`. False if the kernel refuses (once refused, ask no more). */
-bool cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes);
+/* Single copy: reads `bytes` at `remote` of process `pid`. Returns how many have come; if these are not all, errno says why. */
+size_t cs_cma_get(pid_t pid, void *local, uintptr_t remote, size_t bytes);
+static inline bool
+cs_cma_read(pid_t pid, void *local, uintptr_t remote, size_t bytes)
+{
+	return cs_cma_get(pid, local, remote, bytes) == bytes;
+}
 
 #endif

@@ -462,6 +462,33 @@ def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
         expect_right(job(args, mpi, compare=COMPARED, COLLSHIM_CMA="on"))
 
 
+# What reads blocks directly; with everything forced to.
+READERS = ("allgather allgatherv allreduce alltoall alltoallv alltoallw bcast gather gatherv reduce_scatter "
+           "reduce_scatter_block scatter scatterv").split()
+DIRECT = {f"COLLSHIM_{name.upper()}": "hier:host:cma_min=1" for name in READERS}
+
+
+@claim
+def single_copy_refused_in_mid_run_goes_through_shared_memory(args):
+    """From some read on, for good, as for a process that stops being dumpable, or one of them alone, as for a page that is
+    protected. A team's making takes a few reads, which are not refused."""
+    for mpi in args.mpi:
+        for who, since, error in (("*", "10+", 1), ("*", "10+", 14), ("2", "25+", 1), ("*", "11", 14), ("13", "30", 3)):
+            with tempfile.TemporaryDirectory(prefix="fault-") as folder:
+                log = f"{folder}/log"
+                refuse = {"REFUSE": f"peers_memory:{who}:{since}:{error}", "REFUSE_LOG": log, **DIRECT}
+                preloads = [f"{args.build}/refuse.so"]
+                result = job(args, mpi, preloads=preloads, **refuse)
+                expect_right(result, served=True)
+                expect("refused peers_memory" in read(log), "nothing was refused", result)
+                if who == "*":
+                    expect(result.facts().get("single copies refused"), "the report does not tell", result)
+                expect_right(job(args, mpi, preloads=preloads, compare=COMPARED, **refuse))
+                # With lines about calls of one rank per node.
+                result = job(args, mpi, preloads=preloads, compare=COMPARED, COLLSHIM_FAKE_NODES="2", **refuse)
+                expect(is_right(result), "not the right results", result)
+
+
 # Each rank is process 1 of a namespace of its own, as in a container; and all have their memory at the same addresses.
 ALL_OF_ONE_NUMBER = ["unshare", "--pid", "--fork", "--kill-child", "setarch", "-R"]
 

@@ -9,7 +9,8 @@
  *   REFUSE_IN_KERNEL=1         process_vm_readv and process_vm_writev fail with EPERM for the whole process, as in a
  *                              container: the MPI's own calls as well. By a seccomp filter; needs no privilege
  *
- * CALL is one of the names in the list below; `memory` stands for malloc, calloc, realloc and aligned_alloc. */
+ * CALL is one of the names in the list below; `memory` stands for malloc, calloc, realloc and aligned_alloc, `peers_memory` for
+ * process_vm_readv of another process. */
 /* The module is built for large files, so its calls are named open64 and so on; defined here by the same rule. */
 #define _FILE_OFFSET_BITS 64
 #include <dlfcn.h>
@@ -38,7 +39,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define CALLS(X)                                                                                   \
 	X(memfd_create) X(shm_open) X(ftruncate) X(posix_fallocate) X(mmap) X(open) X(fstat)       \
-	X(getrandom) X(sched_getaffinity) X(process_vm_readv) X(memory)
+	X(getrandom) X(sched_getaffinity) X(process_vm_readv) X(peers_memory) X(memory)
 
 enum call {
 #define X(name) CALL_##name,
@@ -222,7 +223,7 @@ EXPORT ssize_t
 process_vm_readv(pid_t process, const struct iovec *to, unsigned long to_count, const struct iovec *from,
 		 unsigned long from_count, unsigned long flags)
 {
-	if (REFUSED(process_vm_readv))
+	if (REFUSED(process_vm_readv) || (process != getpid() && REFUSED(peers_memory)))
 		return -1;
 	return syscall(SYS_process_vm_readv, process, to, to_count, from, from_count, flags);
 }

@@ -5,7 +5,11 @@
 #include "algorithms/patterns/exchange.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define RANKS 2
 #define SLOT ((size_t)8 << 10)
@@ -169,6 +173,182 @@ a_wait_keeps_errno(void **state)
 	clear(nodes);
 }
 
+/* --- memory that is read where it is ------------------------------------------------------------------------------- */
+
+#define PAGES 64
+static char *guarded; /* PAGES of them, whose protection a fault takes off */
+static size_t page;
+static _Atomic int faults;
+
+static void
+unguard(int number, siginfo_t *info, void *context)
+{
+	char *at = (char *)info->si_addr;
+	if (at < guarded || at >= guarded + PAGES * page)
+		_exit(99);
+	faults++;
+	if (mprotect(guarded + (size_t)(at - guarded) / page * page, page, PROT_READ | PROT_WRITE))
+		_exit(98);
+}
+
+static void
+fill_pages(char *memory)
+{
+	for (size_t i = 0; i < PAGES * page; i++)
+		memory[i] = (char)(i % 251);
+}
+
+/* The pages of `guarded`, with what is in them, and a handler. */
+static struct sigaction
+guard(void)
+{
+	const struct sigaction action = { .sa_sigaction = unguard, .sa_flags = SA_SIGINFO };
+	struct sigaction before;
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	guarded = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(guarded, MAP_FAILED);
+	fill_pages(guarded);
+	faults = 0;
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	return before;
+}
+
+static void
+unguard_all(const struct sigaction *before)
+{
+	sigaction(SIGSEGV, before, NULL);
+	munmap(guarded, PAGES * page);
+}
+
+struct reading {
+	struct cs_node *node;
+	char *to;
+	uint64_t from;
+	size_t bytes;
+};
+
+/* A call of the rank that reads. */
+static void *
+read_in_a_call(void *argument)
+{
+	const struct reading *reading = argument;
+	cs_node_begin(reading->node);
+	cs_node_read(reading->node, 0, reading->to, reading->from, reading->bytes);
+	cs_node_end(reading->node);
+	return NULL;
+}
+
+/* A call in which rank 0 offers memory that is then protected, and rank 1 reads it. False: it was not offered. */
+static bool
+read_protected(struct cs_node *nodes, const char *memory, size_t bytes, struct reading *reading)
+{
+	pthread_t reader;
+	bool is_offered = cs_node_offer(&nodes[0], memory, bytes);
+	cs_node_begin(&nodes[0]);
+	assert_int_equal(mprotect(guarded + page, (PAGES - 2) * page, PROT_NONE), 0);
+	if (!is_offered)
+		reading->bytes = 0;
+	assert_int_equal(pthread_create(&reader, NULL, read_in_a_call, reading), 0);
+	cs_node_end(&nodes[0]);
+	cs_node_all_done(&nodes[0]);
+	pthread_join(reader, NULL);
+	return is_offered;
+}
+
+static void
+what_the_owner_s_kernel_refuses_the_owner_gives(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	struct sigaction before = guard();
+	char *to = calloc(PAGES, page), *expected = calloc(PAGES, page);
+	size_t bytes = PAGES * page - 200;
+	fill_pages(expected);
+	if (!cs_node_offer(&nodes[0], guarded, page))
+		leave_out("process_vm_readv is refused here");
+	errno = ENOTTY;
+	struct reading reading = { &nodes[1], to, (uint64_t)(uintptr_t)guarded + 100, bytes };
+	assert_true(read_protected(nodes, guarded + 100, bytes, &reading));
+	assert_memory_equal(to, expected + 100, bytes);
+	assert_true(faults > 0);
+	assert_int_equal(atomic_load(&nodes[0].head->pleas), 0);
+	/* It offers nothing for some time, then does, and is asked, again. */
+	for (int round = 0; round < 3; round++) {
+		int calls = 0;
+		do {
+			memset(to, 0, bytes);
+			reading.bytes = bytes;
+			calls++;
+		} while (!read_protected(nodes, guarded + 100, bytes, &reading));
+		assert_int_equal(calls, (64 << round) + 1);
+		assert_memory_equal(to, expected + 100, bytes);
+	}
+	free(to);
+	free(expected);
+	unguard_all(&before);
+	clear(nodes);
+}
+
+/* By the reader alone. */
+static void
+what_the_reader_s_kernel_does_not_write_the_reader_does(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	struct sigaction before = guard();
+	char *from = calloc(PAGES, page);
+	fill_pages(from);
+	if (!cs_node_offer(&nodes[0], from, PAGES * page))
+		leave_out("process_vm_readv is refused here");
+	memset(guarded, 0, PAGES * page);
+	assert_int_equal(mprotect(guarded, PAGES * page, PROT_READ), 0);
+	errno = ENOTTY;
+	struct reading reading = { &nodes[1], guarded, (uint64_t)(uintptr_t)from, PAGES * page };
+	begin(nodes);
+	nodes[1].call--;
+	read_in_a_call(&reading);
+	assert_int_equal(errno, ENOTTY);
+	assert_memory_equal(guarded, from, PAGES * page);
+	assert_int_equal(faults, PAGES);
+	assert_int_equal(nodes[0].shy_until, 0);
+	free(from);
+	unguard_all(&before);
+	clear(nodes);
+}
+
+/* What the owner has not offered in this call it does not touch. */
+static void
+no_other_memory_is_given(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	struct sigaction before = guard();
+	char *to = calloc(PAGES, page);
+	if (!cs_node_offer(&nodes[0], guarded, page))
+		leave_out("process_vm_readv is refused here");
+	struct reading reading = { &nodes[1], to, (uint64_t)(uintptr_t)guarded + page, PAGES * page / 2 };
+	assert_true(read_protected(nodes, guarded, page, &reading));
+	assert_int_equal(faults, 0);
+	free(to);
+	unguard_all(&before);
+	clear(nodes);
+}
+
+/* What a handler fills in is there before others are told of it. */
+static void
+memory_that_is_offered_has_been_touched(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	struct sigaction before = guard();
+	assert_int_equal(mprotect(guarded + page, (PAGES - 2) * page, PROT_NONE), 0);
+	if (!cs_node_offer(&nodes[0], guarded + 1, PAGES * page - 2))
+		leave_out("process_vm_readv is refused here");
+	assert_int_equal(faults, PAGES - 2);
+	unguard_all(&before);
+	clear(nodes);
+}
+
 /* --- exchanges ---------------------------------------------------------------------------------------------------- */
 
 static void
@@ -222,17 +402,17 @@ static void
 each_block_is_tried_where_one_lies_before_another(void **state)
 {
 	static struct cs_team team;
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	page = (size_t)sysconf(_SC_PAGESIZE);
 	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	const size_t sizes[] = { page, page + 1 }, at[] = { 3 * page, page };
 	const struct cs_blocks blocks = { .base = memory, .bytes = sizes, .at = at };
 	team.shape.ranks = 2;
-	if (!cs_exchange_may_read(&team, &blocks))
+	if (!cs_exchange_offer(&team, &blocks))
 		leave_out("process_vm_readv is refused here");
 	memset(&team.node.readable, 0, sizeof team.node.readable);
 	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
-	assert_false(cs_exchange_may_read(&team, &blocks));
+	assert_false(cs_exchange_offer(&team, &blocks));
 	munmap(memory, 4 * page);
 }
 
@@ -264,6 +444,10 @@ main(void)
 		cmocka_unit_test(a_slot_is_free_when_its_last_piece_is),
 		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
 		cmocka_unit_test(a_wait_keeps_errno),
+		cmocka_unit_test(what_the_owner_s_kernel_refuses_the_owner_gives),
+		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
+		cmocka_unit_test(no_other_memory_is_given),
+		cmocka_unit_test(memory_that_is_offered_has_been_touched),
 		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
 		cmocka_unit_test(a_fair_window_fits),
 		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),

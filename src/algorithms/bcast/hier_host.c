@@ -46,7 +46,7 @@ is_read(struct cs_team *team, const struct cs_call *call, size_t direct_from)
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
 	bool is_candidate = direct_from || (!team->node.is_crowded && call->bytes < LEAST_STAGED);
 	return is_candidate && cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
-	       cs_reach_may_read(&team->node.readable, call->recv.base, call->bytes);
+	       cs_node_offer(&team->node, call->recv.base, call->bytes);
 }
 
 static __attribute__((noinline)) void

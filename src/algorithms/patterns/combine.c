@@ -18,8 +18,8 @@ is_read_directly(struct cs_team *team, const struct cs_call *call, size_t direct
 	/* What is read whole must stay as it is while the result is made. */
 	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
 	       cs_fold_reaches(team, call, direct_from) &&
-	       cs_reach_may_read(&team->node.readable, call->send.base, call->bytes) &&
-	       cs_reach_may_read(&team->node.readable, call->recv.base, call->bytes);
+	       cs_node_offer(&team->node, call->send.base, call->bytes) &&
+	       cs_node_offer(&team->node, call->recv.base, call->bytes);
 }
 
 /* Where local rank `local`'s vector of this call's single round is. */

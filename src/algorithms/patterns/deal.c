@@ -283,5 +283,5 @@ cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t dire
 	else
 		one_node(team, call, send, &deal,
 			 send != call->recv.base && cs_fold_reaches(team, call, direct_from) &&
-				 cs_reach_may_read(&team->node.readable, send, call->bytes));
+				 cs_node_offer(&team->node, send, call->bytes));
 }

@@ -3,7 +3,7 @@
 #define PAGE 4096 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
 
 bool
-cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks)
+cs_exchange_offer(struct cs_team *team, const struct cs_blocks *blocks)
 {
 	const char *from = NULL, *to = NULL; /* blocks that lie one behind the other are tried as one */
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
@@ -12,13 +12,13 @@ cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks)
 		if (!bytes)
 			continue;
 		if (!from || block < to || block >= to + PAGE) {
-			if (from && !cs_reach_may_read(&team->node.readable, from, (size_t)(to - from)))
+			if (from && !cs_node_offer(&team->node, from, (size_t)(to - from)))
 				return false;
 			from = block;
 		}
 		to = block + bytes;
 	}
-	return cs_reach_may_read(&team->node.readable, from, (size_t)(to - from));
+	return cs_node_offer(&team->node, from, (size_t)(to - from));
 }
 
 /* Memory for the next round; NULL if that had to be waited for. */

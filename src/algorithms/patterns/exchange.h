@@ -66,8 +66,8 @@ cs_copy_result(struct cs_team *team, const struct cs_call *call, char *to, const
  * keeps a copy of them. */
 #define CS_COPIES_WORTH (64 << 10)
 
-/* Can others read all of these blocks, of which some are not empty, in our memory? What lies between blocks may be anything. */
-bool cs_exchange_may_read(struct cs_team *team, const struct cs_blocks *blocks);
+/* cs_node_offer of all of these blocks, of which some are not empty. What lies between blocks may be anything. */
+bool cs_exchange_offer(struct cs_team *team, const struct cs_blocks *blocks);
 
 /* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min. */
 static inline bool

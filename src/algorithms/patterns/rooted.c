@@ -89,7 +89,7 @@ gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	struct cs_reach_cost cost = cost_of(team, call->root);
 	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
 	if (cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
-	    cs_reach_may_read(&team->node.readable, call->send.base, call->bytes)) {
+	    cs_node_offer(&team->node, call->send.base, call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
@@ -235,7 +235,7 @@ scatter_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t d
 	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
 	size_t table = locals * sizeof(struct cs_far);
 	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(team, call, direct_from, most, &cost) &&
-			     cs_exchange_may_read(team, &call->send);
+			     cs_exchange_offer(team, &call->send);
 	if (exchange.is_direct)
 		exchange.is_small = table <= CS_SMALL;
 	else

@@ -97,7 +97,7 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 	uint64_t fills = cs_rounds(call->bytes, chunk);
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
 	if (cs_exchange_reaches(team, call, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
-	    cs_reach_may_read(&team->node.readable, own_block(team, call), call->bytes)) {
+	    cs_node_offer(&team->node, own_block(team, call), call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);

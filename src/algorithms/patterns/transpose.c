@@ -91,7 +91,7 @@ is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t 
 	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read directly. */
 	if (!from && team->node.is_crowded && fills > team->node.shape.slots)
 		from = most;
-	return cs_exchange_reaches(team, call, from, most, 0, &cost) && cs_exchange_may_read(team, &call->send);
+	return cs_exchange_reaches(team, call, from, most, 0, &cost) && cs_exchange_offer(team, &call->send);
 }
 
 static void
