@@ -111,6 +111,8 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
 							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
 	node->self = cs_node_rank(node, shape->local);
+	node->call = CS_LINES;
+	node->done_floor = (node->call + 1) << CS_STEP_BITS;
 	node->shared_slot = CS_SLOT_SMALL;
 	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++) {
 		for (int kind = 0; kind < CS_PUT_RESULTS; kind++)
@@ -141,6 +143,7 @@ cs_node_arm(struct cs_node *node)
 	CPU_ZERO(&cpus);
 	/* A former team may have left its numbers. */
 	memset(node->self, 0, sizeof *node->self);
+	atomic_store(&node->self->done, node->done_floor);
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
 		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot * area_stride(&node->shape)), 0,
 		       CS_AREA_FLAGS * sizeof(uint64_t));
@@ -555,10 +558,20 @@ cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
 		yield_for(node, word, target);
 }
 
+static _Noreturn void
+end_of_calls(struct cs_node *node)
+{
+	cs_warn_local("a communicator has made %llu collective calls, and more cannot be told apart; ending the job",
+		      (unsigned long long)(node->call - CS_LINES));
+	node->host->abort("too many calls");
+}
+
 void
 cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
 {
-	uint64_t floor = INT64_MAX;
+	if (__builtin_expect(node->call >= CS_MOST_CALLS, 0))
+		end_of_calls(node);
+	uint64_t floor = UINT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
 		if (local == node->shape.local)
@@ -576,7 +589,7 @@ cs_node_is_done(struct cs_node *node, uint64_t tag)
 {
 	if (node->done_floor >= tag)
 		return true;
-	uint64_t floor = INT64_MAX;
+	uint64_t floor = UINT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		if (local == node->shape.local)
 			continue;

@@ -30,6 +30,10 @@
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
+/* Calls of a team: at one in each microsecond 50 days' worth, without a pause. The job then ends with a line (at the next wait for
+ * all), since numbers that begin again would take old lines for new ones. The first call has number CS_LINES + 1, so that the
+ * number of the call that had its line before is none below 0. */
+#define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
 #define CS_MAX_SLOTS 64
 #define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
 #define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
@@ -222,10 +226,9 @@ cs_node_done(struct cs_node *node, uint64_t step)
 static inline struct cs_line *
 cs_node_line(struct cs_node *node)
 {
-	/* Below 0 in the first calls, in which every line is free. */
-	int64_t tag = ((int64_t)node->call - CS_LINES + 1) * (1 << CS_STEP_BITS);
-	if (__builtin_expect((int64_t)node->done_floor < tag, 0))
-		cs_node_all_done_slow(node, (uint64_t)tag);
+	uint64_t tag = (node->call - CS_LINES + 1) << CS_STEP_BITS;
+	if (__builtin_expect(node->done_floor < tag, 0))
+		cs_node_all_done_slow(node, tag);
 	return &node->self->lines[node->call % CS_LINES];
 }
 

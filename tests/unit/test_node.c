@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 
 #define RANKS 2
 #define SLOT ((size_t)8 << 10)
+#define LATER (UINT64_C(4711) << CS_STEP_BITS)
 
 static struct cs_node *waiting; /* whose peer's done word is set after a while */
 static int turns;
@@ -23,12 +25,16 @@ progress(void)
 {
 	errno = EBUSY;
 	if (waiting && ++turns == 4)
-		atomic_store(&cs_node_rank(waiting, 1)->done, 4711);
+		atomic_store(&cs_node_rank(waiting, 1)->done, LATER);
 }
+
+static jmp_buf *ending; /* where an end that a test expects leads */
 
 static void __attribute__((noreturn))
 end(const char *why)
 {
+	if (ending)
+		longjmp(*ending, 1);
 	fail_msg("the job ended: %s", why);
 	abort();
 }
@@ -165,11 +171,78 @@ a_wait_keeps_errno(void **state)
 	waiting = &nodes[0];
 	turns = 0;
 	errno = ENOTTY;
-	cs_node_wait(&nodes[0], 1, &cs_node_rank(&nodes[0], 1)->done, 4711);
+	cs_node_wait(&nodes[0], 1, &cs_node_rank(&nodes[0], 1)->done, LATER);
 	int left = errno;
 	waiting = NULL;
 	assert_int_equal(left, ENOTTY);
 	assert_int_equal(turns, 4);
+	clear(nodes);
+}
+
+/* All ranks have made so many calls. */
+static void
+age(struct cs_node *nodes, uint64_t calls)
+{
+	for (int local = 0; local < RANKS; local++) {
+		nodes[local].call = calls;
+		nodes[local].done_floor = (calls + 1) << CS_STEP_BITS;
+		atomic_store(&nodes[local].self->done, (calls + 1) << CS_STEP_BITS);
+	}
+}
+
+/* The other rank has been through a call that has begun here. */
+static void
+follow(struct cs_node *node)
+{
+	cs_node_begin(node);
+	assert_true(atomic_load(&cs_node_await(node, 0, 1)->seq) == cs_node_tag(node, 1));
+	cs_node_end(node);
+}
+
+/* At one call in a microsecond it comes to the middle of them in 25 days. */
+static void
+calls_are_numbered_to_the_end(void **state)
+{
+	const uint64_t middle = UINT64_C(1) << 41;
+	const uint64_t from[] = { 0, middle - 100, CS_MOST_CALLS - 300 };
+	for (size_t i = 0; i < COUNT(from); i++) {
+		struct cs_node nodes[RANKS];
+		make(nodes, 2);
+		if (from[i])
+			age(nodes, from[i]);
+		for (int call = 0; call < 299; call++) {
+			cs_node_begin(&nodes[0]);
+			struct cs_line *line = cs_node_line(&nodes[0]);
+			assert_non_null(cs_node_slot(&nodes[0], 1, false)); /* free, and taken for that */
+			cs_node_publish(&nodes[0], line, 1);
+			assert_false(cs_node_is_done(&nodes[0], cs_node_tag(&nodes[0], 1)));
+			cs_node_end(&nodes[0]);
+			assert_null(cs_node_peek(&nodes[0], 1, 1)); /* it publishes nothing */
+			follow(&nodes[1]);
+			assert_true(cs_node_is_done(&nodes[0], (nodes[0].call + 1) << CS_STEP_BITS));
+		}
+		clear(nodes);
+	}
+}
+
+/* Numbers that begin again would be taken for old ones. */
+static void
+a_job_ends_before_numbers_do(void **state)
+{
+	struct cs_node nodes[RANKS];
+	jmp_buf back;
+	volatile int calls = 0;
+	make(nodes, 2);
+	age(nodes, CS_MOST_CALLS - 1);
+	if (setjmp(back) == 0) {
+		for (ending = &back; calls < 3 * CS_LINES; calls++) {
+			begin(nodes);
+			cs_node_publish(&nodes[0], cs_node_line(&nodes[0]), 1);
+			end_both(nodes);
+		}
+	}
+	ending = NULL;
+	assert_in_range(calls, 1, 3 * CS_LINES - 1);
 	clear(nodes);
 }
 
@@ -444,6 +517,8 @@ main(void)
 		cmocka_unit_test(a_slot_is_free_when_its_last_piece_is),
 		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
 		cmocka_unit_test(a_wait_keeps_errno),
+		cmocka_unit_test(calls_are_numbered_to_the_end),
+		cmocka_unit_test(a_job_ends_before_numbers_do),
 		cmocka_unit_test(what_the_owner_s_kernel_refuses_the_owner_gives),
 		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
 		cmocka_unit_test(no_other_memory_is_given),
