@@ -344,7 +344,8 @@ arrived_otherwise(struct cs_peer *peer, const struct cs_trailer *trailer)
 	cs_ring_take(peer);
 }
 
-/* Is it the small message that this request waits for, and no larger than there is room for? */
+/* Is it the small message that this request waits for, and no larger than there is room for? Then it is within its slot as well:
+ * what is posted there has no more room than a slot has payload (wire.c, is_small). */
 static inline bool
 is_for(const struct cs_request *request, const struct cs_trailer *trailer)
 {

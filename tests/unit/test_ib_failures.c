@@ -312,6 +312,83 @@ test_what_breaks_in_flight_ends_the_job_with_one_line(void **state)
 		world_apart(harm_often, &accidents[i]);
 }
 
+/* Two processes, and a message from the first to the second. */
+static bool
+open_pair(struct world_group *group, const struct cs_ib_options *options)
+{
+	char word[8] = "";
+	world_open(2, options, false);
+	world_group_open(group, (int[]){ 0, 1 }, 2);
+	group->wires[0]->send(group->wires[0], 0, 1, word, 8);
+	group->wires[1]->recv(group->wires[1], 0, 0, word, 8);
+	return world_finish(group->wires[0], 0, group->wires[1], 0);
+}
+
+/* --- sizes that do not fit ---------------------------------------------------------------------------------------- */
+
+static uint32_t wrong_bytes; /* what the next message says of itself; 0: the truth */
+
+static int
+exaggerate(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
+{
+	const struct ibv_sge *last = request->num_sge ? &request->sg_list[request->num_sge - 1] : NULL;
+	if (wrong_bytes && last && last->length >= sizeof(struct cs_trailer)) {
+		((struct cs_trailer *)(uintptr_t)(last->addr + last->length) - 1)->bytes = wrong_bytes;
+		wrong_bytes = 0;
+	}
+	return fake_verbs()->post_send(qp, request, bad);
+}
+
+struct exaggeration {
+	bool polls_flags, is_posted; /* the receive, before the message comes */
+	size_t room;                 /* of it */
+	uint32_t bytes;
+};
+
+/* A message that says it is larger than a slot, whatever room there is for it. */
+static const char *
+receive_too_much(const void *argument)
+{
+	static struct world_group group;
+	static char out[200], in[20000];
+	const struct exaggeration *one = argument;
+	struct cs_ib_options options = world_options();
+	struct cs_verbs exaggerating = *fake_verbs();
+	exaggerating.post_send = exaggerate;
+	fake_reset();
+	world.verbs = &exaggerating;
+	options.polls_flags = one->polls_flags;
+	if (!open_pair(&group, &options))
+		return "the pair does not talk";
+	world.may_abort = true;
+	if (setjmp(world.jump))
+		return strstr(world.said, "it is not what its completion says; ending the job") ? NULL : world.said;
+	if (one->is_posted)
+		group.wires[1]->recv(group.wires[1], 0, 0, in, one->room);
+	wrong_bytes = one->bytes;
+	group.wires[0]->send(group.wires[0], 0, 1, out, sizeof out);
+	for (int i = 0; i < 5000; i++)
+		world_progress();
+	return wrong_bytes ? "no message was sent" : "it was taken";
+}
+
+static void
+test_a_message_larger_than_its_slot_ends_the_job(void **state)
+{
+	const uint32_t payload = world_options().slot_bytes - sizeof(struct cs_trailer);
+	for (int way = 0; way < 2; way++) {
+		const struct exaggeration exaggerations[] = {
+			{ .polls_flags = way, .is_posted = true, .room = payload, .bytes = payload + 1 },
+			{ .polls_flags = way, .is_posted = true, .room = 200, .bytes = 100000 },
+			{ .polls_flags = way, .is_posted = true, .room = 20000, .bytes = payload + 1 },
+			{ .polls_flags = way, .is_posted = true, .room = 20000, .bytes = 19000 },
+			{ .polls_flags = way, .bytes = payload + 1 },
+		};
+		for (size_t i = 0; i < COUNT(exaggerations); i++)
+			world_apart(receive_too_much, &exaggerations[i]);
+	}
+}
+
 /* A process that only waits learns of it too. */
 static const char *
 wait_for_event(const void *argument)
@@ -335,18 +412,6 @@ static const char *
 go_on_after_event(const void *argument)
 {
 	return wait_for_event(argument) && !world.lines ? NULL : "a port's event ended the job";
-}
-
-/* Two processes, and a message from the first to the second. */
-static bool
-open_pair(struct world_group *group, const struct cs_ib_options *options)
-{
-	char word[8] = "";
-	world_open(2, options, false);
-	world_group_open(group, (int[]){ 0, 1 }, 2);
-	group->wires[0]->send(group->wires[0], 0, 1, word, 8);
-	group->wires[1]->recv(group->wires[1], 0, 0, word, 8);
-	return world_finish(group->wires[0], 0, group->wires[1], 0);
 }
 
 static void
@@ -552,6 +617,7 @@ main(void)
 		cmocka_unit_test_setup(test_opening_tells_what_is_missing, set_up),
 		cmocka_unit_test_setup(test_who_cannot_connect_goes_over_the_host, set_up),
 		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line, set_up),
+		cmocka_unit_test_setup(test_a_message_larger_than_its_slot_ends_the_job, set_up),
 		cmocka_unit_test_setup(test_events_of_the_device_are_heard, set_up),
 		cmocka_unit_test_setup(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why, set_up),
 		cmocka_unit_test_setup(test_a_removed_device_ends_the_job_of_who_waits, set_up),
