@@ -9,6 +9,7 @@
 
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,9 +74,15 @@ to_int(size_t value)
 
 /* A receive that nothing ever matches: testing it progresses all that the MPI has under way. (MPI_Iprobe does not under
  * MPICH over UCX: a peer that waited for our rendezvous message waited for ever.) One thread at a time tests it; the others
- * are progressed by that. */
+ * are progressed by that.
+ *
+ * A program that jumps out of a test, from a handler of a signal, leaves the flag set. It may not do that, but would then never
+ * progress again. So the thread that has set the flag goes on testing: within a callback of the MPI's (which may call it), or after
+ * a jump. Which it is the stack tells (it grows downwards everywhere): where the frame that set it is not above this one it is
+ * gone, and the flag is taken over. Only threads that wait while another one has jumped out and stays away are not helped. */
 static MPI_Request never = MPI_REQUEST_NULL;
 static atomic_flag is_testing = ATOMIC_FLAG_INIT;
+static _Thread_local uintptr_t testing; /* this thread's frame that has set it; 0: none */
 
 static void
 progress(void)
@@ -84,10 +91,17 @@ progress(void)
 	struct cs_ib *ib = cs_rdma_here();
 	if (ib)
 		cs_ib_progress(ib);
-	if (atomic_flag_test_and_set_explicit(&is_testing, memory_order_acquire))
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	bool is_within = testing > here;
+	if (!testing && atomic_flag_test_and_set_explicit(&is_testing, memory_order_acquire))
 		return;
+	if (!is_within)
+		testing = here;
 	if (never != MPI_REQUEST_NULL)
 		cs_pmpi.Test(&never, &flag, MPI_STATUS_IGNORE);
+	if (is_within)
+		return;
+	testing = 0;
 	atomic_flag_clear_explicit(&is_testing, memory_order_release);
 }
 
