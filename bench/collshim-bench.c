@@ -1,10 +1,12 @@
 #include "bench.h"
 
 #include "base/parse.h"
+#include "base/printable.h"
 
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Those of --cases, once for each root. */
 static int
@@ -154,6 +156,10 @@ main(int argc, char **argv)
 	struct bench_world world;
 	char complaint[256] = "";
 	int code = 0;
+	/* Variables and paths are shown as they are, but not to a terminal that would obey them. */
+	FILE *out = cs_printable_stream(STDOUT_FILENO), *errors = cs_printable_stream(STDERR_FILENO);
+	stdout = out ? out : stdout;
+	stderr = errors ? errors : stderr;
 	MPI_Init(&argc, &argv);
 	bench_world_look(&world);
 	bool speaks = world.rank == 0;

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -86,10 +87,8 @@ write_line(const char *format, va_list arguments)
 	int more = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
 	if (more > 0)
 		used += (size_t)more < sizeof line - used - 1 ? (size_t)more : sizeof line - used - 2;
-	/* A variable's or file's text may have anything in it. */
-	for (size_t i = 0; i < used; i++)
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
+	line[used] = '\0';
+	cs_printable_make(line, false);
 	line[used++] = '\n';
 	(void)cs_file_write(STDERR_FILENO, line, used);
 	errno = saved;

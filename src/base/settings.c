@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "base/printable.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -270,7 +271,7 @@ static void
 write_text(FILE *out, const struct row *row, const void *field)
 {
 	const char *text = *(const char *const *)field;
-	fputs(text ? text : "not set", out);
+	cs_printable_put(out, text ? text : "not set");
 }
 
 static uint64_t
@@ -448,9 +449,7 @@ complain(FILE *out, const char *format, ...)
 		cs_log_warn(&said, "settings: %s", text);
 		return;
 	}
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	cs_printable_make(text, false);
 	fprintf(out, "%s\n", text);
 }
 
@@ -609,7 +608,7 @@ cs_settings_print(FILE *out, const struct cs_settings *settings)
 		if (row->kind)
 			row->kind->write(out, row, field_of(settings, row));
 		else
-			fputs(value_of(row) ? value_of(row) : "not set", out);
+			cs_printable_put(out, value_of(row) ? value_of(row) : "not set");
 		fputc('\n', out);
 		print_meaning(out, row);
 	}

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "select/force.h"
 #include "select/notes.h"
 #include "select/predict.h"
@@ -666,10 +667,11 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 			unmet ? unmet : "");
 	}
 	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);
+	cs_printable_put(out, table->force_text ? table->force_text : "not set");
 	if (table->force_error)
-		fprintf(out, "%s: ignored, %s\n", table->force_text, table->force_error);
+		fprintf(out, ": ignored, %s\n", table->force_error);
 	else
-		fprintf(out, "%s\n", table->force_text ? table->force_text : "not set");
+		putc('\n', out);
 	if (selector->site_error)
 		fprintf(out, "tuning file not used: %s\n", selector->site_error);
 	fputs("rows, the first that fits decides:\n", out);

@@ -1,6 +1,7 @@
 #include "select/tuning.h"
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "select/document.h"
 #include "shm/node.h"
 
@@ -927,8 +928,15 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 	char *text = NULL, what[256], limit[CS_NUMBER_TEXT];
 	size_t bytes = 0;
 	enum cs_status status = read_file(path, CS_TUNING_MAX_BYTES, &text, &bytes);
+	int read_failure = errno;
+	char *label = strdup(path); /* as it stands in complaints and reasons: on one line */
+	if (!label) {
+		free(text);
+		return CS_NO_MEMORY;
+	}
+	cs_printable_make(label, false);
 	if (status == CS_SYSTEM) {
-		int failure = errno;
+		int failure = read_failure;
 		if (failure == EFBIG)
 			snprintf(what, sizeof what, "expected at most %s bytes",
 				 cs_bytes_text(limit, CS_TUNING_MAX_BYTES));
@@ -936,12 +944,14 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 			snprintf(what, sizeof what, "expected a regular file");
 		else
 			snprintf(what, sizeof what, "cannot be read: %s", strerror(failure));
-		complain_text(errors, path, what);
+		complain_text(errors, label, what);
+		free(label);
 		errno = failure;
-	}
-	if (status != CS_OK)
 		return status;
-	status = cs_tuning_parse(tuning, path, text, bytes, errors);
+	}
+	if (status == CS_OK)
+		status = cs_tuning_parse(tuning, label, text, bytes, errors);
+	free(label);
 	free(text);
 	return status;
 }

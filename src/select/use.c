@@ -1,6 +1,7 @@
 #include "select/use.h"
 
 #include "base/nearest.h"
+#include "base/printable.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,12 +25,14 @@ cs_shown(char shown[CS_SHOWN_TEXT], const char *text)
 	size_t room = CS_SHOWN_TEXT - 6; /* two quotes, three dots, the end */
 	size_t used = 0;
 	shown[used++] = '"';
-	for (; *text && used <= room; text++) {
-		unsigned char byte = (unsigned char)*text;
-		shown[used++] = byte < ' ' || byte == 0x7f ? '?' : *text;
+	for (size_t length; *text && used + ((length = cs_printable_length(text)) ? length : 1) <= room + 1;) {
+		if (length)
+			memcpy(shown + used, text, length);
+		else
+			shown[used++] = '?';
+		used += length;
+		text += length ? length : 1;
 	}
-	for (; (*text & 0xc0) == 0x80 && used > 1; text--) /* no part of a character */
-		used--;
 	strcpy(shown + used, *text ? "...\"" : "\"");
 	return shown;
 }

@@ -2,6 +2,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -173,9 +174,7 @@ cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t 
 			 *text ? "the text is too long" : "expected a model or KEY=VALUE, found nothing");
 		return CS_BAD_INPUT;
 	}
-	for (char *at = words; *at; at++) /* complaints are one line */
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	cs_printable_make(words, false); /* complaints are one line */
 	char *word = strsep(&rest, ",");
 	if (!strchr(word, '=')) {
 		if (!built_in(word))

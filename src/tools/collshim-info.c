@@ -7,6 +7,7 @@
 #include "select/select.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
+#include "tools/terminal.h"
 #include "tools/words.h"
 
 #include <getopt.h>
@@ -74,9 +75,7 @@ wrong_use(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	cs_printable_make(text, false);
 	fprintf(stderr, "collshim-info: %s\nTry: collshim-info --help\n", text);
 	return WRONG_USE;
 }
@@ -499,6 +498,7 @@ finish(int status)
 int
 main(int argc, char **argv)
 {
+	cs_tools_print_printably();
 	struct request request = { 0 };
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)

@@ -4,6 +4,7 @@
 #include "base/parse.h"
 #include "plan/build.h"
 #include "sim/hier.h"
+#include "tools/terminal.h"
 #include "tools/words.h"
 
 #include <getopt.h>
@@ -866,6 +867,7 @@ main(int argc, char **argv)
 {
 	struct request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
 				   .memory = (size_t)1 << 30 };
+	cs_tools_print_printably();
 	size_t most_words = (size_t)argc + 1;
 	for (int i = 1; i < argc; i++)
 		most_words += cs_tools_most_words(argv[i]);

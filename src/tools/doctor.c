@@ -1,11 +1,13 @@
 #include "tools/doctor.h"
 
 #include "base/parse.h"
+#include "base/printable.h"
 #include "ib/doctor.h"
 #include "shm/headroom.h"
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SIZE_TEXT 32
@@ -23,11 +25,15 @@ cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *for
 {
 	static const char *const words[] = { "ok", "note", "problem" };
 	va_list arguments;
-	fprintf(doctor->out, "  %-8s ", words[verdict]);
+	char *text;
 	va_start(arguments, format);
-	vfprintf(doctor->out, format, arguments);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
 	va_end(arguments);
+	fprintf(doctor->out, "  %-8s ", words[verdict]);
+	cs_printable_put(doctor->out, text ? text : "out of memory");
 	fputc('\n', doctor->out);
+	free(text);
 	doctor->problems += verdict == CS_VERDICT_PROBLEM;
 }
 

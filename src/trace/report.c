@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/printable.h"
 #include "trace/json.h"
 
 #include <errno.h>
@@ -311,6 +312,13 @@ print_share(FILE *out, const char *unit, uint64_t part, uint64_t whole)
 }
 
 static void
+print_value(FILE *out, const char *value)
+{
+	cs_printable_put(out, value);
+	putc('\n', out);
+}
+
+static void
 print_facts(FILE *out)
 {
 	size_t width = 0;
@@ -319,7 +327,7 @@ print_facts(FILE *out)
 	for (size_t i = 0; i < facts_used; i++) {
 		fprintf(out, "  %-*s  ", (int)width, facts[i].name);
 		if (facts[i].value)
-			fprintf(out, "%s\n", facts[i].value);
+			print_value(out, facts[i].value);
 		else
 			fprintf(out, "%" PRIu64 "\n", facts[i].number);
 	}
@@ -371,11 +379,15 @@ print_total(FILE *out, size_t used)
 	fprintf(out, "), %s in all\n", time);
 }
 
+/* A path or an MPI's name may have anything in it. Values are each on a line; without memory they are printed as they are. */
 void
-cs_report_print(FILE *out)
+cs_report_print(FILE *to)
 {
 	int saved = errno;
+	char *text;
+	size_t length;
 	pthread_mutex_lock(&lock);
+	FILE *memory = open_memstream(&text, &length), *out = memory ? memory : to;
 	size_t used = collect_lines();
 	fprintf(out, "collshim %s: collectives of this process\n", CS_VERSION);
 	print_facts(out);
@@ -386,6 +398,13 @@ cs_report_print(FILE *out)
 		print_total(out, used);
 	}
 	pthread_mutex_unlock(&lock);
+	if (memory) {
+		if (fclose(memory) == 0) {
+			cs_printable_make(text, true);
+			fputs(text, to);
+		}
+		free(text);
+	}
 	errno = saved;
 }
 
