@@ -12,6 +12,7 @@ left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 f
 """
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -26,7 +27,7 @@ import uuid
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(HERE, "..", "launch")
 CLAIMS = {}
-LIMIT = 60  # seconds for one job; when they are over, launch prints where its ranks stand
+LIMIT = 200  # seconds for one job, of a few on a quiet machine; when they are over, launch prints where its ranks stand
 RANKS = 4
 RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
@@ -182,6 +183,7 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
     for stderr's text, and a second later still; `kill`: (rank, seconds) for kill_from_outside; `host`: variables per MPI
     without which the MPI itself does not survive the fault."""
     token = uuid.uuid4().hex
+    mounts = mounts or (None if until else own_dev_shm())
     before = ours_in_dev_shm()
     program = f"{args.differential}/differential-{mpi}" if compare else f"{args.build}/workload-{mpi}"
     if compare:
@@ -190,7 +192,7 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         report, listing = f"{folder}/report.json", f"{folder}/left"
         variables = {**FORCED, "COLLSHIM_REPORT": report, **(host or {}).get(mpi, {}), **variables}
-        command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT)]
+        command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT), "--machine-shm"]
         for preload in (*tools, *([args.library] if library else []), *preloads):
             command += ["--preload", preload]
         for name, value in variables.items():
@@ -904,8 +906,10 @@ def expect_killed(result):
     expect(not result.lines(), "a line of collshim, which has nothing to say here", result)
 
 
+@functools.cache
 def own_dev_shm():
-    return "mount -t tmpfs tmpfs /dev/shm" if can_mount() else None
+    """Of no job but this: others fill the machine's, or have segments there for a moment."""
+    return "mount -t tmpfs -o mode=1777 tmpfs /dev/shm" if can_mount() else None
 
 
 @claim

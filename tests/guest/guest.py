@@ -20,7 +20,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLAIMS = {}
-LIMIT = 60  # seconds for one command
+LIMIT = 200  # seconds for one command: to end a hang; a quiet machine takes a few
 RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
 COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce "
