@@ -46,17 +46,25 @@ check(int result, const char *what)
 	end_job(what);
 }
 
-/* A collective between leaders. If the program's ranks disagree about a size it may come out here as a truncation, or, further
- * down MPICH's trees, as MPI_ERR_OTHER: the call then goes on, and reports it. */
+/* A collective between leaders. If the program's ranks disagree about a size it may come out here as a truncation: the call then
+ * goes on, and reports it. MPICH has other classes for it that stand for anything; what its text says tells: who receives less of
+ * a broadcast than it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or (from 4.2 on) MPI_ERR_IN_STATUS,
+ * with "Failure during collective" as of any failure of another rank. That rank itself hears what it is. */
 static void
 check_between(void *leaders, int result, const char *what)
 {
-	int class = MPI_SUCCESS;
+	struct cs_group *self = leaders;
+	char text[MPI_MAX_ERROR_STRING] = "";
+	int class = MPI_SUCCESS, length;
 	if (result == MPI_SUCCESS)
 		return;
 	cs_pmpi.Error_class(result, &class);
-	if (class == MPI_ERR_TRUNCATE || class == MPI_ERR_OTHER)
-		((struct cs_group *)leaders)->is_truncated = true;
+	if (class == MPI_ERR_OTHER || class == MPI_ERR_IN_STATUS)
+		cs_pmpi.Error_string(result, text, &length);
+	if (class == MPI_ERR_TRUNCATE || strstr(text, "truncated") || strstr(text, "Failure during collective"))
+		self->is_truncated = true;
+	else if (strstr(text, "message sizes do not match"))
+		self->is_short = true;
 	else
 		check(result, what);
 }
@@ -141,6 +149,12 @@ static bool
 is_truncated(void *leaders)
 {
 	return leaders && ((struct cs_group *)leaders)->is_truncated;
+}
+
+static bool
+is_short(void *leaders)
+{
+	return leaders && ((struct cs_group *)leaders)->is_short;
 }
 
 static void
@@ -266,6 +280,7 @@ const struct cs_host cs_host_mpi = {
 	.open = cs_group_open,
 	.wire = cs_host_wire,
 	.is_truncated = is_truncated,
+	.is_short = is_short,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

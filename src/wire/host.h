@@ -40,6 +40,8 @@ struct cs_host {
 	/* Has a collective between leaders told in this call that more came than there was room for? The program's ranks then
 	 * disagree about a size, which is the program's error (MPI 4.0, 6.4), and this process reports it. */
 	bool (*is_truncated)(void *leaders);
+	/* Or that less came than was expected, of which some say nothing. */
+	bool (*is_short)(void *leaders);
 
 	/* Between leaders; `nodes` values in each array; sizes and offsets in bytes. */
 	void (*barrier)(void *leaders);

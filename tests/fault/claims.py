@@ -658,6 +658,20 @@ def job_without_memory_goes_on_with_the_host_or_ends_with_a_line(args):
                            "ending the job" in result.lines()[0], "neither right results nor a clean end", result)
 
 
+@claim
+def failure_between_leaders_ends_the_job_and_a_truncation_is_one(args):
+    """MPI_ERR_OTHER of a collective between leaders is a failure, and no truncation unless the MPI says so."""
+    for mpi in args.mpi:
+        broken = {"preloads": [f"{args.build}/broken_wire-{mpi}.so"], "COLLSHIM_FAKE_NODES": "2"}
+        result = job(args, mpi, BROKEN_WIRE="failure", **broken)
+        expect(result.code not in (0, 124) and "FAILED" not in result.out, "the job did not end by itself", result)
+        expect(any("MPI_Reduce between the leaders of the nodes failed" in line and "ending the job" in line
+                   for line in result.lines()), "no line says what failed", result)
+        result = job(args, mpi, BROKEN_WIRE="truncation", **broken)
+        expect(result.code not in (0, 124) and "ending the job" not in result.err and re.search("trunc", result.err, re.I),
+               "the program's handler did not get a truncation", result)
+
+
 # --- ranks that differ ------------------------------------------------------------------------------------------------
 
 def on_rank(rank, *assignments):
