@@ -51,6 +51,27 @@ struct cs_call {
 	size_t truncated;
 };
 
+/* What has to be the same on all ranks of a call, in the upper 16 bits of a word: the collective (5 bits), and 11 bits of what
+ * else there is, a root or what cs_call_detail makes of a reduction. Each line of a call carries it (shm/node.h). */
+#define CS_SIGN_SHIFT 48
+#define CS_SIGN_DETAIL 0x7ffu
+static inline uint64_t
+cs_call_sign(enum cs_coll coll, unsigned detail)
+{
+	return ((uint64_t)coll + 1) << (CS_SIGN_SHIFT + 11) | (uint64_t)(detail & CS_SIGN_DETAIL) << CS_SIGN_SHIFT;
+}
+/* Of a sign's 16 bits. CS_COLL_COUNT and above: they are no sign. */
+static inline enum cs_coll
+cs_call_coll(uint64_t sign)
+{
+	return (enum cs_coll)((sign >> 11 & 31) - 1);
+}
+static inline unsigned
+cs_call_detail(unsigned kind, int root)
+{
+	return (unsigned)(((uint64_t)kind << 32 | (unsigned)root) * 0x9e3779b97f4a7c15 >> 53);
+}
+
 /* Is an alltoall(v,w) in place? One memory alone does not say so: blocks are counted from the lowest, so those to be sent and those
  * received may be counted from the same address without having one in common. */
 static inline bool

@@ -623,6 +623,9 @@ make(struct cs_member *member)
 	if (trouble == NONE && has_node) {
 		learn_domains(node, team);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
+		team->node.rank_of = &team->shape.order[team->shape.first[team->shape.node]];
+		team->node.all_ranks = team->shape.ranks;
+		team->node.nodes = team->shape.nodes;
 		cs_node_arm(&team->node);
 		if (team->shape.ranks == cs_engine.world_size)
 			cs_ledger_open_page(&member->seat->page, &team->node);

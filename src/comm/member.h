@@ -46,7 +46,7 @@ struct cs_member {
 	const char *unasked;
 	size_t bytes;
 	struct cs_type types[2];    /* of input and output, for types that are not in the table */
-	int result;                 /* of a served call that is not yet told: success or MPI_ERR_TRUNCATE */
+	int result;                 /* of a served call that is not yet told: success, MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
 	/* Programs repeat themselves: the predefined type that was looked at last, and the pair of one with an operation. */
 	const struct cs_type *known_type;
 	struct cs_reduction known_pair;

@@ -24,13 +24,13 @@ struct cs_side {
 	MPI_Datatype type;
 };
 
-/* More came than there was room for, an error of the program's: its error handler has it. At the very end of the call, since a
- * handler may make collectives on the same communicator, free it, or not return. */
-int cs_serve_say_truncated(struct cs_member *member);
+/* More came than there was room for, or ranks made different calls, an error of the program's: its error handler has it. At the
+ * very end of the call, since a handler may make collectives on the same communicator, free it, or not return. */
+int cs_serve_say_wrong(struct cs_member *member);
 static inline int
 cs_serve_result(struct cs_member *member)
 {
-	return __builtin_expect(member->result == MPI_SUCCESS, 1) ? MPI_SUCCESS : cs_serve_say_truncated(member);
+	return __builtin_expect(member->result == MPI_SUCCESS, 1) ? MPI_SUCCESS : cs_serve_say_wrong(member);
 }
 
 bool cs_serve_barrier(struct cs_member *member);

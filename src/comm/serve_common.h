@@ -42,8 +42,9 @@ cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool 
 	return cs_serve_choose_skewed(member, coll, bytes, 1, is_commutative);
 }
 
-/* Runs the chosen algorithm and leaves in member->result what the program gets. Always true. */
-bool cs_serve_run(struct cs_member *member, struct cs_call *call);
+/* Runs the chosen algorithm and leaves in member->result what the program gets. `sign`: cs_call_sign, of a reduction with the
+ * bytes below it. Always true. */
+bool cs_serve_run(struct cs_member *member, struct cs_call *call, uint64_t sign);
 
 /* The member's four arrays of sizes; ends the job if there is no memory for them. */
 size_t *cs_serve_sizes_slow(struct cs_member *member);

@@ -89,7 +89,7 @@ cs_serve_barrier(struct cs_member *member)
 		return false;
 	struct cs_call call;
 	cs_call_init(&call, CS_BARRIER, 0, 0);
-	return cs_serve_run(member, &call);
+	return cs_serve_run(member, &call, cs_call_sign(CS_BARRIER, 0));
 }
 
 bool
@@ -104,7 +104,7 @@ cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
 	struct cs_call call;
 	cs_call_init(&call, CS_BCAST, root, flat.bytes);
 	call.recv.base = open_flat(member, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_BCAST, (unsigned)root));
 	if (!is_root)
 		close_flat(member, &flat, call.recv.base);
 	cs_serve_relax(member);
@@ -194,7 +194,7 @@ cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const s
 	cs_call_init(&call, CS_ALLGATHER, 0, each);
 	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
 	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_ALLGATHER, 0));
 	close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
 	return true;
@@ -224,7 +224,7 @@ cs_serve_gather(struct cs_member *member, const struct cs_side *send, const stru
 		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
 						.each = each };
 	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_GATHER, (unsigned)root));
 	if (is_root)
 		close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
@@ -254,7 +254,7 @@ cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const str
 	if (is_root)
 		call.send = (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
 	call.recv.base = in_place ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_SCATTER, (unsigned)root));
 	if (!in_place)
 		close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
@@ -283,7 +283,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
 	call.send = in_place ? call.recv
 			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_ALLTOALL, 0));
 	close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
 	return true;
@@ -476,7 +476,7 @@ cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const 
 	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)call.recv.base;
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_ALLGATHERV, 0));
 	close_scattered(member, &out);
 	cs_serve_relax(member);
 	return true;
@@ -508,7 +508,7 @@ cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const str
 	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call.send.base)
 		call.send.base = (char *)"";
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_GATHERV, (unsigned)root));
 	if (is_root)
 		close_scattered(member, &out);
 	cs_serve_relax(member);
@@ -539,7 +539,7 @@ cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const st
 	if (is_root)
 		call.send = open_scattered(member, &in, CS_INPUT, CS_ALL);
 	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(CS_SCATTERV, (unsigned)root));
 	if (call.recv.base)
 		close_flat(member, &out, call.recv.base);
 	cs_serve_relax(member);
@@ -573,7 +573,7 @@ exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, stru
 	cs_call_init(&call, coll, 0, 0);
 	call.recv = open_scattered(member, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
 	call.send = in ? open_scattered(member, in, CS_INPUT, CS_ALL) : call.recv;
-	cs_serve_run(member, &call);
+	cs_serve_run(member, &call, cs_call_sign(coll, 0));
 	close_scattered(member, out);
 	cs_serve_relax(member);
 	return true;

@@ -84,6 +84,7 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	reduced->call.bytes = bytes;
 	reduced->call.counts = NULL;
 	reduced->call.root = -1;
+	reduced->call.truncated = 0;
 	return true;
 }
 
@@ -102,13 +103,14 @@ finish(struct cs_member *member, struct reduced *reduced, const void *send, void
 	struct cs_call *call = &reduced->call;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	reduced->recv = recv;
+	uint64_t sign = cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) | call->bytes;
 	call->send = (struct cs_blocks){ .base = (char *)from };
 	call->recv = (struct cs_blocks){ .base = recv };
 	if (!reduced->is_shaped)
-		return cs_serve_run(member, call);
+		return cs_serve_run(member, call, sign);
 	call->send.base = shaped_copy(member, reduced, from, input);
 	call->recv.base = recv ? cs_serve_packed(member, 1, output * call->reduction.unit) : NULL;
-	cs_serve_run(member, call);
+	cs_serve_run(member, call, sign);
 	if (recv && output)
 		shaped_result(member, reduced, call->recv.base, output);
 	cs_serve_relax(member);

@@ -68,8 +68,10 @@ static void
 add_operation(MPI_Op handle, uint32_t classes, int op)
 {
 	operations[operation_count].handle = handle;
-	operations[operation_count++].operation =
-		(struct cs_operation){ .is_predefined = true, .is_commutative = true, .classes = classes, .op = op };
+	operations[operation_count].operation =
+		(struct cs_operation){ .is_predefined = true, .is_commutative = true, .classes = classes, .op = op,
+				       .number = operation_count + 1 };
+	operation_count++;
 }
 
 void
@@ -325,6 +327,15 @@ is_like_host(MPI_Datatype handle, struct cs_type *known, MPI_Op op_handle, int o
 	return is_equal;
 }
 
+/* Which of two types of one size is it? C's and Fortran's integers are one kind: some programs mix them. */
+static unsigned
+kind_of(const struct cs_type *type, const struct cs_operation *operation)
+{
+	unsigned class = type->class == CS_CLASS_FLOAT || type->class == CS_CLASS_COMPLEX || type->class == CS_CLASS_PAIR
+				 ? type->class : 0;
+	return operation->is_predefined ? (unsigned)operation->number << 4 | class : 0;
+}
+
 bool
 cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		  const struct cs_operation *operation, struct cs_reduction *reduction)
@@ -332,8 +343,10 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	if (operation->is_predefined && !(operation->classes & 1u << type->class))
 		return false;
 	*reduction = (struct cs_reduction){ .op = (uintptr_t)op_handle, .type = (uintptr_t)type_handle };
+	reduction->kind = kind_of(type, operation);
 	if (type->is_contiguous) {
 		reduction->unit = type->size;
+		reduction->kind += (unsigned)type->size << 9;
 		if (operation->op >= 0 && type->number >= 0)
 			reduction->kernel = cs_kernel_find(operation->op, type->number);
 		struct cs_type *known = (struct cs_type *)cs_type_find(type_handle);
@@ -350,6 +363,7 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	if (type->size == 0 || lb < 0 || true_lb < 0 || extent <= 0 || true_lb + true_extent > extent)
 		return false;
 	reduction->unit = (size_t)extent;
+	reduction->kind += (unsigned)extent << 9;
 	return true;
 }
 

@@ -38,6 +38,7 @@ struct cs_operation {
 	bool is_predefined, is_commutative;
 	uint32_t classes; /* predefined: bit per class it is defined on */
 	int op;           /* enum cs_op for the kernels, or -1 */
+	int number;       /* predefined: from 1 on; else 0 */
 };
 
 /* Builds the tables; once per process, MPI must be initialised. */

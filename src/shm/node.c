@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -144,6 +145,8 @@ cs_node_arm(struct cs_node *node)
 	/* A former team may have left its numbers. */
 	memset(node->self, 0, sizeof *node->self);
 	atomic_store(&node->self->done, node->done_floor);
+	if (node->shape.local == 0)
+		atomic_store(&node->head->has_told, 0);
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
 		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot * area_stride(&node->shape)), 0,
 		       CS_AREA_FLAGS * sizeof(uint64_t));
@@ -485,15 +488,50 @@ poll_for(size_t polls, _Atomic uint64_t *word, uint64_t target)
 	return atomic_load_explicit(word, memory_order_acquire) >= target;
 }
 
+static struct cs_line *
+line_of(struct cs_node *node, int local)
+{
+	return &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+}
+
+/* Is `word` the line of a rank that will not publish step `target` of this call: because it makes another one, or has left? Of the
+ * other call *sign is the sign, or 0 where nothing tells. What it has published before it left is seen once that is. */
+static bool
+is_in_vain(struct cs_node *node, int local, const _Atomic uint64_t *word, uint64_t target, uint64_t *sign)
+{
+	const struct cs_rank_head *head = cs_node_rank(node, local);
+	const struct cs_line *line = line_of(node, local);
+	*sign = 0;
+	if (word != &line->seq)
+		return false;
+	uint64_t waits = atomic_load_explicit(&head->waits, memory_order_acquire);
+	uint64_t done = atomic_load_explicit(&head->done, memory_order_acquire);
+	uint64_t seq = atomic_load_explicit(&line->seq, memory_order_acquire);
+	if (seq >= target)
+		return false;
+	if (seq >> CS_STEP_BITS == node->call)
+		*sign = line->said >> CS_SIGN_SHIFT;
+	else if (waits >> 16 == node->call)
+		*sign = waits & 0xffff;
+	if (*sign && *sign != node->sign >> CS_SIGN_SHIFT)
+		return true;
+	*sign = 0;
+	return waits >> 16 > node->call || done >= (node->call + 1) << CS_STEP_BITS;
+}
+
 /* Yields, and sleeps in the end. Keeps errno: a sleep may end as ETIMEDOUT, and the program sees nothing of it. */
 static void
-yield_for(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+yield_for(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
 {
 	int saved = errno;
+	uint64_t sign;
+	atomic_store_explicit(&node->self->waits, node->call << 16 | node->sign >> CS_SIGN_SHIFT, memory_order_release);
 	for (size_t turn = 0; atomic_load_explicit(word, memory_order_acquire) < target; turn++) {
 		/* Who asks for one piece will ask for the next one soon. */
 		if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && help(node))
 			turn = 0;
+		if (turn % 8 == 0 && is_in_vain(node, local, word, target, &sign))
+			break;
 		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
 		if (turn % 16 == 15 || turn >= node->shape.yields)
 			node->host->progress();
@@ -518,13 +556,13 @@ void
 cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
 {
 	if (!poll_for(polls_of(node, local), word, target))
-		yield_for(node, word, target);
+		yield_for(node, local, word, target);
 }
 
 static bool
 has_published(struct cs_node *node, int local, uint64_t target)
 {
-	return atomic_load_explicit(&cs_node_rank(node, local)->lines[node->call % CS_LINES].seq, memory_order_acquire) >= target;
+	return atomic_load_explicit(&line_of(node, local)->seq, memory_order_acquire) >= target;
 }
 
 /* Have all with this core published the step, too? */
@@ -537,11 +575,10 @@ are_near_there(struct cs_node *node, uint64_t target)
 	return true;
 }
 
-void
-cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
+static void
+await_line(struct cs_node *node, int local, uint64_t target)
 {
-	uint64_t target = cs_node_tag(node, step);
-	_Atomic uint64_t *word = &cs_node_rank(node, local)->lines[node->call % CS_LINES].seq;
+	_Atomic uint64_t *word = &line_of(node, local)->seq;
 	bool all_come = node->shape.area_slots == 0 && has_published(node, node->shape.local, target);
 	if (!node->nears || !all_come || is_near(node, local)) {
 		cs_node_wait_slow(node, local, word, target);
@@ -555,7 +592,128 @@ cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
 			return;
 	}
 	if (!poll_for(node->shape.spin / 2, word, target))
-		yield_for(node, word, target);
+		yield_for(node, local, word, target);
+}
+
+static int
+rank_of(const struct cs_node *node, int local)
+{
+	return node->rank_of ? node->rank_of[local] : local;
+}
+
+/* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody anything. */
+static void
+name_call(char *to, size_t room, uint64_t sign)
+{
+	enum cs_coll coll = cs_call_coll(sign);
+	if (coll >= CS_COLL_COUNT) {
+		snprintf(to, room, "another call");
+		return;
+	}
+	const struct cs_coll_info *info = &cs_colls[coll];
+	int end = snprintf(to, room, "MPI_%c%s", info->name[0] - 'a' + 'A', info->name + 1);
+	if (info->rooted && !info->reduces)
+		snprintf(to + end, room - (size_t)end, " with root %d", (int)(sign & CS_SIGN_DETAIL));
+}
+
+static void
+say_wrong(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	char other[64], own[64];
+	const char *end = node->nodes > 1 ? "; ending the job" : "";
+	int all = node->all_ranks, they = rank_of(node, local), we = rank_of(node, node->shape.local);
+	name_call(other, sizeof other, sign);
+	name_call(own, sizeof own, node->sign >> CS_SIGN_SHIFT);
+	if (!sign)
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has left a call in which rank %d is in "
+			      "%s and waits for it%s", all, they, we, own, end);
+	else if (theirs != ours)
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has %llu bytes in %s, rank %d "
+			      "has %llu%s", all, they, (unsigned long long)theirs, other, we, (unsigned long long)ours, end);
+	else if (!strcmp(other, own))
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d and rank %d are in %s with different "
+			      "operations, roots or sizes of elements%s", all, they, we, own, end);
+	else
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d is in %s, rank %d in %s%s", all, they,
+			      other, we, own, end);
+}
+
+/* One rank says it for all of the node; the others go on when it is said, since an error handler may end the job. */
+static void
+tell(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	enum { TELLING = 1, TOLD = 2, TURNS = 10000 };
+	_Atomic uint32_t *told = &node->head->has_told;
+	uint32_t none = 0;
+	int saved = errno;
+	if (node->nodes > 1 || atomic_compare_exchange_strong(told, &none, TELLING)) {
+		say_wrong(node, local, sign, theirs, ours);
+		cs_log_drain();
+		atomic_store(told, TOLD);
+	}
+	for (int turn = 0; turn < TURNS && atomic_load(told) != TOLD; turn++)
+		sched_yield();
+	errno = saved;
+}
+
+/* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither, so that who goes by what this
+ * rank makes of lines without data hears of it; but where sizes differ: all see that for themselves, and whose is larger. */
+static const struct cs_line *
+go_wrong(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	static const struct cs_line nothing;
+	struct cs_line *own = line_of(node, node->shape.local);
+	if (node->wrong >= CS_WRONG_CALL)
+		return &nothing;
+	node->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
+	tell(node, local, sign, theirs, ours);
+	if (node->nodes > 1)
+		node->host->abort("collectives do not match");
+	if (theirs != ours)
+		return &nothing;
+	node->sign |= (uint64_t)CS_SIGN_DETAIL << CS_SIGN_SHIFT;
+	if (atomic_load_explicit(&own->seq, memory_order_relaxed) >> CS_STEP_BITS == node->call)
+		own->said = node->sign;
+	return &nothing;
+}
+
+/* Somebody whose line of this call is another one's; else `local`. */
+static int
+find_other(struct cs_node *node, int local, uint64_t *sign)
+{
+	for (int other = 0; other < node->shape.size; other++) {
+		const struct cs_line *line = line_of(node, other);
+		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS != node->call ||
+		    !((line->said ^ node->sign) >> CS_SIGN_SHIFT))
+			continue;
+		*sign = line->said >> CS_SIGN_SHIFT;
+		return other;
+	}
+	return local;
+}
+
+const struct cs_line *
+cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
+{
+	const struct cs_line *line = line_of(node, local);
+	uint64_t target = cs_node_tag(node, step), sign;
+	if (node->wrong < CS_WRONG_CALL && !has_published(node, local, target))
+		await_line(node, local, target);
+	if (node->wrong < CS_WRONG_CALL && has_published(node, local, target)) {
+		sign = line->said >> CS_SIGN_SHIFT;
+		if (sign == node->sign >> CS_SIGN_SHIFT)
+			return line;
+	} else if (is_in_vain(node, local, &line->seq, target, &sign) && !sign) {
+		local = find_other(node, local, &sign);
+	}
+	return go_wrong(node, local, sign, 0, 0);
+}
+
+const struct cs_line *
+cs_node_unlike(struct cs_node *node, int local, const struct cs_line *line)
+{
+	return go_wrong(node, local, line->said >> CS_SIGN_SHIFT, cs_line_bytes(line),
+			node->sign & (((uint64_t)1 << CS_SIGN_SHIFT) - 1));
 }
 
 static _Noreturn void
@@ -572,6 +730,9 @@ cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
 	if (__builtin_expect(node->call >= CS_MOST_CALLS, 0))
 		end_of_calls(node);
 	uint64_t floor = UINT64_MAX;
+	/* What this call has put into slots is worth nothing any more. */
+	if (node->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == node->call && tag != cs_node_has_read(node->call))
+		return;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
 		if (local == node->shape.local)

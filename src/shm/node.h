@@ -6,15 +6,21 @@
  *
  * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
  * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 22 | step. It is done with
- * what others published in steps below k of that call when its `done` word says call << 22 | k, and with the whole
- * call when `done` is (call + 1) << 22. A line or slot is written again only when all local ranks are done with what
- * it held; so nobody waits for a slow reader until 64 calls or S slots later.
+ * what others published in steps up to k of that call when its `done` word says call << 22 | k, with the whole call when
+ * `done` is one below (call + 1) << 22, and has left it when it is that. A line or slot is written again only when all local
+ * ranks are done with what it held; so nobody waits for a slow reader until 64 calls or S slots later.
+ *
+ * A line also says which call it is of (coll/call.h: cs_call_sign). Ranks that make different calls are the program's error;
+ * who meets a line of another call, or waits for one of a rank that has left the call, waits for nothing more in it, takes
+ * lines without data for the rest, and tells (node->wrong). On several nodes the job ends instead: the slots of the area
+ * are taken by all alike or not at all.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
  * shared memory is checked before it is used as a size or an index. */
 #ifndef CS_SHM_NODE_H
 #define CS_SHM_NODE_H
 
+#include "coll/call.h"
 #include "shm/put.h"
 #include "shm/reach.h"
 #include "shm/segment.h"
@@ -41,7 +47,7 @@
 
 struct cs_line {
 	_Alignas(64) _Atomic uint64_t seq;
-	uint64_t bytes; /* what the algorithm says: mostly the size of the sender's contribution */
+	uint64_t said; /* the call's sign, and below it what cs_line_say says: mostly the size of the sender's contribution */
 	union {
 		unsigned char data[CS_INLINE];
 		struct {
@@ -67,6 +73,7 @@ struct cs_plea {
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(128) _Atomic uint64_t done;
+	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its sign */
 	_Alignas(128) _Atomic uint64_t area_done[2]; /* by enum cs_area_kind */
 	/* Written once before the first call. */
 	_Alignas(128) int64_t pid;
@@ -84,6 +91,15 @@ struct cs_rank_head {
 struct cs_node_head {
 	_Alignas(128) _Atomic uint32_t sleepers;
 	_Atomic uint32_t pleas; /* ranks that ask for help just now */
+	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it has been */
+};
+
+/* What is wrong with the call being made. */
+enum cs_wrong {
+	CS_WRONG_NOT,
+	CS_WRONG_LESS, /* a broadcast of less than is expected; it goes on */
+	CS_WRONG_CALL, /* nothing more is waited for:  other ranks make another one, or of a reduction have less */
+	CS_WRONG_MORE, /* of a reduction others have more */
 };
 
 /* The two kinds of area slots, each taken in turn. */
@@ -110,6 +126,10 @@ struct cs_node {
 	int near[CS_MAX_NEAR], nears; /* local ranks that may use that one only, too, as far as there is room for them */
 
 	/* Private to this process. */
+	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
+	int all_ranks, nodes; /* of the communicator */
+	uint64_t sign;             /* of the call being made; of a reduction with its bytes */
+	enum cs_wrong wrong;       /* set in a call, cleared by who tells of it */
 	uint64_t call;             /* number of the call being made */
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	uint64_t slot_next;        /* slots this rank has used since it last began at the ring's front */
@@ -199,6 +219,21 @@ cs_node_begin(struct cs_node *node)
 	node->call++;
 }
 
+/* The done word of who reads nothing more in a call, less than of who has left it. */
+static inline uint64_t
+cs_node_has_read(uint64_t call)
+{
+	return (call << CS_STEP_BITS) + (((uint64_t)1 << CS_STEP_BITS) - 1);
+}
+
+/* Nothing more is read in this call; lines of it are still to be published. */
+static inline void
+cs_node_end_reading(struct cs_node *node)
+{
+	cs_node_store(node, &node->self->done, cs_node_has_read(node->call));
+}
+
+/* Nor is anything published. */
 static inline void
 cs_node_end(struct cs_node *node)
 {
@@ -215,7 +250,7 @@ cs_node_expect(struct cs_node *node, uint64_t rounds, uint64_t each)
 		cs_node_too_many(node, rounds);
 }
 
-/* Done with everything that was published in steps below `step` of this call. */
+/* Done with everything that was published in steps up to `step` of this call. */
 static inline void
 cs_node_done(struct cs_node *node, uint64_t step)
 {
@@ -226,10 +261,30 @@ cs_node_done(struct cs_node *node, uint64_t step)
 static inline struct cs_line *
 cs_node_line(struct cs_node *node)
 {
-	uint64_t tag = (node->call - CS_LINES + 1) << CS_STEP_BITS;
+	uint64_t tag = ((node->call - CS_LINES + 1) << CS_STEP_BITS) - 1;
 	if (__builtin_expect(node->done_floor < tag, 0))
 		cs_node_all_done_slow(node, tag);
-	return &node->self->lines[node->call % CS_LINES];
+	struct cs_line *line = &node->self->lines[node->call % CS_LINES];
+	line->said = node->sign;
+	return line;
+}
+
+/* Not of reductions, whose lines say the bytes anyway. No message has 2^48 of them. */
+static inline void
+cs_line_say(const struct cs_node *node, struct cs_line *line, uint64_t bytes)
+{
+	line->said = node->sign | bytes;
+}
+static inline uint64_t
+cs_line_bytes(const struct cs_line *line)
+{
+	return line->said << (64 - CS_SIGN_SHIFT) >> (64 - CS_SIGN_SHIFT);
+}
+/* The same of a line of this call, for less; of one without data, more than there can be. */
+static inline uint64_t
+cs_line_bytes_here(const struct cs_node *node, const struct cs_line *line)
+{
+	return line->said ^ node->sign;
 }
 
 static inline void
@@ -238,23 +293,36 @@ cs_node_publish(struct cs_node *node, struct cs_line *line, uint64_t step)
 	cs_node_store(node, &line->seq, cs_node_tag(node, step));
 }
 
-/* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. */
-void cs_node_await_slow(struct cs_node *node, int local, uint64_t step);
+/* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. One that never comes, or is
+ * another call's, is without data, staged, and of a slot that there is. */
+const struct cs_line *cs_node_await_slow(struct cs_node *node, int local, uint64_t step);
 static inline const struct cs_line *
 cs_node_await(struct cs_node *node, int local, uint64_t step)
 {
-	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step), 0))
-		cs_node_await_slow(node, local, step);
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step) ||
+				     (line->said ^ node->sign) >> CS_SIGN_SHIFT, 0))
+		return cs_node_await_slow(node, local, step);
 	return line;
 }
 
-/* The same without waiting: NULL if it has not. */
+/* The same of a reduction: a vector of another size is one of another call. */
+const struct cs_line *cs_node_unlike(struct cs_node *node, int local, const struct cs_line *line);
+static inline const struct cs_line *
+cs_node_await_alike(struct cs_node *node, int local, uint64_t step)
+{
+	const struct cs_line *line = cs_node_await(node, local, step);
+	return __builtin_expect(line->said == node->sign, 1) ? line : cs_node_unlike(node, local, line);
+}
+
+/* As cs_node_await without waiting: NULL if it has not. */
 static inline const struct cs_line *
 cs_node_peek(struct cs_node *node, int local, uint64_t step)
 {
-	struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	return atomic_load_explicit(&line->seq, memory_order_acquire) >= cs_node_tag(node, step) ? line : NULL;
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+	if (atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step))
+		return NULL;
+	return __builtin_expect((line->said ^ node->sign) >> CS_SIGN_SHIFT, 0) ? cs_node_await_slow(node, local, step) : line;
 }
 
 /* --- own ring --------------------------------------------------------------------------------------------------- */
@@ -313,7 +381,7 @@ cs_node_small(struct cs_node *node)
 static inline void
 cs_node_all_done(struct cs_node *node)
 {
-	uint64_t tag = (node->call + 1) << CS_STEP_BITS;
+	uint64_t tag = cs_node_has_read(node->call);
 	if (node->done_floor < tag)
 		cs_node_all_done_slow(node, tag);
 }

@@ -14,6 +14,7 @@
 struct cs_reduction {
 	uintptr_t op, type; /* the host's handles */
 	size_t unit;        /* bytes from one element to the next in the buffers handed over */
+	unsigned kind;      /* operation, kind of numbers and unit: the same on all ranks, as handles need not be */
 	/* out[i] = a[i] op b[i]; NULL if only the host can do it. */
 	void (*kernel)(void *out, const void *a, const void *b, size_t count);
 };

@@ -66,7 +66,8 @@ never_truncated(void *leaders)
 	return false;
 }
 
-static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated };
+static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated,
+				    .is_short = never_truncated };
 
 /* --- a node of its own -------------------------------------------------------------------------------------------- */
 
@@ -112,7 +113,7 @@ fill_node(struct fixture *fixture)
 		struct cs_rank_head *head = cs_node_rank(&fixture->team.node, local);
 		for (int line = 0; local != shape->local && line < CS_LINES; line++) {
 			head->lines[line].seq = INT64_MAX;
-			head->lines[line].bytes = BLOCK;
+			head->lines[line].said = BLOCK;
 		}
 		if (local != shape->local)
 			head->done = head->area_done[0] = head->area_done[1] = INT64_MAX;

@@ -17,6 +17,7 @@
 #define LATER (UINT64_C(4711) << CS_STEP_BITS)
 
 static struct cs_node *waiting; /* whose peer's done word is set after a while */
+static struct cs_node *late;    /* publishes its line after a while */
 static int turns;
 
 /* The rank that is waited for goes on while the other one lets the MPI progress. */
@@ -26,6 +27,8 @@ progress(void)
 	errno = EBUSY;
 	if (waiting && ++turns == 4)
 		atomic_store(&cs_node_rank(waiting, 1)->done, LATER);
+	if (late && ++turns == 4)
+		cs_node_publish(late, cs_node_line(late), 1);
 }
 
 static jmp_buf *ending; /* where an end that a test expects leads */
@@ -509,6 +512,106 @@ large_memory_is_given_back_after_the_call(void **state)
 		free(buffers[i]->base);
 }
 
+/* --- ranks that make different calls ---------------------------------------------------------------------------------- */
+
+/* What rank 0 gets of rank 1's line, as far as it goes wrong. */
+static enum cs_wrong
+await(struct cs_node *nodes, const struct cs_line *line)
+{
+	const char *small = cs_node_rank(&nodes[0], 1)->small[0];
+	bool has_line = line == &cs_node_rank(&nodes[0], 1)->lines[nodes[0].call % CS_LINES];
+	assert_true(has_line == (nodes[0].wrong == CS_WRONG_NOT));
+	if (!has_line) {
+		assert_int_equal(cs_line_bytes(line), 0);
+		assert_int_equal(line->word[0], CS_MARK_STAGED);
+		assert_true(cs_node_slot_of(&nodes[0], 1, line->slot, 3) > small);
+	}
+	return nodes[0].wrong;
+}
+
+static void
+a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	nodes[0].sign = cs_call_sign(CS_BCAST, 1);
+	nodes[1].sign = cs_call_sign(CS_BCAST, 0);
+	struct cs_line *line = cs_node_line(&nodes[1]);
+	cs_line_say(&nodes[1], line, 100);
+	cs_node_publish(&nodes[1], line, 1);
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 100)), CS_WRONG_CALL);
+	assert_non_null(cs_node_peek(&nodes[0], 1, 1));
+	/* Slots of this call are free at once, those of others are not. */
+	assert_non_null(cs_node_slot(&nodes[0], 1, true));
+	assert_non_null(cs_node_slot(&nodes[0], 2, true));
+	assert_non_null(cs_node_slot(&nodes[0], 3, true));
+	end_both(nodes);
+
+	begin(nodes);
+	nodes[0].wrong = CS_WRONG_NOT;
+	nodes[0].sign = nodes[1].sign;
+	cs_node_publish(&nodes[1], cs_node_line(&nodes[1]), 1);
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_NOT);
+	clear(nodes);
+}
+
+static void
+nobody_waits_for_a_rank_that_has_left_the_call(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	cs_node_end(&nodes[1]);
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	clear(nodes);
+}
+
+static void
+nor_for_one_that_waits_in_another_call(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	nodes[0].sign = cs_call_sign(CS_BCAST, 1);
+	nodes[1].sign = cs_call_sign(CS_BARRIER, 0);
+	atomic_store(&nodes[1].self->waits, nodes[1].call << 16 | nodes[1].sign >> CS_SIGN_SHIFT);
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	clear(nodes);
+}
+
+static void
+who_only_reads_no_more_is_waited_for(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	begin(nodes);
+	cs_node_end_reading(&nodes[1]);
+	turns = 0;
+	late = &nodes[1];
+	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_NOT);
+	late = NULL;
+	clear(nodes);
+}
+
+/* More is the reader's truncation. */
+static void
+a_reduction_of_another_size_is_another_call(void **state)
+{
+	struct cs_node nodes[RANKS];
+	for (uint64_t ours = 8; ours <= 32; ours *= 2) {
+		make(nodes, 2);
+		begin(nodes);
+		nodes[0].sign = cs_call_sign(CS_ALLREDUCE, 7) | ours;
+		nodes[1].sign = cs_call_sign(CS_ALLREDUCE, 7) | 16;
+		cs_node_publish(&nodes[1], cs_node_line(&nodes[1]), 1);
+		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&nodes[0], 1, 1));
+		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16 ? CS_WRONG_CALL : CS_WRONG_NOT);
+		clear(nodes);
+	}
+}
+
 int
 main(void)
 {
@@ -523,6 +626,11 @@ main(void)
 		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
 		cmocka_unit_test(no_other_memory_is_given),
 		cmocka_unit_test(memory_that_is_offered_has_been_touched),
+		cmocka_unit_test(a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one),
+		cmocka_unit_test(nobody_waits_for_a_rank_that_has_left_the_call),
+		cmocka_unit_test(nor_for_one_that_waits_in_another_call),
+		cmocka_unit_test(who_only_reads_no_more_is_waited_for),
+		cmocka_unit_test(a_reduction_of_another_size_is_another_call),
 		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
 		cmocka_unit_test(a_fair_window_fits),
 		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),

@@ -76,7 +76,7 @@ node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_
 	struct cs_node *node = &team->node;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = call->bytes;
+	cs_line_say(node, line, call->bytes);
 	cs_copy(line->data, call->recv.base, call->bytes);
 	cs_node_publish(node, line, 1);
 	cs_node_end(node);
@@ -95,6 +95,16 @@ read_staged(struct cs_team *team, struct cs_call *call, size_t limit, size_t chu
 	}
 }
 
+/* What the root has said that it sends, or its part of what there is to say. */
+static void
+compare(struct cs_node *node, struct cs_call *call, size_t sent)
+{
+	if (sent > call->bytes)
+		call->truncated = sent;
+	else if (sent < call->bytes && !node->wrong)
+		node->wrong = CS_WRONG_LESS;
+}
+
 /* Local ranks are ranks. */
 static void
 node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
@@ -103,10 +113,10 @@ node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 	cs_node_begin(node);
 	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
-	size_t bytes = line->bytes;
+	size_t bytes = cs_line_bytes(line);
 	size_t limit = bytes < call->bytes ? bytes : call->bytes;
-	if (bytes > call->bytes)
-		call->truncated = bytes;
+	if (bytes != call->bytes)
+		compare(node, call, bytes);
 	if (bytes <= CS_INLINE)
 		cs_copy(call->recv.base, line->data, limit);
 	else if (line->word[0] == CS_MARK_DIRECT)
@@ -134,7 +144,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 	cs_node_begin(node);
 	struct cs_line *line = is_root || team->lane < lanes ? cs_node_line(node) : NULL;
 	if (line)
-		line->bytes = is_root ? call->bytes : 0;
+		cs_line_say(node, line, call->bytes);
 	for (uint64_t round = 0; round < rounds; round++) {
 		size_t bytes = cs_piece(call->bytes, chunk, round);
 		char *area = cs_node_area(node, bytes);
@@ -149,22 +159,22 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 				cs_node_await(node, root_local, 2 * round + 1);
 			if (part)
 				cs_between_bcast(team, area + first, part, root_node);
-			/* `bytes` tells the node that more came than was expected. */
+			/* The line's bytes tell the node that more or less came than was expected. */
 			if (!is_root && team->host->is_truncated(team->leaders))
-				line->bytes = call->bytes + 1;
+				cs_line_say(node, line, call->bytes + 1);
+			else if (!is_root && team->host->is_short(team->leaders))
+				cs_line_say(node, line, call->bytes - 1);
 			cs_node_publish(node, line, 2 * round + 2);
 		}
 		if (is_root_node && !is_root) {
 			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
-			if (root->bytes > call->bytes)
-				call->truncated = root->bytes;
+			compare(node, call, cs_line_bytes(root));
 			cs_copy_result(team, call, user, area, bytes);
 		}
 		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
 			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
 			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
-			if (sender->bytes > call->bytes)
-				call->truncated = sender->bytes;
+			compare(node, call, cs_line_bytes(sender));
 			cs_copy_result(team, call, user + first, area + first, part);
 		}
 		cs_node_area_done(node, bytes, 1);

@@ -115,7 +115,7 @@ scatter_root(const struct bundles *bundles)
 	struct cs_wire *wire = bundles->wire;
 	int requests = 0;
 	cs_node_begin(node);
-	cs_node_end(node);
+	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
 	size_t near = bundle_bytes(bundles, bundles->root_node), far = 0;
 	write_bundle(bundles, bundles->root_node, cs_node_cut(node, 1, near, &line->slot));
@@ -225,7 +225,7 @@ show_block(const struct bundles *bundles)
 	const struct cs_call *call = bundles->call;
 	struct cs_node *node = &bundles->team->node;
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = call->bytes;
+	cs_line_say(node, line, call->bytes);
 	if (call->bytes <= CS_INLINE)
 		cs_copy(line->data, call->send.base, call->bytes);
 	else if (call->bytes <= bundles->most)
@@ -239,7 +239,7 @@ look_at_block(const struct bundles *bundles, int local, const char **from)
 {
 	struct cs_node *node = &bundles->team->node;
 	const struct cs_line *line = cs_node_await(node, local, 1);
-	uint64_t size = line->bytes;
+	uint64_t size = cs_line_bytes(line);
 	*from = size <= CS_INLINE ? (const char *)line->data : cs_node_slot_of(node, local, line->slot, 0);
 	return size;
 }
@@ -274,7 +274,7 @@ gather_leaf(const struct bundles *bundles)
 	if (bundles->is_carrier) {
 		send_bundle(bundles);
 	} else {
-		cs_node_end(node);
+		cs_node_end_reading(node);
 		show_block(bundles);
 	}
 	if (call->bytes > bundles->most)

@@ -26,7 +26,7 @@ is_read_directly(struct cs_team *team, const struct cs_call *call, size_t direct
 static struct cs_part
 vector_of(struct cs_team *team, int local, size_t bytes)
 {
-	const struct cs_line *line = cs_node_await(&team->node, local, 1);
+	const struct cs_line *line = cs_node_await_alike(&team->node, local, 1);
 	if (bytes <= CS_INLINE)
 		return (struct cs_part){ .near = (const char *)line->data };
 	if (line->word[0] == CS_MARK_DIRECT)
@@ -40,7 +40,6 @@ publish_vector(struct cs_team *team, const struct cs_call *call, const char *vec
 {
 	struct cs_node *node = &team->node;
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = call->bytes;
 	if (call->bytes > CS_INLINE)
 		line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	if (call->bytes <= CS_INLINE) {
@@ -90,7 +89,7 @@ one_node_short(struct cs_team *team, struct cs_call *call, bool is_direct)
 	} else {
 		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
 		if (!takes)
-			cs_node_end(node);
+			cs_node_end_reading(node);
 		publish_vector(team, call, call->send.base, is_direct);
 		if (takes)
 			cs_combine_fold(team, call, call->recv.base, call->send.base);
@@ -133,7 +132,7 @@ part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
 {
 	struct cs_node *node = &long_way->team->node;
 	size_t unit = long_way->call->reduction.unit;
-	const struct cs_line *line = cs_node_await(node, local, 2 * round + 1);
+	const struct cs_line *line = cs_node_await_alike(node, local, 2 * round + 1);
 	if (line->word[0] == CS_MARK_DIRECT)
 		return (struct cs_part){ .far = line->word[1] + (round * long_way->per_round + first) * unit };
 	return (struct cs_part){ .near = cs_node_slot_of(node, local, line->slot, round) + first * unit };
@@ -213,7 +212,6 @@ one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk, bool is_
 	uint64_t rounds = cs_rounds(call->count, long_way.per_round);
 	cs_node_begin(node);
 	struct cs_line *line = long_way.line = cs_node_line(node);
-	line->bytes = call->bytes;
 	if (call->root < 0)
 		cs_node_rewind(node, call->bytes);
 	line->slot = cs_node_slot_number(node);
@@ -286,7 +284,7 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	cs_node_begin(node);
 	/* Only the driver reads lines of step 1. */
 	if (!is_driver && !takes)
-		cs_node_end(node);
+		cs_node_end_reading(node);
 	struct areas areas = take_areas(team, call, call->bytes);
 	if (is_driver) {
 		cs_combine_fold(team, call, areas.sum, call->send.base);
@@ -327,7 +325,7 @@ cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_lin
 			from[local] = send + first * unit;
 			continue;
 		}
-		const struct cs_line *other = cs_node_await(node, local, step);
+		const struct cs_line *other = cs_node_await_alike(node, local, step);
 		from[local] = cs_node_slot_of(node, local, other->slot, piece_index) + first * unit;
 	}
 	cs_fold(team, &call->reduction, area + first * unit, from, locals, mine);

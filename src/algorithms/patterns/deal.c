@@ -93,7 +93,7 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 static struct cs_part
 part_of(struct cs_team *team, const struct cs_call *call, int local, uint64_t round, size_t before, size_t ahead)
 {
-	const struct cs_line *line = cs_node_await(&team->node, local, round + 1);
+	const struct cs_line *line = cs_node_await_alike(&team->node, local, round + 1);
 	size_t unit = call->reduction.unit;
 	if (line->word[0] == CS_MARK_DIRECT && local == team->node.shape.local)
 		return (struct cs_part){ .near = (const char *)(uintptr_t)line->word[1] + ahead * unit };
@@ -115,7 +115,6 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	bool is_small = is_direct || (call->bytes <= CS_SMALL && rounds == 1);
-	line->bytes = call->bytes;
 	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	line->word[1] = (uint64_t)(uintptr_t)send;
 	if (!is_small)
@@ -239,7 +238,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, cons
 		size_t first, slice = cs_slice(count, unit, locals, self, &first);
 		const void *from[locals];
 		for (int local = 0; local < locals; local++) {
-			const struct cs_line *other = cs_node_await(node, local, 3 * round + 1);
+			const struct cs_line *other = cs_node_await_alike(node, local, 3 * round + 1);
 			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
 		}
 		cs_fold(team, &call->reduction, area + first * unit, from, locals, slice);

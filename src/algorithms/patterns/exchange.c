@@ -40,13 +40,13 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 	cs_node_begin(node);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
 	if (takes == 0)
-		cs_node_end(node);
+		cs_node_end_reading(node);
 	struct cs_line *line = NULL;
 	char *only = NULL; /* memory of an only round that is less than a slot */
 	char *slot = NULL;
 	if (fills) {
 		line = cs_node_line(node);
-		line->bytes = bytes;
+		cs_line_say(node, line, bytes);
 		line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
 		if (exchange->is_small)
 			only = cs_node_small(node);
@@ -70,12 +70,17 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 		}
 		if (taken < takes) {
 			exchange->take(exchange, taken++);
-			if (taken == takes)
-				cs_node_end(node);
-			else
+			if (taken < takes)
 				cs_node_done(node, taken);
+			else if (filled < fills)
+				cs_node_end_reading(node);
+			else
+				cs_node_end(node);
 		}
 	}
+	/* Who reads needs to hear that nothing more comes; of a root's pieces each line says how many there are. */
+	if (taken && fills > takes)
+		cs_node_end(node);
 	if (exchange->is_direct)
 		cs_node_all_done(node);
 	cs_node_reached(node);

@@ -40,6 +40,15 @@ void cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
 			   void (*take_from)(struct cs_exchange *exchange, uint64_t round, int local,
 					     const struct cs_line *line));
 
+/* Of a block that another rank says is so long, and that is expected to be so long: what is to be taken. A longer one is told. */
+static inline size_t
+cs_exchange_lesser(struct cs_call *call, size_t sent, size_t expected)
+{
+	if (sent > expected)
+		call->truncated = sent;
+	return sent < expected ? sent : expected;
+}
+
 /* memcpy for what is mostly short. Of no bytes the pointers may be null. */
 static inline void
 cs_copy(void *to, const void *from, size_t bytes)
@@ -176,7 +185,7 @@ struct cs_far {
 #define CS_MARK_STAGED 0 /* the data is in the slots */
 #define CS_MARK_DIRECT 1 /* the data is in the publisher's memory: word[1] has the address, or the slot a struct cs_far for
 			  * each local rank */
-#define CS_MARK_INLINE 2 /* the data is in the line behind the mark, line->bytes for each local rank */
+#define CS_MARK_INLINE 2 /* the data is in the line behind the mark, cs_line_bytes for each local rank */
 #define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind the mark */
 
 /* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: from these on their pieces are

@@ -17,9 +17,7 @@ gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 static size_t
 agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 {
-	if (line->bytes > expected)
-		call->truncated = line->bytes;
-	return line->bytes < expected ? line->bytes : expected;
+	return cs_exchange_lesser(call, cs_line_bytes(line), expected);
 }
 
 /* What round `round` brings to the root; true if it expects more. */
@@ -35,7 +33,7 @@ gather_round(struct cs_team *team, struct cs_call *call, size_t chunk, uint64_t 
 		char *to = cs_blocks_at(&call->recv, rank) + from;
 		const struct cs_line *line = cs_node_await(&team->node, rank, 1);
 		size_t bytes = agreed_bytes(call, line, expected);
-		if (line->bytes <= CS_INLINE) {
+		if (cs_line_bytes(line) <= CS_INLINE) {
 			if (round == 0)
 				cs_copy(to, line->data, bytes);
 		} else if (line->word[0] == CS_MARK_DIRECT) {
@@ -67,9 +65,9 @@ gather_inline(struct cs_team *team, const struct cs_call *call)
 {
 	struct cs_node *node = &team->node;
 	cs_node_begin(node);
-	cs_node_end(node);
+	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = call->bytes;
+	cs_line_say(node, line, call->bytes);
 	cs_copy(line->data, call->send.base, call->bytes);
 	cs_node_publish(node, line, 1);
 }
@@ -155,9 +153,7 @@ scatter_chunk(const struct cs_team *team)
 static size_t
 scatter_wanted(struct cs_call *call, size_t sent)
 {
-	if (sent > call->bytes)
-		call->truncated = sent;
-	return sent < call->bytes ? sent : call->bytes;
+	return cs_exchange_lesser(call, sent, call->bytes);
 }
 
 static __attribute__((noinline)) void
@@ -188,7 +184,7 @@ scatter_take(struct cs_team *team, struct cs_call *call)
 	size_t self = (size_t)team->shape.rank;
 	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	if (line->word[0] == CS_MARK_INLINE) {
-		size_t sent = line->bytes < CS_LINE_ROOM ? line->bytes : CS_LINE_ROOM;
+		size_t each = cs_line_bytes_here(node, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
 		size_t at = self * sent < CS_LINE_ROOM ? self * sent : 0;
 		cs_copy(call->recv.base, (const char *)&line->word[1] + at, scatter_wanted(call, sent));
 	} else if (line->word[0] == CS_MARK_DIRECT) {
@@ -215,9 +211,9 @@ scatter_inline(struct cs_team *team, const struct cs_call *call, size_t each)
 {
 	struct cs_node *node = &team->node;
 	cs_node_begin(node);
-	cs_node_end(node);
+	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = each;
+	cs_line_say(node, line, each);
 	line->word[0] = CS_MARK_INLINE;
 	char *to = (char *)&line->word[1];
 	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
@@ -387,7 +383,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team), all = (size_t)shape->ranks * sizeof *sizes;
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	line->bytes = rooted->call->bytes;
+	cs_line_say(node, line, rooted->call->bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
 			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
@@ -396,7 +392,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 2);
 		for (int local = 0; local < node->shape.size; local++)
-			sizes[shape->first[shape->node] + local] = cs_node_await(node, local, 1)->bytes;
+			sizes[shape->first[shape->node] + local] = cs_line_bytes(cs_node_await(node, local, 1));
 		line->word[0] = share_gathered(rooted, sizes, shared);
 		memcpy(shared, sizes, all);
 		cs_node_publish(node, line, 3);
@@ -419,7 +415,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(team);
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	line->bytes = rooted->call->bytes;
+	cs_line_say(node, line, rooted->call->bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
 			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
@@ -432,7 +428,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 			agreed_bytes(rooted->call, cs_node_await(node, local, 1), sizes[first + local]);
 	} else {
 		for (int local = 0; local < node->shape.size; local++)
-			sizes[first + local] = cs_node_await(node, local, 1)->bytes;
+			sizes[first + local] = cs_line_bytes(cs_node_await(node, local, 1));
 	}
 	rooted->sizes = sizes;
 	uint64_t rounds;
@@ -575,7 +571,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = rooted.is_root && sizes_known ? call->bytes : 0; /* tells the node of more than was expected */
+	cs_line_say(node, line, rooted.is_root && sizes_known ? call->bytes : 0); /* tells the node of more than was expected */
 	uint64_t base = sizes_known ? 0 : 3;
 	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : scatter_sizes(&rooted, line);
 	size_t sent = rooted.sizes[shape->position[shape->rank]], wanted = sent < call->bytes ? sent : call->bytes;
@@ -604,15 +600,15 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 				told = cs_node_await(node, rooted.root_local, here);
 			cs_between_scatterv(team, area, bytes, at, rooted.root_node);
 			if (!rooted.is_root_node && team->host->is_truncated(team->leaders))
-				line->bytes = call->bytes + 1;
+				cs_line_say(node, line, call->bytes + 1);
 			cs_node_publish(node, line, arrived);
 		} else if (rooted.is_root_node) {
 			told = cs_node_await(node, rooted.root_local, here);
 		} else {
 			told = cs_node_await(node, cs_team_leader(team), arrived);
 		}
-		if (told->bytes > call->bytes)
-			call->truncated = told->bytes;
+		if (cs_line_bytes(told) > call->bytes)
+			call->truncated = cs_line_bytes(told);
 		if (call->recv.base)
 			cs_copy_result(team, call, call->recv.base + round * rooted.chunk, area + own_at,
 				       cs_piece(wanted, rooted.chunk, round));

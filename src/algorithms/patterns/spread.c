@@ -25,12 +25,15 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 	struct cs_call *call = exchange->call;
 	int rank = cs_team_local_rank(team, local);
 	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
+	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
+	if (at >= block)
+		return; /* its owner has no more */
 	if (line->word[0] != CS_MARK_DIRECT) {
 		const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
 		cs_exchange_get(team, call, block, to, from, cs_piece(block, exchange->chunk, round));
 	} else if (round == 0) {
-		cs_exchange_read(team, call, local, to, line->word[1], block < line->bytes ? block : line->bytes);
+		cs_exchange_read(team, call, local, to, line->word[1], block);
 	}
 }
 
@@ -72,14 +75,17 @@ spread_inline(struct cs_team *team, struct cs_call *call)
 	int ranks = team->shape.ranks, self = team->shape.rank;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
-	line->bytes = call->bytes;
+	cs_line_say(node, line, call->bytes);
 	cs_copy(line->data, own_block(team, call), call->bytes);
 	cs_node_publish(node, line, 1);
 	copy_own(team, call);
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
 		const struct cs_line *other = cs_node_await(node, rank, 1);
-		cs_copy(cs_blocks_at(&call->recv, rank), other->data, cs_blocks_bytes(&call->recv, rank));
+		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = cs_line_bytes_here(node, other);
+		if (__builtin_expect(sent != bytes, 0))
+			bytes = cs_exchange_lesser(call, sent, bytes);
+		cs_copy(cs_blocks_at(&call->recv, rank), other->data, bytes);
 	}
 	cs_node_end(node);
 }

@@ -31,21 +31,26 @@ static void
 take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
 	struct cs_team *team = exchange->team;
-	const struct cs_blocks *recv = &exchange->call->recv;
+	struct cs_call *call = exchange->call;
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
-	size_t bytes = cs_blocks_bytes(recv, rank);
-	char *to = cs_blocks_at(recv, rank);
+	size_t bytes = cs_blocks_bytes(&call->recv, rank), most = cs_line_bytes(line);
+	char *to = cs_blocks_at(&call->recv, rank);
 	if (line->word[0] == CS_MARK_DIRECT) {
 		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&team->node, local, line->slot, 0);
-		size_t sent = far[self].bytes;
+		bytes = cs_exchange_lesser(call, far[self].bytes, bytes);
 		if (round == 0)
-			cs_exchange_read(team, exchange->call, local, to, far[self].address, sent < bytes ? sent : bytes);
+			cs_exchange_read(team, call, local, to, far[self].address, bytes);
 		return;
 	}
+	/* The line has the largest of the sender's blocks: of blocks of one size it is this one's. */
+	if (call->coll == CS_ALLTOALL)
+		bytes = cs_exchange_lesser(call, most, bytes);
+	if (round * exchange->chunk >= most)
+		return;
 	const char *from = cs_exchange_peer(team, local, round, &line);
 	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
 	to += round * exchange->chunk;
-	cs_exchange_get(team, exchange->call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	cs_exchange_get(team, call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
 }
 
 static void
