@@ -98,8 +98,8 @@ struct cs_node_head {
 enum cs_wrong {
 	CS_WRONG_NOT,
 	CS_WRONG_LESS, /* a broadcast of less than is expected; it goes on */
-	CS_WRONG_CALL, /* nothing more is waited for:  other ranks make another one, or of a reduction have less */
-	CS_WRONG_MORE, /* of a reduction others have more */
+	CS_WRONG_CALL, /* other ranks make another one, or of a reduction have less; nothing more is waited for */
+	CS_WRONG_MORE, /* of a reduction others have more; the same */
 };
 
 /* The two kinds of area slots, each taken in turn. */
