@@ -97,6 +97,10 @@ enum cs_status
 cs_ib_open(struct cs_ib **to, const struct cs_verbs *verbs, const struct cs_ib_options *options, char *why, size_t room)
 {
 	const char *missing = NULL;
+	if (!verbs && !cs_verbs_may_find()) {
+		cs_ib_port_say_none(options->device, false, why, room);
+		return CS_UNSUPPORTED;
+	}
 	if (!verbs)
 		verbs = cs_verbs_load(&missing);
 	if (!verbs) {

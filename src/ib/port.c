@@ -208,6 +208,15 @@ open_chosen(struct cs_ib_port *port, char *why, size_t room)
 	return CS_OK;
 }
 
+void
+cs_ib_port_say_none(const char *wanted, bool has_others, char *why, size_t room)
+{
+	if (wanted)
+		snprintf(why, room, "there is no device %s%s", wanted, has_others ? "" : ", nor any other");
+	else
+		snprintf(why, room, "there is no RDMA device");
+}
+
 enum cs_status
 cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted, cs_ib_distance *distance,
 		char *why, size_t room)
@@ -223,10 +232,7 @@ cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const cha
 		snprintf(why, room, "%s: %s", choice.refused.device, choice.refused.what);
 		return CS_SYSTEM;
 	}
-	if (wanted)
-		snprintf(why, room, "there is no device %s%s", wanted, seen ? "" : ", nor any other");
-	else
-		snprintf(why, room, "there is no RDMA device");
+	cs_ib_port_say_none(wanted, seen, why, room);
 	return CS_UNSUPPORTED;
 }
 

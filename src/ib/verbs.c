@@ -1,7 +1,8 @@
 #include "ib/verbs.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
-#include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -96,6 +97,28 @@ static const struct {
 	{ "ibv_wc_status_str", &verbs.wc_status_str, true },
 	{ "ibv_is_fork_initialized", &fork_state, false }, /* libibverbs 35 and later */
 };
+
+static bool
+has_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	const struct dirent *entry = NULL;
+	while (folder && (entry = readdir(folder)) && entry->d_name[0] == '.')
+		;
+	if (folder)
+		closedir(folder);
+	return entry;
+}
+
+/* A container may have the devices' files and no /sys, and the other way round. */
+bool
+cs_verbs_may_find(void)
+{
+	int saved = errno;
+	bool may = has_entries("/sys/class/infiniband") || has_entries("/dev/infiniband");
+	errno = saved;
+	return may;
+}
 
 const struct cs_verbs *
 cs_verbs_load(const char **why)

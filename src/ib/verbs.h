@@ -9,6 +9,7 @@
 #include "base/status.h"
 
 #include <infiniband/verbs.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -47,6 +48,9 @@ struct cs_verbs {
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *request, struct ibv_recv_wr **bad);
 	int (*poll_cq)(struct ibv_cq *cq, int room, struct ibv_wc *completions);
 };
+
+/* May there be a device? Where the kernel shows none, libibverbs need not be loaded to say so, with what it brings. */
+bool cs_verbs_may_find(void);
 
 /* The machine's libibverbs, loaded at the first call and never unloaded; NULL where there is none, *why (static storage)
  * then says what was missing. */
