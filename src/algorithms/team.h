@@ -20,7 +20,7 @@ struct cs_shape {
 	int local, locals;       /* own local rank; ranks on the own node */
 	int ppn_min, ppn_max;
 	bool is_block_placed;
-	int numa_domains, sockets; /* spanned by the own node's ranks (hwloc); 0 if unknown */
+	int numa_domains; /* spanned by the own node's ranks; 0: unknown, or not asked since all ranks are on one node */
 	int *node_of, *local_of; /* by rank */
 	int *first;              /* by node: position of its local rank 0; first[nodes] == ranks */
 	int *order, *position;   /* position -> rank, rank -> position */

@@ -368,7 +368,7 @@ static const struct row rows[] = {
 	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
 	  "for tests: take this machine for several nodes", &nodes_kind, FIELD(fake_nodes), .is_agreed = true },
 	{ "FAKE_DOMAINS", "a number from 0 to 1024",
-	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what hwloc says", &count_kind,
+	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the machine has", &count_kind,
 	  FIELD(fake_domains), .high = 1024, .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
 	  "how shared segments are made; off: none, all calls go to the MPI underneath", &word_kind, FIELD(shm),

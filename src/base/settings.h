@@ -27,7 +27,7 @@ struct cs_settings {
 	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the installed one) */
 	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed), "cyclic:K", or
 				   ranks per node "3,2,1" */
-	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains; 0: what hwloc says */
+	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains; 0: what the machine has */
 	enum cs_shm_kind shm;   /* COLLSHIM_SHM=auto|memfd|named|off */
 	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
 				   tuning file says */

@@ -488,37 +488,48 @@ drop_groups(struct cs_member *member)
 	cs_group_close(&member->seat->everyone);
 }
 
-/* By what this process is bound to, or, for tests, by its place among the node's: consecutive parts of them. */
-static int
-own_domain(const struct cs_shape *shape)
+_Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the machine");
+_Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8, "a rank tells of the CPUs that the machine is told of");
+
+/* Of one node's ranks nobody asks in which domains they are. Else one of them looks, and others in later teams need not. */
+static void
+tell_machine(struct cs_team *team)
 {
-	int fake = cs_engine.settings.fake_domains;
-	return fake ? (int)((int64_t)shape->local * fake / shape->locals) : cs_topo_place()->numa;
+	if (team->node.table && team->shape.local == 0)
+		memcpy(team->node.table, cs_topo_machine(), sizeof(struct cs_topo_machine));
 }
 
-/* Domains that the node's ranks span, and which ranks would be in its lanes for that. */
+/* By what the process is bound to, or, for tests, by its place among the node's: consecutive parts of them. */
+static int
+domain_of(struct cs_team *team, int local)
+{
+	int fake = cs_engine.settings.fake_domains;
+	if (fake)
+		return (int)((int64_t)local * fake / team->shape.locals);
+	return cs_topo_spot(team->node.table, cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
+}
+
+/* Domains that the node's ranks span, and which ranks would be in its lanes for that: by the same table and the same masks on
+ * all of them, once they have met. */
 static void
-learn_domains(MPI_Comm node, struct cs_team *team)
+learn_domains(struct cs_team *team)
 {
 	struct cs_shape *shape = &team->shape;
 	int locals = shape->locals;
-	int mine[2] = { own_domain(shape), cs_topo_place()->socket };
-	int *all = malloc(4 * (size_t)locals * sizeof *all);
-	if (!all) {
+	if (!team->node.table)
+		return;
+	cs_topo_learn(team->node.table);
+	int *numa = malloc((size_t)locals * sizeof *numa);
+	if (!numa) {
 		cs_warn_local("no memory for the places of %d ranks; ending the job", locals);
 		cs_host_mpi.abort("out of memory");
 	}
-	cs_polite_allgather(mine, 2, MPI_INT, all, node);
-	int *numa = all + 2 * locals, *socket = numa + locals;
-	for (int local = 0; local < locals; local++) {
-		numa[local] = all[2 * local];
-		socket[local] = all[2 * local + 1];
-	}
+	for (int local = 0; local < locals; local++)
+		numa[local] = domain_of(team, local);
 	shape->numa_domains = cs_lanes_domains(numa, locals);
-	shape->sockets = cs_lanes_domains(socket, locals);
 	if (shape->numa_domains > 1)
 		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES, team->lane_local);
-	free(all);
+	free(numa);
 }
 
 /* What the least able process or node of the communicator can is what all do: one answer keeps the algorithms simple.
@@ -621,7 +632,6 @@ make(struct cs_member *member)
 	if (trouble == NONE && !has_node)
 		team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
 	if (trouble == NONE && has_node) {
-		learn_domains(node, team);
 		cs_node_init(&team->node, &shape, &segment, &cs_host_mpi);
 		team->node.rank_of = &team->shape.order[team->shape.first[team->shape.node]];
 		team->node.all_ranks = team->shape.ranks;
@@ -629,9 +639,11 @@ make(struct cs_member *member)
 		cs_node_arm(&team->node);
 		if (team->shape.ranks == cs_engine.world_size)
 			cs_ledger_open_page(&member->seat->page, &team->node);
+		tell_machine(team);
 		cs_polite_barrier(node);
 		cs_ledger_ready_page(&member->seat->page);
 		cs_node_meet(&team->node);
+		learn_domains(team);
 		learn_least(member, team);
 		trouble = agree(member, make_leaders(member, team));
 	}

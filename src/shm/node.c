@@ -65,7 +65,8 @@ small_slots(const struct cs_node_shape *shape)
 static size_t
 areas_bytes(const struct cs_node_shape *shape)
 {
-	return round_up(shape->area_slots * area_stride(shape) + small_slots(shape) * SMALL_STRIDE, 4096);
+	return round_up(shape->area_slots * area_stride(shape) + small_slots(shape) * SMALL_STRIDE, 4096) +
+	       (shape->area_slots ? CS_NODE_TABLE : 0);
 }
 
 size_t
@@ -111,6 +112,8 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 		(struct cs_area){ .base = area, .slots = shape->area_slots, .stride = area_stride(shape) };
 	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
 							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
+	if (shape->area_slots)
+		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->self = cs_node_rank(node, shape->local);
 	node->call = CS_LINES;
 	node->done_floor = (node->call + 1) << CS_STEP_BITS;

@@ -42,6 +42,7 @@
 #define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
 #define CS_MAX_SLOTS 64
 #define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
+#define CS_NODE_TABLE 8192 /* bytes of the table of the machine */
 #define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
 #define CS_PIECE_UNIT 4096 /* above every slot number */
 
@@ -121,6 +122,7 @@ struct cs_node {
 	char *ranks;       /* rank heads and rings, rank_stride apart */
 	size_t rank_stride, slot_stride;
 	struct cs_rank_head *self;
+	void *table; /* CS_NODE_TABLE bytes, behind the areas, that local rank 0 fills before all meet; NULL: one node */
 	bool is_crowded; /* more local ranks than cores they may use */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
 	int near[CS_MAX_NEAR], nears; /* local ranks that may use that one only, too, as far as there is room for them */

@@ -10,6 +10,7 @@
 #include "base/settings.h"
 #include "ib/port.h"
 #include "select/select.h"
+#include "topo/count.h"
 #include "topo/topo.h"
 
 #include <stdbool.h>

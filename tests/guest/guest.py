@@ -8,6 +8,7 @@ programs of this directory, --modules that with the real modules. A failed claim
 and all that it wrote, so that it can be run again by hand. Exit 0 passed, 1 failed, 77 nothing to test here.
 """
 import argparse
+import collections
 import json
 import math
 import os
@@ -97,10 +98,10 @@ def expect_undisturbed(plain, preloaded):
            "with the library preloaded another exit code or stdout, or words of ours", plain, preloaded)
 
 
-def job(mpi, ranks, program, **variables):
+def job(mpi, ranks, program, options=(), **variables):
     """Runs an MPI job, LD_PRELOAD and all in the environment of mpirun, as a user has it, and in that of the ranks.
     tests/launch ends it in time."""
-    command = [os.path.join(HERE, "..", "launch"), "--mpi", mpi, "--shape", f"1x{ranks}", "--timeout", str(LIMIT)]
+    command = [os.path.join(HERE, "..", "launch"), "--mpi", mpi, "--shape", f"1x{ranks}", "--timeout", str(LIMIT), *options]
     if "LD_PRELOAD" in variables:  # else launch's own preload for MPICH takes its place
         command += ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
     return run([*command, "--", *program], limit=4 * LIMIT, **variables)
@@ -451,6 +452,44 @@ def application_may_fork_and_exec(args):
     for mpi in each_mpi(args):
         program = [f"{args.build}/calls-{mpi}", "40", "fork"]
         expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
+
+
+def loaded(args, mpi, **variables):
+    """How often a rank has loaded an object, by name, also one that was given back: by ld.so's own word. Of the rank that has
+    loaded it most often."""
+    # As a user has it: ranks that are not to be bound are left by mpirun to look at the machine themselves, by hwloc.
+    options = ["--mpiarg", "--bind-to", "--mpiarg", "socket:overload-allowed"] if mpi == "openmpi" else []
+    with tempfile.TemporaryDirectory() as folder:
+        result = job(mpi, 4, ["env", "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={folder}/said", f"{args.build}/calls-{mpi}", "10"],
+                     options, **variables)
+        expect(result.code == 0 and not our_lines(result.err), "the job failed", result)
+        said = [f"{folder}/{name}" for name in os.listdir(folder)]
+        expect(len(said) >= 4, f"ld.so of {len(said)} processes has said something", result)
+        most = collections.Counter()
+        for path in said:
+            with open(path, errors="replace") as file:
+                names = re.findall(r"file=(\S+) \[\d+\];  generating link map", file.read())
+            most |= collections.Counter(map(os.path.basename, names))
+    return most
+
+
+@claim
+def no_library_comes_into_a_process_but_ours(args):
+    """From MPI_Init to the end, teams included: no plugin of another library with whatever that brings, nor once more what the MPI
+    has had and given back. On two nodes, too, where the machine's NUMA domains and RDMA devices are looked for."""
+    for module in real_modules(args):
+        needed = run(["readelf", "-d", module]).out
+        expect("libhwloc" not in needed and "libyaml" not in needed, f"{module} needs more than the MPI's own:\n{needed}")
+    for mpi in each_mpi(args):
+        bare = loaded(args, mpi)
+        ours = r"libcollshim\.so|collshim-\w+\.so"
+        if os.path.isdir("/sys/class/infiniband"): # then rdma-core's as well
+            ours += r"|lib(ibverbs|rdmacm|nl-\w*-?3|nl-3|mlx\w|efa)\.so.*|lib\w+-rdmav\d+\.so"
+        for more in ({}, {"COLLSHIM_FAKE_NODES": "2"}, {"COLLSHIM_FAKE_NODES": "1,3", "COLLSHIM_TEAM_AFTER": "1"}):
+            with_us = loaded(args, mpi, LD_PRELOAD=args.library, **more)
+            expect(f"collshim-{mpi}.so" in with_us, f"{mpi}: the library is not at work: {sorted(with_us)}")
+            strange = sorted(name for name in with_us - bare if not re.fullmatch(ours, name))
+            expect(not strange, f"{mpi}, {more}: with the library come {strange}")
 
 
 @claim
