@@ -83,8 +83,7 @@ static void
 load_builtin(struct cs_selector *selector, bool *failed)
 {
 	struct cs_tuning_errors errors = { 0 };
-	enum cs_status status = cs_tuning_parse(&selector->builtin, BUILTIN_LABEL, cs_tuning_builtin,
-						cs_tuning_builtin_bytes, &errors);
+	enum cs_status status = cs_tuning_load_builtin(&selector->builtin, BUILTIN_LABEL, &errors);
 	if (status == CS_NO_MEMORY)
 		*failed = true;
 	else if (status != CS_OK) /* a unit test keeps this from being shipped */
@@ -214,18 +213,23 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 	char ignored[512];
 	const char *slash = strrchr(tuning->label, '/');
 	const char *label = slash ? slash + 1 : tuning->label;
+	const struct cs_block *asked = NULL;
+	bool fails = false;
 	for (size_t i = 0; i < tuning->rule_count; i++) {
 		const struct cs_rule *rule = &tuning->rules[i];
 		if (rule->coll != coll)
 			continue;
 		const struct cs_block *block = &tuning->blocks[rule->block];
 		struct row *row = &table->rows[table->count++];
+		if (block != asked)
+			fails = cs_guard_fails(block, machine, ignored, sizeof ignored);
+		asked = block;
 		*row = (struct row){
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
 			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
 			.use = rule->use,
 			.why = why,
-			.is_guarded_out = cs_guard_fails(block, machine, ignored, sizeof ignored),
+			.is_guarded_out = fails,
 			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u", label,
 					    rule->line),
 			.block = block,
@@ -233,6 +237,15 @@ add_rules(struct table *table, enum cs_coll coll, const struct cs_tuning *tuning
 		for (size_t k = 0; k < force->excluded_count; k++)
 			row->is_excluded |= force->excluded[k] == rule->use.algorithm;
 	}
+}
+
+static size_t
+count_rules(const struct cs_tuning *tuning, enum cs_coll coll)
+{
+	size_t count = 0;
+	for (size_t i = 0; tuning && i < tuning->rule_count; i++)
+		count += tuning->rules[i].coll == coll;
+	return count;
 }
 
 static void
@@ -252,9 +265,8 @@ make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bo
 			table->force_error = make_text(failed, "%s", message);
 		}
 	}
-	size_t most = force.item_count + (selector->site ? selector->site->rule_count : 0) +
-		      (selector->builtin ? selector->builtin->rule_count : 0);
-	table->rows = calloc(most ? most : 1, sizeof *table->rows);
+	size_t most = force.item_count + count_rules(selector->site, coll) + count_rules(selector->builtin, coll);
+	table->rows = calloc(most + 1, sizeof *table->rows);
 	if (!table->rows) {
 		*failed = true;
 	} else {
@@ -264,10 +276,6 @@ make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bo
 		if (selector->builtin)
 			add_rules(table, coll, selector->builtin, &force, &selector->machine, CS_WHY_BUILTIN,
 				  failed);
-		/* Room was for the rules of all collectives together. */
-		struct row *fitted = realloc(table->rows, (table->count + 1) * sizeof *fitted);
-		if (fitted)
-			table->rows = fitted;
 	}
 	cs_force_fini(&force);
 }

@@ -884,6 +884,39 @@ cs_tuning_parse(struct cs_tuning **tuning, const char *label, const char *text, 
 	return CS_OK;
 }
 
+static enum cs_status
+copy_compiled(struct cs_tuning **tuning, const char *label)
+{
+	const struct cs_tuning_compiled *from = cs_tuning_compiled;
+	struct cs_tuning *made = calloc(1, sizeof *made);
+	struct cs_rule *rules = malloc((from->rule_count + 1) * sizeof *rules);
+	char *own_label = strdup(label);
+	if (!made || !rules || !own_label) {
+		free(made);
+		free(rules);
+		free(own_label);
+		return CS_NO_MEMORY;
+	}
+	memcpy(rules, from->rules, from->rule_count * sizeof *rules);
+	for (size_t i = 0; i < from->rule_count; i++)
+		rules[i].use.algorithm = from->algorithm_of[i] < 0 ? NULL : cs_algorithm_at(from->algorithm_of[i]);
+	*made = (struct cs_tuning){
+		.label = own_label, .limits = from->limits, .blocks = (struct cs_block *)(uintptr_t)from->blocks,
+		.block_count = from->block_count, .rules = rules, .rule_count = from->rule_count, .is_compiled = true,
+	};
+	memcpy(made->has_limit, from->has_limit, sizeof made->has_limit);
+	*tuning = made;
+	return CS_OK;
+}
+
+enum cs_status
+cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label, struct cs_tuning_errors *errors)
+{
+	if (cs_tuning_compiled)
+		return copy_compiled(tuning, label);
+	return cs_tuning_parse(tuning, label, cs_tuning_builtin, cs_tuning_builtin_bytes, errors);
+}
+
 /* Reads up to `most` bytes. errno tells why on failure; EFBIG if there are more. */
 static enum cs_status
 read_file(const char *path, size_t most, char **text, size_t *bytes)
@@ -949,7 +982,9 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 		errno = failure;
 		return status;
 	}
-	if (status == CS_OK)
+	if (status == CS_OK && cs_tuning_compiled && bytes == cs_tuning_builtin_bytes && !memcmp(text, cs_tuning_builtin, bytes))
+		status = copy_compiled(tuning, label);
+	else if (status == CS_OK)
 		status = cs_tuning_parse(tuning, label, text, bytes, errors);
 	free(label);
 	free(text);
@@ -970,7 +1005,7 @@ cs_tuning_destroy(struct cs_tuning *tuning)
 {
 	if (!tuning)
 		return;
-	for (size_t i = 0; i < tuning->block_count; i++)
+	for (size_t i = 0; i < tuning->block_count && !tuning->is_compiled; i++)
 		free_block(&tuning->blocks[i]);
 	for (size_t i = 0; i < tuning->model_count; i++) {
 		struct cs_site_model *model = &tuning->models[i];
@@ -981,7 +1016,8 @@ cs_tuning_destroy(struct cs_tuning *tuning)
 		free(model->hosts);
 	}
 	free(tuning->models);
-	free(tuning->blocks);
+	if (!tuning->is_compiled)
+		free(tuning->blocks);
 	free(tuning->rules);
 	free(tuning->label);
 	free(tuning);

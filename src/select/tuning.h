@@ -11,6 +11,7 @@
 #include "select/use.h"
 #include "sim/model.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #define CS_TUNING_MAX_BYTES ((size_t)1 << 20)
@@ -91,6 +92,7 @@ struct cs_tuning {
 	size_t rule_count;
 	struct cs_site_model *models;
 	size_t model_count;
+	bool is_compiled; /* blocks are constants, and what they point to */
 };
 
 /* Where errors go. */
@@ -112,5 +114,21 @@ void cs_tuning_destroy(struct cs_tuning *tuning);
 /* etc/tuning.yaml as it was when the library was built. */
 extern const char cs_tuning_builtin[];
 extern const size_t cs_tuning_builtin_bytes;
+
+/* What cs_tuning_parse makes of that text, made when the library was built (tools/compile_tuning.c): parsing takes each process
+ * of a job most of a millisecond. A file that says the same to the byte, as the installed one does until it is edited, is not
+ * parsed either. There are no models in it. */
+struct cs_tuning_compiled {
+	struct cs_limits limits;
+	bool has_limit[CS_LIMIT_COUNT];
+	const struct cs_block *blocks;
+	size_t block_count;
+	const struct cs_rule *rules;     /* without use.algorithm: */
+	const short *algorithm_of;       /* by rule: number in the order of cs_algorithm_at; -1: the host */
+	size_t rule_count;
+};
+extern const struct cs_tuning_compiled *const cs_tuning_compiled; /* NULL: the text is to be parsed */
+
+CS_CHECKED enum cs_status cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label, struct cs_tuning_errors *errors);
 
 #endif
