@@ -145,8 +145,10 @@ cs_node_arm(struct cs_node *node)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
-	/* A former team may have left its numbers. */
-	memset(node->self, 0, sizeof *node->self);
+	/* A former team may have left its numbers. What small slots hold means nothing before a line says so, and their pages come
+	 * when they are first used. */
+	memset(node->self, 0, offsetof(struct cs_rank_head, small));
+	memset(&node->self->reach, 0, sizeof *node->self - offsetof(struct cs_rank_head, reach));
 	atomic_store(&node->self->done, node->done_floor);
 	if (node->shape.local == 0)
 		atomic_store(&node->head->has_told, 0);
