@@ -1,6 +1,7 @@
 #include "comm/engine.h"
 
 #include "base/agreement.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/member.h"
@@ -47,6 +48,9 @@ close_engine(void)
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
 		cs_report_number("teams refused", cs_engine.teams_refused);
+		cs_report_number("starting took, us", cs_engine.start_ns / 1000);
+		if (cs_engine.first_team_ns)
+			cs_report_number("making the first team took, us", cs_engine.first_team_ns / 1000);
 		cs_report_number("shared bytes, peak", cs_engine.shm_peak);
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
 		cs_rdma_report();
@@ -172,7 +176,9 @@ open_engine(uint64_t *troubles)
 {
 	cs_agreement_name_job();
 	cs_log_keep();
+	uint64_t before = cs_clock_ns();
 	bool is_open = start();
+	cs_engine.start_ns = cs_clock_ns() - before;
 	*troubles = cs_log_kept();
 	return is_open;
 }

@@ -4,6 +4,7 @@
  * trouble (no memory, another setting) is agreed in one MPI_Allreduce; then all have the team or nobody has. */
 #include "comm/member.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "comm/engine.h"
@@ -719,9 +720,12 @@ cs_member_make_team(struct cs_member *member)
 	if (cs_pmpi.Comm_get_errhandler(member->comm, &handler))
 		return;
 	cs_pmpi.Comm_set_errhandler(member->comm, MPI_ERRORS_RETURN);
+	uint64_t before = cs_clock_ns(), none = 0;
 	take_seat(member);
 	make(member);
-	if (member->state != CS_MEMBER_TEAM)
+	if (member->state == CS_MEMBER_TEAM)
+		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none, cs_clock_ns() - before);
+	else
 		leave_seat(member);
 	cs_pmpi.Comm_set_errhandler(member->comm, handler);
 	cs_pmpi.Errhandler_free(&handler);

@@ -493,6 +493,29 @@ def no_library_comes_into_a_process_but_ours(args):
 
 
 @claim
+def report_tells_what_starting_and_the_first_team_took(args):
+    """By a clock on which a microsecond passes between two looks."""
+    with tempfile.TemporaryDirectory() as folder:
+        for mpi in each_mpi(args):
+            report = f"{folder}/{mpi}.json"
+            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT=report,
+                         LD_PRELOAD=f"{args.build}/ticks.so:{args.library}")
+            expect(result.code == 0 and os.path.exists(report), "no report", result)
+            with open(report) as file:
+                facts = json.load(file)["facts"]
+            for name in "starting took, us", "making the first team took, us":
+                expect(facts.get(name, 0) >= 1, f"{mpi}: '{name}' is {facts.get(name)}", result)
+            table = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT="1", LD_PRELOAD=args.library)
+            expect(re.search(r"^  making the first team took, us +\d+$", table.err, re.MULTILINE), "not in the table", table)
+            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT=report, COLLSHIM_SHM="off",
+                         LD_PRELOAD=args.library)
+            with open(report) as file:
+                facts = json.load(file)["facts"]
+            expect("starting took, us" in facts and "making the first team took, us" not in facts,
+                   f"{mpi}: no team was made, and the facts are {facts}", result)
+
+
+@claim
 def served_calls_leave_errno_alone(args):
     """Also the first one, in which a team is made, and one that sleeps."""
     for mpi in each_mpi(args):
