@@ -1,5 +1,5 @@
 /* Preloaded into the ranks by the fault tests: some calls that collshim's module makes fail. Those of the MPI, of the
- * program and of every other library, hwloc among them, are left alone: who calls is told by the return address.
+ * program and of every other library are left alone: who calls is told by the return address.
  *
  *   REFUSE=CALL:RANK:N:ERRNO   the N-th call of CALL on rank RANK fails with that error number
  *                              RANK "*": on every rank, "23": on 2 and 3; N "N+": the N-th and all later

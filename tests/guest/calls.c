@@ -3,6 +3,7 @@
  *   calls CALLS [fork]    with fork: after half of them each rank forks children, one that execs and one that only
  *                         leaves
  *   calls CALLS errno     looks whether errno is changed, also where the others wait long for rank 0
+ *   calls CALLS turned    then a barrier on a communicator of the same ranks in the opposite order
  *   calls CALLS packed    CALLS times only a bcast, of a type with gaps
  *   calls CALLS whole     the same without gaps */
 #include <errno.h>
@@ -93,6 +94,12 @@ main(int argc, char **argv)
 			bad += fork_children();
 	}
 	free(all);
+	if (argc > 2 && strcmp(argv[2], "turned") == 0) {
+		MPI_Comm turned;
+		MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned);
+		MPI_Barrier(turned);
+		MPI_Comm_free(&turned);
+	}
 	if (bad != 0)
 		printf("FAILED rank %d: %d wrong results\n", rank, bad);
 	else if (rank == 0)

@@ -493,6 +493,26 @@ def no_library_comes_into_a_process_but_ours(args):
 
 
 @claim
+def one_process_of_a_node_reads_sys_and_none_of_a_single_node(args):
+    """And for the next team, which others lead, nobody does."""
+    with tempfile.TemporaryDirectory() as folder:
+        for mpi in each_mpi(args):
+            for nodes, readers in (None, set()), ("1,3", {"0", "1"}), ("cyclic:2", {"0", "1"}), ("2,2", {"0", "2"}):
+                log = f"{folder}/{mpi}{nodes}"
+                more = {"COLLSHIM_FAKE_NODES": nodes} if nodes else {}
+                result = job(mpi, 4, [f"{args.build}/calls-{mpi}", "10", "turned"], OPENED=log, COLLSHIM_TEAM_AFTER="1",
+                             LD_PRELOAD=f"{args.build}/opened.so:{args.library}", **more)
+                expect(result.code == 0 and not our_lines(result.err), "the job failed", result)
+                lines = []
+                if os.path.exists(log):
+                    with open(log) as file:
+                        lines = file.read().splitlines()
+                once = [line for line in lines if "/devices/" in line]
+                expect(len(once) == len(set(once)), f"{mpi}: a process has opened a file twice: {once}", result)
+                expect({line.split()[0] for line in once} == readers, f"{mpi}: on nodes {nodes} /sys is read: {lines}", result)
+
+
+@claim
 def report_tells_what_starting_and_the_first_team_took(args):
     """By a clock on which a microsecond passes between two looks."""
     with tempfile.TemporaryDirectory() as folder:
