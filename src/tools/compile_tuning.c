@@ -90,7 +90,8 @@ write_tuning(FILE *out, const struct cs_tuning *tuning)
 		fprintf(out, "%d, ", tuning->has_limit[i]);
 	fprintf(out, "},\n\t.blocks = blocks, .block_count = %zu,\n\t.rules = rules, .rule_count = %zu,\n",
 		tuning->block_count, tuning->rule_count);
-	fputs("\t.algorithm_of = algorithm_of,\n};\n\nconst struct cs_tuning_compiled *const cs_tuning_compiled = &compiled;\n", out);
+	fputs("\t.algorithm_of = algorithm_of,\n};\n\n"
+	      "const struct cs_tuning_compiled *const cs_tuning_compiled = &compiled;\n", out);
 }
 
 /* Here it is all parsed. */

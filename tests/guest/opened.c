@@ -1,6 +1,5 @@
 /* Preloaded: writes down which files of /sys the library's modules open, a line "RANK PATH" each, behind the file that OPENED
  * names. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
