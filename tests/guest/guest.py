@@ -527,6 +527,7 @@ def report_tells_what_starting_and_the_first_team_took(args):
                 expect(facts.get(name, 0) >= 1, f"{mpi}: '{name}' is {facts.get(name)}", result)
             table = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT="1", LD_PRELOAD=args.library)
             expect(re.search(r"^  making the first team took, us +\d+$", table.err, re.MULTILINE), "not in the table", table)
+            report = f"{folder}/{mpi}-off.json"
             result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT=report, COLLSHIM_SHM="off",
                          LD_PRELOAD=args.library)
             with open(report) as file:
