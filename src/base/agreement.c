@@ -26,12 +26,12 @@ cs_agreement_name_job(void)
 	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()), (uint64_t)getuid()));
 }
 
-static double
+static int64_t
 seconds(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+	return now.tv_sec;
 }
 
 /* The first bytes of /proc/PID/NAME, ended by 0; returns how many. */
@@ -112,11 +112,11 @@ give_up(const struct cs_agreement_wire *wire, int peer)
  * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: seconds beyond the
  * time, more where the `peer` may itself wait for another one, so that who waits for the missing one gives up first. */
 static bool
-wait_for(const struct cs_agreement_wire *wire, double start, int peer, int patience)
+wait_for(const struct cs_agreement_wire *wire, int64_t start, int peer, int patience)
 {
 	static bool is_said;
 	bool is_done = false;
-	double limit = WAIT_SECONDS + (wire->rank ? 2 : 0);
+	int64_t limit = WAIT_SECONDS + (wire->rank ? 2 : 0);
 	while (wire->test(&is_done)) {
 		if (is_done)
 			return true;
@@ -134,13 +134,13 @@ wait_for(const struct cs_agreement_wire *wire, double start, int peer, int patie
 }
 
 static bool
-hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, double start, int patience)
+hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, int64_t start, int patience)
 {
 	return wire->receive(words, BYTES, from) && wait_for(wire, start, from, patience);
 }
 
 static bool
-tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, double start, int patience)
+tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, int64_t start, int patience)
 {
 	return wire->send(words, BYTES, to) && wait_for(wire, start, to, patience);
 }
@@ -148,7 +148,7 @@ tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, double
 bool
 cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS])
 {
-	double start = seconds();
+	int64_t start = seconds();
 	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
 	int rank = wire->rank, size = wire->size, bit = 1;
 	/* Who waits for a child with a deep tree below it is patient; more so who waits for its parent, with all of the tree. */

@@ -55,7 +55,8 @@ cs_skew(const size_t *blocks, int count, size_t mean)
 	int skew = 1;
 	for (int i = 0; i < count; i++)
 		most = blocks[i] > most ? blocks[i] : most;
-	while (mean && (double)most >= 1.5 * (double)mean * skew)
+	/* In integers: a program may trap on inexact floating point. */
+	while (mean && (unsigned __int128)most * 2 >= (unsigned __int128)mean * 3 * (unsigned)skew)
 		skew *= 2;
 	return skew;
 }

@@ -2,6 +2,7 @@
 
 #include "base/agreement.h"
 #include "base/clock.h"
+#include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/member.h"
@@ -73,12 +74,15 @@ close_engine(void)
 static int
 at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
+	struct cs_float_state floats;
+	cs_float_hold(&floats);
 	/* Its calls went past us, but the report that was asked for comes at the end as ever. */
 	if (cs_engine.is_reporting && cs_engine.settings.is_disabled) {
 		cs_report_uncounted("disabled by COLLSHIM_DISABLE; calls were not counted");
 		cs_report_write(cs_engine.settings.report);
 	}
 	close_engine();
+	cs_float_release(&floats);
 	return MPI_SUCCESS;
 }
 
@@ -174,12 +178,15 @@ start(void)
 static bool
 open_engine(uint64_t *troubles)
 {
+	struct cs_float_state floats;
+	cs_float_hold(&floats);
 	cs_agreement_name_job();
 	cs_log_keep();
 	uint64_t before = cs_clock_ns();
 	bool is_open = start();
 	cs_engine.start_ns = cs_clock_ns() - before;
 	*troubles = cs_log_kept();
+	cs_float_release(&floats);
 	return is_open;
 }
 
@@ -316,7 +323,10 @@ agree(void)
 void
 cs_engine_agree(void)
 {
+	struct cs_float_state floats;
 	int saved = errno;
+	cs_float_hold(&floats);
 	agree();
+	cs_float_release(&floats);
 	errno = saved;
 }

@@ -5,6 +5,7 @@
 #include "comm/member.h"
 
 #include "base/clock.h"
+#include "base/float_guard.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "comm/engine.h"
@@ -717,12 +718,15 @@ cs_member_make_team(struct cs_member *member)
 {
 	/* A host that runs out of context ids must tell us and not the program. */
 	MPI_Errhandler handler;
+	struct cs_float_state floats;
 	if (cs_pmpi.Comm_get_errhandler(member->comm, &handler))
 		return;
 	cs_pmpi.Comm_set_errhandler(member->comm, MPI_ERRORS_RETURN);
 	uint64_t before = cs_clock_ns(), none = 0;
 	take_seat(member);
+	cs_float_hold(&floats);
 	make(member);
+	cs_float_release(&floats);
 	if (member->state == CS_MEMBER_TEAM)
 		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none, cs_clock_ns() - before);
 	else
@@ -735,10 +739,13 @@ void
 cs_member_drop_team(struct cs_member *member)
 {
 	struct cs_team *team = &member->seat->team;
+	struct cs_float_state floats;
 	if (member->state != CS_MEMBER_TEAM)
 		return;
+	cs_float_hold(&floats);
 	drop_groups(member);
 	cs_rdma_drop(member);
+	cs_float_release(&floats);
 	/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or waits in the pool
 	 * for a next team of the same processes, which all of them join only after they have left this one. */
 	cs_ledger_close_page(&member->seat->page);

@@ -1,5 +1,6 @@
 #include "comm/types.h"
 
+#include "base/float_guard.h"
 #include "comm/pmpi.h"
 #include "kernels/reduce.h"
 
@@ -292,35 +293,70 @@ cs_operation_look(MPI_Op handle, struct cs_operation *operation)
 	return true;
 }
 
+/* --- our loops and the host's ---------------------------------------------------------------------------------------- */
+
+enum { SAMPLES = 67 }; /* elements: the hosts' vector code and what is left over for their scalar code */
+
+struct samples {
+	uint64_t a[SAMPLES], b[SAMPLES], ours[SAMPLES];
+};
+
+/* Of floating types: numbers of moderate size (bits at random would be full of NaN), and from FIRST_SPECIAL on, where the hosts'
+ * vector code and their scalar code see them, what does not compare or has no sum: each with each. Two NaN of one sign, since
+ * which of two is handed on nobody says. */
+enum { FIRST_SPECIAL = 24, SPECIALS = 6 };
+
+static void
+make_numbers(struct samples *samples, bool is_double)
+{
+	static const double special[SPECIALS] = { 0.0, -0.0, __builtin_inf(), -__builtin_inf(), __builtin_nan(""), 1.0 };
+	for (int i = 0; i < SAMPLES; i++) {
+		double x = (double)(int32_t)(samples->a[i] >> 20) * 0x1p-9, y = (double)(int32_t)(samples->b[i] >> 20) * 0x1p-7;
+		int number = i - FIRST_SPECIAL;
+		if (number >= 0 && number < SPECIALS * SPECIALS) {
+			x = special[number / SPECIALS];
+			y = special[number % SPECIALS];
+		}
+		if (is_double) {
+			((double *)(void *)samples->a)[i] = x * (1 + 0x1p-50);
+			((double *)(void *)samples->b)[i] = y;
+		} else {
+			((float *)(void *)samples->a)[i] = (float)x;
+			((float *)(void *)samples->b)[i] = (float)y;
+		}
+	}
+}
+
+static __attribute__((noinline)) bool
+compare_with_host(MPI_Datatype handle, const struct cs_type *known, MPI_Op op_handle, cs_kernel *kernel)
+{
+	struct samples samples;
+	uint64_t word = 88172645463325252u;
+	for (int i = 0; i < 2 * SAMPLES; i++) {
+		word ^= word << 13;
+		word ^= word >> 7;
+		word ^= word << 17;
+		(i < SAMPLES ? samples.a : samples.b)[i % SAMPLES] = word;
+	}
+	if (known->number == CS_F32 || known->number == CS_F64)
+		make_numbers(&samples, known->number == CS_F64);
+	kernel(samples.ours, samples.a, samples.b, SAMPLES);
+	return !cs_pmpi.Reduce_local(samples.a, samples.b, SAMPLES, handle, op_handle) &&
+	       !memcmp(samples.ours, samples.b, SAMPLES * known->size);
+}
+
 /* Does the kernel give what the host gives for this very type? Both hosts of Debian 12 compare MPI_UNSIGNED_LONG as signed
  * in MPI_MAX and MPI_MIN (seen with MPICH 4.0.2 and Open MPI 4.1.4), and theirs is the answer a program has without us. */
 static bool
 is_like_host(MPI_Datatype handle, struct cs_type *known, MPI_Op op_handle, int op, cs_kernel *kernel)
 {
 	uint32_t bit = 1u << op;
+	struct cs_float_state floats;
 	if (atomic_load_explicit(&known->compared, memory_order_acquire) & bit)
 		return !(atomic_load_explicit(&known->differs, memory_order_relaxed) & bit);
-	enum { COUNT = 67 };
-	uint64_t a[COUNT], b[COUNT], ours[COUNT], word = 88172645463325252u;
-	for (int i = 0; i < 2 * COUNT; i++) {
-		word ^= word << 13;
-		word ^= word >> 7;
-		word ^= word << 17;
-		(i < COUNT ? a : b)[i % COUNT] = word;
-	}
-	/* Numbers of moderate size for floating types: bits at random would be full of NaN. */
-	for (int i = 0; i < COUNT; i++) {
-		if (known->number == CS_F64) {
-			((double *)(void *)a)[i] = (double)(int64_t)a[i] * 0x1p-40;
-			((double *)(void *)b)[i] = (double)(int64_t)b[i] * 0x1p-37;
-		} else if (known->number == CS_F32) {
-			((float *)(void *)a)[i] = (float)(int32_t)(a[i] >> 16) * 0x1p-9f;
-			((float *)(void *)b)[i] = (float)(int32_t)(b[i] >> 16) * 0x1p-7f;
-		}
-	}
-	kernel(ours, a, b, COUNT);
-	bool is_equal = !cs_pmpi.Reduce_local(a, b, COUNT, handle, op_handle) &&
-			!memcmp(ours, b, COUNT * known->size);
+	cs_float_hold(&floats); /* the sums are not the program's */
+	bool is_equal = compare_with_host(handle, known, op_handle, kernel);
+	cs_float_release(&floats);
 	if (!is_equal)
 		atomic_fetch_or(&known->differs, bit);
 	atomic_fetch_or_explicit(&known->compared, bit, memory_order_release);
@@ -404,9 +440,13 @@ static bool
 send_to_self(const void *from, int from_count, MPI_Datatype from_type, void *to, int to_count, MPI_Datatype to_type)
 {
 	static _Atomic unsigned last_tag;
+	struct cs_float_state floats;
 	int tag = 2 + (int)(atomic_fetch_add_explicit(&last_tag, 1, memory_order_relaxed) % 32000);
-	return !cs_pmpi.Sendrecv(from, from_count, from_type, 0, tag, to, to_count, to_type, 0, tag, cs_self,
-				 MPI_STATUS_IGNORE);
+	cs_float_hold(&floats); /* UCX rounds numbers when it connects */
+	int result = cs_pmpi.Sendrecv(from, from_count, from_type, 0, tag, to, to_count, to_type, 0, tag, cs_self,
+				      MPI_STATUS_IGNORE);
+	cs_float_release(&floats);
+	return !result;
 }
 
 static bool

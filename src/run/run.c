@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include "base/clock.h"
+#include "base/float_guard.h"
 #include "base/parse.h"
 #include "run/fit.h"
 
@@ -29,6 +30,8 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	facts.skew = skew;
 	free(answer->rows);
 	answer->rows = NULL;
+	struct cs_float_state floats;
+	cs_float_hold(&floats); /* a model computes */
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
 	struct cs_problem least;
 	if (!cs_fit_choice(&facts, &answer->choice, &least)) {
@@ -46,6 +49,7 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 		if (refused)
 			leave_to_host(&answer->choice, refused);
 	}
+	cs_float_release(&floats);
 	const struct cs_algorithm *inner = answer->choice.algorithm ? answer->choice.algorithm->inner : NULL;
 	answer->inner_params = 0;
 	while (inner && answer->inner_params < CS_MAX_PARAMS && inner->params[answer->inner_params].name)
