@@ -1,5 +1,6 @@
 #include "base/agreement.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
@@ -26,12 +26,10 @@ cs_agreement_name_job(void)
 	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()), (uint64_t)getuid()));
 }
 
-static int64_t
-seconds(void)
+static bool
+is_over(uint64_t start, int seconds)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
+	return cs_clock_ns() - start > (uint64_t)seconds * 1000000000;
 }
 
 /* The first bytes of /proc/PID/NAME, ended by 0; returns how many. */
@@ -112,21 +110,21 @@ give_up(const struct cs_agreement_wire *wire, int peer)
  * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: seconds beyond the
  * time, more where the `peer` may itself wait for another one, so that who waits for the missing one gives up first. */
 static bool
-wait_for(const struct cs_agreement_wire *wire, int64_t start, int peer, int patience)
+wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int patience)
 {
 	static bool is_said;
 	bool is_done = false;
-	int64_t limit = WAIT_SECONDS + (wire->rank ? 2 : 0);
+	int limit = WAIT_SECONDS + (wire->rank ? 2 : 0);
 	while (wire->test(&is_done)) {
 		if (is_done)
 			return true;
-		if (!is_said && seconds() - start > limit) {
+		if (!is_said && is_over(start, limit)) {
 			is_said = true;
 			if (cs_log_is_first(REASON_WAITING))
 				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
 					      "LD_PRELOAD must reach all ranks of a job, or none");
 		}
-		if (wire->seconds && seconds() - start > wire->seconds + patience)
+		if (wire->seconds && is_over(start, wire->seconds + patience))
 			give_up(wire, peer);
 		sched_yield();
 	}
@@ -134,13 +132,13 @@ wait_for(const struct cs_agreement_wire *wire, int64_t start, int peer, int pati
 }
 
 static bool
-hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, int64_t start, int patience)
+hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, uint64_t start, int patience)
 {
 	return wire->receive(words, BYTES, from) && wait_for(wire, start, from, patience);
 }
 
 static bool
-tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, int64_t start, int patience)
+tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, uint64_t start, int patience)
 {
 	return wire->send(words, BYTES, to) && wait_for(wire, start, to, patience);
 }
@@ -148,7 +146,7 @@ tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, int64_
 bool
 cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS])
 {
-	int64_t start = seconds();
+	uint64_t start = cs_clock_ns();
 	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
 	int rank = wire->rank, size = wire->size, bit = 1;
 	/* Who waits for a child with a deep tree below it is patient; more so who waits for its parent, with all of the tree. */

@@ -386,6 +386,9 @@ static const struct row rows[] = {
 	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
 	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for ever", &count_kind,
 	  FIELD(init_timeout), .high = 1000000 },
+	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
+	  "1: floating-point and user-defined reductions in one order, on any placement and from the first call on", &flag_kind,
+	  FIELD(is_reproducible), .is_agreed = true },
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
 	  &word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
@@ -538,6 +541,18 @@ cs_settings_check(FILE *out)
 {
 	struct cs_settings settings;
 	return read_all(&settings, out);
+}
+
+bool
+cs_settings_is_reproducible(void)
+{
+	bool is_on = false;
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++)
+		if (row->kind && row->offset == offsetof(struct cs_settings, is_reproducible)) {
+			const char *text = value_of(row);
+			return text && row->kind->read(row, text, &is_on) && is_on;
+		}
+	return false;
 }
 
 const char *

@@ -35,6 +35,7 @@ struct cs_settings {
 	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/put.h) */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at MPI_Init; 0 = for ever */
+	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */
@@ -55,6 +56,9 @@ size_t cs_settings_check(FILE *out);
 size_t cs_settings_fake_ranks(const char *fake_nodes);
 /* Says so, as of any wrong value, and forgets fake_nodes and fake_domains where a job of so many ranks cannot have them. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
+
+/* COLLSHIM_REPRODUCIBLE alone, before cs_settings_read, which says what is wrong with it. */
+bool cs_settings_is_reproducible(void);
 
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */
 const char *cs_settings_module_dir(void);

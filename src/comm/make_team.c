@@ -602,6 +602,7 @@ make(struct cs_member *member)
 	member->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 	member->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
 	enum trouble trouble = agree_late(member);
+	member->is_alike = trouble == NONE;
 	if (trouble == NONE)
 		trouble = find_node(member, &node);
 	if (trouble != NONE) { /* the same on all ranks */

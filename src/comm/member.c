@@ -147,6 +147,7 @@ join(MPI_Comm comm)
 		member->reason = "processes outside MPI_COMM_WORLD";
 	else
 		member->state = CS_MEMBER_COUNTING;
+	member->is_within_world = member->state == CS_MEMBER_COUNTING;
 	return member;
 }
 

@@ -38,6 +38,8 @@ struct cs_member {
 	const char *reason; /* CS_MEMBER_HOST: why */
 	uint64_t calls;
 	bool is_inter;
+	bool is_within_world; /* all ranks are this job's, and there are two or more of them */
+	bool is_alike;        /* they have agreed on settings here, because they could not at MPI_Init */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: without a team it is cs_no_seat, of which nothing may be written */
 	size_t *sizes;        /* block sizes and offsets of v-calls: four arrays of `size` */

@@ -57,6 +57,17 @@ bool cs_serve_alltoallw(struct cs_member *member, const void *send, const struct
 size_t cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times);
 size_t cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *vector, MPI_Datatype type, int ranks);
 
+/* The reductions in one order, for COLLSHIM_REPRODUCIBLE (comm/ordered.h). False: not served so; the usual ways then give the same
+ * bits in any order, or they leave every such call to the host, or the call is wrong. *result is for the program. */
+bool cs_serve_ordered_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+				MPI_Op op, int *result);
+bool cs_serve_ordered_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+			     MPI_Op op, int root, int *result);
+bool cs_serve_ordered_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+				     MPI_Datatype type, MPI_Op op, int *result);
+bool cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+					   MPI_Datatype type, MPI_Op op, int *result);
+
 bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			MPI_Op op);
 bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,

@@ -45,6 +45,11 @@ cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool 
 /* Runs the chosen algorithm and leaves in member->result what the program gets. `sign`: cs_call_sign, of a reduction with the
  * bytes below it. Always true. */
 bool cs_serve_run(struct cs_member *member, struct cs_call *call, uint64_t sign);
+static inline uint64_t
+cs_serve_reduction_sign(const struct cs_call *call)
+{
+	return cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) | call->bytes;
+}
 
 /* The member's four arrays of sizes; ends the job if there is no memory for them. */
 size_t *cs_serve_sizes_slow(struct cs_member *member);

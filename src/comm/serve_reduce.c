@@ -1,6 +1,10 @@
 /* comm/serve_reduce.c — the reductions (MPI 4.0, 6.9 and 6.10). Count, type and op are equal on all ranks there. */
 #include "comm/serve_common.h"
 
+#include "base/log.h"
+#include "comm/ordered.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 struct reduced {
@@ -88,6 +92,25 @@ begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_
 	return true;
 }
 
+/* The same for a fixed order (COLLSHIM_REPRODUCIBLE), for which it takes no team. */
+static bool
+begin_ordered(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type, MPI_Op op)
+{
+	size_t bytes;
+	if (count <= 0 || !look(member, reduced, type, op) || !cs_reduction_order(reduced->type, op, &reduced->call.reduction) ||
+	    __builtin_mul_overflow((size_t)count, reduced->call.reduction.unit, &bytes) ||
+	    !cs_ordered_may(member, reduced->call.reduction.unit))
+		return cs_serve_not(member, "type, operation or arguments not served");
+	reduced->is_shaped = !reduced->type->is_contiguous;
+	reduced->call.coll = coll;
+	reduced->call.count = (size_t)count;
+	reduced->call.bytes = bytes;
+	reduced->call.counts = NULL;
+	reduced->call.root = -1;
+	reduced->call.truncated = 0;
+	return true;
+}
+
 /* Buffers that no correct program passes, unless for no elements, where the host has a word for them. Open MPI has none for one
  * buffer as both, but in MPI_Reduce, and in MPI_Allreduce of more than one element (4.1.4); elsewhere it is there as good as
  * MPI_IN_PLACE, some programs do it on some ranks, and so it is here. */
@@ -98,12 +121,12 @@ is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 }
 
 static inline __attribute__((always_inline)) bool
-finish(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
+finish_usually(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
 {
 	struct cs_call *call = &reduced->call;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	reduced->recv = recv;
-	uint64_t sign = cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) | call->bytes;
+	uint64_t sign = cs_serve_reduction_sign(call);
 	call->send = (struct cs_blocks){ .base = (char *)from };
 	call->recv = (struct cs_blocks){ .base = recv };
 	if (!reduced->is_shaped)
@@ -117,36 +140,116 @@ finish(struct cs_member *member, struct reduced *reduced, const void *send, void
 	return true;
 }
 
-bool
-cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		   MPI_Op op)
+/* Without what lies in the gaps, through `packed`. */
+static void
+copy_elements(const struct cs_type *type, void *to, const void *from, size_t count, char *packed)
+{
+	if (cs_type_pack(type, from, (MPI_Count)count, packed) && cs_type_unpack(type, to, (MPI_Count)count, packed))
+		return;
+	cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
+	cs_host_mpi.abort("packing");
+}
+
+/* In a fixed order there may be no team, whose memory the other way packs into. */
+static __attribute__((noinline)) bool
+finish_ordered(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output,
+	       int *result)
+{
+	struct cs_call *call = &reduced->call;
+	const struct cs_type *type = reduced->type;
+	const void *from = send == MPI_IN_PLACE ? recv : send;
+	struct cs_type room = *type; /* moving data may use the member's */
+	struct cs_ordered_time time = cs_ordered_begin(member);
+	char *shaped = NULL, *packed = NULL;
+	if (type != cs_type_find(type->handle))
+		type = &room;
+	call->send = (struct cs_blocks){ .base = (char *)from };
+	call->recv = (struct cs_blocks){ .base = recv };
+	if (reduced->is_shaped) {
+		size_t unit = call->reduction.unit;
+		shaped = cs_ordered_need((input + output) * unit);
+		packed = cs_ordered_need((input > output ? input : output) * type->size);
+		memset(shaped, 0, (input + output) * unit);
+		copy_elements(type, shaped, from, input, packed);
+		call->send.base = shaped;
+		call->recv.base = recv ? shaped + input * unit : NULL;
+	}
+	*result = cs_ordered_run(member, call);
+	if (reduced->is_shaped && recv && output)
+		copy_elements(type, recv, call->recv.base, output, packed);
+	free(shaped);
+	free(packed);
+	cs_ordered_end(member, &time, call->coll, call->count * type->size);
+	return true;
+}
+
+/* `ordered`: NULL, or where the result of a call in a fixed order goes. */
+static inline __attribute__((always_inline)) bool
+finish(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output, int *ordered)
+{
+	return ordered ? finish_ordered(member, reduced, send, recv, input, output, ordered)
+		       : finish_usually(member, reduced, send, recv, input, output);
+}
+
+static inline __attribute__((always_inline)) bool
+allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct reduced reduced;
 	if (is_bad(send, recv, true, CS_UNDER_OPEN_MPI && count <= 1) && count != 0)
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
+	if (ordered ? !begin_ordered(member, &reduced, CS_ALLREDUCE, count, type, op)
+		    : !begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
-	return finish(member, &reduced, send, recv, (size_t)count, (size_t)count);
+	return finish(member, &reduced, send, recv, (size_t)count, (size_t)count, ordered);
 }
 
 bool
-cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		int root)
+cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+		   MPI_Op op)
+{
+	return allreduce(member, send, recv, count, type, op, NULL);
+}
+
+bool
+cs_serve_ordered_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+			   MPI_Op op, int *result)
+{
+	return allreduce(member, send, recv, count, type, op, result);
+}
+
+static inline __attribute__((always_inline)) bool
+reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+       int *ordered)
 {
 	struct reduced reduced;
 	bool is_root = member->rank == root;
 	if (root < 0 || root >= member->size ||
 	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) && count != 0))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
+	if (ordered ? !begin_ordered(member, &reduced, CS_REDUCE, count, type, op)
+		    : !begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
 	reduced.call.root = root;
-	return finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count);
+	return finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count, ordered);
 }
 
 bool
-cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
-			MPI_Datatype type, MPI_Op op)
+cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		int root)
+{
+	return reduce(member, send, recv, count, type, op, root, NULL);
+}
+
+bool
+cs_serve_ordered_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+			MPI_Op op, int root, int *result)
+{
+	return reduce(member, send, recv, count, type, op, root, result);
+}
+
+static inline __attribute__((always_inline)) bool
+reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts, MPI_Datatype type,
+	       MPI_Op op, int *ordered)
 {
 	struct reduced reduced;
 	MPI_Count total = 0;
@@ -162,23 +265,61 @@ cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, 
 	}
 	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !CS_UNDER_OPEN_MPI)))
 		return cs_serve_not(member, "arguments not served");
-	int skew = cs_skew(sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
-	if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
-		return false;
+	if (ordered) {
+		if (!begin_ordered(member, &reduced, CS_REDUCE_SCATTER, total, type, op))
+			return false;
+		/* Where there is no team, counting the call has given them back. */
+		sizes = cs_serve_sizes(member);
+		for (int rank = 0; rank < member->size; rank++)
+			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
+	} else {
+		int skew = cs_skew(sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
+		if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
+			return false;
+	}
 	reduced.call.counts = sizes;
-	return finish(member, &reduced, send, recv, (size_t)total, sizes[member->rank]);
+	return finish(member, &reduced, send, recv, (size_t)total, sizes[member->rank], ordered);
 }
 
 bool
-cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
-			      MPI_Datatype type, MPI_Op op)
+cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+			MPI_Datatype type, MPI_Op op)
+{
+	return reduce_scatter(member, send, recv, counts, type, op, NULL);
+}
+
+bool
+cs_serve_ordered_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+				MPI_Datatype type, MPI_Op op, int *result)
+{
+	return reduce_scatter(member, send, recv, counts, type, op, result);
+}
+
+static inline __attribute__((always_inline)) bool
+reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		     int *ordered)
 {
 	struct reduced reduced;
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
 	    (is_bad(send, recv, true, CS_UNDER_OPEN_MPI) && count != 0))
 		return cs_serve_not(member, "arguments not served");
-	if (!begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
+	if (ordered ? !begin_ordered(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
+		    : !begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;
-	return finish(member, &reduced, send, recv, (size_t)total, (size_t)count);
+	return finish(member, &reduced, send, recv, (size_t)total, (size_t)count, ordered);
+}
+
+bool
+cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+			      MPI_Datatype type, MPI_Op op)
+{
+	return reduce_scatter_block(member, send, recv, count, type, op, NULL);
+}
+
+bool
+cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+				      MPI_Datatype type, MPI_Op op, int *result)
+{
+	return reduce_scatter_block(member, send, recv, count, type, op, result);
 }

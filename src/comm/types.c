@@ -403,6 +403,21 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	return true;
 }
 
+bool
+cs_reduction_order(const struct cs_type *type, MPI_Op op_handle, struct cs_reduction *reduction)
+{
+	const uint32_t integer = 1u << CS_CLASS_INTEGER | 1u << CS_CLASS_FORTRAN_INTEGER;
+	const uint32_t exact = integer | 1u << CS_CLASS_LOGICAL | 1u << CS_CLASS_BYTE;
+	struct cs_operation operation;
+	bool is_predefined = cs_operation_look(op_handle, &operation) && operation.is_predefined;
+	if (is_predefined && type->is_predefined && exact >> type->class & 1)
+		return false;
+	reduction->kernel = NULL;
+	if (is_predefined && operation.op >= 0 && type->number >= 0 && type->is_contiguous)
+		reduction->kernel = cs_kernel_find_ordered(operation.op, type->number);
+	return true;
+}
+
 /* Elements that one call of the host's packing can take; at least one, which may then be too large for it. */
 static MPI_Count
 batch(const struct cs_type *type)

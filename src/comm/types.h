@@ -86,6 +86,9 @@ bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		       const struct cs_operation *operation, struct cs_reduction *reduction);
 
+/* Makes it one for a fixed order, with one answer under every host. False: any order gives the same bits anyway. */
+bool cs_reduction_order(const struct cs_type *type, MPI_Op op_handle, struct cs_reduction *reduction);
+
 /* count elements at `user` <-> count * type->size bytes at `packed`. False if the host refuses. */
 bool cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed);
 bool cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed);

@@ -150,6 +150,15 @@ cs_module_open(const struct cs_door *door)
 #include "intercept/calls.def"
 	};
 	cs_engine_load(door);
-	cs_fortran_entries(door, module.entries);
+	bool is_ordered = cs_settings_is_reproducible();
+	if (is_ordered) {
+#define ORDERED(name) module.entries[CS_CALL_##name] = (void *)cs_entry_ordered_##name;
+		CS_ORDERED(ORDERED)
+#if MPI_VERSION >= 4
+#define ORDERED_LARGE(name) ORDERED(name##_c)
+		CS_ORDERED(ORDERED_LARGE)
+#endif
+	}
+	cs_fortran_entries(door, module.entries, is_ordered);
 	return &module;
 }

@@ -185,6 +185,50 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 		send, recv, count, type, op, comm);
 }
 
+/* --- COLLSHIM_REPRODUCIBLE: the reductions in one order, what this is not needed for as ever --------------------------- */
+
+int
+ENTRY_OF(NAME(ordered_Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_allreduce(member, send, recv, count, type, op, &result))
+		return result;
+	return ENTRY_OF(NAME(Allreduce))(send, recv, count, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(ordered_Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_reduce(member, send, recv, count, type, op, root, &result))
+		return result;
+	return ENTRY_OF(NAME(Reduce))(send, recv, count, type, op, root, comm);
+}
+
+int
+ENTRY_OF(NAME(ordered_Reduce_scatter))(const void *send, void *recv, const COUNT counts[], MPI_Datatype type, MPI_Op op,
+				       MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op, &result))
+		return result;
+	return ENTRY_OF(NAME(Reduce_scatter))(send, recv, counts, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(ordered_Reduce_scatter_block))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op,
+					     MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_reduce_scatter_block(member, send, recv, count, type, op, &result))
+		return result;
+	return ENTRY_OF(NAME(Reduce_scatter_block))(send, recv, count, type, op, comm);
+}
+
 #undef CAT
 #undef ENTRY_OF
 #undef HOST_OF

@@ -72,7 +72,7 @@ take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 }
 
 void
-cs_fortran_entries(const struct cs_door *door, void **entries)
+cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 {
 	host = door;
 	entries[CS_CALL_mpi_init_f08_] = (void *)take_mpi_init_f08_;
@@ -188,14 +188,6 @@ take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *re
 }
 
 static void
-take_allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *comm,
-	       MPI_Fint *ierr)
-{
-	store(ierr, cs_entry_Allreduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype),
-				       op_f2c(*op), comm_f2c(*comm)));
-}
-
-static void
 take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
 	      MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
@@ -279,29 +271,34 @@ take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvb
 				     recvcounts, displs, type_f2c(*recvtype), *root, comm_f2c(*comm)));
 }
 
-static void
-take_reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, MPI_Fint *root,
-	    MPI_Fint *comm, MPI_Fint *ierr)
-{
-	store(ierr, cs_entry_Reduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype), op_f2c(*op),
-				    *root, comm_f2c(*comm)));
-}
-
-static void
-take_reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, MPI_Fint *op,
-		    MPI_Fint *comm, MPI_Fint *ierr)
-{
-	store(ierr, cs_entry_Reduce_scatter(buffer(sendbuf), buffer(recvbuf), recvcounts, type_f2c(*datatype),
-					    op_f2c(*op), comm_f2c(*comm)));
-}
-
-static void
-take_reduce_scatter_block(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, MPI_Fint *op,
-			  MPI_Fint *comm, MPI_Fint *ierr)
-{
-	store(ierr, cs_entry_Reduce_scatter_block(buffer(sendbuf), buffer(recvbuf), *recvcount,
-						  type_f2c(*datatype), op_f2c(*op), comm_f2c(*comm)));
-}
+/* `way`: nothing, or ordered_. */
+#define REDUCTIONS(way)                                                                            \
+	static void take_##way##allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+					  MPI_Fint *comm, MPI_Fint *ierr)                          \
+	{                                                                                          \
+		store(ierr, cs_entry_##way##Allreduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype), \
+						      op_f2c(*op), comm_f2c(*comm)));              \
+	}                                                                                          \
+	static void take_##way##reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+				       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)             \
+	{                                                                                          \
+		store(ierr, cs_entry_##way##Reduce(buffer(sendbuf), buffer(recvbuf), *count, type_f2c(*datatype), \
+						   op_f2c(*op), *root, comm_f2c(*comm)));          \
+	}                                                                                          \
+	static void take_##way##reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, \
+					       MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)       \
+	{                                                                                          \
+		store(ierr, cs_entry_##way##Reduce_scatter(buffer(sendbuf), buffer(recvbuf), recvcounts, \
+							   type_f2c(*datatype), op_f2c(*op), comm_f2c(*comm))); \
+	}                                                                                          \
+	static void take_##way##reduce_scatter_block(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, \
+						     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) \
+	{                                                                                          \
+		store(ierr, cs_entry_##way##Reduce_scatter_block(buffer(sendbuf), buffer(recvbuf), *recvcount, \
+								 type_f2c(*datatype), op_f2c(*op), comm_f2c(*comm))); \
+	}
+REDUCTIONS()
+REDUCTIONS(ordered_)
 
 static void
 take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
@@ -320,7 +317,7 @@ take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *s
 }
 
 void
-cs_fortran_entries(const struct cs_door *door, void **entries)
+cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 {
 	host = door;
 	comm_f2c = (MPI_Comm(*)(MPI_Fint))door->lookup("PMPI_Comm_f2c");
@@ -334,25 +331,31 @@ cs_fortran_entries(const struct cs_door *door, void **entries)
 	    comm_remote_size == NULL || comm_test_inter == NULL || comm_call_errhandler == NULL)
 		return; /* forwarded: the host's own layer needs them as well and will say more */
 
-#define ENTRY(lower, UPPER)                                                                        \
+#define ENTRY(lower, UPPER, way)                                                                        \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
-			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##lower
-	ENTRY(allgather, ALLGATHER);
-	ENTRY(allgatherv, ALLGATHERV);
-	ENTRY(allreduce, ALLREDUCE);
-	ENTRY(alltoall, ALLTOALL);
-	ENTRY(alltoallv, ALLTOALLV);
-	ENTRY(alltoallw, ALLTOALLW);
-	ENTRY(barrier, BARRIER);
-	ENTRY(bcast, BCAST);
-	ENTRY(gather, GATHER);
-	ENTRY(gatherv, GATHERV);
-	ENTRY(reduce, REDUCE);
-	ENTRY(reduce_scatter, REDUCE_SCATTER);
-	ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK);
-	ENTRY(scatter, SCATTER);
-	ENTRY(scatterv, SCATTERV);
+			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##way##lower
+	ENTRY(allgather, ALLGATHER, );
+	ENTRY(allgatherv, ALLGATHERV, );
+	ENTRY(allreduce, ALLREDUCE, );
+	ENTRY(alltoall, ALLTOALL, );
+	ENTRY(alltoallv, ALLTOALLV, );
+	ENTRY(alltoallw, ALLTOALLW, );
+	ENTRY(barrier, BARRIER, );
+	ENTRY(bcast, BCAST, );
+	ENTRY(gather, GATHER, );
+	ENTRY(gatherv, GATHERV, );
+	ENTRY(reduce, REDUCE, );
+	ENTRY(reduce_scatter, REDUCE_SCATTER, );
+	ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK, );
+	ENTRY(scatter, SCATTER, );
+	ENTRY(scatterv, SCATTERV, );
+	if (is_ordered) {
+		ENTRY(allreduce, ALLREDUCE, ordered_);
+		ENTRY(reduce, REDUCE, ordered_);
+		ENTRY(reduce_scatter, REDUCE_SCATTER, ordered_);
+		ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_);
+	}
 #undef ENTRY
 #define OWN(symbol) entries[CS_CALL_##symbol] = (void *)take_##symbol;
 	MANGLED(OWN, init, INIT)

@@ -1,5 +1,6 @@
 #include "kernels/reduce.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The loops carry no dependence: the caller's buffers are equal or apart, never shifted against each other. */
@@ -36,6 +37,23 @@ INTEGERS(u64, uint64_t, uint64_t)
 KERNEL(sum_f32, float, x + y)
 KERNEL(sum_f64, double, x + y)
 
+/* x + y where they do not compare: NaN then. Equal ones differ in the sign of zero at most, which is the highest bit. */
+#define FLOATS(suffix, type, whole)                                                                \
+	union bits_##suffix {                                                                      \
+		type number;                                                                       \
+		whole bits;                                                                        \
+	};                                                                                         \
+	static inline type equal_##suffix(type x, type y, int is_least)                            \
+	{                                                                                          \
+		union bits_##suffix a = { .number = x }, b = { .number = y };                      \
+		a.bits = is_least ? a.bits | b.bits : a.bits & b.bits;                             \
+		return a.number;                                                                   \
+	}                                                                                          \
+	KERNEL(least_##suffix, type, x < y ? x : y < x ? y : x == y ? equal_##suffix(x, y, 1) : x + y) \
+	KERNEL(most_##suffix, type, x > y ? x : y > x ? y : x == y ? equal_##suffix(x, y, 0) : x + y)
+FLOATS(f32, float, uint32_t)
+FLOATS(f64, double, uint64_t)
+
 cs_kernel *
 cs_kernel_find(enum cs_op op, enum cs_number number)
 {
@@ -45,4 +63,17 @@ cs_kernel_find(enum cs_op op, enum cs_number number)
 		[CS_F32] = { [CS_SUM] = sum_f32 }, [CS_F64] = { [CS_SUM] = sum_f64 },
 	};
 	return table[number][op];
+}
+
+cs_kernel *
+cs_kernel_find_ordered(enum cs_op op, enum cs_number number)
+{
+	bool is_least = op == CS_MIN;
+	if (op != CS_MIN && op != CS_MAX)
+		return cs_kernel_find(op, number);
+	switch (number) {
+	case CS_F32: return is_least ? least_f32 : most_f32;
+	case CS_F64: return is_least ? least_f64 : most_f64;
+	default: return cs_kernel_find(op, number);
+	}
 }

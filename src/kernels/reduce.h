@@ -14,4 +14,8 @@ typedef void cs_kernel(void *out, const void *a, const void *b, size_t count);
  * products, logical and pair operations. */
 cs_kernel *cs_kernel_find(enum cs_op op, enum cs_number number);
 
+/* The same where one answer for every host is wanted and not each one's own: floating minimum and maximum too, by IEEE 754-2019
+ * (minimum, maximum), so that they do not depend on the order: NaN if one of both is, and -0 is less than +0. */
+cs_kernel *cs_kernel_find_ordered(enum cs_op op, enum cs_number number);
+
 #endif

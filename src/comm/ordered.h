@@ -1,0 +1,38 @@
+/* comm/ordered.h — reductions whose order depends on the number of ranks alone (COLLSHIM_REPRODUCIBLE).
+ *
+ *   result = x0 op (x1 op (x2 op ... x(p-1)))        x0, x1, ...: the contributions in the order of ranks; for each element
+ *
+ * That is what the algorithms of one node do. Elsewhere, and where there is no team (yet), nothing but contributions travel, by
+ * whatever serves an alltoallv, gather or allgatherv there, and each rank folds a part of the vector:
+ *
+ *   rank    0      1      2                                 short vectors: all of them to everybody, or to the root
+ *          a0b0c0 a1b1c1 a2b2c2     alltoallv
+ *          a0a1a2 b0b1b2 c0c1c2     fold
+ *          A      B      C          allgatherv, gatherv to the root; of a reduce_scatter nothing more
+ *
+ * So a vector moves twice, and p times over where all ranks fold it; longer ones in pieces, for which memory is bounded. */
+#ifndef CS_COMM_ORDERED_H
+#define CS_COMM_ORDERED_H
+
+#include "comm/member.h"
+
+/* May calls on this communicator of elements `unit` apart be served so? Counts the call, and may make the team. All ranks answer
+ * alike. */
+bool cs_ordered_may(struct cs_member *member, size_t unit);
+
+/* Serves it. Returns what the program gets; its error handler has been called if that is an error. */
+int cs_ordered_run(struct cs_member *member, struct cs_call *call);
+
+/* Memory to be freed; ends the job if there is none (the others are waiting already). */
+void *cs_ordered_need(size_t bytes);
+
+/* Around one call, for the report, which has a row for it and none for what it is made of. */
+struct cs_ordered_time {
+	bool is_reporting;
+	uint64_t start;
+};
+struct cs_ordered_time cs_ordered_begin(struct cs_member *member);
+/* `bytes`: the size of the call as select counts. */
+void cs_ordered_end(struct cs_member *member, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes);
+
+#endif
