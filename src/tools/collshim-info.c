@@ -250,6 +250,14 @@ explain_plans(const struct cs_selector *selector, const struct cs_facts *facts)
 		       choice.bytes_low, least.ranks);
 }
 
+static void
+explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
+{
+	if (settings->is_reproducible && cs_colls[facts->coll].reduces)
+		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and bytes; all else is reduced in the\n"
+		     "  order of ranks, whatever is chosen");
+}
+
 static int
 explain(const struct request *request, const struct cs_selector *selector, const struct cs_settings *settings, size_t cores)
 {
@@ -273,6 +281,7 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	if (facts.nodes == 1)
 		facts.wire = CS_WIRE_HOST; /* there is none */
 	cs_selector_explain(selector, &facts, stdout);
+	explain_order(settings, &facts);
 	explain_plans(selector, &facts);
 	explain_what_is_never_asked(&facts);
 	explain_what_is_off(settings);

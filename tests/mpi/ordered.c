@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM 24000 /* elements of the longest vector */
+#define ROOM 140000 /* elements of the longest vector, which goes in pieces */
 #define LARGEST 32 /* bytes of an element */
 
 struct gapped { /* 32 bytes apart, 12 of them used */
@@ -308,13 +308,15 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	static const int counts[] = { 2, 60, 1000, 20000 };
+	static const int counts[] = { 2, 60, 1000, 20000, ROOM };
 	int calls = argc > 1 ? atoi(argv[1]) : 2;
 	struct buffers buffers = { allocate(), allocate(), allocate(), allocate(), malloc((size_t)size * sizeof(int)) };
 	make_types();
 	for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
 		for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
 			MPI_Comm copy;
+			if (counts[k] == ROOM && operations[i].apply != sum_f64 && operations[i].apply != lean_gapped)
+				continue;
 			MPI_Comm_dup(MPI_COMM_WORLD, &copy);
 			expect(&operations[i], &buffers, counts[k]);
 			for (int call = 0; call < calls; call++) {

@@ -395,6 +395,7 @@ the_digest_covers_what_ranks_must_share_and_nothing_else(void **state)
 		{ "COLLSHIM_FAKE_DOMAINS", "2", true },
 		{ "COLLSHIM_SHM", "memfd", true }, { "COLLSHIM_SHM_BUDGET", "1M", true },
 		{ "COLLSHIM_CMA", "on", true }, { "COLLSHIM_TEAM_AFTER", "1", true },
+		{ "COLLSHIM_REPRODUCIBLE", "1", true },
 		{ "COLLSHIM_WIRE", "host", true }, { "COLLSHIM_IB_ARRIVAL", "flag", true },
 		{ "COLLSHIM_INIT_TIMEOUT", "1", false },
 		{ "COLLSHIM_IB_DEVICE", "mlx5_1", false }, { "COLLSHIM_STREAM", "on", false },
