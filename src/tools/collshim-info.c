@@ -254,8 +254,8 @@ static void
 explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
 {
 	if (settings->is_reproducible && cs_colls[facts->coll].reduces)
-		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and bytes; all else is reduced in the\n"
-		     "  order of ranks, whatever is chosen");
+		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and bytes; all else is reduced\n"
+		     "  in the order of ranks, whatever is chosen");
 }
 
 static int
