@@ -2,11 +2,13 @@
 
 #include "base/hash.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define NO_LIMIT ((uint64_t)1 << 62) /* cgroup v1 has a number for it: all of an address space's pages */
@@ -263,6 +265,21 @@ cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, 
 		narrow(headroom, CS_LIMIT_MACHINE, kib << 10, 0);
 	for (int i = 0; i < groups->count; i++)
 		look_at_group(headroom, &groups->folder[i], root);
+}
+
+bool
+cs_headroom_may_map(size_t bytes)
+{
+	struct rlimit limit;
+	uint64_t kib;
+	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    !read_line("", "/proc/self", "status", "VmSize", &kib))
+		return true;
+	uint64_t left = limit.rlim_cur > kib << 10 ? limit.rlim_cur - (kib << 10) : 0;
+	if (bytes <= left / CS_HEADROOM_PARTS)
+		return true;
+	errno = ENOMEM;
+	return false;
 }
 
 const char *

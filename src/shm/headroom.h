@@ -10,6 +10,7 @@
 #ifndef CS_SHM_HEADROOM_H
 #define CS_SHM_HEADROOM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,10 @@ void cs_cgroups_fini(struct cs_cgroups *groups);
 
 /* The least that is free in any of these groups, or on the machine. */
 void cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, const char *root);
+
+/* May a segment of so many bytes be mapped, or would it take what a process with a limited address space (RLIMIT_AS) needs later?
+ * The same part of what is left there. Yes where nothing is known; no has errno ENOMEM. */
+bool cs_headroom_may_map(size_t bytes);
 
 /* "memory.max" and the like. */
 const char *cs_limit_name(enum cs_limit limit);

@@ -1,6 +1,7 @@
 #include "shm/segment.h"
 
 #include "base/log.h"
+#include "shm/headroom.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +41,8 @@ static bool
 map(struct cs_segment *segment)
 {
 	int saved = errno;
+	if (!cs_headroom_may_map(segment->bytes))
+		return false;
 	void *base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);
 	if (base == MAP_FAILED)
 		return false;

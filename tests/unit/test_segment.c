@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -237,6 +238,31 @@ neither_children_nor_core_files_get_a_segment(void **state)
 	cs_segment_close(&segment);
 }
 
+/* A segment may have a quarter of the address space that is left. */
+static void
+a_spent_address_space_is_left_to_the_program(void **state)
+{
+	struct rlimit before, limit;
+	struct cs_segment segment;
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	limit = before;
+	limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + 3 * BYTES;
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	enum cs_status refused = cs_segment_create(&segment, BYTES, CS_SHM_AUTO);
+	int error = errno;
+	enum cs_status made = refused == CS_OK ? CS_OK : cs_segment_create(&segment, BYTES / 4, CS_SHM_AUTO);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_int_not_equal(refused, CS_OK);
+	assert_int_equal(error, ENOMEM);
+	assert_int_equal(made, CS_OK);
+	cs_segment_close(&segment);
+}
+
 int
 main(void)
 {
@@ -246,6 +272,7 @@ main(void)
 		cmocka_unit_test(sealed_segments_have_no_descriptor),
 		cmocka_unit_test(what_is_no_file_of_that_size_is_not_opened),
 		cmocka_unit_test(no_descriptor_is_a_standard_stream),
+		cmocka_unit_test(a_spent_address_space_is_left_to_the_program),
 		cmocka_unit_test(neither_children_nor_core_files_get_a_segment),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
