@@ -13,10 +13,47 @@ _Atomic(struct cs_member *) cs_member_cache[CS_MEMBER_CACHE];
 struct cs_seat cs_no_seat;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct cs_member *living, *unused;
+/* Those whose attribute hangs on its communicator, by handle: what is in it is no stale handle. */
+#define BUCKETS 64
+static struct cs_member *living[BUCKETS], *unused;
 static int keyval = MPI_KEYVAL_INVALID;
-/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has returned to us. */
+
+struct cs_freeing {
+	MPI_Comm comm;
+	struct cs_member *aside;  /* its member; NULL: it has none */
+	struct cs_freeing *outer;
+};
+/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has returned to us. One stays where
+ * a program's error handler leaves MPI_Comm_free by longjmp or a C++ exception; the communicator lives on, with the host. */
 static _Thread_local struct cs_freeing *innermost_freeing;
+
+static struct cs_member **
+bucket_of(MPI_Comm comm)
+{
+	uintptr_t handle = (uintptr_t)comm;
+	return &living[(handle ^ handle >> 6 ^ handle >> 12) % BUCKETS];
+}
+
+static void
+link_member(struct cs_member *member)
+{
+	pthread_mutex_lock(&lock);
+	struct cs_member **bucket = bucket_of(member->comm);
+	member->next = *bucket;
+	*bucket = member;
+	pthread_mutex_unlock(&lock);
+}
+
+static struct cs_member *
+look_up(MPI_Comm comm)
+{
+	pthread_mutex_lock(&lock);
+	struct cs_member *member = *bucket_of(comm);
+	while (member && member->comm != comm)
+		member = member->next;
+	pthread_mutex_unlock(&lock);
+	return member;
+}
 
 static struct cs_member *
 take(MPI_Comm comm)
@@ -36,21 +73,27 @@ take(MPI_Comm comm)
 	member->comm = comm;
 	member->seat = &cs_no_seat;
 	member->known_type = cs_type_find(MPI_BYTE);
-	member->next = living;
-	living = member;
 	pthread_mutex_unlock(&lock);
 	return member;
 }
 
 static void
-give_back(struct cs_member *member)
+unlink_member(struct cs_member *member)
 {
 	pthread_mutex_lock(&lock);
-	struct cs_member **link = &living;
+	struct cs_member **link = bucket_of(member->comm);
 	while (*link && *link != member)
 		link = &(*link)->next;
 	if (*link)
 		*link = member->next;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Of one that is in no list. */
+static void
+give_back(struct cs_member *member)
+{
+	pthread_mutex_lock(&lock);
 	member->comm = MPI_COMM_NULL;
 	member->next = unused;
 	unused = member;
@@ -65,15 +108,24 @@ release(struct cs_member *member)
 	member->sizes = NULL;
 }
 
-/* Called by the host when the communicator goes (MPI 4.0, 7.7.2). */
+static void
+forget(MPI_Comm comm)
+{
+	_Atomic(struct cs_member *) *slot = &cs_member_cache[cs_member_index(comm)];
+	struct cs_member *member = atomic_load(slot);
+	if (member && member->comm == comm)
+		atomic_compare_exchange_strong(slot, &member, NULL);
+}
+
+/* Called by the host when the communicator goes (MPI 4.0, 7.7.2): by PMPI_Comm_free, past us. */
 static int
 on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
 	struct cs_member *member = value;
-	if (!member)
+	if (!member || member->is_aside)
 		return MPI_SUCCESS;
-	struct cs_member *expected = member;
-	atomic_compare_exchange_strong(&cs_member_cache[cs_member_index(comm)], &expected, NULL);
+	forget(comm);
+	unlink_member(member);
 	release(member);
 	give_back(member);
 	return MPI_SUCCESS;
@@ -92,14 +144,15 @@ cs_members_close(void)
 	for (int i = 0; i < CS_MEMBER_CACHE; i++)
 		atomic_store(&cs_member_cache[i], NULL);
 	/* Communicators the program did not free, MPI_COMM_WORLD first among them. */
-	while (living) {
-		struct cs_member *member = living;
-		MPI_Comm comm = member->comm;
-		if (cs_pmpi.Comm_delete_attr(comm, keyval) != MPI_SUCCESS || living == member) {
+	for (int i = 0; i < BUCKETS; i++)
+		while (living[i]) {
+			struct cs_member *member = living[i];
+			if (cs_pmpi.Comm_delete_attr(member->comm, keyval) == MPI_SUCCESS && living[i] != member)
+				continue;
+			unlink_member(member);
 			release(member);
 			give_back(member);
 		}
-	}
 	cs_pmpi.Comm_free_keyval(&keyval);
 }
 
@@ -137,6 +190,7 @@ join(MPI_Comm comm)
 		give_back(member);
 		return NULL;
 	}
+	link_member(member);
 	member->state = CS_MEMBER_HOST;
 	member->is_inter = is_inter;
 	if (is_inter)
@@ -177,50 +231,95 @@ is_alive(MPI_Comm comm)
 #endif
 }
 
+/* Takes our attribute off the communicator and keeps its member. */
+static struct cs_member *
+set_aside(MPI_Comm comm)
+{
+	struct cs_member *member = look_up(comm);
+	if (!member)
+		return NULL;
+	member->is_aside = true;
+	if (cs_pmpi.Comm_delete_attr(comm, keyval) != MPI_SUCCESS) {
+		member->is_aside = false;
+		return NULL;
+	}
+	unlink_member(member);
+	return member;
+}
+
+/* A delete callback has failed, and the communicator is as before. */
 static void
-forget(MPI_Comm comm)
+put_back(struct cs_member *member)
 {
-	_Atomic(struct cs_member *) *slot = &cs_member_cache[cs_member_index(comm)];
-	struct cs_member *member = atomic_load(slot);
-	if (member && member->comm == comm)
-		atomic_compare_exchange_strong(slot, &member, NULL);
+	if (is_alive(member->comm) && cs_pmpi.Comm_set_attr(member->comm, keyval, member) == MPI_SUCCESS) {
+		member->is_aside = false;
+		link_member(member);
+		return;
+	}
+	release(member);
+	give_back(member);
 }
 
-void
-cs_member_freeing(struct cs_freeing *freeing, MPI_Comm comm)
+static struct cs_freeing *
+freeing_of(MPI_Comm comm)
 {
-	*freeing = (struct cs_freeing){ .comm = comm, .outer = innermost_freeing };
-	innermost_freeing = freeing;
-	forget(comm);
-}
-
-void
-cs_member_freed(const struct cs_freeing *freeing)
-{
-	innermost_freeing = freeing->outer;
-}
-
-/* A delete callback of the program's makes a collective on the communicator that goes. What would join it now stayed: the
- * host has deleted our attribute already, and would not do so again. */
-static bool
-is_being_freed(MPI_Comm comm)
-{
-	const struct cs_freeing *freeing = innermost_freeing;
+	struct cs_freeing *freeing = innermost_freeing;
 	while (freeing && freeing->comm != comm)
 		freeing = freeing->outer;
 	return freeing;
 }
 
+struct cs_freeing *
+cs_member_freeing(MPI_Comm comm)
+{
+	if (comm == MPI_COMM_NULL)
+		return NULL;
+	struct cs_freeing *freeing = freeing_of(comm);
+	if (freeing) /* freed once more after a longjmp */
+		return freeing;
+	int saved = errno;
+	freeing = malloc(sizeof *freeing);
+	errno = saved;
+	/* Without memory the host tells us by our attribute. */
+	if (!freeing)
+		return NULL;
+	forget(comm);
+	bool is_open = atomic_load_explicit(&cs_engine.state, memory_order_acquire) == CS_ENGINE_OPEN;
+	*freeing = (struct cs_freeing){ .comm = comm, .outer = innermost_freeing };
+	freeing->aside = is_open ? set_aside(comm) : NULL;
+	innermost_freeing = freeing;
+	return freeing;
+}
+
+void
+cs_member_freed(struct cs_freeing *freeing, bool is_gone)
+{
+	if (!freeing)
+		return;
+	struct cs_freeing **link = &innermost_freeing;
+	while (*link && *link != freeing)
+		link = &(*link)->outer;
+	if (*link)
+		*link = freeing->outer;
+	int saved = errno;
+	if (freeing->aside && !is_gone) {
+		put_back(freeing->aside);
+	} else if (freeing->aside) {
+		release(freeing->aside);
+		give_back(freeing->aside);
+	}
+	free(freeing);
+	errno = saved;
+}
+
+/* On a communicator that is being freed a delete callback of the program's makes a collective: the host's. */
 static struct cs_member *
 find(MPI_Comm comm)
 {
-	struct cs_member *member = NULL;
-	int found = 0;
-	if (!is_plausible(comm) || !cs_engine_open() || is_being_freed(comm) || !is_alive(comm))
+	if (!is_plausible(comm) || !cs_engine_open() || freeing_of(comm))
 		return NULL;
-	if (cs_pmpi.Comm_get_attr(comm, keyval, &member, &found))
-		return NULL;
-	if (!found)
+	struct cs_member *member = look_up(comm);
+	if (!member && is_alive(comm))
 		member = join(comm);
 	if (member)
 		atomic_store_explicit(&cs_member_cache[cs_member_index(comm)], member, memory_order_release);

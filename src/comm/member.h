@@ -40,6 +40,7 @@ struct cs_member {
 	bool is_inter;
 	bool is_within_world; /* all ranks are this job's, and there are two or more of them */
 	bool is_alike;        /* they have agreed on settings here, because they could not at MPI_Init */
+	bool is_aside; /* its communicator is being freed, and has our attribute no more */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: without a team it is cs_no_seat, of which nothing may be written */
 	size_t *sizes;        /* block sizes and offsets of v-calls: four arrays of `size` */
@@ -72,14 +73,13 @@ bool cs_member_count(struct cs_member *member);
 /* Counts a call of that size that the host did, by what the member noted while it was looked at. */
 void cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 
-/* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Between the two, while delete callbacks run
- * (our own among them, in an order that need not be the same on all ranks), its collectives are the host's. */
-struct cs_freeing {
-	MPI_Comm comm;
-	struct cs_freeing *outer; /* a callback may free other communicators */
-};
-void cs_member_freeing(struct cs_freeing *freeing, MPI_Comm comm);
-void cs_member_freed(const struct cs_freeing *freeing);
+/* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our attribute is gone before the host sees the
+ * call, so that what its delete callbacks do, in which order, and what comes of their errors is as without us; the member is
+ * kept, for a communicator that is not freed after all. Between the two the communicator's collectives are the host's. What
+ * cs_member_freeing returns is cs_member_freed's; a callback may free other communicators meanwhile. */
+struct cs_freeing;
+struct cs_freeing *cs_member_freeing(MPI_Comm comm);
+void cs_member_freed(struct cs_freeing *freeing, bool is_gone);
 
 /* Before the host's MPI_Comm_idup: where a rank has called it, no communicator is made from now on. Nothing under MPICH. */
 void cs_member_duplicating(void);

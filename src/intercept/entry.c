@@ -91,14 +91,14 @@ cs_entry_Barrier(MPI_Comm comm)
 #include "intercept/entry_calls.h"
 #endif
 
-#define FREE(name)                                                     \
-	int cs_entry_##name(MPI_Comm *comm)                            \
-	{                                                              \
-		struct cs_freeing freeing;                             \
-		cs_member_freeing(&freeing, comm ? *comm : MPI_COMM_NULL); \
-		int result = NEXT(name)(comm);                         \
-		cs_member_freed(&freeing);                             \
-		return result;                                         \
+/* The host takes the handle away where it has freed the communicator, whatever it returns. */
+#define FREE(name)                                                                                 \
+	int cs_entry_##name(MPI_Comm *comm)                                                        \
+	{                                                                                          \
+		struct cs_freeing *freeing = cs_member_freeing(comm ? *comm : MPI_COMM_NULL);      \
+		int result = NEXT(name)(comm);                                                     \
+		cs_member_freed(freeing, comm && *comm == MPI_COMM_NULL);                          \
+		return result;                                                                     \
 	}
 FREE(Comm_free)
 FREE(Comm_disconnect)

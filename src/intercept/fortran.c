@@ -48,10 +48,9 @@ store(MPI_Fint *ierr, int result)
 #define FREE(symbol, f2c)                                                                          \
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
 	{                                                                                          \
-		struct cs_freeing freeing;                                                         \
-		cs_member_freeing(&freeing, f2c(*comm));                                           \
+		struct cs_freeing *freeing = cs_member_freeing(f2c(*comm));                        \
 		((void (*)(MPI_Fint *, MPI_Fint *))host->next[CS_CALL_##symbol])(comm, ierr);      \
-		cs_member_freed(&freeing);                                                         \
+		cs_member_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
 	}
 
 #ifndef OPEN_MPI
