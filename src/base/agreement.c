@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
+#define PATIENCE_PARTS 20 /* of the time, for a level of the tree; ranks leave the MPI's own MPI_Init so much apart at most */
 #define REASON_WAITING 100           /* above make_team.c's */
 #define REASON_ENDING 101
 #define REASON_TROUBLES 0x80000000u /* and half of the troubles' digest */
@@ -107,7 +108,7 @@ give_up(const struct cs_agreement_wire *wire, int peer)
 }
 
 /* Waits for a message. A rank without the library never takes part: say so instead of hanging dumbly. Rank 0 does, and two
- * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: seconds beyond the
+ * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: levels beyond the
  * time, more where the `peer` may itself wait for another one, so that who waits for the missing one gives up first. */
 static bool
 wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int patience)
@@ -124,7 +125,7 @@ wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int pat
 				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
 					      "LD_PRELOAD must reach all ranks of a job, or none");
 		}
-		if (wire->seconds && is_over(start, wire->seconds + patience))
+		if (wire->seconds && is_over(start, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
 			give_up(wire, peer);
 		sched_yield();
 	}

@@ -646,8 +646,8 @@ def job_without_memory_goes_on_with_the_host_or_ends_with_a_line(args):
             result, _, count = refusing(args, mpi, f"memory:{rank}:0:0")
             expect_right(result, served=True)
             expect(count > 60, f"only {count} allocations on rank {rank}", result)
-            # Most of them read the tuning; the last fifty make teams and buffers.
-            for number in [args.random.randint(1, count)] + [args.random.randint(count - 50, count) for _ in range(4)]:
+            # Some read the settings; the last fifty make teams and buffers. A few more or less come from run to run.
+            for number in [args.random.randint(1, count - 8)] + [args.random.randint(count - 50, count - 8) for _ in range(4)]:
                 result, refused, _ = refusing(args, mpi, f"memory:{rank}:{number}:{ENOMEM}")
                 expect(refused == 1, f"{refused} allocations were refused", result)
                 expect(len(result.lines()) <= 1, f"{len(result.lines())} lines of collshim", result)
@@ -806,7 +806,12 @@ def job_of_which_a_rank_has_no_library_ends_by_itself_and_names_it(args):
     """The first, the last or one amid the tree, whoever waits for it; also where who waits has no module."""
     def wait(mpi, without, modules, named):
         variables = {"COLLSHIM_MODULE_DIR": modules} if modules else {}
-        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), COLLSHIM_INIT_TIMEOUT="1", **variables)
+        # On a busy machine ranks leave the MPI's MPI_Init more than a level's time apart, and one that waits may be named; so
+        # they get more of it then.
+        for seconds in (1, 20, 60):
+            result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), COLLSHIM_INIT_TIMEOUT=str(seconds), **variables)
+            if re.search(rf"for rank {named} \(process", "".join(result.lines())):
+                break
         # What a module that is missing has to say is said as well.
         lines = [line for line in result.lines() if "ending the job" in line]
         expect(result.code not in (0, 124) and len(lines) == 1, "it did not end with one line that says so", result)
