@@ -48,6 +48,8 @@ close_engine(void)
 	cs_engine.door->restore(-1);
 	if (cs_engine.is_reporting && !cs_engine.settings.is_disabled) {
 		cs_report_number("teams made", cs_engine.teams_made);
+		cs_report_number("teams in used memory", cs_engine.teams_again);
+		cs_report_number("collectives to make teams", cs_engine.team_calls);
 		cs_report_number("teams refused", cs_engine.teams_refused);
 		cs_report_number("starting took, us", cs_engine.start_ns / 1000);
 		if (cs_engine.first_team_ns)
@@ -60,7 +62,7 @@ close_engine(void)
 	cs_members_close();
 	cs_rdma_close();
 	uint64_t charge;
-	cs_pool_evict(false, &charge);
+	cs_pool_evict(SIZE_MAX, &charge);
 	cs_pmpi.Group_free(&cs_engine.world);
 	cs_host_close();
 	if (cs_self != MPI_COMM_NULL)

@@ -24,6 +24,8 @@ struct cs_engine {
 	MPI_Group world;
 	_Atomic uint64_t shm_bytes, shm_peak; /* of the segments that this process is attached to */
 	_Atomic uint64_t teams_made, teams_alive, teams_refused;
+	_Atomic uint64_t teams_again; /* made of a former team's memory */
+	_Atomic uint64_t team_calls;  /* the host's collectives by which teams were made, or put off */
 	uint64_t start_ns;                /* what opening the engine took, once MPI was there */
 	_Atomic uint64_t first_team_ns;   /* and making the first team, with the waits for its other ranks; 0: none yet */
 	_Atomic int has_duplicated; /* the program called MPI_Comm_idup, under Open MPI; ranks differ in it */

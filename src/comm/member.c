@@ -343,6 +343,8 @@ cs_member_count(struct cs_member *member)
 	size_t after = cs_selector_limits(cs_engine.selector)->team_after;
 	if (cs_engine.settings.team_after >= 0)
 		after = (size_t)cs_engine.settings.team_after;
+	if (after < member->try_at)
+		after = (size_t)member->try_at;
 	/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make the same calls on a
 	 * communicator. */
 	if (++member->calls >= after || member->comm == MPI_COMM_WORLD)

@@ -37,7 +37,10 @@ struct cs_member {
 	enum cs_member_state state;
 	const char *reason; /* CS_MEMBER_HOST: why */
 	uint64_t calls;
+	uint64_t try_at; /* no team before that many of them, as all ranks have agreed */
+	uint64_t first_call; /* of the node's, that is the team's */
 	bool is_inter;
+	bool is_new; /* the team's memory was made for it */
 	bool is_within_world; /* all ranks are this job's, and there are two or more of them */
 	bool is_alike;        /* they have agreed on settings here, because they could not at MPI_Init */
 	bool is_aside; /* its communicator is being freed, and has our attribute no more */

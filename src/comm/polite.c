@@ -1,5 +1,6 @@
 #include "comm/polite.h"
 
+#include "comm/engine.h"
 #include "comm/pmpi.h"
 
 #include <sched.h>
@@ -9,24 +10,21 @@
 int
 cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
 }
 
 int
 cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	return cs_pmpi.Allreduce(in, out, count, type, op, comm);
-}
-
-int
-cs_polite_barrier(MPI_Comm comm)
-{
-	return cs_pmpi.Barrier(comm);
 }
 
 int
 cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	return cs_pmpi.Bcast(buffer, count, type, root, comm);
 }
 
@@ -46,6 +44,7 @@ finish(int result, MPI_Request request)
 int
 cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallgather(in, count, type, out, count, type, comm, &request);
 	return finish(result, request);
@@ -54,22 +53,16 @@ cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI
 int
 cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallreduce(in, out, count, type, op, comm, &request);
 	return finish(result, request);
 }
 
 int
-cs_polite_barrier(MPI_Comm comm)
-{
-	MPI_Request request = MPI_REQUEST_NULL;
-	int result = cs_pmpi.Ibarrier(comm, &request);
-	return finish(result, request);
-}
-
-int
 cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
+	atomic_fetch_add(&cs_engine.team_calls, 1);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Ibcast(buffer, count, type, root, comm, &request);
 	return finish(result, request);

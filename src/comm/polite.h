@@ -10,7 +10,6 @@
 
 int cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm); /* `count` from each */
 int cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
-int cs_polite_barrier(MPI_Comm comm);
 int cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm);
 
 #endif

@@ -182,6 +182,27 @@ cs_node_probe_cma(struct cs_node *node)
 	return true;
 }
 
+bool
+cs_node_agree(struct cs_node *node, bool is_so)
+{
+	cs_node_begin(node);
+	node->sign = 0; /* no call of the program's */
+	struct cs_line *line = cs_node_line(node);
+	cs_line_say(node, line, is_so);
+	cs_node_publish(node, line, 1);
+	for (int local = 0; local < node->shape.size; local++)
+		if (local != node->shape.local && !cs_line_bytes(cs_node_await(node, local, 1)))
+			is_so = false;
+	cs_node_end(node);
+	return is_so;
+}
+
+bool
+cs_node_may_go_on(const struct cs_node *node)
+{
+	return node->call < CS_MOST_CALLS / 2 && !atomic_load(&node->head->has_told);
+}
+
 void
 cs_node_too_many(struct cs_node *node, uint64_t rounds)
 {

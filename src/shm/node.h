@@ -36,9 +36,10 @@
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
-/* Calls of a team: at one in each microsecond 50 days' worth, without a pause. The job then ends with a line (at the next wait for
- * all), since numbers that begin again would take old lines for new ones. The first call has number CS_LINES + 1, so that the
- * number of the call that had its line before is none below 0. */
+/* Calls of a team: at one in each microsecond 50 days' worth, without a pause; half of them or more where its node was a
+ * former team's, whose numbers go on. The job then ends with a line (at the next wait for all), since numbers that begin
+ * again would take old lines for new ones. The first call has number CS_LINES + 1, so that the number of the call that had
+ * its line before is none below 0. */
 #define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
 #define CS_MAX_SLOTS 64
 #define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
@@ -124,6 +125,8 @@ struct cs_node {
 	struct cs_rank_head *self;
 	void *table; /* CS_NODE_TABLE bytes, behind the areas, that local rank 0 fills before all meet; NULL: one node */
 	bool is_crowded; /* more local ranks than cores they may use */
+	bool is_readable; /* single copies work between all local ranks, as they have agreed */
+	uint64_t key; /* of its processes and shape, for shm/pool.h; 0: not known */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
 	int near[CS_MAX_NEAR], nears; /* local ranks that may use that one only, too, as far as there is room for them */
 
@@ -423,6 +426,11 @@ void cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, vo
 
 /* Can this process read the memory of all others of the node? After cs_node_meet. */
 bool cs_node_probe_cma(struct cs_node *node);
+/* A call of its own: is it so for all local ranks? */
+bool cs_node_agree(struct cs_node *node, bool is_so);
+/* May a next team of the same processes go on with it, whose numbers go on, too? It has half of all numbers, and tells of ranks
+ * that make different calls, which is told once for each node. Processes may differ in the answer. */
+bool cs_node_may_go_on(const struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------------------------- */
 

@@ -1,145 +1,186 @@
 #include "shm/pool.h"
 
+#include "base/hash.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct entry {
 	struct entry *next;
-	struct cs_segment segment; /* valid while idle */
-	uint64_t nonce[2];
-	bool is_idle;
-	int count;
-	int64_t pids[];
+	struct cs_node node;
+	uint64_t name;
+	const void *putter;  /* the thread that put it here */
+	const void *offerer; /* the one that offers it now, or NULL */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct entry *entries;
-static int idle;
+static struct entry *entries; /* the last one first */
+static _Thread_local char this_thread;
 
-static struct cs_segment_head *
-head_of(const struct cs_segment *segment)
+/* All processes of a node have made the same calls with it; else they have no name in common, and it is of no use. */
+static uint64_t
+name_of(const struct cs_node *node)
 {
-	return segment->base;
+	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.ticket.nonce, sizeof node->segment.ticket.nonce);
+	return cs_hash_number(name, node->call) | 1;
 }
 
-static struct entry **
-find(const uint64_t nonce[2])
+static _Atomic uint32_t *
+drop_mark(const struct cs_segment *segment)
 {
-	struct entry **link = &entries;
-	while (*link && memcmp((*link)->nonce, nonce, sizeof (*link)->nonce))
-		link = &(*link)->next;
-	return link;
+	return &((struct cs_segment_head *)segment->base)->is_dropped;
 }
 
 void
-cs_pool_remember(const struct cs_segment *segment, const int64_t *pids, int count)
+cs_pool_close(struct cs_segment *segment)
+{
+	atomic_store(drop_mark(segment), 1);
+	cs_segment_close(segment);
+}
+
+static size_t
+close_entry(struct entry **link, uint64_t *charge)
+{
+	struct entry *entry = *link;
+	size_t bytes = entry->node.segment.bytes;
+	*charge += entry->node.segment.charge;
+	*link = entry->next;
+	cs_pool_close(&entry->node.segment);
+	free(entry);
+	return bytes;
+}
+
+/* The first of those that nobody waits for. */
+static struct entry **
+find_oldest(void)
+{
+	struct entry **oldest = NULL;
+	for (struct entry **link = &entries; *link; link = &(*link)->next)
+		if (!(*link)->offerer)
+			oldest = link;
+	return oldest;
+}
+
+static size_t
+close_too_many(uint64_t *charge)
+{
+	size_t count = 0, bytes = 0, closed = 0;
+	struct entry **oldest;
+	for (struct entry *entry = entries; entry; entry = entry->next) {
+		count++;
+		bytes += entry->node.segment.bytes;
+	}
+	while ((count > CS_POOL_IDLE || (count > CS_POOL_LEAST && bytes > CS_POOL_BYTES)) && (oldest = find_oldest())) {
+		size_t now = close_entry(oldest, charge);
+		count--;
+		bytes -= now;
+		closed += now;
+	}
+	return closed;
+}
+
+size_t
+cs_pool_put(struct cs_node *node, bool may_keep, uint64_t *charge)
+{
+	bool is_kept = may_keep && node->key && !atomic_load(drop_mark(&node->segment));
+	struct entry *entry = is_kept ? malloc(sizeof *entry) : NULL;
+	*charge = 0;
+	if (!entry) {
+		size_t bytes = node->segment.bytes;
+		*charge = node->segment.charge;
+		cs_pool_close(&node->segment);
+		return bytes;
+	}
+	*entry = (struct entry){ .node = *node, .name = name_of(node), .putter = &this_thread };
+	node->segment.base = NULL;
+	pthread_mutex_lock(&lock);
+	entry->next = entries;
+	entries = entry;
+	size_t closed = close_too_many(charge);
+	pthread_mutex_unlock(&lock);
+	return closed;
+}
+
+static int
+offer(uint64_t key, bool is_own, uint64_t *names)
+{
+	int count = 0;
+	for (struct entry *entry = entries; entry && count < CS_POOL_IDLE; entry = entry->next) {
+		if (entry->node.key != key || entry->offerer || (entry->putter == &this_thread) != is_own)
+			continue;
+		entry->offerer = &this_thread;
+		names[count++] = entry->name;
+	}
+	return count;
+}
+
+void
+cs_pool_offer(uint64_t key, uint64_t names[CS_POOL_IDLE])
 {
 	pthread_mutex_lock(&lock);
-	struct entry *entry = *find(segment->ticket.nonce);
-	if (!entry) {
-		entry = malloc(sizeof *entry + (size_t)count * sizeof *pids);
-		if (entry) {
-			*entry = (struct entry){ .next = entries, .count = count };
-			memcpy(entry->nonce, segment->ticket.nonce, sizeof entry->nonce);
-			memcpy(entry->pids, pids, (size_t)count * sizeof *pids);
-			entries = entry;
-		}
-	}
+	int count = key ? offer(key, true, names) : 0;
+	if (key && !count)
+		count = offer(key, false, names);
+	while (count < CS_POOL_IDLE)
+		names[count++] = 0;
 	pthread_mutex_unlock(&lock);
 }
 
 void
-cs_pool_forget(const struct cs_segment *segment)
+cs_pool_take(uint64_t name, struct cs_node *node)
 {
-	atomic_store(&head_of(segment)->is_dropped, 1);
 	pthread_mutex_lock(&lock);
-	struct entry **link = find(segment->ticket.nonce), *entry = *link;
-	if (entry) {
+	for (struct entry **link = &entries; *link;) {
+		struct entry *entry = *link;
+		bool is_offered = entry->offerer == &this_thread;
+		if (is_offered)
+			entry->offerer = NULL;
+		if (!is_offered || !name || entry->name != name) {
+			link = &entry->next;
+			continue;
+		}
+		*node = entry->node;
 		*link = entry->next;
-		idle -= entry->is_idle;
 		free(entry);
 	}
 	pthread_mutex_unlock(&lock);
-}
-
-bool
-cs_pool_put(struct cs_segment *segment)
-{
-	pthread_mutex_lock(&lock);
-	struct entry *entry = *find(segment->ticket.nonce);
-	bool kept = entry && idle < CS_POOL_IDLE && !atomic_load(&head_of(segment)->is_dropped);
-	if (kept) {
-		entry->segment = *segment;
-		entry->is_idle = true;
-		idle++;
-		segment->base = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	return kept;
-}
-
-bool
-cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segment_ticket *ticket)
-{
-	size_t whole = cs_segment_round(bytes);
-	pthread_mutex_lock(&lock);
-	struct entry *entry = entries;
-	while (entry && !(entry->is_idle && entry->count == count &&
-			  entry->segment.bytes == whole &&
-			  !memcmp(entry->pids, pids, (size_t)count * sizeof *pids)))
-		entry = entry->next;
-	if (entry)
-		*ticket = entry->segment.ticket;
-	pthread_mutex_unlock(&lock);
-	return entry;
-}
-
-bool
-cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment)
-{
-	pthread_mutex_lock(&lock);
-	struct entry *entry = *find(ticket->nonce);
-	bool found = entry && entry->is_idle;
-	if (found) {
-		*segment = entry->segment;
-		entry->is_idle = false;
-		idle--;
-	}
-	pthread_mutex_unlock(&lock);
-	return found;
 }
 
 bool
 cs_pool_has_idle(void)
 {
 	pthread_mutex_lock(&lock);
-	bool has = idle > 0;
+	bool has = entries;
 	pthread_mutex_unlock(&lock);
 	return has;
 }
 
 size_t
-cs_pool_evict(bool only_dropped, uint64_t *charge)
+cs_pool_evict(size_t bytes, uint64_t *charge)
 {
-	size_t bytes = 0;
+	size_t closed = 0;
+	struct entry **oldest;
+	*charge = 0;
+	pthread_mutex_lock(&lock);
+	while (closed < bytes && (oldest = find_oldest()))
+		closed += close_entry(oldest, charge);
+	pthread_mutex_unlock(&lock);
+	return closed;
+}
+
+size_t
+cs_pool_evict_dropped(uint64_t *charge)
+{
+	size_t closed = 0;
 	*charge = 0;
 	pthread_mutex_lock(&lock);
 	for (struct entry **link = &entries; *link;) {
-		struct entry *entry = *link;
-		if (!entry->is_idle || (only_dropped && !atomic_load(&head_of(&entry->segment)->is_dropped))) {
-			link = &entry->next;
-			continue;
-		}
-		atomic_store(&head_of(&entry->segment)->is_dropped, 1);
-		bytes += entry->segment.bytes;
-		*charge += entry->segment.charge;
-		cs_segment_close(&entry->segment);
-		*link = entry->next;
-		idle--;
-		free(entry);
+		if (!(*link)->offerer && atomic_load(drop_mark(&(*link)->node.segment)))
+			closed += close_entry(link, charge);
+		else
+			link = &(*link)->next;
 	}
 	pthread_mutex_unlock(&lock);
-	return bytes;
+	return closed;
 }

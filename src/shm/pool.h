@@ -1,31 +1,44 @@
-/* shm/pool.h — segments of former teams, kept for the next team of the same processes.
+/* shm/pool.h — nodes of former teams, kept for the next team of the same processes.
  *
  * Making a segment costs milliseconds (its pages are committed and zeroed), and programs make and free communicators of
- * the same ranks over and over. A segment may be used again when each of its processes has left the former team, which is
- * what each of them finds in its own pool. */
+ * the same ranks over and over. A node may be used again when each of its processes has left the former team, which is
+ * what each of them finds in its own pool. Nothing in it is made anew: the next team goes on with the numbers of its calls.
+ *
+ *   every process: cs_pool_offer -> names --all to all--> cs_pool_take of the first that all have offered, or of none
+ *
+ * Processes free their communicators in any order, and so have other nodes idle. Threads that make teams of the same processes
+ * at the same time each offer other nodes, first of all those that they have put here themselves: then it is likely that the
+ * threads that belong together in all processes offer the same ones.
+ *
+ * What one process has closed is of no use to the others any more. They learn it from the segment. */
 #ifndef CS_SHM_POOL_H
 #define CS_SHM_POOL_H
 
-#include "shm/segment.h"
+#include "shm/node.h"
 
 #include <stdbool.h>
 
-#define CS_POOL_IDLE 4 /* idle segments kept per process */
+#define CS_POOL_IDLE 16 /* idle nodes kept per process, and no more than */
+#define CS_POOL_BYTES ((size_t)64 << 20) /* of segments, */
+#define CS_POOL_LEAST 4 /* but so many in any case */
 
-/* Notes whose an attached segment is (copied). Without memory nothing is noted and the segment is never pooled. */
-void cs_pool_remember(const struct cs_segment *segment, const int64_t *pids, int count);
-/* Before it is closed; the others learn it from the segment. */
-void cs_pool_forget(const struct cs_segment *segment);
+/* Marks a segment as closed, for the others' pools, and closes it. */
+void cs_pool_close(struct cs_segment *segment);
 
-/* Moves a segment into the pool; false (and the caller keeps it) if it is unknown or the pool is full. */
-bool cs_pool_put(struct cs_segment *segment);
-/* An idle segment of just these processes and this size: its ticket. */
-bool cs_pool_offer(const int64_t *pids, int count, size_t bytes, struct cs_segment_ticket *ticket);
-/* Moves the idle segment of that ticket out of the pool; false if it is not there. */
-bool cs_pool_take(const struct cs_segment_ticket *ticket, struct cs_segment *segment);
+/* Moves a node into the pool. Where it is full those go that came first. Returns the bytes of segments that were closed, and the
+ * sum of their charges: the node's own, too, where it may not be kept, another process has closed it, there is no memory, or
+ * nobody knows whose it is (its key is 0). */
+size_t cs_pool_put(struct cs_node *node, bool may_keep, uint64_t *charge);
+/* The names of up to CS_POOL_IDLE idle nodes with that key, the last one first, and zeros. They wait for this thread's
+ * cs_pool_take. A name is of one node after so many calls; no process has it for another one. */
+void cs_pool_offer(uint64_t key, uint64_t names[CS_POOL_IDLE]);
+/* Ends what cs_pool_offer has begun: moves the node of that name, which it has told, out of the pool. 0: none. */
+void cs_pool_take(uint64_t name, struct cs_node *node);
 /* Is there an idle one of whatever processes? */
 bool cs_pool_has_idle(void);
-/* Closes all idle segments, or only those that another process has closed; returns their bytes, and the sum of their charges. */
-size_t cs_pool_evict(bool only_dropped, uint64_t *charge);
+/* Closes idle nodes, the first ones first, until `bytes` or more are free; or those that another process has closed. Returns their
+ * bytes, and the sum of their charges. */
+size_t cs_pool_evict(size_t bytes, uint64_t *charge);
+size_t cs_pool_evict_dropped(uint64_t *charge);
 
 #endif

@@ -73,7 +73,7 @@ main(int argc, char **argv)
 	long host, host_left, ours, ours_left;
 	/* First times fill lists and pools. */
 	measure(count, calls, PMPI_Allreduce, PMPI_Reduce_scatter, &host, &host_left);
-	measure(1, 20, MPI_Allreduce, MPI_Reduce_scatter, &ours, &ours_left);
+	measure(count, calls, MPI_Allreduce, MPI_Reduce_scatter, &ours, &ours_left);
 	measure(count, calls, PMPI_Allreduce, PMPI_Reduce_scatter, &host, &host_left);
 	measure(count, calls, MPI_Allreduce, MPI_Reduce_scatter, &ours, &ours_left);
 	if (check_rank == 0)

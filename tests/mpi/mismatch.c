@@ -1,6 +1,8 @@
 /* Ranks that disagree on one node: about the collective, its root, operation, type or size. Each rank that can see it hears of it,
  * once, by the class that the host gives, or MPI_ERR_OTHER where the host has none or hangs; nobody waits for ever, and the
- * communicator goes on to be used. With an argument: only the last of the cases, with the default error handler. */
+ * communicator goes on to be used. With "fatal": only the last of the cases, with the default error handler. With "again": one
+ * case, and one of another kind on the next communicator of the same ranks, which is said, too. (Each kind is said once in each
+ * process.) */
 #include "check.h"
 
 #include <stdlib.h>
@@ -174,6 +176,18 @@ go_on(const char *after, int bytes)
 	CHECK(code == MPI_SUCCESS && wrong == 0, "after %s of %d bytes: code %d, %d wrong", after, bytes, code, wrong);
 }
 
+static void
+try_again(void)
+{
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	bcast_crossed(4);
+	MPI_Comm_free(&comm);
+	PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	MPI_Barrier(comm);
+	allreduce_fewer(4);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -190,6 +204,12 @@ main(int argc, char **argv)
 	PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	for (int i = 0; i < 8; i++)
 		MPI_Barrier(comm);
+	if (argc > 1 && !strcmp(argv[1], "again")) {
+		try_again();
+		MPI_Comm_free(&comm);
+		MPI_Finalize();
+		return 0;
+	}
 	if (argc > 1) {
 		mistakes[MISTAKES - 1].make(4);
 		fprintf(stderr, "rank %d went on\n", rank);

@@ -228,6 +228,19 @@ calls_are_numbered_to_the_end(void **state)
 	}
 }
 
+/* The next team's numbers are those that are left. */
+static void
+a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make(nodes, 2);
+	age(nodes, CS_MOST_CALLS / 2 - 1);
+	assert_true(cs_node_may_go_on(&nodes[0]));
+	begin(nodes);
+	assert_false(cs_node_may_go_on(&nodes[0]));
+	clear(nodes);
+}
+
 /* Numbers that begin again would be taken for old ones. */
 static void
 a_job_ends_before_numbers_do(void **state)
@@ -540,7 +553,9 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	struct cs_line *line = cs_node_line(&nodes[1]);
 	cs_line_say(&nodes[1], line, 100);
 	cs_node_publish(&nodes[1], line, 1);
+	assert_true(cs_node_may_go_on(&nodes[0]));
 	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	assert_false(cs_node_may_go_on(&nodes[0])); /* another team has mistakes of its own */
 	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 100)), CS_WRONG_CALL);
 	assert_non_null(cs_node_peek(&nodes[0], 1, 1));
 	/* Slots of this call are free at once, those of others are not. */
@@ -621,6 +636,7 @@ main(void)
 		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
 		cmocka_unit_test(a_wait_keeps_errno),
 		cmocka_unit_test(calls_are_numbered_to_the_end),
+		cmocka_unit_test(a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers),
 		cmocka_unit_test(a_job_ends_before_numbers_do),
 		cmocka_unit_test(what_the_owner_s_kernel_refuses_the_owner_gives),
 		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
