@@ -1,6 +1,8 @@
 #include "comm/types.h"
 
 #include "base/float_guard.h"
+#include "base/log.h"
+#include "comm/layout.h"
 #include "comm/pmpi.h"
 #include "kernels/reduce.h"
 
@@ -157,52 +159,11 @@ cs_types_init(void)
 
 #define PACK_MOST ((size_t)INT_MAX / 2) /* bytes for one call of the host's packing, which counts in int */
 
-/* A type made of others, taken apart. */
-struct parts {
-	int combiner, integer_count, address_count, type_count;
-	int *integers;
-	MPI_Aint *addresses;
-	MPI_Datatype *types;
-};
-
-static bool
-take_apart(MPI_Datatype handle, struct parts *parts)
-{
-	size_t integers = (size_t)parts->integer_count * sizeof(int);
-	size_t addresses = (size_t)parts->address_count * sizeof(MPI_Aint);
-	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) + integers);
-	if (!room)
-		return false;
-	parts->addresses = (MPI_Aint *)(void *)room;
-	parts->types = (MPI_Datatype *)(void *)(room + addresses);
-	parts->integers = (int *)(void *)(parts->types + parts->type_count);
-	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count, parts->type_count,
-				       parts->integers, parts->addresses, parts->types))
-		return true;
-	free(room);
-	return false;
-}
-
-/* MPI 4.0, 5.1.13: types that the program made are ours to free. */
-static void
-drop(struct parts *parts)
-{
-	for (int i = 0; i < parts->type_count; i++) {
-		int integers, addresses, types, combiner;
-		if (!cs_type_find(parts->types[i]) &&
-		    !cs_pmpi.Type_get_envelope(parts->types[i], &integers, &addresses, &types, &combiner) &&
-		    combiner != MPI_COMBINER_NAMED && combiner != MPI_COMBINER_F90_REAL &&
-		    combiner != MPI_COMBINER_F90_COMPLEX && combiner != MPI_COMBINER_F90_INTEGER)
-			cs_pmpi.Type_free(&parts->types[i]);
-	}
-	free(parts->addresses);
-}
-
 static bool is_plain(MPI_Datatype handle, int depth);
 
 /* Blocks one after another, the first at 0. */
 static bool
-is_plain_struct(const struct parts *parts, int depth)
+is_plain_struct(const struct cs_parts *parts, int depth)
 {
 	MPI_Aint at = 0;
 	for (int i = 0; i < parts->type_count; i++) {
@@ -224,22 +185,21 @@ is_plain(MPI_Datatype handle, int depth)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	struct parts parts;
+	struct cs_parts parts;
 	const struct cs_type *known = cs_type_find(handle);
 	if (known)
 		return known->is_contiguous;
 	if (depth > 8 || cs_pmpi.Type_size_x(handle, &size) || cs_pmpi.Type_get_extent(handle, &lb, &extent) || lb != 0 ||
-	    extent != size ||
-	    cs_pmpi.Type_get_envelope(handle, &parts.integer_count, &parts.address_count, &parts.type_count, &parts.combiner))
+	    extent != size || !cs_parts_ask(handle, &parts))
 		return false;
 	bool is_one = parts.combiner == MPI_COMBINER_DUP || parts.combiner == MPI_COMBINER_CONTIGUOUS ||
 		      parts.combiner == MPI_COMBINER_VECTOR || parts.combiner == MPI_COMBINER_HVECTOR ||
 		      parts.combiner == MPI_COMBINER_RESIZED;
-	if ((!is_one && parts.combiner != MPI_COMBINER_STRUCT) || !take_apart(handle, &parts))
+	if ((!is_one && parts.combiner != MPI_COMBINER_STRUCT) || !cs_parts_take(handle, &parts))
 		return false;
 	/* A vector whose extent is its size, and begins at 0, has no gaps. */
 	bool plain = is_one ? is_plain(parts.types[0], depth + 1) : is_plain_struct(&parts, depth + 1);
-	drop(&parts);
+	cs_parts_drop(&parts);
 	return plain;
 }
 
@@ -495,9 +455,64 @@ convert_batch(const struct cs_type *type, void *user, int count, void *packed, b
 	return convert_by_message(type, user, count, packed, is_pack);
 }
 
+enum { PROBED = 3 }; /* numbers in the type that packing is tried with */
+
+/* Does the host pack and unpack numbers of this type that are apart by one and a half of them, as those of an array of
+ * struct { float complex z; int i; }? */
+static __attribute__((noinline)) bool
+packs_odd_stride(MPI_Datatype number, size_t size)
+{
+	_Alignas(64) char spread[2 * PROBED * 16], packed[PROBED * 16], back[sizeof spread], right[sizeof spread];
+	MPI_Datatype type = MPI_DATATYPE_NULL;
+	MPI_Count size_there = 0;
+	if (number == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(number, &size_there) || size_there != (MPI_Count)size)
+		return true;
+	size_t step = size + size / 2;
+	int position = 0, bytes = PROBED * (int)size;
+	for (size_t i = 0; i < sizeof spread; i++)
+		spread[i] = (char)(0x21 + i % 29); /* numbers in any case, and none that is known to trap */
+	memset(back, 0, sizeof back);
+	memset(right, 0, sizeof right);
+	bool is_made = !cs_pmpi.Type_create_hvector(PROBED, 1, (MPI_Aint)step, number, &type) && !cs_pmpi.Type_commit(&type);
+	bool is_right = is_made && !cs_pmpi.Pack(spread, 1, type, packed, bytes, &position, cs_self) && position == bytes;
+	for (size_t i = 0; i < PROBED; i++) {
+		is_right = is_right && !memcmp(packed + i * size, spread + i * step, size);
+		memcpy(right + i * step, spread + i * step, size);
+		memcpy(packed + i * size, spread + i * step, size);
+	}
+	position = 0;
+	is_right = is_right && !cs_pmpi.Unpack(packed, bytes, &position, back, 1, type, cs_self) &&
+		   !memcmp(back, right, sizeof back);
+	if (type != MPI_DATATYPE_NULL)
+		cs_pmpi.Type_free(&type);
+	return is_right;
+}
+
+/* Is the host's packing right? Open MPI 5.0.7 goes from one complex number to the next by whole numbers of them, whatever the stride
+ * is. Asked when the first type with gaps is packed in the process. */
+static bool
+packs_rightly(void)
+{
+	static _Atomic int known; /* 1: it is; -1: it is not */
+	int answer = atomic_load_explicit(&known, memory_order_relaxed);
+	struct cs_float_state floats;
+	if (__builtin_expect(answer != 0, 1))
+		return answer > 0;
+	cs_float_hold(&floats);
+	answer = packs_odd_stride(MPI_C_FLOAT_COMPLEX, 8) && packs_odd_stride(MPI_C_DOUBLE_COMPLEX, 16) ? 1 : -1;
+	cs_float_release(&floats);
+	if (answer < 0 && cs_log_is_speaker())
+		cs_info("types: this MPI packs types of odd strides wrongly; they are packed without it");
+	atomic_store_explicit(&known, answer, memory_order_relaxed);
+	return answer > 0;
+}
+
 static bool
 convert(const struct cs_type *type, void *user, MPI_Count count, char *packed, bool is_pack)
 {
+	/* Known types with gaps are the host's own. */
+	if (!type->is_predefined && !packs_rightly() && cs_layout_copy(type->handle, user, count, packed, is_pack))
+		return true;
 	for (MPI_Count done = 0, most = batch(type); type->size && done < count; done += most) {
 		int now = (int)(count - done < most ? count - done : most);
 		/* An address and not a sum of pointers: MPI_BOTTOM is null. */
