@@ -3,6 +3,9 @@
  * --judge, --selfcheck or ASan. */
 #include "hosts.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Open MPI 4.1.4's binomial gather mixes blocks up where a rank between root and leaf sends a type
  * with gaps, and where the root receives into MPI_BOTTOM: point-to-point messages say so. */
 bool
@@ -139,4 +142,35 @@ host_answers_wrong(const struct call *call)
 		call->comm->is_first_alone &&
 		side->reduce_count * (long)call->reduction.layout.extent > 2048;
 #endif
+}
+
+/* MPICH 4.2.1 and 5.0.2 divide by the blocks of data that a received message's type has, and die of SIGFPE where the type has an
+ * extent but no data (a struct of nothing, resized); 4.0.2 does not. */
+bool
+host_dies_of_extents(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length, major = 0, minor = 0;
+	PMPI_Get_library_version(text, &length);
+	return sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 && (major > 4 || (major == 4 && minor > 0));
+}
+
+/* Open MPI 5.0.7 packs complex numbers as if they were apart by whole numbers of them, and receives so, too: what its collectives
+ * do with strides that are not whole is no answer to compare with (tests/mpi/odd_strides.c knows the right one). */
+bool
+host_misses_odd_strides(void)
+{
+	float from[12], to[8] = {0};
+	int position = 0;
+	MPI_Datatype type;
+	for (int i = 0; i < 12; i++)
+		from[i] = (float)i;
+	PMPI_Type_create_hvector(4, 1, 12, MPI_C_FLOAT_COMPLEX, &type);
+	PMPI_Type_commit(&type);
+	PMPI_Pack(from, 1, type, to, sizeof to, &position, MPI_COMM_SELF);
+	PMPI_Type_free(&type);
+	for (int i = 0; i < 4; i++)
+		if (memcmp(&to[2 * i], &from[3 * i], 2 * sizeof *from) != 0)
+			return true;
+	return false;
 }

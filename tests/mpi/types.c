@@ -1,5 +1,6 @@
 /* Datatypes: the predefined ones, signatures made of them, and many layouts for one signature. */
 #include "diff.h"
+#include "hosts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,10 @@ basics_init(void)
 	add_pair(MPI_2REAL, "MPI_2REAL", K_FLOAT, 4, K_FLOAT, 4, 4);
 	add_pair(MPI_2DOUBLE_PRECISION, "MPI_2DOUBLE_PRECISION", K_FLOAT, 8, K_FLOAT, 8, 8);
 	add_pair(MPI_2INTEGER, "MPI_2INTEGER", K_INT, 4, K_INT, 4, 4);
+	bool is_even = host_misses_odd_strides();
+	for (int i = 0; i < basic_count && is_even; i++)
+		if (basics[i].kind == K_COMPLEX)
+			basics[i].align = basics[i].size;
 }
 
 void
@@ -365,7 +370,7 @@ void
 layout_make_empty(struct layout *layout, const struct unit *unit, struct rng *rng)
 {
 	*layout = (struct layout){.is_owned = true};
-	if (rng_chance(rng, 50)) {
+	if (rng_chance(rng, 50) || host_dies_of_extents()) {
 		PMPI_Type_contiguous(0, unit->basic[0]->type, &layout->type);
 		snprintf(layout->text, sizeof layout->text, "contiguous(0) of %.60s", unit->basic[0]->name);
 	} else {

@@ -1,6 +1,6 @@
-/* Preloaded behind the library for tests: under an MPI that packs rightly, an MPI_Pack and MPI_Unpack that are wrong for types such as
- * Open MPI 5.0.7's are wrong for: complex numbers that are apart by no whole number of them. The library asks the MPI itself for its
- * functions, so what stands in the way is dlsym. */
+/* Preloaded behind the library for tests: under an MPI that packs rightly, an MPI_Pack and MPI_Unpack that are wrong for
+ * types such as Open MPI 5.0.7's are wrong for: complex numbers that are apart by no whole number of them. The library asks
+ * the MPI itself for its functions, so what stands in the way is dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
