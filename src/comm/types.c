@@ -488,8 +488,8 @@ packs_odd_stride(MPI_Datatype number, size_t size)
 	return is_right;
 }
 
-/* Is the host's packing right? Open MPI 5.0.7 goes from one complex number to the next by whole numbers of them, whatever the stride
- * is. Asked when the first type with gaps is packed in the process. */
+/* Is the host's packing right? Open MPI 5.0.7 goes from one complex number to the next by whole numbers of them, whatever the
+ * stride is. Asked when the first type with gaps is packed in the process. */
 static bool
 packs_rightly(void)
 {
