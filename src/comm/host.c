@@ -49,7 +49,8 @@ check(int result, const char *what)
 /* A collective between leaders. If the program's ranks disagree about a size it may come out here as a truncation: the call then
  * goes on, and reports it. MPICH has other classes for it that stand for anything; what its text says tells: who receives less of
  * a broadcast than it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or (from 4.2 on) MPI_ERR_IN_STATUS,
- * with "Failure during collective" as of any failure of another rank. That rank itself hears what it is. */
+ * with "Failure during collective" as of any failure of another rank. That rank itself hears what it is. A root that gathers hears
+ * of 4.2 and later only that some receive failed: the bare class, whose text says to look into statuses that it keeps to itself. */
 static void
 check_between(void *leaders, int result, const char *what)
 {
@@ -61,7 +62,8 @@ check_between(void *leaders, int result, const char *what)
 	cs_pmpi.Error_class(result, &class);
 	if (class == MPI_ERR_OTHER || class == MPI_ERR_IN_STATUS)
 		cs_pmpi.Error_string(result, text, &length);
-	if (class == MPI_ERR_TRUNCATE || strstr(text, "truncated") || strstr(text, "Failure during collective"))
+	if (class == MPI_ERR_TRUNCATE || result == MPI_ERR_IN_STATUS || strstr(text, "truncated") ||
+	    strstr(text, "Failure during collective"))
 		self->is_truncated = true;
 	else if (strstr(text, "message sizes do not match"))
 		self->is_short = true;

@@ -1,5 +1,6 @@
 /* Preloaded behind the library: the third MPI_Reduce by its PMPI name, which only leaders of nodes make, is not made but fails.
- * BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a truncation; "truncation", as later MPICH hands one down its trees.
+ * BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a truncation; "truncation", as later MPICH hands one down its trees;
+ * "status", as it tells a root that gathers.
  * The library asks the MPI itself for its functions, so what stands in the way is dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
@@ -22,7 +23,7 @@ reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, in
 	static int calls;
 	if (++calls != 3)
 		return PMPI_Reduce(send, recv, count, type, op, root, comm);
-	return is("failure") ? MPI_ERR_OTHER : CODE;
+	return is("failure") ? MPI_ERR_OTHER : is("status") ? MPI_ERR_IN_STATUS : CODE;
 }
 
 static int

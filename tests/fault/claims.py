@@ -668,12 +668,13 @@ def failure_between_leaders_ends_the_job_and_a_truncation_is_one(args):
         expect(any("MPI_Reduce between the leaders of the nodes failed" in line and "ending the job" in line
                    for line in result.lines()), "no line says what failed", result)
         # mpirun 4.1.4 now and then dies of the ranks' messages when handlers are fatal ("past end of buffer in ... show_help.c").
-        for _ in range(10):
-            result = job(args, mpi, BROKEN_WIRE="truncation", **broken)
-            if "show_help.c" not in result.err:
-                break
-        expect(result.code not in (0, 124) and "ending the job" not in result.err and re.search("trunc", result.err, re.I),
-               "the program's handler did not get a truncation", result)
+        for way in ("truncation", "status"):
+            for _ in range(10):
+                result = job(args, mpi, BROKEN_WIRE=way, **broken)
+                if "show_help.c" not in result.err:
+                    break
+            expect(result.code not in (0, 124) and "ending the job" not in result.err and
+                   re.search("trunc", result.err, re.I), "the program's handler did not get a truncation", result)
 
 
 # --- ranks that differ ------------------------------------------------------------------------------------------------
