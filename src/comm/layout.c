@@ -355,7 +355,42 @@ copy_by_host(const struct layout *layout, void *user, MPI_Count count, char *pac
 	return true;
 }
 
-/* Addresses and not sums of pointers: MPI_BOTTOM is null. */
+/* Most blocks are single numbers, for which a call of memcpy would take longer than the rest. */
+static inline void
+move(char *user, char *packed, size_t bytes, bool is_pack)
+{
+	char *to = is_pack ? packed : user;
+	const char *from = is_pack ? user : packed;
+	switch (bytes) {
+	case 4: memcpy(to, from, 4); break;
+	case 8: memcpy(to, from, 8); break;
+	case 16: memcpy(to, from, 16); break;
+	default: memcpy(to, from, bytes);
+	}
+}
+
+static bool copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed, bool is_pack);
+
+/* One element that has blocks. Addresses and not sums of pointers: MPI_BOTTOM is null. */
+static bool
+copy_blocks(const struct layout *layout, uintptr_t user, char **packed, bool is_pack)
+{
+	bool is_done = true, is_plain = layout->child && layout->child->is_plain;
+	for (int i = 0; i < layout->blocks; i++) {
+		uintptr_t at = user + (uintptr_t)(layout->at ? layout->at[i] : i * layout->stride);
+		int length = layout->lengths ? layout->lengths[i] : layout->length;
+		if (is_plain) {
+			size_t bytes = (size_t)length * layout->child->size;
+			move((char *)at, *packed, bytes, is_pack);
+			*packed += bytes;
+		} else {
+			const struct layout *child = layout->children ? &layout->children[i] : layout->child;
+			is_done = copy(child, at, length, packed, is_pack) && is_done;
+		}
+	}
+	return is_done;
+}
+
 static bool
 copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed, bool is_pack)
 {
@@ -364,22 +399,15 @@ copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed
 	if (bytes == 0)
 		return true;
 	if (layout->is_plain) {
-		memcpy(is_pack ? *packed : (char *)user, is_pack ? (char *)user : *packed, bytes);
+		move((char *)user, *packed, bytes, is_pack);
 		*packed += bytes;
-		return true;
-	}
-	if (layout->is_host) {
+	} else if (layout->is_host) {
 		is_done = copy_by_host(layout, (void *)user, count, *packed, is_pack);
 		*packed += bytes;
-		return is_done;
+	} else {
+		for (MPI_Count e = 0; e < count; e++, user += (uintptr_t)layout->extent)
+			is_done = copy_blocks(layout, user, packed, is_pack) && is_done;
 	}
-	for (MPI_Count e = 0; e < count; e++, user += (uintptr_t)layout->extent)
-		for (int i = 0; i < layout->blocks; i++) {
-			uintptr_t at = user + (uintptr_t)(layout->at ? layout->at[i] : i * layout->stride);
-			const struct layout *child = layout->children ? &layout->children[i] : layout->child;
-			is_done = copy(child, at, layout->lengths ? layout->lengths[i] : layout->length, packed, is_pack) &&
-				  is_done;
-		}
 	return is_done;
 }
 

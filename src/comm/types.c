@@ -382,7 +382,7 @@ cs_reduction_order(const struct cs_type *type, MPI_Op op_handle, struct cs_reduc
 static MPI_Count
 batch(const struct cs_type *type)
 {
-	MPI_Count most = type->size ? (MPI_Count)(PACK_MOST / type->size) : (MPI_Count)PACK_MOST;
+	MPI_Count most = (MPI_Count)(PACK_MOST / type->size);
 	return most > 0 ? most : 1;
 }
 
@@ -510,10 +510,12 @@ packs_rightly(void)
 static bool
 convert(const struct cs_type *type, void *user, MPI_Count count, char *packed, bool is_pack)
 {
+	if (!type->size || !count)
+		return true;
 	/* Known types with gaps are the host's own. */
 	if (!type->is_predefined && !packs_rightly() && cs_layout_copy(type->handle, user, count, packed, is_pack))
 		return true;
-	for (MPI_Count done = 0, most = batch(type); type->size && done < count; done += most) {
+	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
 		int now = (int)(count - done < most ? count - done : most);
 		/* An address and not a sum of pointers: MPI_BOTTOM is null. */
 		void *at = (void *)((uintptr_t)user + (uintptr_t)(done * type->extent));
