@@ -61,7 +61,7 @@ bench_tell_busy(const struct bench_world *world)
 	look(&after);
 	usleep(LOOK_US / 4);
 
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+	for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &ours) && after.all[cpu] > before.all[cpu])
 			mine.busy += 1 - (double)(after.idle[cpu] - before.idle[cpu]) /
 						 (double)(after.all[cpu] - before.all[cpu]);

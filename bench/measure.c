@@ -469,7 +469,7 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 		memset(memory, 0, 4 * all * sizeof *memory);
 		for (int round = 0; round < plan->rounds; round++) {
 			for (int turn = 0; turn < BENCH_SIDES; turn++) {
-				enum bench_side side = (turn + round) % BENCH_SIDES; /* A B, B A, A B, ... */
+				enum bench_side side = (enum bench_side)(turn + round) % BENCH_SIDES; /* A B, B A, A B, ... */
 				size_t at = stamp_at(plan, round, side);
 				run_block(op, side, plan, mine.in + at, mine.out + at);
 			}

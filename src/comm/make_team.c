@@ -191,7 +191,7 @@ exchange_least(struct cs_member *member, const struct said *mine, struct heard *
 		.is_one_node = least[NODE] && least[NODE] == ~least[NODE_NOT],
 		.is_alike = least[DIGEST] == ~least[DIGEST_NOT],
 		.may_split = least[MAY_SPLIT],
-		.trouble = TROUBLES - least[TROUBLE_NOT],
+		.trouble = (enum trouble)(TROUBLES - least[TROUBLE_NOT]),
 		.until = ~least[UNTIL_NOT],
 	};
 	return true;
@@ -473,7 +473,7 @@ commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 static enum trouble
 agree_on(MPI_Comm comm, enum trouble trouble)
 {
-	int mine = trouble, worst = NO_MEMORY;
+	int mine = (int)trouble, worst = NO_MEMORY;
 	return cs_polite_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) ? NO_MEMORY : (enum trouble)worst;
 }
 
@@ -855,7 +855,7 @@ agree_late(struct cs_member *member)
 		return NO_MEMORY;
 	if (least[1] != ~least[2])
 		return NOT_ALIKE;
-	return TROUBLES - least[0];
+	return (enum trouble)(TROUBLES - least[0]);
 }
 
 /* All on one node: nothing is split, which under MPICH takes many time slices where ranks share cores, and may be made where a

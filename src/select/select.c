@@ -117,7 +117,7 @@ static void
 warn_of_notes(const struct cs_selector *selector)
 {
 	char text[512];
-	for (int note = 0; note < CS_NOTE_COUNT; note++) {
+	for (enum cs_note note = 0; note < CS_NOTE_COUNT; note++) {
 		_Atomic int said = 0; /* once per selector, of which a process makes one */
 		if (cs_selector_note(selector, note, text, sizeof text))
 			cs_log_warn(&said, "select: %s", text);
@@ -326,7 +326,7 @@ digest(const struct cs_selector *selector)
 		for (size_t i = 0; i < table->count; i++) {
 			const struct row *row = &table->rows[i];
 			hash = cs_hash_number(hash, row->why);
-			hash = cs_hash_number(hash, row->is_guarded_out | row->is_excluded << 1);
+			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out | (uint64_t)row->is_excluded << 1);
 			hash = hash_range(hash, row->bytes);
 			hash = hash_range(hash, row->ranks);
 			hash = hash_range(hash, row->nodes);
@@ -368,7 +368,7 @@ cs_selector_create(struct cs_selector **selector, const struct cs_settings *sett
 	load_site(made, settings, &failed);
 	find_model(made, &failed);
 	set_limits(made, settings);
-	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
 		make_table(made, coll, settings->force[coll], &failed);
 	errno = saved;
 	if (failed) {

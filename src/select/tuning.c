@@ -569,7 +569,7 @@ take_rule(struct reader *reader, const struct cs_yaml *node)
 		return;
 	size_t resolved = 0;
 	bool is_right = true;
-	for (int coll = 0; coll < CS_COLL_COUNT && is_right; coll++)
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT && is_right; coll++)
 		if (draft.colls & UINT32_C(1) << coll)
 			is_right = resolve(reader, node, &draft, coll, &resolved);
 	if (is_right && draft.is_any && !resolved)

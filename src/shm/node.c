@@ -119,7 +119,7 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->done_floor = (node->call + 1) << CS_STEP_BITS;
 	node->shared_slot = CS_SLOT_SMALL;
 	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++) {
-		for (int kind = 0; kind < CS_PUT_RESULTS; kind++)
+		for (enum cs_put_kind kind = 0; kind < CS_PUT_RESULTS; kind++)
 			cs_put_init(&node->puts[kind][pattern], shape->streams, kind, shape->slots * shape->slot_bytes);
 		for (int size = 0; size < CS_REACH_SIZES; size++)
 			cs_put_init(&node->results[pattern][size], shape->streams, CS_PUT_RESULTS, RESULTS_SETTLE);
@@ -156,13 +156,13 @@ cs_node_arm(struct cs_node *node)
 		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot * area_stride(&node->shape)), 0,
 		       CS_AREA_FLAGS * sizeof(uint64_t));
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
-		for (int cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
+		for (size_t cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
 			if (CPU_ISSET(cpu, &cpus))
 				node->self->cpus[cpu / 64] |= 1ull << (cpu % 64);
 	node->only_cpu = -1;
-	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&cpus) == 1; cpu++)
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&cpus) == 1; cpu++)
 		if (CPU_ISSET(cpu, &cpus))
-			node->only_cpu = cpu;
+			node->only_cpu = (int64_t)cpu;
 	node->self->only_cpu = node->only_cpu;
 	node->self->pid = getpid();
 	node->self->probe = (uint64_t)(uintptr_t)word_to_read();

@@ -327,7 +327,7 @@ cs_node_peek(struct cs_node *node, int local, uint64_t step)
 	const struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
 	if (atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step))
 		return NULL;
-	return __builtin_expect((line->said ^ node->sign) >> CS_SIGN_SHIFT, 0) ? cs_node_await_slow(node, local, step) : line;
+	return __builtin_expect((line->said ^ node->sign) >> CS_SIGN_SHIFT != 0, 0) ? cs_node_await_slow(node, local, step) : line;
 }
 
 /* --- own ring --------------------------------------------------------------------------------------------------- */

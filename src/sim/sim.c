@@ -166,7 +166,7 @@ kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < plan->count; i++)
-		count += !is_joined(sim, plan, i) + (sim->eager && is_message(&plan->steps[i]));
+		count += (size_t)!is_joined(sim, plan, i) + (sim->eager && is_message(&plan->steps[i]));
 	return count;
 }
 

@@ -298,7 +298,7 @@ static void
 say_notes(struct cs_doctor *doctor, const struct cs_selector *selector)
 {
 	char text[512];
-	for (int note = 0; note < CS_NOTE_COUNT; note++)
+	for (enum cs_note note = 0; note < CS_NOTE_COUNT; note++)
 		if (cs_selector_note(selector, note, text, sizeof text))
 			cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s", text);
 }

@@ -350,8 +350,8 @@ write_svg(const struct picture *picture, const struct cs_drawing *drawing)
 	if (!file)
 		return complain(picture, FAILED, "--svg %s: %s", name, strerror(errno));
 	enum cs_status status = cs_drawing_write_svg(drawing, picture->title, NULL, NULL, file);
-	bool is_bad = is_file && (ferror(file) != 0) | (fclose(file) != 0);
-	if (is_bad)
+	bool is_bad = ferror(file) != 0;
+	if (is_file && (fclose(file) != 0 || is_bad))
 		return complain(picture, FAILED, "--svg %s: %s", name, strerror(errno));
 	return status == CS_OK ? DONE : out_of_memory(picture);
 }

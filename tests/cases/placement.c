@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 static void
-go_to(int core)
+go_to(size_t core)
 {
 	cpu_set_t cores;
 	CPU_ZERO(&cores);
@@ -52,7 +52,7 @@ main(int argc, char **argv)
 	begin(&argc, &argv);
 	for (int turn = 0; turn < 8; turn++) {
 		if (is("changing"))
-			go_to(turn % 2 ? rank % 2 : 0);
+			go_to(turn % 2 ? (size_t)rank % 2 : 0);
 		if (is("nice") && turn == 3)
 			setpriority(PRIO_PROCESS, 0, rank % 2 ? 19 : 5);
 		if (is("stopped") && rank == turn % size)

@@ -1,6 +1,5 @@
 /* A clock on which a microsecond passes whenever one of the library's modules looks: what they say of time is then how
  * often they looked, whatever else the machine does. Everybody else reads the kernel's. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>

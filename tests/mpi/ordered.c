@@ -11,6 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef CMPLX /* glibc 2.36 has it for gcc only */
+#define CMPLX(x, y) ((double complex){ x, y })
+#endif
+
 #define ROOM 140000 /* elements of the longest vector, which goes in pieces */
 #define LARGEST 32 /* bytes of an element */
 

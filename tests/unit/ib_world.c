@@ -55,7 +55,7 @@ progress(void)
 	world.progressed++;
 }
 
-_Noreturn static void
+static __attribute__((noreturn)) void
 end_job(const char *why)
 {
 	world.aborts++;

@@ -958,7 +958,7 @@ states_seen(bool is_torn, bool has_imm)
 			assert_int_equal(post_write(&a, &b, 0, a.memory, 8, SIGNALED), 0);
 		for (size_t steps = 1; steps;) {
 			struct ibv_wc wc;
-			unsigned now = (b.memory[0] == 'n') + 2 * (b.memory[7] == 'n');
+			unsigned now = (b.memory[0] == 'n') + 2u * (b.memory[7] == 'n');
 			seen |= 1U << now;
 			if (verbs->poll_cq(a.cq, 1, &wc) || verbs->poll_cq(b.cq, 1, &wc))
 				assert_memory_equal(b.memory, a.memory, 8);

@@ -375,7 +375,7 @@ receive_too_much(const void *argument)
 static void
 test_a_message_larger_than_its_slot_ends_the_job(void **state)
 {
-	const uint32_t payload = world_options().slot_bytes - sizeof(struct cs_trailer);
+	const uint32_t payload = (uint32_t)(world_options().slot_bytes - sizeof(struct cs_trailer));
 	for (int way = 0; way < 2; way++) {
 		const struct exaggeration exaggerations[] = {
 			{ .polls_flags = way, .is_posted = true, .room = payload, .bytes = payload + 1 },

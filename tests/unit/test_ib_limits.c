@@ -67,8 +67,8 @@ use_a_group(int number)
 	world_group_open(&second_group, number % 2 ? (int[]){ 0, 1 } : (int[]){ 1, 0 }, 2);
 	snprintf(out, sizeof out, "group %d", number);
 	/* Of slots only: what the fake has registered it remembers. */
-	send_one(&second_group, number / 2 % 2, out, in, number % 200);
-	assert_memory_equal(out, in, number % 200);
+	send_one(&second_group, number / 2 % 2, out, in, (size_t)number % 200);
+	assert_memory_equal(out, in, (size_t)number % 200);
 	world_group_close(&second_group);
 }
 

@@ -799,7 +799,7 @@ take_something(uint64_t *seed)
 		*place = NULL;
 		return;
 	}
-	size_t count = 1 + random_below(seed, random_below(seed, 8) ? 6 : 24), first = random_below(seed, ARENA - count);
+	size_t count = 1 + random_below(seed, random_below(seed, 8) ? 6 : 24), first = random_below(seed, ARENA - (uint32_t)count);
 	bool is_writable = random_below(seed, 2);
 	*place = take(arena + first * page + random_below(seed, (uint32_t)page), (count - 1) * page + 1, is_writable);
 	expect_fresh(*place, first, count);
@@ -814,7 +814,7 @@ take_something(uint64_t *seed)
 static void
 change_something(uint64_t *seed)
 {
-	size_t count = 1 + random_below(seed, 8), first = random_below(seed, ARENA - count);
+	size_t count = 1 + random_below(seed, 8), first = random_below(seed, ARENA - (uint32_t)count);
 	char *place = arena + first * page;
 	for (size_t i = first; i < first + count; i++)
 		generations[i]++;
