@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "ib/internal.h"
+#include "ib/pages.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -287,12 +287,10 @@ open_memory(struct cs_ib_cast *cast)
 {
 	struct cs_ib *ib = cast->ib;
 	cast->slot_bytes = (GRH_BYTES + sizeof(struct header) + cast->cast.room + 63) & ~(size_t)63;
-	cast->memory_bytes = ((RECEIVES + SENDS) * cast->slot_bytes + 4095) & ~(size_t)4095;
-	cast->memory = aligned_alloc(4096, cast->memory_bytes);
+	cast->memory_bytes = cs_ib_pages_round((RECEIVES + SENDS) * cast->slot_bytes);
+	cast->memory = cs_ib_pages_get(cast->memory_bytes);
 	if (!cast->memory)
 		return "no memory";
-	memset(cast->memory, 0, cast->memory_bytes);
-	madvise(cast->memory, cast->memory_bytes, MADV_DONTFORK); /* as in ib.c */
 	cs_ib_enter(ib);
 	if (cast->memory_bytes <= ib->options.memory && ib->slab_bytes <= ib->options.memory - cast->memory_bytes)
 		cast->registration = cs_registrations_pin(ib->registrations, cast->memory, cast->memory_bytes);
@@ -402,9 +400,7 @@ cs_ib_cast_close(struct cs_ib_cast *cast)
 		ib->slab_bytes -= cast->memory_bytes;
 		cs_ib_leave(ib);
 	}
-	if (cast->memory)
-		madvise(cast->memory, cast->memory_bytes, MADV_DOFORK);
-	free(cast->memory);
+	cs_ib_pages_put(cast->memory, cast->memory_bytes);
 	free(cast);
 }
 

@@ -1,6 +1,7 @@
 #include "ib/doctor.h"
 
 #include "ib/internal.h"
+#include "ib/pages.h"
 #include "ib/watch.h"
 
 #include <errno.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE ((size_t)4096)
 
 int
 cs_ib_kernel_error(const struct cs_verbs *verbs)
@@ -70,13 +70,12 @@ void
 cs_ib_try(const struct cs_ib_port *port, size_t slots, size_t slot_bytes, struct cs_ib_trial *trial)
 {
 	size_t needed = 2 * slots * slot_bytes;
-	*trial = (struct cs_ib_trial){ .bytes = ((needed > CS_SLAB ? needed : CS_SLAB) + PAGE - 1) & ~(PAGE - 1) };
-	void *slab = aligned_alloc(PAGE, trial->bytes);
+	*trial = (struct cs_ib_trial){ .bytes = cs_ib_pages_round(needed > CS_SLAB ? needed : CS_SLAB) };
+	char *slab = cs_ib_pages_get(trial->bytes);
 	if (!slab) {
 		refuse(trial, "memory");
 		return;
 	}
-	memset(slab, 0, trial->bytes);
 	struct ibv_pd *pd = port->verbs->alloc_pd(port->context);
 	if (pd) {
 		try_domain(port, pd, slab, slots, trial);
@@ -84,7 +83,7 @@ cs_ib_try(const struct cs_ib_port *port, size_t slots, size_t slot_bytes, struct
 	} else {
 		refuse(trial, "a protection domain (ibv_alloc_pd)");
 	}
-	free(slab);
+	cs_ib_pages_put(slab, trial->bytes);
 }
 
 /* --- the watch --------------------------------------------------------------------------------------------------- */

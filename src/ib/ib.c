@@ -1,13 +1,13 @@
 #include "ib/internal.h"
 
 #include "base/log.h"
+#include "ib/pages.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 /* All that can be in a connection's two queues at once: what fails completes, even if nobody has asked for that. */
@@ -186,8 +186,7 @@ free_slabs(struct cs_ib *ib)
 		struct cs_slab *slab = ib->slabs;
 		ib->slabs = slab->next;
 		cs_registrations_unpin(ib->registrations, slab->registration);
-		madvise(slab->base, slab->bytes, MADV_DOFORK);
-		free(slab->base);
+		cs_ib_pages_put(slab->base, slab->bytes);
 		free(slab);
 	}
 }
@@ -242,8 +241,6 @@ cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation,
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Slabs are private memory that a forked child must not share: where the kernel does not copy pinned pages on a fork,
- * the first write after one would part us from the device. */
 static bool
 add_slab(struct cs_ib *ib, size_t bytes)
 {
@@ -251,17 +248,12 @@ add_slab(struct cs_ib *ib, size_t bytes)
 	if (!slab)
 		return false;
 	slab->bytes = bytes;
-	slab->base = aligned_alloc(4096, bytes);
-	if (slab->base) {
-		memset(slab->base, 0, bytes);
-		madvise(slab->base, bytes, MADV_DONTFORK);
+	slab->base = cs_ib_pages_get(bytes);
+	if (slab->base)
 		slab->registration = cs_registrations_pin(ib->registrations, slab->base, bytes);
-	}
 	if (!slab->registration) {
-		int saved = slab->base ? errno : ENOMEM;
-		if (slab->base)
-			madvise(slab->base, bytes, MADV_DOFORK);
-		free(slab->base);
+		int saved = errno;
+		cs_ib_pages_put(slab->base, bytes);
 		free(slab);
 		errno = saved;
 		return false;
@@ -277,7 +269,7 @@ static bool
 find_slab(struct cs_ib *ib, size_t needed)
 {
 	size_t left = ib->options.memory > ib->slab_bytes ? ib->options.memory - ib->slab_bytes : 0;
-	size_t least = (needed + 4095) & ~(size_t)4095;
+	size_t least = cs_ib_pages_round(needed);
 	if (least < CS_SLAB && CS_SLAB <= left && add_slab(ib, CS_SLAB))
 		return true;
 	errno = ENOBUFS;

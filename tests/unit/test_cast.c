@@ -657,7 +657,7 @@ static void
 datagrams_of_strangers_change_nothing(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 23, 24, 25, 100, 24 + ROOM, 24 + ROOM, 24 + ROOM, MTU };
-	static unsigned char memory[MTU];
+	static _Alignas(64 << 10) unsigned char memory[64 << 10]; /* whole pages of any machine */
 	begin(11);
 	open_world(4);
 	all(find_cast);

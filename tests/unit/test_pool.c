@@ -34,7 +34,7 @@ evict(size_t least)
 	return bytes;
 }
 
-#define BYTES ((size_t)8 << 10)
+#define BYTES ((size_t)64 << 10) /* whole pages of any machine */
 #define MINE 11
 #define OTHER 13
 

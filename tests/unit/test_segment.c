@@ -244,14 +244,17 @@ a_spent_address_space_is_left_to_the_program(void **state)
 {
 	struct rlimit before, limit;
 	struct cs_segment segment;
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long kib = 0;
+	char line[128];
+	FILE *file = fopen("/proc/self/status", "r");
 	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	while (!kib && fgets(line, sizeof line, file))
+		sscanf(line, "VmSize: %lu kB", &kib);
 	fclose(file);
+	assert_int_not_equal(kib, 0);
 	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
 	limit = before;
-	limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + 3 * BYTES;
+	limit.rlim_cur = ((rlim_t)kib << 10) + 3 * BYTES;
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 	enum cs_status refused = cs_segment_create(&segment, BYTES, CS_SHM_AUTO);
 	int error = errno;
