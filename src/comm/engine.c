@@ -2,6 +2,7 @@
 
 #include "base/agreement.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -155,8 +156,8 @@ start(void)
 		cs_info("no memory for the tuning");
 		return false;
 	}
-	/* The door has made sure that its version is ours. */
-	uint64_t digest = cs_hash_text(CS_HASH_START, cs_engine.door->version);
+	/* The door has made sure that its version is ours. Builds for other cache lines lay out shared memory otherwise. */
+	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version), CS_CACHE_LINE);
 	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
 	cs_engine.digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;

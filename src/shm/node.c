@@ -18,7 +18,7 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define LINE 64
+#define LINE CS_CACHE_LINE
 #define PAGE 4096 /* bytes, at least */
 #define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
@@ -38,7 +38,7 @@ round_up(size_t value, size_t unit)
 static size_t
 slot_stride(const struct cs_node_shape *shape)
 {
-	return round_up(shape->slot_bytes, 128) + LINE;
+	return round_up(shape->slot_bytes, CS_APART) + LINE;
 }
 
 /* Head, ring, and the room for help. */
@@ -51,7 +51,7 @@ rank_stride(const struct cs_node_shape *shape)
 static size_t
 area_stride(const struct cs_node_shape *shape)
 {
-	return round_up(shape->area_bytes, 128) + LINE + CS_AREA_FLAGS * sizeof(uint64_t);
+	return round_up(shape->area_bytes, CS_APART) + LINE + CS_AREA_FLAGS * sizeof(uint64_t);
 }
 
 #define SMALL_STRIDE (CS_AREA_SMALL + LINE)
@@ -481,23 +481,29 @@ cs_node_meet(struct cs_node *node)
 			node->near[node->nears++] = local;
 }
 
+/* The low half, which changes with every publication, is all that a futex looks at. */
+static uint32_t *
+futex_of(_Atomic uint64_t *word)
+{
+	return (uint32_t *)word + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+}
+
 static void
 sleep_on(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
 {
-	/* The low half changes with every publication, which is all that the futex looks at (little endian). */
 	uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
 	if (seen >= target)
 		return;
 	const struct timespec limit = { .tv_nsec = 1000000 };
 	atomic_fetch_add(&node->head->sleepers, 1);
-	syscall(SYS_futex, (uint32_t *)word, FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
+	syscall(SYS_futex, futex_of(word), FUTEX_WAIT, (uint32_t)seen, &limit, NULL, 0);
 	atomic_fetch_sub(&node->head->sleepers, 1);
 }
 
 void
 cs_node_wake(_Atomic uint64_t *word)
 {
-	syscall(SYS_futex, (uint32_t *)word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, futex_of(word), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static bool
@@ -506,10 +512,8 @@ poll_for(size_t polls, _Atomic uint64_t *word, uint64_t target)
 	for (size_t poll = 0; poll < polls; poll++) {
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return true;
-#if defined(__x86_64__)
 		if (poll >= POLLS_AT_ONCE)
-			__builtin_ia32_pause();
-#endif
+			cs_cpu_pause();
 	}
 	return atomic_load_explicit(word, memory_order_acquire) >= target;
 }
@@ -889,7 +893,7 @@ cs_node_area(struct cs_node *node, size_t bytes)
 _Atomic uint64_t *
 cs_node_area_flags(const struct cs_node *node, char *area)
 {
-	return (_Atomic uint64_t *)(void *)(area + round_up(node->shape.area_bytes, 128) + LINE);
+	return (_Atomic uint64_t *)(void *)(area + round_up(node->shape.area_bytes, CS_APART) + LINE);
 }
 
 void

@@ -1,7 +1,7 @@
 /* shm/node.h — how the processes of one node talk: lines, rings and an area in one segment.
  *
  *   per local rank                                              | shared by the node
- *   | done | lines: 64 B per call, 64 calls in turn | ring: S slots |  area: A slots, 64 small slots
+ *   | done | lines: one per call, 64 calls in turn | ring: S slots |  area: A slots, 64 small slots
  *     writer: that rank only                                       writer: as the algorithm says
  *
  * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
@@ -20,6 +20,7 @@
 #ifndef CS_SHM_NODE_H
 #define CS_SHM_NODE_H
 
+#include "base/cpu.h"
 #include "coll/call.h"
 #include "shm/put.h"
 #include "shm/reach.h"
@@ -48,7 +49,7 @@
 #define CS_PIECE_UNIT 4096 /* above every slot number */
 
 struct cs_line {
-	_Alignas(64) _Atomic uint64_t seq;
+	_Alignas(CS_CACHE_LINE) _Atomic uint64_t seq;
 	uint64_t said; /* the call's sign, and below it what cs_line_say says: mostly the size of the sender's contribution */
 	union {
 		unsigned char data[CS_INLINE];
@@ -59,39 +60,39 @@ struct cs_line {
 	};
 };
 #define CS_SLOT_SMALL UINT64_MAX
-_Static_assert(sizeof(struct cs_line) == 64, "a line is a cache line");
+_Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64, "a line is a cache line");
 
 /* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in the same call, puts it into the
  * room for it in our part. */
 #define CS_HELP (16 << 10) /* bytes of that room */
 struct cs_plea {
 	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered last, by whom it was asked. */
-	_Alignas(128) _Atomic uint64_t asked;
+	_Alignas(CS_APART) _Atomic uint64_t asked;
 	_Atomic uint64_t address, bytes;
-	_Alignas(128) _Atomic uint64_t answered;
+	_Alignas(CS_APART) _Atomic uint64_t answered;
 };
 #define CS_PLEA_BITS 16
 
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
-	_Alignas(128) _Atomic uint64_t done;
+	_Alignas(CS_APART) _Atomic uint64_t done;
 	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its sign */
-	_Alignas(128) _Atomic uint64_t area_done[2]; /* by enum cs_area_kind */
+	_Alignas(CS_APART) _Atomic uint64_t area_done[2]; /* by enum cs_area_kind */
 	/* Written once before the first call. */
-	_Alignas(128) int64_t pid;
+	_Alignas(CS_APART) int64_t pid;
 	int64_t only_cpu; /* the one that it may use, -1: several */
 	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has there */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
 	struct cs_line lines[CS_LINES];
-	_Alignas(64) char small[CS_LINES][CS_SMALL];
-	_Alignas(128) struct cs_reach_words reach;
+	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
+	_Alignas(CS_APART) struct cs_reach_words reach;
 	struct cs_plea plea;
 };
 
 /* Behind the segment's own header. */
 struct cs_node_head {
-	_Alignas(128) _Atomic uint32_t sleepers;
+	_Alignas(CS_APART) _Atomic uint32_t sleepers;
 	_Atomic uint32_t pleas; /* ranks that ask for help just now */
 	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it has been */
 };

@@ -17,6 +17,7 @@
 #ifndef CS_SHM_REACH_H
 #define CS_SHM_REACH_H
 
+#include "base/cpu.h"
 #include "shm/put.h"
 
 #include <stdatomic.h>
@@ -46,7 +47,7 @@ struct cs_reach_words {
 	/* Picoseconds a byte of its calls, or of its copies out of slots and of its direct reads; 0: none yet. */
 	_Atomic uint32_t pace[CS_PUT_PATTERNS][CS_REACH_SIZES][CS_REACH_WAYS];
 	/* Local rank 0: the way that all are to go, and CS_REACH_TIMED if the call counts. */
-	_Alignas(128) _Atomic uint8_t way[CS_PUT_PATTERNS][CS_REACH_SIZES];
+	_Alignas(CS_APART) _Atomic uint8_t way[CS_PUT_PATTERNS][CS_REACH_SIZES];
 };
 #define CS_REACH_TIMED 2
 /* So many bytes took so long. */

@@ -3,6 +3,7 @@
 #define CS_ALGORITHMS_PATTERNS_FOLD_H
 
 #include "algorithms/team.h"
+#include "base/cpu.h"
 #include "coll/call.h"
 
 /* out = from[0] op (from[1] op (... op from[n-1])), `count` elements each. The order is that of the sources and the
@@ -25,13 +26,13 @@ void cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, c
  * of 64K at 1x4: 32 us instead of 16). */
 bool cs_fold_reaches(struct cs_team *team, const struct cs_call *call, size_t from);
 
-/* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin at multiples of 64 bytes where
+/* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin with a cache line where
  * there are enough elements. */
 static inline size_t
 cs_slice(size_t count, size_t unit, int parts, int part, size_t *first)
 {
 	size_t step = (count + (size_t)parts - 1) / (size_t)parts;
-	size_t align = unit < 64 && 64 % unit == 0 ? 64 / unit : 1;
+	size_t align = unit < CS_CACHE_LINE && CS_CACHE_LINE % unit == 0 ? CS_CACHE_LINE / unit : 1;
 	step = (step + align - 1) / align * align;
 	size_t from = (size_t)part * step < count ? (size_t)part * step : count;
 	size_t to = from + step < count ? from + step : count;
