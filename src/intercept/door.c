@@ -106,14 +106,20 @@ static void *slots[CS_CALL_COUNT] = {
 #include "intercept/calls.def"
 };
 
-/* Relaxed, not acquire: gcc then makes one `jmp *slot` of it also where arguments lie on the stack, which an acquire
- * would make it copy. Nothing is lost: a thread that makes the first call binds under the lock, and the others have
- * met it since, if only by waiting for MPI_Init to return. */
+/* A thread may find here what another one has bound a moment ago, where no MPI_Init has ordered the two: what the module and the
+ * loader wrote before must be seen, too. On x86 every load is an acquire, and after it there is nothing but a jump that a compiler
+ * could reorder; said to be relaxed, gcc makes one `jmp *slot` of it also where arguments lie on the stack, which an acquire would
+ * make it copy. */
+#if defined(__x86_64__) || defined(__i386__)
+#define SLOT_ORDER __ATOMIC_RELAXED
+#else
+#define SLOT_ORDER __ATOMIC_ACQUIRE
+#endif
 #define FORWARD(symbol, call, n)                                                                   \
 	__attribute__((visibility("default"))) long symbol(PARAMS_##n);                            \
 	long symbol(PARAMS_##n)                                                                    \
 	{                                                                                          \
-		void *to = __atomic_load_n(&slots[call], __ATOMIC_RELAXED);                        \
+		void *to = __atomic_load_n(&slots[call], SLOT_ORDER);                        \
 		return ((long (*)(PARAMS_##n))to)(WORDS_##n);                                      \
 	}
 
