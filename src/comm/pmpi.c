@@ -8,7 +8,7 @@ bool
 cs_pmpi_load(void *(*lookup)(const char *name))
 {
 #define P(name)                                                                                    \
-	cs_pmpi.name = (__typeof__(&PMPI_##name))lookup("PMPI_" #name);                            \
+	cs_pmpi.name = (__typeof__(cs_pmpi.name))lookup("PMPI_" #name);                            \
 	if (!cs_pmpi.name) {                                                                       \
 		cs_warn_once("the MPI has no PMPI_" #name "; every call is forwarded to it");       \
 		return false;                                                                      \

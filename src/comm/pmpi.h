@@ -8,10 +8,15 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+/* MPI_Type_size_x is deprecated since MPI 4.1, but what takes its place, MPI_Type_size_c, older MPIs have not: and the one that
+ * is met at run time may be older than these headers. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct cs_pmpi {
 #define P(name) __typeof__(&PMPI_##name) name;
 #include "comm/pmpi.def"
 };
+#pragma GCC diagnostic pop
 
 extern struct cs_pmpi cs_pmpi;
 
