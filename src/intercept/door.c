@@ -459,7 +459,7 @@ module_for(const char *version)
 	static const char openmpi[] = "Open MPI v";
 	if (!strncmp(version, openmpi, strlen(openmpi))) {
 		int major = atoi(version + strlen(openmpi));
-		return major >= 3 && major <= 5 ? "openmpi" : NULL;
+		return major >= 3 && major <= 6 ? "openmpi" : NULL;
 	}
 	static const char *const kin[] = {"MPICH", "MVAPICH", "Intel(R) MPI", "ParaStation MPI"};
 	for (size_t i = 0; i < sizeof kin / sizeof *kin; i++)
@@ -667,7 +667,7 @@ decide(int first, void *scope)
 		module = open_module_or_stand_in(flavour, first);
 	} else if (is_speaker()) {
 		if (flavour == NULL)
-			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 5 nor a relative of MPICH (its version "
+			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 6 nor a relative of MPICH (its version "
 				      "string is \"%s\"); every call is forwarded to it%s", line, no_report());
 		else
 			cs_warn_local("this MPI is called \"%s\", but has another ABI; every call is forwarded to it%s", line,

@@ -277,6 +277,17 @@ def mpi_of_another_abi_is_forwarded_whatever_its_name(args):
 
 
 @claim
+def open_mpi_3_to_6_are_known(args):
+    """A library with such a name is asked for its handles; of another version's nothing is known."""
+    for major, words in ((2, "neither MPICH nor Open MPI 3 to 6"), (3, "another ABI"), (5, "another ABI"),
+                         (6, "another ABI"), (7, "neither MPICH nor Open MPI 3 to 6")):
+        result = run([f"{args.build}/caller_foreign_mpi"], LD_PRELOAD=args.library, FOREIGN_ABI="-1",
+                     FOREIGN_VERSION=f"Open MPI v{major}.0.0rc2, package: Debian OpenMPI")
+        lines = our_lines(result.err)
+        expect(result.code == 0 and len(lines) == 1 and words in lines[0], f"not one line that says {words}", result)
+
+
+@claim
 def module_takes_every_name_and_gives_it_back(args):
     result = run([f"{args.build}/caller_mpich", "intercepted"], LD_PRELOAD=args.library,
                  COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
