@@ -18,6 +18,12 @@ static_assert(MPI_COMM_WORLD == (MPI_Comm)CS_MPICH_COMM_WORLD && MPI_BYTE == (MP
 	      "what the door knows of MPICH");
 #endif
 
+#if MPI_VERSION >= 4
+#define LARGE(name, arguments)                                                                     \
+	static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), __typeof__(cs_entry_##name)), "MPI_" #name);
+#include "intercept/calls.def"
+#endif
+
 /* Is there a team, or may there be one in this call, so that it may be served? */
 static inline bool
 may_serve(const struct cs_member *member)
@@ -56,7 +62,7 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 }
 
 /* The next function of the same name. Measured (`size`), counted and timed only while a report is wanted; else a plain jump. */
-#define NEXT(name) ((__typeof__(&MPI_##name))cs_engine.door->next[CS_CALL_##name])
+#define NEXT(name) ((__typeof__(&cs_entry_##name))cs_engine.door->next[CS_CALL_##name])
 #define HOST(name, coll, size, ...)                                                                     \
 	do {                                                                                       \
 		if (__builtin_expect(!member || !member->seat->runner.is_reporting, 1))                  \
@@ -83,13 +89,11 @@ cs_entry_Barrier(MPI_Comm comm)
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }
 
-#if MPI_VERSION >= 4
 #define COUNT MPI_Count
 #define DISPL MPI_Aint
 #define IS_LARGE true
 #define NAME(name) name##_c
 #include "intercept/entry_calls.h"
-#endif
 
 /* The host takes the handle away where it has freed the communicator, whatever it returns. */
 #define FREE(name)                                                                                 \
@@ -144,20 +148,16 @@ cs_module_open(const struct cs_door *door)
 		.abi = CS_MODULE_ABI,
 		.version = CS_VERSION,
 #define CALL(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
-#if MPI_VERSION >= 4
 #define LARGE(name, arguments) .entries[CS_CALL_##name] = (void *)cs_entry_##name,
-#endif
 #include "intercept/calls.def"
 	};
 	cs_engine_load(door);
 	bool is_ordered = cs_settings_is_reproducible();
 	if (is_ordered) {
-#define ORDERED(name) module.entries[CS_CALL_##name] = (void *)cs_entry_ordered_##name;
+#define ORDERED(name)                                                                              \
+		module.entries[CS_CALL_##name] = (void *)cs_entry_ordered_##name;                  \
+		module.entries[CS_CALL_##name##_c] = (void *)cs_entry_ordered_##name##_c;
 		CS_ORDERED(ORDERED)
-#if MPI_VERSION >= 4
-#define ORDERED_LARGE(name) ORDERED(name##_c)
-		CS_ORDERED(ORDERED_LARGE)
-#endif
 	}
 	cs_fortran_entries(door, module.entries, is_ordered);
 	return &module;

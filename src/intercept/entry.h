@@ -1,7 +1,7 @@
 /* intercept/entry.h — the typed entry points of a module: where intercepted calls arrive.
  *
- * cs_entry_X has exactly the prototype of this MPI's MPI_X. What is not there (the _c calls under Open MPI 4) is
- * forwarded by the door and needs no entry. */
+ * cs_entry_X has exactly the prototype of MPI_X. What the MPI of the process has not (the _c calls under Open MPI 4 and 5) does
+ * not arrive: the door asks what is there, whatever headers the module was built with. */
 #ifndef CS_INTERCEPT_ENTRY_H
 #define CS_INTERCEPT_ENTRY_H
 
@@ -11,10 +11,45 @@
 #include <stdbool.h>
 
 #define CALL(name, arguments) __typeof__(MPI_##name) cs_entry_##name;
-#if MPI_VERSION >= 4
-#define LARGE(name, arguments) __typeof__(MPI_##name) cs_entry_##name;
-#endif
 #include "intercept/calls.def"
+
+/* MPI 4.0's, which the headers may not have. */
+typedef int cs_large_equal(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+			   MPI_Datatype recv_type, MPI_Comm comm);
+typedef int cs_large_rooted(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+			    MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm);
+typedef int cs_large_reduction(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm);
+cs_large_equal cs_entry_Allgather_c, cs_entry_Alltoall_c;
+cs_large_rooted cs_entry_Gather_c, cs_entry_Scatter_c;
+cs_large_reduction cs_entry_Allreduce_c, cs_entry_Reduce_scatter_block_c;
+typedef int cs_large_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+				const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type,
+				MPI_Comm comm);
+cs_large_allgatherv cs_entry_Allgatherv_c;
+typedef int cs_large_alltoallv(const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
+			       MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
+			       const MPI_Aint recv_displs[], MPI_Datatype recv_type, MPI_Comm comm);
+cs_large_alltoallv cs_entry_Alltoallv_c;
+typedef int cs_large_alltoallw(const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
+			       const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[],
+			       const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm);
+cs_large_alltoallw cs_entry_Alltoallw_c;
+typedef int cs_large_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm);
+cs_large_bcast cs_entry_Bcast_c;
+typedef int cs_large_gatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+			     const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, int root,
+			     MPI_Comm comm);
+cs_large_gatherv cs_entry_Gatherv_c;
+typedef int cs_large_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+			    MPI_Comm comm);
+cs_large_reduce cs_entry_Reduce_c;
+typedef int cs_large_reduce_scatter(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type, MPI_Op op,
+				    MPI_Comm comm);
+cs_large_reduce_scatter cs_entry_Reduce_scatter_c;
+typedef int cs_large_scatterv(const void *send, const MPI_Count send_counts[], const MPI_Aint displs[],
+			      MPI_Datatype send_type, void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root,
+			      MPI_Comm comm);
+cs_large_scatterv cs_entry_Scatterv_c;
 
 /* In the place of cs_entry_X where COLLSHIM_REPRODUCIBLE is set. */
 #define CS_ORDERED(ORDERED)                                                                        \
@@ -22,13 +57,10 @@
 	ORDERED(Reduce)                                                                            \
 	ORDERED(Reduce_scatter)                                                                    \
 	ORDERED(Reduce_scatter_block)
-#define DECLARE(name) __typeof__(MPI_##name) cs_entry_ordered_##name;
+#define DECLARE(name)                                                                              \
+	__typeof__(cs_entry_##name) cs_entry_ordered_##name;                                       \
+	__typeof__(cs_entry_##name##_c) cs_entry_ordered_##name##_c;
 CS_ORDERED(DECLARE)
-#if MPI_VERSION >= 4
-#define DECLARE_LARGE(name) DECLARE(name##_c)
-CS_ORDERED(DECLARE_LARGE)
-#undef DECLARE_LARGE
-#endif
 #undef DECLARE
 
 /* MPI was initialised by a Fortran name that reaches no C name; may be called more than once. */

@@ -720,6 +720,7 @@ def language_claim(name, program):
 
 
 language_claim("c_programs_are_served", "c")
+language_claim("c_programs_with_large_counts_are_served", "c_large")
 language_claim("fortran_mpif_h_programs_are_served", "mpifh")
 language_claim("fortran_use_mpi_programs_are_served", "usempi")
 language_claim("fortran_use_mpi_f08_programs_are_served", "f08")

@@ -1,7 +1,29 @@
-/* Every blocking collective from C, with and without MPI_IN_PLACE, results checked. */
-#include <mpi.h>
+/* Every blocking collective from C, with and without MPI_IN_PLACE, results checked; with -DLARGE those with MPI_Count. */
+#include "newer/newer.h"
+
 #include <stdio.h>
 #include <string.h>
+
+#ifdef LARGE
+typedef MPI_Count count_type;
+typedef MPI_Aint displ_type;
+#define MPI_Allgather MPI_Allgather_c
+#define MPI_Allgatherv MPI_Allgatherv_c
+#define MPI_Allreduce MPI_Allreduce_c
+#define MPI_Alltoall MPI_Alltoall_c
+#define MPI_Alltoallv MPI_Alltoallv_c
+#define MPI_Alltoallw MPI_Alltoallw_c
+#define MPI_Bcast MPI_Bcast_c
+#define MPI_Gather MPI_Gather_c
+#define MPI_Gatherv MPI_Gatherv_c
+#define MPI_Reduce MPI_Reduce_c
+#define MPI_Reduce_scatter MPI_Reduce_scatter_c
+#define MPI_Reduce_scatter_block MPI_Reduce_scatter_block_c
+#define MPI_Scatter MPI_Scatter_c
+#define MPI_Scatterv MPI_Scatterv_c
+#else
+typedef int count_type, displ_type;
+#endif
 
 enum { MOST = 64, COUNT = 3 };
 
@@ -36,14 +58,16 @@ main(int argc, char **argv)
 	if (size > MOST)
 		MPI_Abort(MPI_COMM_WORLD, 98);
 	static int out[MOST * COUNT * 2], in[MOST * COUNT * 2], wanted[MOST * COUNT * 2];
-	int counts[MOST], displs[MOST], byte_displs[MOST], root = size - 1, total = 0;
+	count_type counts[MOST];
+	displ_type displs[MOST], byte_displs[MOST];
+	int root = size - 1, total = 0;
 	MPI_Datatype types[MOST];
 	MPI_Comm comm = MPI_COMM_WORLD;
 	for (int r = 0; r < size; r++) {
 		counts[r] = r + 1;
 		displs[r] = total + r; /* holes of one element */
-		byte_displs[r] = displs[r] * (int)sizeof(int);
-		total += counts[r];
+		byte_displs[r] = displs[r] * (displ_type)sizeof(int);
+		total += r + 1;
 		types[r] = MPI_INT;
 	}
 	int extent = total + size;
@@ -113,12 +137,13 @@ main(int argc, char **argv)
 	expect("scatter in place", rank == root ? out + rank * COUNT : in, wanted, COUNT);
 
 	/* To rank r go r + 1 elements, whoever sends; what comes is rank + 1 elements of each. */
-	int mine[MOST], at[MOST], bytes_at[MOST];
+	count_type mine[MOST];
+	displ_type at[MOST], bytes_at[MOST];
 	memset(out, 0, sizeof out);
 	for (int r = 0; r < size; r++) {
 		mine[r] = rank + 1;
 		at[r] = r * (rank + 1);
-		bytes_at[r] = at[r] * (int)sizeof(int);
+		bytes_at[r] = at[r] * (displ_type)sizeof(int);
 		for (int i = 0; i < counts[r]; i++)
 			out[displs[r] + i] = value(rank, r, i);
 		for (int i = 0; i < mine[r]; i++)
@@ -143,7 +168,7 @@ main(int argc, char **argv)
 	for (int r = 0; r < size; r++) {
 		mine[r] = COUNT;
 		at[r] = r * COUNT;
-		bytes_at[r] = at[r] * (int)sizeof(int);
+		bytes_at[r] = at[r] * (displ_type)sizeof(int);
 		for (int i = 0; i < COUNT; i++) {
 			in[at[r] + i] = value(rank, r, i);
 			wanted[at[r] + i] = value(r, rank, i);
