@@ -50,7 +50,7 @@ reduce(enum form form, int is_ours, MPI_Datatype type, MPI_Op op, unsigned char 
 		break;
 	case REDUCE_SCATTER_IN_PLACE:
 		(is_ours ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(MPI_IN_PLACE, out, counts, type, op, MPI_COMM_WORLD);
-		memset(out + COUNT / size, 0, (size_t)(ROOM - COUNT / size)); /* the rest is not defined; the least type has one byte */
+		memset(out + COUNT / size, 0, (size_t)(ROOM - COUNT / size)); /* not defined; a type has one byte or more */
 		break;
 	case FORMS: break;
 	}

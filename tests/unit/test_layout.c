@@ -103,8 +103,8 @@ expect_apart(size_t slot_bytes, size_t area_bytes)
 		if (pieces[i].from % CS_CACHE_LINE && pieces[i].writer == NOBODY)
 			fail_msg("part %d begins within a line", pieces[i].part);
 		if (i + 1 < count && pieces[i + 1].from / CS_CACHE_LINE <= (pieces[i].to - 1) / CS_CACHE_LINE)
-			fail_msg("parts %d and %d, of %d and %d, share a line", pieces[i].part, pieces[i + 1].part, pieces[i].writer,
-				 pieces[i + 1].writer);
+			fail_msg("parts %d and %d, of %d and %d, share a line", pieces[i].part, pieces[i + 1].part,
+				 pieces[i].writer, pieces[i + 1].writer);
 	}
 	assert_true(pieces[count - 1].to <= (uintptr_t)node.segment.base + bytes);
 	cs_segment_close(&node.segment);
