@@ -234,7 +234,18 @@ host_hangs(int which)
 #endif
 }
 
-static int handler_calls;
+/* MPICH 5.0.2 ends the job by an assertion where a reduction's type is null; 4.2.1 does not. */
+static int
+host_dies(int which)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length, major = 0;
+	MPI_Get_library_version(text, &length);
+	return sscanf(text, "MPICH Version: %d", &major) == 1 && major >= 5 && (which == 11 || which == 14 || which == 39);
+}
+
+/* What the handler was told is what a call returns, but of MPICH 5.0.2, which then returns MPI_SUCCESS. */
+static int handler_calls, handler_code;
 static MPI_Comm handler_comm;
 
 static void
@@ -242,6 +253,7 @@ handler(MPI_Comm *comm, int *code, ...)
 {
 	handler_calls++;
 	handler_comm = *comm;
+	handler_code = *code;
 }
 
 static void
@@ -285,6 +297,8 @@ attempt(int which, int is_ours, const char **name)
 	int code = is_ours ? MPI_try(which, comm, name) : PMPI_try(which, comm, name);
 	outcome.calls = handler_calls;
 	outcome.is_same_comm = handler_calls == 0 || handler_comm == comm || handler_comm == MPI_COMM_WORLD;
+	if (code == MPI_SUCCESS && handler_calls > 0)
+		code = handler_code;
 	if (code != MPI_SUCCESS)
 		PMPI_Error_class(code, &outcome.class);
 	PMPI_Type_free(&dup);
@@ -309,11 +323,11 @@ alone(MPI_Comm comm, int which)
 	MPI_Comm_set_errhandler(comm, errhandler);
 	reset();
 	MPI_Datatype dup = types[0];
-	handler_calls = 0;
+	handler_calls = handler_code = 0;
 	if (rank == 0) {
 		int code = MPI_try(which, comm, &name);
-		CHECK(code != MPI_SUCCESS && handler_calls == 1, "%s, by one rank: code %d, handler called %d times", name, code,
-		      handler_calls);
+		CHECK((code != MPI_SUCCESS || handler_code != MPI_SUCCESS) && handler_calls == 1,
+		      "%s, by one rank: code %d, handler called %d times", name, code, handler_calls);
 		for (int other = 1; other < size; other++)
 			PMPI_Send(&word, 1, MPI_INT, other, 1, comm);
 	} else {
@@ -357,6 +371,7 @@ static void
 calling_handler(MPI_Comm *comm, int *code, ...)
 {
 	handler_calls++;
+	handler_code = *code;
 	memset(result, 0, sizeof result);
 	MPI_Bcast(result, 1 << 15, gappy, 0, *comm);
 }
@@ -380,7 +395,7 @@ call_in_handler(void)
 		MPI_Barrier(comm);
 	MPI_Comm_create_errhandler(calling_handler, &errhandler);
 	MPI_Comm_set_errhandler(comm, errhandler);
-	handler_calls = 0;
+	handler_calls = handler_code = 0;
 	for (int i = 0; i < 4 * SENT; i++)
 		buffer[i] = rank == 0 ? i : -1;
 	code = MPI_Bcast(buffer, rank == 0 ? SENT : TAKEN, gappy, 0, comm);
@@ -394,6 +409,7 @@ call_in_handler(void)
 		for (int i = 0; i < 1 << 17; i++)
 			wrong += result[i] != (i % 2 ? 0 : 77);
 		/* Another code is MPICH's own, which leaves nothing of the message. */
+		code = code == MPI_SUCCESS ? handler_code : code;
 		CHECK(code != MPI_SUCCESS && handler_calls == 1 && (wrong == 0 || code != MPI_ERR_TRUNCATE),
 		      "a call in a handler: code %d, handler called %d times, %d numbers wrong", code, handler_calls, wrong);
 	}
@@ -425,7 +441,7 @@ main(int argc, char **argv)
 		call_in_handler();
 	}
 	for (int which = 0; which <= FIRST_TRUNCATION + 7; which++) {
-		if ((only >= 0 && which != only) || host_hangs(which))
+		if ((only >= 0 && which != only) || host_hangs(which) || host_dies(which))
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
 		refused += host.class != MPI_SUCCESS;
