@@ -47,7 +47,7 @@ call_wrongly(int which, MPI_Comm comm)
 static void
 wrong_calls(int phase, MPI_Comm comm)
 {
-	for (volatile int which = 0; which < WRONG_CALLS; which++) {
+	for (volatile int which = 0; which < WRONG_CALLS; which = which + 1) {
 		heard = heard_class = 0;
 		if (setjmp(back) == 0) {
 			try {

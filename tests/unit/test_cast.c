@@ -121,8 +121,7 @@ enter(void)
 static void
 all(void (*job)(struct rank *rank))
 {
-	int switches = 0;
-	volatile int left = world.ranks; /* cmocka's jumps */
+	volatile int switches = 0, left = world.ranks; /* cmocka's jumps */
 	world.job = job;
 	for (int i = 0; i < world.ranks; i++) {
 		struct rank *rank = world.rank[i];
