@@ -11,11 +11,16 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <linux/magic.h>
+
+#ifndef RENAME_NOREPLACE /* musl has no renameat2 */
+#define RENAME_NOREPLACE 1
+#endif
 
 #define PATIENCE_MS 2000 /* for a reader that takes nothing */
 #define MOST_LINKS 40    /* as the kernel follows */
@@ -213,7 +218,7 @@ make_unfinished(const struct place *place, char *name)
 static bool
 name_it(int folder, const char *unfinished, const char *name)
 {
-	if (renameat2(folder, unfinished, folder, name, RENAME_NOREPLACE) == 0)
+	if (syscall(SYS_renameat2, folder, unfinished, folder, name, RENAME_NOREPLACE) == 0)
 		return true;
 	if (errno != EINVAL && errno != ENOSYS)
 		return false;

@@ -131,8 +131,25 @@ static void *slots[CS_CALL_COUNT] = {
 
 /* --- state, guarded by `lock` except where said ----------------------------------------------------------------- */
 
-/* Recursive: loading the module or asking the MPI for its version may come back through an exported name. */
-static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+/* Taken as often as a thread likes: loading the module or asking the MPI for its version may come back through an exported name. (A
+ * mutex that is so from the start is glibc's alone.) */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local __attribute__((tls_model("initial-exec"))) int held; /* times, by this thread */
+
+static void
+lock(void)
+{
+	if (held++ == 0)
+		pthread_mutex_lock(&mutex);
+}
+
+static void
+unlock(void)
+{
+	if (--held == 0)
+		pthread_mutex_unlock(&mutex);
+}
+
 static bool is_deciding; /* this thread is inside decide() */
 static bool is_decided;  /* which MPI, and with which module or none */
 static bool has_missed;  /* a call of a name that nobody has was told */
@@ -381,23 +398,23 @@ set_entry(int call, void *entry)
 {
 	if (call < 0 || call >= CS_CALL_COUNT)
 		return;
-	pthread_mutex_lock(&lock);
+	lock();
 	entries[call] = entry;
 	point(call);
-	pthread_mutex_unlock(&lock);
+	unlock();
 }
 
 static void
 restore(int call)
 {
-	pthread_mutex_lock(&lock);
+	lock();
 	for (int i = 0; i < CS_CALL_COUNT; i++) {
 		if (call >= 0 && call < CS_CALL_COUNT && call != i)
 			continue;
 		entries[i] = NULL;
 		point(i);
 	}
-	pthread_mutex_unlock(&lock);
+	unlock();
 }
 
 static const struct cs_door door = {
@@ -744,18 +761,18 @@ static void *
 bind_call(int call, void *caller)
 {
 	int saved = errno;
-	pthread_mutex_lock(&lock);
+	lock();
 	bool asks = is_decided && (has_two || is_init(call));
-	pthread_mutex_unlock(&lock);
+	unlock();
 	/* Not under the lock: another thread may be in the loader, and call us from a constructor. */
 	void *scope = object_of(caller);
 	void *to = asks ? find_other(call, scope) : NULL;
-	pthread_mutex_lock(&lock);
+	lock();
 	if (to != NULL)
 		divide();
 	else
 		to = bind_here(call, scope);
-	pthread_mutex_unlock(&lock);
+	unlock();
 	if (scope != NULL)
 		dlclose(scope);
 	dlerror(); /* a failed search is not for the application to see */
