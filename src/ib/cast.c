@@ -335,9 +335,9 @@ open_queues(struct cs_ib_cast *cast)
 static bool
 join(struct cs_ib_cast *cast)
 {
-	struct ip_mreqn member = { .imr_ifindex = 0 };
+	struct ip_mreq member;
 	memcpy(&member.imr_multiaddr, cast->group.raw + 12, 4);
-	memcpy(&member.imr_address, cast->ib->port.chosen.gid.raw + 12, 4);
+	memcpy(&member.imr_interface, cast->ib->port.chosen.gid.raw + 12, 4);
 	cast->membership = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return cast->membership >= 0 &&
 	       !setsockopt(cast->membership, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof member);
