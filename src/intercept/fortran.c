@@ -1,8 +1,9 @@
 /* intercept/fortran.c — Fortran names that never arrive at a C name.
  *
- * Seen with Open MPI 4.1.4 and MPICH 4.0.2 (objdump of their Fortran libraries):
+ * Seen with Open MPI 4.1.4 and 6.0.0rc2 and MPICH 4.0.2, 4.2.1 and 5.0.2 (objdump of their Fortran libraries):
  *
  *   Open MPI  mpi_bcast_, mpi_bcast_f08_ -> ompi_bcast_f -> PMPI_Bcast    all of them are taken here
+ *        6.0  mpi_bcast_f08ts_, mpi_bcast_c_f08ts_ -> PMPI_Bcast, PMPI_Bcast_c    and these
  *   MPICH     mpi_bcast_, mpi_bcast_f08ts_ -> MPI_Bcast                   the C entry sees it, with C's sentinels
  *             mpi_barrier_f08_ -> PMPI_Barrier, mpi_init_f08_ -> PMPI_Init  these are taken here
  *             (and mpi_comm_free_f08_, mpi_comm_disconnect_f08_)
@@ -12,8 +13,10 @@
 #include "intercept/entry.h"
 
 #include "comm/member.h"
+#include "intercept/descriptor.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -97,10 +100,14 @@ MANGLED(INIT_THREAD, init_thread, INIT_THREAD)
 static MPI_Comm (*comm_f2c)(MPI_Fint);
 static MPI_Datatype (*type_f2c)(MPI_Fint);
 static MPI_Op (*op_f2c)(MPI_Fint);
+static int (*comm_rank)(MPI_Comm, int *);
 static int (*comm_size)(MPI_Comm, int *);
 static int (*comm_remote_size)(MPI_Comm, int *);
 static int (*comm_test_inter)(MPI_Comm, int *);
 static int (*comm_call_errhandler)(MPI_Comm, int);
+static int (*type_create_hvector)(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *);
+static int (*type_commit)(MPI_Datatype *);
+static int (*type_free)(MPI_Datatype *);
 
 /* --- communicators --------------------------------------------------------------------------------------------- */
 
@@ -214,32 +221,51 @@ partners(MPI_Comm comm)
 	return (size_t)size;
 }
 
+/* The datatypes of an alltoallw, for C. */
+struct types {
+	MPI_Datatype few[2 * 64], *send, *recv;
+};
+
+/* With MPI_IN_PLACE the send arguments mean nothing and need not be there: NULL. False after the error handler had it. */
+static bool
+open_types(struct types *types, MPI_Comm comm, const MPI_Fint *sendtypes, const MPI_Fint *recvtypes, MPI_Fint *ierr)
+{
+	size_t count = partners(comm);
+	types->send = types->few;
+	if (count > 64) {
+		types->send = malloc(2 * count * sizeof *types->send);
+		if (types->send == NULL) {
+			comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+			store(ierr, MPI_ERR_NO_MEM);
+			return false;
+		}
+	}
+	types->recv = types->send + count;
+	for (size_t i = 0; i < count; i++) {
+		types->send[i] = sendtypes == NULL ? MPI_DATATYPE_NULL : type_f2c(sendtypes[i]);
+		types->recv[i] = type_f2c(recvtypes[i]);
+	}
+	return true;
+}
+
+static void
+close_types(struct types *types)
+{
+	if (types->send != types->few)
+		free(types->send);
+}
+
 static void
 take_alltoallw(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf,
 	       MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
 {
-	MPI_Comm c_comm = comm_f2c(*comm);
+	struct types types;
 	void *c_sendbuf = buffer(sendbuf);
-	size_t count = partners(c_comm);
-	MPI_Datatype few[2 * 64], *types = few;
-	if (count > 64) {
-		types = malloc(2 * count * sizeof *types);
-		if (types == NULL) {
-			comm_call_errhandler(c_comm, MPI_ERR_NO_MEM);
-			store(ierr, MPI_ERR_NO_MEM);
-			return;
-		}
-	}
-	MPI_Datatype *c_sendtypes = types, *c_recvtypes = types + count;
-	for (size_t i = 0; i < count; i++) {
-		/* With MPI_IN_PLACE the send arguments mean nothing and need not be there. */
-		c_sendtypes[i] = c_sendbuf == MPI_IN_PLACE ? MPI_DATATYPE_NULL : type_f2c(sendtypes[i]);
-		c_recvtypes[i] = type_f2c(recvtypes[i]);
-	}
-	store(ierr, cs_entry_Alltoallw(c_sendbuf, sendcounts, sdispls, c_sendtypes, buffer(recvbuf), recvcounts,
-				       rdispls, c_recvtypes, c_comm));
-	if (types != few)
-		free(types);
+	if (!open_types(&types, comm_f2c(*comm), c_sendbuf == MPI_IN_PLACE ? NULL : sendtypes, recvtypes, ierr))
+		return;
+	store(ierr, cs_entry_Alltoallw(c_sendbuf, sendcounts, sdispls, types.send, buffer(recvbuf), recvcounts, rdispls,
+				       types.recv, comm_f2c(*comm)));
+	close_types(&types);
 }
 
 static void
@@ -315,6 +341,127 @@ take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *s
 				      *recvcount, type_f2c(*recvtype), *root, comm_f2c(*comm)));
 }
 
+/* --- buffers by descriptors ------------------------------------------------------------------------------------ */
+
+static _Atomic int descriptors_state; /* 0 unknown, 1 they can be read, 2 not */
+
+/* Of the job's processes that use mpi_f08 all have the same, as a rule: an executable has one compiler's MPI. */
+static __attribute__((noinline)) bool
+find_descriptors(void)
+{
+	bool is_known = cs_descriptor_is_known(host);
+	atomic_store_explicit(&descriptors_state, is_known ? 1 : 2, memory_order_release);
+	return is_known;
+}
+
+static inline bool
+is_readable(void)
+{
+	int state = atomic_load_explicit(&descriptors_state, memory_order_acquire);
+	return state ? state == 1 : find_descriptors();
+}
+
+/* One side of a call, for C. */
+struct part {
+	void *memory;
+	MPI_Count count;
+	MPI_Datatype type;
+	bool is_made; /* the type, for this call */
+};
+
+/* False in all of these: for the host. */
+static bool
+open_whole(struct part *part, const struct cs_descriptor *array, MPI_Count count, MPI_Fint type)
+{
+	if (!is_readable() || !cs_descriptor_is_whole(array))
+		return false;
+	*part = (struct part){ .memory = buffer(array->base), .count = count, .type = type_f2c(type) };
+	return true;
+}
+
+/* Does what lies on the root alone matter here? Elsewhere it may be anything. */
+static bool
+is_root(MPI_Fint root, MPI_Fint comm)
+{
+	MPI_Comm c_comm = comm_f2c(comm);
+	int is_inter = 0, rank = root;
+	if (c_comm == NULL || c_comm == MPI_COMM_NULL || comm_test_inter(c_comm, &is_inter) != MPI_SUCCESS)
+		return true;
+	if (is_inter)
+		return root == MPI_ROOT;
+	return comm_rank(c_comm, &rank) != MPI_SUCCESS || rank == root;
+}
+
+static bool
+open_on_root(struct part *part, const struct cs_descriptor *array, MPI_Count count, MPI_Fint type, MPI_Fint root,
+	     MPI_Fint comm)
+{
+	if (open_whole(part, array, count, type))
+		return true;
+	*part = (struct part){ .memory = array->base, .count = count, .type = type_f2c(type) };
+	return is_readable() && !is_root(root, comm);
+}
+
+/* `count` elements of part->type in the array's order as one element of another type. The others may have theirs whole, and are
+ * served: this must not be left to the host. */
+static __attribute__((noinline)) bool
+make_type(struct part *part, const struct cs_descriptor *array)
+{
+	MPI_Datatype type = part->type, next;
+	MPI_Count below = 1; /* elements in one of `type` */
+	bool is_done = false, is_good = part->count > 0;
+	for (int i = 0; is_good && !is_done && i < array->rank; i++) {
+		MPI_Count extent = cs_descriptor_extent(array, i), wanted = part->count / below;
+		is_done = wanted <= extent;
+		is_good = part->count % below == 0 && extent > 0 && extent <= INT_MAX &&
+			  type_create_hvector((int)(is_done ? wanted : extent), 1, cs_descriptor_step(array, i), type,
+					      &next) == MPI_SUCCESS;
+		if (!is_good)
+			break;
+		if (type != part->type)
+			type_free(&type);
+		type = next;
+		below *= extent;
+	}
+	if (is_good && is_done && type_commit(&type) == MPI_SUCCESS) {
+		*part = (struct part){ .memory = part->memory, .count = 1, .type = type, .is_made = true };
+		return true;
+	}
+	if (type != part->type)
+		type_free(&type);
+	return false;
+}
+
+static bool
+open_section(struct part *part, const struct cs_descriptor *array, MPI_Count count, MPI_Fint type)
+{
+	if (!is_readable())
+		return false;
+	*part = (struct part){ .memory = buffer(array->base), .count = count, .type = type_f2c(type) };
+	return cs_descriptor_is_whole(array) || count == 0 || make_type(part, array);
+}
+
+static void
+close_part(struct part *part)
+{
+	if (part->is_made)
+		type_free(&part->type);
+}
+
+#define COUNT MPI_Fint
+#define DISPL MPI_Fint
+#define TAKE(name) take_ts_##name
+#define ENTRY(name) cs_entry_##name
+#define CALL_OF(name) CS_CALL_mpi_##name##_f08ts_
+#include "intercept/fortran_ts_calls.h"
+
+#define COUNT MPI_Count
+#define DISPL MPI_Aint
+#define TAKE(name) take_ts_c_##name
+#define ENTRY(name) cs_entry_##name##_c
+#define CALL_OF(name) CS_CALL_mpi_##name##_c_f08ts_
+#include "intercept/fortran_ts_calls.h"
+
 void
 cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 {
@@ -322,40 +469,51 @@ cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 	comm_f2c = (MPI_Comm(*)(MPI_Fint))door->lookup("PMPI_Comm_f2c");
 	type_f2c = (MPI_Datatype(*)(MPI_Fint))door->lookup("PMPI_Type_f2c");
 	op_f2c = (MPI_Op(*)(MPI_Fint))door->lookup("PMPI_Op_f2c");
+	comm_rank = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_rank");
 	comm_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_size");
 	comm_remote_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_remote_size");
 	comm_test_inter = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_test_inter");
 	comm_call_errhandler = (int (*)(MPI_Comm, int))door->lookup("PMPI_Comm_call_errhandler");
-	if (comm_f2c == NULL || type_f2c == NULL || op_f2c == NULL || comm_size == NULL ||
-	    comm_remote_size == NULL || comm_test_inter == NULL || comm_call_errhandler == NULL)
+	type_create_hvector = (int (*)(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *))
+		door->lookup("PMPI_Type_create_hvector");
+	type_commit = (int (*)(MPI_Datatype *))door->lookup("PMPI_Type_commit");
+	type_free = (int (*)(MPI_Datatype *))door->lookup("PMPI_Type_free");
+	if (comm_f2c == NULL || type_f2c == NULL || op_f2c == NULL || comm_rank == NULL || comm_size == NULL ||
+	    comm_remote_size == NULL || comm_test_inter == NULL || comm_call_errhandler == NULL ||
+	    type_create_hvector == NULL || type_commit == NULL || type_free == NULL)
 		return; /* forwarded: the host's own layer needs them as well and will say more */
 
 #define ENTRY(lower, UPPER, way)                                                                        \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##way##lower
-	ENTRY(allgather, ALLGATHER, );
-	ENTRY(allgatherv, ALLGATHERV, );
-	ENTRY(allreduce, ALLREDUCE, );
-	ENTRY(alltoall, ALLTOALL, );
-	ENTRY(alltoallv, ALLTOALLV, );
-	ENTRY(alltoallw, ALLTOALLW, );
+#define WITH_BUFFERS(lower, UPPER, way)                                                             \
+	ENTRY(lower, UPPER, way);                                                                  \
+	entries[CS_CALL_mpi_##lower##_f08ts_] = (void *)take_ts_##way##lower;                      \
+	entries[CS_CALL_mpi_##lower##_c_f08ts_] = (void *)take_ts_c_##way##lower
+	WITH_BUFFERS(allgather, ALLGATHER, );
+	WITH_BUFFERS(allgatherv, ALLGATHERV, );
+	WITH_BUFFERS(allreduce, ALLREDUCE, );
+	WITH_BUFFERS(alltoall, ALLTOALL, );
+	WITH_BUFFERS(alltoallv, ALLTOALLV, );
+	WITH_BUFFERS(alltoallw, ALLTOALLW, );
 	ENTRY(barrier, BARRIER, );
-	ENTRY(bcast, BCAST, );
-	ENTRY(gather, GATHER, );
-	ENTRY(gatherv, GATHERV, );
-	ENTRY(reduce, REDUCE, );
-	ENTRY(reduce_scatter, REDUCE_SCATTER, );
-	ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK, );
-	ENTRY(scatter, SCATTER, );
-	ENTRY(scatterv, SCATTERV, );
+	WITH_BUFFERS(bcast, BCAST, );
+	WITH_BUFFERS(gather, GATHER, );
+	WITH_BUFFERS(gatherv, GATHERV, );
+	WITH_BUFFERS(reduce, REDUCE, );
+	WITH_BUFFERS(reduce_scatter, REDUCE_SCATTER, );
+	WITH_BUFFERS(reduce_scatter_block, REDUCE_SCATTER_BLOCK, );
+	WITH_BUFFERS(scatter, SCATTER, );
+	WITH_BUFFERS(scatterv, SCATTERV, );
 	if (is_ordered) {
-		ENTRY(allreduce, ALLREDUCE, ordered_);
-		ENTRY(reduce, REDUCE, ordered_);
-		ENTRY(reduce_scatter, REDUCE_SCATTER, ordered_);
-		ENTRY(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_);
+		WITH_BUFFERS(allreduce, ALLREDUCE, ordered_);
+		WITH_BUFFERS(reduce, REDUCE, ordered_);
+		WITH_BUFFERS(reduce_scatter, REDUCE_SCATTER, ordered_);
+		WITH_BUFFERS(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_);
 	}
 #undef ENTRY
+#undef WITH_BUFFERS
 #define OWN(symbol) entries[CS_CALL_##symbol] = (void *)take_##symbol;
 	MANGLED(OWN, init, INIT)
 	MANGLED(OWN, init_thread, INIT_THREAD)

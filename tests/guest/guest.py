@@ -122,12 +122,15 @@ def symbols(path, *options):
 def door_exports_the_names_of_calls_def_and_nothing_else(args):
     wanted = set(run([f"{args.build}/caller_acme", "names"]).out.split())
     expect(len(wanted) > 100, f"calls.def has only {len(wanted)} names")
-    strange = [name for name in wanted if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_)?", name)]
+    strange = [name for name in wanted if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_|08ts_)?", name)]
     expect(not strange, f"not MPI's names: {strange}")
     for name in COLLECTIVES + ["init", "init_thread", "comm_free", "comm_disconnect", "comm_idup"]:
         for form in (f"MPI_{name.capitalize()}", f"mpi_{name}_", f"mpi_{name}__", f"mpi_{name}",
                      f"MPI_{name.upper()}", f"mpi_{name}_f08_"):
             expect(form in wanted, f"calls.def lacks {form}")
+        for form in (f"MPI_{name.capitalize()}_c", f"mpi_{name}_f08ts_", f"mpi_{name}_c_f08ts_"):
+            has = name in COLLECTIVES and name != "barrier"
+            expect((form in wanted) == has, f"calls.def {'lacks' if has else 'has'} {form}")
     exported = {name for _, name in symbols(args.library, "--defined-only")}
     expect(exported == wanted, f"exported but not in calls.def: {sorted(exported - wanted)}\n"
            f"in calls.def but not exported: {sorted(wanted - exported)}")
@@ -713,7 +716,7 @@ def language_claim(name, program):
         real_modules(args)
         there = [mpi for mpi in args.mpi if os.path.exists(f"{args.build}/lang/{program}-{mpi}")]
         if not there:
-            raise Skipped("no compiler for this language was there")
+            raise Skipped("no compiler for this language was there, or no MPI that takes such calls")
         for mpi in there:
             language(args, mpi, [f"{args.build}/lang/{program}-{mpi}"])
     CLAIMS[name] = check
@@ -724,6 +727,23 @@ language_claim("c_programs_with_large_counts_are_served", "c_large")
 language_claim("fortran_mpif_h_programs_are_served", "mpifh")
 language_claim("fortran_use_mpi_programs_are_served", "usempi")
 language_claim("fortran_use_mpi_f08_programs_are_served", "f08")
+language_claim("fortran_programs_with_large_counts_are_served", "f08_large")
+language_claim("fortran_programs_that_pass_descriptors_are_served", "descriptors")
+language_claim("fortran_programs_that_pass_descriptors_and_large_counts_are_served", "descriptors_large")
+
+
+@claim
+def descriptors_of_another_compiler_are_not_read(args):
+    """What takes them is forwarded; names without buffers are served as ever."""
+    program = f"{args.build}/lang/other_descriptors-openmpi"
+    real_modules(args)
+    if not os.path.exists(program):
+        raise Skipped("no Fortran compiler was there, or no Open MPI older than 6")
+    plain = job("openmpi", 2, [program])
+    expect_undisturbed(plain, job("openmpi", 2, [program], LD_PRELOAD=args.library))
+    rows = report_of(args, "openmpi", [program])
+    counted = {row["collective"] for row in rows}
+    expect(counted == {"barrier"}, f"{counted} arrived")
 
 
 @claim

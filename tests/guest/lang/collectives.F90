@@ -1,11 +1,16 @@
 ! Every blocking collective from Fortran, with and without MPI_IN_PLACE, results checked. One source for
-! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08.
+! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08. With -DWITH_LARGE counts are MPI_Count; with
+! -DWITH_NEWER mpi_f08 is as Open MPI has it since 6.0, whatever this one is (newer/).
 #if defined(WITH_F08)
 #define COMM_TYPE type(MPI_Comm)
 #define REQUEST_TYPE type(MPI_Request)
 #define DATA_TYPE type(MPI_Datatype)
 #define OP_TYPE type(MPI_Op)
+#if defined(WITH_NEWER)
+#define USE_MPI use newer
+#else
 #define USE_MPI use mpi_f08
+#endif
 #define INCLUDE_MPI
 #elif defined(WITH_MPI)
 #define COMM_TYPE integer
@@ -23,6 +28,14 @@
 #define INCLUDE_MPI include 'mpif.h'
 #endif
 
+#if defined(WITH_LARGE)
+#define COUNT_TYPE integer(MPI_COUNT_KIND)
+#define DISPL_TYPE integer(MPI_ADDRESS_KIND)
+#else
+#define COUNT_TYPE integer
+#define DISPL_TYPE integer
+#endif
+
 program collectives
   USE_MPI
   implicit none
@@ -30,8 +43,10 @@ program collectives
   integer, parameter :: most = 64, n = 3
   integer :: rank, ranks, failures
   integer :: out(most * n * 2), in(most * n * 2), wanted(most * n * 2)
-  integer :: counts(most), displs(most), byte_displs(most), mine(most), at(most), bytes_at(most), nothing(most)
-  integer :: root, total, extent, r, i, ierr, provided, all_failures, lengths(1)
+  COUNT_TYPE, parameter :: none = 0, one = 1, few = n
+  COUNT_TYPE :: counts(most), mine(most), no_counts(most), own
+  DISPL_TYPE :: displs(most), byte_displs(most), at(most), bytes_at(most), no_displs(most)
+  integer :: root, total, extent, r, i, j, ierr, provided, all_failures, lengths(1)
   integer(MPI_ADDRESS_KIND) :: addresses(1)
   DATA_TYPE :: types(most), no_types(most), absolute
   COMM_TYPE :: comm, copy, second
@@ -53,16 +68,18 @@ program collectives
   call MPI_Comm_size(comm, ranks, ierr)
   if (ranks > 12) call MPI_Abort(comm, 98, ierr)
   root = ranks - 1
+  own = rank + 1
   failures = 0
   total = 0
   do r = 1, ranks
     counts(r) = r
     displs(r) = total + r - 1 ! holes of one element
     byte_displs(r) = 4 * displs(r)
-    total = total + counts(r)
+    total = total + r
     types(r) = MPI_INTEGER
     no_types(r) = MPI_DATATYPE_NULL
-    nothing(r) = 0
+    no_counts(r) = 0
+    no_displs(r) = 0
   end do
   extent = total + ranks
   out = 0
@@ -77,19 +94,19 @@ program collectives
       wanted(r * n + i) = value(r, 0, i)
     end do
   end do
-  call MPI_Allgather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, comm, ierr)
+  call MPI_Allgather(out, few, MPI_INTEGER, in, few, MPI_INTEGER, comm, ierr)
   call result('allgather', ranks * n)
   in(rank * n + 1:rank * n + n) = out(1:n)
-  call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, n, MPI_INTEGER, comm, ierr)
+  call MPI_Allgather(MPI_IN_PLACE, none, MPI_DATATYPE_NULL, in, few, MPI_INTEGER, comm, ierr)
   call result('allgather in place', ranks * n)
-  call MPI_Gather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+  call MPI_Gather(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
   if (rank == root) call result('gather', ranks * n)
   in(rank * n + 1:rank * n + n) = out(1:n)
   if (rank == root) then
-    call MPI_Gather(MPI_IN_PLACE, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+    call MPI_Gather(MPI_IN_PLACE, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
     call result('gather in place', ranks * n)
   else
-    call MPI_Gather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+    call MPI_Gather(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
   end if
   in = 0
 
@@ -102,19 +119,19 @@ program collectives
       wanted(displs(r) + i) = value(r - 1, 0, i)
     end do
   end do
-  call MPI_Allgatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
+  call MPI_Allgatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
   call result('allgatherv', extent)
   in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
-  call MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_INTEGER, comm, ierr)
+  call MPI_Allgatherv(MPI_IN_PLACE, none, MPI_DATATYPE_NULL, in, counts, displs, MPI_INTEGER, comm, ierr)
   call result('allgatherv in place', extent)
-  call MPI_Gatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+  call MPI_Gatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
   if (rank == root) call result('gatherv', extent)
   in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
   if (rank == root) then
-    call MPI_Gatherv(MPI_IN_PLACE, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+    call MPI_Gatherv(MPI_IN_PLACE, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
     call result('gatherv in place', extent)
   else
-    call MPI_Gatherv(out, rank + 1, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+    call MPI_Gatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
   end if
   in = 0
 
@@ -124,27 +141,27 @@ program collectives
       wanted(r * n + i) = value(r, rank, i)
     end do
   end do
-  call MPI_Alltoall(out, n, MPI_INTEGER, in, n, MPI_INTEGER, comm, ierr)
+  call MPI_Alltoall(out, few, MPI_INTEGER, in, few, MPI_INTEGER, comm, ierr)
   call result('alltoall', ranks * n)
   in = out
-  call MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, n, MPI_INTEGER, comm, ierr)
+  call MPI_Alltoall(MPI_IN_PLACE, none, MPI_DATATYPE_NULL, in, few, MPI_INTEGER, comm, ierr)
   call result('alltoall in place', ranks * n)
   do i = 1, n
     wanted(i) = value(root, rank, i)
   end do
-  call MPI_Scatter(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+  call MPI_Scatter(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
   call result('scatter', n)
   if (rank == root) then
-    call MPI_Scatter(out, n, MPI_INTEGER, MPI_IN_PLACE, n, MPI_INTEGER, root, comm, ierr)
+    call MPI_Scatter(out, few, MPI_INTEGER, MPI_IN_PLACE, few, MPI_INTEGER, root, comm, ierr)
   else
-    call MPI_Scatter(out, n, MPI_INTEGER, in, n, MPI_INTEGER, root, comm, ierr)
+    call MPI_Scatter(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
     call result('scatter in place', n)
   end if
 
   ! To rank r go r + 1 elements, whoever sends; what comes is rank + 1 elements of each.
   out = 0
   do r = 1, ranks
-    mine(r) = rank + 1
+    mine(r) = own
     at(r) = (r - 1) * (rank + 1)
     bytes_at(r) = 4 * at(r)
     do i = 1, counts(r)
@@ -161,12 +178,12 @@ program collectives
   do i = 1, rank + 1
     wanted(i) = value(root, rank, i)
   end do
-  call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, rank + 1, MPI_INTEGER, root, comm, ierr)
+  call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, own, MPI_INTEGER, root, comm, ierr)
   call result('scatterv', rank + 1)
   if (rank == root) then
-    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, MPI_IN_PLACE, rank + 1, MPI_INTEGER, root, comm, ierr)
+    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, MPI_IN_PLACE, own, MPI_INTEGER, root, comm, ierr)
   else
-    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, rank + 1, MPI_INTEGER, root, comm, ierr)
+    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, own, MPI_INTEGER, root, comm, ierr)
     call result('scatterv in place', rank + 1)
   end if
   do r = 1, ranks
@@ -179,47 +196,47 @@ program collectives
     end do
   end do
   in = out
-  call MPI_Alltoallv(MPI_IN_PLACE, nothing, nothing, MPI_DATATYPE_NULL, in, mine, at, MPI_INTEGER, comm, ierr)
+  call MPI_Alltoallv(MPI_IN_PLACE, no_counts, no_displs, MPI_DATATYPE_NULL, in, mine, at, MPI_INTEGER, comm, ierr)
   call result('alltoallv in place', ranks * n)
   in = out
-  call MPI_Alltoallw(MPI_IN_PLACE, nothing, nothing, no_types, in, mine, bytes_at, types, comm, ierr)
+  call MPI_Alltoallw(MPI_IN_PLACE, no_counts, no_displs, no_types, in, mine, bytes_at, types, comm, ierr)
   call result('alltoallw in place', ranks * n)
 
   do i = 1, extent + n
     out(i) = rank + i
     wanted(i) = ranks * (ranks - 1) / 2 + ranks * i
   end do
-  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, comm, ierr)
+  call MPI_Allreduce(out, in, few, MPI_INTEGER, op, comm, ierr)
   call result('allreduce', n)
   in = out
-  call MPI_Allreduce(MPI_IN_PLACE, in, n, MPI_INTEGER, op, comm, ierr)
+  call MPI_Allreduce(MPI_IN_PLACE, in, few, MPI_INTEGER, op, comm, ierr)
   call result('allreduce in place', n)
   ! Open MPI hangs if another communicator is made of one whose MPI_Comm_idup is pending.
   call MPI_Comm_dup(comm, copy, ierr)
   call MPI_Comm_idup(copy, second, request, ierr)
-  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, copy, ierr)
+  call MPI_Allreduce(out, in, few, MPI_INTEGER, op, copy, ierr)
   call result('allreduce while idup is pending', n)
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
-  call MPI_Allreduce(out, in, n, MPI_INTEGER, op, second, ierr)
+  call MPI_Allreduce(out, in, few, MPI_INTEGER, op, second, ierr)
   call result('allreduce on the copy', n)
   call MPI_Comm_free(second, ierr)
   call MPI_Comm_disconnect(copy, ierr)
   if (second /= MPI_COMM_NULL .or. copy /= MPI_COMM_NULL) call MPI_Abort(comm, 96, ierr)
-  call MPI_Reduce(out, in, n, MPI_INTEGER, op, root, comm, ierr)
+  call MPI_Reduce(out, in, few, MPI_INTEGER, op, root, comm, ierr)
   if (rank == root) call result('reduce', n)
   in = out
   if (rank == root) then
-    call MPI_Reduce(MPI_IN_PLACE, in, n, MPI_INTEGER, op, root, comm, ierr)
+    call MPI_Reduce(MPI_IN_PLACE, in, few, MPI_INTEGER, op, root, comm, ierr)
     call result('reduce in place', n)
   else
-    call MPI_Reduce(out, in, n, MPI_INTEGER, op, root, comm, ierr)
+    call MPI_Reduce(out, in, few, MPI_INTEGER, op, root, comm, ierr)
   end if
   in = 0
   wanted(1) = wanted(rank + 1)
-  call MPI_Reduce_scatter_block(out, in, 1, MPI_INTEGER, op, comm, ierr)
+  call MPI_Reduce_scatter_block(out, in, one, MPI_INTEGER, op, comm, ierr)
   call result('reduce_scatter_block', 1)
   in = out
-  call MPI_Reduce_scatter_block(MPI_IN_PLACE, in, 1, MPI_INTEGER, op, comm, ierr)
+  call MPI_Reduce_scatter_block(MPI_IN_PLACE, in, one, MPI_INTEGER, op, comm, ierr)
   call result('reduce_scatter_block in place', 1)
   do i = 1, rank + 1
     wanted(i) = ranks * (ranks - 1) / 2 + ranks * (displs(rank + 1) - rank + i)
@@ -234,7 +251,7 @@ program collectives
     wanted(i) = value(root, 0, i)
   end do
   if (rank == root) in(1:n) = wanted(1:n)
-  call MPI_Bcast(in, n, MPI_INTEGER, root, comm, ierr)
+  call MPI_Bcast(in, few, MPI_INTEGER, root, comm, ierr)
   call result('bcast', n)
   ! The same through absolute addresses.
   if (rank == root) in(1:n) = wanted(1:n)
@@ -242,22 +259,145 @@ program collectives
   call MPI_Get_address(in, addresses(1), ierr)
   call MPI_Type_create_hindexed(1, lengths, addresses, MPI_INTEGER, absolute, ierr)
   call MPI_Type_commit(absolute, ierr)
-  call MPI_Bcast(MPI_BOTTOM, 1, absolute, root, comm, ierr)
+  call MPI_Bcast(MPI_BOTTOM, one, absolute, root, comm, ierr)
   call touch(in)
   call result('bcast from MPI_BOTTOM', n)
   call MPI_Type_free(absolute, ierr)
 
+#if defined(WITH_F08)
+  call sections()
+#endif
   call MPI_Barrier(comm, ierr)
 #if defined(WITH_F08)
   call MPI_Barrier(comm)
 #endif
   all_failures = 0
-  call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, op, comm, ierr)
+  call MPI_Allreduce(failures, all_failures, one, MPI_INTEGER, op, comm, ierr)
   if (rank == 0 .and. all_failures == 0) print '(a,i0,a)', 'every collective of Fortran is right with ', ranks, &
     ' ranks'
   call MPI_Finalize(ierr)
   if (all_failures /= 0) stop 1
 contains
+#if defined(WITH_F08)
+  ! Sections of arrays, which mpi_f08 may pass as they lie, on some ranks, and whole arrays on the others.
+  subroutine sections()
+    integer :: grid(6, 8), whole(9)
+    logical :: is_cut
+    COUNT_TYPE, parameter :: nine = 9, column = 3
+    do j = 0, 1
+      is_cut = mod(rank + j, 2) == 0
+      do i = 1, 9
+        wanted(i) = value(root, 1, i)
+      end do
+      whole = wanted(1:9) * merge(1, 0, rank == root)
+      grid = -1
+      grid(1:5:2, 1:7:3) = reshape(whole, [3, 3])
+      if (is_cut) then
+        call MPI_Bcast(grid(1:5:2, 1:7:3), nine, MPI_INTEGER, root, comm, ierr)
+        whole = reshape(grid(1:5:2, 1:7:3), [9])
+        if (count(grid == -1) /= 39) call MPI_Abort(comm, 95)
+      else
+        call MPI_Bcast(whole, nine, MPI_INTEGER, root, comm)
+        ierr = 0
+      end if
+      in(1:9) = whole
+      call result('bcast of sections', 9)
+      ! Not all of the section: its first column.
+      if (rank == root) in(1:3) = wanted(1:3)
+      if (is_cut) then
+        grid(1:5:2, 2) = in(1:3)
+        call MPI_Bcast(grid(1:5:2, 2:8), column, MPI_INTEGER, root, comm, ierr)
+        in(1:3) = grid(1:5:2, 2)
+      else
+        call MPI_Bcast(in, column, MPI_INTEGER, root, comm, ierr)
+      end if
+      call result('bcast of the beginning of sections', 3)
+
+      do i = 1, n
+        out(i) = value(rank, 0, i)
+      end do
+      do r = 0, ranks - 1
+        do i = 1, n
+          wanted(r * n + i) = value(r, 0, i)
+        end do
+      end do
+      grid = -1
+      grid(2, 2:8:3) = out(1:n)
+      if (is_cut) then
+        call MPI_Allgather(grid(2, 2:8:3), few, MPI_INTEGER, in, few, MPI_INTEGER, comm, ierr)
+      else
+        call MPI_Allgather(out, few, MPI_INTEGER, in, few, MPI_INTEGER, comm, ierr)
+      end if
+      call result('allgather of sections', ranks * n)
+      ! What is received elsewhere than on the root does not matter, and how it lies neither.
+      if (rank == root) then
+        call MPI_Gather(grid(2, 2:8:3), few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
+        call result('gather of sections', ranks * n)
+      else if (is_cut) then
+        call MPI_Gather(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), few, MPI_INTEGER, root, comm, ierr)
+      else
+        call MPI_Gather(out, few, MPI_INTEGER, grid(1, :), few, MPI_INTEGER, root, comm, ierr)
+      end if
+
+      counts(1:ranks) = n
+      do r = 1, ranks
+        displs(r) = (r - 1) * n
+      end do
+      if (is_cut) then
+        call MPI_Allgatherv(grid(2, 2:8:3), few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
+      else
+        call MPI_Allgatherv(out, few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
+      end if
+      call result('allgatherv of sections', ranks * n)
+      if (rank == root) then
+        call MPI_Gatherv(out, few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+        call result('gatherv of sections', ranks * n)
+      else
+        call MPI_Gatherv(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), counts, displs, MPI_INTEGER, root, comm, ierr)
+      end if
+
+      do r = 0, ranks - 1
+        do i = 1, n
+          out(r * n + i) = value(rank, r, i)
+        end do
+      end do
+      do i = 1, n
+        wanted(i) = value(root, rank, i)
+      end do
+      grid = -1
+      if (is_cut .and. rank == root) then
+        call MPI_Scatter(out, few, MPI_INTEGER, grid(3, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        in(1:n) = grid(3, 1:7:3)
+      else if (is_cut) then
+        call MPI_Scatter(grid(1, :), few, MPI_INTEGER, grid(3, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        in(1:n) = grid(3, 1:7:3)
+      else
+        call MPI_Scatter(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
+      end if
+      call result('scatter into sections', n)
+      if (is_cut .and. rank == root) then
+        call MPI_Scatterv(out, counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        in(1:n) = grid(4, 1:7:3)
+      else if (is_cut) then
+        call MPI_Scatterv(grid(1, :), counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        in(1:n) = grid(4, 1:7:3)
+      else
+        call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
+      end if
+      call result('scatterv into sections', n)
+    end do
+#if defined(WITH_NEWER)
+    ! What that MPI refuses.
+    call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN)
+    call MPI_Allreduce(grid(1, :), in, few, MPI_INTEGER, op, comm, ierr)
+    if (ierr /= MPI_ERR_INTERN) call MPI_Abort(comm, 94)
+    call MPI_Bcast(grid(1, :), nine, MPI_INTEGER, root, comm, ierr)
+    if (ierr /= MPI_ERR_ARG) call MPI_Abort(comm, 93)
+    call MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL)
+#endif
+  end subroutine
+#endif
+
   subroutine expect(name, got, wanted, count)
     character(*), intent(in) :: name
     integer, intent(in) :: count, got(*), wanted(*)
