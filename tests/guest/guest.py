@@ -702,7 +702,7 @@ def language(args, mpi, command):
     """A program that makes every collective and checks the results: alike with us, and each collective served."""
     plain = job(mpi, 2, command)
     forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
-    for more in ({}, forced, {"COLLSHIM_DISABLE": "1"}):
+    for more in ({}, forced, {"COLLSHIM_REPRODUCIBLE": "1"}, {"COLLSHIM_DISABLE": "1"}):
         expect_undisturbed(plain, job(mpi, 2, command, LD_PRELOAD=args.library, **more))
     rows = report_of(args, mpi, command, **forced)
     for name in COLLECTIVES:
