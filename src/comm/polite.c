@@ -2,33 +2,9 @@
 
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/under.h"
 
 #include <sched.h>
-
-#ifdef OPEN_MPI
-
-int
-cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
-{
-	atomic_fetch_add(&cs_engine.team_calls, 1);
-	return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
-}
-
-int
-cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-	atomic_fetch_add(&cs_engine.team_calls, 1);
-	return cs_pmpi.Allreduce(in, out, count, type, op, comm);
-}
-
-int
-cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-	atomic_fetch_add(&cs_engine.team_calls, 1);
-	return cs_pmpi.Bcast(buffer, count, type, root, comm);
-}
-
-#else
 
 static int
 finish(int result, MPI_Request request)
@@ -45,6 +21,8 @@ int
 cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_under_open_mpi())
+		return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallgather(in, count, type, out, count, type, comm, &request);
 	return finish(result, request);
@@ -54,6 +32,8 @@ int
 cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_under_open_mpi())
+		return cs_pmpi.Allreduce(in, out, count, type, op, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallreduce(in, out, count, type, op, comm, &request);
 	return finish(result, request);
@@ -63,9 +43,9 @@ int
 cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_under_open_mpi())
+		return cs_pmpi.Bcast(buffer, count, type, root, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Ibcast(buffer, count, type, root, comm, &request);
 	return finish(result, request);
 }
-
-#endif

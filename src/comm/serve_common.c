@@ -44,7 +44,7 @@ wrong(struct cs_member *member, const struct cs_call *call)
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
 		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
 		     : is_more				? truncated(member, call)
-		     : is_less && !CS_UNDER_OPEN_MPI	? MPI_ERR_OTHER
+		     : is_less && !cs_under_open_mpi()	? MPI_ERR_OTHER
 							: MPI_SUCCESS;
 	leaders->is_truncated = everyone->is_truncated = leaders->is_short = everyone->is_short = false;
 	member->seat->team.node.wrong = CS_WRONG_NOT;

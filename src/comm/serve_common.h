@@ -4,6 +4,7 @@
 
 #include "comm/serve.h"
 #include "comm/types.h"
+#include "comm/under.h"
 
 /* Notes why select is not even asked; always false. */
 static inline bool
@@ -89,12 +90,6 @@ cs_serve_is_memory(const void *buffer)
 {
 	return __builtin_expect((uintptr_t)buffer + 1 > 2, 1);
 }
-
-#ifdef OPEN_MPI
-#define CS_UNDER_OPEN_MPI true
-#else
-#define CS_UNDER_OPEN_MPI false
-#endif
 
 /* cs_type_pack and cs_type_unpack, in the report's time of the chosen algorithm. They end the job where the host refuses: in
  * mid-call it cannot be taken back. */

@@ -22,7 +22,7 @@ static __attribute__((noinline)) bool
 look_special(const void *buffer, size_t bytes, const struct cs_type *type)
 {
 	if (buffer == MPI_IN_PLACE)
-		return bytes == 0 && !CS_UNDER_OPEN_MPI;
+		return bytes == 0 && !cs_under_open_mpi();
 	return bytes == 0 || !(type->is_predefined || type->is_contiguous);
 }
 
@@ -169,7 +169,7 @@ is_refused(struct cs_member *member, const struct cs_side *one, const struct cs_
 {
 	if (flat->bytes == 0 || !one->buffer)
 		return false;
-	if (!CS_UNDER_OPEN_MPI && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
+	if (!cs_under_open_mpi() && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
 	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
 		return true;
 	if (one->buffer == all->buffer)
@@ -271,7 +271,7 @@ cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const st
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && !look_blocks(member, send, CS_INPUT, &in, &send_each)) ||
-	    (CS_UNDER_OPEN_MPI && !in_place && send_each != each) ||
+	    (cs_under_open_mpi() && !in_place && send_each != each) ||
 	    (is_at(send, recv, 0) && is_refused(member, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
@@ -553,7 +553,7 @@ is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered
 {
 	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 || out->total == 0)
 		return false;
-	if (!CS_UNDER_OPEN_MPI && is_alike)
+	if (!cs_under_open_mpi() && is_alike)
 		return true;
 	in->is_contiguous = false; /* packs them first */
 	return false;
@@ -563,7 +563,7 @@ static bool
 exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out)
 {
 	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
-	if (CS_UNDER_OPEN_MPI && !is_even)
+	if (cs_under_open_mpi() && !is_even)
 		return cs_serve_not(member, "arguments not served");
 	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
 		return false;

@@ -195,7 +195,7 @@ static inline __attribute__((always_inline)) bool
 allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct reduced reduced;
-	if (is_bad(send, recv, true, CS_UNDER_OPEN_MPI && count <= 1) && count != 0)
+	if (is_bad(send, recv, true, cs_under_open_mpi() && count <= 1) && count != 0)
 		return cs_serve_not(member, "arguments not served");
 	if (ordered ? !begin_ordered(member, &reduced, CS_ALLREDUCE, count, type, op)
 		    : !begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
@@ -263,7 +263,7 @@ reduce_scatter(struct cs_member *member, const void *send, void *recv, const str
 		sizes[rank] = (size_t)count;
 		total += count;
 	}
-	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !CS_UNDER_OPEN_MPI)))
+	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !cs_under_open_mpi())))
 		return cs_serve_not(member, "arguments not served");
 	if (ordered) {
 		if (!begin_ordered(member, &reduced, CS_REDUCE_SCATTER, total, type, op))
@@ -302,7 +302,7 @@ reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI
 	struct reduced reduced;
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
-	    (is_bad(send, recv, true, CS_UNDER_OPEN_MPI) && count != 0))
+	    (is_bad(send, recv, true, cs_under_open_mpi()) && count != 0))
 		return cs_serve_not(member, "arguments not served");
 	if (ordered ? !begin_ordered(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
 		    : !begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/under.h"
 #include "ib/ib.h"
 
 #include <limits.h>
@@ -131,18 +132,14 @@ reserve(struct cs_wire *wire, int count)
 	return true;
 }
 
-#ifdef OPEN_MPI
-#define MOST_COMMS INT_MAX
-#else
 /* MPICH has 2048 context ids in all: most of them are for the program. */
-#define MOST_COMMS 256
-#endif
+#define MOST_COMMS_MPICH 256
 static _Atomic int comms;
 
 bool
 cs_groups_are_many(void)
 {
-	return atomic_load(&comms) >= MOST_COMMS;
+	return !cs_under_open_mpi() && atomic_load(&comms) >= MOST_COMMS_MPICH;
 }
 
 void
