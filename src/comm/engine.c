@@ -10,6 +10,7 @@
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
 #include "comm/types.h"
+#include "comm/under.h"
 #include "shm/pool.h"
 #include "trace/report.h"
 
@@ -29,6 +30,7 @@ void
 cs_engine_load(const struct cs_door *door)
 {
 	cs_engine.door = door;
+	cs_under_learn(door->library);
 }
 
 static bool
@@ -110,7 +112,12 @@ report_facts(void)
 static bool
 has_our_handles(void)
 {
-#ifdef OPEN_MPI
+#if defined(CS_STANDARD_ABI)
+	/* The null one, or in a process that was spawned that of its parents. */
+	MPI_Comm parent = NULL;
+	int (*get_parent)(MPI_Comm *) = (int (*)(MPI_Comm *))cs_engine.door->lookup("PMPI_Comm_get_parent");
+	return get_parent && !get_parent(&parent) && (parent == MPI_COMM_NULL || (uintptr_t)parent > CS_ABI_MOST);
+#elif defined(OPEN_MPI)
 	MPI_Comm (*from_fortran)(MPI_Fint) = (MPI_Comm(*)(MPI_Fint))cs_engine.door->lookup("PMPI_Comm_f2c");
 	return from_fortran && from_fortran(0) == MPI_COMM_WORLD;
 #else
@@ -147,11 +154,7 @@ start(void)
 	cs_settings_fit(&cs_engine.settings, (size_t)cs_engine.world_size);
 	struct cs_machine machine;
 	cs_machine_read(&machine);
-#ifdef OPEN_MPI
-	machine.mpi = "openmpi";
-#else
-	machine.mpi = "mpich";
-#endif
+	machine.mpi = cs_under_open_mpi() ? "openmpi" : "mpich";
 	if (cs_selector_create(&cs_engine.selector, &cs_engine.settings, &machine) != CS_OK) {
 		cs_info("no memory for the tuning");
 		return false;

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/under.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -124,7 +125,7 @@ on_delete(MPI_Comm comm, int key, void *value, void *extra)
 	struct cs_member *member = value;
 	if (!member || member->is_aside)
 		return MPI_SUCCESS;
-	forget(comm);
+	forget(member->comm); /* Open MPI 6.0.0rc2's library of the standard ABI may call it by a handle of its own */
 	unlink_member(member);
 	release(member);
 	give_back(member);
@@ -209,7 +210,9 @@ join(MPI_Comm comm)
 static bool
 is_plausible(MPI_Comm comm)
 {
-#ifdef OPEN_MPI
+#if defined(CS_STANDARD_ABI)
+	return (uintptr_t)comm > CS_ABI_MOST || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
+#elif defined(OPEN_MPI)
 	return comm != MPI_COMM_NULL && comm != NULL;
 #else
 	/* MPICH: a handle's kind is in bits 26 to 29, its storage class in the top two (1: one of a few that always are). */
@@ -223,12 +226,9 @@ is_plausible(MPI_Comm comm)
 static bool
 is_alive(MPI_Comm comm)
 {
-#ifdef OPEN_MPI
-	return true;
-#else
 	int relation;
-	return comm == MPI_COMM_WORLD || cs_pmpi.Comm_compare(cs_self, comm, &relation) == MPI_SUCCESS;
-#endif
+	return cs_under_open_mpi() || comm == MPI_COMM_WORLD ||
+	       cs_pmpi.Comm_compare(cs_self, comm, &relation) == MPI_SUCCESS;
 }
 
 /* Takes our attribute off the communicator and keeps its member. */
@@ -361,9 +361,8 @@ cs_member_count(struct cs_member *member)
 void
 cs_member_duplicating(void)
 {
-#ifdef OPEN_MPI
-	atomic_store(&cs_engine.has_duplicated, 1);
-#endif
+	if (cs_under_open_mpi())
+		atomic_store(&cs_engine.has_duplicated, 1);
 }
 
 const struct cs_type *

@@ -14,13 +14,27 @@ MPI_Comm cs_self = MPI_COMM_NULL;
 
 struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
+/* The standard ABI has names for types that an MPI need not have (Fortran's, where it was built without). To ask for their size
+ * may end the program; this is asked on cs_self, which returns errors. */
+static bool
+is_there(MPI_Datatype handle)
+{
+#ifdef CS_STANDARD_ABI
+	char nothing[8] = "";
+	int position = 0;
+	return !cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self);
+#else
+	return handle != MPI_DATATYPE_NULL;
+#endif
+}
+
 static void
 add(MPI_Datatype handle, enum cs_type_class class, int number)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size) ||
-	    cs_pmpi.Type_get_extent(handle, &lb, &extent) || size <= 0)
+	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || cs_pmpi.Type_get_extent(handle, &lb, &extent) ||
+	    size <= 0)
 		return;
 	unsigned slot = cs_type_hash((uintptr_t)handle);
 	while (cs_type_table[slot].size && cs_type_table[slot].handle != handle)
@@ -50,7 +64,7 @@ static void
 add_sized(MPI_Datatype handle, enum cs_type_class class)
 {
 	MPI_Count size = 0;
-	if (handle == MPI_DATATYPE_NULL || cs_pmpi.Type_size_x(handle, &size))
+	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size))
 		return;
 	int number = -1;
 	if (class == CS_CLASS_FORTRAN_INTEGER)
@@ -230,7 +244,9 @@ is_plausible(MPI_Op handle)
 {
 	if (!handle || handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP)
 		return false;
-#ifdef OPEN_MPI
+#if defined(CS_STANDARD_ABI)
+	return (uintptr_t)handle > CS_ABI_MOST; /* the others are in the list */
+#elif defined(OPEN_MPI)
 	return true;
 #else
 	/* MPICH: as in member.c, of kind 6. */

@@ -493,32 +493,70 @@ module_for(const char *version)
 	return NULL;
 }
 
-/* Is this the library of the standard ABI, whose handles are neither's? Both MPIs have one, and it names itself as their own
- * does. MPI_Abi_get_version may be called at any time, and must not say that the MPI's own library has that ABI; the first
- * ones with such a library did not have the function. */
+#define ABI_LIBRARY "libmpi_abi" /* MPI 5.0, 21.2.1: what the standard ABI's library is called */
+#define ABI_VERSION 1            /* the one that is known here */
+
+/* The major version of the standard ABI that the MPI says it has; -1: none. MPI_Abi_get_version may be called at any time, and an
+ * MPI's own library, with handles of its own, must not say that it has that ABI. */
+static int
+abi_version(void)
+{
+	int major = -1, minor = -1;
+	int (*get_version)(int *, int *) =
+		mpi != NULL ? (int (*)(int *, int *))dlsym(mpi, "PMPI_Abi_get_version") : NULL;
+	return get_version != NULL && !get_version(&major, &minor) ? major : -1;
+}
+
+/* Does the object that the MPI is in call itself the standard ABI's library? It may lie in a file of another name. */
 static bool
-has_standard_abi(void)
+is_abi_library(void)
 {
 	Dl_info info;
-	int major = -1, minor = -1;
-	int (*get_version)(int *, int *) = (int (*)(int *, int *))dlsym(mpi, "PMPI_Abi_get_version");
-	if (get_version != NULL && !get_version(&major, &minor) && major >= 1)
-		return true;
-	void *init = dlsym(mpi, "PMPI_Init");
-	if (init == NULL || !dladdr(init, &info) || info.dli_fname == NULL)
+	struct link_map *map = NULL;
+	void *init = mpi != NULL ? dlsym(mpi, "PMPI_Init") : NULL;
+	if (init == NULL || !dladdr1(init, &info, (void **)&map, RTLD_DL_LINKMAP) || map == NULL)
 		return false;
-	const char *slash = strrchr(info.dli_fname, '/');
-	return !strncmp(slash != NULL ? slash + 1 : info.dli_fname, "libmpi_abi", strlen("libmpi_abi"));
+	const char *slash = strrchr(map->l_name, '/');
+	const char *file = slash != NULL ? slash + 1 : map->l_name, *strings = NULL;
+	size_t name = 0; /* no name begins at 0, where the empty one is */
+	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == DT_STRTAB) /* most loaders have made it an address */
+			strings = (const char *)(entry->d_un.d_ptr + (entry->d_un.d_ptr < map->l_addr ? map->l_addr : 0));
+		else if (entry->d_tag == DT_SONAME)
+			name = entry->d_un.d_val;
+	}
+	return !strncmp(file, ABI_LIBRARY, strlen(ABI_LIBRARY)) ||
+	       (strings != NULL && name != 0 && !strncmp(strings + name, ABI_LIBRARY, strlen(ABI_LIBRARY)));
 }
 
 /* Has it the handles of this flavour, as far as it can be told before MPI is initialised? The module asks again then. */
 static bool
 has_handles_of(const char *flavour)
 {
-	if (mpi == NULL || has_standard_abi())
-		return false;
-	return strcmp(flavour, "openmpi") != 0 ||
-	       (dlsym(mpi, "ompi_mpi_comm_world") != NULL && dlsym(mpi, "ompi_mpi_byte") != NULL);
+	return mpi != NULL && (strcmp(flavour, "openmpi") != 0 ||
+			       (dlsym(mpi, "ompi_mpi_comm_world") != NULL && dlsym(mpi, "ompi_mpi_byte") != NULL));
+}
+
+/* The module for the MPI that was found, or NULL and the reason, for a line that names it by `%s`. Both MPIs have a library of the
+ * standard ABI, which names itself as their own does, and there are wrappers of it that do not: so what has that ABI is not
+ * judged by its name. What claims it by halves has no handles that we know: the first libraries of the ABI had no
+ * MPI_Abi_get_version. */
+static const char *
+flavour_of(const char **reason)
+{
+	const char *flavour = module_for(library);
+	int abi = abi_version();
+	bool is_abi = is_abi_library();
+	if (is_abi && abi == ABI_VERSION)
+		return "abi";
+	if (is_abi && abi > ABI_VERSION)
+		*reason = "this MPI (\"%s\") has a later version of the standard ABI than is known here";
+	else if (flavour == NULL)
+		*reason = "this MPI is neither MPICH nor Open MPI 3 to 6 nor a relative of MPICH (its version string is "
+			  "\"%s\")";
+	else if (is_abi || abi > 0 || !has_handles_of(flavour))
+		*reason = "this MPI is called \"%s\", but has another ABI";
+	return *reason == NULL ? flavour : NULL;
 }
 
 /* The entries of the module, or NULL. Keeps the line that says why there is none, unless the module itself declined. */
@@ -650,12 +688,15 @@ open_module_or_stand_in(const char *flavour, int call)
 
 /* --- binding --------------------------------------------------------------------------------------------------- */
 
-/* First line of what the MPI says of itself, for messages. */
+/* With the first line of what the MPI says of itself. */
 static void
-first_line(char *line, size_t room)
+tell_why_not(const char *reason)
 {
+	char line[256], text[512];
 	size_t length = strcspn(library, "\r\n");
-	snprintf(line, room, "%.*s", length < room ? (int)length : (int)room - 1, library);
+	snprintf(line, sizeof line, "%.*s", length < sizeof line ? (int)length : (int)sizeof line - 1, library);
+	snprintf(text, sizeof text, reason, line);
+	cs_warn_local("%s; every call is forwarded to it%s", text, no_report());
 }
 
 /* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object with this scope. */
@@ -676,20 +717,12 @@ decide(int first, void *scope)
 	for (int call = 0; call < CS_CALL_COUNT; call++)
 		find_call(call, scope, false);
 
-	const char *flavour = module_for(library);
+	const char *reason = NULL, *flavour = flavour_of(&reason);
 	const struct cs_module *module = NULL;
-	char line[256];
-	first_line(line, sizeof line);
-	if (flavour != NULL && has_handles_of(flavour)) {
+	if (flavour != NULL)
 		module = open_module_or_stand_in(flavour, first);
-	} else if (is_speaker()) {
-		if (flavour == NULL)
-			cs_warn_local("this MPI is neither MPICH nor Open MPI 3 to 6 nor a relative of MPICH (its version "
-				      "string is \"%s\"); every call is forwarded to it%s", line, no_report());
-		else
-			cs_warn_local("this MPI is called \"%s\", but has another ABI; every call is forwarded to it%s", line,
-				      no_report());
-	}
+	else if (is_speaker())
+		tell_why_not(reason);
 	for (int call = 0; call < CS_CALL_COUNT; call++) {
 		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL ? inits[call] : NULL;
 		point(call);

@@ -1,6 +1,6 @@
 /* intercept/module_abi.h — what the door and a module know of each other.
  *
- *   libcollshim.so (door)                      collshim-mpich.so | collshim-openmpi.so (module)
+ *   libcollshim.so (door)                      collshim-mpich.so | -openmpi.so | -abi.so (module)
  *     finds the MPI of this process
  *     dlopens the module that fits    ------->  cs_module_open(door): before MPI_Init, so no MPI calls
  *     slots[call] = module->entries[call]       but MPI_Get_library_version and MPI_Initialized

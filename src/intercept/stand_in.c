@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The MPI's handles and functions. Handles are words: an int under MPICH, a pointer under Open MPI. */
+/* The MPI's handles and functions. Handles are words: an int under MPICH, a pointer under Open MPI and in the standard ABI. */
 static struct {
 	long world, byte;
 	void *no_status;
@@ -28,6 +28,9 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 		host.world = CS_MPICH_COMM_WORLD;
 		host.byte = CS_MPICH_BYTE;
 		host.no_status = (void *)CS_MPICH_STATUS_IGNORE;
+	} else if (!strcmp(flavour, "abi")) {
+		host.world = CS_ABI_COMM_WORLD;
+		host.byte = CS_ABI_BYTE;
 	} else {
 		host.world = (long)lookup_data("ompi_mpi_comm_world");
 		host.byte = (long)lookup_data("ompi_mpi_byte");
@@ -47,14 +50,17 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 static bool
 has_our_handles(const char *flavour, void *(*lookup)(const char *name))
 {
-	if (strcmp(flavour, "mpich")) {
+	if (!strcmp(flavour, "openmpi")) {
 		long (*from_fortran)(int) = (long (*)(int))lookup("PMPI_Comm_f2c");
 		return from_fortran && from_fortran(0) == host.world;
 	}
 	long parent = 0;
 	int (*get_parent)(long *) = (int (*)(long *))lookup("PMPI_Comm_get_parent");
-	return get_parent && !get_parent(&parent) && !(parent >> 32) &&
-	       (parent >> 26 & 15) == (CS_MPICH_COMM_WORLD >> 26 & 15);
+	if (!get_parent || get_parent(&parent))
+		return false;
+	if (!strcmp(flavour, "abi"))
+		return parent == CS_ABI_COMM_NULL || parent >> 12;
+	return !(parent >> 32) && (parent >> 26 & 15) == (CS_MPICH_COMM_WORLD >> 26 & 15);
 }
 
 static bool

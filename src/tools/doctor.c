@@ -82,15 +82,17 @@ cs_doctor_modules(struct cs_doctor *doctor, const struct cs_module_facts *facts)
 	const struct {
 		const char *name, *mpi;
 		bool is_there;
-	} modules[] = { { "mpich", "MPICH", facts->has_mpich }, { "openmpi", "Open MPI", facts->has_openmpi } };
-	for (int i = 0; i < 2; i++)
+	} modules[] = { { "mpich", "MPICH", facts->has_mpich },
+			{ "openmpi", "Open MPI", facts->has_openmpi },
+			{ "abi", "MPI's standard ABI", facts->has_abi } };
+	doctor->has_module = facts->has_mpich || facts->has_openmpi || facts->has_abi;
+	for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
 		if (modules[i].is_there)
 			cs_doctor_say(doctor, CS_VERDICT_OK, "for %s: %s/collshim-%s.so", modules[i].mpi, facts->folder,
 				      modules[i].name);
-		else if (facts->has_mpich || facts->has_openmpi)
+		else if (doctor->has_module)
 			cs_doctor_say(doctor, CS_VERDICT_NOTE, "for %s there is no module: its programs' calls all go to it",
 				      modules[i].mpi);
-	doctor->has_module = facts->has_mpich || facts->has_openmpi;
 	if (!doctor->has_module)
 		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "there is no module in %s, so every call goes to the MPI: install "
 			      "the library whole, or set COLLSHIM_MODULE_DIR", facts->folder);

@@ -37,7 +37,7 @@ void cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *sett
 struct cs_module_facts {
 	const char *folder; /* where modules are looked for */
 	bool has_library;   /* libcollshim.so is beside it */
-	bool has_mpich, has_openmpi;
+	bool has_mpich, has_openmpi, has_abi;
 };
 void cs_doctor_modules(struct cs_doctor *doctor, const struct cs_module_facts *facts);
 

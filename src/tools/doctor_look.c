@@ -76,6 +76,7 @@ look_at_modules(struct cs_doctor *doctor)
 		.has_library = is_there(folder, "../libcollshim.so"),
 		.has_mpich = is_there(folder, "collshim-mpich.so"),
 		.has_openmpi = is_there(folder, "collshim-openmpi.so"),
+		.has_abi = is_there(folder, "collshim-abi.so"),
 	};
 	cs_doctor_group(doctor, "modules");
 	cs_doctor_modules(doctor, &facts);

@@ -1,10 +1,11 @@
 /* A library that has every name of calls.def and notes the words that arrive. What it says of itself comes from the
- * build (FAKE_VERSION); with FAKE_IS_OLD it is too old to say anything and lacks most Fortran names. It shows what the
- * door does, without an MPI. */
+ * build (FAKE_VERSION); with FAKE_IS_OLD it is too old to say anything and lacks most Fortran names. With FAKE_ABI it says that it
+ * has version 1 of the standard ABI, or $FAKE_ABI. It shows what the door does, without an MPI. */
 #include "fake_mpi.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct fake_seen fake_seen;
@@ -41,6 +42,26 @@ MPI_Get_library_version(char *version, int *length)
 {
 	*length = sprintf(version, "%s\nmade of rubber\n", FAKE_VERSION);
 	errno = ENOTTY; /* the door must hide what its questions leave behind */
+	return 0;
+}
+#endif
+
+#ifdef FAKE_ABI
+__attribute__((visibility("default"))) int PMPI_Abi_get_version(int *major, int *minor);
+int
+PMPI_Abi_get_version(int *major, int *minor)
+{
+	const char *version = getenv("FAKE_ABI");
+	*major = version != NULL ? atoi(version) : 1;
+	*minor = 7;
+	return 0;
+}
+
+/* The door looks for the object that has it. */
+__attribute__((visibility("default"))) int PMPI_Init(void);
+int
+PMPI_Init(void)
+{
 	return 0;
 }
 #endif

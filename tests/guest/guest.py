@@ -172,7 +172,7 @@ def modules_export_their_entry_only(args):
 
 
 def real_modules(args):
-    found = [f"{args.modules}/collshim-{mpi}.so" for mpi in args.mpi] if args.modules else []
+    found = [f"{args.modules}/collshim-{name}.so" for name in [*args.mpi, "abi"]] if args.modules else []
     found = [path for path in found if os.path.exists(path)]
     if not found:
         raise Skipped("no module is built")
@@ -267,7 +267,8 @@ def mpi_of_another_abi_is_forwarded_whatever_its_name(args):
                                    "Intel(R) MPI Library 2021.9 for Linux* OS\n",
                                    "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\n"]),
             ("foreign_mpi", "1", [INNER, OPEN_MPI]),
-            ("mpi_abi", "-1", [INNER, OPEN_MPI])):
+            ("mpi_abi", "-1", [INNER, OPEN_MPI]),
+            ("mpi_abi", "2", [INNER, OPEN_MPI])):
         command = [f"{args.build}/caller_{caller}"]
         for version in versions:
             environment = {"FOREIGN_VERSION": version, "FOREIGN_ABI": abi}
@@ -291,10 +292,35 @@ def open_mpi_3_to_6_are_known(args):
 
 
 @claim
+def library_of_the_standard_abi_has_a_module_whatever_its_name(args):
+    """By its soname, also in a file of another name, and by the version of the ABI; a later one is not known."""
+    # By that soname it is found where it is loaded already.
+    found = f"{args.library}:{args.build}/libfake_abi_mpich.so"
+    for caller, preload in ("caller_abi_acme", args.library), ("caller_abi_mpich", found):
+        command = [f"{args.build}/{caller}"]
+        # Its module, and not that of the MPI that it is called.
+        for version, word, lines in (("1", "intercepted", 0), ("2", "forwarded", 1), ("0", "forwarded", 1),
+                                     ("-1", "forwarded", 1)):
+            result = run(command + [word], LD_PRELOAD=preload, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
+                         FAKE_ABI=version, TEST_MODULE="two")
+            expect(result.code == 0 and result.out == "", f"version {version} is not {word}", result)
+            expect(len(our_lines(result.err)) == lines == len(result.err.splitlines()), f"not {lines} lines", result)
+            expect(version != "2" or "a later version of the standard ABI" in result.err, "the line does not say why", result)
+        result = run(command + ["forwarded"], LD_PRELOAD=preload, COLLSHIM_MODULE_DIR="/nosuch")
+        expect("/nosuch/collshim-abi.so" in result.err, "another module was looked for", result)
+    # Without the module the door asks by the ABI's handles.
+    foreign = {"FOREIGN_VERSION": OPEN_MPI, "FOREIGN_ABI": "1"}
+    result = run([f"{args.build}/caller_mpi_abi"], LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR="/nosuch", **foreign)
+    expect(result.code == 0 and result.out == "barrier done\n" and len(our_lines(result.err)) == 1,
+           "the program is not as ever, with one line", result)
+
+
+@claim
 def module_takes_every_name_and_gives_it_back(args):
-    result = run([f"{args.build}/caller_mpich", "intercepted"], LD_PRELOAD=args.library,
-                 COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
-    expect(result.code == 0 and result.out == "" and result.err == "", "set, restore, lookup or an entry", result)
+    for caller in "caller_mpich", "caller_abi_acme":
+        result = run([f"{args.build}/{caller}", "intercepted"], LD_PRELOAD=args.library,
+                     COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+        expect(result.code == 0 and result.out == "" and result.err == "", "set, restore, lookup or an entry", result)
 
 
 @claim

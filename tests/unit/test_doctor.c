@@ -57,17 +57,19 @@ each_complaint_is_a_problem(void **state)
 static void
 one_module_is_enough_and_none_is_a_problem(void **state)
 {
-	struct cs_module_facts facts = { "/l/collshim", true, true, true };
+	struct cs_module_facts facts = { "/l/collshim", true, true, true, true };
 	begin();
 	cs_doctor_modules(&doctor, &facts);
 	expect_said(0, "  ok       for MPICH: /l/collshim/collshim-mpich.so\n"
-		       "  ok       for Open MPI: /l/collshim/collshim-openmpi.so\n");
+		       "  ok       for Open MPI: /l/collshim/collshim-openmpi.so\n"
+		       "  ok       for MPI's standard ABI: /l/collshim/collshim-abi.so\n");
 	facts.has_mpich = false;
 	begin();
 	cs_doctor_modules(&doctor, &facts);
 	expect_said(0, "  note     for MPICH there is no module: its programs' calls all go to it\n"
-		       "  ok       for Open MPI: /l/collshim/collshim-openmpi.so\n");
-	facts.has_openmpi = false;
+		       "  ok       for Open MPI: /l/collshim/collshim-openmpi.so\n"
+		       "  ok       for MPI's standard ABI: /l/collshim/collshim-abi.so\n");
+	facts.has_openmpi = facts.has_abi = false;
 	begin();
 	cs_doctor_modules(&doctor, &facts);
 	expect_part(1, "  problem  there is no module in /l/collshim, so every call goes to the MPI: install");
