@@ -20,6 +20,13 @@ static MPI_Comm freed;
 #define NO_TYPE_2 MPI_DATATYPE_NULL
 #define NO_OPERATION MPI_OP_NULL
 #define A_TYPE MPI_OP_NULL
+#elif defined(CS_STANDARD_ABI)
+/* Any handle but these may be an address. */
+#define NO_BUFFER buffer
+#define NO_TYPE MPI_DATATYPE_NULL
+#define NO_TYPE_2 MPI_DATATYPE_NULL
+#define NO_OPERATION MPI_OP_NULL
+#define A_TYPE MPI_OP_NULL
 #else
 #define NO_BUFFER buffer
 #define NO_TYPE ((MPI_Datatype)0x12345)
@@ -294,7 +301,7 @@ attempt(int which, int is_ours, const char **name)
 		MPI_Allreduce(MPI_IN_PLACE, result, 1, MPI_INT, MPI_MAX, comm);
 	reset();
 	freed = MPI_COMM_NULL;
-#ifndef OPEN_MPI
+#if !defined(OPEN_MPI) && !defined(CS_STANDARD_ABI)
 	MPI_Comm passing;
 	PMPI_Comm_dup(comm, &passing);
 	freed = passing;
