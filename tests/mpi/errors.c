@@ -259,6 +259,17 @@ host_dies(int which)
 	return mpich_major() >= 5 && (which == 11 || which == 14 || which == 39);
 }
 
+/* Open MPI 6.0.0rc2 tells the root of a truncated gatherv or nobody, as it happens, where the message is there before the root is;
+ * 5.0.7 always tells it. Between nodes the library hears no more. */
+static int
+host_may_miss(int which)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length, major = 0;
+	MPI_Get_library_version(text, &length);
+	return sscanf(text, "Open MPI v%d", &major) == 1 && major >= 6 && (which == 52 || which == 54);
+}
+
 /* What the handler was told is what a call returns, but of MPICH 5.0.2, which then returns MPI_SUCCESS. */
 static int handler_calls, handler_code;
 static MPI_Comm handler_comm;
@@ -460,6 +471,8 @@ main(int argc, char **argv)
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);
 		refused += host.class != MPI_SUCCESS;
+		if (host_may_miss(which) && (host.class == MPI_SUCCESS || ours.class == MPI_SUCCESS))
+			continue;
 		/* MPICH hands an error down its tree as MPI_ERR_OTHER; with us it is the truncation that it is */
 		int is_alike = host.class == ours.class || (which >= FIRST_TRUNCATION && host.class != MPI_SUCCESS &&
 							    ours.class == MPI_ERR_TRUNCATE);
