@@ -257,6 +257,41 @@ fake_node_here(void)
 	return spec ? fake_node(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
 }
 
+/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none (seen with 5.0.2; its issue 7814). The
+ * ranks of a job have one MPI, so all know it alike. */
+static bool
+is_split_type_wrong(void)
+{
+	static const char name[] = "MPICH Version:";
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length;
+	if (cs_pmpi.Get_library_version(text, &length) || strncmp(text, name, strlen(name)) != 0)
+		return false;
+	const char *version = text + strlen(name);
+	return strncmp(version + strspn(version, " \t"), "5.0.", 4) == 0;
+}
+
+/* By what processes of one node have in common, which is what tells of all ranks that they are on one. It takes as many of the
+ * host's collectives as the other way with pretended nodes. */
+static enum trouble
+split_by_word(struct cs_member *member, int fake, MPI_Comm *node)
+{
+	uint64_t word = cs_topo_node(), *words = malloc((size_t)member->size * sizeof *words);
+	if (!words)
+		out_of_memory("the nodes", member->size);
+	if (word && fake >= 0)
+		word = cs_hash_number(word, (uint64_t)fake);
+	int colour = 0, result = cs_polite_allgather(&word, (int)sizeof word, MPI_BYTE, words, member->comm);
+	while (word && words[colour] != word && colour < member->rank)
+		colour++;
+	if (!word)
+		colour = member->rank;
+	free(words);
+	if (result == MPI_SUCCESS)
+		result = cs_pmpi.Comm_split(member->comm, colour, member->rank, node);
+	return result == MPI_SUCCESS ? NONE : NO_COMM;
+}
+
 /* The communicator of the node's ranks, where they are on several. */
 static enum trouble
 split_nodes(struct cs_member *member, MPI_Comm *node)
@@ -265,6 +300,14 @@ split_nodes(struct cs_member *member, MPI_Comm *node)
 	MPI_Errhandler handler;
 	if (begin_quiet(member->comm, &handler))
 		return NO_COMM;
+	if (is_split_type_wrong()) {
+		enum trouble trouble = split_by_word(member, fake, node);
+		end_quiet(member->comm, &handler);
+		atomic_fetch_add(&cs_engine.team_calls, 1);
+		if (trouble == NONE)
+			cs_pmpi.Comm_set_errhandler(*node, MPI_ERRORS_RETURN);
+		return trouble;
+	}
 	int result = cs_pmpi.Comm_split_type(member->comm, MPI_COMM_TYPE_SHARED, member->rank, MPI_INFO_NULL, node);
 	end_quiet(member->comm, &handler);
 	atomic_fetch_add(&cs_engine.team_calls, 1);
