@@ -117,6 +117,8 @@ cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *
 		return "plans send by MPI, not by verbs";
 	if (needs->commutative && !facts->is_commutative)
 		return "the operation is not commutative";
+	if (needs->block_placed && !facts->is_block_placed)
+		return "ranks of a node not consecutive";
 	if (needs->block_if_not_commutative && !facts->is_commutative && !facts->is_block_placed)
 		return "order of a non-commutative operation, ranks of a node not consecutive";
 	return NULL;

@@ -29,6 +29,7 @@ struct cs_param {
 struct cs_needs {
 	bool several_per_node;       /* some node has two ranks or more */
 	bool block_if_not_commutative; /* a non-commutative op only with block placement */
+	bool block_placed;           /* block placement, whatever the operation */
 	bool one_node;               /* serves a single node only */
 	bool several_nodes;          /* there is something between nodes */
 	bool commutative;            /* no other operation */
@@ -42,6 +43,8 @@ struct cs_needs {
 struct cs_price {
 	uint64_t rounds; /* messages in the longest chain in which each waits for the one before */
 	uint64_t bytes;  /* the most that one rank sends or receives, the larger of the two */
+	/* Of bytes that are reduced one after the other on the longest chain, if they are more than what a rank reduces; else 0. */
+	uint64_t reduced;
 };
 
 struct cs_algorithm {

@@ -140,6 +140,21 @@ cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count,
 }
 
 void
+cs_between_exscan(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+		  bool is_commutative)
+{
+	if (!team->between) {
+		team->host->exscan(team->leaders, buffer, count, reduction);
+		return;
+	}
+	struct cs_problem problem = problem_of(team, CS_EXSCAN, count * reduction->unit, 0);
+	problem.unit = reduction->unit;
+	problem.is_in_place = true;
+	problem.is_commutative = is_commutative;
+	run(team, &problem, buffer, buffer, reduction);
+}
+
+void
 cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
 			  bool is_commutative)
 {

@@ -19,6 +19,9 @@ void cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, cons
 			  bool is_commutative);
 void cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count,
 		       const struct cs_reduction *reduction, bool is_commutative, int root);
+/* In place: the sum of what the nodes before this one have, which the first node does not get. */
+void cs_between_exscan(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+		       bool is_commutative);
 void cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts,
 			       const struct cs_reduction *reduction, bool is_commutative);
 

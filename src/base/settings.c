@@ -407,13 +407,15 @@ static const struct row rows[] = {
 	FORCE(5, "ALLTOALLW", UNSIZED),
 	FORCE(6, "BARRIER", UNSIZED),
 	FORCE(7, "BCAST", SIZED),
-	FORCE(8, "GATHER", SIZED),
-	FORCE(9, "GATHERV", UNSIZED),
-	FORCE(10, "REDUCE", SIZED),
-	FORCE(11, "REDUCE_SCATTER", SIZED),
-	FORCE(12, "REDUCE_SCATTER_BLOCK", SIZED),
-	FORCE(13, "SCATTER", SIZED),
-	FORCE(14, "SCATTERV", UNSIZED),
+	FORCE(8, "EXSCAN", SIZED),
+	FORCE(9, "GATHER", SIZED),
+	FORCE(10, "GATHERV", UNSIZED),
+	FORCE(11, "REDUCE", SIZED),
+	FORCE(12, "REDUCE_SCATTER", SIZED),
+	FORCE(13, "REDUCE_SCATTER_BLOCK", SIZED),
+	FORCE(14, "SCAN", SIZED),
+	FORCE(15, "SCATTER", SIZED),
+	FORCE(16, "SCATTERV", UNSIZED),
 };
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
@@ -552,6 +554,15 @@ cs_settings_is_reproducible(void)
 			const char *text = value_of(row);
 			return text && row->kind->read(row, text, &is_on) && is_on;
 		}
+	return false;
+}
+
+bool
+cs_settings_wants_report(void)
+{
+	for (const struct row *row = rows; row < rows + ROW_COUNT; row++)
+		if (row->kind && row->offset == offsetof(struct cs_settings, report))
+			return value_of(row);
 	return false;
 }
 

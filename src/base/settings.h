@@ -39,7 +39,7 @@ struct cs_settings {
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */
-	const char *force[16];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset. The grammar is
+	const char *force[17];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset. The grammar is
 				   select's business; digest() covers the text. */
 };
 
@@ -59,6 +59,8 @@ void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 
 /* COLLSHIM_REPRODUCIBLE alone, before cs_settings_read, which says what is wrong with it. */
 bool cs_settings_is_reproducible(void);
+/* Is COLLSHIM_REPORT set? */
+bool cs_settings_wants_report(void);
 
 /* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */
 const char *cs_settings_module_dir(void);

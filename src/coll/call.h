@@ -35,6 +35,7 @@ cs_blocks_at(const struct cs_blocks *blocks, int rank)
  *   scatter(v)                    send: blocks by rank (root); recv.base: own block, bytes long (NULL: stays in place)
  *   alltoall(v,w)                 send, recv: blocks by rank (they may be the same: in place)
  *   reduce, allreduce             send: vector (may be recv: in place), recv: result; count elements
+ *   scan, exscan                  as allreduce; of an exscan the first rank has no result
  *   reduce_scatter(_block)        send: vector of all blocks; counts by rank; recv: own block of the result
  * recv.base is NULL where this rank receives nothing. */
 struct cs_call {

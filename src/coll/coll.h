@@ -17,14 +17,26 @@ enum cs_coll {
 	CS_ALLTOALLW,
 	CS_BARRIER,
 	CS_BCAST,
+	CS_EXSCAN,
 	CS_GATHER,
 	CS_GATHERV,
 	CS_REDUCE,
 	CS_REDUCE_SCATTER,
 	CS_REDUCE_SCATTER_BLOCK,
+	CS_SCAN,
 	CS_SCATTER,
 	CS_SCATTERV,
 	CS_COLL_COUNT,
+};
+
+/* What is never served, and counted where a report is wanted. */
+enum cs_left {
+	CS_NEIGHBOR_ALLGATHER = CS_COLL_COUNT + 1,
+	CS_NEIGHBOR_ALLGATHERV,
+	CS_NEIGHBOR_ALLTOALL,
+	CS_NEIGHBOR_ALLTOALLV,
+	CS_NEIGHBOR_ALLTOALLW,
+	CS_LEFT_END,
 };
 
 struct cs_coll_info {
@@ -43,6 +55,9 @@ extern const struct cs_coll_info cs_colls[CS_COLL_COUNT];
 
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);
+
+/* Of an enum cs_coll, or an enum cs_left; "other" for any other number. */
+const char *cs_coll_name(int coll);
 
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
 #define CS_BYTES_UNKNOWN SIZE_MAX

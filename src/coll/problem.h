@@ -4,6 +4,7 @@
  *
  *   bcast                    vector: `bytes` long; IN at the root, OUT elsewhere (the root's OUT is its IN)
  *   reduce, allreduce        vector: `bytes` long, elements of `unit`; IN, and OUT (reduce: at the root)
+ *   scan, exscan             vector, as allreduce; the first rank's OUT of an exscan is nobody's
  *   allgather(v), gather(v)  own block in IN; blocks by rank in OUT (gather: at the root)
  *   scatter(v)               blocks by rank in IN at the root; own block in OUT
  *   alltoall(v,w)            blocks by rank in IN and in OUT

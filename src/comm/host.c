@@ -260,6 +260,14 @@ reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_r
 }
 
 static void
+exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
+{
+	check_between(leaders, cs_pmpi.Exscan(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
+			     (MPI_Op)reduction->op, comm_of(leaders)),
+	      "MPI_Exscan");
+}
+
+static void
 reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction)
 {
 	check_between(leaders, cs_pmpi.Reduce_scatter(MPI_IN_PLACE, buffer, ints(leaders, 0, counts), (MPI_Datatype)reduction->type,
@@ -291,6 +299,7 @@ const struct cs_host cs_host_mpi = {
 	.alltoallv = alltoallv,
 	.allreduce = allreduce,
 	.reduce = reduce,
+	.exscan = exscan,
 	.reduce_scatter = reduce_scatter,
 	.max = max,
 };

@@ -68,7 +68,7 @@ complain_at(struct stage *stage, const struct actor *actor, const char *what)
 static bool
 is_whole_vector(enum cs_coll coll)
 {
-	return coll == CS_REDUCE || coll == CS_ALLREDUCE || coll == CS_BCAST;
+	return coll == CS_REDUCE || coll == CS_ALLREDUCE || coll == CS_BCAST || coll == CS_SCAN || coll == CS_EXSCAN;
 }
 
 static size_t
@@ -91,7 +91,9 @@ sizes_of(const struct cs_problem *problem, size_t *in, size_t *out)
 	switch (problem->coll) {
 	case CS_BCAST: *in = is_root ? problem->bytes : 0; *out = is_root ? 0 : problem->bytes; break;
 	case CS_REDUCE: *in = problem->bytes; *out = is_root ? problem->bytes : 0; break;
+	case CS_SCAN:
 	case CS_ALLREDUCE: *in = *out = problem->bytes; break;
+	case CS_EXSCAN: *in = problem->bytes; *out = problem->rank ? problem->bytes : 0; break;
 	case CS_ALLGATHER:
 	case CS_ALLGATHERV: *in = problem->is_in_place ? 0 : own; *out = blocks; break;
 	case CS_GATHER:
@@ -171,15 +173,16 @@ element(const struct cs_problem *problem, int rank, size_t at, unsigned char *to
 	to[0] |= 1; /* an odd factor keeps all that came before it apart */
 }
 
+/* Of the first `ranks` ranks' elements from byte `first` on. */
 static bool
-holds_reduction(struct stage *stage, const struct actor *actor, size_t first, size_t bytes)
+holds_reduction(struct stage *stage, const struct actor *actor, int ranks, size_t first, size_t bytes)
 {
 	const struct cs_problem *problem = actor->problem;
 	const struct span *span = &actor->spans[CS_OUT];
 	unsigned char sum[problem->unit], next[problem->unit];
 	for (size_t at = 0; at < bytes; at += problem->unit) {
 		element(problem, 0, first + at, sum);
-		for (int rank = 1; rank < problem->ranks; rank++) {
+		for (int rank = 1; rank < ranks; rank++) {
 			element(problem, rank, first + at, next);
 			combine_all(problem, sum, sum, next, problem->unit);
 		}
@@ -529,10 +532,13 @@ is_right(struct stage *stage, const struct actor *actor)
 	size_t own = cs_problem_size(problem, self);
 	switch (problem->coll) {
 	case CS_BCAST: return is_root || holds(stage, actor, 0, problem->root, -1, problem->bytes);
-	case CS_REDUCE: return !is_root || holds_reduction(stage, actor, 0, problem->bytes);
-	case CS_ALLREDUCE: return holds_reduction(stage, actor, 0, problem->bytes);
+	case CS_REDUCE: return !is_root || holds_reduction(stage, actor, problem->ranks, 0, problem->bytes);
+	case CS_ALLREDUCE: return holds_reduction(stage, actor, problem->ranks, 0, problem->bytes);
+	case CS_SCAN: return holds_reduction(stage, actor, self + 1, 0, problem->bytes);
+	case CS_EXSCAN: return !self || holds_reduction(stage, actor, self, 0, problem->bytes);
 	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK: return holds_reduction(stage, actor, cs_problem_before(problem, self), own);
+	case CS_REDUCE_SCATTER_BLOCK:
+		return holds_reduction(stage, actor, problem->ranks, cs_problem_before(problem, self), own);
 	case CS_GATHER:
 	case CS_GATHERV:
 		if (!is_root)

@@ -92,7 +92,7 @@ describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat
 	flat->in = call->send.base;
 	flat->out = call->recv.base;
 	problem->is_in_place = call->send.base == call->recv.base;
-	if (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE)
+	if (call->coll != CS_REDUCE_SCATTER && call->coll != CS_REDUCE_SCATTER_BLOCK)
 		return;
 	/* The own block of the result would overwrite other blocks of the input. */
 	if (problem->is_in_place)
@@ -165,6 +165,8 @@ cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorith
 	case CS_ALLTOALLW: describe_alltoall(team, call, algorithm, &flat); break;
 	case CS_REDUCE:
 	case CS_ALLREDUCE:
+	case CS_SCAN:
+	case CS_EXSCAN:
 	case CS_REDUCE_SCATTER:
 	case CS_REDUCE_SCATTER_BLOCK:
 		problem->is_commutative = call->is_commutative;

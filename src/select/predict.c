@@ -58,18 +58,20 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
 /* Of what each collective's call copies on a node: of one block or the vector, and of the blocks of all ranks. `reads_slice`:
- * what a rank reduces of its own vector it reads in the program's memory. */
+ * what a rank reduces of its own vector it reads in the program's memory. `scans`: it reduces two vectors. */
 static const struct node_part {
 	int own, all;
-	bool reduces, reads_slice;
+	bool reduces, reads_slice, scans;
 } node_parts[CS_COLL_COUNT] = {
 	[CS_ALLGATHER] = { .own = 1, .all = 1 },
 	[CS_ALLGATHERV] = { .own = 1, .all = 1 },
 	[CS_ALLREDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
 	[CS_ALLTOALL] = { .all = 2 },
 	[CS_BCAST] = { .own = 2 },
+	[CS_EXSCAN] = { .own = 2, .scans = true },
 	[CS_GATHER] = { .own = 1, .all = 1 },
 	[CS_REDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
+	[CS_SCAN] = { .own = 1, .scans = true },
 	[CS_SCATTER] = { .own = 1, .all = 1 },
 	[CS_REDUCE_SCATTER] = { .own = 1, .reduces = true },
 	[CS_REDUCE_SCATTER_BLOCK] = { .own = 1, .reduces = true },
@@ -86,6 +88,8 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
 	if (part->reduces)
 		time += (double)bytes * (ppn - 1) / ppn * (double)model->reduce / 1000;
+	if (part->scans)
+		time += 2 * (double)bytes * (double)model->reduce / 1000;
 	return time;
 }
 
@@ -113,7 +117,7 @@ problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t
 		at[node] = (size_t)node * problem.bytes;
 	}
 	if (is_between && facts->coll != CS_BCAST && facts->coll != CS_REDUCE && facts->coll != CS_ALLREDUCE &&
-	    facts->coll != CS_BARRIER) {
+	    facts->coll != CS_BARRIER && facts->coll != CS_SCAN && facts->coll != CS_EXSCAN) {
 		problem.sizes = problem.recv_sizes = sizes;
 		problem.at = problem.recv_at = at;
 	}
@@ -159,6 +163,11 @@ cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *proble
 	plan->price(problem, &price);
 	*load = (struct cs_load){ price.rounds, tally.sent, tally.received, tally.sent_bytes, tally.received_bytes,
 				  tally.copied, tally.hidden, tally.reduced };
+	/* Copies are made beside a chain. */
+	if (price.reduced > tally.reduced) {
+		load->reduced = price.reduced;
+		load->copied = load->hidden = 0;
+	}
 	uint64_t *most = load->sent_bytes > load->received_bytes ? &load->sent_bytes : &load->received_bytes;
 	*most = price.bytes > *most ? price.bytes : *most;
 	return true;

@@ -33,7 +33,7 @@
 
 #define CS_PUT_LEAST (2 << 10) /* bytes below which puts are cached and not measured */
 #define CS_PUT_LONG (16 << 10) /* bytes from which on they are long */
-#define CS_PUT_PATTERNS 16 /* kinds of calls, which write and read in ways of their own: each has its own way */
+#define CS_PUT_PATTERNS 17 /* kinds of calls, which write and read in ways of their own: each has its own way */
 
 enum cs_put_kind { CS_PUT_SHORT_ONES, CS_PUT_LONG_ONES, CS_PUT_RESULTS, CS_PUT_KINDS };
 

@@ -73,7 +73,8 @@ static void
 deal(struct cs_sim_call *call, size_t unit)
 {
 	size_t ranks = (size_t)call->ranks, c = is_scattered(call->coll) ? call->bytes / ranks : call->bytes;
-	bool has_blocks = call->coll != CS_BCAST && call->coll != CS_REDUCE && call->coll != CS_ALLREDUCE;
+	bool has_blocks = call->coll != CS_BCAST && call->coll != CS_REDUCE && call->coll != CS_ALLREDUCE &&
+			  call->coll != CS_SCAN && call->coll != CS_EXSCAN;
 	call->problem.bytes = c;
 	call->total = has_blocks ? 0 : call->bytes;
 	for (size_t rank = 0; rank < ranks; rank++) {

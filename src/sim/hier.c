@@ -25,6 +25,7 @@ struct work {
 	int *leaders;           /* by node */
 	size_t *arrays[ARRAYS]; /* of the plan's problem, by node */
 	bool is_sliced;         /* all ranks of a node reduce */
+	bool is_scan, is_chain; /* of a scan: each adds to what the rank before it has */
 	size_t *shares;         /* with overlap: bytes that each flag of this node's leader stands for */
 	size_t share_count;
 };
@@ -139,8 +140,9 @@ problem_of(struct work *work, int node)
 	case CS_BCAST:
 	case CS_REDUCE:
 	case CS_ALLREDUCE:
+	case CS_EXSCAN:
 		problem.bytes = call->bytes;
-		problem.is_in_place = coll == CS_ALLREDUCE;
+		problem.is_in_place = coll != CS_BCAST && coll != CS_REDUCE;
 		break;
 	case CS_BARRIER: break;
 	case CS_ALLTOALLV:
@@ -344,6 +346,50 @@ await_data(const struct work *work, int node, int rank)
 		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, leader, work->is_sliced ? 2 : 1);
 }
 
+/* What the rank reduces of its node's vectors before the leaders' plan. */
+static void
+add_node_prefix(const struct work *work, int node, int local)
+{
+	const struct cs_sim_call *call = work->call;
+	int rank = cs_sim_call_rank(call, node, local), last = call->ppn - 1;
+	for (int other = work->is_chain && local ? local - 1 : 0; other < local; other++) {
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
+	}
+	if (work->is_chain && local == last)
+		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+	if (work->is_chain && !local)
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, last), 2);
+	for (int other = 1; !work->is_chain && !local && other <= last; other++) {
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
+	}
+}
+
+static enum cs_status
+add_scan_rank(struct work *work, int node, int local)
+{
+	const struct cs_sim_call *call = work->call;
+	int rank = cs_sim_call_rank(call, node, local);
+	enum cs_status status = CS_OK;
+	if (call->ppn > 1) {
+		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
+		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+		add_node_prefix(work, node, local);
+	}
+	if (!local) {
+		status = add_plan(work, node);
+		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+	} else if (node) {
+		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, work->leaders[node], 2);
+	}
+	if (node)
+		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
+	else if (!local && call->coll == CS_SCAN)
+		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
+	return status;
+}
+
 static enum cs_status
 add_rank(struct work *work, int node, int local)
 {
@@ -399,11 +445,13 @@ cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_
 	struct work work = { .sim = sim, .call = call, .hier = hier };
 	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
 		return CS_UNSUPPORTED;
-	work.is_sliced = cs_colls[call->coll].reduces && call->bytes > hier->whole;
+	work.is_scan = call->coll == CS_SCAN || call->coll == CS_EXSCAN;
+	work.is_chain = work.is_scan && call->ppn > 1 && call->bytes > hier->whole / (size_t)(call->ppn - 1);
+	work.is_sliced = cs_colls[call->coll].reduces && !work.is_scan && call->bytes > hier->whole;
 	enum cs_status status = begin(&work);
 	for (int node = 0; status == CS_OK && node < call->nodes; node++)
 		for (int local = 0; status == CS_OK && local < call->ppn; local++)
-			status = add_rank(&work, node, local);
+			status = (work.is_scan ? add_scan_rank : add_rank)(&work, node, local);
 	if (status == CS_OK)
 		status = cs_sim_added(sim);
 	free(work.leaders);

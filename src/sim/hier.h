@@ -12,6 +12,10 @@
  *                     node; takes the vector (reduce: the root; reduce_scatter: its block). Vectors up to `whole` bytes the
  *                     leader reduces alone.
  *
+ * Scan, exscan: each rank brings its vector and reduces those before its own on its node, the leader all of its node's; after the
+ * plan it adds what nodes before have. Where the last of them would read more than `whole` bytes each reduces once instead, what
+ * the rank before it has, as soon as that has brought its own (a chain, whose pieces follow each other).
+ *
  * Allgather(v) with overlap (seed 004, 4): what a round of the plan has brought is copied out of the node's memory by
  * all its ranks while the next round's messages are under way.
  *

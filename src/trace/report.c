@@ -50,7 +50,7 @@ bin_high(int bin)
 }
 
 static bool
-has_key(const struct cs_report_row *row, enum cs_coll coll, int bin, bool is_deferred, const char *algorithm,
+has_key(const struct cs_report_row *row, int coll, int bin, bool is_deferred, const char *algorithm,
 	const char *why)
 {
 	return row->coll == coll && row->bin == bin && row->is_deferred == is_deferred &&
@@ -58,7 +58,7 @@ has_key(const struct cs_report_row *row, enum cs_coll coll, int bin, bool is_def
 }
 
 static struct cs_report_row *
-make_row(enum cs_coll coll, int bin, bool is_deferred, const char *algorithm, const char *why)
+make_row(int coll, int bin, bool is_deferred, const char *algorithm, const char *why)
 {
 	struct cs_report_row *row = calloc(1, sizeof *row);
 	char *algorithm_copy = strdup(algorithm), *why_copy = strdup(why);
@@ -77,7 +77,7 @@ make_row(enum cs_coll coll, int bin, bool is_deferred, const char *algorithm, co
 }
 
 struct cs_report_row *
-cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why)
+cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, const char *why)
 {
 	int saved = errno;
 	int bin = cs_report_bin(bytes);
@@ -231,12 +231,6 @@ collect_lines(void)
 	return used;
 }
 
-static const char *
-coll_name(const struct cs_report_row *row)
-{
-	return row->coll == CS_COLL_COUNT ? "other" : cs_colls[row->coll].name;
-}
-
 static void
 print_bin(char *text, const struct cs_report_row *row)
 {
@@ -284,7 +278,7 @@ fill_cells(struct cells *cells, const struct line *line)
 	print_bin(cells->bytes, line->row);
 	snprintf(cells->calls, sizeof cells->calls, "%" PRIu64, line->calls);
 	print_time(cells->time, sizeof cells->time, line->nanoseconds);
-	cells->text[NAME] = coll_name(line->row);
+	cells->text[NAME] = cs_coll_name(line->row->coll);
 	cells->text[BYTES] = cells->bytes;
 	cells->text[ALGORITHM] = line->row->algorithm;
 	cells->text[WHY] = line->row->why;
@@ -424,7 +418,7 @@ json_line(FILE *out, const struct line *line)
 	int bin = line->row->bin;
 	bool is_known = bin != CS_REPORT_UNKNOWN;
 	fputs("{\"collective\": ", out);
-	cs_json_string(out, coll_name(line->row));
+	cs_json_string(out, cs_coll_name(line->row->coll));
 	json_size(out, "bin_low", is_known, is_known ? bin_low(bin) : 0);
 	json_size(out, "bin_high", is_known, is_known ? bin_high(bin) : 0);
 	fputs(", \"algorithm\": ", out);

@@ -27,7 +27,7 @@ struct cs_report_row {
 	_Atomic uint64_t nanoseconds; /* time inside the calls on this rank */
 	_Atomic uint64_t bytes;
 	/* The key, set by cs_report_row, then constant. */
-	enum cs_coll coll;
+	int coll;              /* enum cs_coll, or enum cs_left */
 	int bin;               /* cs_report_bin's */
 	bool is_deferred;      /* the host MPI did it */
 	const char *algorithm; /* "hier:host", or "host"; static or owned by the report */
@@ -36,7 +36,7 @@ struct cs_report_row {
 
 /* Finds or makes the row; never NULL (when memory or the table (4096 rows) is exhausted: one common overflow row,
  * shown as "other"). Thread safe. Strings are copied if new. */
-struct cs_report_row *cs_report_row(enum cs_coll coll, size_t bytes, bool is_deferred, const char *algorithm,
+struct cs_report_row *cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm,
 				    const char *why);
 
 /* Counts one call in that row. */

@@ -61,6 +61,8 @@ struct cs_host {
 	 * root that is not the first of its processes on a machine, as with fake nodes.) */
 	void (*reduce)(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
 		       int root);
+	/* In place; the first node's stays as it is. */
+	void (*exscan)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction);
 	/* counts[n] elements for node n, in node order; own result to the start of buffer. */
 	void (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts,
 			       const struct cs_reduction *reduction);

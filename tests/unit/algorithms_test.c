@@ -18,11 +18,13 @@ NAMED(alltoallv, CS_ALLTOALLV);
 NAMED(alltoallw, CS_ALLTOALLW);
 NAMED(barrier, CS_BARRIER);
 NAMED(bcast, CS_BCAST);
+NAMED(exscan, CS_EXSCAN);
 NAMED(gather, CS_GATHER);
 NAMED(gatherv, CS_GATHERV);
 NAMED(reduce, CS_REDUCE);
 NAMED(reduce_scatter, CS_REDUCE_SCATTER);
 NAMED(reduce_scatter_block, CS_REDUCE_SCATTER_BLOCK);
+NAMED(scan, CS_SCAN);
 NAMED(scatter, CS_SCATTER);
 NAMED(scatterv, CS_SCATTERV);
 
@@ -43,7 +45,7 @@ const struct cs_algorithm cs_algorithm_allgather_ring = {
 static void
 price_of_ring(const struct cs_problem *problem, struct cs_price *price)
 {
-	*price = (struct cs_price){ (uint64_t)problem->ranks, problem->bytes };
+	*price = (struct cs_price){ .rounds = (uint64_t)problem->ranks, .bytes = problem->bytes };
 }
 
 static void

@@ -1315,6 +1315,11 @@ nodes_take_their_copies_and_flags(void **state)
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
 		expect("reduce", m, S, hier_time(CS_REDUCE, CS_REDUCE, no_steps, NODES, m, 1, S, 0),
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
+		/* The leader adds up what all have, or the node's ranks add in a chain; then each what came before its node. */
+		expect("scan", m, S, hier_time(CS_SCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, (size_t)S * (size_t)(m - 1)),
+		       S + (m - 1) * (flag + 2 * S) + flag + 2 * S);
+		expect("exscan, a chain", m, S, hier_time(CS_EXSCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, 0),
+		       S + flag + 2 * S + flag + flag + 2 * S);
 		if (S / 8 % p == 0)
 			expect("reduce_scatter", m, S,
 			       hier_time(CS_REDUCE_SCATTER, CS_REDUCE_SCATTER, no_steps, NODES, m, 0, S, 0),

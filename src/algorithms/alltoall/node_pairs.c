@@ -318,7 +318,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 {
 	struct cs_node_ranks nodes;
 	uint64_t relayed = 0, several = 0;
-	*price = (struct cs_price){ UINT64_MAX, UINT64_MAX }; /* no memory to tell it */
+	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX }; /* no memory to tell it */
 	if (!cs_node_ranks_init(&nodes, problem))
 		return;
 	for (int node = 0; node < nodes.nodes; node++) {

@@ -55,6 +55,51 @@ cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, c
 		memcpy(out, to, bytes);
 }
 
+/* Three sources and more. */
+static __attribute__((noinline)) void
+fold_left_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n, size_t count)
+{
+	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
+	_Alignas(64) char sum[PIECE];
+	for (size_t first = 0; first < count; first += piece) {
+		size_t now = count - first < piece ? count - first : piece;
+		size_t at = first * unit;
+		reduction->kernel(sum, (const char *)from[0] + at, (const char *)from[1] + at, now);
+		for (int i = 2; i < n - 1; i++)
+			reduction->kernel(sum, sum, (const char *)from[i] + at, now);
+		reduction->kernel(out + at, sum, (const char *)from[n - 1] + at, now);
+	}
+}
+
+/* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the first, and none of the last where
+ * the result goes there. */
+static void
+fold_left_local(struct cs_team *team, const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+		size_t count)
+{
+	size_t bytes = count * reduction->unit, apart = (bytes + 63) & ~(size_t)63;
+	char *rooms = cs_team_scratch(team, 2 * apart);
+	const void *sum = from[0];
+	for (int i = 1; i < n; i++) {
+		char *to = i == n - 1 ? out : rooms + (size_t)(i % 2) * apart;
+		if (to != from[i])
+			memcpy(to, from[i], bytes);
+		team->host->reduce_local(reduction, sum, to, count);
+		sum = to;
+	}
+}
+
+void
+cs_fold_left(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n, size_t count)
+{
+	if (n < 3)
+		cs_fold(team, reduction, out, from, n, count);
+	else if (count && reduction->kernel)
+		fold_left_kernel(reduction, out, from, n, count);
+	else if (count)
+		fold_left_local(team, reduction, out, from, n, count);
+}
+
 /* Far parts come piece by piece. */
 static __attribute__((noinline)) void
 fold_far(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t fars,

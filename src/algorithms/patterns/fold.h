@@ -11,6 +11,11 @@
 void cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 	     size_t count);
 
+/* out = ((from[0] op from[1]) op ...) op from[n-1]: as a scan grows from rank to rank, so that who makes it of all vectors before
+ * its own and who adds to what comes from the rank before have the same bits. `out` as above. */
+void cs_fold_left(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
+		  size_t count);
+
 /* One local rank's part of what is reduced: here, or in that rank's memory. */
 struct cs_part {
 	const char *near; /* NULL: it is far */

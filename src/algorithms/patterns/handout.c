@@ -473,7 +473,7 @@ void
 cs_handout_price(const struct cs_problem *problem, const struct cs_cuts *cuts, int senders, struct cs_price *price)
 {
 	struct tree tree = { .problem = problem, .cuts = cuts, .senders = senders };
-	*price = (struct cs_price){ UINT64_MAX, UINT64_MAX }; /* no memory to tell it */
+	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX }; /* no memory to tell it */
 	if (row_init(&tree.row, problem, senders)) {
 		price->rounds = (uint64_t)farthest(&tree, (struct cs_part){ .count = tree.row.groups });
 		price->bytes = cs_problem_total(problem) - cs_problem_size(problem, problem->root);

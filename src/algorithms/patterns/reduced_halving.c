@@ -120,7 +120,7 @@ cs_reduced_halving_price(const struct cs_problem *problem, struct cs_price *pric
 {
 	struct cs_ledger ledger;
 	struct cs_pieces pieces;
-	*price = (struct cs_price){ UINT64_MAX, UINT64_MAX };
+	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
 	if (cs_pieces_of_blocks(&pieces, problem) != CS_OK)
 		return;
 	cs_ledger_init(&ledger, problem->ranks);

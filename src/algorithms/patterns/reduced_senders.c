@@ -398,7 +398,7 @@ cs_reduced_senders_price(const struct cs_problem *problem, struct cs_price *pric
 		cs_reduced_pairwise_price(problem, price);
 		return;
 	}
-	*price = (struct cs_price){ UINT64_MAX, UINT64_MAX };
+	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
 	if (!lay_out(&layout, problem))
 		return;
 	if (is_alone(&layout))
