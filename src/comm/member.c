@@ -382,3 +382,9 @@ cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, 
 	const char *why = member->seat->runner.team ? member->unasked : member->reason;
 	cs_report_count(cs_report_row(coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }
+
+void
+cs_member_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds)
+{
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host", "never served"), bytes, nanoseconds);
+}

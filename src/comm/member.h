@@ -76,6 +76,9 @@ bool cs_member_count(struct cs_member *member);
 /* Counts a call of that size that the host did, by what the member noted while it was looked at. */
 void cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 
+/* The same of one that is never served. */
+void cs_member_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds);
+
 /* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our attribute is gone before the host sees the
  * call, so that what its delete callbacks do, in which order, and what comes of their errors is as without us; the member is
  * kept, for a communicator that is not freed after all. Between the two the communicator's collectives are the host's. What

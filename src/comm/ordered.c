@@ -19,6 +19,7 @@ struct ordered {
 	const struct cs_call *call;
 	size_t unit, ranks, self;
 	char *got, *sent;
+	char spare[8]; /* where nothing is received */
 	/* Bytes, as alltoallv's arguments: what each rank is given, and what each rank gives. */
 	int *give, *give_at, *take, *take_at;
 	int result;
@@ -91,12 +92,12 @@ has_team(const struct ordered *ordered)
 	 (note(ordered, cs_serve_result((ordered)->member)), true))
 
 static void
-exchange(struct ordered *ordered, const char *send)
+exchange(struct ordered *ordered, const char *send, char *recv)
 {
 	struct cs_vector give = { ordered->give, ordered->give_at, false }, take = { ordered->take, ordered->take_at, false };
-	struct cs_side from = side(send, 0), to = side(ordered->got, 0);
+	struct cs_side from = side(send, 0), to = side(recv, 0);
 	if (!SERVED(ordered, alltoallv, &from, &give, &to, &take))
-		note(ordered, cs_pmpi.Alltoallv(send, ordered->give, ordered->give_at, MPI_BYTE, ordered->got, ordered->take,
+		note(ordered, cs_pmpi.Alltoallv(send, ordered->give, ordered->give_at, MPI_BYTE, recv, ordered->take,
 						ordered->take_at, MPI_BYTE, ordered->member->comm));
 }
 
@@ -140,6 +141,21 @@ fold(const struct ordered *ordered, size_t count)
 			cs_host_mpi.reduce_local(reduction, from, sum, count);
 	}
 	return sum;
+}
+
+/* Of the first `ranks` of them: each plus all before it, in its place. */
+static void
+add_up(const struct ordered *ordered, size_t ranks, size_t count)
+{
+	const struct cs_reduction *reduction = &ordered->call->reduction;
+	size_t bytes = count * ordered->unit;
+	for (size_t rank = 1; count && rank < ranks; rank++) {
+		char *sum = ordered->got + rank * bytes;
+		if (reduction->kernel)
+			reduction->kernel(sum, sum - bytes, sum, count);
+		else
+			cs_host_mpi.reduce_local(reduction, sum - bytes, sum, count);
+	}
 }
 
 /* So many elements of each rank's come, one contribution after another. */
@@ -196,8 +212,51 @@ reduce_piece(struct ordered *ordered, size_t first, size_t count)
 	}
 	size_t mine = (size_t)ordered->give[ordered->self] / unit;
 	take_each(ordered, mine);
-	exchange(ordered, call->send.base + first * unit);
+	exchange(ordered, call->send.base + first * unit, ordered->got);
 	collect(ordered, fold(ordered, mine), call->recv.base ? call->recv.base + first * unit : NULL, call->root);
+}
+
+/* Ranks at the front that get nothing. */
+static size_t
+left_out(const struct ordered *ordered)
+{
+	return ordered->call->coll == CS_EXSCAN;
+}
+
+static void
+scan_short(struct ordered *ordered)
+{
+	const struct cs_call *call = ordered->call;
+	size_t ranks = ordered->self + 1 - left_out(ordered);
+	allgather(ordered, call->send.base, call->bytes);
+	add_up(ordered, ranks, call->count);
+	if (ranks)
+		memcpy(call->recv.base, ordered->got + (ranks - 1) * call->bytes, call->bytes);
+}
+
+/* The slices of `count` elements from `first` on, of which each rank adds up one and gives each rank its sum back. */
+static void
+scan_piece(struct ordered *ordered, size_t first, size_t count)
+{
+	const struct cs_call *call = ordered->call;
+	size_t unit = ordered->unit, out = left_out(ordered);
+	for (size_t rank = 0; rank < ordered->ranks; rank++) {
+		size_t at = slice_at(ordered, count, rank);
+		ordered->give[rank] = (int)((slice_at(ordered, count, rank + 1) - at) * unit);
+		ordered->give_at[rank] = (int)(at * unit);
+	}
+	size_t mine = (size_t)ordered->give[ordered->self] / unit;
+	take_each(ordered, mine);
+	exchange(ordered, call->send.base + first * unit, ordered->got);
+	add_up(ordered, ordered->ranks, mine);
+	for (size_t rank = 0; rank < ordered->ranks; rank++) {
+		size_t at = slice_at(ordered, count, rank), bytes = (slice_at(ordered, count, rank + 1) - at) * unit;
+		ordered->give[rank] = rank < out ? 0 : (int)(mine * unit);
+		ordered->give_at[rank] = rank < out ? 0 : (int)((rank - out) * mine * unit);
+		ordered->take[rank] = ordered->self < out ? 0 : (int)bytes;
+		ordered->take_at[rank] = (int)(at * unit);
+	}
+	exchange(ordered, ordered->got, call->recv.base ? call->recv.base + first * unit : ordered->spare);
 }
 
 /* `most` elements of each rank's block, from its `first` on; `result`: of the own block. */
@@ -215,7 +274,7 @@ scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_
 	}
 	size_t mine = (size_t)ordered->give[ordered->self] / unit;
 	take_each(ordered, mine);
-	exchange(ordered, ordered->sent);
+	exchange(ordered, ordered->sent, ordered->got);
 	if (mine)
 		memcpy(result + first * unit, fold(ordered, mine), mine * unit);
 }
@@ -241,10 +300,11 @@ reduce(struct ordered *ordered)
 	size_t piece = PIECE / ordered->unit ? PIECE / ordered->unit : 1, count = least(piece, call->count);
 	size_t room = is_short ? call->bytes : (count / ordered->ranks + 1) * ordered->unit;
 	ordered->got = cs_ordered_need(ordered->ranks * room);
+	bool is_scan = call->coll == CS_SCAN || call->coll == CS_EXSCAN;
 	if (is_short)
-		reduce_short(ordered);
+		(is_scan ? scan_short : reduce_short)(ordered);
 	for (size_t first = 0; !is_short && first < call->count; first += piece)
-		reduce_piece(ordered, first, least(piece, call->count - first));
+		(is_scan ? scan_piece : reduce_piece)(ordered, first, least(piece, call->count - first));
 	free(ordered->got);
 }
 
@@ -293,7 +353,7 @@ run_on_one_node(struct cs_member *member, struct cs_call *call, const struct cs_
 {
 	struct cs_answer answer = { .choice = { .algorithm = algorithm } };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		answer.choice.params[i] = algorithm->params[i].fallback;
+		answer.choice.params[i] = strcmp(algorithm->params[i].name, "doubling") ? algorithm->params[i].fallback : 0;
 	member->answer = &answer;
 	cs_serve_run(member, call, cs_serve_reduction_sign(call));
 	member->answer = NULL;
@@ -313,10 +373,10 @@ cs_ordered_run(struct cs_member *member, struct cs_call *call)
 		.give = ints, .give_at = ints + ranks, .take = ints + 2 * ranks, .take_at = ints + 3 * ranks,
 		.result = MPI_SUCCESS,
 	};
-	if (call->coll == CS_REDUCE || call->coll == CS_ALLREDUCE)
-		reduce(&ordered);
-	else
+	if (call->coll == CS_REDUCE_SCATTER || call->coll == CS_REDUCE_SCATTER_BLOCK)
 		reduce_scatter(&ordered);
+	else
+		reduce(&ordered);
 	free(ints);
 	member->answer = NULL;
 	return ordered.result;

@@ -10,6 +10,9 @@
  *          a0a1a2 b0b1b2 c0c1c2     fold
  *          A      B      C          allgatherv, gatherv to the root; of a reduce_scatter nothing more
  *
+ * Scans grow from rank to rank, ((x0 op x1) op x2) ..., and there a rank that has a slice of all vectors adds them up and gives
+ * each rank its sum back, by another alltoallv; short vectors everybody adds up.
+ *
  * So a vector moves twice, and p times over where all ranks fold it; longer ones in pieces, for which memory is bounded. */
 #ifndef CS_COMM_ORDERED_H
 #define CS_COMM_ORDERED_H

@@ -68,6 +68,12 @@ bool cs_serve_ordered_reduce_scatter(struct cs_member *member, const void *send,
 bool cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
 					   MPI_Datatype type, MPI_Op op, int *result);
 
+bool cs_serve_ordered_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+			   MPI_Datatype type, MPI_Op op, int *result);
+
+/* `coll`: CS_SCAN, or CS_EXSCAN. */
+bool cs_serve_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+		   MPI_Datatype type, MPI_Op op);
 bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			MPI_Op op);
 bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,

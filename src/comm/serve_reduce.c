@@ -323,3 +323,34 @@ cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send
 {
 	return reduce_scatter_block(member, send, recv, count, type, op, result);
 }
+
+/* The first rank of an exscan has no result. Open MPI does not look at its memory for one, which may be none; MPICH refuses there
+ * what it refuses elsewhere (4.1.4, 4.0.2). */
+static inline __attribute__((always_inline)) bool
+scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+     int *ordered)
+{
+	struct reduced reduced;
+	bool takes = coll == CS_SCAN || member->rank;
+	const void *from = send == MPI_IN_PLACE ? recv : send;
+	if ((is_bad(send, recv, takes || !CS_UNDER_OPEN_MPI, CS_UNDER_OPEN_MPI) || !cs_serve_is_memory(from)) && count != 0)
+		return cs_serve_not(member, "arguments not served");
+	if (ordered ? !begin_ordered(member, &reduced, coll, count, type, op)
+		    : !begin(member, &reduced, coll, count, type, op, false, 1))
+		return false;
+	return finish(member, &reduced, from, takes ? recv : NULL, (size_t)count, (size_t)count, ordered);
+}
+
+bool
+cs_serve_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+	      MPI_Op op)
+{
+	return scan(member, coll, send, recv, count, type, op, NULL);
+}
+
+bool
+cs_serve_ordered_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+		      MPI_Datatype type, MPI_Op op, int *result)
+{
+	return scan(member, coll, send, recv, count, type, op, result);
+}

@@ -78,6 +78,19 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 		return code;                                                                       \
 	} while (0)
 
+/* The same of what is never served. */
+#define LEFT(name, coll, size, ...)                                                                \
+	do {                                                                                       \
+		struct cs_member *member = cs_member_enter(comm);                                  \
+		if (!member || !member->seat->runner.is_reporting)                                 \
+			return NEXT(name)(__VA_ARGS__);                                            \
+		size_t bytes = (size);                                                             \
+		uint64_t start = cs_clock_ns();                                                    \
+		int code = NEXT(name)(__VA_ARGS__);                                                \
+		cs_member_count_left(coll, bytes, cs_clock_ns() - start);                          \
+		return code;                                                                       \
+	} while (0)
+
 #define COUNT int
 #define DISPL int
 #define IS_LARGE false
@@ -164,5 +177,11 @@ cs_module_open(const struct cs_door *door)
 		CS_ORDERED(ORDERED)
 	}
 	cs_fortran_entries(door, module.entries, is_ordered);
+	if (cs_settings_wants_report()) {
+		cs_fortran_count(module.entries);
+	} else {
+#define NOT_COUNTED(name) module.entries[CS_CALL_##name] = module.entries[CS_CALL_##name##_c] = NULL;
+		CS_COUNTED(NOT_COUNTED)
+	}
 	return &module;
 }

@@ -3,6 +3,7 @@
 #define CAT(a, b) a##b
 #define ENTRY_OF(name) CAT(cs_entry_, name)
 #define HOST_OF(name, coll, size, ...) HOST(name, coll, size, __VA_ARGS__)
+#define LEFT_OF(name, coll, size, ...) LEFT(name, coll, size, __VA_ARGS__)
 /* A size as select counts it, for the report. */
 #define BLOCK(count, type) cs_serve_size(member, count, type, 1)
 #define BLOCKS(count, type) cs_serve_size(member, count, type, member->size)
@@ -185,6 +186,70 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 		send, recv, count, type, op, comm);
 }
 
+int
+ENTRY_OF(NAME(Scan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	if (may_serve(member) && !is_hosted(member, CS_SCAN, count, type, 1) &&
+	    cs_serve_scan(member, CS_SCAN, send, recv, count, type, op))
+		return cs_serve_result(member);
+	HOST_OF(NAME(Scan), CS_SCAN, BLOCK(count, type), send, recv, count, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	if (may_serve(member) && !is_hosted(member, CS_EXSCAN, count, type, 1) &&
+	    cs_serve_scan(member, CS_EXSCAN, send, recv, count, type, op))
+		return cs_serve_result(member);
+	HOST_OF(NAME(Exscan), CS_EXSCAN, BLOCK(count, type), send, recv, count, type, op, comm);
+}
+
+/* --- what is only counted: by what this rank sends to each neighbour ---------------------------------------------------- */
+
+int
+ENTRY_OF(NAME(Neighbor_allgather))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+				   MPI_Datatype recv_type, MPI_Comm comm)
+{
+	LEFT_OF(NAME(Neighbor_allgather), CS_NEIGHBOR_ALLGATHER, BLOCK(send_count, send_type),
+		send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Neighbor_allgatherv))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv,
+				    const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
+{
+	LEFT_OF(NAME(Neighbor_allgatherv), CS_NEIGHBOR_ALLGATHERV, BLOCK(send_count, send_type),
+		send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Neighbor_alltoall))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
+				  MPI_Datatype recv_type, MPI_Comm comm)
+{
+	LEFT_OF(NAME(Neighbor_alltoall), CS_NEIGHBOR_ALLTOALL, BLOCK(send_count, send_type),
+		send, send_count, send_type, recv, recv_count, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Neighbor_alltoallv))(const void *send, const COUNT send_counts[], const DISPL send_displs[],
+				   MPI_Datatype send_type, void *recv, const COUNT recv_counts[], const DISPL recv_displs[],
+				   MPI_Datatype recv_type, MPI_Comm comm)
+{
+	LEFT_OF(NAME(Neighbor_alltoallv), CS_NEIGHBOR_ALLTOALLV, CS_BYTES_UNKNOWN,
+		send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
+}
+
+int
+ENTRY_OF(NAME(Neighbor_alltoallw))(const void *send, const COUNT send_counts[], const MPI_Aint send_displs[],
+				   const MPI_Datatype send_types[], void *recv, const COUNT recv_counts[],
+				   const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
+{
+	LEFT_OF(NAME(Neighbor_alltoallw), CS_NEIGHBOR_ALLTOALLW, CS_BYTES_UNKNOWN,
+		send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm);
+}
+
 /* --- COLLSHIM_REPRODUCIBLE: the reductions in one order, what this is not needed for as ever --------------------------- */
 
 int
@@ -229,9 +294,30 @@ ENTRY_OF(NAME(ordered_Reduce_scatter_block))(const void *send, void *recv, COUNT
 	return ENTRY_OF(NAME(Reduce_scatter_block))(send, recv, count, type, op, comm);
 }
 
+int
+ENTRY_OF(NAME(ordered_Scan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_scan(member, CS_SCAN, send, recv, count, type, op, &result))
+		return result;
+	return ENTRY_OF(NAME(Scan))(send, recv, count, type, op, comm);
+}
+
+int
+ENTRY_OF(NAME(ordered_Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+	struct cs_member *member = cs_member_enter(comm);
+	int result;
+	if (member && cs_serve_ordered_scan(member, CS_EXSCAN, send, recv, count, type, op, &result))
+		return result;
+	return ENTRY_OF(NAME(Exscan))(send, recv, count, type, op, comm);
+}
+
 #undef CAT
 #undef ENTRY_OF
 #undef HOST_OF
+#undef LEFT_OF
 #undef BLOCK
 #undef BLOCKS
 #undef TOTAL

@@ -152,6 +152,8 @@ TAKE(scatterv)(ARRAY *send, COUNT *send_counts, DISPL *displs, MPI_Fint *send_ty
 	}
 #define REDUCTIONS_TS(way)                                                                         \
 	SUMMED(way, allreduce, Allreduce)                                                          \
+	SUMMED(way, exscan, Exscan)                                                                \
+	SUMMED(way, scan, Scan)                                                                    \
 	SUMMED(way, reduce_scatter_block, Reduce_scatter_block)                                    \
 	static void TAKE(way##reduce)(ARRAY *send, ARRAY *recv, COUNT *count, MPI_Fint *type, MPI_Fint *op, MPI_Fint *root, \
 				      MPI_Fint *comm, MPI_Fint *ierr)                              \

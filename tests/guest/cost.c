@@ -1,6 +1,6 @@
 /* CALLS collectives of one kind inside counted(), for callgrind --toggle-collect=counted.
  *
- *   cost self|world bcast|allreduce|alltoallw|bcast8|allgather8|scatterv8|leaf8 CALLS
+ *   cost self|world bcast|allreduce|alltoallw|scan|neighbor|bcast8|allgather8|scatterv8|leaf8 CALLS
  *
  * The ones with an 8 move as many bytes; leaf8 is a scatterv from rank 1.
  * Results are not looked at: with short_circuit.c there are none. */
@@ -24,6 +24,12 @@ call(const char *kind, MPI_Comm comm, int calls)
 	else if (strcmp(kind, "alltoallw") == 0)
 		for (int i = 0; i < calls; i++)
 			MPI_Alltoallw(words, counts, zeros, types, sums, counts, zeros, types, comm);
+	else if (strcmp(kind, "scan") == 0)
+		for (int i = 0; i < calls; i++)
+			MPI_Scan(words, sums, 4, MPI_INT, MPI_SUM, comm);
+	else if (strcmp(kind, "neighbor") == 0)
+		for (int i = 0; i < calls; i++)
+			MPI_Neighbor_allgather(words, 4, MPI_INT, sums, 4, MPI_INT, comm);
 	else if (strcmp(kind, "bcast8") == 0)
 		for (int i = 0; i < calls; i++)
 			MPI_Bcast(&number, 1, MPI_DOUBLE, 0, comm);

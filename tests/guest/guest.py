@@ -24,8 +24,11 @@ CLAIMS = {}
 LIMIT = 200  # seconds for one command: to end a hang; a quiet machine takes a few
 RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
-COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce "
-               "reduce_scatter reduce_scatter_block scatter scatterv").split()
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
+               "reduce_scatter reduce_scatter_block scan scatter scatterv").split()
+# What is only counted, and the bytes of a call in the programs of lang/: three ints to each neighbour.
+LEFT = {"neighbor_allgather": 12, "neighbor_allgatherv": 12, "neighbor_alltoall": 12, "neighbor_alltoallv": None,
+        "neighbor_alltoallw": None}
 
 
 class Failed(Exception):
@@ -124,7 +127,7 @@ def door_exports_the_names_of_calls_def_and_nothing_else(args):
     expect(len(wanted) > 100, f"calls.def has only {len(wanted)} names")
     strange = [name for name in wanted if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_|08ts_)?", name)]
     expect(not strange, f"not MPI's names: {strange}")
-    for name in COLLECTIVES + ["init", "init_thread", "comm_free", "comm_disconnect", "comm_idup"]:
+    for name in COLLECTIVES + [*LEFT] + ["init", "init_thread", "comm_free", "comm_disconnect", "comm_idup"]:
         for form in (f"MPI_{name.capitalize()}", f"mpi_{name}_", f"mpi_{name}__", f"mpi_{name}",
                      f"MPI_{name.upper()}", f"mpi_{name}_f08_"):
             expect(form in wanted, f"calls.def lacks {form}")
@@ -418,11 +421,12 @@ def mpi_that_is_only_asked_who_it_is_gets_no_calls(args):
             expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
 
 
-def reported(args, mpi, program, preload="", ranks=2, **variables):
-    """Runs a job with a JSON report, `preload` before the library; returns its rows and the job."""
+def reported(args, mpi, program, preload="", behind="", ranks=2, **variables):
+    """Runs a job with a JSON report, `preload` before the library and `behind` behind it; returns its rows and the job."""
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
-        result = job(mpi, ranks, program, LD_PRELOAD=f"{preload}:{args.library}".lstrip(":"), COLLSHIM_REPORT=report,
+        result = job(mpi, ranks, program, LD_PRELOAD=f"{preload}:{args.library}:{behind}".strip(":"),
+                     COLLSHIM_REPORT=report,
                      **variables)
         expect(result.code == 0, "the job failed", result)
         expect(os.path.exists(report), "no report was written", result)
@@ -656,7 +660,7 @@ def deferred_call_costs_at_most_80_instructions(args):
         short = f"{args.build}/short_circuit-{mpi}.so"
         for comm, kind, ranks in (("self", "bcast", 1), ("self", "allreduce", 1), ("self", "alltoallw", 1),
                                   ("world", "bcast", 1), ("world", "bcast", 2), ("world", "allreduce", 2),
-                                  ("world", "alltoallw", 2)):
+                                  ("world", "alltoallw", 2), ("world", "scan", 2)):
             pair_of = mpi if ranks == 2 else None
             command = [f"{args.build}/cost-{mpi}", comm, kind]
             bare = per_call("counted", command, 1000, pair_of=pair_of, LD_PRELOAD=short)
@@ -677,6 +681,20 @@ def deferred_call_costs_at_most_80_instructions(args):
         print(f"{mpi}: bcast on self with the real host: {ours - bare:.1f} instructions more ({bare:.1f} without)")
         worst = max(worst, ours - bare)
     expect(worst <= DEFERRED_LIMIT, f"a deferred call costs {worst:.1f} instructions more, over {DEFERRED_LIMIT}")
+
+
+@claim
+def what_is_only_counted_costs_one_jump_without_a_report(args):
+    real_modules(args)
+    for mpi in each_mpi(args):
+        short, command = f"{args.build}/short_circuit-{mpi}.so", [f"{args.build}/cost-{mpi}", "self", "neighbor"]
+        bare = per_call("counted", command, 1000, LD_PRELOAD=short)
+        ours = per_call("counted", command, 1000, LD_PRELOAD=f"{args.library}:{short}")
+        print(f"{mpi}: {ours - bare:.2f} instructions more ({bare:.2f} without)")
+        expect(bare > 3 and 0 < ours - bare <= 1, f"{mpi}: {ours - bare:.2f} instructions more than {bare:.2f}, not one")
+        rows, _ = reported(args, mpi, [*command, "100"], behind=short)
+        counted = sum(row["calls"] for row in rows if row["collective"] == "neighbor_allgather")
+        expect(counted == 140, f"{mpi}: {counted} of 140 were counted where a report is wanted: {rows}")
 
 
 # gcc 12 and 14 keep scatterv8 below 530; gcc 16 takes 534.
@@ -736,6 +754,10 @@ def language(args, mpi, command):
         served = sum(row["calls"] for row in rows if row["collective"] == name and not row["deferred"])
         shown = "\n  ".join(str(row) for row in rows)
         expect(served > 0, f"{mpi}, {' '.join(command)}: no {name} was served; the report has\n  {shown}")
+    for name, size in LEFT.items():
+        found = [(row["calls"], row["bytes"], row["deferred"], row["why"]) for row in rows if row["collective"] == name]
+        expect(found == [(1, size, True, "never served")], f"{mpi}, {' '.join(command)}: {name}: {found}")
+        expect(all(row["seconds"] > 0 for row in rows if row["collective"] == name), f"{name} took no time")
 
 
 def language_claim(name, program):

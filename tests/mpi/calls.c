@@ -198,6 +198,9 @@ make_reduced(struct call *call, struct amounts *amounts, bool in_place, struct r
 		in_place = false;
 	bool is_sender = !comm->remote || call->coll != REDUCE || call->is_far_root;
 	bool is_receiver = call->coll != REDUCE || call->is_root;
+	/* The first rank of an exscan has no result; whoever looks at its buffer all the same wants one. */
+	if (call->coll == EXSCAN && me == 0 && !in_place && !host_wants_result(call))
+		is_receiver = rng_chance(mine, 50);
 	if (in_place && is_receiver)
 		side_in_place(&call->send);
 	else if (is_sender)
@@ -274,7 +277,8 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 	amounts.spread = (enum spread)rng_below(&shared, 4);
 	if (rng_chance(&shared, 4))
 		amounts.spread = NOTHING;
-	bool is_one_block = call->coll == BCAST || call->coll == ALLREDUCE || call->coll == REDUCE;
+	bool is_one_block = call->coll == BCAST || call->coll == ALLREDUCE || call->coll == REDUCE ||
+		call->coll == SCAN || call->coll == EXSCAN;
 	long bytes = draw_bytes(&shared, is_one_block ? limits->bytes : limits->bytes / (comm->remote ? all : larger));
 	bool is_uneven = call->coll == ALLGATHERV || call->coll == ALLTOALLV || call->coll == ALLTOALLW ||
 		call->coll == GATHERV || call->coll == SCATTERV || call->coll == REDUCE_SCATTER;
@@ -291,7 +295,7 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 		bytes = HOST_FRAGMENT / blocks;
 	size_t unit_bytes = call->unit.bytes;
 	if (call->coll == ALLREDUCE || call->coll == REDUCE || call->coll == REDUCE_SCATTER ||
-	    call->coll == REDUCE_SCATTER_BLOCK) {
+	    call->coll == REDUCE_SCATTER_BLOCK || call->coll == SCAN || call->coll == EXSCAN) {
 		reduction_make(&call->reduction, call->coll, &shared);
 		call->has_reduction = true;
 		unit_bytes = (size_t)call->reduction.layout.extent;

@@ -35,6 +35,9 @@ static MPI_Comm freed;
 #define A_TYPE ((MPI_Op)MPI_INT)
 #endif
 
+#define FIRST_SCAN 80
+#define LAST_SCAN 89
+
 /* Each mistake, once for MPI_ and once for PMPI_. */
 #define MISTAKES(P)                                                                                                    \
 	static int P##try(int which, MPI_Comm comm, const char **name)                                                 \
@@ -221,6 +224,36 @@ static MPI_Comm freed;
 		case 64:                                                                                               \
 			*name = "alltoallw: one buffer, blocks elsewhere";                                             \
 			return P##Alltoallw(result, counts, displs, types, result, counts, counts, types, comm);       \
+		case FIRST_SCAN:                                                                                       \
+			*name = "scan: no operation";                                                                  \
+			return P##Scan(buffer, result, 4, MPI_INT, MPI_OP_NULL, comm);                                 \
+		case FIRST_SCAN + 1:                                                                                   \
+			*name = "scan: bits of doubles";                                                               \
+			return P##Scan(buffer, result, 4, MPI_DOUBLE, MPI_BAND, comm);                                 \
+		case FIRST_SCAN + 2:                                                                                   \
+			*name = "scan: aliased";                                                                       \
+			return P##Scan(result, result, 4, MPI_INT, MPI_MAX, comm);                                     \
+		case FIRST_SCAN + 3:                                                                                   \
+			*name = "scan: no datatype";                                                                   \
+			return P##Scan(buffer, result, 4, MPI_DATATYPE_NULL, MPI_SUM, comm);                           \
+		case FIRST_SCAN + 4:                                                                                   \
+			*name = "scan: receives in place";                                                             \
+			return P##Scan(buffer, MPI_IN_PLACE, 4, MPI_INT, MPI_SUM, comm);                               \
+		case FIRST_SCAN + 5:                                                                                   \
+			*name = "scan: no communicator";                                                               \
+			return P##Scan(buffer, result, 4, MPI_INT, MPI_SUM, MPI_COMM_NULL);                            \
+		case FIRST_SCAN + 6:                                                                                   \
+			*name = "exscan: no operation";                                                                \
+			return P##Exscan(buffer, result, 4, MPI_INT, MPI_OP_NULL, comm);                               \
+		case FIRST_SCAN + 7:                                                                                   \
+			*name = "exscan: aliased";                                                                     \
+			return P##Exscan(result, result, 4, MPI_INT, MPI_MAX, comm);                                   \
+		case FIRST_SCAN + 8:                                                                                   \
+			*name = "exscan: uncommitted type";                                                            \
+			return P##Exscan(buffer, result, 4, uncommitted, MPI_SUM, comm);                               \
+		case FIRST_SCAN + 9:                                                                                   \
+			*name = "exscan: receives in place";                                                           \
+			return P##Exscan(buffer, MPI_IN_PLACE, 4, MPI_INT, MPI_SUM, comm);                             \
 		default: return -1;                                                                                    \
 		}                                                                                                      \
 	}
@@ -240,13 +273,14 @@ mpich_major(void)
 }
 
 /* Open MPI's bcast tree, MPICH's tree of a scatter, and 5.0.2's of a bcast hang behind a rank that stops at its truncation. What
- * both crash on (a NULL buffer with a count, a negative count of an allreduce) is not here. */
+ * both crash on (a NULL buffer with a count, a negative count of an allreduce) is not here, nor what Open MPI alone crashes on, an
+ * exscan that receives in place. */
 static int
 host_hangs(int which)
 {
 	int is_bcast = which == FIRST_TRUNCATION || which == FIRST_TRUNCATION + 2;
 #ifdef OPEN_MPI
-	return size > 2 && is_bcast;
+	return which == LAST_SCAN || (size > 2 && is_bcast);
 #else
 	return size > 2 && (which == FIRST_TRUNCATION + 7 || (is_bcast && mpich_major() >= 5));
 #endif
@@ -328,7 +362,7 @@ attempt(int which, int is_ours, const char **name)
 	if (code != MPI_SUCCESS)
 		PMPI_Error_class(code, &outcome.class);
 	PMPI_Type_free(&dup);
-	if (which < FIRST_TRUNCATION) {
+	if (which < FIRST_TRUNCATION || which >= FIRST_SCAN) {
 		int one = 1, sum = 0;
 		MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
 		CHECK(sum == size, "%s: afterwards the communicator gives %d, not %d", *name, sum, size);
@@ -376,6 +410,7 @@ each_alone(void)
 {
 	static const int mistakes[] = {
 		0, 1, 3, 4, 7, 8, 13, 15, 16, 18, 19, 22, 23, 24, 26, 27,
+		FIRST_SCAN, FIRST_SCAN + 3, FIRST_SCAN + 8,
 #ifdef OPEN_MPI
 		60, 61, 62,
 #else
@@ -466,7 +501,7 @@ main(int argc, char **argv)
 		each_alone();
 		call_in_handler();
 	}
-	for (int which = 0; which <= FIRST_TRUNCATION + 7; which++) {
+	for (int which = 0; which <= LAST_SCAN; which = which == FIRST_TRUNCATION + 7 ? FIRST_SCAN : which + 1) {
 		if ((only >= 0 && which != only) || host_hangs(which) || host_dies(which))
 			continue;
 		struct outcome host = attempt(which, 0, &name), ours = attempt(which, 1, &name);

@@ -15,6 +15,7 @@ bool host_needs_equal_layouts(const struct call *call);
 /* Nothing to compare with. */
 bool host_answers_wrong(const struct call *call);
 bool host_ignores_displacement(int blocks);
+bool host_wants_result(const struct call *call);
 bool host_crashes_in_place(const struct call *call, long bytes);
 bool host_cuts_elements(const struct unit *unit);
 bool host_truncates_in_place(const struct call *call);

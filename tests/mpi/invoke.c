@@ -4,9 +4,9 @@
 const char *const coll_names[COLL_COUNT] = {
 	[ALLGATHER] = "Allgather", [ALLGATHERV] = "Allgatherv", [ALLREDUCE] = "Allreduce",
 	[ALLTOALL] = "Alltoall", [ALLTOALLV] = "Alltoallv", [ALLTOALLW] = "Alltoallw", [BARRIER] = "Barrier",
-	[BCAST] = "Bcast", [GATHER] = "Gather", [GATHERV] = "Gatherv", [REDUCE] = "Reduce",
+	[BCAST] = "Bcast", [EXSCAN] = "Exscan", [GATHER] = "Gather", [GATHERV] = "Gatherv", [REDUCE] = "Reduce",
 	[REDUCE_SCATTER] = "Reduce_scatter", [REDUCE_SCATTER_BLOCK] = "Reduce_scatter_block",
-	[SCATTER] = "Scatter", [SCATTERV] = "Scatterv",
+	[SCAN] = "Scan", [SCATTER] = "Scatter", [SCATTERV] = "Scatterv",
 };
 
 /* P: MPI_ or PMPI_; C: nothing or _c; K: suffix of the arrays */
@@ -38,6 +38,8 @@ const char *const coll_names[COLL_COUNT] = {
 			return P##Barrier(comm);                                                                   \
 		case BCAST:                                                                                        \
 			return P##Bcast##C(r->buffer[w], r->count, r->type[w], c->root, comm);                     \
+		case EXSCAN:                                                                                       \
+			return P##Exscan##C(s->buffer[w], r->buffer[w], r->count, r->type[w], op, comm);           \
 		case GATHER:                                                                                       \
 			return P##Gather##C(s->buffer[w], s->count, s->type[w], r->buffer[w], r->count,            \
 					    r->type[w], c->root, comm);                                            \
@@ -52,6 +54,8 @@ const char *const coll_names[COLL_COUNT] = {
 		case REDUCE_SCATTER_BLOCK:                                                                         \
 			return P##Reduce_scatter_block##C(s->buffer[w], r->buffer[w], r->count, r->type[w], op,    \
 							  comm);                                                   \
+		case SCAN:                                                                                         \
+			return P##Scan##C(s->buffer[w], r->buffer[w], r->count, r->type[w], op, comm);             \
 		case SCATTER:                                                                                      \
 			return P##Scatter##C(s->buffer[w], s->count, s->type[w], r->buffer[w], r->count,           \
 					     r->type[w], c->root, comm);                                           \

@@ -62,6 +62,12 @@ CASE(reduce_fewer, MPI_Reduce(in, out, fewer(n), MPI_INT, MPI_SUM, 0, comm))
 CASE(reduce_more, MPI_Reduce(in, out, more(n), MPI_INT, MPI_SUM, 0, comm))
 CASE(reduce_two_roots, MPI_Reduce(in, out, n, MPI_INT, MPI_SUM, rank == 1, comm))
 CASE(block_fewer, MPI_Reduce_scatter_block(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
+CASE(scan_fewer, MPI_Scan(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
+CASE(scan_more, MPI_Scan(in, out, more(n), MPI_INT, MPI_SUM, comm))
+CASE(exscan_fewer, MPI_Exscan(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
+CASE(exscan_operation, MPI_Exscan(in, out, n, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, comm))
+CASE(scan_or_exscan, rank == 1 ? MPI_Exscan(in, out, n, MPI_INT, MPI_SUM, comm) : MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
+CASE(scan_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
 CASE(bcast_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Bcast(in, n, MPI_INT, 0, comm))
 CASE(alltoall_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, comm))
 CASE(gather_or_scatter, rank == 1 ? MPI_Scatter(in, n, MPI_INT, out, n, MPI_INT, 0, comm)
@@ -126,6 +132,13 @@ static const struct mistake {
 	{ "reduce, one more", reduce_more, MPI_ERR_TRUNCATE, ANY, ANY },
 	{ "reduce to two roots", reduce_two_roots, MPI_ERR_OTHER, MPI_ERR_OTHER, ANY },
 	{ "reduce_scatter_block, one fewer", block_fewer, AN_ERROR, AN_ERROR, AN_ERROR },
+	/* The first rank reads nothing, and of a chain each only what the one before it has. */
+	{ "scan, one fewer", scan_fewer, MPI_SUCCESS, MPI_ERR_TRUNCATE, ANY },
+	{ "scan, one more", scan_more, MPI_SUCCESS, MPI_ERR_OTHER, ANY },
+	{ "exscan, one fewer", exscan_fewer, MPI_SUCCESS, MPI_ERR_TRUNCATE, ANY },
+	{ "exscan, two operations", exscan_operation, MPI_SUCCESS, MPI_ERR_OTHER, ANY },
+	{ "scan or exscan", scan_or_exscan, MPI_SUCCESS, MPI_ERR_OTHER, ANY },
+	{ "scan or barrier", scan_or_barrier, MPI_SUCCESS, MPI_ERR_OTHER, ANY },
 	{ "bcast or barrier", bcast_or_barrier, MPI_SUCCESS, MPI_ERR_OTHER, MPI_SUCCESS },
 	{ "alltoall or barrier", alltoall_or_barrier, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
 	{ "gather or scatter", gather_or_scatter, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_SUCCESS },

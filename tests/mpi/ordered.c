@@ -1,5 +1,6 @@
-/* COLLSHIM_REPRODUCIBLE=1: reductions have the bits of x0 op (x1 op (... op x(p-1))), on any placement, under any MPI, in the first
- * call on a communicator as in the later ones. Each rank makes all ranks' numbers and folds them itself.
+/* COLLSHIM_REPRODUCIBLE=1: reductions have the bits of x0 op (x1 op (... op x(p-1))), and scans those of ((x0 op x1) op x2) ..., on
+ * any placement, under any MPI, in the first call on a communicator as in the later ones. Each rank makes all ranks' numbers and
+ * folds them itself.
  *
  *   ordered [CALLS]     calls on each communicator: from the MPI's to ours as shipped */
 #include "check.h"
@@ -226,7 +227,7 @@ is_same(const struct operation *operation, const char *got, const char *wanted, 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
 struct buffers {
-	char *in, *out, *wanted, *other;
+	char *in, *out, *wanted, *other, *scanned, *exscanned;
 	int *counts;
 };
 
@@ -240,10 +241,18 @@ expect(const struct operation *operation, const struct buffers *buffers, int cou
 		for (size_t at = 0; at < (size_t)count * unit; at += unit)
 			operation->apply(buffers->wanted + at, buffers->other + at, buffers->wanted + at);
 	}
+	fill(operation, buffers->scanned, 0, count);
+	for (int rank = 1; rank <= check_rank; rank++) {
+		memcpy(buffers->exscanned, buffers->scanned, (size_t)count * unit);
+		fill(operation, buffers->other, rank, count);
+		for (size_t at = 0; at < (size_t)count * unit; at += unit)
+			operation->apply(buffers->scanned + at, buffers->scanned + at, buffers->other + at);
+	}
 }
 
-#define SAME(what, got, at, n)                                                                             \
-	CHECK(is_same(operation, got, buffers->wanted + (size_t)(at) * unit_of(operation->kind), n),       \
+#define SAME(what, got, at, n) SAME_AS(what, got, buffers->wanted + (size_t)(at) * unit_of(operation->kind), n)
+#define SAME_AS(what, got, wanted, n)                                                                      \
+	CHECK(is_same(operation, got, wanted, n),                                                          \
 	      "%s, %s, %d elements, call %d%s: other bits", what, operation->name, count, call, in_place ? " in place" : "")
 
 static void
@@ -262,6 +271,12 @@ make_calls(MPI_Comm comm, const struct operation *operation, const struct buffer
 	MPI_Reduce(in_place && check_rank == root ? MPI_IN_PLACE : in, out, count, type, operation->op, root, comm);
 	if (check_rank == root)
 		SAME("reduce", out, 0, count);
+	memcpy(out, in, bytes);
+	MPI_Scan(in_place ? MPI_IN_PLACE : in, out, count, type, operation->op, comm);
+	SAME_AS("scan", out, buffers->scanned, count);
+	memcpy(out, in, bytes);
+	MPI_Exscan(in_place ? MPI_IN_PLACE : in, out, count, type, operation->op, comm);
+	SAME_AS("exscan", out, check_rank ? buffers->exscanned : in, count);
 	memcpy(out, in, bytes);
 	MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : in, out, each, type, operation->op, comm);
 	SAME("reduce_scatter_block", out, check_rank * each, each);
@@ -314,7 +329,8 @@ main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	static const int counts[] = { 2, 60, 1000, 20000, ROOM };
 	int calls = argc > 1 ? atoi(argv[1]) : 2;
-	struct buffers buffers = { allocate(), allocate(), allocate(), allocate(), malloc((size_t)size * sizeof(int)) };
+	struct buffers buffers = { allocate(), allocate(), allocate(), allocate(), allocate(), allocate(),
+				   malloc((size_t)size * sizeof(int)) };
 	make_types();
 	for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
 		for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -340,6 +356,8 @@ main(int argc, char **argv)
 	free(buffers.out);
 	free(buffers.wanted);
 	free(buffers.other);
+	free(buffers.scanned);
+	free(buffers.exscanned);
 	free(buffers.counts);
 	return check_finish("ordered");
 }

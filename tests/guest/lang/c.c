@@ -1,4 +1,5 @@
-/* Every blocking collective from C, with and without MPI_IN_PLACE, results checked; with -DLARGE those with MPI_Count. */
+/* Every blocking collective from C, those of neighbours too, with and without MPI_IN_PLACE, results checked; with -DLARGE those
+ * with MPI_Count. */
 #include "newer/newer.h"
 
 #include <stdio.h>
@@ -14,11 +15,18 @@ typedef MPI_Aint displ_type;
 #define MPI_Alltoallv MPI_Alltoallv_c
 #define MPI_Alltoallw MPI_Alltoallw_c
 #define MPI_Bcast MPI_Bcast_c
+#define MPI_Exscan MPI_Exscan_c
 #define MPI_Gather MPI_Gather_c
 #define MPI_Gatherv MPI_Gatherv_c
+#define MPI_Neighbor_allgather MPI_Neighbor_allgather_c
+#define MPI_Neighbor_allgatherv MPI_Neighbor_allgatherv_c
+#define MPI_Neighbor_alltoall MPI_Neighbor_alltoall_c
+#define MPI_Neighbor_alltoallv MPI_Neighbor_alltoallv_c
+#define MPI_Neighbor_alltoallw MPI_Neighbor_alltoallw_c
 #define MPI_Reduce MPI_Reduce_c
 #define MPI_Reduce_scatter MPI_Reduce_scatter_c
 #define MPI_Reduce_scatter_block MPI_Reduce_scatter_block_c
+#define MPI_Scan MPI_Scan_c
 #define MPI_Scatter MPI_Scatter_c
 #define MPI_Scatterv MPI_Scatterv_c
 #else
@@ -212,6 +220,53 @@ main(int argc, char **argv)
 	memcpy(in, out, sizeof in);
 	MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_INT, MPI_SUM, comm);
 	expect("reduce_scatter in place", in, wanted + displs[rank] - rank, rank + 1);
+
+	for (int i = 0; i < COUNT; i++) {
+		wanted[i] = rank * (rank + 1) / 2 + (rank + 1) * i;
+		wanted[COUNT + i] = rank * (rank - 1) / 2 + rank * i;
+	}
+	memset(in, 0, sizeof in);
+	MPI_Scan(out, in, COUNT, MPI_INT, MPI_SUM, comm);
+	expect("scan", in, wanted, COUNT);
+	memcpy(in, out, sizeof in);
+	MPI_Scan(MPI_IN_PLACE, in, COUNT, MPI_INT, MPI_SUM, comm);
+	expect("scan in place", in, wanted, COUNT);
+	memset(in, 0, sizeof in); /* as which the first rank's stays */
+	MPI_Exscan(out, in, COUNT, MPI_INT, MPI_SUM, comm);
+	expect("exscan", in, wanted + COUNT, COUNT);
+	memcpy(in, out, sizeof in);
+	MPI_Exscan(MPI_IN_PLACE, in, COUNT, MPI_INT, MPI_SUM, comm);
+	expect("exscan in place", in, rank ? wanted + COUNT : out, COUNT);
+
+	/* On a line: what the ranks before and behind this one have; of none nothing comes. */
+	MPI_Comm line;
+	int is_periodic = 0;
+	count_type both[MOST] = { COUNT, COUNT };
+	displ_type both_at[MOST] = { 0, COUNT };
+	MPI_Aint both_bytes_at[MOST] = { 0, COUNT * sizeof(int) };
+	MPI_Cart_create(comm, 1, &size, &is_periodic, 0, &line);
+	for (int i = 0; i < COUNT; i++) {
+		out[i] = out[COUNT + i] = value(rank, 0, i);
+		wanted[i] = rank ? value(rank - 1, 0, i) : 0;
+		wanted[COUNT + i] = rank + 1 < size ? value(rank + 1, 0, i) : 0;
+	}
+	memset(in, 0, sizeof in);
+	MPI_Neighbor_allgather(out, COUNT, MPI_INT, in, COUNT, MPI_INT, line);
+	expect("neighbor_allgather", in, wanted, 2 * COUNT);
+	memset(in, 0, sizeof in);
+	MPI_Neighbor_allgatherv(out, COUNT, MPI_INT, in, both, both_at, MPI_INT, line);
+	expect("neighbor_allgatherv", in, wanted, 2 * COUNT);
+	memset(in, 0, sizeof in);
+	MPI_Neighbor_alltoall(out, COUNT, MPI_INT, in, COUNT, MPI_INT, line);
+	expect("neighbor_alltoall", in, wanted, 2 * COUNT);
+	memset(in, 0, sizeof in);
+	MPI_Neighbor_alltoallv(out, both, both_at, MPI_INT, in, both, both_at, MPI_INT, line);
+	expect("neighbor_alltoallv", in, wanted, 2 * COUNT);
+	memset(in, 0, sizeof in);
+	types[0] = types[1] = MPI_INT;
+	MPI_Neighbor_alltoallw(out, both, both_bytes_at, types, in, both, both_bytes_at, types, line);
+	expect("neighbor_alltoallw", in, wanted, 2 * COUNT);
+	MPI_Comm_free(&line);
 
 	for (int i = 0; i < COUNT; i++) {
 		in[i] = rank == root ? value(root, 0, i) : 0;

@@ -1,4 +1,4 @@
-! Every blocking collective from Fortran, with and without MPI_IN_PLACE, results checked. One source for
+! Every blocking collective from Fortran, those of neighbours too, with and without MPI_IN_PLACE, results checked. One source for
 ! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08. With -DWITH_LARGE counts are MPI_Count; with
 ! -DWITH_NEWER mpi_f08 is as Open MPI has it since 6.0, whatever this one is (newer/).
 #if defined(WITH_F08)
@@ -47,9 +47,10 @@ program collectives
   COUNT_TYPE :: counts(most), mine(most), no_counts(most), own
   DISPL_TYPE :: displs(most), byte_displs(most), at(most), bytes_at(most), no_displs(most)
   integer :: root, total, extent, r, i, j, ierr, provided, all_failures, lengths(1)
-  integer(MPI_ADDRESS_KIND) :: addresses(1)
+  integer(MPI_ADDRESS_KIND) :: addresses(1), zero_bytes(1)
+  integer :: each(1), zero(1), left(1), right(1) ! of neighbours: integers, however other counts are
   DATA_TYPE :: types(most), no_types(most), absolute
-  COMM_TYPE :: comm, copy, second
+  COMM_TYPE :: comm, copy, second, circle
   REQUEST_TYPE :: request
   OP_TYPE :: op
 
@@ -246,6 +247,48 @@ program collectives
   in = out
   call MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_INTEGER, op, comm, ierr)
   call result('reduce_scatter in place', rank + 1)
+
+  do i = 1, n
+    wanted(i) = rank * (rank + 1) / 2 + (rank + 1) * i
+    wanted(n + i) = rank * (rank - 1) / 2 + rank * i
+    out(i) = rank + i
+  end do
+  call MPI_Scan(out, in, few, MPI_INTEGER, op, comm, ierr)
+  call result('scan', n)
+  in = out
+  call MPI_Scan(MPI_IN_PLACE, in, few, MPI_INTEGER, op, comm, ierr)
+  call result('scan in place', n)
+  wanted(1:n) = wanted(n + 1:2 * n)
+  call MPI_Exscan(out, in, few, MPI_INTEGER, op, comm, ierr)
+  call result('exscan', n) ! the first rank's is 0 as before
+  in = out
+  if (rank == 0) wanted(1:n) = out(1:n)
+  call MPI_Exscan(MPI_IN_PLACE, in, few, MPI_INTEGER, op, comm, ierr)
+  call result('exscan in place', n)
+
+  ! In a circle: what the rank before this one has. MPICH 4.0.2's alltoallw knows no other topology in mpi_f08.
+  each = n
+  zero = 0
+  zero_bytes = 0
+  left = modulo(rank - 1, ranks)
+  right = modulo(rank + 1, ranks)
+  call MPI_Dist_graph_create_adjacent(comm, 1, left, MPI_UNWEIGHTED, 1, right, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., &
+    circle, ierr)
+  do i = 1, n
+    out(i) = value(rank, 0, i)
+    wanted(i) = value(left(1), 0, i)
+  end do
+  call MPI_Neighbor_allgather(out, n, MPI_INTEGER, in, n, MPI_INTEGER, circle, ierr)
+  call result('neighbor_allgather', n)
+  call MPI_Neighbor_allgatherv(out, n, MPI_INTEGER, in, each, zero, MPI_INTEGER, circle, ierr)
+  call result('neighbor_allgatherv', n)
+  call MPI_Neighbor_alltoall(out, n, MPI_INTEGER, in, n, MPI_INTEGER, circle, ierr)
+  call result('neighbor_alltoall', n)
+  call MPI_Neighbor_alltoallv(out, each, zero, MPI_INTEGER, in, each, zero, MPI_INTEGER, circle, ierr)
+  call result('neighbor_alltoallv', n)
+  call MPI_Neighbor_alltoallw(out, each, zero_bytes, types, in, each, zero_bytes, types, circle, ierr)
+  call result('neighbor_alltoallw', n)
+  call MPI_Comm_free(circle, ierr)
 
   do i = 1, n
     wanted(i) = value(root, 0, i)

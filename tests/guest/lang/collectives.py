@@ -1,4 +1,4 @@
-"""Every blocking collective from mpi4py, with and without IN_PLACE, results checked. Without numpy."""
+"""Every blocking collective from mpi4py, those of neighbours too, with and without IN_PLACE, results checked. Without numpy."""
 import sys
 from array import array
 
@@ -112,6 +112,43 @@ into = zeros(rank + 1)
 comm.Reduce_scatter(ints(out[:sum(counts)]), into, counts)
 first = sum(counts[:rank])
 expect("reduce_scatter", into, wanted[first:first + rank + 1])
+
+mine = ints(rank + i for i in range(n))
+wanted = [rank * (rank + 1) // 2 + (rank + 1) * i for i in range(n)]
+into = zeros(n)
+comm.Scan(mine, into)
+expect("scan", into, wanted)
+into = ints(mine)
+comm.Scan(MPI.IN_PLACE, into)
+expect("scan in place", into, wanted)
+wanted = [rank * (rank - 1) // 2 + rank * i for i in range(n)]
+into = zeros(n)
+comm.Exscan(mine, into)
+expect("exscan", into, wanted)
+into = ints(mine)
+comm.Exscan(MPI.IN_PLACE, into)
+expect("exscan in place", into, wanted if rank else mine)
+
+# On a line: what the ranks before and behind this one have; of none nothing comes.
+line = comm.Create_cart([size])
+mine = ints(value(rank, 0, i) for i in range(n))
+wanted = [value(r, 0, i) if 0 <= r < size else 0 for r in (rank - 1, rank + 1) for i in range(n)]
+into = zeros(2 * n)
+line.Neighbor_allgather(mine, into)
+expect("neighbor_allgather", into, wanted)
+into = zeros(2 * n)
+line.Neighbor_allgatherv(mine, [into, [n, n], [0, n], INT])
+expect("neighbor_allgatherv", into, wanted)
+into = zeros(2 * n)
+line.Neighbor_alltoall(mine + mine, into)
+expect("neighbor_alltoall", into, wanted)
+into = zeros(2 * n)
+line.Neighbor_alltoallv([mine + mine, [n, n], [0, n], INT], [into, [n, n], [0, n], INT])
+expect("neighbor_alltoallv", into, wanted)
+into = zeros(2 * n)
+line.Neighbor_alltoallw([mine + mine, [n, n], [0, 4 * n], [INT, INT]], [into, [n, n], [0, 4 * n], [INT, INT]])
+expect("neighbor_alltoallw", into, wanted)
+line.Free()
 
 into = ints(value(root, 0, i) for i in range(n)) if rank == root else zeros(n)
 comm.Bcast(into, root)
