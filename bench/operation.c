@@ -70,8 +70,9 @@ summand(int rank, int buffer, size_t i)
 	return (int)(i % 1009) + 3 * rank + buffer;
 }
 
+/* Of the first so many ranks. */
 static int
-sum_of_all(int ranks, int buffer, size_t i)
+sum_of(int ranks, int buffer, size_t i)
 {
 	return ranks * ((int)(i % 1009) + buffer) + 3 * (ranks * (ranks - 1) / 2);
 }
@@ -166,7 +167,9 @@ lay_out(struct bench_operation *op)
 		op->send_bytes = op->recv_bytes = size * ranks;
 		break;
 	case CS_ALLREDUCE:
+	case CS_EXSCAN:
 	case CS_REDUCE:
+	case CS_SCAN:
 		op->count = (int)words;
 		op->send_bytes = op->recv_bytes = words * sizeof(int);
 		break;
@@ -379,6 +382,9 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 	case CS_BCAST: /* the root sends from one buffer, so that its pattern is its own however roots rotate */
 		CALL(Bcast, op->rank == root ? send : recv, count, MPI_BYTE, root, comm);
 		break;
+	case CS_EXSCAN:
+		CALL(Exscan, send, recv, count, MPI_INT, MPI_SUM, comm);
+		break;
 	case CS_GATHER:
 		CALL(Gather, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
 		break;
@@ -394,6 +400,9 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 		break;
 	case CS_REDUCE_SCATTER_BLOCK:
 		CALL(Reduce_scatter_block, send, recv, count, MPI_INT, MPI_SUM, comm);
+		break;
+	case CS_SCAN:
+		CALL(Scan, send, recv, count, MPI_INT, MPI_SUM, comm);
 		break;
 	case CS_SCATTER:
 		CALL(Scatter, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
@@ -417,9 +426,10 @@ check_sums(const struct bench_operation *op, int buffer, struct bench_fault *fau
 		first = (size_t)op->offsets[op->rank];
 	else if (op->what.coll == CS_REDUCE_SCATTER_BLOCK)
 		first = (size_t)op->rank * (size_t)op->count;
+	int ranks = op->what.coll == CS_SCAN ? op->rank + 1 : op->what.coll == CS_EXSCAN ? op->rank : op->ranks;
 	const int *words = (const int *)(const void *)op->recv[buffer];
 	for (size_t i = 0; i < op->recv_bytes / sizeof(int); i++) {
-		int expected = sum_of_all(op->ranks, buffer, first + i);
+		int expected = sum_of(ranks, buffer, first + i);
 		if (words[i] == expected)
 			continue;
 		snprintf(fault->text, sizeof fault->text, "element %zu of the vector is %d and must be %d", first + i,
@@ -494,6 +504,8 @@ bench_operation_check(const struct bench_operation *op, enum bench_side side, in
 		has_result = op->rank == root;
 	else if (coll == CS_BCAST)
 		has_result = op->rank != root;
+	else if (coll == CS_EXSCAN)
+		has_result = op->rank != 0;
 	if (has_result && cs_colls[coll].reduces && !check_sums(op, buffer, fault))
 		return false;
 	if (has_result && !cs_colls[coll].reduces && !check_blocks(op, buffer, root, fault))
@@ -513,6 +525,8 @@ bench_operation_least_bytes(const struct bench_operation *op)
 	case CS_ALLTOALLW:
 		return ranks * ranks * size;
 	case CS_ALLREDUCE: /* every rank's vector is read, or written, once */
+	case CS_EXSCAN:
+	case CS_SCAN:
 	case CS_REDUCE:
 	case CS_REDUCE_SCATTER:
 	case CS_REDUCE_SCATTER_BLOCK:

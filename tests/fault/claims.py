@@ -31,8 +31,8 @@ LIMIT = 200  # seconds for one job, of a few on a quiet machine; when they are o
 RANKS = 4
 RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
-COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast gather gatherv reduce "
-               "reduce_scatter reduce_scatter_block scatter scatterv").split()
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
+               "reduce_scatter reduce_scatter_block scan scatter scatterv").split()
 # Whatever the shipped tuning prefers: here everything is to go through our code that can.
 FORCED = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
 # MPICH (UCX) and Open MPI (vader) put their own messages between ranks into files of /dev/shm and end the job when they
@@ -241,7 +241,7 @@ def is_right(result):
 
 def expect_right(result, line=None, served=None):
     """Right results; exactly one line with these words, or one for each of several, or none. served, for the workload: True
-    all 15 collectives on all communicators of rank 0, "some" on some of them, False none, None not asked."""
+    all 17 collectives on all communicators of rank 0, "some" on some of them, False none, None not asked."""
     expect(is_right(result), "not the right results", result)
     lines, wanted = result.lines(), [] if line is None else [line] if isinstance(line, str) else line
     expect(len(lines) == len(wanted), f"{len(lines)} lines of collshim, not {len(wanted)}", result)

@@ -1,4 +1,4 @@
-/* An ordinary MPI program for the fault tests: all 15 collectives with known results, on MPI_COMM_WORLD, on a duplicate
+/* An ordinary MPI program for the fault tests: all 17 collectives with known results, on MPI_COMM_WORLD, on a duplicate
  * of it and on its halves (even and odd ranks), in a loop. A wrong result is told and ends the job with exit code 1.
  *
  *   workload [rounds=N] [tell=FILE] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS] [undumpable] [lose_proc]
@@ -63,15 +63,22 @@ compare_block(const struct where *at, const char *collective, int offset, int co
 		compare(at, collective, offset + i, in[offset + i], value(at, from, to, i));
 }
 
+/* Of the first `ranks` ranks. */
 static void
-compare_sum(const struct where *at, const char *collective, int offset, int count, int to)
+compare_first(const struct where *at, const char *collective, int ranks, int offset, int count, int to)
 {
 	for (int i = 0; i < count; i++) {
 		int sum = 0;
-		for (int rank = 0; rank < at->size; rank++)
+		for (int rank = 0; rank < ranks; rank++)
 			sum += value(at, rank, to, i);
 		compare(at, collective, offset + i, in[offset + i], sum);
 	}
+}
+
+static void
+compare_sum(const struct where *at, const char *collective, int offset, int count, int to)
+{
+	compare_first(at, collective, at->size, offset, count, to);
 }
 
 /* Blocks for all ranks, one behind the other, of the given sizes. */
@@ -192,6 +199,16 @@ reduce(const struct where *at, int root)
 	MPI_Allreduce(out, in, n * at->size, MPI_INT, MPI_SUM, at->comm);
 	for (int rank = 0; rank < at->size; rank++)
 		compare_sum(at, "allreduce", offsets[rank], n, rank);
+
+	fill(at, counts, offsets);
+	MPI_Scan(out, in, n * at->size, MPI_INT, MPI_SUM, at->comm);
+	for (int rank = 0; rank < at->size; rank++)
+		compare_first(at, "scan", at->rank + 1, offsets[rank], n, rank);
+
+	fill(at, counts, offsets);
+	MPI_Exscan(out, in, n * at->size, MPI_INT, MPI_SUM, at->comm);
+	for (int rank = 0; at->rank && rank < at->size; rank++)
+		compare_first(at, "exscan", at->rank, offsets[rank], n, rank);
 
 	fill(at, counts, offsets);
 	MPI_Reduce_scatter_block(out, in, n, MPI_INT, MPI_SUM, at->comm);

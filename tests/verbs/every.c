@@ -54,6 +54,8 @@ sized(int bytes, int round, int size)
 	BOTH(Gather, bytes, mine, in, n, MPI_INT, to, n, MPI_INT, root, world);
 	BOTH(Scatter, bytes, (size_t)n, in, n, MPI_INT, to, n, MPI_INT, root, world);
 	BOTH(Allreduce, bytes, (size_t)n, in, to, n, MPI_INT, MPI_SUM, world);
+	BOTH(Scan, bytes, (size_t)n, in, to, n, MPI_INT, MPI_SUM, world);
+	BOTH(Exscan, bytes, check_rank ? (size_t)n : 0, in, to, n, MPI_INT, MPI_SUM, world);
 	BOTH(Reduce, bytes, check_rank == root ? (size_t)n : 0, in, to, n, MPI_INT, MPI_SUM, root, world);
 	BOTH(Reduce_scatter_block, bytes, (size_t)(n / size), in, to, n / size, MPI_INT, MPI_SUM, world);
 	for (int rank = 0; rank < size; rank++) {
