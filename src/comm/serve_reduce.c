@@ -333,7 +333,7 @@ scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, 
 	struct reduced reduced;
 	bool takes = coll == CS_SCAN || member->rank;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
-	if ((is_bad(send, recv, takes || !CS_UNDER_OPEN_MPI, CS_UNDER_OPEN_MPI) || !cs_serve_is_memory(from)) && count != 0)
+	if ((is_bad(send, recv, takes || !cs_under_open_mpi(), cs_under_open_mpi()) || !cs_serve_is_memory(from)) && count != 0)
 		return cs_serve_not(member, "arguments not served");
 	if (ordered ? !begin_ordered(member, &reduced, coll, count, type, op)
 		    : !begin(member, &reduced, coll, count, type, op, false, 1))

@@ -22,7 +22,8 @@ module newer
   use newer_counts
   use mpi_f08, old_allgather => MPI_Allgather, old_allgatherv => MPI_Allgatherv, old_allreduce => MPI_Allreduce, &
     old_alltoall => MPI_Alltoall, old_alltoallv => MPI_Alltoallv, old_alltoallw => MPI_Alltoallw, &
-    old_bcast => MPI_Bcast, old_exscan => MPI_Exscan, old_scan => MPI_Scan, old_gather => MPI_Gather, old_gatherv => MPI_Gatherv, old_reduce => MPI_Reduce, &
+    old_bcast => MPI_Bcast, old_exscan => MPI_Exscan, old_scan => MPI_Scan, &
+    old_gather => MPI_Gather, old_gatherv => MPI_Gatherv, old_reduce => MPI_Reduce, &
     old_reduce_scatter => MPI_Reduce_scatter, old_reduce_scatter_block => MPI_Reduce_scatter_block, &
     old_scatter => MPI_Scatter, old_scatterv => MPI_Scatterv
 end module
