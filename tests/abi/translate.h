@@ -271,6 +271,22 @@ begin(void)
 	find_functions();
 }
 
+#define THEIR(name) ((__typeof__(&MPI_##name))native_function("PMPI_" #name))
+
+/* Blocks that a collective of neighbours sends, or receives. */
+static int
+neighbours(MPI_Comm comm, int is_sent)
+{
+	int kind = MPI_UNDEFINED, in = 0, out = 0, weighted, rank;
+	if (comm == MPI_COMM_NULL || THEIR(Topo_test)(comm, &kind))
+		return 0;
+	if (kind == MPI_DIST_GRAPH && !THEIR(Dist_graph_neighbors_count)(comm, &in, &out, &weighted))
+		return is_sent ? out : in;
+	if (kind == MPI_CART && !THEIR(Cartdim_get)(comm, &in))
+		return 2 * in;
+	return kind == MPI_GRAPH && !THEIR(Comm_rank)(comm, &rank) && !THEIR(Graph_neighbors_count)(comm, rank, &in) ? in : 0;
+}
+
 /* Ranks whose blocks an alltoallw has. */
 static int
 peers(MPI_Comm comm, int (*test_inter)(MPI_Comm, int *), int (*remote_size)(MPI_Comm, int *), int (*size)(MPI_Comm, int *))
