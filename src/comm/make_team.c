@@ -603,24 +603,30 @@ give_back_idle(size_t bytes, uint64_t charge)
 	cs_ledger_give_back(charge);
 }
 
-/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as many as it takes. */
-static void
+/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as many as it takes. Has it closed
+ * any? */
+static bool
 make_room(size_t bytes, int sharers)
 {
 	uint64_t charge;
 	size_t closed = cs_pool_evict_dropped(&charge);
+	bool has_closed = closed > 0;
 	give_back_idle(closed, charge);
-	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) && (closed = cs_pool_evict(1, &charge)))
+	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) && (closed = cs_pool_evict(1, &charge))) {
 		give_back_idle(closed, charge);
+		has_closed = true;
+	}
+	return has_closed;
 }
 
-/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes now? */
+/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes now, or, `has_made_room`, before
+ * it could know, but maybe after the leader had added up? */
 static bool
-give_way(MPI_Comm comm)
+give_way(MPI_Comm comm, bool has_made_room)
 {
 	uint64_t charge;
 	size_t closed = cs_pool_evict(SIZE_MAX, &charge);
-	int mine = closed > 0, any = 0;
+	int mine = has_made_room || closed > 0, any = 0;
 	give_back_idle(closed, charge);
 	return cs_polite_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
 }
@@ -659,10 +665,10 @@ static enum trouble
 new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
 {
 	struct cs_node *node = &seat->team.node;
-	make_room(cs_node_bytes(shape), shape->size);
+	bool has_made_room = make_room(cs_node_bytes(shape), shape->size);
 	enum trouble trouble = try_new_node(comm, seat, shape);
 	/* Each has made room as far as it could tell; others may have idle nodes that it is not charged for. */
-	if (trouble >= NO_BUDGET && trouble < NO_COMMIT && give_way(comm))
+	if (trouble >= NO_BUDGET && trouble < NO_COMMIT && give_way(comm, has_made_room))
 		trouble = try_new_node(comm, seat, shape);
 	if (trouble != NONE)
 		return trouble;
