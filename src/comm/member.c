@@ -380,7 +380,7 @@ cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, 
 		return;
 	}
 	const char *why = member->seat->runner.team ? member->unasked : member->reason;
-	cs_report_count(cs_report_row(coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }
 
 void

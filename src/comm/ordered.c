@@ -59,7 +59,7 @@ cs_ordered_end(struct cs_member *member, const struct cs_ordered_time *time, enu
 	if (member->seat->runner.team)
 		member->seat->runner.is_reporting = time->is_reporting;
 	if (time->is_reporting)
-		cs_report_count(cs_report_row(coll, bytes, false, "ordered", "COLLSHIM_REPRODUCIBLE"), bytes,
+		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered", "COLLSHIM_REPRODUCIBLE"), bytes,
 				cs_clock_ns() - time->start);
 }
 

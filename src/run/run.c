@@ -79,7 +79,7 @@ row_of(struct cs_answer *answer, enum cs_coll coll, size_t bytes)
 	struct cs_report_row **row = &answer->rows[cs_report_bin(bytes)];
 	const struct cs_algorithm *algorithm = answer->choice.algorithm;
 	if (!*row)
-		*row = cs_report_row(coll, bytes, !algorithm,
+		*row = cs_report_row((int)coll, bytes, !algorithm,
 				     algorithm ? algorithm->name : "host", answer->choice.reason);
 	return *row;
 }
