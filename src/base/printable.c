@@ -1,7 +1,6 @@
 #include "base/printable.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -67,24 +66,14 @@ write_printable(void *cookie, const char *text, size_t bytes)
 	return (ssize_t)bytes;
 }
 
-static int
-end(void *cookie)
-{
-	free(cookie);
-	return 0;
-}
-
 FILE *
 cs_printable_stream(int file)
 {
-	struct stream *stream = calloc(1, sizeof *stream);
-	if (!stream)
-		return NULL;
-	stream->file = file;
-	FILE *out = fopencookie(stream, "w", (cookie_io_functions_t){ .write = write_printable, .close = end });
-	if (!out)
-		free(stream);
-	else
+	static struct stream streams[2];
+	struct stream *stream = &streams[file == STDERR_FILENO];
+	*stream = (struct stream){ .file = file };
+	FILE *out = fopencookie(stream, "w", (cookie_io_functions_t){ .write = write_printable });
+	if (out)
 		setvbuf(out, NULL, file == STDERR_FILENO ? _IONBF : isatty(file) ? _IOLBF : _IOFBF, BUFSIZ);
 	return out;
 }

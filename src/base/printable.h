@@ -48,7 +48,7 @@ cs_printable_put(FILE *out, const char *text)
 	}
 }
 
-/* A stream of lines to that descriptor, for a tool to print to in the place of its own; NULL without memory. */
+/* A stream of lines to standard output or error, for a tool to print to in the place of its own, once each; NULL without memory. */
 FILE *cs_printable_stream(int file);
 
 #endif
