@@ -1,0 +1,279 @@
+/* select/explain.c — prints what a selector knows and why it chooses as it does, and checks a tuning file. */
+#include "select/table.h"
+
+#include "base/printable.h"
+#include "select/notes.h"
+#include "select/predict.h"
+
+static bool
+says_range(FILE *out, const char *name, struct cs_range range, int low, int high)
+{
+	char text[CS_RANGE_TEXT];
+	if (cs_range_contains(range, (size_t)low) && cs_range_contains(range, (size_t)high))
+		return false;
+	cs_count_range_text(text, range);
+	if (low == high)
+		fprintf(out, "no: %s %s, here %d\n", name, text, low);
+	else
+		fprintf(out, "no: %s %s, here %d to %d\n", name, text, low, high);
+	return true;
+}
+
+static const char *
+wire_name(int wire)
+{
+	return wire == CS_WIRE_IB ? "ib" : "host";
+}
+
+static bool
+says_wire(FILE *out, int wire, int here)
+{
+	if (!wire || wire == here)
+		return false;
+	fprintf(out, "no: wire %s, here %s\n", wire_name(wire), wire_name(here));
+	return true;
+}
+
+static bool
+says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
+{
+	static const char *const names[] = { [CS_PLACEMENT_BLOCK] = "block", [CS_PLACEMENT_CYCLIC] = "cyclic" };
+	if (placement == CS_PLACEMENT_EITHER || placement == here)
+		return false;
+	fprintf(out, "no: placement %s, here %s\n", names[placement], names[here]);
+	return true;
+}
+
+static void
+explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table *table, const struct cs_row *row,
+	    const struct cs_facts *facts, bool *is_decided)
+{
+	char use[256], why[512], range[CS_RANGE_TEXT], number[CS_NUMBER_TEXT];
+	fprintf(out, "  %s", row->reason);
+	if (row->block)
+		fprintf(out, " (block %s)", row->block->name);
+	fprintf(out, ": use %s\n    ",
+		cs_use_text(use, sizeof use, row->use.algorithm, row->use.params));
+	if (row->is_guarded_out) {
+		cs_guard_fails(row->block, &selector->machine, why, sizeof why);
+		fprintf(out, "no: for other machines (%s)\n", why);
+		return;
+	}
+	if (says_range(out, "ranks", row->ranks, facts->ranks, facts->ranks) ||
+	    says_range(out, "nodes", row->nodes, facts->nodes, facts->nodes) ||
+	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max) ||
+	    says_range(out, "skew", row->skew, facts->skew, facts->skew) ||
+	    says_wire(out, row->wire, facts->wire) ||
+	    says_placement(out, row->placement, cs_placement_of(facts)))
+		return;
+	if (!cs_row_fits_size(row, facts->bytes)) {
+		cs_byte_range_text(range, row->bytes);
+		if (facts->bytes == CS_BYTES_UNKNOWN)
+			fprintf(out, "no: bytes %s, here not known to all ranks\n", range);
+		else
+			fprintf(out, "no: bytes %s, here %s\n", range, cs_bytes_text(number, facts->bytes));
+		return;
+	}
+	const char *bar = cs_row_barred(table, row, facts);
+	if (*is_decided)
+		fprintf(out, "fits, but what stands above decides\n");
+	else if (!bar)
+		fprintf(out, "yes: this decides\n");
+	else if (row->why == CS_WHY_FORCED)
+		fprintf(out, "cannot be done (%s): the host\n", bar);
+	else
+		fprintf(out, "no: %s\n", bar);
+	*is_decided |= !bar || row->why == CS_WHY_FORCED;
+}
+
+static void
+explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	const struct cs_coll_info *coll = &cs_colls[facts->coll];
+	char number[CS_NUMBER_TEXT];
+	fputs(coll->name, out);
+	if (facts->bytes == CS_BYTES_UNKNOWN)
+		fputs(", any size", out);
+	else
+		fprintf(out, ", bytes %s (%s)", cs_bytes_text(number, facts->bytes), coll->bytes_meaning);
+	fprintf(out, "; %d ranks on %d node%s, ", facts->ranks, facts->nodes, facts->nodes == 1 ? "" : "s");
+	if (facts->ppn_min == facts->ppn_max)
+		fprintf(out, "%d per node", facts->ppn_max);
+	else
+		fprintf(out, "%d to %d per node", facts->ppn_min, facts->ppn_max);
+	fprintf(out, ", %s placement", facts->is_block_placed ? "block" : "cyclic or mixed");
+	if (coll->reduces)
+		fprintf(out, ", %scommutative", facts->is_commutative ? "" : "non-");
+	if (facts->nodes > 1)
+		fprintf(out, ", wire: %s", wire_name(facts->wire));
+	fprintf(out, ", MPI: %s\n", selector->machine.mpi ? selector->machine.mpi : "any");
+}
+
+static void
+explain_model(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts, bool *is_decided)
+{
+	struct cs_prediction prediction;
+	if (!selector->model)
+		return;
+	fprintf(out, "  %s: ", selector->model_reason);
+	if (!cs_predict(selector->model, facts, selector->tables[facts->coll].excluded, &prediction)) {
+		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
+		return;
+	}
+	fprintf(out, "%s %.2f us, host %.2f us, model's error %zu.%zu %%\n    %s\n",
+		prediction.best ? prediction.best->name : "no plan", (double)prediction.ps * 1e-6,
+		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10, selector->model->fit_error % 10,
+		*is_decided ? "fits, but what stands above decides" : "yes: this decides");
+	*is_decided = true;
+}
+
+void
+cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out)
+{
+	const struct cs_table *table = &selector->tables[facts->coll];
+	explain_facts(out, selector, facts);
+	fputs("algorithms:\n", out);
+	const struct cs_algorithm *algorithm;
+	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
+		if (algorithm->coll != facts->coll)
+			continue;
+		const char *unmet = cs_algorithm_unmet(algorithm, facts);
+		fprintf(out, "  %s: %s%s\n", algorithm->name, unmet ? "no: " : "can serve this call",
+			unmet ? unmet : "");
+	}
+	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);
+	cs_printable_put(out, table->force_text ? table->force_text : "not set");
+	if (table->force_error)
+		fprintf(out, ": ignored, %s\n", table->force_error);
+	else
+		putc('\n', out);
+	if (selector->site_error)
+		fprintf(out, "tuning file not used: %s\n", selector->site_error);
+	fputs("rows, the first that fits decides:\n", out);
+	bool is_decided = false;
+	bool is_model_told = false;
+	for (size_t i = 0; i < table->count; i++) {
+		if (table->rows[i].why == CS_WHY_BUILTIN && !is_model_told) {
+			explain_model(out, selector, facts, &is_decided);
+			is_model_told = true;
+		}
+		explain_row(out, selector, table, &table->rows[i], facts, &is_decided);
+	}
+	if (!is_model_told)
+		explain_model(out, selector, facts, &is_decided);
+	if (!is_decided)
+		fputs("  none fits: the host\n", out);
+	struct cs_choice choice;
+	char use[256], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	cs_selector_choose(selector, facts, &choice);
+	fprintf(out, "-> %s (%s)", cs_use_text(use, sizeof use, choice.algorithm, choice.params), choice.reason);
+	if (facts->bytes == CS_BYTES_UNKNOWN)
+		fputc('\n', out);
+	else
+		fprintf(out, "; the same for %s <= bytes < %s\n", cs_bytes_text(low, choice.bytes_low),
+			cs_bytes_text(high, choice.bytes_high));
+}
+
+void
+cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
+{
+	struct cs_limits limits = selector->limits;
+	char number[CS_NUMBER_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
+		const struct cs_limit_info *info = &cs_limit_infos[i];
+		fprintf(out, "  %s = %s (%s)\n      %s", info->name,
+			cs_limit_text(info, *cs_limit_of(&limits, i), number), selector->limit_origins[i], info->meaning);
+		if (!info->words)
+			fprintf(out, "; %s to %s", cs_bytes_text(low, info->low), cs_bytes_text(high, info->high));
+		if (info->multiple > 1)
+			fprintf(out, ", a multiple of %zu", info->multiple);
+		fputc('\n', out);
+	}
+}
+
+static void
+print_block(const struct cs_selector *selector, const char *kind, const struct cs_block *block, FILE *out)
+{
+	char why[512];
+	fprintf(out, "    %s %s (line %u): ", kind, block->name, block->line);
+	if (cs_guard_fails(block, &selector->machine, why, sizeof why))
+		fprintf(out, "for other machines (%s)\n", why);
+	else
+		fputs("holds here\n", out);
+	fprintf(out, "      %s, %s%s%s, on %s, by: %s\n", block->date, block->library,
+		block->measured_mpi ? " with " : "", block->measured_mpi ? block->measured_mpi : "",
+		block->measured_on, block->command);
+	if (block->note)
+		fprintf(out, "      %s\n", block->note);
+}
+
+static void
+print_source(const struct cs_selector *selector, const struct cs_tuning *tuning, FILE *out)
+{
+	fprintf(out, "  %s\n", tuning->label);
+	for (size_t i = 0; i < tuning->block_count; i++)
+		print_block(selector, "block", &tuning->blocks[i], out);
+	for (size_t i = 0; i < tuning->model_count; i++) {
+		print_block(selector, "model", &tuning->models[i].about, out);
+		fprintf(out, "      %s\n", tuning->models[i].parameters);
+	}
+}
+
+void
+cs_selector_print_sources(const struct cs_selector *selector, FILE *out)
+{
+	if (selector->site)
+		print_source(selector, selector->site, out);
+	else if (selector->site_error)
+		fprintf(out, "  not used: %s\n", selector->site_error);
+	else
+		fputs("  no tuning file (would be " CS_TUNING_INSTALLED ")\n", out);
+	if (selector->builtin)
+		print_source(selector, selector->builtin, out);
+}
+
+const char *
+cs_selector_source(const struct cs_selector *selector)
+{
+	return selector->site ? selector->site->label : "built in";
+}
+
+int
+cs_selector_print_errors(const struct cs_selector *selector, FILE *out)
+{
+	int count = 0;
+	if (selector->site_error && ++count)
+		fprintf(out, "%s; only the built-in rules are used\n", selector->site_error);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		const struct cs_table *table = &selector->tables[coll];
+		if (table->force_error && ++count)
+			fprintf(out, "%s: %s; it is ignored\n", cs_colls[coll].variable, table->force_error);
+	}
+	return count;
+}
+
+int
+cs_tuning_check(const char *path, FILE *out)
+{
+	struct cs_tuning *tuning = NULL;
+	struct cs_tuning_errors errors = { .out = out };
+	struct cs_machine machine = { 0 };
+	char text[512];
+	switch (cs_tuning_load(&tuning, path, &errors)) {
+	case CS_OK:
+		cs_machine_read(&machine);
+		if (cs_note_machine(tuning, &machine, text, sizeof text))
+			fprintf(out, "%s (a note, no error)\n", text);
+		if (cs_note_version(tuning, &machine, text, sizeof text))
+			fprintf(out, "%s (a note, no error)\n", text);
+		cs_tuning_destroy(tuning);
+		return 0;
+	case CS_BAD_INPUT:
+		return (int)errors.count;
+	case CS_NO_MEMORY:
+		fprintf(out, "%s: out of memory\n", path);
+		return -1;
+	default:
+		return -1;
+	}
+}

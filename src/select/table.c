@@ -1,0 +1,370 @@
+/* select/table.c — makes a selector: reads the tuning files and the forcing variables, and puts their rows in order. */
+#include "select/table.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "select/force.h"
+#include "select/notes.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUILTIN_LABEL "built-in tuning.yaml"
+#define NO_FILE "builtin" /* COLLSHIM_TUNING=builtin */
+
+_Static_assert(CS_COLL_COUNT <= sizeof((struct cs_settings *)0)->force / sizeof(const char *),
+	       "one forcing variable per collective");
+
+/* A text of printf's making; *failed is set, not cleared. */
+static char *__attribute__((format(printf, 2, 3)))
+make_text(bool *failed, const char *format, ...)
+{
+	char *text;
+	va_list arguments;
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) < 0)
+		text = NULL;
+	va_end(arguments);
+	if (!text)
+		*failed = true;
+	return text;
+}
+
+static void
+load_builtin(struct cs_selector *selector, bool *failed)
+{
+	struct cs_tuning_errors errors = { 0 };
+	enum cs_status status = cs_tuning_load_builtin(&selector->builtin, BUILTIN_LABEL, &errors);
+	if (status == CS_NO_MEMORY)
+		*failed = true;
+	else if (status != CS_OK) /* a unit test keeps this from being shipped */
+		cs_warn_once("select: %s; only the tuning file's rules are used", errors.first);
+}
+
+bool
+cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text, size_t bytes)
+{
+	const struct cs_tuning *site = selector->site;
+	switch (note) {
+	case CS_NOTE_MACHINE:
+		/* An installed file stands on machines of all kinds; who names one means it. */
+		if (!site || !selector->is_site_asked || !cs_note_machine(site, &selector->machine, text, bytes))
+			return false;
+		cs_text_add(text, bytes, "; the built-in rules are used");
+		return true;
+	case CS_NOTE_VERSION:
+		if (!site || !cs_note_version(site, &selector->machine, text, bytes))
+			return false;
+		cs_text_add(text, bytes, "; it is used all the same");
+		return true;
+	case CS_NOTE_COUNT:
+		break;
+	}
+	return false;
+}
+
+/* A file that is right, but of another machine or time, changes less or other things than was meant. */
+static void
+warn_of_notes(const struct cs_selector *selector)
+{
+	char text[512];
+	for (enum cs_note note = 0; note < CS_NOTE_COUNT; note++) {
+		_Atomic int said = 0; /* once per selector, of which a process makes one */
+		if (cs_selector_note(selector, note, text, sizeof text))
+			cs_log_warn(&said, "select: %s", text);
+	}
+}
+
+static void
+load_site(struct cs_selector *selector, const struct cs_settings *settings, bool *failed)
+{
+	struct cs_tuning_errors errors = { 0 };
+	const char *path = settings->tuning ? settings->tuning : CS_TUNING_INSTALLED;
+	if (!strcmp(path, NO_FILE))
+		return;
+	errno = 0;
+	enum cs_status status = cs_tuning_load(&selector->site, path, &errors);
+	if (status == CS_OK) {
+		selector->is_site_asked = settings->tuning;
+		warn_of_notes(selector);
+		return;
+	}
+	if (status == CS_NO_MEMORY) {
+		*failed = true;
+		return;
+	}
+	/* Nobody asked for the installed file, so it may well not be there. */
+	if (status == CS_SYSTEM && !settings->tuning && (errno == ENOENT || errno == ENOTDIR))
+		return;
+	selector->site_error = make_text(failed, "%s", errors.first);
+	_Atomic int said = 0; /* once per selector, of which a process makes one */
+	if (errors.count > 1)
+		cs_log_warn(&said, "select: %s (and %zu more; see collshim-info --check %s); "
+			    "only the built-in rules are used",
+			    errors.first, errors.count - 1, path);
+	else
+		cs_log_warn(&said, "select: %s; only the built-in rules are used", errors.first);
+}
+
+static void
+set_limits(struct cs_selector *selector, const struct cs_settings *settings)
+{
+	const struct cs_tuning *sources[] = { selector->builtin, selector->site };
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
+		*cs_limit_of(&selector->limits, i) = cs_limit_infos[i].low;
+		selector->limit_origins[i] = "smallest allowed";
+		for (size_t k = 0; k < 2; k++) {
+			if (!sources[k] || !sources[k]->has_limit[i])
+				continue;
+			struct cs_limits limits = sources[k]->limits;
+			*cs_limit_of(&selector->limits, i) = *cs_limit_of(&limits, i);
+			selector->limit_origins[i] = sources[k]->label;
+		}
+		size_t offset = cs_limit_infos[i].offset;
+		if (offset == offsetof(struct cs_limits, team_after) && settings->team_after >= 0) {
+			selector->limits.team_after = (size_t)settings->team_after;
+			selector->limit_origins[i] = "COLLSHIM_TEAM_AFTER";
+		}
+		if (offset == offsetof(struct cs_limits, shm_budget) && settings->shm_budget) {
+			selector->limits.shm_budget = settings->shm_budget;
+			selector->limit_origins[i] = "COLLSHIM_SHM_BUDGET";
+		}
+		if (offset == offsetof(struct cs_limits, wire) && settings->wire != CS_WIRE_AS_TUNED) {
+			selector->limits.wire = settings->wire;
+			selector->limit_origins[i] = "COLLSHIM_WIRE";
+		}
+	}
+}
+
+static void
+add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *force, bool *failed)
+{
+	for (size_t i = 0; i < force->item_count; i++)
+		table->rows[table->count++] = (struct cs_row){
+			.bytes = force->items[i].bytes,
+			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL, .skew = CS_RANGE_ALL,
+			.use = force->items[i].use,
+			.why = CS_WHY_FORCED,
+			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
+		};
+	table->excluded = calloc(force->excluded_count + 1, sizeof *table->excluded);
+	if (!table->excluded)
+		*failed = true;
+	for (size_t i = 0; i < force->excluded_count && table->excluded; i++)
+		table->excluded[i] = force->excluded[i];
+	if (force->excluded_count)
+		table->excluded_reason = make_text(failed, "excluded by %s=%s", cs_colls[coll].variable,
+						   table->force_text);
+}
+
+static void
+add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tuning, const struct cs_force *force,
+	  const struct cs_machine *machine, enum cs_why why, bool *failed)
+{
+	char ignored[512];
+	const char *slash = strrchr(tuning->label, '/');
+	const char *label = slash ? slash + 1 : tuning->label;
+	const struct cs_block *asked = NULL;
+	bool fails = false;
+	for (size_t i = 0; i < tuning->rule_count; i++) {
+		const struct cs_rule *rule = &tuning->rules[i];
+		if (rule->coll != coll)
+			continue;
+		const struct cs_block *block = &tuning->blocks[rule->block];
+		struct cs_row *row = &table->rows[table->count++];
+		if (block != asked)
+			fails = cs_guard_fails(block, machine, ignored, sizeof ignored);
+		asked = block;
+		*row = (struct cs_row){
+			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
+			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
+			.use = rule->use,
+			.why = why,
+			.is_guarded_out = fails,
+			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u", label,
+					    rule->line),
+			.block = block,
+		};
+		for (size_t k = 0; k < force->excluded_count; k++)
+			row->is_excluded |= force->excluded[k] == rule->use.algorithm;
+	}
+}
+
+static size_t
+count_rules(const struct cs_tuning *tuning, enum cs_coll coll)
+{
+	size_t count = 0;
+	for (size_t i = 0; tuning && i < tuning->rule_count; i++)
+		count += tuning->rules[i].coll == coll;
+	return count;
+}
+
+static void
+make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bool *failed)
+{
+	struct cs_table *table = &selector->tables[coll];
+	struct cs_force force = { 0 };
+	char message[600];
+	if (text) {
+		table->force_text = text; /* settings' texts live as long as the process */
+		enum cs_status status = cs_force_parse(&force, coll, text, message, sizeof message);
+		*failed |= status == CS_NO_MEMORY;
+		if (status == CS_BAD_INPUT) {
+			_Atomic int said = 0; /* once per variable: a selector is made once per process */
+			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored", cs_colls[coll].variable,
+				    text, message);
+			table->force_error = make_text(failed, "%s", message);
+		}
+	}
+	size_t most = force.item_count + count_rules(selector->site, coll) + count_rules(selector->builtin, coll);
+	table->rows = calloc(most + 1, sizeof *table->rows);
+	if (!table->rows) {
+		*failed = true;
+	} else {
+		add_forced(table, coll, &force, failed);
+		if (selector->site)
+			add_rules(table, coll, selector->site, &force, &selector->machine, CS_WHY_RULE, failed);
+		if (selector->builtin)
+			add_rules(table, coll, selector->builtin, &force, &selector->machine, CS_WHY_BUILTIN,
+				  failed);
+	}
+	cs_force_fini(&force);
+}
+
+static uint64_t
+hash_range(uint64_t hash, struct cs_range range)
+{
+	return cs_hash_number(cs_hash_number(hash, range.low), range.high);
+}
+
+static void
+find_model(struct cs_selector *selector, bool *failed)
+{
+	char ignored[512];
+	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model; i++)
+		if (!cs_guard_fails(&selector->site->models[i].about, &selector->machine, ignored, sizeof ignored))
+			selector->model = &selector->site->models[i];
+	if (selector->model)
+		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
+}
+
+static uint64_t
+hash_model(uint64_t hash, const struct cs_site_model *model)
+{
+	hash = cs_hash_text(hash, model ? model->parameters : NULL);
+	hash = cs_hash_number(hash, model ? model->fit_error : 0);
+	hash = cs_hash_number(hash, model ? (uint64_t)model->wire : 0);
+	for (size_t i = 0; model && i < model->host_count; i++) {
+		const struct cs_host_cost *cost = &model->hosts[i];
+		hash = cs_hash_number(hash, (uint64_t)cost->coll << 48 | (uint64_t)cost->ranks << 24 | (uint64_t)cost->nodes);
+		for (size_t k = 0; k < cost->count; k++)
+			hash = cs_hash_number(cs_hash_number(hash, cost->points[k].bytes), (uint64_t)cost->points[k].ps);
+	}
+	return hash;
+}
+
+static uint64_t
+digest(const struct cs_selector *selector)
+{
+	uint64_t hash = hash_model(CS_HASH_START, selector->model);
+	struct cs_limits limits = selector->limits;
+	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
+		hash = cs_hash_number(hash, *cs_limit_of(&limits, i));
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		const struct cs_table *table = &selector->tables[coll];
+		hash = cs_hash_text(hash, table->force_text);
+		hash = cs_hash_number(hash, table->count);
+		for (size_t i = 0; i < table->count; i++) {
+			const struct cs_row *row = &table->rows[i];
+			hash = cs_hash_number(hash, row->why);
+			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out | (uint64_t)row->is_excluded << 1);
+			hash = hash_range(hash, row->bytes);
+			hash = hash_range(hash, row->ranks);
+			hash = hash_range(hash, row->nodes);
+			hash = hash_range(hash, row->ppn);
+			hash = hash_range(hash, row->skew);
+			hash = cs_hash_number(hash, (uint64_t)row->wire);
+			hash = cs_hash_number(hash, row->placement);
+			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
+			for (int k = 0; k < CS_MAX_PARAMS; k++)
+				hash = cs_hash_number(hash, row->use.params[k]);
+		}
+	}
+	return hash;
+}
+
+static void
+copy_machine(struct cs_selector *selector, const struct cs_machine *machine, bool *failed)
+{
+	const char *from[] = { machine->mpi, machine->cpu, machine->host };
+	for (int i = 0; i < 3; i++)
+		selector->texts[i] = from[i] ? make_text(failed, "%s", from[i]) : NULL;
+	selector->machine = (struct cs_machine){ selector->texts[0], selector->texts[1], selector->texts[2],
+						 machine->cores };
+}
+
+enum cs_status
+cs_selector_create(struct cs_selector **selector, const struct cs_settings *settings,
+		   const struct cs_machine *machine)
+{
+	int saved = errno;
+	bool failed = false;
+	struct cs_selector *made = calloc(1, sizeof *made);
+	if (!made)
+		return CS_NO_MEMORY;
+	made->has_warned = calloc(CS_COLL_COUNT, sizeof *made->has_warned);
+	failed = !made->has_warned;
+	copy_machine(made, machine, &failed);
+	load_builtin(made, &failed);
+	load_site(made, settings, &failed);
+	find_model(made, &failed);
+	set_limits(made, settings);
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		make_table(made, coll, settings->force[coll], &failed);
+	errno = saved;
+	if (failed) {
+		cs_selector_destroy(made);
+		return CS_NO_MEMORY;
+	}
+	made->digest = digest(made);
+	*selector = made;
+	return CS_OK;
+}
+
+void
+cs_selector_destroy(struct cs_selector *selector)
+{
+	if (!selector)
+		return;
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		struct cs_table *table = &selector->tables[coll];
+		for (size_t i = 0; i < table->count; i++)
+			free(table->rows[i].reason);
+		free(table->rows);
+		free(table->excluded);
+		free(table->excluded_reason);
+		free(table->force_error);
+	}
+	for (int i = 0; i < 3; i++)
+		free(selector->texts[i]);
+	cs_tuning_destroy(selector->site);
+	cs_tuning_destroy(selector->builtin);
+	free(selector->site_error);
+	free(selector->model_reason);
+	free(selector->has_warned);
+	free(selector);
+}
+
+const struct cs_limits *
+cs_selector_limits(const struct cs_selector *selector)
+{
+	return &selector->limits;
+}
+
+uint64_t
+cs_selector_digest(const struct cs_selector *selector)
+{
+	return selector->digest;
+}

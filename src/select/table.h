@@ -1,0 +1,68 @@
+/* select/table.h — what a selector is made of: a table for each collective, of the rows that may decide. Private to select.
+ *
+ *   table.c makes the tables, select.c searches them for a call, explain.c prints them and why a row decides or not */
+#ifndef CS_SELECT_TABLE_H
+#define CS_SELECT_TABLE_H
+
+#include "base/parse.h"
+#include "select/select.h"
+#include "select/tuning.h"
+#include "select/use.h"
+
+#include <stdatomic.h>
+
+#ifndef CS_TUNING_INSTALLED
+#error "the build says where the site's tuning file is installed"
+#endif
+
+/* The table that is searched, for one collective: what is forced, then the site's rules, then the built-in ones. */
+struct cs_row {
+	struct cs_range bytes, ranks, nodes, ppn, skew;
+	int wire; /* 0: either */
+	enum cs_placement placement;
+	struct cs_use use;
+	enum cs_why why;
+	bool is_guarded_out; /* its block is for other machines */
+	bool is_excluded;    /* COLLSHIM_<COLLECTIVE>=^name */
+	char *reason;
+	const struct cs_block *block; /* NULL if forced */
+};
+
+struct cs_table {
+	struct cs_row *rows;
+	size_t count;
+	const struct cs_algorithm **excluded; /* ended by NULL */
+	char *excluded_reason;
+	char *force_error; /* of the variable's text, which was then ignored; NULL if right */
+	const char *force_text;
+};
+
+struct cs_selector {
+	struct cs_tuning *site, *builtin; /* NULL if there is none */
+	bool is_site_asked;               /* by COLLSHIM_TUNING */
+	char *site_error;                 /* why the site's file is not used, or NULL */
+	struct cs_limits limits;
+	const char *limit_origins[CS_LIMIT_COUNT];
+	struct cs_table tables[CS_COLL_COUNT];
+	const struct cs_site_model *model; /* the first one of the site's file that is for this machine, or NULL */
+	char *model_reason;
+	struct cs_machine machine;
+	char *texts[3]; /* what machine's pointers point to */
+	uint64_t digest;
+	/* Set from any thread, hence not in the selector itself, which choose() sees as constant. */
+	_Atomic int *has_warned;
+};
+
+static inline bool
+cs_range_contains(struct cs_range range, size_t number)
+{
+	return number >= range.low && number < range.high;
+}
+
+/* Does the row's range of sizes have `bytes`? A size that not all ranks know is in no range but that of all sizes. */
+bool cs_row_fits_size(const struct cs_row *row, size_t bytes);
+
+/* Why the row's algorithm may not serve, NULL if it may. */
+const char *cs_row_barred(const struct cs_table *table, const struct cs_row *row, const struct cs_facts *facts);
+
+#endif
