@@ -306,3 +306,40 @@ cs_file_add(const char *path, const char *text, size_t bytes)
 	leave(&place);
 	return number;
 }
+
+enum cs_status
+cs_file_read(const char *path, size_t most, char **text, size_t *bytes)
+{
+	/* Non-blocking, so that a named pipe put there by mistake cannot hang a job. */
+	int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (file < 0)
+		return CS_SYSTEM;
+	struct stat stat;
+	char *made = malloc(most + 1);
+	size_t used = 0;
+	int failure = made ? 0 : ENOMEM;
+	if (!failure && fstat(file, &stat))
+		failure = errno;
+	else if (!failure && !S_ISREG(stat.st_mode))
+		failure = S_ISDIR(stat.st_mode) ? EISDIR : EINVAL;
+	while (!failure) {
+		ssize_t got = read(file, made + used, most + 1 - used);
+		if (got == 0)
+			break;
+		if (got < 0 && errno != EINTR)
+			failure = errno;
+		if (got > 0)
+			used += (size_t)got;
+		if (used > most)
+			failure = EFBIG;
+	}
+	close(file);
+	if (failure) {
+		free(made);
+		errno = failure;
+		return failure == ENOMEM ? CS_NO_MEMORY : CS_SYSTEM;
+	}
+	*text = made;
+	*bytes = used;
+	return CS_OK;
+}

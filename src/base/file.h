@@ -1,6 +1,9 @@
-/* base/file.h — text to files, in a process that is not ours: no signal, no waiting without end, nothing half-written. */
+/* base/file.h — text to files and from them, in a process that is not ours: no signal, no waiting without end, nothing
+ * half-written. */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
+
+#include "base/status.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,5 +23,9 @@ bool cs_file_replace(const char *path, const char *text, size_t bytes);
 /* The same, but that a file which is there and not empty stays as it is. The text then goes to `path`.2, or the first such number
  * that is free: which is returned, 1 for `path` itself, 0 with errno set. */
 unsigned cs_file_add(const char *path, const char *text, size_t bytes);
+
+/* Reads a regular file of up to `most` bytes into memory that is the caller's. CS_NO_MEMORY, or CS_SYSTEM with errno set: EFBIG if
+ * there are more, EINVAL if it is no regular file. */
+CS_CHECKED enum cs_status cs_file_read(const char *path, size_t most, char **text, size_t *bytes);
 
 #endif

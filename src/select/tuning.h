@@ -1,6 +1,6 @@
 /* select/tuning.h — a tuning file as read. Private to select (and its tests and tools); docs/tuning.md has the schema.
  *
- *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (tuning.c)
+ *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (read_map.c)
  *
  * Every error is one line "label:line:column: what was found, what was expected". Reading goes on after an error where
  * it can, so that one --check shows all of them; a file with errors gives no tuning. */
