@@ -1,3 +1,4 @@
+/* base/settings.c — reads the variables of collshim from the environment, by a table of them, and says what is wrong. */
 #include "base/settings.h"
 
 #include "base/agreement.h"
@@ -6,14 +7,13 @@
 #include "base/nearest.h"
 #include "base/parse.h"
 #include "base/printable.h"
+#include "base/settings_kinds.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -21,169 +21,7 @@ extern char **environ;
 #define PREFIX "COLLSHIM_"
 #define UNKNOWN_SHOWN 5 /* unknown variables that get a line of their own */
 
-/* ---- texts that live as long as the process ----------------------------------------------------------------
- *
- * Settings are read once, but tests and tools read them again; equal texts are kept once, so that nothing grows. */
-
-struct kept {
-	struct kept *next;
-	char text[];
-};
-
-static const char *
-keep(const char *text)
-{
-	static struct kept *all;
-	for (const struct kept *kept = all; kept; kept = kept->next)
-		if (!strcmp(kept->text, text))
-			return kept->text;
-	size_t bytes = strlen(text) + 1;
-	struct kept *kept = malloc(sizeof *kept + bytes);
-	if (!kept)
-		return text; /* the environment's own text: right until the program changes it */
-	memcpy(kept->text, text, bytes);
-	kept->next = all;
-	all = kept;
-	return kept->text;
-}
-
-/* ---- kinds of values ---------------------------------------------------------------------------------------- */
-
-struct row;
-
-struct kind {
-	/* Stores the value of `text` at `field`; false if it is not one. */
-	bool (*read)(const struct row *row, const char *text, void *field);
-	/* Prints the value at `field`. */
-	void (*write)(FILE *out, const struct row *row, const void *field);
-	uint64_t (*hash)(uint64_t hash, const void *field);
-};
-
-struct row {
-	const char *name;     /* after COLLSHIM_ */
-	const char *values;   /* what was expected, in words */
-	const char *meaning;
-	const struct kind *kind; /* NULL: the door's variable, known here so that it is not called unknown */
-	size_t offset;
-	const char *const *words; /* of an enumeration, ended by NULL */
-	size_t low, high;         /* of a number; low: of words, too, the first that may be given */
-	bool is_agreed;           /* must be equal on all ranks: part of the digest */
-};
-
-static bool
-read_flag(const struct row *row, const char *text, void *field)
-{
-	static const char *const words[][2] = {
-		{ "0", "1" }, { "no", "yes" }, { "off", "on" }, { "false", "true" },
-	};
-	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		for (int value = 0; value < 2; value++)
-			if (!strcasecmp(text, words[i][value])) {
-				*(bool *)field = value;
-				return true;
-			}
-	return false;
-}
-
-static void
-write_flag(FILE *out, const struct row *row, const void *field)
-{
-	fputs(*(const bool *)field ? "1" : "0", out);
-}
-
-static uint64_t
-hash_flag(uint64_t hash, const void *field)
-{
-	return cs_hash_number(hash, *(const bool *)field);
-}
-
-static const struct kind flag_kind = { read_flag, write_flag, hash_flag };
-
-static bool
-read_count(const struct row *row, const char *text, void *field)
-{
-	size_t value;
-	if (cs_parse_bytes(text, &value) != CS_OK || value < row->low || value > row->high)
-		return false;
-	*(int *)field = (int)value;
-	return true;
-}
-
-static void
-write_count(FILE *out, const struct row *row, const void *field)
-{
-	if (*(const int *)field < 0)
-		fputs("as tuned", out);
-	else
-		fprintf(out, "%d", *(const int *)field);
-}
-
-static uint64_t
-hash_count(uint64_t hash, const void *field)
-{
-	return cs_hash_number(hash, (uint64_t)*(const int *)field);
-}
-
-static const struct kind count_kind = { read_count, write_count, hash_count };
-
-static bool
-read_size(const struct row *row, const char *text, void *field)
-{
-	size_t value;
-	if (cs_parse_bytes(text, &value) != CS_OK || value < row->low || value > row->high)
-		return false;
-	*(size_t *)field = value;
-	return true;
-}
-
-static void
-write_size(FILE *out, const struct row *row, const void *field)
-{
-	char text[CS_NUMBER_TEXT];
-	size_t value = *(const size_t *)field;
-	fputs(value ? cs_bytes_text(text, value) : "as tuned", out);
-}
-
-static uint64_t
-hash_size(uint64_t hash, const void *field)
-{
-	return cs_hash_number(hash, *(const size_t *)field);
-}
-
-static const struct kind size_kind = { read_size, write_size, hash_size };
-
-/* For enums whose first word has the value 0, the next 1, and so on. */
-static bool
-read_word(const struct row *row, const char *text, void *field)
-{
-	for (unsigned i = (unsigned)row->low; row->words[i]; i++)
-		if (!strcasecmp(text, row->words[i])) {
-			*(unsigned *)field = i;
-			return true;
-		}
-	return false;
-}
-
-static void
-write_word(FILE *out, const struct row *row, const void *field)
-{
-	fputs(row->words[*(const unsigned *)field], out);
-}
-
-static uint64_t
-hash_word(uint64_t hash, const void *field)
-{
-	return cs_hash_number(hash, *(const unsigned *)field);
-}
-
-static const struct kind word_kind = { read_word, write_word, hash_word };
-
-static bool
-read_text(const struct row *row, const char *text, void *field)
-{
-	*(const char **)field = keep(text);
-	return true;
-}
+/* ---- the report's path ---------------------------------------------------------------------------------------- */
 
 /* What batch systems call the job, and its task of an array: the first that is set. Grid Engine's JOB_ID could be anybody's, so it
  * counts only beside a variable that all its jobs have. */
@@ -235,13 +73,13 @@ file_name_part(char letter, char *room, size_t bytes)
 }
 
 static bool
-read_path(const struct row *row, const char *text, void *field)
+read_path(const struct cs_setting *row, const char *text, void *field)
 {
 	char *path, part[256];
 	size_t bytes;
 	FILE *out = open_memstream(&path, &bytes);
 	if (!out)
-		return read_text(row, text, field);
+		return cs_setting_read_text(row, text, field);
 	for (const char *at = text; *at; at++) {
 		const char *stands_for = *at == '%' && at[1] ? file_name_part(at[1], part, sizeof part) : NULL;
 		if (stands_for)
@@ -252,84 +90,22 @@ read_path(const struct row *row, const char *text, void *field)
 	}
 	bool is_whole = !ferror(out);
 	is_whole = fclose(out) == 0 && is_whole;
-	read_text(row, is_whole ? path : text, field);
+	cs_setting_read_text(row, is_whole ? path : text, field);
 	free(path);
 	return true;
 }
 
 static bool
-read_report(const struct row *row, const char *text, void *field)
+read_report(const struct cs_setting *row, const char *text, void *field)
 {
 	bool is_on;
-	if (!read_flag(row, text, &is_on))
+	if (!cs_setting_read_flag(row, text, &is_on))
 		return read_path(row, text, field);
 	*(const char **)field = is_on ? "1" : NULL;
 	return true;
 }
 
-static void
-write_text(FILE *out, const struct row *row, const void *field)
-{
-	const char *text = *(const char *const *)field;
-	cs_printable_put(out, text ? text : "not set");
-}
-
-static uint64_t
-hash_text(uint64_t hash, const void *field)
-{
-	return cs_hash_text(hash, *(const char *const *)field);
-}
-
-static const struct kind text_kind = { read_text, write_text, hash_text };
-
-static const struct kind report_kind = { read_report, write_text, hash_text };
-
-static bool
-is_count(const char *text, size_t length)
-{
-	size_t value = 0;
-	for (size_t i = 0; i < length; i++) {
-		if (!isdigit((unsigned char)text[i]))
-			return false;
-		value = value * 10 + (size_t)(text[i] - '0');
-		if (value > 1000000)
-			return false;
-	}
-	return value > 0;
-}
-
-/* "K", "cyclic:K" or a list "3,2,1" of counts, none of them 0. */
-static bool
-read_nodes(const struct row *row, const char *text, void *field)
-{
-	bool is_cyclic = !strncmp(text, "cyclic:", 7);
-	const char *at = is_cyclic ? text + 7 : text;
-	for (;;) {
-		size_t length = strcspn(at, ",");
-		if (!is_count(at, length) || (is_cyclic && at[length]))
-			return false;
-		if (!at[length])
-			return read_text(row, text, field);
-		at += length + 1;
-	}
-}
-
-static const struct kind nodes_kind = { read_nodes, write_text, hash_text };
-
-/* "DEVICE" or "DEVICE:PORT", with ports from 1 to 255 as verbs number them. */
-static bool
-read_device(const struct row *row, const char *text, void *field)
-{
-	size_t length = strcspn(text, ":"), port = 0;
-	bool has_port = text[length];
-	if (!length || (has_port && !is_count(text + length + 1, strlen(text + length + 1))))
-		return false;
-	if (has_port)
-		port = strtoul(text + length + 1, NULL, 10);
-	return port <= 255 && read_text(row, text, field);
-}
-
-static const struct kind device_kind = { read_device, write_text, hash_text };
+static const struct cs_setting_kind report_kind = { read_report, cs_setting_write_text, cs_setting_hash_text };
 
 /* ---- the table ---------------------------------------------------------------------------------------------- */
 
@@ -347,14 +123,15 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 /* Indexed as enum cs_coll, which this room does not see; a unit test compares the names. */
 #define FORCE(index, NAME, values)                                                                 \
 	{ NAME, values, "which algorithm serves this collective, whatever the tuning says",        \
-	  &text_kind, FIELD(force[index]), .is_agreed = true }
+	  &cs_text_kind, FIELD(force[index]), .is_agreed = true }
 #define SIZED "host or an algorithm, sizes as 0-4K=host,4K-inf=hier:host, or ^hier:host"
 #define UNSIZED "host or an algorithm, or ^hier:host"
 
-static const struct row rows[] = {
-	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to the MPI underneath", &flag_kind,
+static const struct cs_setting rows[] = {
+	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to the MPI underneath",
+	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
-	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &count_kind,
+	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &cs_count_kind,
 	  FIELD(verbosity), .high = 2 },
 	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), or a path",
 	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file, with %j for the job, %a its "
@@ -363,40 +140,40 @@ static const struct row rows[] = {
 	  FIELD(report) },
 	/* Not agreed: the same file may have other paths on other nodes. select's digest covers what it says. */
 	{ "TUNING", "a path, or builtin",
-	  "tuning file to use instead of the installed one; builtin: none but the built-in rules", &text_kind,
+	  "tuning file to use instead of the installed one; builtin: none but the built-in rules", &cs_text_kind,
 	  FIELD(tuning) },
 	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
-	  "for tests: take this machine for several nodes", &nodes_kind, FIELD(fake_nodes), .is_agreed = true },
+	  "for tests: take this machine for several nodes", &cs_nodes_kind, FIELD(fake_nodes), .is_agreed = true },
 	{ "FAKE_DOMAINS", "a number from 0 to 1024",
-	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the machine has", &count_kind,
+	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the machine has", &cs_count_kind,
 	  FIELD(fake_domains), .high = 1024, .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
-	  "how shared segments are made; off: none, all calls go to the MPI underneath", &word_kind, FIELD(shm),
+	  "how shared segments are made; off: none, all calls go to the MPI underneath", &cs_word_kind, FIELD(shm),
 	  .words = shm_words, .is_agreed = true },
 	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and job",
-	  &size_kind, FIELD(shm_budget), .low = 4096, .high = CS_INF, .is_agreed = true },
+	  &cs_size_kind, FIELD(shm_budget), .low = 4096, .high = CS_INF, .is_agreed = true },
 	{ "CMA", "auto, on or off", "copies straight from another rank's memory (auto: where measured to pay)",
-	  &word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
+	  &cs_word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
 	{ "STREAM", "auto, on or off",
-	  "large copies into and out of shared memory past the cache (auto: where measured to be faster by far)", &word_kind,
+	  "large copies into and out of shared memory past the cache (auto: where measured to be faster by far)", &cs_word_kind,
 	  FIELD(streams), .words = switch_words },
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
-	  "a communicator is served from its N-th blocking collective on", &count_kind, FIELD(team_after),
+	  "a communicator is served from its N-th blocking collective on", &cs_count_kind, FIELD(team_after),
 	  .high = 1000000, .is_agreed = true },
 	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
-	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for ever", &count_kind,
+	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for ever", &cs_count_kind,
 	  FIELD(init_timeout), .high = 1000000 },
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
-	  "1: floating-point and user-defined reductions in one order, on any placement and from the first call on", &flag_kind,
+	  "1: floating-point and user-defined reductions in one order, on any placement and from the first call on", &cs_flag_kind,
 	  FIELD(is_reproducible), .is_agreed = true },
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
-	  &word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
+	  &cs_word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
 	{ "IB_DEVICE", "a device, or device:port with a port from 1 to 255",
-	  "the RDMA device to use; default: the nearest that is active", &device_kind, FIELD(ib_device) },
+	  "the RDMA device to use; default: the nearest that is active", &cs_device_kind, FIELD(ib_device) },
 	{ "IB_ARRIVAL", "completion or flag",
 	  "how arrived data is noticed: by a completion, as the specification promises, or by a flag behind it in memory",
-	  &word_kind, FIELD(ib_arrival), .words = arrival_words, .is_agreed = true },
+	  &cs_word_kind, FIELD(ib_arrival), .words = arrival_words, .is_agreed = true },
 	{ .name = "MODULE_DIR", .values = "a directory",
 	  .meaning = "where libcollshim.so finds the module for the program's MPI" },
 	FORCE(0, "ALLGATHER", SIZED),
@@ -423,14 +200,14 @@ static const struct row rows[] = {
 static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS };
 
 static const void *
-field_of(const struct cs_settings *settings, const struct row *row)
+field_of(const struct cs_settings *settings, const struct cs_setting *row)
 {
 	return (const char *)settings + row->offset;
 }
 
 /* An empty value is an unset one: scripts clear variables that way. */
 static const char *
-value_of(const struct row *row)
+value_of(const struct cs_setting *row)
 {
 	char name[64];
 	snprintf(name, sizeof name, PREFIX "%s", row->name);
@@ -491,7 +268,7 @@ read_all(struct cs_settings *settings, FILE *out)
 {
 	size_t wrong = 0;
 	*settings = defaults;
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++) {
 		const char *text = row->kind ? value_of(row) : NULL;
 		if (!text || row->kind->read(row, text, (char *)settings + row->offset))
 			continue;
@@ -549,7 +326,7 @@ bool
 cs_settings_is_reproducible(void)
 {
 	bool is_on = false;
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++)
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++)
 		if (row->kind && row->offset == offsetof(struct cs_settings, is_reproducible)) {
 			const char *text = value_of(row);
 			return text && row->kind->read(row, text, &is_on) && is_on;
@@ -560,7 +337,7 @@ cs_settings_is_reproducible(void)
 bool
 cs_settings_wants_report(void)
 {
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++)
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++)
 		if (row->kind && row->offset == offsetof(struct cs_settings, report))
 			return value_of(row);
 	return false;
@@ -608,7 +385,7 @@ uint64_t
 cs_settings_digest(const struct cs_settings *settings)
 {
 	uint64_t hash = CS_HASH_START;
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++) {
 		if (row->is_agreed)
 			hash = row->kind->hash(hash, field_of(settings, row));
 	}
@@ -616,7 +393,7 @@ cs_settings_digest(const struct cs_settings *settings)
 }
 
 static void
-print_meaning(FILE *out, const struct row *row)
+print_meaning(FILE *out, const struct cs_setting *row)
 {
 	fprintf(out, "      %s\n      values: %s; default: ", row->meaning, row->values);
 	if (row->kind)
@@ -629,7 +406,7 @@ print_meaning(FILE *out, const struct row *row)
 void
 cs_settings_print(FILE *out, const struct cs_settings *settings)
 {
-	for (const struct row *row = rows; row < rows + ROW_COUNT; row++) {
+	for (const struct cs_setting *row = rows; row < rows + ROW_COUNT; row++) {
 		fprintf(out, "  " PREFIX "%s = ", row->name);
 		if (row->kind)
 			row->kind->write(out, row, field_of(settings, row));
