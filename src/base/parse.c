@@ -135,6 +135,23 @@ cs_count_range_text(char text[CS_RANGE_TEXT], struct cs_range range)
 	return text;
 }
 
+bool
+cs_parse_digits(const char *text, size_t length, size_t *number)
+{
+	size_t value = 0;
+	for (size_t i = 0; i < length; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			return false;
+		value = value * 10 + (size_t)(text[i] - '0');
+		if (value > 1000000)
+			return false;
+	}
+	if (!value)
+		return false;
+	*number = value;
+	return true;
+}
+
 double
 cs_parse_decimal(const char *text, char **end)
 {

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct cs_range {
 CS_CHECKED enum cs_status cs_parse_byte_range(const char *text, struct cs_range *range);
 /* Counts of ranks and nodes read inclusively: "2-8" is 2..8, "4" is 4, "2-inf". Same representation. */
 CS_CHECKED enum cs_status cs_parse_count_range(const char *text, struct cs_range *range);
+
+/* A number from 1 to a million that is `length` digits and nothing else; false: it is none. */
+bool cs_parse_digits(const char *text, size_t length, size_t *number);
 
 /* strtod with a decimal point, whatever the program's locale has (it may have called setlocale before MPI_Init). */
 double cs_parse_decimal(const char *text, char **end);

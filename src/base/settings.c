@@ -2,6 +2,7 @@
 #include "base/settings.h"
 
 #include "base/agreement.h"
+#include "base/fake_nodes.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/nearest.h"
@@ -288,21 +289,10 @@ cs_settings_read(struct cs_settings *settings)
 	errno = saved;
 }
 
-size_t
-cs_settings_fake_ranks(const char *fake_nodes)
-{
-	bool is_list = strchr(fake_nodes, ',');
-	const char *at = strncmp(fake_nodes, "cyclic:", 7) ? fake_nodes : fake_nodes + 7;
-	size_t ranks = strtoul(at, NULL, 10);
-	while (is_list && (at = strchr(at, ',')))
-		ranks += strtoul(++at, NULL, 10);
-	return ranks;
-}
-
 void
 cs_settings_fit(struct cs_settings *settings, size_t ranks)
 {
-	size_t needed = settings->fake_nodes ? cs_settings_fake_ranks(settings->fake_nodes) : 0;
+	size_t needed = settings->fake_nodes ? cs_fake_nodes_ranks(settings->fake_nodes) : 0;
 	if (needed > ranks) {
 		complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has %zu; it is ignored",
 			 settings->fake_nodes, needed, ranks);

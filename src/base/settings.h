@@ -51,10 +51,7 @@ void cs_settings_read(struct cs_settings *settings);
 /* What cs_settings_read has to say of the environment, a line each on `out` instead of stderr. Returns how many. */
 size_t cs_settings_check(FILE *out);
 
-/* So many ranks at least has a job that has a rank on each of these nodes (a value of COLLSHIM_FAKE_NODES that was read); of a
- * list: as many as it names. */
-size_t cs_settings_fake_ranks(const char *fake_nodes);
-/* Says so, as of any wrong value, and forgets fake_nodes and fake_domains where a job of so many ranks cannot have them. */
+/* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so, as of any wrong value. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 
 /* COLLSHIM_REPRODUCIBLE alone, before cs_settings_read, which says what is wrong with it. */

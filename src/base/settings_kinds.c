@@ -1,11 +1,11 @@
 /* base/settings_kinds.c — reads, prints and digests the value of a variable of collshim, by its kind. */
 #include "base/settings_kinds.h"
 
+#include "base/fake_nodes.h"
 #include "base/hash.h"
 #include "base/parse.h"
 #include "base/printable.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -169,33 +169,9 @@ cs_setting_hash_text(uint64_t hash, const void *field)
 const struct cs_setting_kind cs_text_kind = { cs_setting_read_text, cs_setting_write_text, cs_setting_hash_text };
 
 static bool
-is_count(const char *text, size_t length)
-{
-	size_t value = 0;
-	for (size_t i = 0; i < length; i++) {
-		if (!isdigit((unsigned char)text[i]))
-			return false;
-		value = value * 10 + (size_t)(text[i] - '0');
-		if (value > 1000000)
-			return false;
-	}
-	return value > 0;
-}
-
-/* "K", "cyclic:K" or a list "3,2,1" of counts, none of them 0. */
-static bool
 read_nodes(const struct cs_setting *row, const char *text, void *field)
 {
-	bool is_cyclic = !strncmp(text, "cyclic:", 7);
-	const char *at = is_cyclic ? text + 7 : text;
-	for (;;) {
-		size_t length = strcspn(at, ",");
-		if (!is_count(at, length) || (is_cyclic && at[length]))
-			return false;
-		if (!at[length])
-			return cs_setting_read_text(row, text, field);
-		at += length + 1;
-	}
+	return cs_fake_nodes_are(text) && cs_setting_read_text(row, text, field);
 }
 
 const struct cs_setting_kind cs_nodes_kind = { read_nodes, cs_setting_write_text, cs_setting_hash_text };
@@ -206,10 +182,8 @@ read_device(const struct cs_setting *row, const char *text, void *field)
 {
 	size_t length = strcspn(text, ":"), port = 0;
 	bool has_port = text[length];
-	if (!length || (has_port && !is_count(text + length + 1, strlen(text + length + 1))))
+	if (!length || (has_port && !cs_parse_digits(text + length + 1, strlen(text + length + 1), &port)))
 		return false;
-	if (has_port)
-		port = strtoul(text + length + 1, NULL, 10);
 	return port <= 255 && cs_setting_read_text(row, text, field);
 }
 

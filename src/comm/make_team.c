@@ -6,6 +6,7 @@
 #include "comm/member.h"
 
 #include "base/clock.h"
+#include "base/fake_nodes.h"
 #include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -58,38 +59,6 @@ static const char *const troubles[TROUBLES] = {
 	[DISABLED] = "disabled by COLLSHIM_DISABLE",
 	[NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
-
-/* Which fake node a rank of MPI_COMM_WORLD is on (COLLSHIM_FAKE_NODES), or -1 if it says nothing useful. */
-static int
-fake_node(const char *spec, int world_rank, int world_size)
-{
-	char *end;
-	if (!strncmp(spec, "cyclic:", 7)) {
-		long nodes = strtol(spec + 7, &end, 10);
-		return nodes > 0 && !*end ? (int)(world_rank % nodes) : -1;
-	}
-	long first = strtol(spec, &end, 10);
-	if (first <= 0)
-		return -1;
-	if (!*end) { /* K nodes of equal size, the first ones larger by one if need be */
-		long each = world_size / first, larger = world_size % first;
-		if (each == 0)
-			return world_rank;
-		return (int)(world_rank < larger * (each + 1)
-				     ? world_rank / (each + 1)
-				     : larger + (world_rank - larger * (each + 1)) / each);
-	}
-	/* "3,2,1": ranks per node; what is left over goes to the last. */
-	long node = 0, until = first;
-	while (world_rank >= until && *end == ',') {
-		long more = strtol(end + 1, &end, 10);
-		if (more <= 0)
-			return -1;
-		until += more;
-		node++;
-	}
-	return (int)node;
-}
 
 /* --- what all ranks say before anything is made ---------------------------------------------------------------- */
 
@@ -250,11 +219,12 @@ end_quiet(MPI_Comm comm, MPI_Errhandler *handler)
 	cs_pmpi.Errhandler_free(handler);
 }
 
+/* Which node COLLSHIM_FAKE_NODES has this process on; -1: it says nothing. */
 static int
 fake_node_here(void)
 {
 	const char *spec = cs_engine.settings.fake_nodes;
-	return spec ? fake_node(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
+	return spec ? cs_fake_nodes_of(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
 }
 
 /* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none (seen with 5.0.2; its issue 7814). The

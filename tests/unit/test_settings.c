@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "base/fake_nodes.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/settings.h"
@@ -297,6 +298,27 @@ right_fake_nodes_are_kept_as_written(void **state)
 	}
 }
 
+/* "Node of rank 0, of rank 1, ...", a digit each; '-': none. */
+static void
+ranks_are_on_the_fake_nodes_that_the_text_gives_them(void **state)
+{
+	static const struct {
+		const char *text, *nodes;
+	} cases[] = {
+		{ "1", "0000" }, { "2", "0011" }, { "2", "00011" }, { "3", "0001122" }, { "4", "01" },
+		{ "cyclic:2", "01010" }, { "cyclic:3", "0120120" }, { "3,2,1", "000112" }, { "3,2,1", "00011222" },
+		{ "1,1", "0" }, { "1,3,1", "01112" }, { "02", "01" },
+		{ "", "--" }, { "0", "--" }, { "x", "--" }, { "cyclic:", "--" }, { "1,x", "0-" },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		int ranks = (int)strlen(cases[i].nodes);
+		for (int rank = 0; rank < ranks; rank++) {
+			char node = cases[i].nodes[rank];
+			assert_int_equal(cs_fake_nodes_of(cases[i].text, rank, ranks), node == '-' ? -1 : node - '0');
+		}
+	}
+}
+
 static void
 nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(void **state)
 {
@@ -502,6 +524,7 @@ main(void)
 		TEST(a_value_of_several_lines_is_told_on_one),
 		TEST(a_wrong_value_gives_one_line_and_the_default),
 		TEST(right_fake_nodes_are_kept_as_written),
+		TEST(ranks_are_on_the_fake_nodes_that_the_text_gives_them),
 		TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
 		TEST(domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
