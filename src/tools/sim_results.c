@@ -1,0 +1,217 @@
+/* tools/sim_results.c — simulates one algorithm, or all of a collective, with each model, and prints the results. */
+#include "tools/sim_request.h"
+
+#include "base/parse.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TIME_TEXT 32
+
+static const char *
+time_text(char text[TIME_TEXT], int64_t picoseconds)
+{
+	static const struct {
+		double picoseconds;
+		const char *name;
+	} units[] = { { 1e12, "s" }, { 1e9, "ms" }, { 1e6, "us" }, { 1e3, "ns" } };
+	int unit = 0;
+	while (unit < 3 && (double)picoseconds < units[unit].picoseconds)
+		unit++;
+	double value = (double)picoseconds / units[unit].picoseconds;
+	snprintf(text, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit].name);
+	return text;
+}
+
+static void
+print_title(const struct cs_sim_call *call, const struct cs_model *model)
+{
+	char text[CS_MODEL_TEXT];
+	bool is_logfp = model->level[CS_INTER].f > 1 || model->level[CS_INTRA].f > 1;
+	printf("simulated, not measured: %s, parameters %s%s%s%s\n  %s\n", is_logfp ? "LogGP with LogfP's f" : "LogGP",
+	       model->name, model->origin ? " (" : "", model->origin ? model->origin : "", model->origin ? ")" : "",
+	       cs_model_text(text, model));
+	printf("%s, %d rank%s: %d node%s, %d on each%s", cs_colls[call->coll].name, call->ranks,
+	       call->ranks == 1 ? "" : "s", call->nodes, call->nodes == 1 ? "" : "s", call->ppn,
+	       call->is_cyclic ? " in turn" : "");
+	if (call->coll != CS_BARRIER)
+		printf("; %zu %s", call->bytes, cs_tool_bytes_meaning(call->coll));
+	if (call->distribution)
+		printf(" %s: %zu in all", cs_distribution_names[call->distribution], call->total);
+	if (cs_colls[call->coll].rooted)
+		printf("; root %d", call->root);
+	putchar('\n');
+}
+
+static void
+print_one(const struct cs_request *request, const size_t *params, const struct cs_sim_result *result)
+{
+	char text[TIME_TEXT], size[CS_NUMBER_TEXT];
+	const struct cs_param *known = request->algorithm->params;
+	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name);
+	for (int i = 0; i < CS_MAX_PARAMS && known[i].name; i++)
+		if (cs_tool_has_effect(request->algorithm, i))
+			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
+	puts(request->overlaps ? ", copies out overlap messages" : "");
+	if (request->eager)
+		printf("  %-22s up to %s, inside a node all\n", "messages copied", cs_bytes_text(size, request->eager));
+	printf("  %-22s %s\n", "simulated time", time_text(text, result->time));
+	printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
+	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
+	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_messages);
+	printf("  %-22s %" PRIu64 "\n", "bytes", result->bytes);
+	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
+}
+
+/* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which has been said. */
+static int
+run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_model *model,
+    struct cs_sim_result *result, const char **why)
+{
+	static const char *const texts[] = {
+		[CS_NO_MEMORY] = "messages under way do not fit into --memory",
+		[CS_UNSUPPORTED] = "the simulated time is above 26 days",
+	};
+	enum cs_status status = cs_sim_run(sim, model, NULL, NULL, result);
+	if (status == CS_OK)
+		return CS_TOOL_DONE;
+	if (status != CS_BAD_INPUT) {
+		*why = texts[status];
+		return CS_TOOL_WRONG_USE;
+	}
+	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name, result->text);
+	return CS_TOOL_CANNOT;
+}
+
+int
+cs_request_simulate(const struct cs_request *request, struct cs_sim_call *call)
+{
+	size_t params[CS_MAX_PARAMS];
+	char reason[CS_REASON_TEXT];
+	const char *why;
+	struct cs_sim_result result;
+	int wrong = cs_request_params(params, request->algorithm, request);
+	if (wrong)
+		return wrong;
+	struct cs_sim *sim = cs_request_stage(request, call, request->algorithm, params, reason);
+	if (!sim)
+		return cs_tool_wrong_use("%s: %s", request->what, reason);
+	for (int i = 0; !wrong && i < request->model_count; i++) {
+		wrong = run(sim, request->algorithm, &request->models[i], &result, &why);
+		if (wrong == CS_TOOL_WRONG_USE)
+			fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
+		if (wrong)
+			break;
+		print_title(call, &request->models[i]);
+		print_one(request, params, &result);
+		if (request->is_verbose)
+			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
+				request->models[i].name, result.time);
+	}
+	cs_sim_destroy(sim);
+	return wrong;
+}
+
+/* Of the table: the algorithm, its result with each model, or why there is none. */
+struct row {
+	const struct cs_algorithm *algorithm;
+	char reason[CS_REASON_TEXT];          /* with no model; empty: see there */
+	const char *why[CS_REQUEST_MODELS]; /* with this one; NULL: there is one */
+	struct cs_sim_result results[CS_REQUEST_MODELS];
+};
+
+static int
+fill_row(struct row *row, const struct cs_request *request, struct cs_sim_call *call)
+{
+	size_t params[CS_MAX_PARAMS];
+	int wrong = CS_TOOL_DONE;
+	cs_tool_fallbacks(params, row->algorithm);
+	struct cs_sim *sim = cs_request_stage(request, call, row->algorithm, params, row->reason);
+	for (int i = 0; sim && wrong != CS_TOOL_CANNOT && i < request->model_count; i++)
+		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i], &row->why[i]);
+	cs_sim_destroy(sim);
+	return wrong == CS_TOOL_CANNOT ? CS_TOOL_CANNOT : CS_TOOL_DONE;
+}
+
+/* NULL: nothing is missing. */
+static const char *
+missing(const struct row *row, int model)
+{
+	return *row->reason ? row->reason : row->why[model];
+}
+
+static bool
+is_behind(const struct row *a, const struct row *b, int model)
+{
+	if (missing(a, model) || missing(b, model))
+		return missing(a, model) && !missing(b, model);
+	return a->results[model].time > b->results[model].time;
+}
+
+/* Fastest first, those without a result last; else in the order of their names. */
+static void
+sort(struct row *rows, size_t count, int model)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t at = i; at && is_behind(&rows[at - 1], &rows[at], model); at--) {
+			struct row moved = rows[at];
+			rows[at] = rows[at - 1];
+			rows[at - 1] = moved;
+		}
+}
+
+static void
+print_row(const struct row *row, int model, int64_t best)
+{
+	char name[64], text[TIME_TEXT];
+	const struct cs_sim_result *result = &row->results[model];
+	snprintf(name, sizeof name, "%s:%s", cs_colls[row->algorithm->coll].name, row->algorithm->name);
+	if (missing(row, model))
+		printf("  %-40s %s\n", name, missing(row, model));
+	else
+		printf("  %-40s %14s %8.3g %8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
+		       time_text(text, result->time), best ? (double)result->time / (double)best : 1.0, result->rounds,
+		       result->messages, result->bytes, result->inter_bytes);
+}
+
+static void
+print_table(const struct cs_request *request, const struct cs_sim_call *call, struct row *rows, size_t count, int model)
+{
+	sort(rows, count, model);
+	print_title(call, &request->models[model]);
+	printf("  %-40s %14s %8s %8s %12s %16s %16s\n", "algorithm", "simulated time", "ratio", "rounds", "messages",
+	       "bytes", "between nodes");
+	for (size_t i = 0; i < count; i++)
+		print_row(&rows[i], model, rows[0].results[model].time);
+}
+
+int
+cs_request_compare(const struct cs_request *request, struct cs_sim_call *call)
+{
+	size_t count = 0;
+	int wrong = CS_TOOL_DONE;
+	const struct cs_algorithm *algorithm;
+	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++)
+		count += algorithm->coll == call->coll && cs_tool_is_plan(algorithm);
+	if (!count) {
+		fprintf(stderr, "collshim-sim: %s: ", cs_colls[call->coll].name);
+		cs_tool_offer(call->coll);
+		return CS_TOOL_WRONG_USE;
+	}
+	struct row *rows = calloc(count, sizeof *rows);
+	if (!rows) {
+		fputs("collshim-sim: out of memory\n", stderr);
+		return CS_TOOL_CANNOT;
+	}
+	count = 0;
+	for (int i = 0; !wrong && (algorithm = cs_algorithm_at(i)); i++)
+		if (algorithm->coll == call->coll && cs_tool_is_plan(algorithm)) {
+			rows[count].algorithm = algorithm;
+			wrong = fill_row(&rows[count++], request, call);
+		}
+	for (int model = 0; !wrong && model < request->model_count; model++)
+		print_table(request, call, rows, count, model);
+	free(rows);
+	return wrong;
+}

@@ -1,0 +1,157 @@
+/* tools/sim_stage.c — puts the steps of all ranks into a simulator, as far as memory allows. */
+#include "tools/sim_request.h"
+
+#include "base/parse.h"
+#include "plan/build.h"
+#include "sim/hier.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum cs_status
+build(struct cs_sim_call *call, const struct cs_algorithm *algorithm, int rank, struct cs_plan *plan)
+{
+	struct cs_builder builder;
+	cs_builder_init(&builder, cs_sim_call_seen_by(call, rank), plan);
+	algorithm->build(&builder);
+	return cs_builder_finish(&builder);
+}
+
+/* Bytes that the plans of all ranks take, judged by the smallest of three that are not the root's, nor all first on their
+ * node, where one may do the work of all. */
+static size_t
+guess(const struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	size_t smallest = SIZE_MAX / (size_t)call->ranks;
+	for (long long i = 1; i <= 3; i++) {
+		struct cs_plan plan;
+		int rank = (int)((call->root + i * call->ranks / 4 + i) % call->ranks);
+		enum cs_status status = build(call, algorithm, rank, &plan);
+		size_t memory = status == CS_NO_MEMORY ? smallest : 0;
+		if (status == CS_OK)
+			memory = cs_sim_plan_memory(sim, &plan);
+		smallest = memory < smallest ? memory : smallest;
+		cs_plan_fini(&plan);
+	}
+	return smallest * (size_t)call->ranks;
+}
+
+/* Copies that follow each other as one: of tens of thousands, as each block has its own, some dozens are left. */
+static void
+join_copies(struct cs_plan *plan)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < plan->count; i++) {
+		struct cs_step *last = count ? &plan->steps[count - 1] : NULL;
+		if (last && last->kind == CS_STEP_COPY && plan->steps[i].kind == CS_STEP_COPY)
+			last->bytes += plan->steps[i].bytes;
+		else
+			plan->steps[count++] = plan->steps[i];
+	}
+	plan->count = count;
+}
+
+/* Rank 0's plan for all: in a call of this room each rank's blocks are rank 0's, counted from it, with several sizes, too. */
+static enum cs_status
+add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	struct cs_plan plan;
+	enum cs_status status = build(call, algorithm, 0, &plan);
+	if (status == CS_OK)
+		join_copies(&plan);
+	for (; status == CS_OK && plan.rank < call->ranks; plan.rank++) {
+		status = cs_sim_add(sim, &plan);
+		for (size_t i = 0; i < plan.count; i++)
+			if (plan.steps[i].peer >= 0)
+				plan.steps[i].peer = (plan.steps[i].peer + 1) % call->ranks;
+	}
+	cs_plan_fini(&plan);
+	return status;
+}
+
+static enum cs_status
+add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm, size_t guessed,
+	 size_t memory)
+{
+	enum cs_status status = guessed > memory ? CS_NO_MEMORY : CS_OK;
+	if (status == CS_OK && algorithm->is_turned)
+		return add_turned(sim, call, algorithm);
+	for (int rank = 0; status == CS_OK && rank < call->ranks; rank++) {
+		struct cs_plan plan;
+		status = build(call, algorithm, rank, &plan);
+		if (status == CS_OK)
+			status = cs_sim_add(sim, &plan);
+		cs_plan_fini(&plan);
+	}
+	return status;
+}
+
+static size_t
+whole_of(const struct cs_algorithm *algorithm, const size_t *params)
+{
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		if (!strcmp(algorithm->params[i].name, "read_all"))
+			return params[i];
+	return 0;
+}
+
+static enum cs_status
+add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm, const size_t *params,
+	 bool overlaps)
+{
+	const struct cs_hier hier = { .inner = algorithm->inner->coll, .build = algorithm->inner->build,
+				      .params = params, .whole = whole_of(algorithm, params),
+				      .overlaps = overlaps };
+	return cs_hier_add(sim, call, &hier);
+}
+
+static void
+say_too_large(char reason[CS_REASON_TEXT], size_t guessed, size_t allowed)
+{
+	char memory[CS_NUMBER_TEXT], some[40] = "";
+	if (guessed > allowed && guessed < SIZE_MAX / 2) /* more: no plan was small enough to be looked at */
+		snprintf(some, sizeof some, " some %.2g GiB and", (double)guessed / (1 << 30));
+	snprintf(reason, CS_REASON_TEXT, "too large: steps take%s more than --memory %s", some, cs_bytes_text(memory, allowed));
+}
+
+static const char *
+unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
+{
+	struct cs_facts facts = { .coll = call->coll, .bytes = call->bytes, .ranks = call->ranks, .nodes = call->nodes,
+				  .ppn_min = call->ppn, .ppn_max = call->ppn,
+				  .is_block_placed = !call->is_cyclic || call->nodes == 1 || call->ppn == 1,
+				  .is_commutative = call->problem.is_commutative, .wire = CS_WIRE_HOST };
+	return cs_algorithm_unmet(algorithm, &facts);
+}
+
+struct cs_sim *
+cs_request_stage(const struct cs_request *request, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+		 const size_t *params, char reason[CS_REASON_TEXT])
+{
+	struct cs_sim *sim;
+	const char *need = unmet(call, algorithm);
+	if (need) {
+		snprintf(reason, CS_REASON_TEXT, "cannot serve: %s", need);
+		return NULL;
+	}
+	size_t guessed = 0;
+	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);
+	if (status == CS_OK) {
+		cs_sim_join_work(sim);
+		cs_sim_copy_messages(sim, request->eager);
+		call->problem.params = params;
+		guessed = algorithm->inner ? 0 : guess(sim, call, algorithm);
+		status = algorithm->inner ? add_hier(sim, call, algorithm, params, request->overlaps)
+					  : add_flat(sim, call, algorithm, guessed, request->memory);
+	}
+	if (status == CS_OK)
+		return sim;
+	if (status == CS_NO_MEMORY)
+		say_too_large(reason, guessed, request->memory);
+	else
+		snprintf(reason, CS_REASON_TEXT,
+			 status == CS_UNSUPPORTED ? "refuses this call" : "a step of its plan cannot be");
+	cs_sim_destroy(sim);
+	return NULL;
+}
