@@ -1,0 +1,251 @@
+/* sim/add.c — makes a simulator, and gives the plans of ranks and the steps inside nodes to it. */
+#include "sim/actor.h"
+
+#include "sim/room.h"
+
+#include <stdlib.h>
+
+#define FLAGS_AT_ONCE 4
+
+enum cs_status
+cs_sim_create(struct cs_sim **made, int ranks, const int *node_of, size_t budget)
+{
+	struct cs_sim *sim = calloc(1, sizeof *sim);
+	*made = NULL;
+	if (!sim)
+		return CS_NO_MEMORY;
+	sim->ranks = ranks;
+	sim->left = budget ? budget : SIZE_MAX / 2;
+	sim->actors = cs_room_take((size_t)ranks, sizeof *sim->actors, &sim->left);
+	enum cs_status status = sim->actors ? CS_OK : CS_NO_MEMORY;
+	for (int rank = 0; status == CS_OK && rank < ranks; rank++) {
+		int node = node_of ? node_of[rank] : rank;
+		if (node < 0 || node >= ranks)
+			status = CS_BAD_INPUT;
+		sim->actors[rank].node = node;
+		sim->node_count = node >= sim->node_count ? node + 1 : sim->node_count;
+	}
+	if (status == CS_OK) {
+		sim->nodes = cs_room_take((size_t)sim->node_count, sizeof *sim->nodes, &sim->left);
+		status = sim->nodes ? CS_OK : CS_NO_MEMORY;
+	}
+	if (status != CS_OK)
+		cs_sim_destroy(sim);
+	else
+		*made = sim;
+	return status;
+}
+
+void
+cs_sim_destroy(struct cs_sim *sim)
+{
+	if (!sim)
+		return;
+	for (int rank = 0; sim->actors && rank < sim->ranks; rank++) {
+		free(sim->actors[rank].steps);
+		free(sim->actors[rank].requests);
+		free(sim->actors[rank].flags);
+	}
+	cs_events_fini(&sim->events);
+	cs_match_fini(&sim->match);
+	free(sim->actors);
+	free(sim->nodes);
+	free(sim);
+}
+
+void
+cs_sim_join_work(struct cs_sim *sim)
+{
+	sim->joins = true;
+}
+
+void
+cs_sim_copy_messages(struct cs_sim *sim, uint64_t most)
+{
+	sim->eager = most;
+}
+
+static bool
+is_message(const struct cs_step *step)
+{
+	return step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV;
+}
+
+/* Does step i go into the one before it? */
+static bool
+is_joined(const struct cs_sim *sim, const struct cs_plan *plan, size_t i)
+{
+	int kind = plan->steps[i].kind;
+	return sim->joins && i && (kind == CS_STEP_COPY || kind == CS_STEP_REDUCE) && plan->steps[i - 1].kind == kind;
+}
+
+static size_t
+kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < plan->count; i++)
+		count += (size_t)!is_joined(sim, plan, i) + (sim->eager && is_message(&plan->steps[i]));
+	return count;
+}
+
+size_t
+cs_sim_plan_memory(const struct cs_sim *sim, const struct cs_plan *plan)
+{
+	return kept_steps(sim, plan) * sizeof(struct cs_sim_step) + (size_t)plan->requests * sizeof(struct cs_sim_request);
+}
+
+/* Room for `more` steps; no more than that where it is a plan. */
+static bool
+grow(struct cs_sim *sim, struct cs_sim_actor *actor, size_t more)
+{
+	size_t bytes = more * sizeof *actor->steps;
+	if (actor->count + more <= actor->room)
+		return true;
+	struct cs_sim_step *steps = bytes <= sim->left ? realloc(actor->steps, actor->room * sizeof *steps + bytes) : NULL;
+	if (!steps)
+		return false;
+	sim->left -= bytes;
+	actor->steps = steps;
+	actor->room += more;
+	return true;
+}
+
+static bool
+grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
+{
+	if (wanted <= actor->request_count)
+		return true;
+	size_t bytes = (wanted - actor->request_count) * sizeof *actor->requests;
+	struct cs_sim_request *requests = bytes <= sim->left ? realloc(actor->requests, wanted * sizeof *requests) : NULL;
+	if (!requests)
+		return false;
+	sim->left -= bytes;
+	actor->requests = requests;
+	actor->request_count = wanted;
+	return true;
+}
+
+static bool
+can_be(const struct cs_plan *plan, const struct cs_step *step)
+{
+	if (is_message(step) && (step->peer < 0 || step->peer >= plan->ranks || step->peer == plan->rank))
+		return false;
+	if (is_message(step) || step->kind == CS_STEP_WAIT)
+		return step->request >= 0 && step->request < plan->requests;
+	return step->kind < CS_STEP_KINDS;
+}
+
+static bool
+all_can_be(const struct cs_plan *plan)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		if (!can_be(plan, &plan->steps[i]))
+			return false;
+	return plan->requests < 1 << 29;
+}
+
+static void
+append(struct cs_sim_actor *actor, int kind, uint64_t bytes, int peer, int request)
+{
+	actor->steps[actor->count++] = (struct cs_sim_step){
+		.bytes = bytes, .kind = (uint32_t)kind & 7, .request = (uint32_t)request & 0x1fffffff, .peer = peer };
+}
+
+/* Bytes that are copied for a message, on either side. */
+static uint64_t
+copied(const struct cs_sim *sim, const struct cs_sim_actor *actor, int peer, uint64_t bytes)
+{
+	bool is_intra = actor->node == sim->actors[peer].node;
+	return sim->eager && (is_intra || bytes <= sim->eager) ? bytes : 0;
+}
+
+/* One step of a plan, with its copies. `received`: for each request what is to be copied when it has been awaited. */
+static void
+append_message(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_step *step, int peer, uint64_t *received)
+{
+	uint64_t bytes = received && is_message(step) ? copied(sim, actor, peer, step->bytes) : 0;
+	if (bytes && step->kind == CS_STEP_SEND)
+		append(actor, CS_STEP_COPY, bytes, CS_SIM_NOBODY, 0);
+	append(actor, step->kind, step->bytes, peer, step->request);
+	if (received && is_message(step))
+		received[step->request] = step->kind == CS_STEP_RECV ? bytes : 0;
+	if (received && step->kind == CS_STEP_WAIT && received[step->request])
+		append(actor, CS_STEP_COPY, received[step->request], CS_SIM_NOBODY, 0);
+}
+
+enum cs_status
+cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const int *rank_of)
+{
+	struct cs_sim_actor *actor = &sim->actors[rank];
+	uint64_t *received = NULL;
+	if (sim->added == CS_OK && !all_can_be(plan))
+		sim->added = CS_BAD_INPUT;
+	if (sim->added == CS_OK &&
+	    (!grow(sim, actor, kept_steps(sim, plan)) || !grow_requests(sim, actor, (size_t)plan->requests)))
+		sim->added = CS_NO_MEMORY;
+	if (sim->added == CS_OK && sim->eager && !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
+		sim->added = CS_NO_MEMORY;
+	for (size_t i = 0; sim->added == CS_OK && i < plan->count; i++) {
+		const struct cs_step *step = &plan->steps[i];
+		int peer = rank_of && step->peer >= 0 ? rank_of[step->peer] : step->peer;
+		if (is_joined(sim, plan, i))
+			actor->steps[actor->count - 1].bytes += step->bytes;
+		else
+			append_message(sim, actor, step, peer, received);
+	}
+	free(received);
+	return sim->added;
+}
+
+enum cs_status
+cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan)
+{
+	if (plan->rank < 0 || plan->rank >= sim->ranks || plan->ranks != sim->ranks)
+		return sim->added = sim->added == CS_OK ? CS_BAD_INPUT : sim->added;
+	return cs_sim_add_among(sim, plan->rank, plan, NULL);
+}
+
+static bool
+can_await(const struct cs_sim *sim, int rank, int peer, uint64_t amount)
+{
+	return peer >= 0 && peer < sim->ranks && peer != rank && amount >= 1 && amount <= INT32_MAX &&
+	       sim->actors[peer].node == sim->actors[rank].node;
+}
+
+/* Room for one more flag of the rank. */
+static bool
+grow_flags(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	size_t wanted = actor->publishes + FLAGS_AT_ONCE, bytes = FLAGS_AT_ONCE * sizeof *actor->flags;
+	if (actor->publishes++ % FLAGS_AT_ONCE)
+		return true;
+	struct cs_sim_flag *flags = bytes <= sim->left ? realloc(actor->flags, wanted * sizeof *flags) : NULL;
+	if (!flags)
+		return false;
+	sim->left -= bytes;
+	actor->flags = flags;
+	return true;
+}
+
+void
+cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, uint64_t amount)
+{
+	enum { AT_ONCE = 8 };
+	struct cs_sim_actor *actor = &sim->actors[rank];
+	bool is_work = kind == CS_NODE_COPY || kind == CS_NODE_REDUCE;
+	if (sim->added != CS_OK || (is_work && !amount))
+		return;
+	if (kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount))
+		sim->added = CS_BAD_INPUT;
+	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
+		 (kind == CS_NODE_PUBLISH && !grow_flags(sim, actor)))
+		sim->added = CS_NO_MEMORY;
+	else
+		append(actor, (int)kind, amount, peer, 0);
+}
+
+enum cs_status
+cs_sim_added(const struct cs_sim *sim)
+{
+	return sim->added;
+}
