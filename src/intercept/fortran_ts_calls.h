@@ -1,10 +1,10 @@
 /* intercept/fortran_ts_calls.h — mpi_f08's procedures whose buffers are descriptors, for int and for MPI_Count. Included once for
- * each by fortran.c with COUNT, DISPL, TAKE, ENTRY and CALL_OF set; no include guard on purpose.
+ * each by fortran_ts.c with COUNT, DISPL, TAKE, ENTRY and CALL_OF set; no include guard on purpose.
  *
  * As in Open MPI 6.0 what one rank sends or receives may be a section of an array, and is one element of a type made for it;
  * where a side has blocks for several ranks, or is reduced, it must be whole. What is not so is for the host to refuse. */
 #define ARRAY const struct cs_descriptor
-#define TO_HOST(name, ...) ((__typeof__(&TAKE(name)))host->next[CALL_OF(name)])(__VA_ARGS__)
+#define TO_HOST(name, ...) ((__typeof__(&TAKE(name)))cs_fortran_door->next[CALL_OF(name)])(__VA_ARGS__)
 
 #define EQUAL(name, Name, open_send)                                                               \
 	static void TAKE(name)(ARRAY *send, COUNT *send_count, MPI_Fint *send_type, ARRAY *recv, COUNT *recv_count, \
@@ -15,8 +15,8 @@
 			TO_HOST(name, send, send_count, send_type, recv, recv_count, recv_type, comm, ierr); \
 			return;                                                                    \
 		}                                                                                  \
-		store(ierr, ENTRY(Name)(out.memory, (COUNT)out.count, out.type, in.memory, (COUNT)in.count, in.type, \
-					comm_f2c(*comm)));                                         \
+		cs_ierr(ierr, ENTRY(Name)(out.memory, (COUNT)out.count, out.type, in.memory, (COUNT)in.count, in.type, \
+					cs_comm_f2c(*comm)));                                         \
 		close_part(&out);                                                                  \
 	}
 EQUAL(allgather, Allgather, open_section)
@@ -31,8 +31,8 @@ TAKE(allgatherv)(ARRAY *send, COUNT *send_count, MPI_Fint *send_type, ARRAY *rec
 		TO_HOST(allgatherv, send, send_count, send_type, recv, recv_counts, displs, recv_type, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Allgatherv)(out.memory, (COUNT)out.count, out.type, in.memory, recv_counts, displs, in.type,
-				      comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Allgatherv)(out.memory, (COUNT)out.count, out.type, in.memory,
+					recv_counts, displs, in.type, cs_comm_f2c(*comm)));
 	close_part(&out);
 }
 
@@ -46,8 +46,8 @@ TAKE(alltoallv)(ARRAY *send, COUNT *send_counts, DISPL *send_displs, MPI_Fint *s
 			ierr);
 		return;
 	}
-	store(ierr, ENTRY(Alltoallv)(out.memory, send_counts, send_displs, out.type, in.memory, recv_counts, recv_displs,
-				     in.type, comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Alltoallv)(out.memory, send_counts, send_displs, out.type, in.memory,
+				       recv_counts, recv_displs, in.type, cs_comm_f2c(*comm)));
 }
 
 static void
@@ -59,13 +59,14 @@ TAKE(alltoallw)(ARRAY *send, COUNT *send_counts, DISPL *send_displs, MPI_Fint *s
 			comm, ierr);
 		return;
 	}
-	struct types types;
-	void *out = buffer(send->base);
-	if (!open_types(&types, comm_f2c(*comm), out == MPI_IN_PLACE ? NULL : send_types, recv_types, ierr))
+	struct cs_fortran_types types;
+	void *out = cs_buffer_f2c(send->base);
+	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm), out == MPI_IN_PLACE ? NULL : send_types, recv_types, ierr))
 		return;
-	store(ierr, ENTRY(Alltoallw)(out, send_counts, send_displs, types.send, buffer(recv->base), recv_counts, recv_displs,
-				     types.recv, comm_f2c(*comm)));
-	close_types(&types);
+	cs_ierr(ierr, ENTRY(Alltoallw)(out, send_counts, send_displs, types.send,
+				       cs_buffer_f2c(recv->base), recv_counts, recv_displs,
+				       types.recv, cs_comm_f2c(*comm)));
+	cs_fortran_close_types(&types);
 }
 
 static void
@@ -76,7 +77,8 @@ TAKE(bcast)(ARRAY *data, COUNT *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint 
 		TO_HOST(bcast, data, count, type, root, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Bcast)(part.memory, (COUNT)part.count, part.type, *root, comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Bcast)(part.memory, (COUNT)part.count, part.type, *root,
+				   cs_comm_f2c(*comm)));
 	close_part(&part);
 }
 
@@ -90,8 +92,8 @@ TAKE(gather)(ARRAY *send, COUNT *send_count, MPI_Fint *send_type, ARRAY *recv, C
 		TO_HOST(gather, send, send_count, send_type, recv, recv_count, recv_type, root, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Gather)(out.memory, (COUNT)out.count, out.type, in.memory, (COUNT)in.count, in.type, *root,
-				  comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Gather)(out.memory, (COUNT)out.count, out.type, in.memory,
+				    (COUNT)in.count, in.type, *root, cs_comm_f2c(*comm)));
 	close_part(&out);
 }
 
@@ -104,8 +106,8 @@ TAKE(gatherv)(ARRAY *send, COUNT *send_count, MPI_Fint *send_type, ARRAY *recv, 
 		TO_HOST(gatherv, send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Gatherv)(out.memory, (COUNT)out.count, out.type, in.memory, recv_counts, displs, in.type, *root,
-				   comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Gatherv)(out.memory, (COUNT)out.count, out.type, in.memory, recv_counts,
+				     displs, in.type, *root, cs_comm_f2c(*comm)));
 	close_part(&out);
 }
 
@@ -119,8 +121,8 @@ TAKE(scatter)(ARRAY *send, COUNT *send_count, MPI_Fint *send_type, ARRAY *recv, 
 		TO_HOST(scatter, send, send_count, send_type, recv, recv_count, recv_type, root, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Scatter)(out.memory, (COUNT)out.count, out.type, in.memory, (COUNT)in.count, in.type, *root,
-				   comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Scatter)(out.memory, (COUNT)out.count, out.type, in.memory,
+				     (COUNT)in.count, in.type, *root, cs_comm_f2c(*comm)));
 	close_part(&in);
 }
 
@@ -133,8 +135,8 @@ TAKE(scatterv)(ARRAY *send, COUNT *send_counts, DISPL *displs, MPI_Fint *send_ty
 		TO_HOST(scatterv, send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm, ierr);
 		return;
 	}
-	store(ierr, ENTRY(Scatterv)(out.memory, send_counts, displs, out.type, in.memory, (COUNT)in.count, in.type, *root,
-				    comm_f2c(*comm)));
+	cs_ierr(ierr, ENTRY(Scatterv)(out.memory, send_counts, displs, out.type, in.memory,
+				      (COUNT)in.count, in.type, *root, cs_comm_f2c(*comm)));
 	close_part(&in);
 }
 
@@ -148,7 +150,8 @@ TAKE(scatterv)(ARRAY *send, COUNT *send_counts, DISPL *displs, MPI_Fint *send_ty
 			TO_HOST(name, send, recv, count, type, op, comm, ierr);                    \
 			return;                                                                    \
 		}                                                                                  \
-		store(ierr, ENTRY(way##Name)(out.memory, in.memory, *count, in.type, op_f2c(*op), comm_f2c(*comm))); \
+		cs_ierr(ierr, ENTRY(way##Name)(out.memory, in.memory, *count, in.type,             \
+					       cs_op_f2c(*op), cs_comm_f2c(*comm)));               \
 	}
 #define REDUCTIONS_TS(way)                                                                         \
 	SUMMED(way, allreduce, Allreduce)                                                          \
@@ -163,7 +166,8 @@ TAKE(scatterv)(ARRAY *send, COUNT *send_counts, DISPL *displs, MPI_Fint *send_ty
 			TO_HOST(reduce, send, recv, count, type, op, root, comm, ierr);            \
 			return;                                                                    \
 		}                                                                                  \
-		store(ierr, ENTRY(way##Reduce)(out.memory, in.memory, *count, in.type, op_f2c(*op), *root, comm_f2c(*comm))); \
+		cs_ierr(ierr, ENTRY(way##Reduce)(out.memory, in.memory, *count, in.type,           \
+						 cs_op_f2c(*op), *root, cs_comm_f2c(*comm)));      \
 	}                                                                                          \
 	static void TAKE(way##reduce_scatter)(ARRAY *send, ARRAY *recv, COUNT *counts, MPI_Fint *type, MPI_Fint *op, \
 					      MPI_Fint *comm, MPI_Fint *ierr)                      \
@@ -173,7 +177,8 @@ TAKE(scatterv)(ARRAY *send, COUNT *send_counts, DISPL *displs, MPI_Fint *send_ty
 			TO_HOST(reduce_scatter, send, recv, counts, type, op, comm, ierr);         \
 			return;                                                                    \
 		}                                                                                  \
-		store(ierr, ENTRY(way##Reduce_scatter)(out.memory, in.memory, counts, in.type, op_f2c(*op), comm_f2c(*comm))); \
+		cs_ierr(ierr, ENTRY(way##Reduce_scatter)(out.memory, in.memory, counts, in.type,   \
+							 cs_op_f2c(*op), cs_comm_f2c(*comm)));     \
 	}
 REDUCTIONS_TS()
 REDUCTIONS_TS(ordered_)

@@ -1,0 +1,159 @@
+/* intercept/fortran_layer.h — what the entries of Fortran names share: mangled names, handles, and the addresses that mean
+ * MPI_IN_PLACE and MPI_BOTTOM. Private to the files of intercept/fortran*.c; without these entries: no_fortran.c. */
+#ifndef CS_INTERCEPT_FORTRAN_LAYER_H
+#define CS_INTERCEPT_FORTRAN_LAYER_H
+
+#include "comm/member.h"
+#include "intercept/entry.h"
+
+#include <assert.h>
+#include <mpi.h>
+#include <stdatomic.h>
+
+/* Counts and displacements are passed on without a copy. (-fdefault-integer-8 would break the host's C ABI too.) */
+static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran integers are C ints");
+
+extern const struct cs_door *cs_fortran_door;
+
+static inline void
+cs_ierr(MPI_Fint *ierr, int result)
+{
+	if (ierr != NULL) /* optional in mpi_f08 */
+		*ierr = result;
+}
+
+/* Each mangling has its own next: the host's, or that of a tool below us. */
+#define CS_FORTRAN_INIT(symbol)                                                                               \
+	static void take_##symbol(MPI_Fint *ierr)                                                  \
+	{                                                                                          \
+		((void (*)(MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(ierr);                        \
+		cs_entry_after_init();                                                             \
+	}
+#define CS_FORTRAN_INIT_THREAD(symbol)                                                                        \
+	static void take_##symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
+	{                                                                                          \
+		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(      \
+			required, provided, ierr);                                                 \
+		cs_entry_after_init();                                                             \
+	}
+
+/* MPI_Comm_free and MPI_Comm_disconnect; `f2c` makes C's handle. */
+#define CS_FORTRAN_FREE(symbol, f2c)                                                                          \
+	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
+	{                                                                                          \
+		struct cs_freeing *freeing = cs_member_freeing(f2c(*comm));                        \
+		((void (*)(MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(comm, ierr);      \
+		cs_member_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
+	}
+
+/* --- Open MPI's: entries of all that communicates ------------------------------------------------------------------ */
+
+/* What compilers make of a name, and mpi_f08's own. */
+#define CS_FORTRAN_MANGLED(TAKE, lower, UPPER)                                                                \
+	TAKE(mpi_##lower##_)                                                                       \
+	TAKE(mpi_##lower##__)                                                                      \
+	TAKE(mpi_##lower)                                                                          \
+	TAKE(MPI_##UPPER)                                                                          \
+	TAKE(mpi_##lower##_f08_)
+
+/* Names whose buffers `use mpi_f08` may pass by descriptors; and those of them that have a second entry, in one order. */
+#define CS_FORTRAN_BUFFERED(TAKE)                                                                  \
+	TAKE(allgather, ALLGATHER, )                                                               \
+	TAKE(allgatherv, ALLGATHERV, )                                                             \
+	TAKE(allreduce, ALLREDUCE, )                                                               \
+	TAKE(alltoall, ALLTOALL, )                                                                 \
+	TAKE(alltoallv, ALLTOALLV, )                                                               \
+	TAKE(alltoallw, ALLTOALLW, )                                                               \
+	TAKE(bcast, BCAST, )                                                                       \
+	TAKE(exscan, EXSCAN, )                                                                     \
+	TAKE(gather, GATHER, )                                                                     \
+	TAKE(gatherv, GATHERV, )                                                                   \
+	TAKE(reduce, REDUCE, )                                                                     \
+	TAKE(reduce_scatter, REDUCE_SCATTER, )                                                     \
+	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, )                                         \
+	TAKE(scan, SCAN, )                                                                         \
+	TAKE(scatter, SCATTER, )                                                                   \
+	TAKE(scatterv, SCATTERV, )
+#define CS_FORTRAN_ORDERED(TAKE)                                                                   \
+	TAKE(allreduce, ALLREDUCE, ordered_)                                                       \
+	TAKE(exscan, EXSCAN, ordered_)                                                             \
+	TAKE(reduce, REDUCE, ordered_)                                                             \
+	TAKE(reduce_scatter, REDUCE_SCATTER, ordered_)                                             \
+	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_)                                 \
+	TAKE(scan, SCAN, ordered_)
+
+/* The host's functions, by their profiling names. */
+struct cs_fortran {
+	MPI_Comm (*comm_f2c)(MPI_Fint);
+	MPI_Datatype (*type_f2c)(MPI_Fint);
+	MPI_Op (*op_f2c)(MPI_Fint);
+	int (*comm_rank)(MPI_Comm, int *);
+	int (*comm_size)(MPI_Comm, int *);
+	int (*comm_remote_size)(MPI_Comm, int *);
+	int (*comm_test_inter)(MPI_Comm, int *);
+	int (*comm_call_errhandler)(MPI_Comm, int);
+	int (*type_create_hvector)(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *);
+	int (*type_commit)(MPI_Datatype *);
+	int (*type_free)(MPI_Datatype *);
+};
+extern struct cs_fortran cs_fortran;
+
+/* Handles, for C. */
+static inline MPI_Comm
+cs_comm_f2c(MPI_Fint comm)
+{
+	return cs_fortran.comm_f2c(comm);
+}
+
+static inline MPI_Datatype
+cs_type_f2c(MPI_Fint type)
+{
+	return cs_fortran.type_f2c(type);
+}
+
+static inline MPI_Op
+cs_op_f2c(MPI_Fint op)
+{
+	return cs_fortran.op_f2c(op);
+}
+
+/* The addresses that mean MPI_IN_PLACE or MPI_BOTTOM. The loader usually makes one of the definitions in the
+ * program, libmpi and libmpi_usempif08, but scopes can keep them apart; none of them is ever a buffer. */
+struct cs_sentinel {
+	void *places[8];
+	size_t count;
+};
+extern struct cs_sentinel cs_fortran_in_place, cs_fortran_bottom;
+extern _Atomic int cs_fortran_sentinels_state; /* 0 unknown, 1 being found, 2 known */
+
+/* At the first Fortran collective and not before: most processes have no Fortran, and the search is slow. */
+void cs_fortran_find_sentinels(void);
+
+/* A buffer's address, for C. */
+static inline void *
+cs_buffer_f2c(void *place)
+{
+	if (atomic_load_explicit(&cs_fortran_sentinels_state, memory_order_acquire) != 2)
+		cs_fortran_find_sentinels();
+	for (size_t i = 0; i < cs_fortran_in_place.count; i++)
+		if (place == cs_fortran_in_place.places[i])
+			return MPI_IN_PLACE;
+	for (size_t i = 0; i < cs_fortran_bottom.count; i++)
+		if (place == cs_fortran_bottom.places[i])
+			return MPI_BOTTOM;
+	return place;
+}
+
+/* The datatypes of an alltoallw, for C. */
+struct cs_fortran_types {
+	MPI_Datatype few[2 * 64], *send, *recv;
+};
+/* With MPI_IN_PLACE the send arguments mean nothing and need not be there: NULL. False after the error handler had it. */
+bool cs_fortran_open_types(struct cs_fortran_types *types, MPI_Comm comm, const MPI_Fint *sendtypes, const MPI_Fint *recvtypes,
+			   MPI_Fint *ierr);
+void cs_fortran_close_types(struct cs_fortran_types *types);
+
+/* Fills the rows of names whose buffers are descriptors; after cs_fortran is filled. */
+void cs_fortran_ts_entries(void **entries, bool is_ordered);
+
+#endif
