@@ -1,0 +1,308 @@
+/* comm/team_segment.c — gives the processes of a node their shared memory: that of a former team, or a new segment. */
+#include "comm/make_team.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "comm/engine.h"
+#include "comm/ledger.h"
+#include "comm/pmpi.h"
+#include "comm/polite.h"
+#include "topo/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void
+account(size_t bytes)
+{
+	uint64_t now = atomic_fetch_add(&cs_engine.shm_bytes, bytes) + bytes;
+	if (now > atomic_load(&cs_engine.shm_peak))
+		atomic_store(&cs_engine.shm_peak, now);
+}
+
+/* What the leader tells the others of the node. */
+struct offer {
+	struct cs_segment_ticket ticket;
+	struct cs_claim claim;
+	enum cs_trouble trouble; /* CS_TROUBLE_NONE: there is a segment */
+};
+
+static enum cs_trouble
+trouble_of(enum cs_refusal refusal, enum cs_limit by)
+{
+	if (refusal == CS_CLAIM_FITS)
+		return CS_TROUBLE_NONE;
+	return refusal == CS_CLAIM_BUDGET ? CS_TROUBLE_NO_BUDGET : (enum cs_trouble)(CS_TROUBLE_NO_ROOM + by);
+}
+
+/* The leader's: may there be such a segment? */
+static enum cs_trouble
+claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
+{
+	enum cs_limit by;
+	if (cs_engine.settings.shm == CS_SHM_OFF)
+		return CS_TROUBLE_SHM_OFF;
+	enum cs_refusal refusal = cs_ledger_claim(claim, cs_segment_round(bytes), sharers, &by);
+	enum cs_trouble trouble = trouble_of(refusal, by);
+	if (trouble != CS_TROUBLE_NONE)
+		cs_info("shm: %zu bytes more would be over the %llu that segments may have here (%s)", bytes,
+			(unsigned long long)claim->most, by == CS_LIMIT_NONE ? "shm_budget" : cs_limit_name(by));
+	return trouble;
+}
+
+/* The leader's part: makes the segment, *ticket tells the others. */
+static enum cs_trouble
+create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticket *ticket)
+{
+	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
+		cs_info("shm: a segment of %zu bytes was refused: %m", bytes);
+		return CS_TROUBLE_NO_SEGMENT;
+	}
+	*ticket = segment->ticket;
+	return CS_TROUBLE_NONE;
+}
+
+static enum cs_trouble
+commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	size_t from, share, area_from, area_share = 0;
+	cs_node_share(shape, shape->local, &from, &share);
+	if (shape->local == 0)
+		cs_node_area_share(shape, &area_from, &area_share);
+	if (cs_segment_commit(segment, from, share) == CS_OK &&
+	    (!area_share || cs_segment_commit(segment, area_from, area_share) == CS_OK))
+		return CS_TROUBLE_NONE;
+	cs_info("shm: %zu bytes were refused: %m", share + area_share);
+	return CS_TROUBLE_NO_COMMIT;
+}
+
+enum cs_trouble
+cs_team_agree_on(MPI_Comm comm, enum cs_trouble trouble)
+{
+	int mine = (int)trouble, worst = CS_TROUBLE_NO_MEMORY;
+	return cs_polite_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) ? CS_TROUBLE_NO_MEMORY : (enum cs_trouble)worst;
+}
+
+static void
+close_segment(struct cs_segment *segment)
+{
+	if (!segment->base)
+		return;
+	atomic_fetch_sub(&cs_engine.shm_bytes, segment->bytes);
+	cs_ledger_give_back(segment->charge);
+	cs_pool_close(segment);
+}
+
+static enum cs_trouble
+attach_segment(const struct offer *offer, int sharers, struct cs_segment *segment)
+{
+	enum cs_limit by;
+	if (cs_segment_attach(segment, &offer->ticket) != CS_OK) {
+		cs_info("shm: attaching was refused: %m");
+		return CS_TROUBLE_NO_ATTACH;
+	}
+	account(segment->bytes);
+	segment->charge = 0;
+	uint64_t part = cs_ledger_part(segment->bytes, sharers);
+	enum cs_trouble trouble = trouble_of(cs_ledger_take(&offer->claim, part, &by), by);
+	if (trouble == CS_TROUBLE_NONE)
+		segment->charge = part;
+	return trouble;
+}
+
+_Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the machine");
+_Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8, "a rank tells of the CPUs that the machine is told of");
+
+/* This rank's part of a node that is made: what others read there before the first call. Of one node's ranks nobody asks in
+ * which domains they are; else one of them looks for all, and others in later teams need not. */
+static void
+furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segment *segment)
+{
+	struct cs_node *node = &seat->team.node;
+	cs_node_init(node, shape, segment, &cs_host_mpi);
+	cs_node_arm(node);
+	if (seat->team.shape.ranks == cs_engine.world_size)
+		cs_ledger_open_page(&seat->page, node);
+	if (node->table && shape->local == 0)
+		memcpy(node->table, cs_topo_machine(), sizeof(struct cs_topo_machine));
+}
+
+/* The leader makes a segment, the others attach it, and each commits its share and furnishes its part: with CS_TROUBLE_NONE
+ * all of the node have. After CS_TROUBLE_NO_ATTACH the leader still has it open, and cs_segment_create makes one with a name
+ * in its place. A name goes with the first commit; so all must have opened that one before. */
+static enum cs_trouble
+hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape, struct offer *offer,
+	   struct cs_segment *segment)
+{
+	bool is_leader = shape->local == 0;
+	if (is_leader && offer->trouble == CS_TROUBLE_NONE) {
+		offer->trouble = create_segment(cs_node_bytes(shape), segment, &offer->ticket);
+		if (offer->trouble == CS_TROUBLE_NONE)
+			account(segment->bytes);
+	}
+	if (cs_polite_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0, comm))
+		offer->trouble = CS_TROUBLE_NO_SEGMENT;
+	if (offer->trouble != CS_TROUBLE_NONE)
+		return offer->trouble;
+	enum cs_trouble trouble = is_leader ? CS_TROUBLE_NONE : attach_segment(offer, shape->size, segment);
+	if (offer->ticket.is_named && (trouble = cs_team_agree_on(comm, trouble)) != CS_TROUBLE_NONE)
+		return trouble;
+	if (trouble == CS_TROUBLE_NONE)
+		trouble = commit_share(shape, segment);
+	if (trouble == CS_TROUBLE_NONE)
+		furnish(seat, shape, segment);
+	trouble = cs_team_agree_on(comm, trouble);
+	if (trouble != CS_TROUBLE_NONE && seat->team.node.segment.base) {
+		cs_ledger_close_page(&seat->page);
+		*segment = seat->team.node.segment;
+		seat->team.node.segment.base = NULL;
+	}
+	return trouble;
+}
+
+static void
+give_back_idle(size_t bytes, uint64_t charge)
+{
+	atomic_fetch_sub(&cs_engine.shm_bytes, bytes);
+	cs_ledger_give_back(charge);
+}
+
+/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as many as it takes. Has it closed
+ * any? */
+static bool
+make_room(size_t bytes, int sharers)
+{
+	uint64_t charge;
+	size_t closed = cs_pool_evict_dropped(&charge);
+	bool has_closed = closed > 0;
+	give_back_idle(closed, charge);
+	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) && (closed = cs_pool_evict(1, &charge))) {
+		give_back_idle(closed, charge);
+		has_closed = true;
+	}
+	return has_closed;
+}
+
+/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes now, or, `has_made_room`, before
+ * it could know, but maybe after the leader had added up? */
+static bool
+give_way(MPI_Comm comm, bool has_made_room)
+{
+	uint64_t charge;
+	size_t closed = cs_pool_evict(SIZE_MAX, &charge);
+	int mine = has_made_room || closed > 0, any = 0;
+	give_back_idle(closed, charge);
+	return cs_polite_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
+}
+
+static enum cs_trouble
+try_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+{
+	struct cs_node *node = &seat->team.node;
+	struct cs_segment segment = { .fd = -1 };
+	struct offer offer = { .trouble = CS_TROUBLE_NONE };
+	if (shape->local == 0)
+		offer.trouble = claim_bytes(cs_node_bytes(shape), shape->size, &offer.claim);
+	enum cs_trouble trouble = hand_round(comm, seat, shape, &offer, &segment);
+	/* Whether by name is left to try is known to all from the leader's ticket. */
+	if (trouble == CS_TROUBLE_NO_ATTACH && !offer.ticket.is_named) {
+		if (shape->local != 0)
+			close_segment(&segment);
+		else
+			atomic_fetch_sub(&cs_engine.shm_bytes, segment.bytes);
+		enum cs_trouble by_name = hand_round(comm, seat, shape, &offer, &segment);
+		if (by_name == CS_TROUBLE_NONE || by_name == CS_TROUBLE_NO_COMMIT)
+			trouble = by_name;
+	}
+	if (shape->local == 0) {
+		uint64_t part = trouble == CS_TROUBLE_NONE ? cs_ledger_part(node->segment.bytes, shape->size) : 0;
+		cs_ledger_settle(&offer.claim, part);
+		node->segment.charge = part;
+	}
+	if (trouble != CS_TROUBLE_NONE)
+		close_segment(&segment);
+	return trouble;
+}
+
+enum cs_trouble
+cs_team_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+{
+	struct cs_node *node = &seat->team.node;
+	bool has_made_room = make_room(cs_node_bytes(shape), shape->size);
+	enum cs_trouble trouble = try_new_node(comm, seat, shape);
+	/* Each has made room as far as it could tell; others may have idle nodes that it is not charged for. */
+	if (trouble >= CS_TROUBLE_NO_BUDGET && trouble < CS_TROUBLE_NO_COMMIT && give_way(comm, has_made_room))
+		trouble = try_new_node(comm, seat, shape);
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	cs_ledger_ready_page(&seat->page);
+	cs_segment_seal(&node->segment);
+	cs_node_meet(node);
+	node->is_readable =
+		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(node));
+	return CS_TROUBLE_NONE;
+}
+
+void
+cs_team_take_idle(uint64_t name, struct cs_seat *seat)
+{
+	cs_pool_take(name, &seat->team.node);
+	if (!name || seat->team.shape.ranks != cs_engine.world_size)
+		return;
+	cs_ledger_open_page(&seat->page, &seat->team.node);
+	cs_ledger_ready_page(&seat->page);
+}
+
+uint64_t
+cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape)
+{
+	enum { PIECE = 64 };
+	const size_t numbers[] = { (size_t)shape->local, (size_t)shape->size, shape->slots, shape->slot_bytes,
+				   shape->area_slots, shape->area_bytes };
+	uint64_t key = CS_HASH_START;
+	MPI_Group group;
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+		key = cs_hash_number(key, numbers[i]);
+	if (cs_pmpi.Comm_group(comm, &group))
+		return 0;
+	for (int first = 0; key && first < shape->size; first += PIECE) {
+		int from[PIECE], to[PIECE], count = shape->size - first < PIECE ? shape->size - first : PIECE;
+		for (int i = 0; i < count; i++)
+			from[i] = first + i;
+		bool is_known = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to) == MPI_SUCCESS;
+		key = is_known ? cs_hash_bytes(key, to, (size_t)count * sizeof *to) | 1 : 0;
+	}
+	cs_pmpi.Group_free(&group);
+	return key;
+}
+
+enum cs_trouble
+cs_team_take_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+{
+	uint64_t key = cs_team_key(comm, shape), mine[CS_POOL_IDLE], name = 0;
+	uint64_t *all = malloc((size_t)shape->size * sizeof mine);
+	if (!all)
+		cs_team_out_of_memory("the names", shape->size);
+	cs_pool_offer(key, mine);
+	if (cs_polite_allgather(mine, CS_POOL_IDLE, MPI_UINT64_T, all, comm) == MPI_SUCCESS)
+		name = cs_team_common_name(all, CS_POOL_IDLE, shape->size);
+	free(all);
+	cs_team_take_idle(name, seat);
+	enum cs_trouble trouble = name ? CS_TROUBLE_NONE : cs_team_new_node(comm, seat, shape);
+	seat->team.node.key = key;
+	return trouble;
+}
+
+void
+cs_team_drop_node(struct cs_seat *seat)
+{
+	uint64_t charge;
+	size_t closed = cs_pool_evict_dropped(&charge);
+	cs_ledger_close_page(&seat->page);
+	give_back_idle(closed, charge);
+	if (!seat->team.node.segment.base)
+		return;
+	bool may_keep = cs_node_may_go_on(&seat->team.node) && !cs_ledger_is_tight();
+	closed = cs_pool_put(&seat->team.node, may_keep, &charge);
+	give_back_idle(closed, charge);
+}
