@@ -11,9 +11,8 @@
 #include <stdint.h>
 
 struct cs_builder;
-struct cs_call;
+struct cs_op;
 struct cs_problem;
-struct cs_team;
 
 #define CS_MAX_PARAMS 8 /* of a composed one; others have up to 5 */
 
@@ -53,10 +52,9 @@ struct cs_algorithm {
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
-	/* Runs one blocking call on a made team. `params` has this algorithm's values in order. By contract it
-	 * cannot fail softly: once it returns the call is done (transport failures end the job through the
-	 * host's abort). */
-	void (*run)(struct cs_team *team, struct cs_call *call, const size_t *params);
+	/* Runs one blocking operation. `params` has this algorithm's values in order. By contract it cannot fail softly: once it
+	 * returns the call is done (transport failures end the job through the host's abort). */
+	void (*run)(struct cs_op *op, const size_t *params);
 	/* With run: the collective that it leaves to the host between nodes, plus one (0: none). Each algorithm of that
 	 * collective that is a plan may stand there instead of the host: "hier:host" then also makes "hier:ring". */
 	int between;

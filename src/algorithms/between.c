@@ -4,81 +4,88 @@
 
 /* What all of them have in common; nodes are the ranks, each with one rank "per node". */
 static struct cs_problem
-problem_of(const struct cs_team *team, enum cs_coll coll, size_t bytes, int root)
+problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 {
-	return (struct cs_problem){ .coll = coll, .ranks = team->shape.nodes, .rank = team->shape.node, .root = root,
-				    .unit = 1, .bytes = bytes, .is_commutative = true, .params = team->between_params };
+	const struct cs_shape *shape = &op->team->shape;
+	return (struct cs_problem){ .coll = coll, .ranks = shape->nodes, .rank = shape->node, .root = root,
+				    .unit = 1, .bytes = bytes, .is_commutative = true, .params = op->between_params };
 }
 
 static void
-run(struct cs_team *team, const struct cs_problem *problem, const void *in, void *out,
+run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out,
     const struct cs_reduction *reduction)
 {
-	cs_plans_run(team, &team->lane_plans, team->leaders, team->between, problem, in, out, reduction);
+	struct cs_team *team = op->team;
+	cs_plans_run(team, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction);
 }
 
 void
-cs_between_barrier(struct cs_team *team)
+cs_between_barrier(struct cs_op *op)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->barrier(team->leaders);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_BARRIER, 0, 0);
-	run(team, &problem, NULL, NULL, NULL);
+	struct cs_problem problem = problem_of(op, CS_BARRIER, 0, 0);
+	run(op, &problem, NULL, NULL, NULL);
 }
 
 void
-cs_between_bcast(struct cs_team *team, void *buffer, size_t bytes, int root)
+cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->bcast(team->leaders, buffer, bytes, root);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_BCAST, bytes, root);
-	run(team, &problem, buffer, buffer, NULL);
+	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
+	run(op, &problem, buffer, buffer, NULL);
 }
 
 void
-cs_between_allgatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at)
+cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->allgatherv(team->leaders, buffer, bytes, at);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, team->between->coll, 0, 0);
+	struct cs_problem problem = problem_of(op, op->between->coll, 0, 0);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = true;
-	run(team, &problem, NULL, buffer, NULL);
+	run(op, &problem, NULL, buffer, NULL);
 }
 
 void
-cs_between_gatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root)
+cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->gatherv(team->leaders, buffer, bytes, at, root);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_GATHERV, 0, root);
+	struct cs_problem problem = problem_of(op, CS_GATHERV, 0, root);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
-	run(team, &problem, (char *)buffer + at[problem.rank], buffer, NULL);
+	run(op, &problem, (char *)buffer + at[problem.rank], buffer, NULL);
 }
 
 void
-cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root)
+cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->scatterv(team->leaders, buffer, bytes, at, root);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_SCATTERV, 0, root);
+	struct cs_problem problem = problem_of(op, CS_SCATTERV, 0, root);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
-	run(team, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
+	run(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
 }
 
 static size_t
@@ -93,72 +100,77 @@ agree_on_largest(struct cs_team *team, const size_t *send_bytes, const size_t *r
 }
 
 void
-cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
+cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
 		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_ALLTOALLV, 0, 0);
+	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
 	problem.sizes = send_bytes;
 	problem.at = send_at;
 	problem.recv_sizes = recv_bytes;
 	problem.recv_at = recv_at;
-	if (team->between->needs.largest)
+	if (op->between->needs.largest)
 		problem.bytes = largest ? largest : agree_on_largest(team, send_bytes, recv_bytes);
-	run(team, &problem, send, recv, NULL);
+	run(op, &problem, send, recv, NULL);
 }
 
 void
-cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
 		     bool is_commutative)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->allreduce(team->leaders, buffer, count, reduction);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_ALLREDUCE, count * reduction->unit, 0);
+	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
 	problem.unit = reduction->unit;
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
-	run(team, &problem, buffer, buffer, reduction);
+	run(op, &problem, buffer, buffer, reduction);
 }
 
 void
-cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
 		  bool is_commutative, int root)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->reduce(team->leaders, in, out, count, reduction, root);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_REDUCE, count * reduction->unit, root);
+	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
 	problem.unit = reduction->unit;
 	problem.is_commutative = is_commutative;
-	run(team, &problem, in, out, reduction);
+	run(op, &problem, in, out, reduction);
 }
 
 void
-cs_between_exscan(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
 		  bool is_commutative)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->exscan(team->leaders, buffer, count, reduction);
 		return;
 	}
-	struct cs_problem problem = problem_of(team, CS_EXSCAN, count * reduction->unit, 0);
+	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
 	problem.unit = reduction->unit;
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
-	run(team, &problem, buffer, buffer, reduction);
+	run(op, &problem, buffer, buffer, reduction);
 }
 
 void
-cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
+cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
 			  bool is_commutative)
 {
-	if (!team->between) {
+	struct cs_team *team = op->team;
+	if (!op->between) {
 		team->host->reduce_scatter(team->leaders, buffer, counts, reduction);
 		return;
 	}
@@ -166,14 +178,14 @@ cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *coun
 	size_t *sizes = team->work + nodes; /* counts is the first of the four */
 	for (int node = 0; node < nodes; node++)
 		sizes[node] = counts[node] * reduction->unit;
-	struct cs_problem problem = problem_of(team, CS_REDUCE_SCATTER, 0, 0);
+	struct cs_problem problem = problem_of(op, CS_REDUCE_SCATTER, 0, 0);
 	problem.unit = reduction->unit;
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
 	size_t mine = sizes[team->shape.node];
 	char *part = cs_team_part(team, mine);
-	run(team, &problem, buffer, part, reduction);
+	run(op, &problem, buffer, part, reduction);
 	if (mine)
 		memcpy(buffer, part, mine);
 }

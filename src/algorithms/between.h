@@ -1,28 +1,28 @@
 /* algorithms/between.h — what a hierarchical algorithm does between nodes: the host's collective, or a plan's
- * (team->between), among the ranks of this one's lane. Arguments as in wire/host.h; nodes take the place of ranks. */
+ * (op->between), among the ranks of this one's lane. Arguments as in wire/host.h; nodes take the place of ranks. */
 #ifndef CS_ALGORITHMS_BETWEEN_H
 #define CS_ALGORITHMS_BETWEEN_H
 
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 
-void cs_between_barrier(struct cs_team *team);
-void cs_between_bcast(struct cs_team *team, void *buffer, size_t bytes, int root);
-void cs_between_allgatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at);
+void cs_between_barrier(struct cs_op *op);
+void cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root);
+void cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at);
 /* With a plan that needs it, bytes[] is right for all nodes on each of them (needs.all_sizes). */
-void cs_between_gatherv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
-void cs_between_scatterv(struct cs_team *team, void *buffer, const size_t *bytes, const size_t *at, int root);
+void cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root);
+void cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root);
 /* largest: no node's message to another is longer, and all ranks of the lane say the same; 0: not known, so a plan that needs
  * it (needs.largest) agrees on it first. */
-void cs_between_alltoallv(struct cs_team *team, const void *send, const size_t *send_bytes, const size_t *send_at,
+void cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at,
 			  void *recv, const size_t *recv_bytes, const size_t *recv_at, size_t largest);
-void cs_between_allreduce(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+void cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
 			  bool is_commutative);
-void cs_between_reduce(struct cs_team *team, const void *in, void *out, size_t count,
+void cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count,
 		       const struct cs_reduction *reduction, bool is_commutative, int root);
 /* In place: the sum of what the nodes before this one have, which the first node does not get. */
-void cs_between_exscan(struct cs_team *team, void *buffer, size_t count, const struct cs_reduction *reduction,
+void cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
 		       bool is_commutative);
-void cs_between_reduce_scatter(struct cs_team *team, void *buffer, const size_t *counts,
+void cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 			       const struct cs_reduction *reduction, bool is_commutative);
 
 #endif

@@ -46,9 +46,6 @@ struct cs_team {
 	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if not known */
 	/* All ranks of the team, for plans between them; the group's private communicator is made at its first use. */
 	void *everyone;
-	/* What serves between the nodes in this call: an algorithm and its parameters, or NULL for the host's collectives. */
-	const struct cs_algorithm *between;
-	const size_t *between_params;
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */

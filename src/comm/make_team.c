@@ -374,7 +374,7 @@ make(struct cs_member *member)
 	team->node.nodes = team->shape.nodes;
 	team->leaders = member->seat->leaders.comm != MPI_COMM_NULL ? &member->seat->leaders : NULL;
 	team->everyone = &member->seat->everyone;
-	member->first_call = team->node.call;
+	member->first_call = team->node.calls;
 	member->seat->runner.team = team;
 	member->seat->runner.facts = (struct cs_facts){
 		.ranks = team->shape.ranks,
@@ -457,7 +457,7 @@ cs_member_drop_team(struct cs_member *member)
 	cs_rdma_drop(member);
 	cs_float_release(&floats);
 	if (member->is_new)
-		owe(-(int64_t)(team->node.call - member->first_call));
+		owe(-(int64_t)(team->node.calls - member->first_call));
 	cs_team_drop_node(member->seat);
 	free(team->work);
 	free(team->shape.node_of);

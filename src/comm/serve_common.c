@@ -33,12 +33,13 @@ truncated(const struct cs_member *member, const struct cs_call *call)
 }
 
 /* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it (4.0.2, 4.1.4). No other collective
- * minds in either. What is wrong is forgotten here, as each call finds it. */
+ * minds in either. */
 static __attribute__((noinline)) int
-wrong(struct cs_member *member, const struct cs_call *call)
+wrong(struct cs_member *member, const struct cs_op *op)
 {
+	const struct cs_call *call = op->call;
 	struct cs_group *leaders = &member->seat->leaders, *everyone = &member->seat->everyone;
-	enum cs_wrong reason = member->seat->team.node.wrong;
+	enum cs_wrong reason = op->node.wrong;
 	bool is_more = call->truncated || leaders->is_truncated || everyone->is_truncated;
 	bool is_less = reason == CS_WRONG_LESS || leaders->is_short || everyone->is_short;
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
@@ -47,7 +48,6 @@ wrong(struct cs_member *member, const struct cs_call *call)
 		     : is_less && !cs_under_open_mpi()	? MPI_ERR_OTHER
 							: MPI_SUCCESS;
 	leaders->is_truncated = everyone->is_truncated = leaders->is_short = everyone->is_short = false;
-	member->seat->team.node.wrong = CS_WRONG_NOT;
 	return result;
 }
 
@@ -66,11 +66,11 @@ bool
 cs_serve_run(struct cs_member *member, struct cs_call *call, uint64_t sign)
 {
 	struct cs_seat *seat = member->seat;
-	seat->team.node.sign = sign;
-	cs_runner_run(&seat->runner, member->answer, call, member->bytes);
-	bool is_wrong = call->truncated | seat->team.node.wrong | told(&seat->leaders) | told(&seat->everyone);
+	struct cs_op op;
+	cs_runner_run(&seat->runner, member->answer, &op, call, sign, member->bytes);
+	bool is_wrong = call->truncated | op.node.wrong | told(&seat->leaders) | told(&seat->everyone);
 	if (__builtin_expect(is_wrong, 0))
-		member->result = wrong(member, call);
+		member->result = wrong(member, &op);
 	return true;
 }
 

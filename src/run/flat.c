@@ -138,8 +138,10 @@ describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_al
 }
 
 void
-cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, const size_t *params)
+cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	struct flat flat = { .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
 					  .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
 					  .is_commutative = true, .node_of = team->shape.node_of } };

@@ -2,10 +2,9 @@
 #ifndef CS_RUN_FLAT_H
 #define CS_RUN_FLAT_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* `params`: the algorithm's values. Ends the job if memory is out. */
-void cs_flat_run(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, const size_t *params);
+void cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params);
 
 #endif

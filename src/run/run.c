@@ -102,11 +102,11 @@ cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds)
 }
 
 void
-cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
+cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
-	cs_runner_run_quietly(runner, answer, call);
-	cs_runner_count(runner, answer, call->coll, bytes, cs_clock_ns() - start);
+	cs_runner_run_quietly(answer, op);
+	cs_runner_count(runner, answer, op->call->coll, bytes, cs_clock_ns() - start);
 }
 
 void

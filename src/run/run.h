@@ -6,8 +6,7 @@
 #ifndef CS_RUN_RUN_H
 #define CS_RUN_RUN_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 #include "run/flat.h"
 #include "select/select.h"
 #include "trace/report.h"
@@ -67,28 +66,33 @@ cs_runner_find(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
 }
 
 /* Runs the call by the answer's algorithm (which is not the host). */
-void cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes);
+void cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes);
 static inline void
-cs_runner_run_quietly(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call)
+cs_runner_run_quietly(struct cs_answer *answer, struct cs_op *op)
 {
-	struct cs_team *team = runner->team;
 	const struct cs_algorithm *algorithm = answer->choice.algorithm;
 	if (__builtin_expect(algorithm->run != NULL, 1)) {
-		team->between = algorithm->inner;
-		team->between_params = answer->choice.params;
-		algorithm->run(team, call, answer->choice.params + answer->inner_params);
+		op->between = algorithm->inner;
+		op->between_params = answer->choice.params;
+		algorithm->run(op, answer->choice.params + answer->inner_params);
 	} else {
-		cs_flat_run(team, call, algorithm, answer->choice.params);
+		cs_flat_run(op, algorithm, answer->choice.params);
 	}
-	cs_team_relax(team);
+	cs_node_op_fini(&op->node);
+	cs_team_relax(op->team);
 }
+/* `sign`: cs_call_sign, of a reduction with the bytes below it. Afterwards op->node.wrong says what was wrong. */
 static inline void
-cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_call *call, size_t bytes)
+cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, struct cs_call *call, uint64_t sign,
+	      size_t bytes)
 {
+	op->team = runner->team;
+	op->call = call;
+	cs_node_op_init(&op->node, &op->team->node, sign);
 	if (__builtin_expect(runner->is_reporting, 0))
-		cs_runner_run_counted(runner, answer, call, bytes);
+		cs_runner_run_counted(runner, answer, op, bytes);
 	else
-		cs_runner_run_quietly(runner, answer, call);
+		cs_runner_run_quietly(answer, op);
 }
 
 /* Counts a call that the host did. */

@@ -115,8 +115,8 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->self = cs_node_rank(node, shape->local);
-	node->call = CS_LINES;
-	node->done_floor = (node->call + 1) << CS_STEP_BITS;
+	node->calls = CS_LINES;
+	node->done_floor = (node->calls + 1) << CS_STEP_BITS;
 	node->shared_slot = CS_SLOT_SMALL;
 	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++) {
 		for (enum cs_put_kind kind = 0; kind < CS_PUT_RESULTS; kind++)
@@ -185,27 +185,29 @@ cs_node_probe_cma(struct cs_node *node)
 bool
 cs_node_agree(struct cs_node *node, bool is_so)
 {
-	cs_node_begin(node);
-	node->sign = 0; /* no call of the program's */
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, is_so);
-	cs_node_publish(node, line, 1);
+	struct cs_node_op op;
+	cs_node_op_init(&op, node, 0); /* no call of the program's */
+	cs_node_begin(&op);
+	struct cs_line *line = cs_node_line(&op);
+	cs_line_say(&op, line, is_so);
+	cs_node_publish(&op, line, 1);
 	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local && !cs_line_bytes(cs_node_await(node, local, 1)))
+		if (local != node->shape.local && !cs_line_bytes(cs_node_await(&op, local, 1)))
 			is_so = false;
-	cs_node_end(node);
+	cs_node_end(&op);
 	return is_so;
 }
 
 bool
 cs_node_may_go_on(const struct cs_node *node)
 {
-	return node->call < CS_MOST_CALLS / 2 && !atomic_load(&node->head->has_told);
+	return node->calls < CS_MOST_CALLS / 2 && !atomic_load(&node->head->has_told);
 }
 
 void
-cs_node_too_many(struct cs_node *node, uint64_t rounds)
+cs_node_too_many(struct cs_node_op *op, uint64_t rounds)
 {
+	struct cs_node *node = op->node;
 	cs_warn_local("a block of this call would take %llu rounds of pieces, more than can be told apart; ending the job. "
 		      "Larger slots (slot_bytes, area_bytes) or the MPI's own collective serve it",
 		      (unsigned long long)rounds);
@@ -236,8 +238,9 @@ room_for_help(struct cs_node *node, int local)
 }
 
 static void
-ask(struct cs_node *node, int local, uint64_t address, size_t bytes)
+ask(struct cs_node_op *op, int local, uint64_t address, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	struct cs_plea *plea = &node->self->plea;
 	uint64_t last = atomic_load_explicit(&plea->asked, memory_order_relaxed) >> CS_PLEA_BITS;
 	uint64_t number = (last + 1) << CS_PLEA_BITS | (uint64_t)local;
@@ -245,15 +248,16 @@ ask(struct cs_node *node, int local, uint64_t address, size_t bytes)
 	atomic_store_explicit(&plea->bytes, bytes, memory_order_relaxed);
 	atomic_store_explicit(&plea->asked, number, memory_order_release);
 	atomic_fetch_add(&node->head->pleas, 1);
-	cs_node_wait(node, local, &plea->answered, number);
+	cs_node_wait(op, local, &plea->answered, number);
 	atomic_fetch_sub(&node->head->pleas, 1);
 }
 
 /* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may have taken the protection off all
  * of the memory. */
 static __attribute__((noinline)) void
-read_otherwise(struct cs_node *node, int local, char *to, uint64_t remote, size_t bytes)
+read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	static _Atomic uint64_t refused;
 	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
 	char *room = room_for_help(node, node->shape.local);
@@ -265,7 +269,7 @@ read_otherwise(struct cs_node *node, int local, char *to, uint64_t remote, size_
 		size_t piece = bytes < CS_HELP ? bytes : CS_HELP;
 		size_t got = is_fault ? cs_cma_get(pid, room, remote, piece) : 0;
 		if (!got) {
-			ask(node, local, remote, piece);
+			ask(op, local, remote, piece);
 			got = piece;
 		}
 		memcpy(to, room, got);
@@ -277,12 +281,13 @@ read_otherwise(struct cs_node *node, int local, char *to, uint64_t remote, size_
 }
 
 void
-cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes)
+cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	int saved = errno;
 	size_t got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes);
 	if (got < bytes)
-		read_otherwise(node, local, (char *)to + got, remote + got, bytes - got);
+		read_otherwise(op, local, (char *)to + got, remote + got, bytes - got);
 	errno = saved;
 }
 
@@ -300,30 +305,52 @@ touch(uintptr_t from, uintptr_t to)
 }
 
 bool
-cs_node_offer(struct cs_node *node, const void *memory, size_t bytes)
+cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
-	struct cs_offer *offer = &node->offer;
-	uint64_t call = node->call + 1;
-	if (call < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
+	struct cs_offer *offer = &op->offer;
+	if (node->calls + 1 < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
-	if (offer->call != call)
-		*offer = (struct cs_offer){ call, from, to };
+	if (!offer->to) {
+		*offer = (struct cs_offer){ from, to };
+		op->next_offering = node->offering;
+		node->offering = op;
+	}
 	offer->from = from < offer->from ? from : offer->from;
 	offer->to = to > offer->to ? to : offer->to;
 	return true;
+}
+
+void
+cs_node_withdraw(struct cs_node_op *op)
+{
+	struct cs_node_op **at = &op->node->offering;
+	while (*at != op)
+		at = &(*at)->next_offering;
+	*at = op->next_offering;
+	op->offer.to = 0;
 }
 
 /* Others cannot read our memory: it goes through shared memory for some time. What is known of it need not hold. */
 static void
 be_shy(struct cs_node *node)
 {
-	if (node->shy_until > node->call)
+	if (node->shy_until > node->calls)
 		return;
 	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST ? 2 * node->shy_for : SHY_AT_MOST;
-	node->shy_until = node->call + 1 + node->shy_for;
+	node->shy_until = node->calls + 1 + node->shy_for;
 	memset(&node->readable, 0, sizeof node->readable);
+}
+
+static bool
+is_offered(const struct cs_node *node, uint64_t address, uint64_t bytes)
+{
+	for (const struct cs_node_op *op = node->offering; op; op = op->next_offering)
+		if (address >= op->offer.from && address <= op->offer.to && bytes <= op->offer.to - address)
+			return true;
+	return false;
 }
 
 /* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in it. */
@@ -332,10 +359,7 @@ give(struct cs_node *node, int local, const struct cs_plea *plea)
 {
 	uint64_t address = atomic_load_explicit(&plea->address, memory_order_relaxed);
 	uint64_t bytes = atomic_load_explicit(&plea->bytes, memory_order_relaxed);
-	const struct cs_offer *offer = &node->offer;
-	bool is_offered = offer->call == node->call && bytes <= CS_HELP && address >= offer->from && address <= offer->to &&
-			  bytes <= offer->to - address;
-	if (is_offered)
+	if (bytes <= CS_HELP && is_offered(node, address, bytes))
 		memcpy(room_for_help(node, local), (const void *)(uintptr_t)address, bytes);
 	be_shy(node);
 }
@@ -388,8 +412,9 @@ decide_for_all(struct cs_node *node, unsigned pattern, int size)
 }
 
 bool
-cs_node_reach_by_calls(struct cs_node *node, unsigned pattern, size_t bytes)
+cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	int size = cs_reach_size(bytes);
 	_Atomic uint8_t *said = &cs_node_rank(node, 0)->reach.way[pattern][size];
 	unsigned way = atomic_load_explicit(said, memory_order_relaxed);
@@ -401,20 +426,21 @@ cs_node_reach_by_calls(struct cs_node *node, unsigned pattern, size_t bytes)
 	}
 	bool is_direct = way & CS_REACH_DIRECT;
 	if (way & CS_REACH_TIMED)
-		node->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
+		op->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
 	return is_direct;
 }
 
 void
-cs_node_reached_slow(struct cs_node *node)
+cs_node_reached_slow(struct cs_node_op *op)
 {
-	cs_reach_note(node->timed.pace, node->timed.bytes, cs_clock_ns() - node->timed.start);
-	node->timed.pace = NULL;
+	cs_reach_note(op->timed.pace, op->timed.bytes, cs_clock_ns() - op->timed.start);
+	op->timed.pace = NULL;
 }
 
 bool
-cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost)
+cs_node_reach_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost)
 {
+	struct cs_node *node = op->node;
 	int size = cs_reach_size(bytes);
 	struct cs_reach *reach = &node->reach[pattern][size];
 	reach->trial = CS_REACH_COPIES;
@@ -431,18 +457,20 @@ cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, co
 }
 
 void
-cs_node_get_direct(struct cs_node *node, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
+cs_node_get_direct(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	uint64_t start = cs_clock_ns();
-	cs_node_read(node, local, to, remote, bytes);
+	cs_node_read(op, local, to, remote, bytes);
 	if (bytes >= CS_REACH_LEAST)
 		cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(bytes)][CS_REACH_DIRECT], bytes,
 			      cs_clock_ns() - start);
 }
 
 void
-cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
+cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	if (!bytes)
 		return;
 	if (bytes < CS_REACH_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
@@ -489,8 +517,9 @@ futex_of(_Atomic uint64_t *word)
 }
 
 static void
-sleep_on(struct cs_node *node, _Atomic uint64_t *word, uint64_t target)
+sleep_on(struct cs_node_op *op, _Atomic uint64_t *word, uint64_t target)
 {
+	struct cs_node *node = op->node;
 	uint64_t seen = atomic_load_explicit(word, memory_order_acquire);
 	if (seen >= target)
 		return;
@@ -519,18 +548,20 @@ poll_for(size_t polls, _Atomic uint64_t *word, uint64_t target)
 }
 
 static struct cs_line *
-line_of(struct cs_node *node, int local)
+line_of(struct cs_node_op *op, int local)
 {
-	return &cs_node_rank(node, local)->lines[node->call % CS_LINES];
+	struct cs_node *node = op->node;
+	return &cs_node_rank(node, local)->lines[op->number % CS_LINES];
 }
 
 /* Is `word` the line of a rank that will not publish step `target` of this call: because it makes another one, or has left? Of the
  * other call *sign is the sign, or 0 where nothing tells. What it has published before it left is seen once that is. */
 static bool
-is_in_vain(struct cs_node *node, int local, const _Atomic uint64_t *word, uint64_t target, uint64_t *sign)
+is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target, uint64_t *sign)
 {
+	struct cs_node *node = op->node;
 	const struct cs_rank_head *head = cs_node_rank(node, local);
-	const struct cs_line *line = line_of(node, local);
+	const struct cs_line *line = line_of(op, local);
 	*sign = 0;
 	if (word != &line->seq)
 		return false;
@@ -539,28 +570,29 @@ is_in_vain(struct cs_node *node, int local, const _Atomic uint64_t *word, uint64
 	uint64_t seq = atomic_load_explicit(&line->seq, memory_order_acquire);
 	if (seq >= target)
 		return false;
-	if (seq >> CS_STEP_BITS == node->call)
+	if (seq >> CS_STEP_BITS == op->number)
 		*sign = line->said >> CS_SIGN_SHIFT;
-	else if (waits >> 16 == node->call)
+	else if (waits >> 16 == op->number)
 		*sign = waits & 0xffff;
-	if (*sign && *sign != node->sign >> CS_SIGN_SHIFT)
+	if (*sign && *sign != op->sign >> CS_SIGN_SHIFT)
 		return true;
 	*sign = 0;
-	return waits >> 16 > node->call || done >= (node->call + 1) << CS_STEP_BITS;
+	return waits >> 16 > op->number || done >= (op->number + 1) << CS_STEP_BITS;
 }
 
 /* Yields, and sleeps in the end. Keeps errno: a sleep may end as ETIMEDOUT, and the program sees nothing of it. */
 static void
-yield_for(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
+yield_for(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target)
 {
+	struct cs_node *node = op->node;
 	int saved = errno;
 	uint64_t sign;
-	atomic_store_explicit(&node->self->waits, node->call << 16 | node->sign >> CS_SIGN_SHIFT, memory_order_release);
+	atomic_store_explicit(&node->self->waits, op->number << 16 | op->sign >> CS_SIGN_SHIFT, memory_order_release);
 	for (size_t turn = 0; atomic_load_explicit(word, memory_order_acquire) < target; turn++) {
 		/* Who asks for one piece will ask for the next one soon. */
 		if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && help(node))
 			turn = 0;
-		if (turn % 8 == 0 && is_in_vain(node, local, word, target, &sign))
+		if (turn % 8 == 0 && is_in_vain(op, local, word, target, &sign))
 			break;
 		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
 		if (turn % 16 == 15 || turn >= node->shape.yields)
@@ -568,7 +600,7 @@ yield_for(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t targ
 		if (turn < node->shape.yields)
 			sched_yield();
 		else
-			sleep_on(node, word, target);
+			sleep_on(op, word, target);
 	}
 	errno = saved;
 }
@@ -583,46 +615,49 @@ polls_of(struct cs_node *node, int local)
 }
 
 void
-cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
+cs_node_wait_slow(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target)
 {
+	struct cs_node *node = op->node;
 	if (!poll_for(polls_of(node, local), word, target))
-		yield_for(node, local, word, target);
+		yield_for(op, local, word, target);
 }
 
 static bool
-has_published(struct cs_node *node, int local, uint64_t target)
+has_published(struct cs_node_op *op, int local, uint64_t target)
 {
-	return atomic_load_explicit(&line_of(node, local)->seq, memory_order_acquire) >= target;
+	return atomic_load_explicit(&line_of(op, local)->seq, memory_order_acquire) >= target;
 }
 
 /* Have all with this core published the step, too? */
 static bool
-are_near_there(struct cs_node *node, uint64_t target)
+are_near_there(struct cs_node_op *op, uint64_t target)
 {
+	struct cs_node *node = op->node;
 	for (int i = 0; i < node->nears; i++)
-		if (!has_published(node, node->near[i], target))
+		if (!has_published(op, node->near[i], target))
 			return false;
 	return true;
 }
 
 static void
-await_line(struct cs_node *node, int local, uint64_t target)
+await_line(struct cs_node_op *op, int local, uint64_t target)
 {
-	_Atomic uint64_t *word = &line_of(node, local)->seq;
-	bool all_come = node->shape.area_slots == 0 && has_published(node, node->shape.local, target);
+	struct cs_node *node = op->node;
+	_Atomic uint64_t *word = &line_of(op, local)->seq;
+	bool all_come = node->shape.area_slots == 0 && has_published(op, node->shape.local, target);
 	if (!node->nears || !all_come || is_near(node, local)) {
-		cs_node_wait_slow(node, local, word, target);
+		cs_node_wait_slow(op, local, word, target);
 		return;
 	}
 	/* The core is the near ones' until they have come to this step, too; then nobody wants it. (With several nodes one of
 	 * them may drive the wire.) */
-	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(node, target); turn++) {
+	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(op, target); turn++) {
 		sched_yield();
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return;
 	}
 	if (!poll_for(node->shape.spin / 2, word, target))
-		yield_for(node, local, word, target);
+		yield_for(op, local, word, target);
 }
 
 static int
@@ -647,13 +682,14 @@ name_call(char *to, size_t room, uint64_t sign)
 }
 
 static void
-say_wrong(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+say_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
 {
+	struct cs_node *node = op->node;
 	char other[64], own[64];
 	const char *end = node->nodes > 1 ? "; ending the job" : "";
 	int all = node->all_ranks, they = rank_of(node, local), we = rank_of(node, node->shape.local);
 	name_call(other, sizeof other, sign);
-	name_call(own, sizeof own, node->sign >> CS_SIGN_SHIFT);
+	name_call(own, sizeof own, op->sign >> CS_SIGN_SHIFT);
 	if (!sign)
 		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has left a call in which rank %d is in "
 			      "%s and waits for it%s", all, they, we, own, end);
@@ -670,14 +706,15 @@ say_wrong(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint6
 
 /* One rank says it for all of the node; the others go on when it is said, since an error handler may end the job. */
 static void
-tell(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
 {
+	struct cs_node *node = op->node;
 	enum { TELLING = 1, TOLD = 2, TURNS = 10000 };
 	_Atomic uint32_t *told = &node->head->has_told;
 	uint32_t none = 0;
 	int saved = errno;
 	if (node->nodes > 1 || atomic_compare_exchange_strong(told, &none, TELLING)) {
-		say_wrong(node, local, sign, theirs, ours);
+		say_wrong(op, local, sign, theirs, ours);
 		cs_log_drain();
 		atomic_store(told, TOLD);
 	}
@@ -689,32 +726,34 @@ tell(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t o
 /* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither, so that who goes by what this
  * rank makes of lines without data hears of it; but where sizes differ: all see that for themselves, and whose is larger. */
 static const struct cs_line *
-go_wrong(struct cs_node *node, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+go_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
 {
+	struct cs_node *node = op->node;
 	static const struct cs_line nothing;
-	struct cs_line *own = line_of(node, node->shape.local);
-	if (node->wrong >= CS_WRONG_CALL)
+	struct cs_line *own = line_of(op, node->shape.local);
+	if (op->wrong >= CS_WRONG_CALL)
 		return &nothing;
-	node->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
-	tell(node, local, sign, theirs, ours);
+	op->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
+	tell(op, local, sign, theirs, ours);
 	if (node->nodes > 1)
 		node->host->abort("collectives do not match");
 	if (theirs != ours)
 		return &nothing;
-	node->sign |= (uint64_t)CS_SIGN_DETAIL << CS_SIGN_SHIFT;
-	if (atomic_load_explicit(&own->seq, memory_order_relaxed) >> CS_STEP_BITS == node->call)
-		own->said = node->sign;
+	op->sign |= (uint64_t)CS_SIGN_DETAIL << CS_SIGN_SHIFT;
+	if (atomic_load_explicit(&own->seq, memory_order_relaxed) >> CS_STEP_BITS == op->number)
+		own->said = op->sign;
 	return &nothing;
 }
 
 /* Somebody whose line of this call is another one's; else `local`. */
 static int
-find_other(struct cs_node *node, int local, uint64_t *sign)
+find_other(struct cs_node_op *op, int local, uint64_t *sign)
 {
+	struct cs_node *node = op->node;
 	for (int other = 0; other < node->shape.size; other++) {
-		const struct cs_line *line = line_of(node, other);
-		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS != node->call ||
-		    !((line->said ^ node->sign) >> CS_SIGN_SHIFT))
+		const struct cs_line *line = line_of(op, other);
+		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS != op->number ||
+		    !((line->said ^ op->sign) >> CS_SIGN_SHIFT))
 			continue;
 		*sign = line->said >> CS_SIGN_SHIFT;
 		return other;
@@ -723,51 +762,53 @@ find_other(struct cs_node *node, int local, uint64_t *sign)
 }
 
 const struct cs_line *
-cs_node_await_slow(struct cs_node *node, int local, uint64_t step)
+cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step)
 {
-	const struct cs_line *line = line_of(node, local);
-	uint64_t target = cs_node_tag(node, step), sign;
-	if (node->wrong < CS_WRONG_CALL && !has_published(node, local, target))
-		await_line(node, local, target);
-	if (node->wrong < CS_WRONG_CALL && has_published(node, local, target)) {
+	const struct cs_line *line = line_of(op, local);
+	uint64_t target = cs_node_tag(op, step), sign;
+	if (op->wrong < CS_WRONG_CALL && !has_published(op, local, target))
+		await_line(op, local, target);
+	if (op->wrong < CS_WRONG_CALL && has_published(op, local, target)) {
 		sign = line->said >> CS_SIGN_SHIFT;
-		if (sign == node->sign >> CS_SIGN_SHIFT)
+		if (sign == op->sign >> CS_SIGN_SHIFT)
 			return line;
-	} else if (is_in_vain(node, local, &line->seq, target, &sign) && !sign) {
-		local = find_other(node, local, &sign);
+	} else if (is_in_vain(op, local, &line->seq, target, &sign) && !sign) {
+		local = find_other(op, local, &sign);
 	}
-	return go_wrong(node, local, sign, 0, 0);
+	return go_wrong(op, local, sign, 0, 0);
 }
 
 const struct cs_line *
-cs_node_unlike(struct cs_node *node, int local, const struct cs_line *line)
+cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line)
 {
-	return go_wrong(node, local, line->said >> CS_SIGN_SHIFT, cs_line_bytes(line),
-			node->sign & (((uint64_t)1 << CS_SIGN_SHIFT) - 1));
+	return go_wrong(op, local, line->said >> CS_SIGN_SHIFT, cs_line_bytes(line),
+			op->sign & (((uint64_t)1 << CS_SIGN_SHIFT) - 1));
 }
 
 static _Noreturn void
-end_of_calls(struct cs_node *node)
+end_of_calls(struct cs_node_op *op)
 {
+	struct cs_node *node = op->node;
 	cs_warn_local("a communicator has made %llu collective calls, and more cannot be told apart; ending the job",
-		      (unsigned long long)(node->call - CS_LINES));
+		      (unsigned long long)(op->number - CS_LINES));
 	node->host->abort("too many calls");
 }
 
 void
-cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
+cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 {
-	if (__builtin_expect(node->call >= CS_MOST_CALLS, 0))
-		end_of_calls(node);
+	struct cs_node *node = op->node;
+	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
+		end_of_calls(op);
 	uint64_t floor = UINT64_MAX;
 	/* What this call has put into slots is worth nothing any more. */
-	if (node->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == node->call && tag != cs_node_has_read(node->call))
+	if (op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number && tag != cs_node_has_read(op->number))
 		return;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
 		if (local == node->shape.local)
 			continue;
-		cs_node_wait(node, local, done, tag);
+		cs_node_wait(op, local, done, tag);
 		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
 		if (value < floor)
 			floor = value;
@@ -776,8 +817,9 @@ cs_node_all_done_slow(struct cs_node *node, uint64_t tag)
 }
 
 bool
-cs_node_is_done(struct cs_node *node, uint64_t tag)
+cs_node_is_done(struct cs_node_op *op, uint64_t tag)
 {
+	struct cs_node *node = op->node;
 	if (node->done_floor >= tag)
 		return true;
 	uint64_t floor = UINT64_MAX;
@@ -796,14 +838,15 @@ cs_node_is_done(struct cs_node *node, uint64_t tag)
  * by one, as they are written and read, each takes 2 us of every rank; and a kernel maps pages around one that is read only if
  * they have been written. Where it cannot, they come one by one. */
 static void
-populate(struct cs_node *node, uint64_t number, size_t bytes)
+populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	size_t done = node->slot_populated[number];
 	if (done >= bytes)
 		return;
 	bytes = round_up(bytes, POPULATED_AT_ONCE);
 	bytes = bytes < node->shape.slot_bytes ? bytes : node->shape.slot_bytes;
-	uintptr_t slot = (uintptr_t)cs_node_slot_of(node, node->shape.local, number, 0);
+	uintptr_t slot = (uintptr_t)cs_node_slot_of(op, node->shape.local, number, 0);
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (slot + done) / page * page;
 	int saved = errno;
 	madvise((void *)from, slot + bytes - from, MADV_POPULATE_WRITE);
@@ -813,48 +856,51 @@ populate(struct cs_node *node, uint64_t number, size_t bytes)
 
 /* Takes the next slot, `bytes` of which will be used. False: it is in use, and that was not to be waited for. */
 static bool
-take_slot(struct cs_node *node, uint64_t step, bool may_wait, size_t bytes)
+take_slot(struct cs_node_op *op, uint64_t step, bool may_wait, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	uint64_t number = node->slot_next % node->shape.slots;
 	uint64_t tag = node->slot_until[number];
 	if (number == node->shared_slot)
 		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
 	if (node->done_floor < tag) {
-		if (!may_wait && !cs_node_is_done(node, tag))
+		if (!may_wait && !cs_node_is_done(op, tag))
 			return false;
 		if (may_wait)
-			cs_node_all_done_slow(node, tag);
+			cs_node_all_done_slow(op, tag);
 	}
-	populate(node, number, bytes);
-	node->slot_until[number] = cs_node_tag(node, step);
+	populate(op, number, bytes);
+	node->slot_until[number] = cs_node_tag(op, step);
 	node->slot_next++;
 	return true;
 }
 
 void *
-cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait)
+cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
 {
-	uint64_t number = cs_node_slot_number(node);
-	if (!take_slot(node, step, may_wait, node->shape.slot_bytes))
+	struct cs_node *node = op->node;
+	uint64_t number = cs_node_slot_number(op);
+	if (!take_slot(op, step, may_wait, node->shape.slot_bytes))
 		return NULL;
-	return cs_node_slot_of(node, node->shape.local, number, 0);
+	return cs_node_slot_of(op, node->shape.local, number, 0);
 }
 
 char *
-cs_node_cut(struct cs_node *node, uint64_t step, size_t bytes, uint64_t *number)
+cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number)
 {
+	struct cs_node *node = op->node;
 	size_t size = round_up(bytes, LINE);
 	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
-		uint64_t slot = cs_node_slot_number(node);
-		take_slot(node, step, true, size);
+		uint64_t slot = cs_node_slot_number(op);
+		take_slot(op, step, true, size);
 		node->shared_slot = slot;
 		node->shared_used = 0;
 	}
-	populate(node, node->shared_slot, node->shared_used + size);
+	populate(op, node->shared_slot, node->shared_used + size);
 	/* A slot is free again when its last piece is. */
-	node->slot_until[node->shared_slot] = cs_node_tag(node, step);
+	node->slot_until[node->shared_slot] = cs_node_tag(op, step);
 	*number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
-	char *piece = cs_node_slot_of(node, node->shape.local, *number, 0);
+	char *piece = cs_node_slot_of(op, node->shape.local, *number, 0);
 	node->shared_used += size;
 	return piece;
 }
@@ -866,12 +912,13 @@ kind_of(size_t bytes)
 }
 
 static void
-wait_for_area(struct cs_node *node, enum cs_area_kind kind, uint64_t target)
+wait_for_area(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
 {
+	struct cs_node *node = op->node;
 	uint64_t floor = UINT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->area_done[kind];
-		cs_node_wait(node, local, done, target);
+		cs_node_wait(op, local, done, target);
 		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
 		if (value < floor)
 			floor = value;
@@ -880,13 +927,14 @@ wait_for_area(struct cs_node *node, enum cs_area_kind kind, uint64_t target)
 }
 
 char *
-cs_node_area(struct cs_node *node, size_t bytes)
+cs_node_area(struct cs_node_op *op, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	enum cs_area_kind kind = kind_of(bytes);
 	struct cs_area *area = &node->areas[kind];
 	uint64_t number = area->next++;
 	if (number >= area->floor + area->slots)
-		wait_for_area(node, kind, number - area->slots + 1);
+		wait_for_area(op, kind, number - area->slots + 1);
 	return area->base + number % area->slots * area->stride;
 }
 
@@ -897,8 +945,9 @@ cs_node_area_flags(const struct cs_node *node, char *area)
 }
 
 void
-cs_node_area_done(struct cs_node *node, size_t bytes, uint64_t count)
+cs_node_area_done(struct cs_node_op *op, size_t bytes, uint64_t count)
 {
+	struct cs_node *node = op->node;
 	_Atomic uint64_t *word = &node->self->area_done[kind_of(bytes)];
 	uint64_t done = atomic_load_explicit(word, memory_order_relaxed);
 	cs_node_store(node, word, done + count);

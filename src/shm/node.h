@@ -12,7 +12,7 @@
  *
  * A line also says which call it is of (coll/call.h: cs_call_sign). Ranks that make different calls are the program's error;
  * who meets a line of another call, or waits for one of a rank that has left the call, waits for nothing more in it, takes
- * lines without data for the rest, and tells (node->wrong). On several nodes the job ends instead: the slots of the area
+ * lines without data for the rest, and tells (op->wrong). On several nodes the job ends instead: the slots of the area
  * are taken by all alike or not at all.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
@@ -134,9 +134,8 @@ struct cs_node {
 	/* Private to this process. */
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
 	int all_ranks, nodes; /* of the communicator */
-	uint64_t sign;             /* of the call being made; of a reduction with its bytes */
-	enum cs_wrong wrong;       /* set in a call, cleared by who tells of it */
-	uint64_t call;             /* number of the call being made */
+	uint64_t calls;            /* number of the call that was begun last */
+	struct cs_node_op *offering; /* operations under way that let others read memory of ours */
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	uint64_t slot_next;        /* slots this rank has used since it last began at the ring's front */
 	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
@@ -145,18 +144,8 @@ struct cs_node {
 	struct cs_put results[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* and those into the program's memory, by cs_reach_size */
 	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
 	struct cs_readable readable; /* blocks that were read directly */
-	/* What others may ask for in call number `call`: all that we offer lies in [from, to). */
-	struct cs_offer {
-		uint64_t call;
-		uintptr_t from, to;
-	} offer;
 	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
-	struct cs_timed {
-		_Atomic uint32_t *pace; /* NULL: the call is not timed */
-		size_t bytes;
-		uint64_t start;
-	} timed;
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	struct cs_area {
@@ -166,6 +155,43 @@ struct cs_node {
 		uint64_t floor; /* all local ranks' area_done are at least this */
 	} areas[2]; /* by enum cs_area_kind */
 };
+
+/* What one operation has on the node, from its begin to its end. Several may be under way on one node. */
+struct cs_node_op {
+	struct cs_node *node;
+	uint64_t number;     /* of the call, from cs_node_begin on */
+	uint64_t sign;       /* of the call; of a reduction with its bytes */
+	enum cs_wrong wrong; /* set by who meets another call */
+	/* Others may ask for what lies in [from, to); from == to: for nothing. */
+	struct cs_offer {
+		uintptr_t from, to;
+	} offer;
+	struct cs_node_op *next_offering;
+	struct cs_timed {
+		_Atomic uint32_t *pace; /* NULL: the call is not timed */
+		size_t bytes;
+		uint64_t start;
+	} timed;
+};
+
+static inline void
+cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
+{
+	op->node = node;
+	op->sign = sign;
+	op->wrong = CS_WRONG_NOT;
+	op->offer.from = op->offer.to = 0;
+	op->timed.pace = NULL;
+}
+
+/* Takes back what the operation has offered to others, who are done with it. */
+void cs_node_withdraw(struct cs_node_op *op);
+static inline void
+cs_node_op_fini(struct cs_node_op *op)
+{
+	if (__builtin_expect(op->offer.to != 0, 0))
+		cs_node_withdraw(op);
+}
 
 /* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes). The area
  * belongs to local rank 0. */
@@ -181,13 +207,13 @@ void cs_node_arm(struct cs_node *node);
 void cs_node_meet(struct cs_node *node);
 
 /* Waiting: polls, then yields, then sleeps; the host MPI is progressed meanwhile. */
-void cs_node_wait_slow(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target);
+void cs_node_wait_slow(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target);
 /* `local`: whose word it is. */
 static inline void
-cs_node_wait(struct cs_node *node, int local, _Atomic uint64_t *word, uint64_t target)
+cs_node_wait(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target)
 {
 	if (__builtin_expect(atomic_load_explicit(word, memory_order_acquire) < target, 0))
-		cs_node_wait_slow(node, local, word, target);
+		cs_node_wait_slow(op, local, word, target);
 }
 
 void cs_node_wake(_Atomic uint64_t *word);
@@ -207,22 +233,22 @@ cs_node_rank(struct cs_node *node, int local)
 }
 
 static inline uint64_t
-cs_node_tag(const struct cs_node *node, uint64_t step)
+cs_node_tag(const struct cs_node_op *op, uint64_t step)
 {
-	return node->call << CS_STEP_BITS | step;
+	return op->number << CS_STEP_BITS | step;
 }
 
 /* Waits until all local ranks' done words are at least `tag`. */
-void cs_node_all_done_slow(struct cs_node *node, uint64_t tag);
+void cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag);
 /* The same without waiting: are they? */
-bool cs_node_is_done(struct cs_node *node, uint64_t tag);
+bool cs_node_is_done(struct cs_node_op *op, uint64_t tag);
 
 /* --- a call ---------------------------------------------------------------------------------------------------- */
 
 static inline void
-cs_node_begin(struct cs_node *node)
+cs_node_begin(struct cs_node_op *op)
 {
-	node->call++;
+	op->number = ++op->node->calls;
 }
 
 /* The done word of who reads nothing more in a call, less than of who has left it. */
@@ -234,52 +260,56 @@ cs_node_has_read(uint64_t call)
 
 /* Nothing more is read in this call; lines of it are still to be published. */
 static inline void
-cs_node_end_reading(struct cs_node *node)
+cs_node_end_reading(struct cs_node_op *op)
 {
-	cs_node_store(node, &node->self->done, cs_node_has_read(node->call));
+	struct cs_node *node = op->node;
+	cs_node_store(node, &node->self->done, cs_node_has_read(op->number));
 }
 
 /* Nor is anything published. */
 static inline void
-cs_node_end(struct cs_node *node)
+cs_node_end(struct cs_node_op *op)
 {
-	cs_node_store(node, &node->self->done, (node->call + 1) << CS_STEP_BITS);
+	struct cs_node *node = op->node;
+	cs_node_store(node, &node->self->done, (op->number + 1) << CS_STEP_BITS);
 }
 
 /* Asked where a round moves little of a block, before the first of so many, with `each` steps in it: ends the job if the
  * steps would run into the next call's numbers. (128 ranks on a node, a scatterv: one block of 2.1 GB.) */
-_Noreturn void cs_node_too_many(struct cs_node *node, uint64_t rounds);
+_Noreturn void cs_node_too_many(struct cs_node_op *op, uint64_t rounds);
 static inline void
-cs_node_expect(struct cs_node *node, uint64_t rounds, uint64_t each)
+cs_node_expect(struct cs_node_op *op, uint64_t rounds, uint64_t each)
 {
 	if (__builtin_expect(rounds > CS_MOST_STEPS / each, 0))
-		cs_node_too_many(node, rounds);
+		cs_node_too_many(op, rounds);
 }
 
 /* Done with everything that was published in steps up to `step` of this call. */
 static inline void
-cs_node_done(struct cs_node *node, uint64_t step)
+cs_node_done(struct cs_node_op *op, uint64_t step)
 {
-	cs_node_store(node, &node->self->done, cs_node_tag(node, step));
+	struct cs_node *node = op->node;
+	cs_node_store(node, &node->self->done, cs_node_tag(op, step));
 }
 
 /* Own line of this call, free to be filled (all are done with the call that used it 64 calls ago). */
 static inline struct cs_line *
-cs_node_line(struct cs_node *node)
+cs_node_line(struct cs_node_op *op)
 {
-	uint64_t tag = ((node->call - CS_LINES + 1) << CS_STEP_BITS) - 1;
+	struct cs_node *node = op->node;
+	uint64_t tag = ((op->number - CS_LINES + 1) << CS_STEP_BITS) - 1;
 	if (__builtin_expect(node->done_floor < tag, 0))
-		cs_node_all_done_slow(node, tag);
-	struct cs_line *line = &node->self->lines[node->call % CS_LINES];
-	line->said = node->sign;
+		cs_node_all_done_slow(op, tag);
+	struct cs_line *line = &node->self->lines[op->number % CS_LINES];
+	line->said = op->sign;
 	return line;
 }
 
 /* Not of reductions, whose lines say the bytes anyway. No message has 2^48 of them. */
 static inline void
-cs_line_say(const struct cs_node *node, struct cs_line *line, uint64_t bytes)
+cs_line_say(const struct cs_node_op *op, struct cs_line *line, uint64_t bytes)
 {
-	line->said = node->sign | bytes;
+	line->said = op->sign | bytes;
 }
 static inline uint64_t
 cs_line_bytes(const struct cs_line *line)
@@ -288,80 +318,87 @@ cs_line_bytes(const struct cs_line *line)
 }
 /* The same of a line of this call, for less; of one without data, more than there can be. */
 static inline uint64_t
-cs_line_bytes_here(const struct cs_node *node, const struct cs_line *line)
+cs_line_bytes_here(const struct cs_node_op *op, const struct cs_line *line)
 {
-	return line->said ^ node->sign;
+	return line->said ^ op->sign;
 }
 
 static inline void
-cs_node_publish(struct cs_node *node, struct cs_line *line, uint64_t step)
+cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 {
-	cs_node_store(node, &line->seq, cs_node_tag(node, step));
+	struct cs_node *node = op->node;
+	cs_node_store(node, &line->seq, cs_node_tag(op, step));
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. One that never comes, or is
  * another call's, is without data, staged, and of a slot that there is. */
-const struct cs_line *cs_node_await_slow(struct cs_node *node, int local, uint64_t step);
+const struct cs_line *cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step);
 static inline const struct cs_line *
-cs_node_await(struct cs_node *node, int local, uint64_t step)
+cs_node_await(struct cs_node_op *op, int local, uint64_t step)
 {
-	const struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step) ||
-				     (line->said ^ node->sign) >> CS_SIGN_SHIFT, 0))
-		return cs_node_await_slow(node, local, step);
+	struct cs_node *node = op->node;
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step) ||
+				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
+		return cs_node_await_slow(op, local, step);
 	return line;
 }
 
 /* The same of a reduction: a vector of another size is one of another call. */
-const struct cs_line *cs_node_unlike(struct cs_node *node, int local, const struct cs_line *line);
+const struct cs_line *cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line);
 static inline const struct cs_line *
-cs_node_await_alike(struct cs_node *node, int local, uint64_t step)
+cs_node_await_alike(struct cs_node_op *op, int local, uint64_t step)
 {
-	const struct cs_line *line = cs_node_await(node, local, step);
-	return __builtin_expect(line->said == node->sign, 1) ? line : cs_node_unlike(node, local, line);
+	const struct cs_line *line = cs_node_await(op, local, step);
+	return __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
 }
 
 /* As cs_node_await without waiting: NULL if it has not. */
 static inline const struct cs_line *
-cs_node_peek(struct cs_node *node, int local, uint64_t step)
+cs_node_peek(struct cs_node_op *op, int local, uint64_t step)
 {
-	const struct cs_line *line = &cs_node_rank(node, local)->lines[node->call % CS_LINES];
-	if (atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(node, step))
+	struct cs_node *node = op->node;
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
+	if (atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step))
 		return NULL;
-	return __builtin_expect((line->said ^ node->sign) >> CS_SIGN_SHIFT != 0, 0) ? cs_node_await_slow(node, local, step) : line;
+	return __builtin_expect((line->said ^ op->sign) >> CS_SIGN_SHIFT != 0, 0) ? cs_node_await_slow(op, local, step) : line;
 }
 
 /* --- own ring --------------------------------------------------------------------------------------------------- */
 
 /* Next slot of the own ring, free until all are done with step `step` of this call. With `may_wait` false: NULL
  * instead of waiting. The slot number that others need is cs_node_slot_number() before the first of a call. */
-void *cs_node_slot(struct cs_node *node, uint64_t step, bool may_wait);
+void *cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait);
 static inline uint64_t
-cs_node_slot_number(const struct cs_node *node)
+cs_node_slot_number(const struct cs_node_op *op)
 {
+	const struct cs_node *node = op->node;
 	return node->slot_next % node->shape.slots;
 }
 /* Before the slots of a call in which all wait for all, and for which this rank fills `bytes` of them. Where ranks share cores,
  * long ones begin at the ring's front again: rings that stay in the cache are worth more than not to wait for a slot, since
  * whoever is not done with it has to have the core first in any case. */
 static inline void
-cs_node_rewind(struct cs_node *node, size_t bytes)
+cs_node_rewind(struct cs_node_op *op, size_t bytes)
 {
+	struct cs_node *node = op->node;
 	if (node->is_crowded && bytes >= node->shape.slot_bytes)
 		node->slot_next = 0;
 }
 /* The last slot taken stays in use until all are done with step `step`, too. */
 static inline void
-cs_node_slot_until(struct cs_node *node, uint64_t step)
+cs_node_slot_until(struct cs_node_op *op, uint64_t step)
 {
-	node->slot_until[(node->slot_next - 1) % node->shape.slots] = cs_node_tag(node, step);
+	struct cs_node *node = op->node;
+	node->slot_until[(node->slot_next - 1) % node->shape.slots] = cs_node_tag(op, step);
 }
 /* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from shared memory. */
 static inline char *
-cs_node_slot_of(struct cs_node *node, int local, uint64_t first, uint64_t k)
+cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
 {
+	struct cs_node *node = op->node;
 	if (first == CS_SLOT_SMALL)
-		return cs_node_rank(node, local)->small[node->call % CS_LINES];
+		return cs_node_rank(node, local)->small[op->number % CS_LINES];
 	uint64_t slot = first % CS_PIECE_UNIT + k, offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
 	       slot % node->shape.slots * node->slot_stride + offset;
@@ -369,48 +406,51 @@ cs_node_slot_of(struct cs_node *node, int local, uint64_t first, uint64_t k)
 
 /* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a slot, so that many are
  * in flight. Waits if it must. *number is what goes into line->slot: the slot, and the offset in it times CS_PIECE_UNIT. */
-char *cs_node_cut(struct cs_node *node, uint64_t step, size_t bytes, uint64_t *number);
+char *cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number);
 static inline bool
-cs_node_is_cut(const struct cs_node *node, size_t bytes)
+cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
 {
+	const struct cs_node *node = op->node;
 	return bytes <= node->shape.slot_bytes / 4;
 }
 
 /* The small slot of this call: free once cs_node_line has returned. */
 static inline char *
-cs_node_small(struct cs_node *node)
+cs_node_small(struct cs_node_op *op)
 {
-	return node->self->small[node->call % CS_LINES];
+	struct cs_node *node = op->node;
+	return node->self->small[op->number % CS_LINES];
 }
 
 /* Waits until all others are done with this call, and so with memory of ours that they read directly. */
 static inline void
-cs_node_all_done(struct cs_node *node)
+cs_node_all_done(struct cs_node_op *op)
 {
-	uint64_t tag = cs_node_has_read(node->call);
+	struct cs_node *node = op->node;
+	uint64_t tag = cs_node_has_read(op->number);
 	if (node->done_floor < tag)
-		cs_node_all_done_slow(node, tag);
+		cs_node_all_done_slow(op, tag);
 }
 
 /* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team has agreed that it
  * works (cs_node_probe_cma), and of memory that `local` has offered in this call, in which it waits until all are done
  * (cs_node_all_done). What the kernel refuses comes by another way: into memory of ours first, or, if it may not be read at all,
  * by the help of `local`. */
-void cs_node_read(struct cs_node *node, int local, void *to, uint64_t remote, size_t bytes);
+void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes);
 
 /* Offers `bytes` at `memory` to be read directly in the call that begins next. False: others cannot read it, as far as one can
  * tell, or had to ask for help lately. */
-bool cs_node_offer(struct cs_node *node, const void *memory, size_t bytes);
+bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
 
 /* Should others read blocks of ours, of at most `bytes` >= CS_REACH_LEAST, where they are? Of a call of `pattern`, an enum
  * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask, and say when the call is over. */
-bool cs_node_reach_by_calls(struct cs_node *node, unsigned pattern, size_t bytes);
-void cs_node_reached_slow(struct cs_node *node);
+bool cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
+void cs_node_reached_slow(struct cs_node_op *op);
 static inline void
-cs_node_reached(struct cs_node *node)
+cs_node_reached(struct cs_node_op *op)
 {
-	if (__builtin_expect(node->timed.pace != NULL, 0))
-		cs_node_reached_slow(node);
+	if (__builtin_expect(op->timed.pace != NULL, 0))
+		cs_node_reached_slow(op);
 }
 
 /* What blocks cost. Staged, an owner puts `puts` of them while its readers get `gets`, one after the other or side by side;
@@ -420,10 +460,10 @@ struct cs_reach_cost {
 	unsigned puts, gets;
 	bool is_side_by_side;
 };
-bool cs_node_reach_by_copies(struct cs_node *node, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost);
+bool cs_node_reach_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost);
 /* The readers' copies then: a whole block as cs_node_read does, and `bytes` of one out of another rank's slot. */
-void cs_node_get_direct(struct cs_node *node, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
-void cs_node_get_staged(struct cs_node *node, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
+void cs_node_get_direct(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
+void cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
 
 /* Can this process read the memory of all others of the node? After cs_node_meet. */
 bool cs_node_probe_cma(struct cs_node *node);
@@ -438,16 +478,17 @@ bool cs_node_may_go_on(const struct cs_node *node);
 /* Next slot of the node's area for `bytes` (at most area_bytes) of this round, a small one if that does: all local ranks ask
  * for the same ones in the same order, with the same number or with any above CS_AREA_SMALL. Waits until all are done with
  * what it held. */
-char *cs_node_area(struct cs_node *node, size_t bytes);
+char *cs_node_area(struct cs_node_op *op, size_t bytes);
 /* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
  * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
 _Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
 static inline uint64_t
-cs_node_area_turn(const struct cs_node *node)
+cs_node_area_turn(const struct cs_node_op *op)
 {
+	const struct cs_node *node = op->node;
 	return node->areas[CS_AREA_LARGE_SLOTS].next;
 }
 /* Done with the oldest `count` slots taken for so many bytes and not yet given back. */
-void cs_node_area_done(struct cs_node *node, size_t bytes, uint64_t count);
+void cs_node_area_done(struct cs_node_op *op, size_t bytes, uint64_t count);
 
 #endif

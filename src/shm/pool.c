@@ -23,7 +23,7 @@ static uint64_t
 name_of(const struct cs_node *node)
 {
 	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.ticket.nonce, sizeof node->segment.ticket.nonce);
-	return cs_hash_number(name, node->call) | 1;
+	return cs_hash_number(name, node->calls) | 1;
 }
 
 static _Atomic uint32_t *

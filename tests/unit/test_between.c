@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 #include "coll/call.h"
 #include "wire/wire.h"
 
@@ -157,9 +157,9 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 		inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		params[i] = strcmp(algorithm->params[i].name, "lanes") != 0 ? algorithm->params[i].fallback : lanes;
-	fixture->team.between = algorithm->inner;
-	fixture->team.between_params = params;
-	algorithm->run(&fixture->team, call, params + inner);
+	struct cs_op op = { .team = &fixture->team, .call = call, .between = algorithm->inner, .between_params = params };
+	cs_node_op_init(&op.node, &fixture->team.node, 0);
+	algorithm->run(&op, params + inner);
 }
 
 /* --- what is sent ------------------------------------------------------------------------------------------------- */
@@ -242,7 +242,7 @@ arrays_of_other_calls_make_no_plans(void **state)
 }
 
 static bool
-ends_with(struct cs_node *node, uint64_t rounds, uint64_t each)
+ends_with(struct cs_node_op *node, uint64_t rounds, uint64_t each)
 {
 	static jmp_buf here;
 	expects_end = &here;
@@ -259,13 +259,13 @@ steps_stay_within_their_call(void **state)
 {
 	struct fixture fixture;
 	make(&fixture, 2, 2, 0, 1, 0);
-	struct cs_node *node = &fixture.team.node;
-	for (node->call = 1; node->call <= 2; node->call++) {
+	struct cs_node_op on_node = { .node = &fixture.team.node }, *node = &on_node;
+	for (node->number = 1; node->number <= 2; node->number++) {
 		uint64_t last = cs_node_tag(node, CS_MOST_STEPS);
 		assert_true(last > cs_node_tag(node, CS_MOST_STEPS - 1));
-		node->call++;
+		node->number++;
 		assert_true(last < cs_node_tag(node, 0));
-		node->call--;
+		node->number--;
 	}
 	assert_false(ends_with(node, CS_MOST_STEPS, 1));
 	assert_true(ends_with(node, CS_MOST_STEPS + 1, 1));

@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 #include "coll/call.h"
 #include "fake_verbs.h"
 #include "ib/ib.h"
@@ -381,7 +381,8 @@ static void
 run_bcast(struct rank *rank)
 {
 	extern const struct cs_algorithm cs_algorithm_bcast_multicast;
-	cs_algorithm_bcast_multicast.run(&rank->team, &rank->call, &world.patience);
+	struct cs_op op = { .team = &rank->team, .call = &rank->call };
+	cs_algorithm_bcast_multicast.run(&op, &world.patience);
 }
 
 /* The connections of the binomial tree from rank 0, which the agreement uses. */

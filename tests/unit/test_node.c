@@ -17,8 +17,9 @@
 #define LATER (UINT64_C(4711) << CS_STEP_BITS)
 
 static struct cs_node *waiting; /* whose peer's done word is set after a while */
-static struct cs_node *late;    /* publishes its line after a while */
+static struct cs_node_op *late; /* publishes its line after a while */
 static int turns;
+static struct cs_node_op ops[2]; /* of both ranks: what the tests take for the call under way */
 
 /* The rank that is waited for goes on while the other one lets the MPI progress. */
 static void
@@ -57,6 +58,7 @@ make(struct cs_node *nodes, size_t slots)
 		cs_segment_seal(&segments[shape.local]);
 		cs_node_init(&nodes[shape.local], &shape, &segments[shape.local], &host);
 		cs_node_arm(&nodes[shape.local]);
+		cs_node_op_init(&ops[shape.local], &nodes[shape.local], 0);
 	}
 }
 
@@ -71,22 +73,22 @@ static void
 begin(struct cs_node *nodes)
 {
 	for (int local = 0; local < RANKS; local++)
-		cs_node_begin(&nodes[local]);
+		cs_node_begin(&ops[local]);
 }
 
 static void
 end_both(struct cs_node *nodes)
 {
 	for (int local = 0; local < RANKS; local++)
-		cs_node_end(&nodes[local]);
+		cs_node_end(&ops[local]);
 }
 
 /* The slot that a piece was cut from. */
 static uint64_t
-cut(struct cs_node *node)
+cut(struct cs_node_op *op)
 {
 	uint64_t number;
-	assert_non_null(cs_node_cut(node, 1, 100, &number));
+	assert_non_null(cs_node_cut(op, 1, 100, &number));
 	return number % CS_PIECE_UNIT;
 }
 
@@ -96,17 +98,17 @@ pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	assert_int_equal(cut(&nodes[0]), 0);
+	assert_int_equal(cut(&ops[0]), 0);
 	end_both(nodes);
 	begin(nodes);
-	assert_int_equal(cut(&nodes[0]), 0);
-	assert_non_null(cs_node_slot(&nodes[0], 1, false));
+	assert_int_equal(cut(&ops[0]), 0);
+	assert_non_null(cs_node_slot(&ops[0], 1, false));
 	end_both(nodes);
 	begin(nodes);
-	assert_non_null(cs_node_slot(&nodes[0], 1, false)); /* slot 0, which the other rank still reads in the next call: */
-	cs_node_end(&nodes[0]);
-	cs_node_begin(&nodes[0]);
-	assert_int_equal(cut(&nodes[0]), 1);
+	assert_non_null(cs_node_slot(&ops[0], 1, false)); /* slot 0, which the other rank still reads in the next call: */
+	cs_node_end(&ops[0]);
+	cs_node_begin(&ops[0]);
+	assert_int_equal(cut(&ops[0]), 1);
 	clear(nodes);
 }
 
@@ -116,16 +118,16 @@ a_slot_is_free_when_its_last_piece_is(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	cut(&nodes[0]);
+	cut(&ops[0]);
 	end_both(nodes);
 	begin(nodes);
-	cut(&nodes[0]);
-	cs_node_end(&nodes[0]); /* the other rank reads on */
-	cs_node_begin(&nodes[0]);
-	assert_non_null(cs_node_slot(&nodes[0], 1, false));
-	assert_null(cs_node_slot(&nodes[0], 2, false));
-	cs_node_end(&nodes[1]);
-	assert_non_null(cs_node_slot(&nodes[0], 2, false));
+	cut(&ops[0]);
+	cs_node_end(&ops[0]); /* the other rank reads on */
+	cs_node_begin(&ops[0]);
+	assert_non_null(cs_node_slot(&ops[0], 1, false));
+	assert_null(cs_node_slot(&ops[0], 2, false));
+	cs_node_end(&ops[1]);
+	assert_non_null(cs_node_slot(&ops[0], 2, false));
 	clear(nodes);
 }
 
@@ -133,10 +135,10 @@ a_slot_is_free_when_its_last_piece_is(void **state)
 static const char *
 put(struct cs_node *nodes, size_t bytes)
 {
-	cs_node_begin(&nodes[0]);
-	cs_node_rewind(&nodes[0], bytes);
-	const char *slot = cs_node_slot(&nodes[0], 1, false);
-	cs_node_end(&nodes[0]);
+	cs_node_begin(&ops[0]);
+	cs_node_rewind(&ops[0], bytes);
+	const char *slot = cs_node_slot(&ops[0], 1, false);
+	cs_node_end(&ops[0]);
 	return slot;
 }
 
@@ -147,18 +149,18 @@ long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 3);
 	const char *first = put(nodes, SLOT);
-	cs_node_begin(&nodes[1]);
-	cs_node_end(&nodes[1]);
+	cs_node_begin(&ops[1]);
+	cs_node_end(&ops[1]);
 	assert_ptr_not_equal(put(nodes, SLOT), first); /* they do not share any: round the ring */
-	cs_node_begin(&nodes[1]);
-	cs_node_end(&nodes[1]);
+	cs_node_begin(&ops[1]);
+	cs_node_end(&ops[1]);
 
 	nodes[0].is_crowded = true;
 	assert_ptr_equal(put(nodes, SLOT), first);
 	assert_null(put(nodes, SLOT)); /* the other rank still reads it */
 	for (int call = 0; call < 2; call++) {
-		cs_node_begin(&nodes[1]);
-		cs_node_end(&nodes[1]);
+		cs_node_begin(&ops[1]);
+		cs_node_end(&ops[1]);
 	}
 	assert_ptr_equal(put(nodes, SLOT), first);
 	assert_non_null(put(nodes, SLOT - 1)); /* a short one takes the next */
@@ -174,7 +176,7 @@ a_wait_keeps_errno(void **state)
 	waiting = &nodes[0];
 	turns = 0;
 	errno = ENOTTY;
-	cs_node_wait(&nodes[0], 1, &cs_node_rank(&nodes[0], 1)->done, LATER);
+	cs_node_wait(&ops[0], 1, &cs_node_rank(&nodes[0], 1)->done, LATER);
 	int left = errno;
 	waiting = NULL;
 	assert_int_equal(left, ENOTTY);
@@ -187,7 +189,7 @@ static void
 age(struct cs_node *nodes, uint64_t calls)
 {
 	for (int local = 0; local < RANKS; local++) {
-		nodes[local].call = calls;
+		nodes[local].calls = calls;
 		nodes[local].done_floor = (calls + 1) << CS_STEP_BITS;
 		atomic_store(&nodes[local].self->done, (calls + 1) << CS_STEP_BITS);
 	}
@@ -195,11 +197,11 @@ age(struct cs_node *nodes, uint64_t calls)
 
 /* The other rank has been through a call that has begun here. */
 static void
-follow(struct cs_node *node)
+follow(struct cs_node_op *op)
 {
-	cs_node_begin(node);
-	assert_true(atomic_load(&cs_node_await(node, 0, 1)->seq) == cs_node_tag(node, 1));
-	cs_node_end(node);
+	cs_node_begin(op);
+	assert_true(atomic_load(&cs_node_await(op, 0, 1)->seq) == cs_node_tag(op, 1));
+	cs_node_end(op);
 }
 
 /* At one call in a microsecond it comes to the middle of them in 25 days. */
@@ -214,15 +216,15 @@ calls_are_numbered_to_the_end(void **state)
 		if (from[i])
 			age(nodes, from[i]);
 		for (int call = 0; call < 299; call++) {
-			cs_node_begin(&nodes[0]);
-			struct cs_line *line = cs_node_line(&nodes[0]);
-			assert_non_null(cs_node_slot(&nodes[0], 1, false)); /* free, and taken for that */
-			cs_node_publish(&nodes[0], line, 1);
-			assert_false(cs_node_is_done(&nodes[0], cs_node_tag(&nodes[0], 1)));
-			cs_node_end(&nodes[0]);
-			assert_null(cs_node_peek(&nodes[0], 1, 1)); /* it publishes nothing */
-			follow(&nodes[1]);
-			assert_true(cs_node_is_done(&nodes[0], (nodes[0].call + 1) << CS_STEP_BITS));
+			cs_node_begin(&ops[0]);
+			struct cs_line *line = cs_node_line(&ops[0]);
+			assert_non_null(cs_node_slot(&ops[0], 1, false)); /* free, and taken for that */
+			cs_node_publish(&ops[0], line, 1);
+			assert_false(cs_node_is_done(&ops[0], cs_node_tag(&ops[0], 1)));
+			cs_node_end(&ops[0]);
+			assert_null(cs_node_peek(&ops[0], 1, 1)); /* it publishes nothing */
+			follow(&ops[1]);
+			assert_true(cs_node_is_done(&ops[0], (ops[0].number + 1) << CS_STEP_BITS));
 		}
 		clear(nodes);
 	}
@@ -253,7 +255,7 @@ a_job_ends_before_numbers_do(void **state)
 	if (setjmp(back) == 0) {
 		for (ending = &back; calls < 3 * CS_LINES; calls++) {
 			begin(nodes);
-			cs_node_publish(&nodes[0], cs_node_line(&nodes[0]), 1);
+			cs_node_publish(&ops[0], cs_node_line(&ops[0]), 1);
 			end_both(nodes);
 		}
 	}
@@ -310,7 +312,7 @@ unguard_all(const struct sigaction *before)
 }
 
 struct reading {
-	struct cs_node *node;
+	struct cs_node_op *op;
 	char *to;
 	uint64_t from;
 	size_t bytes;
@@ -321,9 +323,9 @@ static void *
 read_in_a_call(void *argument)
 {
 	const struct reading *reading = argument;
-	cs_node_begin(reading->node);
-	cs_node_read(reading->node, 0, reading->to, reading->from, reading->bytes);
-	cs_node_end(reading->node);
+	cs_node_begin(reading->op);
+	cs_node_read(reading->op, 0, reading->to, reading->from, reading->bytes);
+	cs_node_end(reading->op);
 	return NULL;
 }
 
@@ -332,15 +334,16 @@ static bool
 read_protected(struct cs_node *nodes, const char *memory, size_t bytes, struct reading *reading)
 {
 	pthread_t reader;
-	bool is_offered = cs_node_offer(&nodes[0], memory, bytes);
-	cs_node_begin(&nodes[0]);
+	bool is_offered = cs_node_offer(&ops[0], memory, bytes);
+	cs_node_begin(&ops[0]);
 	assert_int_equal(mprotect(guarded + page, (PAGES - 2) * page, PROT_NONE), 0);
 	if (!is_offered)
 		reading->bytes = 0;
 	assert_int_equal(pthread_create(&reader, NULL, read_in_a_call, reading), 0);
-	cs_node_end(&nodes[0]);
-	cs_node_all_done(&nodes[0]);
+	cs_node_end(&ops[0]);
+	cs_node_all_done(&ops[0]);
 	pthread_join(reader, NULL);
+	cs_node_op_fini(&ops[0]);
 	return is_offered;
 }
 
@@ -353,10 +356,10 @@ what_the_owner_s_kernel_refuses_the_owner_gives(void **state)
 	char *to = calloc(PAGES, page), *expected = calloc(PAGES, page);
 	size_t bytes = PAGES * page - 200;
 	fill_pages(expected);
-	if (!cs_node_offer(&nodes[0], guarded, page))
+	if (!cs_node_offer(&ops[0], guarded, page))
 		leave_out("process_vm_readv is refused here");
 	errno = ENOTTY;
-	struct reading reading = { &nodes[1], to, (uint64_t)(uintptr_t)guarded + 100, bytes };
+	struct reading reading = { &ops[1], to, (uint64_t)(uintptr_t)guarded + 100, bytes };
 	assert_true(read_protected(nodes, guarded + 100, bytes, &reading));
 	assert_memory_equal(to, expected + 100, bytes);
 	assert_true(faults > 0);
@@ -387,14 +390,14 @@ what_the_reader_s_kernel_does_not_write_the_reader_does(void **state)
 	struct sigaction before = guard();
 	char *from = calloc(PAGES, page);
 	fill_pages(from);
-	if (!cs_node_offer(&nodes[0], from, PAGES * page))
+	if (!cs_node_offer(&ops[0], from, PAGES * page))
 		leave_out("process_vm_readv is refused here");
 	memset(guarded, 0, PAGES * page);
 	assert_int_equal(mprotect(guarded, PAGES * page, PROT_READ), 0);
 	errno = ENOTTY;
-	struct reading reading = { &nodes[1], guarded, (uint64_t)(uintptr_t)from, PAGES * page };
+	struct reading reading = { &ops[1], guarded, (uint64_t)(uintptr_t)from, PAGES * page };
 	begin(nodes);
-	nodes[1].call--;
+	nodes[1].calls--;
 	read_in_a_call(&reading);
 	assert_int_equal(errno, ENOTTY);
 	assert_memory_equal(guarded, from, PAGES * page);
@@ -413,9 +416,9 @@ no_other_memory_is_given(void **state)
 	make(nodes, 2);
 	struct sigaction before = guard();
 	char *to = calloc(PAGES, page);
-	if (!cs_node_offer(&nodes[0], guarded, page))
+	if (!cs_node_offer(&ops[0], guarded, page))
 		leave_out("process_vm_readv is refused here");
-	struct reading reading = { &nodes[1], to, (uint64_t)(uintptr_t)guarded + page, PAGES * page / 2 };
+	struct reading reading = { &ops[1], to, (uint64_t)(uintptr_t)guarded + page, PAGES * page / 2 };
 	assert_true(read_protected(nodes, guarded, page, &reading));
 	assert_int_equal(faults, 0);
 	free(to);
@@ -431,7 +434,7 @@ memory_that_is_offered_has_been_touched(void **state)
 	make(nodes, 2);
 	struct sigaction before = guard();
 	assert_int_equal(mprotect(guarded + page, (PAGES - 2) * page, PROT_NONE), 0);
-	if (!cs_node_offer(&nodes[0], guarded + 1, PAGES * page - 2))
+	if (!cs_node_offer(&ops[0], guarded + 1, PAGES * page - 2))
 		leave_out("process_vm_readv is refused here");
 	assert_int_equal(faults, PAGES - 2);
 	unguard_all(&before);
@@ -454,13 +457,15 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	struct cs_call call = { .coll = CS_BCAST };
 	make(nodes, 4);
 	team.node = nodes[0];
-	struct cs_exchange exchange = { .team = &team, .call = &call, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
+	struct cs_op op = { .team = &team, .call = &call };
+	cs_node_op_init(&op.node, &team.node, 0);
+	struct cs_exchange exchange = { .op = &op, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
 	cs_exchange_run(&exchange, 5, 0, 5 * SLOT / 2);
 	assert_int_equal(team.node.slot_next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
-		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&team.node, slot < 2 ? 2 * slot + 2 : 5));
+		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
 	for (uint64_t round = 0; round < 5; round++) {
-		const char *piece = cs_node_slot_of(&nodes[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
+		const char *piece = cs_node_slot_of(&ops[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
 		assert_int_equal(piece[0], round + 1);
 		assert_int_equal(piece[SLOT / 2 - 1], round + 1);
 	}
@@ -497,11 +502,14 @@ each_block_is_tried_where_one_lies_before_another(void **state)
 	const size_t sizes[] = { page, page + 1 }, at[] = { 3 * page, page };
 	const struct cs_blocks blocks = { .base = memory, .bytes = sizes, .at = at };
 	team.shape.ranks = 2;
-	if (!cs_exchange_offer(&team, &blocks))
+	struct cs_op op = { .team = &team };
+	cs_node_op_init(&op.node, &team.node, 0);
+	if (!cs_exchange_offer(&op, &blocks))
 		leave_out("process_vm_readv is refused here");
 	memset(&team.node.readable, 0, sizeof team.node.readable);
 	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
-	assert_false(cs_exchange_offer(&team, &blocks));
+	cs_node_op_fini(&op.node);
+	assert_false(cs_exchange_offer(&op, &blocks));
 	munmap(memory, 4 * page);
 }
 
@@ -532,14 +540,14 @@ static enum cs_wrong
 await(struct cs_node *nodes, const struct cs_line *line)
 {
 	const char *small = cs_node_rank(&nodes[0], 1)->small[0];
-	bool has_line = line == &cs_node_rank(&nodes[0], 1)->lines[nodes[0].call % CS_LINES];
-	assert_true(has_line == (nodes[0].wrong == CS_WRONG_NOT));
+	bool has_line = line == &cs_node_rank(&nodes[0], 1)->lines[ops[0].number % CS_LINES];
+	assert_true(has_line == (ops[0].wrong == CS_WRONG_NOT));
 	if (!has_line) {
 		assert_int_equal(cs_line_bytes(line), 0);
 		assert_int_equal(line->word[0], CS_MARK_STAGED);
-		assert_true(cs_node_slot_of(&nodes[0], 1, line->slot, 3) > small);
+		assert_true(cs_node_slot_of(&ops[0], 1, line->slot, 3) > small);
 	}
-	return nodes[0].wrong;
+	return ops[0].wrong;
 }
 
 static void
@@ -548,27 +556,26 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	nodes[0].sign = cs_call_sign(CS_BCAST, 1);
-	nodes[1].sign = cs_call_sign(CS_BCAST, 0);
-	struct cs_line *line = cs_node_line(&nodes[1]);
-	cs_line_say(&nodes[1], line, 100);
-	cs_node_publish(&nodes[1], line, 1);
+	ops[0].sign = cs_call_sign(CS_BCAST, 1);
+	ops[1].sign = cs_call_sign(CS_BCAST, 0);
+	struct cs_line *line = cs_node_line(&ops[1]);
+	cs_line_say(&ops[1], line, 100);
+	cs_node_publish(&ops[1], line, 1);
 	assert_true(cs_node_may_go_on(&nodes[0]));
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
 	assert_false(cs_node_may_go_on(&nodes[0])); /* another team has mistakes of its own */
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 100)), CS_WRONG_CALL);
-	assert_non_null(cs_node_peek(&nodes[0], 1, 1));
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 100)), CS_WRONG_CALL);
+	assert_non_null(cs_node_peek(&ops[0], 1, 1));
 	/* Slots of this call are free at once, those of others are not. */
-	assert_non_null(cs_node_slot(&nodes[0], 1, true));
-	assert_non_null(cs_node_slot(&nodes[0], 2, true));
-	assert_non_null(cs_node_slot(&nodes[0], 3, true));
+	assert_non_null(cs_node_slot(&ops[0], 1, true));
+	assert_non_null(cs_node_slot(&ops[0], 2, true));
+	assert_non_null(cs_node_slot(&ops[0], 3, true));
 	end_both(nodes);
 
+	cs_node_op_init(&ops[0], &nodes[0], ops[1].sign);
 	begin(nodes);
-	nodes[0].wrong = CS_WRONG_NOT;
-	nodes[0].sign = nodes[1].sign;
-	cs_node_publish(&nodes[1], cs_node_line(&nodes[1]), 1);
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_NOT);
+	cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_NOT);
 	clear(nodes);
 }
 
@@ -578,8 +585,8 @@ nobody_waits_for_a_rank_that_has_left_the_call(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	cs_node_end(&nodes[1]);
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	cs_node_end(&ops[1]);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
 	clear(nodes);
 }
 
@@ -589,10 +596,10 @@ nor_for_one_that_waits_in_another_call(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	nodes[0].sign = cs_call_sign(CS_BCAST, 1);
-	nodes[1].sign = cs_call_sign(CS_BARRIER, 0);
-	atomic_store(&nodes[1].self->waits, nodes[1].call << 16 | nodes[1].sign >> CS_SIGN_SHIFT);
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_CALL);
+	ops[0].sign = cs_call_sign(CS_BCAST, 1);
+	ops[1].sign = cs_call_sign(CS_BARRIER, 0);
+	atomic_store(&nodes[1].self->waits, ops[1].number << 16 | ops[1].sign >> CS_SIGN_SHIFT);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
 	clear(nodes);
 }
 
@@ -602,10 +609,10 @@ who_only_reads_no_more_is_waited_for(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	cs_node_end_reading(&nodes[1]);
+	cs_node_end_reading(&ops[1]);
 	turns = 0;
-	late = &nodes[1];
-	assert_int_equal(await(nodes, cs_node_await(&nodes[0], 1, 1)), CS_WRONG_NOT);
+	late = &ops[1];
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_NOT);
 	late = NULL;
 	clear(nodes);
 }
@@ -618,10 +625,10 @@ a_reduction_of_another_size_is_another_call(void **state)
 	for (uint64_t ours = 8; ours <= 32; ours *= 2) {
 		make(nodes, 2);
 		begin(nodes);
-		nodes[0].sign = cs_call_sign(CS_ALLREDUCE, 7) | ours;
-		nodes[1].sign = cs_call_sign(CS_ALLREDUCE, 7) | 16;
-		cs_node_publish(&nodes[1], cs_node_line(&nodes[1]), 1);
-		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&nodes[0], 1, 1));
+		ops[0].sign = cs_call_sign(CS_ALLREDUCE, 7) | ours;
+		ops[1].sign = cs_call_sign(CS_ALLREDUCE, 7) | 16;
+		cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
+		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&ops[0], 1, 1));
 		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16 ? CS_WRONG_CALL : CS_WRONG_NOT);
 		clear(nodes);
 	}

@@ -51,10 +51,10 @@ offered(uint64_t key, uint64_t names[CS_POOL_IDLE])
 static void
 a_node_is_for_its_own_processes_and_has_a_name_of_its_own(void **state)
 {
-	struct cs_node node = made(BYTES, MINE), other = made(BYTES, OTHER), taken = { .call = 0 };
+	struct cs_node node = made(BYTES, MINE), other = made(BYTES, OTHER), taken = { .calls = 0 };
 	uint64_t names[CS_POOL_IDLE], again[CS_POOL_IDLE];
 	void *base = node.segment.base;
-	node.call = 7;
+	node.calls = 7;
 	assert_int_equal(put(&node), 0);
 	assert_null(node.segment.base);
 	assert_int_equal(put(&other), 0);
@@ -66,10 +66,10 @@ a_node_is_for_its_own_processes_and_has_a_name_of_its_own(void **state)
 	assert_true(names[0] == again[0]);
 	cs_pool_take(names[0], &taken);
 	assert_ptr_equal(taken.segment.base, base);
-	assert_int_equal(taken.call, 7);
+	assert_int_equal(taken.calls, 7);
 	assert_int_equal(offered(MINE, again), 0);
 	/* A process that has made another number of calls with it has another name for it. */
-	taken.call++;
+	taken.calls++;
 	assert_int_equal(put(&taken), 0);
 	assert_int_equal(offered(MINE, again), 1);
 	assert_true(names[0] != again[0]);

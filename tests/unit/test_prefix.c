@@ -196,11 +196,13 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	call.send.base = (char *)(in_place ? self->out : self->in);
 	call.recv.base = has_result ? (char *)self->out : NULL;
 	call.reduction = (struct cs_reduction){ .unit = sizeof(struct element), .kernel = has_kernel ? kernel : NULL };
-	self->team.node.sign = cs_call_sign(coll, 1) | bytes;
-	cs_prefix(&self->team, &call, ways[way].params);
+	struct cs_op op = { .team = &self->team, .call = &call };
+	cs_node_op_init(&op.node, &self->team.node, cs_call_sign(coll, 1) | bytes);
+	cs_prefix(&op, ways[way].params);
+	cs_node_op_fini(&op.node);
 	cs_team_relax(&self->team);
 	check(self, &call, ways[way].name, count, in_place);
-	if (self->team.node.wrong && !*self->wrong)
+	if (op.node.wrong && !*self->wrong)
 		snprintf(self->wrong, sizeof self->wrong, "%s, %s: other ranks are in another call", cs_colls[coll].name,
 			 ways[way].name);
 }

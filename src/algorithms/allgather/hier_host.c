@@ -9,9 +9,9 @@
 #include "algorithms/patterns/spread.h"
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	cs_spread(team, call, params);
+	cs_spread(op, params);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_host = {

@@ -13,9 +13,9 @@
 #include "algorithms/patterns/overlap.h"
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	cs_overlap_spread(team, call, params[0]);
+	cs_overlap_spread(op, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {

@@ -12,8 +12,7 @@
 #include <string.h>
 
 struct trade {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_wire *wire;
 	struct cs_line *line;
 	struct cs_stage out, in;
@@ -24,39 +23,39 @@ struct trade {
 static uint64_t
 step_of(const struct trade *trade, int distance)
 {
-	return trade->round * (uint64_t)trade->team->shape.nodes + (uint64_t)distance + 1;
+	return trade->round * (uint64_t)trade->op->team->shape.nodes + (uint64_t)distance + 1;
 }
 
 static int
 size_of(const struct trade *trade, int node)
 {
-	return cs_team_node_size(trade->team, node);
+	return cs_team_node_size(trade->op->team, node);
 }
 
 /* Where in an area the pieces to or from a node begin, and how many bytes they are. */
 static size_t
 part_at(const struct trade *trade, int node)
 {
-	const struct cs_shape *shape = &trade->team->shape;
+	const struct cs_shape *shape = &trade->op->team->shape;
 	return (size_t)shape->locals * (size_t)shape->first[node] * trade->piece;
 }
 
 static size_t
 part_bytes(const struct trade *trade, int node)
 {
-	return (size_t)trade->team->shape.locals * (size_t)size_of(trade, node) * trade->piece;
+	return (size_t)trade->op->team->shape.locals * (size_t)size_of(trade, node) * trade->piece;
 }
 
 static void
 copy_in(struct trade *trade)
 {
-	const struct cs_shape *shape = &trade->team->shape;
+	const struct cs_shape *shape = &trade->op->team->shape;
 	for (int node = 0; node < shape->nodes; node++) {
 		int size = size_of(trade, node);
 		char *to = trade->out.area + part_at(trade, node) + (size_t)shape->local * (size_t)size * trade->piece;
 		for (int local = 0; local < size; local++, to += trade->piece)
-			cs_copy_in(trade->team, trade->call, to,
-				   cs_blocks_at(&trade->call->send, shape->order[shape->first[node] + local]) +
+			cs_copy_in(trade->op, to,
+				   cs_blocks_at(&trade->op->call->send, shape->order[shape->first[node] + local]) +
 					   trade->round * trade->chunk,
 				   trade->piece);
 	}
@@ -66,11 +65,11 @@ copy_in(struct trade *trade)
 static void
 copy_out(struct trade *trade, int node, const char *area)
 {
-	const struct cs_shape *shape = &trade->team->shape;
+	const struct cs_shape *shape = &trade->op->team->shape;
 	const char *from = area + part_at(trade, node) + (size_t)shape->local * trade->piece;
 	for (int local = 0; local < size_of(trade, node); local++, from += (size_t)shape->locals * trade->piece)
-		cs_copy_result(trade->team, trade->call,
-			       cs_blocks_at(&trade->call->recv, shape->order[shape->first[node] + local]) +
+		cs_copy_result(trade->op,
+			       cs_blocks_at(&trade->op->call->recv, shape->order[shape->first[node] + local]) +
 				       trade->round * trade->chunk,
 			       from, trade->piece);
 }
@@ -78,7 +77,7 @@ copy_out(struct trade *trade, int node, const char *area)
 static void
 start_receives(struct trade *trade)
 {
-	const struct cs_shape *shape = &trade->team->shape;
+	const struct cs_shape *shape = &trade->op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
 		trade->wire->recv_direct(trade->wire, 2 * distance, node, trade->in.area + part_at(trade, node),
@@ -89,7 +88,7 @@ start_receives(struct trade *trade)
 static void
 start_sends(struct trade *trade)
 {
-	const struct cs_shape *shape = &trade->team->shape;
+	const struct cs_shape *shape = &trade->op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node - distance + shape->nodes) % shape->nodes;
 		trade->wire->send_direct(trade->wire, 2 * distance + 1, node, trade->out.area + part_at(trade, node),
@@ -100,23 +99,24 @@ start_sends(struct trade *trade)
 static void
 wait_for_node(struct trade *trade)
 {
-	struct cs_node *node = &trade->team->node;
-	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local)
+	struct cs_node_op *node = &trade->op->node;
+	for (int local = 0; local < node->node->shape.size; local++)
+		if (local != node->node->shape.local)
 			cs_node_await(node, local, step_of(trade, 0));
 }
 
 static void
 run_round(struct trade *trade)
 {
-	struct cs_team *team = trade->team;
+	struct cs_op *op = trade->op;
+	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
-	trade->out = cs_stage_take(team);
-	trade->in = cs_stage_take(team);
+	trade->out = cs_stage_take(op);
+	trade->in = cs_stage_take(op);
 	if (trade->wire)
 		start_receives(trade);
 	copy_in(trade);
-	cs_node_publish(&team->node, trade->line, step_of(trade, 0));
+	cs_node_publish(&op->node, trade->line, step_of(trade, 0));
 	wait_for_node(trade);
 	if (trade->wire)
 		start_sends(trade);
@@ -124,24 +124,26 @@ run_round(struct trade *trade)
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		if (trade->wire) {
 			trade->wire->wait(trade->wire, 2 * distance);
-			cs_node_publish(&team->node, trade->line, step_of(trade, distance));
+			cs_node_publish(&op->node, trade->line, step_of(trade, distance));
 		} else {
-			cs_node_await(&team->node, cs_team_leader(team), step_of(trade, distance));
+			cs_node_await(&op->node, cs_team_leader(team), step_of(trade, distance));
 		}
 		copy_out(trade, (shape->node + distance) % shape->nodes, trade->in.area);
 	}
 	for (int distance = 1; trade->wire && distance < shape->nodes; distance++)
 		trade->wire->wait(trade->wire, 2 * distance + 1);
-	cs_stage_done(team, 2);
+	cs_stage_done(op, 2);
 }
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	struct cs_node *node = &team->node;
-	size_t limit = params[0] < node->shape.area_bytes ? params[0] : node->shape.area_bytes;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	size_t limit = params[0] < node->node->shape.area_bytes ? params[0] : node->node->shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
-	struct trade trade = { .team = team, .call = call, .chunk = cs_share(limit, pairs) };
+	struct trade trade = { .op = op, .chunk = cs_share(limit, pairs) };
 	if (!trade.chunk)
 		trade.chunk = 1;
 	if (cs_team_is_leader(team))

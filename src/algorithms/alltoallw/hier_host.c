@@ -5,9 +5,9 @@
 #include "algorithms/patterns/transpose.h"
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	cs_transpose(team, call, params[0], params[1]);
+	cs_transpose(op, params[0], params[1]);
 }
 
 const struct cs_algorithm cs_algorithm_alltoallw_hier_host = {

@@ -2,27 +2,27 @@
  * and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders' host barrier in between. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 #define ALL_READ_ALL 16
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	struct cs_node *node = &team->node;
-	int locals = node->shape.size;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
+	int locals = node->node->shape.size;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	cs_node_publish(node, line, 1);
 	if (team->shape.nodes == 1 && locals <= ALL_READ_ALL) {
 		for (int i = 1; i < locals; i++)
-			cs_node_await(node, (node->shape.local + i) % locals, 1);
+			cs_node_await(node, (node->node->shape.local + i) % locals, 1);
 	} else if (cs_team_is_leader(team)) {
 		for (int local = 0; local < locals; local++)
 			cs_node_await(node, local, 1);
 		if (team->shape.nodes > 1)
-			cs_between_barrier(team);
+			cs_between_barrier(op);
 		cs_node_publish(node, line, 2);
 	} else {
 		cs_node_await(node, cs_team_leader(team), 2);

@@ -19,8 +19,8 @@
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = exchange->call;
-	cs_copy_in(exchange->team, call, slot, call->recv.base + round * exchange->chunk,
+	const struct cs_call *call = exchange->op->call;
+	cs_copy_in(exchange->op, slot, call->recv.base + round * exchange->chunk,
 		   cs_piece(call->bytes, exchange->chunk, round));
 }
 
@@ -41,20 +41,24 @@ piece_of(const struct cs_team *team, size_t wanted)
  * size on at which a row of staged ones is as fast, since puts and gets go on side by side. */
 #define LEAST_STAGED (1 << 20)
 static bool
-is_read(struct cs_team *team, const struct cs_call *call, size_t direct_from)
+is_read(struct cs_op *op, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
 	bool is_candidate = direct_from || (!team->node.is_crowded && call->bytes < LEAST_STAGED);
-	return is_candidate && cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
-	       cs_node_offer(&team->node, call->recv.base, call->bytes);
+	return is_candidate && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
 static __attribute__((noinline)) void
-root_large(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_t direct_from)
+root_large(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = piece_of(team, wanted_chunk), .fill = fill,
-					.is_small = cs_is_small(team, call, call->bytes), .span = call->bytes };
-	if (is_read(team, call, direct_from)) {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_exchange exchange = { .op = op, .chunk = piece_of(team, wanted_chunk), .fill = fill,
+					.is_small = cs_is_small(op, call->bytes), .span = call->bytes };
+	if (is_read(op, direct_from)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)call->recv.base;
@@ -67,13 +71,14 @@ root_large(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size
 }
 
 static void
-node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_t direct_from)
+node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
+	struct cs_call *call = op->call;
 	if (call->bytes > CS_INLINE) {
-		root_large(team, call, wanted_chunk, direct_from);
+		root_large(op, wanted_chunk, direct_from);
 		return;
 	}
-	struct cs_node *node = &team->node;
+	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	cs_line_say(node, line, call->bytes);
@@ -83,21 +88,22 @@ node_root(struct cs_team *team, struct cs_call *call, size_t wanted_chunk, size_
 }
 
 static __attribute__((noinline)) void
-read_staged(struct cs_team *team, struct cs_call *call, size_t limit, size_t chunk)
+read_staged(struct cs_op *op, size_t limit, size_t chunk)
 {
+	struct cs_call *call = op->call;
 	const struct cs_line *line;
 	uint64_t rounds = cs_rounds(limit, chunk);
 	for (uint64_t round = 0; round < rounds; round++) {
-		const char *from = cs_exchange_piece(team, call->root, round, chunk, &line);
-		cs_copy_out(team, call, limit, call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
+		const char *from = cs_exchange_piece(op, call->root, round, chunk, &line);
+		cs_copy_out(op, limit, call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
 		if (round + 1 < rounds)
-			cs_node_done(&team->node, round + 1);
+			cs_node_done(&op->node, round + 1);
 	}
 }
 
 /* What the root has said that it sends, or its part of what there is to say. */
 static void
-compare(struct cs_node *node, struct cs_call *call, size_t sent)
+compare(struct cs_node_op *node, struct cs_call *call, size_t sent)
 {
 	if (sent > call->bytes)
 		call->truncated = sent;
@@ -107,9 +113,11 @@ compare(struct cs_node *node, struct cs_call *call, size_t sent)
 
 /* Local ranks are ranks. */
 static void
-node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
+node_reader(struct cs_op *op, size_t wanted_chunk)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
@@ -122,22 +130,24 @@ node_reader(struct cs_team *team, struct cs_call *call, size_t wanted_chunk)
 	else if (line->word[0] == CS_MARK_DIRECT)
 		cs_node_get_direct(node, CS_BCAST, call->root, call->recv.base, line->word[1], limit);
 	else
-		read_staged(team, call, limit, piece_of(team, wanted_chunk));
+		read_staged(op, limit, piece_of(team, wanted_chunk));
 	cs_node_end(node);
 }
 
 /* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
  * in its node's area, 2r+2 a lane's part is in the area. */
 static __attribute__((noinline)) void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
 	bool is_root = shape->rank == call->root;
 	bool is_root_node = shape->node == root_node;
-	if (chunk > node->shape.area_bytes)
-		chunk = node->shape.area_bytes;
+	if (chunk > node->node->shape.area_bytes)
+		chunk = node->node->shape.area_bytes;
 	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	uint64_t rounds = cs_rounds(call->bytes, chunk);
 
@@ -150,7 +160,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 		char *area = cs_node_area(node, bytes);
 		char *user = call->recv.base + round * chunk;
 		if (is_root) {
-			cs_copy_in(team, call, area, user, bytes);
+			cs_copy_in(op, area, user, bytes);
 			cs_node_publish(node, line, 2 * round + 1);
 		}
 		if (team->lane < lanes) {
@@ -158,7 +168,7 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 			if (is_root_node && !is_root)
 				cs_node_await(node, root_local, 2 * round + 1);
 			if (part)
-				cs_between_bcast(team, area + first, part, root_node);
+				cs_between_bcast(op, area + first, part, root_node);
 			/* The line's bytes tell the node that more or less came than was expected. */
 			if (!is_root && team->host->is_truncated(team->leaders))
 				cs_line_say(node, line, call->bytes + 1);
@@ -169,13 +179,13 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 		if (is_root_node && !is_root) {
 			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
 			compare(node, call, cs_line_bytes(root));
-			cs_copy_result(team, call, user, area, bytes);
+			cs_copy_result(op, user, area, bytes);
 		}
 		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
 			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
 			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 			compare(node, call, cs_line_bytes(sender));
-			cs_copy_result(team, call, user + first, area + first, part);
+			cs_copy_result(op, user + first, area + first, part);
 		}
 		cs_node_area_done(node, bytes, 1);
 	}
@@ -183,14 +193,16 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t chunk, size_t w
 }
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, params[1], params[2]);
+		several_nodes(op, params[1], params[2]);
 	else if (team->shape.rank == call->root)
-		node_root(team, call, params[0], params[3]);
+		node_root(op, params[0], params[3]);
 	else
-		node_reader(team, call, params[0]);
+		node_reader(op, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_host = {

@@ -16,8 +16,7 @@
 #define AHEAD 2 /* pieces that a node receives at once */
 
 struct flow {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_wire *wire;
 	struct cs_line *line;
 	size_t chunk;
@@ -29,14 +28,14 @@ struct flow {
 static size_t
 piece_of(const struct flow *flow, uint64_t round)
 {
-	return cs_piece(flow->call->bytes, flow->chunk, round);
+	return cs_piece(flow->op->call->bytes, flow->chunk, round);
 }
 
 static int
 node_at(const struct flow *flow, int place)
 {
-	const struct cs_shape *shape = &flow->team->shape;
-	return (place + shape->node_of[flow->call->root]) % shape->nodes;
+	const struct cs_shape *shape = &flow->op->team->shape;
+	return (place + shape->node_of[flow->op->call->root]) % shape->nodes;
 }
 
 /* Area slots for pieces up to this one; a leader says at once that it is ready for them. */
@@ -46,7 +45,7 @@ take_stages(struct flow *flow, uint64_t until)
 	for (; flow->taken < flow->rounds && flow->taken <= until; flow->taken++) {
 		int index = (int)(flow->taken % AHEAD);
 		struct cs_stage *stage = &flow->stages[index];
-		*stage = cs_stage_take(flow->team);
+		*stage = cs_stage_take(flow->op);
 		if (flow->wire && flow->place)
 			flow->wire->recv_direct(flow->wire, index, node_at(flow, cs_overlap_parent(flow->place)),
 						stage->area, piece_of(flow, flow->taken), &stage->flags[0], stage->turn);
@@ -58,7 +57,7 @@ static int
 pass_on(struct flow *flow, uint64_t round)
 {
 	int children[CS_OVERLAP_MOST];
-	int count = cs_overlap_children(flow->place, flow->team->shape.nodes, children);
+	int count = cs_overlap_children(flow->place, flow->op->team->shape.nodes, children);
 	for (int i = 0; i < count; i++)
 		flow->wire->send_direct(flow->wire, AHEAD + i, node_at(flow, children[count - 1 - i]),
 					flow->stages[round % AHEAD].area, piece_of(flow, round));
@@ -68,21 +67,22 @@ pass_on(struct flow *flow, uint64_t round)
 static void
 copy_out(struct flow *flow, uint64_t round)
 {
-	cs_copy_result(flow->team, flow->call, flow->call->recv.base + round * flow->chunk, flow->stages[round % AHEAD].area,
+	cs_copy_result(flow->op, flow->op->call->recv.base + round * flow->chunk, flow->stages[round % AHEAD].area,
 		       piece_of(flow, round));
 }
 
 static void
 root_node_piece(struct flow *flow, uint64_t round)
 {
-	struct cs_team *team = flow->team;
-	bool is_root = team->shape.rank == flow->call->root;
+	struct cs_op *op = flow->op;
+	struct cs_team *team = op->team;
+	bool is_root = team->shape.rank == op->call->root;
 	if (is_root) {
-		cs_copy_in(team, flow->call, flow->stages[round % AHEAD].area, flow->call->recv.base + round * flow->chunk,
+		cs_copy_in(op, flow->stages[round % AHEAD].area, op->call->recv.base + round * flow->chunk,
 			   piece_of(flow, round));
-		cs_node_publish(&team->node, flow->line, round + 1);
+		cs_node_publish(&op->node, flow->line, round + 1);
 	} else {
-		cs_node_await(&team->node, team->shape.local_of[flow->call->root], round + 1);
+		cs_node_await(&op->node, team->shape.local_of[op->call->root], round + 1);
 	}
 	int sends = flow->wire ? pass_on(flow, round) : 0;
 	if (!is_root)
@@ -98,10 +98,10 @@ other_node_piece(struct flow *flow, uint64_t round)
 	int sends = 0;
 	if (flow->wire) {
 		flow->wire->wait(flow->wire, (int)(round % AHEAD));
-		cs_stage_raise(flow->team, stage, 0);
+		cs_stage_raise(flow->op, stage, 0);
 		sends = pass_on(flow, round);
 	} else {
-		cs_stage_await(flow->team, stage, 0);
+		cs_stage_await(flow->op, stage, 0);
 	}
 	copy_out(flow, round);
 	for (int i = 0; i < sends; i++)
@@ -109,12 +109,14 @@ other_node_piece(struct flow *flow, uint64_t round)
 }
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	struct flow flow = { .team = team, .call = call,
-			     .chunk = params[0] < node->shape.area_bytes ? params[0] : node->shape.area_bytes };
+	struct flow flow = { .op = op,
+			     .chunk = params[0] < node->node->shape.area_bytes ? params[0] : node->node->shape.area_bytes };
 	flow.rounds = cs_rounds(call->bytes, flow.chunk);
 	flow.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team))
@@ -128,7 +130,7 @@ run(struct cs_team *team, struct cs_call *call, const size_t *params)
 			other_node_piece(&flow, round);
 		else
 			root_node_piece(&flow, round);
-		cs_stage_done(team, 1);
+		cs_stage_done(op, 1);
 	}
 	/* The leader's messages may have told it that the root has more; see wire/host.h. */
 	if (flow.wire && flow.place && team->host->is_truncated(team->leaders))

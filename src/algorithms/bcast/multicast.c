@@ -21,8 +21,7 @@
  * or what it missed goes by the tree as in binomial. */
 #include "algorithms/algorithm.h"
 #include "algorithms/plans.h"
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 #include "wire/cast.h"
 #include "wire/wire.h"
 
@@ -324,8 +323,10 @@ run_window(struct broadcast *broadcast, size_t patience)
 
 /* Without multicast, on all ranks alike. */
 static void
-run_plan(struct cs_team *team, struct cs_call *call)
+run_plan(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
 				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
 	cs_plans_run(team, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
@@ -333,12 +334,14 @@ run_plan(struct cs_team *team, struct cs_call *call)
 }
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	struct cs_wire *wire = team->host->wire(team->everyone, REQUESTS);
 	struct cs_cast *cast = wire->cast ? wire->cast(wire) : NULL;
 	if (!cast) {
-		run_plan(team, call);
+		run_plan(op);
 		return;
 	}
 	struct broadcast broadcast = { .host = team->host, .call = call, .wire = wire, .cast = cast,

@@ -4,9 +4,9 @@
 #include "algorithms/patterns/rooted.h"
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_gather(team, call, true, params[0]);
+	cs_rooted_gather(op, true, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_hier_host = {

@@ -6,8 +6,7 @@
 #define AT_ONCE 8 /* bundles that the root receives at the same time */
 
 struct bundles {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_wire *wire;
 	size_t most; /* bytes of a block that travels in a bundle; the same on all ranks */
 	int root_node;
@@ -23,13 +22,15 @@ head_room(const struct cs_team *team)
 }
 
 static struct bundles
-bundles_of(struct cs_team *team, struct cs_call *call, size_t wanted, int requests)
+bundles_of(struct cs_op *op, size_t wanted, int requests)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t room = team->node.shape.slot_bytes / 4 - head_room(team);
 	int root_node = shape->node_of[call->root];
 	return (struct bundles){
-		.team = team, .call = call, .wire = team->host->wire(team->everyone, requests),
+		.op = op, .wire = team->host->wire(team->everyone, requests),
 		.most = (wanted < room ? wanted : room) / (size_t)shape->ppn_max,
 		.root_node = root_node,
 		.is_root_node = shape->node == root_node,
@@ -41,13 +42,13 @@ bundles_of(struct cs_team *team, struct cs_call *call, size_t wanted, int reques
 static size_t
 room_of(const struct bundles *bundles, int node)
 {
-	return (size_t)cs_team_node_size(bundles->team, node) * (sizeof(uint64_t) + bundles->most);
+	return (size_t)cs_team_node_size(bundles->op->team, node) * (sizeof(uint64_t) + bundles->most);
 }
 
 static int
 rank_of(const struct bundles *bundles, int node, int local)
 {
-	const struct cs_shape *shape = &bundles->team->shape;
+	const struct cs_shape *shape = &bundles->op->team->shape;
 	return shape->order[shape->first[node] + local];
 }
 
@@ -70,7 +71,7 @@ packed(const struct bundles *bundles, uint64_t size)
 static void
 take_overlong(const struct bundles *bundles, int request, int rank, char *to, size_t expected, uint64_t size)
 {
-	char *all = cs_team_far(bundles->team, size);
+	char *all = cs_team_far(bundles->op->team, size);
 	bundles->wire->recv(bundles->wire, request, rank, all, size);
 	bundles->wire->wait(bundles->wire, request);
 	cs_copy(to, all, expected);
@@ -81,10 +82,10 @@ take_overlong(const struct bundles *bundles, int request, int rank, char *to, si
 static size_t
 bundle_bytes(const struct bundles *bundles, int node)
 {
-	int locals = cs_team_node_size(bundles->team, node);
+	int locals = cs_team_node_size(bundles->op->team, node);
 	size_t bytes = (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++)
-		bytes += packed(bundles, cs_blocks_bytes(&bundles->call->send, rank_of(bundles, node, local)));
+		bytes += packed(bundles, cs_blocks_bytes(&bundles->op->call->send, rank_of(bundles, node, local)));
 	return bytes;
 }
 
@@ -92,15 +93,15 @@ bundle_bytes(const struct bundles *bundles, int node)
 static size_t
 write_bundle(const struct bundles *bundles, int node, char *to)
 {
-	int locals = cs_team_node_size(bundles->team, node);
+	int locals = cs_team_node_size(bundles->op->team, node);
 	char *next = to + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
 		int rank = rank_of(bundles, node, local);
-		uint64_t size = cs_blocks_bytes(&bundles->call->send, rank);
+		uint64_t size = cs_blocks_bytes(&bundles->op->call->send, rank);
 		memcpy(to + (size_t)local * sizeof size, &size, sizeof size);
-		if (rank == bundles->call->root)
+		if (rank == bundles->op->call->root)
 			continue;
-		cs_copy(next, cs_blocks_at(&bundles->call->send, rank), packed(bundles, size));
+		cs_copy(next, cs_blocks_at(&bundles->op->call->send, rank), packed(bundles, size));
 		next += packed(bundles, size);
 	}
 	return (size_t)(next - to);
@@ -109,9 +110,10 @@ write_bundle(const struct bundles *bundles, int node, char *to)
 static void
 scatter_root(const struct bundles *bundles)
 {
-	struct cs_team *team = bundles->team;
-	struct cs_call *call = bundles->call;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = bundles->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	struct cs_wire *wire = bundles->wire;
 	int requests = 0;
 	cs_node_begin(node);
@@ -149,7 +151,7 @@ scatter_root(const struct bundles *bundles)
 static size_t
 bytes_of(const struct bundles *bundles, const char *bundle)
 {
-	const struct cs_shape *shape = &bundles->team->shape;
+	const struct cs_shape *shape = &bundles->op->team->shape;
 	size_t bytes = (size_t)shape->locals * sizeof(uint64_t);
 	for (int local = 0; local < shape->locals; local++)
 		bytes += packed(bundles, size_in(bundle, local));
@@ -160,16 +162,17 @@ bytes_of(const struct bundles *bundles, const char *bundle)
 static const char *
 scattered_bundle(const struct bundles *bundles)
 {
-	struct cs_team *team = bundles->team;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = bundles->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	if (!bundles->is_carrier) {
-		int local = bundles->is_root_node ? team->shape.local_of[bundles->call->root] : 0;
+		int local = bundles->is_root_node ? team->shape.local_of[op->call->root] : 0;
 		const struct cs_line *line = cs_node_await(node, local, 1);
 		return cs_node_slot_of(node, local, line->slot, 0);
 	}
 	size_t room = room_of(bundles, team->shape.node);
 	char *bundle = cs_team_copy(team, room);
-	bundles->wire->recv(bundles->wire, 0, bundles->call->root, bundle, room);
+	bundles->wire->recv(bundles->wire, 0, op->call->root, bundle, room);
 	bundles->wire->wait(bundles->wire, 0);
 	struct cs_line *line = cs_node_line(node);
 	size_t bytes = bytes_of(bundles, bundle);
@@ -181,9 +184,10 @@ scattered_bundle(const struct bundles *bundles)
 static void
 scatter_leaf(const struct bundles *bundles)
 {
-	struct cs_team *team = bundles->team;
-	struct cs_call *call = bundles->call;
-	cs_node_begin(&team->node);
+	struct cs_op *op = bundles->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	cs_node_begin(&op->node);
 	const char *bundle = scattered_bundle(bundles);
 	uint64_t size = size_in(bundle, team->shape.local);
 	size_t at = (size_t)team->shape.locals * sizeof size;
@@ -194,7 +198,7 @@ scatter_leaf(const struct bundles *bundles)
 		call->truncated = size;
 	if (size <= bundles->most)
 		cs_copy(call->recv.base, bundle + at, size < call->bytes ? size : call->bytes);
-	cs_node_end(&team->node);
+	cs_node_end(&op->node);
 	if (size <= bundles->most)
 		return;
 	if (size > call->bytes) {
@@ -206,10 +210,12 @@ scatter_leaf(const struct bundles *bundles)
 }
 
 void
-cs_bundle_scatter(struct cs_team *team, struct cs_call *call, size_t bytes)
+cs_bundle_scatter(struct cs_op *op, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	bool is_root = team->shape.rank == call->root;
-	struct bundles bundles = bundles_of(team, call, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
+	struct bundles bundles = bundles_of(op, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
 	if (is_root)
 		scatter_root(&bundles);
 	else
@@ -222,8 +228,8 @@ cs_bundle_scatter(struct cs_team *team, struct cs_call *call, size_t bytes)
 static void
 show_block(const struct bundles *bundles)
 {
-	const struct cs_call *call = bundles->call;
-	struct cs_node *node = &bundles->team->node;
+	const struct cs_call *call = bundles->op->call;
+	struct cs_node_op *node = &bundles->op->node;
 	struct cs_line *line = cs_node_line(node);
 	cs_line_say(node, line, call->bytes);
 	if (call->bytes <= CS_INLINE)
@@ -237,7 +243,7 @@ show_block(const struct bundles *bundles)
 static uint64_t
 look_at_block(const struct bundles *bundles, int local, const char **from)
 {
-	struct cs_node *node = &bundles->team->node;
+	struct cs_node_op *node = &bundles->op->node;
 	const struct cs_line *line = cs_node_await(node, local, 1);
 	uint64_t size = cs_line_bytes(line);
 	*from = size <= CS_INLINE ? (const char *)line->data : cs_node_slot_of(node, local, line->slot, 0);
@@ -247,29 +253,30 @@ look_at_block(const struct bundles *bundles, int local, const char **from)
 static void
 send_bundle(const struct bundles *bundles)
 {
-	struct cs_team *team = bundles->team;
+	struct cs_op *op = bundles->op;
+	struct cs_team *team = op->team;
 	int locals = team->shape.locals;
 	char *bundle = cs_team_copy(team, room_of(bundles, team->shape.node));
 	char *next = bundle + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
-		const char *from = bundles->call->send.base;
-		uint64_t size = bundles->call->bytes;
+		const char *from = op->call->send.base;
+		uint64_t size = op->call->bytes;
 		if (local != team->shape.local)
 			size = look_at_block(bundles, local, &from);
 		memcpy(bundle + (size_t)local * sizeof size, &size, sizeof size);
 		cs_copy(next, from, packed(bundles, size));
 		next += packed(bundles, size);
 	}
-	cs_node_end(&team->node);
-	bundles->wire->send(bundles->wire, 0, bundles->call->root, bundle, (size_t)(next - bundle));
+	cs_node_end(&op->node);
+	bundles->wire->send(bundles->wire, 0, op->call->root, bundle, (size_t)(next - bundle));
 }
 
 static void
 gather_leaf(const struct bundles *bundles)
 {
-	const struct cs_call *call = bundles->call;
+	const struct cs_call *call = bundles->op->call;
 	struct cs_wire *wire = bundles->wire;
-	struct cs_node *node = &bundles->team->node;
+	struct cs_node_op *node = &bundles->op->node;
 	cs_node_begin(node);
 	if (bundles->is_carrier) {
 		send_bundle(bundles);
@@ -296,7 +303,7 @@ request_of(int rank)
 static bool
 take_block(const struct bundles *bundles, int rank, uint64_t size, const char *from)
 {
-	struct cs_call *call = bundles->call;
+	struct cs_call *call = bundles->op->call;
 	size_t expected = cs_blocks_bytes(&call->recv, rank);
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (size > expected)
@@ -314,7 +321,7 @@ take_block(const struct bundles *bundles, int rank, uint64_t size, const char *f
 static void
 take_bundle(const struct bundles *bundles, int node, const char *bundle, bool *is_long)
 {
-	int locals = cs_team_node_size(bundles->team, node);
+	int locals = cs_team_node_size(bundles->op->team, node);
 	const char *next = bundle + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
 		uint64_t size = size_in(bundle, local);
@@ -327,15 +334,16 @@ take_bundle(const struct bundles *bundles, int node, const char *bundle, bool *i
 static void
 gather_root(const struct bundles *bundles)
 {
-	struct cs_team *team = bundles->team;
-	struct cs_call *call = bundles->call;
+	struct cs_op *op = bundles->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	struct cs_wire *wire = bundles->wire;
 	int nodes = team->shape.nodes, ranks = team->shape.ranks;
 	size_t room = head_room(team) + (size_t)team->shape.ppn_max * bundles->most;
 	char *memory = cs_team_copy(team, AT_ONCE * room);
 	bool *is_long = cs_team_scratch(team, (size_t)ranks * sizeof *is_long);
 	memset(is_long, 0, (size_t)ranks * sizeof *is_long);
-	cs_node_begin(&team->node);
+	cs_node_begin(&op->node);
 	/* Nodes are counted from the own one. A few bundles are under way while the one before them is taken. */
 	int asked = 1;
 	for (int n = 1; n < nodes; n++) {
@@ -355,7 +363,7 @@ gather_root(const struct bundles *bundles)
 		uint64_t size = look_at_block(bundles, local, &from);
 		is_long[rank] = take_block(bundles, rank, size, from);
 	}
-	cs_node_end(&team->node);
+	cs_node_end(&op->node);
 	if (call->send.base)
 		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
 	for (int rank = 0; rank < ranks; rank++)
@@ -364,10 +372,12 @@ gather_root(const struct bundles *bundles)
 }
 
 void
-cs_bundle_gather(struct cs_team *team, struct cs_call *call, size_t bytes)
+cs_bundle_gather(struct cs_op *op, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	bool is_root = team->shape.rank == call->root;
-	struct bundles bundles = bundles_of(team, call, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
+	struct bundles bundles = bundles_of(op, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
 	if (is_root)
 		gather_root(&bundles);
 	else

@@ -10,12 +10,11 @@
 #ifndef CS_ALGORITHMS_PATTERNS_BUNDLE_H
 #define CS_ALGORITHMS_PATTERNS_BUNDLE_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* Several nodes. `bytes` of a bundle: a rank's share of it is `most`. At most a quarter of a slot. */
-void cs_bundle_gather(struct cs_team *team, struct cs_call *call, size_t bytes);
-void cs_bundle_scatter(struct cs_team *team, struct cs_call *call, size_t bytes);
+void cs_bundle_gather(struct cs_op *op, size_t bytes);
+void cs_bundle_scatter(struct cs_op *op, size_t bytes);
 
 #define CS_BUNDLE_BYTES \
 	{ "bundle", "most bytes of blocks that go together to or from a node; blocks above a rank's share of it go alone", \

@@ -13,32 +13,34 @@
 /* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one rank: its senders are back
  * early. */
 static bool
-is_read_directly(struct cs_team *team, const struct cs_call *call, size_t direct_from, bool is_whole)
+is_read_directly(struct cs_op *op, size_t direct_from, bool is_whole)
 {
+	struct cs_call *call = op->call;
 	/* What is read whole must stay as it is while the result is made. */
 	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
-	       cs_fold_reaches(team, call, direct_from) &&
-	       cs_node_offer(&team->node, call->send.base, call->bytes) &&
-	       cs_node_offer(&team->node, call->recv.base, call->bytes);
+	       cs_fold_reaches(op, direct_from) &&
+	       cs_node_offer(&op->node, call->send.base, call->bytes) &&
+	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
 /* Where local rank `local`'s vector of this call's single round is. */
 static struct cs_part
-vector_of(struct cs_team *team, int local, size_t bytes)
+vector_of(struct cs_op *op, int local, size_t bytes)
 {
-	const struct cs_line *line = cs_node_await_alike(&team->node, local, 1);
+	const struct cs_line *line = cs_node_await_alike(&op->node, local, 1);
 	if (bytes <= CS_INLINE)
 		return (struct cs_part){ .near = (const char *)line->data };
 	if (line->word[0] == CS_MARK_DIRECT)
 		return (struct cs_part){ .far = line->word[1] };
-	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, 0) };
+	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, 0) };
 }
 
 /* In step 1 of a call. */
 static void
-publish_vector(struct cs_team *team, const struct cs_call *call, const char *vector, bool is_direct)
+publish_vector(struct cs_op *op, const char *vector, bool is_direct)
 {
-	struct cs_node *node = &team->node;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	struct cs_line *line = cs_node_line(node);
 	if (call->bytes > CS_INLINE)
 		line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
@@ -46,53 +48,57 @@ publish_vector(struct cs_team *team, const struct cs_call *call, const char *vec
 		cs_copy(line->data, vector, call->bytes);
 	} else if (is_direct) {
 		line->word[1] = (uint64_t)(uintptr_t)vector;
-	} else if (cs_is_small(team, call, call->bytes)) {
+	} else if (cs_is_small(op, call->bytes)) {
 		line->slot = CS_SLOT_SMALL;
 		memcpy(cs_node_small(node), vector, call->bytes);
 	} else if (cs_node_is_cut(node, call->bytes)) {
-		cs_copy_in(team, call, cs_node_cut(node, 1, call->bytes, &line->slot), vector, call->bytes);
+		cs_copy_in(op, cs_node_cut(node, 1, call->bytes, &line->slot), vector, call->bytes);
 	} else {
 		line->slot = cs_node_slot_number(node);
-		cs_copy_in(team, call, cs_node_slot(node, 1, true), vector, call->bytes);
+		cs_copy_in(op, cs_node_slot(node, 1, true), vector, call->bytes);
 	}
 	cs_node_publish(node, line, 1);
 }
 
 void
-cs_combine_publish(struct cs_team *team, const struct cs_call *call, const char *vector)
+cs_combine_publish(struct cs_op *op, const char *vector)
 {
-	publish_vector(team, call, vector, false);
+	publish_vector(op, vector, false);
 }
 
 /* The own one from the user's memory unless that is where the result goes. */
 void
-cs_combine_fold(struct cs_team *team, const struct cs_call *call, void *out, const void *own)
+cs_combine_fold(struct cs_op *op, void *out, const void *own)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	int locals = team->node.shape.size;
 	struct cs_part parts[locals];
 	for (int local = 0; local < locals; local++)
 		parts[local] = local == team->node.shape.local ? (struct cs_part){ .near = own }
-							       : vector_of(team, local, call->bytes);
-	cs_fold_parts(team, &call->reduction, out, parts, call->count);
+							       : vector_of(op, local, call->bytes);
+	cs_fold_parts(op, &call->reduction, out, parts, call->count);
 }
 
 /* One hop: publish and read all. */
 static void
-one_node_short(struct cs_team *team, struct cs_call *call, bool is_direct)
+one_node_short(struct cs_op *op, bool is_direct)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	bool takes = call->root < 0 || call->root == team->shape.rank;
 	cs_node_begin(node);
 	if (takes && call->root >= 0) {
 		/* Nobody reads the root's vector: nothing to publish. */
-		cs_combine_fold(team, call, call->recv.base, call->send.base);
+		cs_combine_fold(op, call->recv.base, call->send.base);
 	} else {
 		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
 		if (!takes)
 			cs_node_end_reading(node);
-		publish_vector(team, call, call->send.base, is_direct);
+		publish_vector(op, call->send.base, is_direct);
 		if (takes)
-			cs_combine_fold(team, call, call->recv.base, call->send.base);
+			cs_combine_fold(op, call->recv.base, call->send.base);
 	}
 	if (takes)
 		cs_node_end(node);
@@ -104,22 +110,23 @@ one_node_short(struct cs_team *team, struct cs_call *call, bool is_direct)
 /* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
  * to the slot are dear the sum is made elsewhere. */
 static void
-reduce_slice(struct cs_team *team, struct cs_call *call, char *slot, char *recv, const struct cs_part *parts, size_t count)
+reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_part *parts, size_t count)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t bytes = count * call->reduction.unit;
 	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[cs_put_kind(bytes)][call->coll].way == CS_PUT_STREAMED;
 	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
-	cs_fold_parts(team, &call->reduction, sum, parts, count);
+	cs_fold_parts(op, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
-		cs_copy_in(team, call, slot, sum, bytes);
+		cs_copy_in(op, slot, sum, bytes);
 	if (recv && sum != recv)
-		cs_copy_result(team, call, recv, sum, bytes);
+		cs_copy_result(op, recv, sum, bytes);
 }
 
 /* A long vector's way: rounds of `per_round` elements, each rank reduces one slice. */
 struct rounds {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_line *line;
 	size_t per_round;
 	bool takes;
@@ -130,8 +137,8 @@ struct rounds {
 static struct cs_part
 part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
 {
-	struct cs_node *node = &long_way->team->node;
-	size_t unit = long_way->call->reduction.unit;
+	struct cs_node_op *node = &long_way->op->node;
+	size_t unit = long_way->op->call->reduction.unit;
 	const struct cs_line *line = cs_node_await_alike(node, local, 2 * round + 1);
 	if (line->word[0] == CS_MARK_DIRECT)
 		return (struct cs_part){ .far = line->word[1] + (round * long_way->per_round + first) * unit };
@@ -142,14 +149,14 @@ part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
 static void
 take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first, size_t count)
 {
-	struct cs_node *node = &long_way->team->node;
-	size_t unit = long_way->call->reduction.unit, at = (round * long_way->per_round + first) * unit;
+	struct cs_node_op *node = &long_way->op->node;
+	size_t unit = long_way->op->call->reduction.unit, at = (round * long_way->per_round + first) * unit;
 	const struct cs_line *line = cs_node_await(node, local, 2 * round + 2);
-	char *to = long_way->call->recv.base + at;
+	char *to = long_way->op->call->recv.base + at;
 	if (line->word[0] == CS_MARK_DIRECT)
 		cs_node_read(node, local, to, line->word[2] + at, count * unit);
 	else
-		cs_copy_result(long_way->team, long_way->call, to,
+		cs_copy_result(long_way->op, to,
 			       cs_node_slot_of(node, local, line->slot, round) + first * unit, count * unit);
 }
 
@@ -157,13 +164,13 @@ take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first,
 static char *
 put_round(const struct rounds *long_way, uint64_t round, const char *send, size_t count, size_t first, size_t mine)
 {
-	struct cs_team *team = long_way->team;
-	size_t unit = long_way->call->reduction.unit, behind = first + mine;
+	struct cs_op *op = long_way->op;
+	size_t unit = op->call->reduction.unit, behind = first + mine;
 	if (long_way->is_direct)
 		return NULL;
-	char *slot = cs_node_slot(&team->node, 2 * round + 2, true);
-	cs_copy_in(team, long_way->call, slot, send, first * unit);
-	cs_copy_in(team, long_way->call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
+	char *slot = cs_node_slot(&op->node, 2 * round + 2, true);
+	cs_copy_in(op, slot, send, first * unit);
+	cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
 	return slot;
 }
 
@@ -173,10 +180,10 @@ put_round(const struct rounds *long_way, uint64_t round, const char *send, size_
 static void
 long_round(const struct rounds *long_way, uint64_t round)
 {
-	struct cs_team *team = long_way->team;
-	struct cs_call *call = long_way->call;
-	struct cs_node *node = &team->node;
-	int locals = node->shape.size, self = node->shape.local;
+	struct cs_op *op = long_way->op;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int locals = node->node->shape.size, self = node->node->shape.local;
 	size_t unit = call->reduction.unit, at = round * long_way->per_round * unit;
 	size_t count = cs_piece(call->count, long_way->per_round, round);
 	const char *send = call->send.base + at;
@@ -190,9 +197,9 @@ long_round(const struct rounds *long_way, uint64_t round)
 					     : part_of(long_way, local, round, first);
 	char *recv = long_way->takes ? call->recv.base + at + first * unit : NULL;
 	if (slot)
-		reduce_slice(team, call, slot + first * unit, recv, parts, mine);
+		reduce_slice(op, slot + first * unit, recv, parts, mine);
 	else
-		cs_fold_parts(team, &call->reduction, recv, parts, mine);
+		cs_fold_parts(op, &call->reduction, recv, parts, mine);
 	cs_node_publish(node, long_way->line, 2 * round + 2);
 
 	for (int i = 1; long_way->takes && i < locals; i++) {
@@ -204,10 +211,12 @@ long_round(const struct rounds *long_way, uint64_t round)
 }
 
 static void
-one_node_long(struct cs_team *team, struct cs_call *call, size_t chunk, bool is_direct)
+one_node_long(struct cs_op *op, size_t chunk, bool is_direct)
 {
-	struct cs_node *node = &team->node;
-	struct rounds long_way = { .team = team, .call = call, .per_round = chunk / call->reduction.unit,
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	struct rounds long_way = { .op = op, .per_round = chunk / call->reduction.unit,
 				   .takes = call->root < 0 || call->root == team->shape.rank, .is_direct = is_direct };
 	uint64_t rounds = cs_rounds(call->count, long_way.per_round);
 	cs_node_begin(node);
@@ -237,26 +246,30 @@ struct areas {
 };
 
 static struct areas
-take_areas(struct cs_team *team, const struct cs_call *call, size_t bytes)
+take_areas(struct cs_op *op, size_t bytes)
 {
-	struct areas areas = { .sum = cs_node_area(&team->node, bytes), .bytes = bytes };
-	areas.result = call->root < 0 ? areas.sum : cs_node_area(&team->node, bytes);
+	struct cs_call *call = op->call;
+	struct areas areas = { .sum = cs_node_area(&op->node, bytes), .bytes = bytes };
+	areas.result = call->root < 0 ? areas.sum : cs_node_area(&op->node, bytes);
 	return areas;
 }
 
 static void
-give_areas(struct cs_team *team, const struct cs_call *call, const struct areas *areas)
+give_areas(struct cs_op *op, const struct areas *areas)
 {
-	cs_node_area_done(&team->node, areas->bytes, call->root < 0 ? 1 : 2);
+	struct cs_call *call = op->call;
+	cs_node_area_done(&op->node, areas->bytes, call->root < 0 ? 1 : 2);
 }
 
 static void
-leaders_step(struct cs_team *team, struct cs_call *call, const struct areas *areas, size_t offset, size_t count)
+leaders_step(struct cs_op *op, const struct areas *areas, size_t offset, size_t count)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (call->root < 0)
-		cs_between_allreduce(team, areas->sum + offset, count, &call->reduction, call->is_commutative);
+		cs_between_allreduce(op, areas->sum + offset, count, &call->reduction, call->is_commutative);
 	else
-		cs_between_reduce(team, areas->sum + offset, areas->result + offset, count,
+		cs_between_reduce(op, areas->sum + offset, areas->result + offset, count,
 				   &call->reduction, call->is_commutative, team->shape.node_of[call->root]);
 }
 
@@ -272,9 +285,11 @@ driving_lane(const struct cs_team *team, int root)
 
 /* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for everybody else. */
 static void
-several_nodes_short(struct cs_team *team, struct cs_call *call)
+several_nodes_short(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	bool takes = call->root < 0 || call->root == shape->rank;
 	int lane = driving_lane(team, call->root);
@@ -285,38 +300,39 @@ several_nodes_short(struct cs_team *team, struct cs_call *call)
 	/* Only the driver reads lines of step 1. */
 	if (!is_driver && !takes)
 		cs_node_end_reading(node);
-	struct areas areas = take_areas(team, call, call->bytes);
+	struct areas areas = take_areas(op, call->bytes);
 	if (is_driver) {
-		cs_combine_fold(team, call, areas.sum, call->send.base);
-		leaders_step(team, call, &areas, 0, call->count);
+		cs_combine_fold(op, areas.sum, call->send.base);
+		leaders_step(op, &areas, 0, call->count);
 		if (is_root_node && call->root != shape->rank) {
 			struct cs_line *line = cs_node_line(node);
 			cs_node_publish(node, line, 2);
 		}
 	} else {
-		cs_combine_publish(team, call, call->send.base);
+		cs_combine_publish(op, call->send.base);
 		if (takes)
 			cs_node_await(node, team->lane_local[lane], 2);
 	}
 	if (takes)
-		cs_copy_result(team, call, call->recv.base, areas.result, call->bytes);
-	give_areas(team, call, &areas);
+		cs_copy_result(op, call->recv.base, areas.result, call->bytes);
+	give_areas(op, &areas);
 	if (is_driver || takes)
 		cs_node_end(node);
 }
 
 void
-cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
+cs_combine_piece(struct cs_op *op, struct cs_line *line, uint64_t step, uint64_t piece_index,
 		 const char *send, char *area, size_t count)
 {
-	struct cs_node *node = &team->node;
-	int locals = node->shape.size, self = node->shape.local;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int locals = node->node->shape.size, self = node->node->shape.local;
 	size_t unit = call->reduction.unit;
 	size_t first, mine = cs_slice(count, unit, locals, self, &first);
 	size_t behind = first + mine;
 	char *slot = cs_node_slot(node, step, true);
-	cs_copy_in(team, call, slot, send, first * unit);
-	cs_copy_in(team, call, slot + behind * unit, send + behind * unit, (count - behind) * unit);
+	cs_copy_in(op, slot, send, first * unit);
+	cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
 	cs_node_publish(node, line, step);
 
 	const void *from[locals];
@@ -328,7 +344,7 @@ cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_lin
 		const struct cs_line *other = cs_node_await_alike(node, local, step);
 		from[local] = cs_node_slot_of(node, local, other->slot, piece_index) + first * unit;
 	}
-	cs_fold(team, &call->reduction, area + first * unit, from, locals, mine);
+	cs_fold(op, &call->reduction, area + first * unit, from, locals, mine);
 	cs_node_done(node, step);
 }
 
@@ -340,17 +356,19 @@ struct outcome {
 };
 
 static void
-take_outcome(struct cs_team *team, struct cs_call *call, int lanes, const struct outcome *outcome)
+take_outcome(struct cs_op *op, int lanes, const struct outcome *outcome)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	bool takes = call->root < 0 || call->root == team->shape.rank;
 	size_t unit = call->reduction.unit;
 	for (int lane = 0; takes && lane < lanes; lane++) {
 		size_t first, part = cs_slice(outcome->count, unit, lanes, lane, &first);
-		cs_node_await(&team->node, team->lane_local[lane], outcome->step);
-		cs_copy_result(team, call, call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit,
+		cs_node_await(&op->node, team->lane_local[lane], outcome->step);
+		cs_copy_result(op, call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit,
 			       part * unit);
 	}
-	give_areas(team, call, &outcome->areas);
+	give_areas(op, &outcome->areas);
 }
 
 /* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
@@ -361,13 +379,15 @@ take_outcome(struct cs_team *team, struct cs_call *call, int lanes, const struct
  * With several lanes each lane's rank exchanges its part of the round. An allreduce copies a round out while the next one is
  * exchanged (seed 004's overlap). */
 static void
-several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params, size_t chunk)
+several_nodes_long(struct cs_op *op, const struct cs_combine_params *params, size_t chunk)
 {
-	struct cs_node *node = &team->node;
-	int locals = node->shape.size;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int locals = node->node->shape.size;
 	size_t unit = call->reduction.unit;
-	size_t wire_chunk = params->wire_chunk < node->shape.area_bytes ? params->wire_chunk
-									: node->shape.area_bytes;
+	size_t wire_chunk = params->wire_chunk < node->node->shape.area_bytes ? params->wire_chunk
+									: node->node->shape.area_bytes;
 	/* An element that fits into no area slot cannot be here: comm/ sends such types to the host. */
 	if (wire_chunk < unit)
 		wire_chunk = unit;
@@ -388,11 +408,11 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 		size_t count = cs_piece(call->count, per_round, round);
 		size_t at = round * per_round * unit;
 		const char *send = call->send.base + at;
-		struct areas areas = take_areas(team, call, count * unit);
+		struct areas areas = take_areas(op, count * unit);
 		uint64_t pieces = cs_rounds(count, per_piece);
 		for (uint64_t piece = 0; piece < pieces; piece++) {
 			size_t offset = piece * per_piece * unit;
-			cs_combine_piece(team, call, line, ++step, piece_index++, send + offset, areas.sum + offset,
+			cs_combine_piece(op, line, ++step, piece_index++, send + offset, areas.sum + offset,
 					 cs_piece(count, per_piece, piece));
 		}
 		cs_node_publish(node, line, ++step);
@@ -401,54 +421,58 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_c
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, step);
 			if (part)
-				leaders_step(team, call, &areas, first * unit, part);
+				leaders_step(op, &areas, first * unit, part);
 			cs_node_publish(node, line, step + 1);
 		}
 		struct outcome outcome = { .areas = areas, .at = at, .count = count, .step = ++step };
 		if (!lags)
-			take_outcome(team, call, lanes, &outcome);
+			take_outcome(op, lanes, &outcome);
 		else if (round)
-			take_outcome(team, call, lanes, &last);
+			take_outcome(op, lanes, &last);
 		last = outcome;
 	}
 	if (lags && rounds)
-		take_outcome(team, call, lanes, &last);
+		take_outcome(op, lanes, &last);
 	cs_node_end(node);
 }
 
 /* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once instead of twice; where ranks
  * share cores, a wait costs more than reading does. All ranks of a node know the same of it, those of other nodes do not. */
 static bool
-is_read_whole(const struct cs_team *team, const struct cs_call *call, size_t read_all)
+is_read_whole(struct cs_op *op, size_t read_all)
 {
-	const struct cs_node *node = &team->node;
-	size_t others = (size_t)node->shape.size - 1;
-	size_t most = call->root >= 0 ? READ_BY_ROOT : node->is_crowded ? READ_BY_ALL : READ_BY_TWO;
-	if (call->bytes > node->shape.slot_bytes)
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	const struct cs_node_op *node = &op->node;
+	size_t others = (size_t)node->node->shape.size - 1;
+	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_crowded ? READ_BY_ALL : READ_BY_TWO;
+	if (call->bytes > node->node->shape.slot_bytes)
 		return false;
 	if (call->bytes <= read_all)
 		return true;
-	return read_all && team->shape.nodes == 1 && (others == 1 || node->is_crowded) && call->bytes <= most / others;
+	return read_all && team->shape.nodes == 1 && (others == 1 || node->node->is_crowded) && call->bytes <= most / others;
 }
 
 void
-cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params)
+cs_combine(struct cs_op *op, const struct cs_combine_params *params)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t slot = team->node.shape.slot_bytes;
 	size_t unit = call->reduction.unit;
 	size_t chunk = params->chunk < slot ? params->chunk : slot;
-	bool is_short = is_read_whole(team, call, params->read_all);
+	bool is_short = is_read_whole(op, params->read_all);
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	if (chunk < unit)
 		chunk = unit;
 	if (team->shape.nodes > 1) {
 		if (is_short && call->bytes <= team->node.shape.area_bytes)
-			several_nodes_short(team, call);
+			several_nodes_short(op);
 		else
-			several_nodes_long(team, call, params, chunk);
+			several_nodes_long(op, params, chunk);
 	} else if (is_short) {
-		one_node_short(team, call, is_read_directly(team, call, params->cma_min, true));
+		one_node_short(op, is_read_directly(op, params->cma_min, true));
 	} else {
-		one_node_long(team, call, chunk, is_read_directly(team, call, params->cma_min, false));
+		one_node_long(op, chunk, is_read_directly(op, params->cma_min, false));
 	}
 }

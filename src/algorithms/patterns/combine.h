@@ -2,8 +2,7 @@
 #ifndef CS_ALGORITHMS_PATTERNS_COMBINE_H
 #define CS_ALGORITHMS_PATTERNS_COMBINE_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 struct cs_combine_params {
 	size_t read_all; /* vectors up to this: everybody (or the root) reads everybody's and reduces alone */
@@ -15,18 +14,18 @@ struct cs_combine_params {
 };
 
 /* call->root < 0: all ranks get the result. */
-void cs_combine(struct cs_team *team, struct cs_call *call, const struct cs_combine_params *params);
+void cs_combine(struct cs_op *op, const struct cs_combine_params *params);
 
 /* The whole vector of a call, of at most a slot, for others to read after step 1. */
-void cs_combine_publish(struct cs_team *team, const struct cs_call *call, const char *vector);
+void cs_combine_publish(struct cs_op *op, const char *vector);
 
 /* What all ranks of the node have published so, `own` in place of the own vector, into `out`, in the order of ranks. */
-void cs_combine_fold(struct cs_team *team, const struct cs_call *call, void *out, const void *own);
+void cs_combine_fold(struct cs_op *op, void *out, const void *own);
 
 /* What one rank does in one piece of a long vector: publishes its input (but the own slice), reduces its slice of
  * everybody's into `area`. `line`: the own one of this call, line->slot set; `step` is the piece's; `piece_index` counts the
  * pieces of the call; `send`: the piece in the own vector, `count` elements that fit a slot. */
-void cs_combine_piece(struct cs_team *team, const struct cs_call *call, struct cs_line *line, uint64_t step, uint64_t piece_index,
+void cs_combine_piece(struct cs_op *op, struct cs_line *line, uint64_t step, uint64_t piece_index,
 		      const char *send, char *area, size_t count);
 
 #endif

@@ -6,18 +6,21 @@
 #include "algorithms/patterns/fold.h"
 
 static size_t
-count_of(const struct cs_team *team, const struct cs_call *call, int rank)
+count_of(struct cs_op *op, int rank)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	return call->counts ? call->counts[rank] : call->count / (size_t)team->shape.ranks;
 }
 
 static size_t
-most_of(const struct cs_team *team, const struct cs_call *call)
+most_of(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
 	size_t most = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++)
-		if (count_of(team, call, rank) > most)
-			most = count_of(team, call, rank);
+		if (count_of(op, rank) > most)
+			most = count_of(op, rank);
 	return most;
 }
 
@@ -29,16 +32,20 @@ struct deal {
 };
 
 static void
-next(const struct cs_team *team, const struct cs_call *call, const struct deal *deal, struct cs_window *window)
+next(struct cs_op *op, const struct deal *deal, struct cs_window *window)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	window->at += window->most;
 	if (call->counts && window->at < deal->most)
 		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at, deal->room);
 }
 
 static void
-count_rounds(const struct cs_team *team, const struct cs_call *call, struct deal *deal)
+count_rounds(struct cs_op *op, struct deal *deal)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t each = deal->room / (size_t)team->shape.ranks;
 	if (each < deal->most)
 		each = cs_window_fair(call->counts, team->shape.ranks, 0, deal->room);
@@ -46,31 +53,34 @@ count_rounds(const struct cs_team *team, const struct cs_call *call, struct deal
 	if (!call->counts)
 		deal->rounds = cs_rounds(deal->most, each);
 	else
-		for (struct cs_window window = deal->first; window.at < deal->most; next(team, call, deal, &window))
+		for (struct cs_window window = deal->first; window.at < deal->most; next(op, deal, &window))
 			deal->rounds++;
 }
 
 /* The own one is read by this core only. */
 static void
-put_piece(struct cs_team *team, const struct cs_call *call, int rank, char *to, const char *from, size_t bytes)
+put_piece(struct cs_op *op, int rank, char *to, const char *from, size_t bytes)
 {
+	struct cs_team *team = op->team;
 	if (rank == team->shape.rank)
 		cs_copy(to, from, bytes);
 	else
-		cs_copy_in(team, call, to, from, bytes);
+		cs_copy_in(op, to, from, bytes);
 }
 
 /* A round of everybody's block, position by position; returns the elements written. */
 static size_t
-pack_round(struct cs_team *team, const struct cs_call *call, const char *send, struct cs_window window, char *to)
+pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t unit = call->reduction.unit, done = 0, at = 0;
 	const struct cs_shape *shape = &team->shape;
 	if (shape->is_block_placed) {
 		for (int rank = 0; rank < shape->ranks; rank++) {
-			size_t count = count_of(team, call, rank);
+			size_t count = count_of(op, rank);
 			size_t piece = cs_window_piece(count, window);
-			put_piece(team, call, rank, to + done * unit, send + (at + window.at) * unit, piece * unit);
+			put_piece(op, rank, to + done * unit, send + (at + window.at) * unit, piece * unit);
 			done += piece;
 			at += count;
 		}
@@ -78,11 +88,11 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 	}
 	/* Positions are not ranks: find where each piece goes. */
 	for (int rank = 0; rank < shape->ranks; rank++) {
-		size_t count = count_of(team, call, rank), before = 0;
+		size_t count = count_of(op, rank), before = 0;
 		for (int p = 0; p < shape->position[rank]; p++)
-			before += cs_window_piece(count_of(team, call, shape->order[p]), window);
+			before += cs_window_piece(count_of(op, shape->order[p]), window);
 		size_t piece = cs_window_piece(count, window);
-		put_piece(team, call, rank, to + before * unit, send + (at + window.at) * unit, piece * unit);
+		put_piece(op, rank, to + before * unit, send + (at + window.at) * unit, piece * unit);
 		done += piece;
 		at += count;
 	}
@@ -91,25 +101,29 @@ pack_round(struct cs_team *team, const struct cs_call *call, const char *send, s
 
 /* What `local` has of this rank's block in round `round`: in its slot behind `before` elements, in its vector behind `ahead`. */
 static struct cs_part
-part_of(struct cs_team *team, const struct cs_call *call, int local, uint64_t round, size_t before, size_t ahead)
+part_of(struct cs_op *op, int local, uint64_t round, size_t before, size_t ahead)
 {
-	const struct cs_line *line = cs_node_await_alike(&team->node, local, round + 1);
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	const struct cs_line *line = cs_node_await_alike(&op->node, local, round + 1);
 	size_t unit = call->reduction.unit;
 	if (line->word[0] == CS_MARK_DIRECT && local == team->node.shape.local)
 		return (struct cs_part){ .near = (const char *)(uintptr_t)line->word[1] + ahead * unit };
 	if (line->word[0] == CS_MARK_DIRECT)
 		return (struct cs_part){ .far = line->word[1] + ahead * unit };
-	return (struct cs_part){ .near = cs_node_slot_of(&team->node, local, line->slot, round) + before * unit };
+	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, round) + before * unit };
 }
 
 /* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
  * where they are, straight into its result. */
 static void
-one_node(struct cs_team *team, struct cs_call *call, const char *send, const struct deal *deal, bool is_direct)
+one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_direct)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	uint64_t rounds = deal->rounds;
-	struct cs_node *node = &team->node;
-	int locals = node->shape.size;
+	struct cs_node_op *node = &op->node;
+	int locals = node->node->shape.size;
 	size_t unit = call->reduction.unit;
 
 	cs_node_begin(node);
@@ -126,27 +140,27 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 	struct cs_window window = deal->first, filling = deal->first;
 	size_t ahead = 0; /* elements in a vector before this rank's block */
 	for (int rank = 0; rank < team->shape.rank; rank++)
-		ahead += count_of(team, call, rank);
-	for (uint64_t round = 0; round < rounds; round++, next(team, call, deal, &window)) {
+		ahead += count_of(op, rank);
+	for (uint64_t round = 0; round < rounds; round++, next(op, deal, &window)) {
 		/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
-		while (filled < rounds && filled - round < node->shape.slots) {
+		while (filled < rounds && filled - round < node->node->shape.slots) {
 			char *slot = is_small ? cs_node_small(node)
 					      : cs_node_slot(node, filled + 1, filled <= round);
 			if (!slot)
 				break;
-			pack_round(team, call, send, filling, slot);
-			next(team, call, deal, &filling);
+			pack_round(op, send, filling, slot);
+			next(op, deal, &filling);
 			cs_node_publish(node, line, ++filled);
 		}
-		size_t mine = cs_window_piece(count_of(team, call, team->shape.rank), window);
+		size_t mine = cs_window_piece(count_of(op, team->shape.rank), window);
 		size_t before = 0;
 		for (int rank = 0; rank < team->shape.rank; rank++)
-			before += cs_window_piece(count_of(team, call, rank), window);
+			before += cs_window_piece(count_of(op, rank), window);
 		struct cs_part parts[locals];
 		for (int local = 0; local < locals && mine; local++)
-			parts[local] = part_of(team, call, local, round, before, ahead + window.at);
+			parts[local] = part_of(op, local, round, before, ahead + window.at);
 		if (mine)
-			cs_fold_parts(team, &call->reduction, call->recv.base + window.at * unit, parts, mine);
+			cs_fold_parts(op, &call->reduction, call->recv.base + window.at * unit, parts, mine);
 		if (round + 1 < rounds)
 			cs_node_done(node, round + 1);
 	}
@@ -158,53 +172,58 @@ one_node(struct cs_team *team, struct cs_call *call, const char *send, const str
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
-counts_of_nodes(struct cs_team *team, const struct cs_call *call, struct cs_window window)
+counts_of_nodes(struct cs_op *op, struct cs_window window)
 {
+	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
 	size_t *counts = team->work;
 	for (int node = 0; node < shape->nodes; node++) {
 		counts[node] = 0;
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
-			counts[node] += cs_window_piece(count_of(team, call, shape->order[p]), window);
+			counts[node] += cs_window_piece(count_of(op, shape->order[p]), window);
 	}
 	return counts;
 }
 
 /* This rank's part of what its node has got in a round. */
 static void
-take_block(struct cs_team *team, const struct cs_call *call, const char *area, struct cs_window window)
+take_block(struct cs_op *op, const char *area, struct cs_window window)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
-		before += cs_window_piece(count_of(team, call, shape->order[p]), window);
-	cs_copy_result(team, call, call->recv.base + window.at * unit, area + before * unit,
-		       cs_window_piece(count_of(team, call, shape->rank), window) * unit);
+		before += cs_window_piece(count_of(op, shape->order[p]), window);
+	cs_copy_result(op, call->recv.base + window.at * unit, area + before * unit,
+		       cs_window_piece(count_of(op, shape->rank), window) * unit);
 }
 
 /* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 static void
-several_nodes_short(struct cs_team *team, struct cs_call *call, struct cs_window all)
+several_nodes_short(struct cs_op *op, struct cs_window all)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const char *vector = call->send.base;
 	if (!team->shape.is_block_placed) {
 		char *packed = cs_team_copy(team, call->bytes);
-		pack_round(team, call, vector, all, packed);
+		pack_round(op, vector, all, packed);
 		vector = packed;
 	}
 	cs_node_begin(node);
 	char *area = cs_node_area(node, call->bytes);
 	if (cs_team_is_leader(team)) {
-		cs_combine_fold(team, call, area, vector);
-		cs_between_reduce_scatter(team, area, counts_of_nodes(team, call, all), &call->reduction,
+		cs_combine_fold(op, area, vector);
+		cs_between_reduce_scatter(op, area, counts_of_nodes(op, all), &call->reduction,
 					  call->is_commutative);
 		cs_node_publish(node, cs_node_line(node), 2);
 	} else {
-		cs_combine_publish(team, call, vector);
+		cs_combine_publish(op, vector);
 		cs_node_await(node, cs_team_leader(team), 2);
 	}
-	take_block(team, call, area, all);
+	take_block(op, area, all);
 	cs_node_area_done(node, call->bytes, 1);
 	cs_node_end(node);
 }
@@ -212,11 +231,13 @@ several_nodes_short(struct cs_team *team, struct cs_call *call, struct cs_window
 /* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
  * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, const char *send, const struct deal *deal)
+several_nodes(struct cs_op *op, const char *send, const struct deal *deal)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	int locals = node->shape.size, self = node->shape.local;
+	int locals = node->node->shape.size, self = node->node->shape.local;
 	size_t unit = call->reduction.unit;
 	bool is_leader = cs_team_is_leader(team);
 
@@ -229,9 +250,9 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, cons
 	if (deal->rounds == 1 && window.most < room / (size_t)shape->ranks)
 		room = window.most * (size_t)shape->ranks;
 	room *= unit;
-	for (uint64_t round = 0; round < deal->rounds; round++, next(team, call, deal, &window)) {
+	for (uint64_t round = 0; round < deal->rounds; round++, next(op, deal, &window)) {
 		char *slot = cs_node_slot(node, 3 * round + 2, true);
-		size_t count = pack_round(team, call, send, window, slot);
+		size_t count = pack_round(op, send, window, slot);
 		cs_node_publish(node, line, 3 * round + 1);
 
 		char *area = cs_node_area(node, room);
@@ -241,46 +262,48 @@ several_nodes(struct cs_team *team, struct cs_call *call, const char *send, cons
 			const struct cs_line *other = cs_node_await_alike(node, local, 3 * round + 1);
 			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
 		}
-		cs_fold(team, &call->reduction, area + first * unit, from, locals, slice);
+		cs_fold(op, &call->reduction, area + first * unit, from, locals, slice);
 		cs_node_done(node, 3 * round + 2);
 		cs_node_publish(node, line, 3 * round + 2);
 
 		if (is_leader) {
-			size_t *counts = counts_of_nodes(team, call, window);
+			size_t *counts = counts_of_nodes(op, window);
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
-			cs_between_reduce_scatter(team, area, counts, &call->reduction, call->is_commutative);
+			cs_between_reduce_scatter(op, area, counts, &call->reduction, call->is_commutative);
 			cs_node_publish(node, line, 3 * round + 3);
 		} else {
 			cs_node_await(node, cs_team_leader(team), 3 * round + 3);
 		}
-		take_block(team, call, area, window);
+		take_block(op, area, window);
 		cs_node_area_done(node, room, 1);
 	}
 	cs_node_end(node);
 }
 
 void
-cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t direct_from)
+cs_deal(struct cs_op *op, size_t read_all, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t unit = call->reduction.unit, room = team->node.shape.slot_bytes;
 	bool is_wide = team->shape.nodes > 1;
 	if (is_wide && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
 	/* comm/ has seen to it that an element of each block fits. */
-	struct deal deal = { .room = room / unit, .most = most_of(team, call) };
+	struct deal deal = { .room = room / unit, .most = most_of(op) };
 	if (deal.most == 0)
 		return; /* nothing to reduce anywhere */
-	count_rounds(team, call, &deal);
-	cs_node_expect(&team->node, deal.rounds, is_wide ? 3 : 1);
+	count_rounds(op, &deal);
+	cs_node_expect(&op->node, deal.rounds, is_wide ? 3 : 1);
 	/* In place a round's result lies where no block's later rounds do, so that these are still there to be packed. */
 	const char *send = call->send.base;
 	if (is_wide && deal.rounds == 1 && call->bytes <= read_all)
-		several_nodes_short(team, call, deal.first);
+		several_nodes_short(op, deal.first);
 	else if (is_wide)
-		several_nodes(team, call, send, &deal);
+		several_nodes(op, send, &deal);
 	else
-		one_node(team, call, send, &deal,
-			 send != call->recv.base && cs_fold_reaches(team, call, direct_from) &&
-				 cs_node_offer(&team->node, send, call->bytes));
+		one_node(op, send, &deal,
+			 send != call->recv.base && cs_fold_reaches(op, direct_from) &&
+				 cs_node_offer(&op->node, send, call->bytes));
 }

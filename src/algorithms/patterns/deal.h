@@ -2,13 +2,12 @@
 #ifndef CS_ALGORITHMS_PATTERNS_DEAL_H
 #define CS_ALGORITHMS_PATTERNS_DEAL_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* The reduced vector, block r to rank r; counts from call->counts or equal. Several nodes: vectors up to `read_all`
  * bytes are reduced by one rank of a node. One node: vectors of `direct_from` bytes and more are read where they are; 0: where
  * measured to take less. */
-void cs_deal(struct cs_team *team, struct cs_call *call, size_t read_all, size_t direct_from);
+void cs_deal(struct cs_op *op, size_t read_all, size_t direct_from);
 
 #define CS_DEAL_READ_ALL { "read_all", "vectors up to this are reduced by the leader alone (several nodes)", 1 << 10, 0, 64 << 20 }
 

@@ -3,8 +3,9 @@
 #define PAGE 4096 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
 
 bool
-cs_exchange_offer(struct cs_team *team, const struct cs_blocks *blocks)
+cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
 {
+	struct cs_team *team = op->team;
 	const char *from = NULL, *to = NULL; /* blocks that lie one behind the other are tried as one */
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		const char *block = cs_blocks_at(blocks, rank);
@@ -12,20 +13,20 @@ cs_exchange_offer(struct cs_team *team, const struct cs_blocks *blocks)
 		if (!bytes)
 			continue;
 		if (!from || block < to || block >= to + PAGE) {
-			if (from && !cs_node_offer(&team->node, from, (size_t)(to - from)))
+			if (from && !cs_node_offer(&op->node, from, (size_t)(to - from)))
 				return false;
 			from = block;
 		}
 		to = block + bytes;
 	}
-	return cs_node_offer(&team->node, from, (size_t)(to - from));
+	return cs_node_offer(&op->node, from, (size_t)(to - from));
 }
 
 /* Memory for the next round; NULL if that had to be waited for. */
 static char *
 next_slot(struct cs_exchange *exchange, uint64_t round, char *last, bool may_wait)
 {
-	struct cs_node *node = &exchange->team->node;
+	struct cs_node_op *node = &exchange->op->node;
 	if (exchange->pieces < 2 || round % exchange->pieces == 0)
 		return cs_node_slot(node, round + 1, may_wait);
 	cs_node_slot_until(node, round + 1);
@@ -35,7 +36,7 @@ next_slot(struct cs_exchange *exchange, uint64_t round, char *last, bool may_wai
 void
 cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes)
 {
-	struct cs_node *node = &exchange->team->node;
+	struct cs_node_op *node = &exchange->op->node;
 	cs_node_expect(node, fills > takes ? fills : takes, 1);
 	cs_node_begin(node);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
@@ -90,22 +91,23 @@ void
 cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
 		      void (*take_from)(struct cs_exchange *, uint64_t, int, const struct cs_line *))
 {
-	struct cs_team *team = exchange->team;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
 	int locals = team->node.shape.size, self = team->node.shape.local;
 	int pending[locals], count = 0;
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
 		int rank = cs_team_local_rank(team, local);
-		if (cs_piece(cs_blocks_bytes(&exchange->call->recv, rank), exchange->chunk, round))
+		if (cs_piece(cs_blocks_bytes(&op->call->recv, rank), exchange->chunk, round))
 			pending[count++] = local;
 	}
 	while (count) {
 		int left = 0;
 		for (int i = 0; i < count; i++) {
 			int local = pending[i];
-			const struct cs_line *line = cs_node_peek(&team->node, local, 1);
+			const struct cs_line *line = cs_node_peek(&op->node, local, 1);
 			bool is_ready = line && (line->word[0] == CS_MARK_DIRECT ||
-						 cs_node_peek(&team->node, local, round + 1));
+						 cs_node_peek(&op->node, local, round + 1));
 			if (is_ready)
 				take_from(exchange, round, local, line);
 			else
@@ -113,7 +115,7 @@ cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
 		}
 		/* Nothing was ready: wait for the first, whatever it brings. */
 		if (left == count)
-			take_from(exchange, round, pending[0], cs_node_await(&team->node, pending[0], 1));
+			take_from(exchange, round, pending[0], cs_node_await(&op->node, pending[0], 1));
 		count = left == count ? left - 1 : left;
 		if (left > count)
 			memmove(pending, pending + 1, (size_t)count * sizeof *pending);

@@ -8,14 +8,12 @@
 #ifndef CS_ALGORITHMS_PATTERNS_EXCHANGE_H
 #define CS_ALGORITHMS_PATTERNS_EXCHANGE_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 #include <string.h>
 
 struct cs_exchange {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
 	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
 	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
@@ -63,8 +61,10 @@ cs_copy(void *to, const void *from, size_t bytes)
 
 /* The same into the program's result, from where it need not be in the cache afterwards. */
 static inline void
-cs_copy_result(struct cs_team *team, const struct cs_call *call, char *to, const char *from, size_t bytes)
+cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (bytes < CS_PUT_LONG)
 		cs_copy(to, from, bytes);
 	else
@@ -76,54 +76,62 @@ cs_copy_result(struct cs_team *team, const struct cs_call *call, char *to, const
 #define CS_COPIES_WORTH (64 << 10)
 
 /* cs_node_offer of all of these blocks, of which some are not empty. What lies between blocks may be anything. */
-bool cs_exchange_offer(struct cs_team *team, const struct cs_blocks *blocks);
+bool cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks);
 
 /* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min. */
 static inline bool
-cs_copies_reach(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, const struct cs_reach_cost *cost)
+cs_copies_reach(struct cs_op *op, size_t from, size_t bytes, const struct cs_reach_cost *cost)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (!team->has_cma)
 		return false;
 	return from ? bytes >= from
-		    : bytes >= CS_COPIES_WORTH && cs_node_reach_by_copies(&team->node, call->coll, bytes, cost);
+		    : bytes >= CS_COPIES_WORTH && cs_node_reach_by_copies(&op->node, call->coll, bytes, cost);
 }
 /* The readers' part of it, out of a slot: `bytes` of a block, all or a piece of it. */
 static inline void
-cs_copy_out(struct cs_team *team, const struct cs_call *call, size_t block, char *to, const char *from, size_t bytes)
+cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
+	struct cs_call *call = op->call;
 	if (block < CS_COPIES_WORTH)
-		cs_copy_result(team, call, to, from, bytes);
+		cs_copy_result(op, to, from, bytes);
 	else
-		cs_node_get_staged(&team->node, call->coll, block, to, from, bytes);
+		cs_node_get_staged(&op->node, call->coll, block, to, from, bytes);
 }
 
 /* Where all wait for all: by calls, which cs_exchange_run ends; or, where ranks share cores, by copies, from `crowded` bytes on. */
 static inline bool
-cs_exchange_reaches(struct cs_team *team, const struct cs_call *call, size_t from, size_t bytes, size_t crowded,
+cs_exchange_reaches(struct cs_op *op, size_t from, size_t bytes, size_t crowded,
 		    const struct cs_reach_cost *cost)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (team->node.is_crowded)
-		return (from || bytes >= crowded) && cs_copies_reach(team, call, from, bytes, cost);
+		return (from || bytes >= crowded) && cs_copies_reach(op, from, bytes, cost);
 	if (!team->has_cma)
 		return false;
-	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&team->node, call->coll, bytes);
+	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&op->node, call->coll, bytes);
 }
 /* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
 static inline void
-cs_exchange_get(struct cs_team *team, const struct cs_call *call, size_t block, char *to, const char *from, size_t bytes)
+cs_exchange_get(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
+	struct cs_team *team = op->team;
 	if (team->node.is_crowded)
-		cs_copy_out(team, call, block, to, from, bytes);
+		cs_copy_out(op, block, to, from, bytes);
 	else
-		cs_copy_result(team, call, to, from, bytes);
+		cs_copy_result(op, to, from, bytes);
 }
 static inline void
-cs_exchange_read(struct cs_team *team, const struct cs_call *call, int local, char *to, uint64_t remote, size_t bytes)
+cs_exchange_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (team->node.is_crowded)
-		cs_node_get_direct(&team->node, call->coll, local, to, remote, bytes);
+		cs_node_get_direct(&op->node, call->coll, local, to, remote, bytes);
 	else
-		cs_node_read(&team->node, local, to, remote, bytes);
+		cs_node_read(&op->node, local, to, remote, bytes);
 }
 
 static inline uint64_t
@@ -168,8 +176,10 @@ _Static_assert(CS_PUT_PATTERNS >= CS_COLL_COUNT, "each collective has its own wa
 
 /* The same into the node's memory, where other ranks read it next. */
 static inline void
-cs_copy_in(struct cs_team *team, const struct cs_call *call, char *to, const char *from, size_t bytes)
+cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (bytes < CS_PUT_LEAST)
 		cs_copy(to, from, bytes);
 	else
@@ -193,8 +203,10 @@ struct cs_far {
  * are written again (a Xeon, bcast of 2000 B in a row: 0.39 us, of 2500 B 0.24). */
 #define CS_ROOTED_SMALL 511
 static inline bool
-cs_is_small(const struct cs_team *team, const struct cs_call *call, size_t bytes)
+cs_is_small(struct cs_op *op, size_t bytes)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
 }
 
@@ -205,7 +217,7 @@ cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t head, size_t p
 {
 	size_t close = (most + head + 63) & ~(size_t)63;
 	exchange->is_small = most + head <= cs_share(CS_SMALL, parts) &&
-			     cs_is_small(exchange->team, exchange->call, (most + head) * parts);
+			     cs_is_small(exchange->op, (most + head) * parts);
 	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
 			   : most < exchange->chunk && close < exchange->chunk + head ? close
 										      : exchange->chunk + head;
@@ -239,23 +251,24 @@ cs_pieces(const struct cs_team *team, size_t chunk)
 
 /* Round `round`'s piece, where they share slots. */
 static inline const char *
-cs_exchange_piece(struct cs_team *team, int local, uint64_t round, size_t chunk, const struct cs_line **line)
+cs_exchange_piece(struct cs_op *op, int local, uint64_t round, size_t chunk, const struct cs_line **line)
 {
-	*line = cs_node_await(&team->node, local, round + 1);
+	struct cs_team *team = op->team;
+	*line = cs_node_await(&op->node, local, round + 1);
 	if (!round)
-		return cs_node_slot_of(&team->node, local, (*line)->slot, 0);
+		return cs_node_slot_of(&op->node, local, (*line)->slot, 0);
 	/* What is cut from a slot is a call's only round: here an offset could only come from a rank that sees another size. */
 	size_t pieces = cs_pieces(team, chunk);
 	uint64_t first = (*line)->slot % CS_PIECE_UNIT;
-	return cs_node_slot_of(&team->node, local, first, round / pieces) + round % pieces * cs_piece_room(chunk);
+	return cs_node_slot_of(&op->node, local, first, round / pieces) + round % pieces * cs_piece_room(chunk);
 }
 
 /* Chunk `round` of what `local` published in this call with its line; waits for it. */
 static inline const char *
-cs_exchange_peer(struct cs_team *team, int local, uint64_t round, const struct cs_line **line)
+cs_exchange_peer(struct cs_op *op, int local, uint64_t round, const struct cs_line **line)
 {
-	*line = cs_node_await(&team->node, local, round + 1);
-	return cs_node_slot_of(&team->node, local, (*line)->slot, round);
+	*line = cs_node_await(&op->node, local, round + 1);
+	return cs_node_slot_of(&op->node, local, (*line)->slot, round);
 }
 
 #endif

@@ -24,9 +24,10 @@ fold_kernel(const struct cs_reduction *reduction, char *out, const void *const *
 }
 
 void
-cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
+cs_fold(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 	size_t count)
 {
+	struct cs_team *team = op->team;
 	if (n == 2 && reduction->kernel) {
 		reduction->kernel(out, from[0], from[1], count);
 		return;
@@ -74,9 +75,10 @@ fold_left_kernel(const struct cs_reduction *reduction, char *out, const void *co
 /* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the first, and none of the last where
  * the result goes there. */
 static void
-fold_left_local(struct cs_team *team, const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+fold_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *out, const void *const *from, int n,
 		size_t count)
 {
+	struct cs_team *team = op->team;
 	size_t bytes = count * reduction->unit, apart = (bytes + 63) & ~(size_t)63;
 	char *rooms = cs_team_scratch(team, 2 * apart);
 	const void *sum = from[0];
@@ -90,21 +92,22 @@ fold_left_local(struct cs_team *team, const struct cs_reduction *reduction, char
 }
 
 void
-cs_fold_left(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n, size_t count)
+cs_fold_left(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n, size_t count)
 {
 	if (n < 3)
-		cs_fold(team, reduction, out, from, n, count);
+		cs_fold(op, reduction, out, from, n, count);
 	else if (count && reduction->kernel)
 		fold_left_kernel(reduction, out, from, n, count);
 	else if (count)
-		fold_left_local(team, reduction, out, from, n, count);
+		fold_left_local(op, reduction, out, from, n, count);
 }
 
 /* Far parts come piece by piece. */
 static __attribute__((noinline)) void
-fold_far(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t fars,
+fold_far(struct cs_op *op, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t fars,
 	 size_t count)
 {
+	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
 	size_t unit = reduction->unit, at_once = READ_AT_ONCE / fars / unit ? READ_AT_ONCE / fars / unit : 1;
 	char *room = cs_team_far(team, fars * at_once * unit);
@@ -117,17 +120,18 @@ fold_far(struct cs_team *team, const struct cs_reduction *reduction, char *out, 
 				from[local] = parts[local].near + done * unit;
 				continue;
 			}
-			cs_node_read(&team->node, local, next, parts[local].far + done * unit, now * unit);
+			cs_node_read(&op->node, local, next, parts[local].far + done * unit, now * unit);
 			from[local] = next;
 			next += at_once * unit;
 		}
-		cs_fold(team, reduction, out + done * unit, from, locals, now);
+		cs_fold(op, reduction, out + done * unit, from, locals, now);
 	}
 }
 
 void
-cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t count)
+cs_fold_parts(struct cs_op *op, const struct cs_reduction *reduction, char *out, const struct cs_part *parts, size_t count)
 {
+	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
 	const void *from[locals];
 	size_t fars = 0;
@@ -136,18 +140,20 @@ cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, char *
 		fars += !parts[local].near;
 	}
 	if (fars && count)
-		fold_far(team, reduction, out, parts, fars, count);
+		fold_far(op, reduction, out, parts, fars, count);
 	else
-		cs_fold(team, reduction, out, from, locals, count);
+		cs_fold(op, reduction, out, from, locals, count);
 }
 
 bool
-cs_fold_reaches(struct cs_team *team, const struct cs_call *call, size_t from)
+cs_fold_reaches(struct cs_op *op, size_t from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (!team->has_cma || !call->reduction.kernel || call->bytes <= CS_INLINE)
 		return false;
 	if (from)
 		return call->bytes >= from;
 	return !team->node.is_crowded && call->bytes >= LEAST_REACHED &&
-	       cs_node_reach_by_calls(&team->node, call->coll, call->bytes);
+	       cs_node_reach_by_calls(&op->node, call->coll, call->bytes);
 }

@@ -2,18 +2,17 @@
 #ifndef CS_ALGORITHMS_PATTERNS_FOLD_H
 #define CS_ALGORITHMS_PATTERNS_FOLD_H
 
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 #include "base/cpu.h"
-#include "coll/call.h"
 
 /* out = from[0] op (from[1] op (... op from[n-1])), `count` elements each. The order is that of the sources and the
  * bracketing always the same, so all ranks get the same bits. `out` may be one of the sources or apart from all. */
-void cs_fold(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
+void cs_fold(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 	     size_t count);
 
 /* out = ((from[0] op from[1]) op ...) op from[n-1]: as a scan grows from rank to rank, so that who makes it of all vectors before
  * its own and who adds to what comes from the rank before have the same bits. `out` as above. */
-void cs_fold_left(struct cs_team *team, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
+void cs_fold_left(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
 		  size_t count);
 
 /* One local rank's part of what is reduced: here, or in that rank's memory. */
@@ -23,13 +22,13 @@ struct cs_part {
 };
 
 /* The same of a part of each local rank, by local rank; far ones are read. `out` may be the own part or apart from all. */
-void cs_fold_parts(struct cs_team *team, const struct cs_reduction *reduction, char *out, const struct cs_part *parts,
+void cs_fold_parts(struct cs_op *op, const struct cs_reduction *reduction, char *out, const struct cs_part *parts,
 		   size_t count);
 
 /* Are others to read our vector where it is? Then the call is not over before they have. `from`: the parameter cma_min. By calls
  * (shm/reach.h): cs_node_reached ends it. Not where ranks share cores: they would take turns for each read (a Xeon, allreduce
  * of 64K at 1x4: 32 us instead of 16). */
-bool cs_fold_reaches(struct cs_team *team, const struct cs_call *call, size_t from);
+bool cs_fold_reaches(struct cs_op *op, size_t from);
 
 /* Slice `part` of `parts` of count elements: [*first, *first + returned). Slices begin with a cache line where
  * there are enough elements. */

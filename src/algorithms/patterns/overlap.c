@@ -8,8 +8,7 @@
  * `have` above, and gives its own first ones to the node `have` below. In the area a node's own part comes first, then the
  * next node's, and so on: what is sent and what comes is then one piece, for any number of nodes. */
 struct spread {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_wire *wire;
 	struct cs_stage stage;
 	size_t chunk;   /* most bytes of a block in a round */
@@ -20,20 +19,20 @@ struct spread {
 static int
 node_at(const struct spread *spread, int place)
 {
-	const struct cs_shape *shape = &spread->team->shape;
+	const struct cs_shape *shape = &spread->op->team->shape;
 	return (shape->node + place) % shape->nodes;
 }
 
 static size_t
 piece_of(const struct spread *spread, int rank)
 {
-	return cs_piece(cs_blocks_bytes(&spread->call->recv, rank), spread->chunk, spread->round);
+	return cs_piece(cs_blocks_bytes(&spread->op->call->recv, rank), spread->chunk, spread->round);
 }
 
 static void
 lay_out(struct spread *spread)
 {
-	const struct cs_shape *shape = &spread->team->shape;
+	const struct cs_shape *shape = &spread->op->team->shape;
 	size_t at = 0;
 	for (int place = 0; place < shape->nodes; place++) {
 		int node = node_at(spread, place);
@@ -47,13 +46,13 @@ lay_out(struct spread *spread)
 static void
 copy_in(struct spread *spread)
 {
-	const struct cs_shape *shape = &spread->team->shape;
-	struct cs_call *call = spread->call;
+	const struct cs_shape *shape = &spread->op->team->shape;
+	struct cs_call *call = spread->op->call;
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	size_t at = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 		at += piece_of(spread, shape->order[p]);
-	cs_copy_in(spread->team, call, spread->stage.area + at, own + spread->round * spread->chunk,
+	cs_copy_in(spread->op, spread->stage.area + at, own + spread->round * spread->chunk,
 		   piece_of(spread, shape->rank));
 }
 
@@ -61,8 +60,8 @@ copy_in(struct spread *spread)
 static void
 copy_out(struct spread *spread, int place, int count)
 {
-	const struct cs_shape *shape = &spread->team->shape;
-	struct cs_call *call = spread->call;
+	const struct cs_shape *shape = &spread->op->team->shape;
+	struct cs_call *call = spread->op->call;
 	const char *from = spread->stage.area + spread->before[place];
 	for (int end = place + count; place < end; place++) {
 		int node = node_at(spread, place);
@@ -70,7 +69,7 @@ copy_out(struct spread *spread, int place, int count)
 			int rank = shape->order[p];
 			size_t bytes = piece_of(spread, rank);
 			if (rank != shape->rank || call->send.base)
-				cs_copy_result(spread->team, call, cs_blocks_at(&call->recv, rank) + spread->round * spread->chunk,
+				cs_copy_result(spread->op, cs_blocks_at(&call->recv, rank) + spread->round * spread->chunk,
 					       from, bytes);
 			from += bytes;
 		}
@@ -81,7 +80,7 @@ copy_out(struct spread *spread, int place, int count)
 static int
 coming(const struct spread *spread, int have)
 {
-	int rest = spread->team->shape.nodes - have;
+	int rest = spread->op->team->shape.nodes - have;
 	return have < rest ? have : rest;
 }
 
@@ -92,7 +91,7 @@ bytes_of(const struct spread *spread, int place, int count)
 }
 
 #define FOR_EACH_STEP(step, have, spread) \
-	for (int step = 0, have = 1; have < (spread)->team->shape.nodes; step++, have *= 2)
+	for (int step = 0, have = 1; have < (spread)->op->team->shape.nodes; step++, have *= 2)
 
 /* All at once, so that no sender waits for a receiver that is still busy with an earlier step. */
 static void
@@ -110,9 +109,9 @@ start_receives(struct spread *spread)
 static void
 wait_for_node(struct spread *spread)
 {
-	struct cs_node *node = &spread->team->node;
-	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local)
+	struct cs_node_op *node = &spread->op->node;
+	for (int local = 0; local < node->node->shape.size; local++)
+		if (local != node->node->shape.local)
 			cs_node_await(node, local, spread->round + 1);
 }
 
@@ -120,7 +119,7 @@ static void
 lead(struct spread *spread)
 {
 	struct cs_wire *wire = spread->wire;
-	const struct cs_shape *shape = &spread->team->shape;
+	const struct cs_shape *shape = &spread->op->team->shape;
 	int ready = 0, last = 1; /* place and number of the parts that wait to be copied out */
 	wait_for_node(spread);
 	FOR_EACH_STEP(step, have, spread) {
@@ -133,7 +132,7 @@ lead(struct spread *spread)
 		last = coming(spread, have);
 		if (bytes_of(spread, ready, last))
 			wire->wait(wire, 2 * step);
-		cs_stage_raise(spread->team, &spread->stage, step);
+		cs_stage_raise(spread->op, &spread->stage, step);
 	}
 	copy_out(spread, ready, last);
 	FOR_EACH_STEP(step, have, spread)
@@ -147,14 +146,16 @@ follow(struct spread *spread)
 	wait_for_node(spread);
 	copy_out(spread, 0, 1);
 	FOR_EACH_STEP(step, have, spread) {
-		cs_stage_await(spread->team, &spread->stage, step);
+		cs_stage_await(spread->op, &spread->stage, step);
 		copy_out(spread, have, coming(spread, have));
 	}
 }
 
 static size_t
-largest(const struct cs_team *team, const struct cs_call *call)
+largest(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t most = call->recv.bytes ? 0 : call->recv.each;
 	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
 		most = call->recv.bytes[rank] > most ? call->recv.bytes[rank] : most;
@@ -162,13 +163,14 @@ largest(const struct cs_team *team, const struct cs_call *call)
 }
 
 void
-cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
+cs_overlap_spread(struct cs_op *op, size_t wire_chunk)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	bool is_leader = cs_team_is_leader(team);
-	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
-	size_t most = largest(team, call);
-	struct spread spread = { .team = team, .call = call, .before = team->work,
+	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
+	size_t most = largest(op);
+	struct spread spread = { .op = op, .before = team->work,
 				 .wire = is_leader ? team->host->wire(team->leaders, 2 * CS_OVERLAP_MOST) : NULL,
 				 .chunk = cs_share(limit, (size_t)team->shape.ranks) };
 	if (!spread.chunk)
@@ -178,7 +180,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 	uint64_t rounds = cs_rounds(most, spread.chunk);
 	cs_node_expect(node, rounds, 1);
 	for (; spread.round < rounds; spread.round++) {
-		spread.stage = cs_stage_take(team);
+		spread.stage = cs_stage_take(op);
 		lay_out(&spread);
 		if (is_leader)
 			start_receives(&spread);
@@ -188,7 +190,7 @@ cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk)
 			lead(&spread);
 		else
 			follow(&spread);
-		cs_stage_done(team, 1);
+		cs_stage_done(op, 1);
 	}
 	cs_node_end(node);
 }

@@ -10,15 +10,14 @@
 #ifndef CS_ALGORITHMS_PATTERNS_OVERLAP_H
 #define CS_ALGORITHMS_PATTERNS_OVERLAP_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 #include "wire/wire.h"
 
 #define CS_OVERLAP_CHUNK                                                                             \
 	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
 
 /* Allgather and allgatherv, sizes from call->recv. */
-void cs_overlap_spread(struct cs_team *team, struct cs_call *call, size_t wire_chunk);
+void cs_overlap_spread(struct cs_op *op, size_t wire_chunk);
 
 #define CS_OVERLAP_MOST 32 /* steps between nodes, or children in a tree of them: log2 of their number, which is an int */
 
@@ -39,30 +38,31 @@ struct cs_stage {
 };
 
 static inline struct cs_stage
-cs_stage_take(struct cs_team *team)
+cs_stage_take(struct cs_op *op)
 {
-	char *area = cs_node_area(&team->node, SIZE_MAX); /* small slots have no flags */
-	return (struct cs_stage){ area, cs_node_area_flags(&team->node, area), cs_node_area_turn(&team->node) };
+	char *area = cs_node_area(&op->node, SIZE_MAX); /* small slots have no flags */
+	return (struct cs_stage){ area, cs_node_area_flags(op->node.node, area), cs_node_area_turn(&op->node) };
 }
 
 /* Done with the oldest `count` of them. */
 static inline void
-cs_stage_done(struct cs_team *team, uint64_t count)
+cs_stage_done(struct cs_op *op, uint64_t count)
 {
-	cs_node_area_done(&team->node, SIZE_MAX, count);
+	cs_node_area_done(&op->node, SIZE_MAX, count);
 }
 
 /* The leader has a message: everybody on the node may know. */
 static inline void
-cs_stage_raise(struct cs_team *team, const struct cs_stage *stage, int flag)
+cs_stage_raise(struct cs_op *op, const struct cs_stage *stage, int flag)
 {
-	cs_node_store(&team->node, &stage->flags[flag], stage->turn);
+	cs_node_store(op->node.node, &stage->flags[flag], stage->turn);
 }
 
 static inline void
-cs_stage_await(struct cs_team *team, const struct cs_stage *stage, int flag)
+cs_stage_await(struct cs_op *op, const struct cs_stage *stage, int flag)
 {
-	cs_node_wait(&team->node, cs_team_leader(team), &stage->flags[flag], stage->turn);
+	struct cs_team *team = op->team;
+	cs_node_wait(&op->node, cs_team_leader(team), &stage->flags[flag], stage->turn);
 }
 
 #endif

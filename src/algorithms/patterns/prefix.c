@@ -16,10 +16,11 @@ is_exclusive(const struct cs_call *call)
 
 /* out = left op right; it may be either. */
 static void
-add(struct cs_team *team, const struct cs_call *call, void *out, const void *left, const void *right, size_t count)
+add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
 {
+	struct cs_call *call = op->call;
 	const void *from[] = { left, right };
-	cs_fold(team, &call->reduction, out, from, 2, count);
+	cs_fold(op, &call->reduction, out, from, 2, count);
 }
 
 /* A scan of the first rank. */
@@ -33,81 +34,90 @@ keep_own(const struct cs_call *call, char *to, const char *own, size_t bytes)
 /* --- short: all vectors are read ----------------------------------------------------------------------------------------- */
 
 static const void *
-vector_of(struct cs_team *team, int local, size_t bytes)
+vector_of(struct cs_op *op, int local, size_t bytes)
 {
-	const struct cs_line *line = cs_node_await_alike(&team->node, local, 1);
+	const struct cs_line *line = cs_node_await_alike(&op->node, local, 1);
 	if (bytes <= CS_INLINE)
 		return line->data;
-	return cs_node_slot_of(&team->node, local, line->slot, 0);
+	return cs_node_slot_of(&op->node, local, line->slot, 0);
 }
 
 /* The sum of the first `others` local ranks' vectors, and of `own` behind them unless it is NULL. */
 static void
-sum_up(struct cs_team *team, const struct cs_call *call, void *out, int others, const char *own)
+sum_up(struct cs_op *op, void *out, int others, const char *own)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const void *from[others + 1];
 	for (int local = 0; local < others; local++)
-		from[local] = local == team->node.shape.local ? call->send.base : vector_of(team, local, call->bytes);
+		from[local] = local == team->node.shape.local ? call->send.base : vector_of(op, local, call->bytes);
 	from[others] = own;
-	cs_fold_left(team, &call->reduction, out, from, others + (own != NULL), call->count);
+	cs_fold_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
 }
 
 static void
-take_prefix(struct cs_team *team, struct cs_call *call)
+take_prefix(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	int self = team->node.shape.local;
 	if (self)
-		sum_up(team, call, call->recv.base, self, is_exclusive(call) ? NULL : call->send.base);
+		sum_up(op, call->recv.base, self, is_exclusive(call) ? NULL : call->send.base);
 	else
 		keep_own(call, call->recv.base, call->send.base, call->bytes);
 }
 
 static void
-one_node_short(struct cs_team *team, struct cs_call *call)
+one_node_short(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
-	int self = node->shape.local;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int self = node->node->shape.local;
 	cs_node_begin(node);
 	if (!self)
 		cs_node_end_reading(node);
-	if (self + 1 < node->shape.size)
-		cs_combine_publish(team, call, call->send.base);
-	take_prefix(team, call);
+	if (self + 1 < node->node->shape.size)
+		cs_combine_publish(op, call->send.base);
+	take_prefix(op);
 	if (self)
 		cs_node_end(node);
 }
 
 /* The leader has what all nodes before this one have summed up in the area. */
 static void
-add_nodes_before(struct cs_team *team, const struct cs_call *call, char *out, const char *area, size_t count)
+add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (is_exclusive(call) && !team->node.shape.local)
-		cs_copy_result(team, call, out, area, count * call->reduction.unit);
+		cs_copy_result(op, out, area, count * call->reduction.unit);
 	else
-		add(team, call, out, area, out, count);
+		add(op, out, area, out, count);
 }
 
 static void
-several_nodes_short(struct cs_team *team, struct cs_call *call)
+several_nodes_short(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
-	int self = node->shape.local, leader = cs_team_leader(team);
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int self = node->node->shape.local, leader = cs_team_leader(team);
 	cs_node_begin(node);
 	char *area = cs_node_area(node, call->bytes);
 	/* The ranks behind this one read it, and the leader. */
-	if (self + 1 < node->shape.size || self != leader)
-		cs_combine_publish(team, call, call->send.base);
+	if (self + 1 < node->node->shape.size || self != leader)
+		cs_combine_publish(op, call->send.base);
 	if (self == leader) {
-		sum_up(team, call, area, node->shape.size, NULL);
-		cs_between_exscan(team, area, call->count, &call->reduction, call->is_commutative);
+		sum_up(op, area, node->node->shape.size, NULL);
+		cs_between_exscan(op, area, call->count, &call->reduction, call->is_commutative);
 		if (team->shape.node)
 			cs_node_publish(node, cs_node_line(node), 2);
 	}
-	take_prefix(team, call);
+	take_prefix(op);
 	if (team->shape.node) {
 		if (self != leader)
 			cs_node_await(node, leader, 2);
-		add_nodes_before(team, call, call->recv.base, area, call->count);
+		add_nodes_before(op, call->recv.base, area, call->count);
 	}
 	cs_node_area_done(node, call->bytes, 1);
 	cs_node_end(node);
@@ -132,8 +142,10 @@ struct sums {
 };
 
 static struct sums
-sums_of(const struct cs_team *team, const struct cs_call *call)
+sums_of(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t count = (size_t)steps_of(team->node.shape.size - 1);
 	struct sums sums = { .stride = (call->bytes + 63) & ~(size_t)63 };
 	sums.is_inline = count * call->bytes <= CS_INLINE;
@@ -144,17 +156,18 @@ sums_of(const struct cs_team *team, const struct cs_call *call)
 }
 
 static bool
-may_double(const struct cs_team *team, const struct cs_call *call)
+may_double(struct cs_op *op)
 {
-	struct sums sums = sums_of(team, call);
+	struct cs_team *team = op->team;
+	struct sums sums = sums_of(op);
 	return sums.stride * (size_t)steps_of(team->node.shape.size - 1) <= team->node.shape.slot_bytes;
 }
 
 static char *
-take_room(struct cs_team *team, const struct sums *sums, struct cs_line *line)
+take_room(struct cs_op *op, const struct sums *sums, struct cs_line *line)
 {
-	struct cs_node *node = &team->node;
-	int count = steps_of(node->shape.size - 1);
+	struct cs_node_op *node = &op->node;
+	int count = steps_of(node->node->shape.size - 1);
 	size_t span = (size_t)count * sums->stride;
 	if (sums->is_inline)
 		return (char *)line->data;
@@ -170,11 +183,12 @@ take_room(struct cs_team *team, const struct sums *sums, struct cs_line *line)
 
 /* What the rank `distance` before this one has after so many steps; it has made no more of them than it adds in. */
 static const char *
-sum_of(struct cs_team *team, const struct sums *sums, int distance, int step)
+sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
 {
+	struct cs_team *team = op->team;
 	int local = team->node.shape.local - distance, last = steps_of(local), which = step < last ? step : last;
-	const struct cs_line *line = cs_node_await_alike(&team->node, local, (uint64_t)which + 1);
-	const char *base = sums->is_inline ? (const char *)line->data : cs_node_slot_of(&team->node, local, line->slot, 0);
+	const struct cs_line *line = cs_node_await_alike(&op->node, local, (uint64_t)which + 1);
+	const char *base = sums->is_inline ? (const char *)line->data : cs_node_slot_of(&op->node, local, line->slot, 0);
 	return base + (size_t)which * sums->stride;
 }
 
@@ -182,11 +196,12 @@ sum_of(struct cs_team *team, const struct sums *sums, int distance, int step)
  *   an exscan       keeps the sum of those before itself besides
  */
 static void
-one_node_doubling(struct cs_team *team, struct cs_call *call)
+one_node_doubling(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
-	int self = node->shape.local, locals = node->shape.size;
-	struct sums sums = sums_of(team, call);
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	int self = node->node->shape.local, locals = node->node->shape.size;
+	struct sums sums = sums_of(op);
 	const char *sum = call->send.base;
 	char *room = NULL, *recv = call->recv.base;
 	struct cs_line *line = NULL;
@@ -195,17 +210,17 @@ one_node_doubling(struct cs_team *team, struct cs_call *call)
 		cs_node_end_reading(node);
 	if (self + 1 < locals) {
 		line = cs_node_line(node);
-		room = take_room(team, &sums, line);
-		cs_copy_in(team, call, room, sum, call->bytes);
+		room = take_room(op, &sums, line);
+		cs_copy_in(op, room, sum, call->bytes);
 		sum = room;
 		cs_node_publish(node, line, 1);
 	}
 	for (int step = 0; self >> step; step++) {
-		const char *before = sum_of(team, &sums, 1 << step, step);
+		const char *before = sum_of(op, &sums, 1 << step, step);
 		bool is_shown = self + (2 << step) < locals;
 		char *next = is_shown ? room + (size_t)(step + 1) * sums.stride : recv;
 		if (is_shown || !is_exclusive(call)) {
-			add(team, call, next, before, sum, call->count);
+			add(op, next, before, sum, call->count);
 			sum = next;
 		}
 		if (is_shown)
@@ -213,7 +228,7 @@ one_node_doubling(struct cs_team *team, struct cs_call *call)
 		if (is_exclusive(call) && !step)
 			cs_copy(recv, before, call->bytes);
 		else if (is_exclusive(call))
-			add(team, call, recv, before, recv, call->count);
+			add(op, recv, before, recv, call->count);
 	}
 	if (!is_exclusive(call) && sum != recv)
 		cs_copy(recv, sum, call->bytes);
@@ -224,8 +239,7 @@ one_node_doubling(struct cs_team *team, struct cs_call *call)
 /* --- long: a chain ------------------------------------------------------------------------------------------------------- */
 
 struct chain {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_line *line;
 	size_t each;     /* elements of a piece */
 	size_t room;     /* bytes of it in a slot */
@@ -236,8 +250,10 @@ struct chain {
 };
 
 static size_t
-piece_bytes(const struct cs_team *team, const struct cs_call *call, size_t chunk)
+piece_bytes(struct cs_op *op, size_t chunk)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t piece = call->bytes / 4 / (size_t)(team->shape.ppn_max - 1); /* alike on all nodes */
 	piece = piece < LEAST_PIECE ? LEAST_PIECE : piece;
 	piece = piece < chunk ? piece : chunk;
@@ -247,8 +263,8 @@ piece_bytes(const struct cs_team *team, const struct cs_call *call, size_t chunk
 static void
 begin_chain(struct chain *chain, size_t piece)
 {
-	struct cs_node *node = &chain->team->node;
-	size_t unit = chain->call->reduction.unit;
+	struct cs_node_op *node = &chain->op->node;
+	size_t unit = chain->op->call->reduction.unit;
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	chain->each = piece < unit ? 1 : piece / unit;
 	chain->room = chain->each * unit;
@@ -261,8 +277,8 @@ begin_chain(struct chain *chain, size_t piece)
 static char *
 own_piece(struct chain *chain)
 {
-	struct cs_node *node = &chain->team->node;
-	size_t at = chain->pieces % cs_pieces(chain->team, chain->room);
+	struct cs_node_op *node = &chain->op->node;
+	size_t at = chain->pieces % cs_pieces(chain->op->team, chain->room);
 	if (!at)
 		chain->slot = cs_node_slot(node, chain->step, true);
 	else
@@ -273,11 +289,12 @@ own_piece(struct chain *chain)
 static const char *
 piece_before(struct chain *chain)
 {
-	struct cs_team *team = chain->team;
+	struct cs_op *op = chain->op;
+	struct cs_team *team = op->team;
 	size_t pieces = cs_pieces(team, chain->room);
 	int local = team->node.shape.local - 1;
-	const struct cs_line *line = cs_node_await_alike(&team->node, local, chain->step);
-	const char *slot = cs_node_slot_of(&team->node, local, line->slot % CS_PIECE_UNIT, chain->pieces / pieces);
+	const struct cs_line *line = cs_node_await_alike(&op->node, local, chain->step);
+	const char *slot = cs_node_slot_of(&op->node, local, line->slot % CS_PIECE_UNIT, chain->pieces / pieces);
 	return slot + chain->pieces % pieces * cs_piece_room(chain->room);
 }
 
@@ -285,30 +302,30 @@ piece_before(struct chain *chain)
 static void
 chain_piece(struct chain *chain, size_t at, size_t count, char *total)
 {
-	struct cs_team *team = chain->team;
-	struct cs_call *call = chain->call;
-	struct cs_node *node = &team->node;
-	bool is_last = node->shape.local + 1 == node->shape.size;
+	struct cs_op *op = chain->op;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	bool is_last = node->node->shape.local + 1 == node->node->shape.size;
 	size_t bytes = count * call->reduction.unit;
 	const char *own = call->send.base + at;
 	char *recv = call->recv.base ? call->recv.base + at : NULL;
 	chain->step++;
-	const char *before = node->shape.local ? piece_before(chain) : NULL;
+	const char *before = node->node->shape.local ? piece_before(chain) : NULL;
 	char *sum = is_last ? total : own_piece(chain);
 	if (!before) {
 		if (sum)
-			cs_copy_in(team, call, sum, own, bytes);
+			cs_copy_in(op, sum, own, bytes);
 		if (!is_exclusive(call) && recv != own)
-			cs_copy_result(team, call, recv, own, bytes);
+			cs_copy_result(op, recv, own, bytes);
 	} else if (!is_exclusive(call)) {
-		add(team, call, recv, before, own, count);
+		add(op, recv, before, own, count);
 		if (sum)
-			cs_copy_in(team, call, sum, recv, bytes);
+			cs_copy_in(op, sum, recv, bytes);
 	} else {
 		/* In place the own part is gone when the result is there. */
 		if (sum)
-			add(team, call, sum, before, own, count);
-		cs_copy_result(team, call, recv, before, bytes);
+			add(op, sum, before, own, count);
+		cs_copy_result(op, recv, before, bytes);
 	}
 	if (!is_last)
 		cs_node_publish(node, chain->line, chain->step);
@@ -318,17 +335,19 @@ chain_piece(struct chain *chain, size_t at, size_t count, char *total)
 }
 
 static void
-one_node_long(struct cs_team *team, struct cs_call *call, size_t piece)
+one_node_long(struct cs_op *op, size_t piece)
 {
-	struct chain chain = { .team = team, .call = call, .reads = team->node.shape.local };
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct chain chain = { .op = op, .reads = team->node.shape.local };
 	begin_chain(&chain, piece);
-	cs_node_expect(&team->node, cs_rounds(call->count, chain.each), 1);
+	cs_node_expect(&op->node, cs_rounds(call->count, chain.each), 1);
 	if (!chain.reads)
-		cs_node_end_reading(&team->node);
+		cs_node_end_reading(&op->node);
 	for (size_t done = 0; done < call->count; done += chain.each)
 		chain_piece(&chain, done * call->reduction.unit, cs_piece(call->count, chain.each, chain.pieces), NULL);
 	if (chain.reads)
-		cs_node_end(&team->node);
+		cs_node_end(&op->node);
 }
 
 /* A round is what the leaders scan at once, up to an area slot. */
@@ -341,30 +360,32 @@ struct round {
 static void
 finish_round(struct chain *chain, const struct round *round, int lanes)
 {
-	struct cs_team *team = chain->team;
-	struct cs_call *call = chain->call;
+	struct cs_op *op = chain->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t unit = call->reduction.unit;
 	for (int lane = 0; team->shape.node && lane < lanes; lane++) {
 		size_t first, part = cs_slice(round->count, unit, lanes, lane, &first);
 		if (team->lane != lane)
-			cs_node_await(&team->node, team->lane_local[lane], round->step);
-		add_nodes_before(team, call, call->recv.base + round->at + first * unit, round->area + first * unit, part);
+			cs_node_await(&op->node, team->lane_local[lane], round->step);
+		add_nodes_before(op, call->recv.base + round->at + first * unit, round->area + first * unit, part);
 	}
-	cs_node_area_done(&team->node, round->count * unit, 1);
+	cs_node_area_done(&op->node, round->count * unit, 1);
 }
 
 static void
 scan_round(struct chain *chain, const struct round *round, int lanes)
 {
-	struct cs_team *team = chain->team;
-	struct cs_node *node = &team->node;
-	struct cs_call *call = chain->call;
+	struct cs_op *op = chain->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
+	struct cs_call *call = op->call;
 	size_t unit = call->reduction.unit, first, part = cs_slice(round->count, unit, lanes, team->lane, &first);
-	int last = node->shape.size - 1;
-	if (last != node->shape.local)
+	int last = node->node->shape.size - 1;
+	if (last != node->node->shape.local)
 		cs_node_await(node, last, round->step - 1);
 	if (part)
-		cs_between_exscan(team, round->area + first * unit, part, &call->reduction, call->is_commutative);
+		cs_between_exscan(op, round->area + first * unit, part, &call->reduction, call->is_commutative);
 	cs_node_publish(node, chain->line, round->step);
 }
 
@@ -374,12 +395,14 @@ scan_round(struct chain *chain, const struct round *round, int lanes)
  *
  * With several lanes each lane's rank scans its part of the round. */
 static void
-several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_prefix_params *params, size_t piece)
+several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size_t piece)
 {
-	struct cs_node *node = &team->node;
-	struct chain chain = { .team = team, .call = call, .reads = true };
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
+	struct chain chain = { .op = op, .reads = true };
 	size_t unit = call->reduction.unit;
-	size_t wire_chunk = params->wire_chunk < node->shape.area_bytes ? params->wire_chunk : node->shape.area_bytes;
+	size_t wire_chunk = params->wire_chunk < node->node->shape.area_bytes ? params->wire_chunk : node->node->shape.area_bytes;
 	piece = piece < wire_chunk ? piece : wire_chunk;
 	begin_chain(&chain, piece);
 	size_t per_round = wire_chunk / chain.room * chain.each;
@@ -395,7 +418,7 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_p
 			chain_piece(&chain, round.at + done * unit,
 				    round.count - done < chain.each ? round.count - done : chain.each, round.area + done * unit);
 		chain.step++;
-		if (node->shape.local + 1 == node->shape.size)
+		if (node->node->shape.local + 1 == node->node->shape.size)
 			cs_node_publish(node, chain.line, chain.step);
 		round.step = ++chain.step;
 		if (team->lane < lanes)
@@ -413,20 +436,22 @@ several_nodes_long(struct cs_team *team, struct cs_call *call, const struct cs_p
 
 /* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the same on all. */
 void
-cs_prefix(struct cs_team *team, struct cs_call *call, const size_t *values)
+cs_prefix(struct cs_op *op, const size_t *values)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	struct cs_prefix_params params = { values[0], values[1], values[2], values[3], values[4] };
 	const struct cs_node_shape *shape = &team->node.shape;
-	size_t others = (size_t)team->shape.ppn_max - 1, piece = piece_bytes(team, call, params.chunk);
+	size_t others = (size_t)team->shape.ppn_max - 1, piece = piece_bytes(op, params.chunk);
 	bool is_short = call->bytes <= params.read_all / others && call->bytes <= shape->slot_bytes;
 	if (team->shape.nodes > 1 && is_short && call->bytes <= shape->area_bytes)
-		several_nodes_short(team, call);
+		several_nodes_short(op);
 	else if (team->shape.nodes > 1)
-		several_nodes_long(team, call, &params, piece);
+		several_nodes_long(op, &params, piece);
 	else if (is_short)
-		one_node_short(team, call);
-	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && may_double(team, call))
-		one_node_doubling(team, call);
+		one_node_short(op);
+	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && may_double(op))
+		one_node_doubling(op);
 	else
-		one_node_long(team, call, piece);
+		one_node_long(op, piece);
 }

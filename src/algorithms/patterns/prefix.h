@@ -12,8 +12,7 @@
 #ifndef CS_ALGORITHMS_PATTERNS_PREFIX_H
 #define CS_ALGORITHMS_PATTERNS_PREFIX_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 struct cs_prefix_params {
 	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others' vectors; beyond: */
@@ -32,6 +31,6 @@ struct cs_prefix_params {
 	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } }
 
 /* call->coll is CS_SCAN, or CS_EXSCAN. `params`: in the order of CS_PREFIX_PARAMS. */
-void cs_prefix(struct cs_team *team, struct cs_call *call, const size_t *params);
+void cs_prefix(struct cs_op *op, const size_t *params);
 
 #endif

@@ -8,8 +8,8 @@
 static void
 gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = exchange->call;
-	cs_copy_in(exchange->team, call, slot, call->send.base + round * exchange->chunk,
+	const struct cs_call *call = exchange->op->call;
+	cs_copy_in(exchange->op, slot, call->send.base + round * exchange->chunk,
 		   cs_piece(call->bytes, exchange->chunk, round));
 }
 
@@ -22,8 +22,10 @@ agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 
 /* What round `round` brings to the root; true if it expects more. */
 static bool
-gather_round(struct cs_team *team, struct cs_call *call, size_t chunk, uint64_t round)
+gather_round(struct cs_op *op, size_t chunk, uint64_t round)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	bool is_more = false;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t expected = cs_blocks_bytes(&call->recv, rank), from = round * chunk;
@@ -31,39 +33,41 @@ gather_round(struct cs_team *team, struct cs_call *call, size_t chunk, uint64_t 
 			continue;
 		is_more = is_more || expected - from > chunk;
 		char *to = cs_blocks_at(&call->recv, rank) + from;
-		const struct cs_line *line = cs_node_await(&team->node, rank, 1);
+		const struct cs_line *line = cs_node_await(&op->node, rank, 1);
 		size_t bytes = agreed_bytes(call, line, expected);
 		if (cs_line_bytes(line) <= CS_INLINE) {
 			if (round == 0)
 				cs_copy(to, line->data, bytes);
 		} else if (line->word[0] == CS_MARK_DIRECT) {
 			if (round == 0)
-				cs_node_get_direct(&team->node, call->coll, rank, to, line->word[1], bytes);
+				cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
 		} else if (cs_piece(bytes, chunk, round)) {
-			const char *slot = cs_exchange_peer(team, rank, round, &line);
-			cs_copy_out(team, call, bytes, to, slot, cs_piece(bytes, chunk, round));
+			const char *slot = cs_exchange_peer(op, rank, round, &line);
+			cs_copy_out(op, bytes, to, slot, cs_piece(bytes, chunk, round));
 		}
 	}
 	return is_more;
 }
 
 static void
-gather_root(struct cs_team *team, struct cs_call *call)
+gather_root(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	if (call->send.base)
 		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
-	for (uint64_t round = 0; gather_round(team, call, node->shape.slot_bytes, round); round++)
+	for (uint64_t round = 0; gather_round(op, node->node->shape.slot_bytes, round); round++)
 		cs_node_done(node, round + 1);
 	cs_node_end(node);
 }
 
 /* The block travels in the line itself. */
 static void
-gather_inline(struct cs_team *team, const struct cs_call *call)
+gather_inline(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
@@ -80,34 +84,38 @@ cost_of(const struct cs_team *team, int reader)
 }
 
 static __attribute__((noinline)) void
-gather_staged(struct cs_team *team, struct cs_call *call, size_t direct_from)
+gather_staged(struct cs_op *op, size_t direct_from)
 {
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = team->node.shape.slot_bytes,
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_exchange exchange = { .op = op, .chunk = team->node.shape.slot_bytes,
 					.fill = gather_fill };
 	struct cs_reach_cost cost = cost_of(team, call->root);
 	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
-	if (cs_copies_reach(team, call, direct_from, call->bytes, &cost) &&
-	    cs_node_offer(&team->node, call->send.base, call->bytes)) {
+	if (cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+	    cs_node_offer(&op->node, call->send.base, call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;
 		exchange.address = (uint64_t)(uintptr_t)call->send.base;
 		cs_exchange_run(&exchange, 1, 0, call->bytes);
 	} else {
-		exchange.is_small = cs_is_small(team, call, call->bytes);
+		exchange.is_small = cs_is_small(op, call->bytes);
 		exchange.span = call->bytes;
 		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
 	}
 }
 
 static void
-gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+gather_one_node(struct cs_op *op, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (team->shape.rank == call->root)
-		gather_root(team, call);
+		gather_root(op);
 	else if (call->bytes <= CS_INLINE)
-		gather_inline(team, call);
+		gather_inline(op);
 	else
-		gather_staged(team, call, direct_from);
+		gather_staged(op, direct_from);
 }
 
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
@@ -116,19 +124,20 @@ gather_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 /* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, where they
  * are in the root's memory. */
 static void
-scatter_piece(struct cs_team *team, const struct cs_call *call, char *to, const char *block, size_t bytes,
+scatter_piece(struct cs_op *op, char *to, const char *block, size_t bytes,
 	      size_t chunk, uint64_t round)
 {
 	uint64_t whole = bytes;
 	memcpy(to, &whole, sizeof whole);
-	cs_copy_in(team, call, to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
+	cs_copy_in(op, to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
 }
 
 static void
 scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_team *team = exchange->team;
-	const struct cs_call *call = exchange->call;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
+	const struct cs_call *call = op->call;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		const char *block = cs_blocks_at(&call->send, rank);
 		if (rank == call->root)
@@ -137,7 +146,7 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 			((struct cs_far *)(void *)slot)[rank] =
 				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
 		else
-			scatter_piece(team, call, slot + (size_t)rank * exchange->stride, block,
+			scatter_piece(op, slot + (size_t)rank * exchange->stride, block,
 				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
 	}
 }
@@ -157,30 +166,34 @@ scatter_wanted(struct cs_call *call, size_t sent)
 }
 
 static __attribute__((noinline)) void
-scatter_take_staged(struct cs_team *team, struct cs_call *call)
+scatter_take_staged(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t chunk = scatter_chunk(team), whole = SIZE_MAX;
 	uint64_t rounds = cs_rounds(call->bytes, chunk);
 	/* Less may have been sent than is expected here. */
 	for (uint64_t round = 0; round < rounds && round * chunk < whole; round++) {
 		const struct cs_line *line;
-		const char *from = cs_exchange_peer(team, call->root, round, &line);
+		const char *from = cs_exchange_peer(op, call->root, round, &line);
 		from += (size_t)team->shape.rank * cs_exchange_stride(chunk, line);
 		if (round == 0) {
 			uint64_t sent;
 			memcpy(&sent, from, sizeof sent);
 			whole = scatter_wanted(call, sent);
 		}
-		cs_copy_out(team, call, whole, call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
+		cs_copy_out(op, whole, call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
 		if (round + 1 < rounds)
-			cs_node_done(&team->node, round + 1);
+			cs_node_done(&op->node, round + 1);
 	}
 }
 
 static void
-scatter_take(struct cs_team *team, struct cs_call *call)
+scatter_take(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	size_t self = (size_t)team->shape.rank;
 	const struct cs_line *line = cs_node_await(node, call->root, 1);
 	if (line->word[0] == CS_MARK_INLINE) {
@@ -192,24 +205,27 @@ scatter_take(struct cs_team *team, struct cs_call *call)
 		cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
 				   scatter_wanted(call, far[self].bytes));
 	} else {
-		scatter_take_staged(team, call);
+		scatter_take_staged(op);
 	}
 }
 
 static void
-scatter_leaf(struct cs_team *team, struct cs_call *call)
+scatter_leaf(struct cs_op *op)
 {
-	cs_node_begin(&team->node);
+	struct cs_call *call = op->call;
+	cs_node_begin(&op->node);
 	if (call->bytes)
-		scatter_take(team, call);
-	cs_node_end(&team->node);
+		scatter_take(op);
+	cs_node_end(&op->node);
 }
 
 /* Small blocks of one size for few ranks: they travel in the line itself. */
 static void
-scatter_inline(struct cs_team *team, const struct cs_call *call, size_t each)
+scatter_inline(struct cs_op *op, size_t each)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
@@ -223,15 +239,17 @@ scatter_inline(struct cs_team *team, const struct cs_call *call, size_t each)
 }
 
 static __attribute__((noinline)) void
-scatter_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t direct_from)
+scatter_staged(struct cs_op *op, size_t most, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t locals = (size_t)team->shape.ranks;
-	struct cs_exchange exchange = { .team = team, .call = call, .fill = scatter_fill, .chunk = scatter_chunk(team) };
+	struct cs_exchange exchange = { .op = op, .fill = scatter_fill, .chunk = scatter_chunk(team) };
 	struct cs_reach_cost cost = cost_of(team, -1);
 	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
 	size_t table = locals * sizeof(struct cs_far);
-	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(team, call, direct_from, most, &cost) &&
-			     cs_exchange_offer(team, &call->send);
+	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(op, direct_from, most, &cost) &&
+			     cs_exchange_offer(op, &call->send);
 	if (exchange.is_direct)
 		exchange.is_small = table <= CS_SMALL;
 	else
@@ -240,8 +258,10 @@ scatter_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t d
 }
 
 static void
-scatter_root(struct cs_team *team, struct cs_call *call, size_t direct_from)
+scatter_root(struct cs_op *op, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t locals = (size_t)team->shape.ranks, most = 0, all = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
@@ -251,18 +271,20 @@ scatter_root(struct cs_team *team, struct cs_call *call, size_t direct_from)
 	if (call->recv.base)
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 	if (most * locals <= CS_LINE_ROOM && all == most * (locals - 1))
-		scatter_inline(team, call, most);
+		scatter_inline(op, most);
 	else
-		scatter_staged(team, call, most, direct_from);
+		scatter_staged(op, most, direct_from);
 }
 
 static void
-scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+scatter_one_node(struct cs_op *op, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (team->shape.rank == call->root)
-		scatter_root(team, call, direct_from);
+		scatter_root(op, direct_from);
 	else
-		scatter_leaf(team, call);
+		scatter_leaf(op);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -275,8 +297,7 @@ scatter_one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
  */
 
 struct rooted {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	int root_node, root_local;
 	bool is_root, is_root_node, is_leader;
 	bool shares_sizes; /* all of them are known everywhere */
@@ -285,16 +306,18 @@ struct rooted {
 };
 
 static struct rooted
-rooted_of(struct cs_team *team, struct cs_call *call)
+rooted_of(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_shape *shape = &team->shape;
 	return (struct rooted){
-		.team = team, .call = call,
+		.op = op,
 		.root_node = shape->node_of[call->root], .root_local = shape->local_of[call->root],
 		.is_root = shape->rank == call->root,
 		.is_root_node = shape->node == shape->node_of[call->root],
 		.is_leader = cs_team_is_leader(team),
-		.shares_sizes = team->between && team->between->needs.all_sizes,
+		.shares_sizes = op->between && op->between->needs.all_sizes,
 		.chunk = cs_share(team->node.shape.area_bytes, (size_t)shape->ranks),
 	};
 }
@@ -305,7 +328,7 @@ rooted_of(struct cs_team *team, struct cs_call *call)
 static void
 lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, size_t *own_at)
 {
-	const struct cs_shape *shape = &rooted->team->shape;
+	const struct cs_shape *shape = &rooted->op->team->shape;
 	int own = shape->position[shape->rank];
 	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
 	size_t offset = 0;
@@ -330,8 +353,9 @@ table_bytes(const struct cs_team *team)
 
 /* Sizes by position in a private array (the team's copy buffer). */
 static size_t *
-sizes_array(struct cs_team *team)
+sizes_array(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
 	return cs_team_copy(team, (size_t)team->shape.ranks * sizeof(size_t));
 }
 
@@ -360,7 +384,7 @@ lay_out_sizes(const struct cs_shape *shape, size_t *bytes, size_t *at)
 static bool
 share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expected)
 {
-	struct cs_team *team = rooted->team;
+	struct cs_team *team = rooted->op->team;
 	const struct cs_shape *shape = &team->shape;
 	size_t *bytes = team->work, *at = bytes + shape->nodes;
 	bool is_cut = false;
@@ -378,27 +402,28 @@ share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expecte
 static uint64_t
 gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 {
-	struct cs_team *team = rooted->team;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = rooted->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(team), all = (size_t)shape->ranks * sizeof *sizes;
+	size_t *sizes = sizes_array(op), all = (size_t)shape->ranks * sizeof *sizes;
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, rooted->call->bytes);
+	cs_line_say(node, line, op->call->bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
 	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
 	if (rooted->is_leader) {
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 2);
-		for (int local = 0; local < node->shape.size; local++)
+		for (int local = 0; local < node->node->shape.size; local++)
 			sizes[shape->first[shape->node] + local] = cs_line_bytes(cs_node_await(node, local, 1));
 		line->word[0] = share_gathered(rooted, sizes, shared);
 		memcpy(shared, sizes, all);
 		cs_node_publish(node, line, 3);
 	}
 	if (cs_node_await(node, cs_team_leader(team), 3)->word[0] && rooted->is_root)
-		rooted->call->truncated = rooted->call->bytes + 1;
+		op->call->truncated = op->call->bytes + 1;
 	memcpy(sizes, shared, all);
 	rooted->sizes = sizes;
 	cs_node_area_done(node, table_bytes(team), 1);
@@ -410,24 +435,25 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 static uint64_t
 gather_sizes(struct rooted *rooted, struct cs_line *line)
 {
-	struct cs_team *team = rooted->team;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = rooted->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(team);
+	size_t *sizes = sizes_array(op);
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, rooted->call->bytes);
+	cs_line_say(node, line, op->call->bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&rooted->call->recv, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
 	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
 	int first = shape->first[shape->node];
 	if (rooted->is_root_node) {
 		cs_node_await(node, rooted->root_local, 2);
 		memcpy(sizes, shared, (size_t)shape->ranks * sizeof *sizes);
-		for (int local = 0; rooted->is_root && local < node->shape.size; local++)
-			agreed_bytes(rooted->call, cs_node_await(node, local, 1), sizes[first + local]);
+		for (int local = 0; rooted->is_root && local < node->node->shape.size; local++)
+			agreed_bytes(op->call, cs_node_await(node, local, 1), sizes[first + local]);
 	} else {
-		for (int local = 0; local < node->shape.size; local++)
+		for (int local = 0; local < node->node->shape.size; local++)
 			sizes[first + local] = cs_line_bytes(cs_node_await(node, local, 1));
 	}
 	rooted->sizes = sizes;
@@ -448,17 +474,18 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 static uint64_t
 scatter_sizes(struct rooted *rooted, struct cs_line *line)
 {
-	struct cs_team *team = rooted->team;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = rooted->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(team);
+	size_t *sizes = sizes_array(op);
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
 	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
 	int first = knows_all ? 0 : shape->first[shape->node];
 	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
 	if (rooted->is_root) {
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&rooted->call->send, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call->send, shape->order[p]);
 		cs_node_publish(node, line, 1);
 	}
 	if (rooted->is_leader) {
@@ -469,7 +496,7 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 		if (rooted->shares_sizes)
 			team->host->bcast(team->leaders, shared, (size_t)shape->ranks * sizeof *sizes, rooted->root_node);
 		else
-			cs_between_scatterv(team, shared, bytes, at, rooted->root_node);
+			cs_between_scatterv(op, shared, bytes, at, rooted->root_node);
 		uint64_t rounds = 0;
 		if (rooted->is_root_node)
 			for (int p = 0; p < shape->ranks; p++)
@@ -490,8 +517,8 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 static uint64_t
 equal_sizes(struct rooted *rooted, size_t each)
 {
-	size_t *sizes = sizes_array(rooted->team);
-	for (int p = 0; p < rooted->team->shape.ranks; p++)
+	size_t *sizes = sizes_array(rooted->op);
+	for (int p = 0; p < rooted->op->team->shape.ranks; p++)
 		sizes[p] = each;
 	rooted->sizes = sizes;
 	return cs_rounds(each, rooted->chunk);
@@ -501,15 +528,17 @@ equal_sizes(struct rooted *rooted, size_t each)
 static size_t
 round_bytes(const struct rooted *rooted, bool sizes_known)
 {
-	size_t each = sizes_known && rooted->call->bytes < rooted->chunk ? rooted->call->bytes : rooted->chunk;
-	return each * (size_t)rooted->team->shape.ranks;
+	size_t each = sizes_known && rooted->op->call->bytes < rooted->chunk ? rooted->op->call->bytes : rooted->chunk;
+	return each * (size_t)rooted->op->team->shape.ranks;
 }
 
 static __attribute__((noinline)) void
-gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
+gather_several(struct cs_op *op, bool sizes_known)
 {
-	struct rooted rooted = rooted_of(team, call);
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct rooted rooted = rooted_of(op);
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t *bytes = team->work, *at = bytes + shape->nodes;
 
@@ -530,12 +559,12 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		lay_out(&rooted, round, bytes, at, &own_at);
 		/* The root's own block stays with it, so that the leader need not wait for it in each call. */
 		if (!rooted.is_root)
-			cs_copy_in(team, call, area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
+			cs_copy_in(op, area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
 		if (rooted.is_leader) {
-			for (int local = 0; local < node->shape.size; local++)
+			for (int local = 0; local < node->node->shape.size; local++)
 				if (local != shape->local && (!rooted.is_root_node || local != rooted.root_local))
 					cs_node_await(node, local, here);
-			cs_between_gatherv(team, area, bytes, at, rooted.root_node);
+			cs_between_gatherv(op, area, bytes, at, rooted.root_node);
 			line->word[1] = team->host->is_truncated(team->leaders);
 			cs_node_publish(node, line, arrived);
 		} else if (!rooted.is_root) {
@@ -550,9 +579,9 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
 				char *to = cs_blocks_at(&call->recv, rank) + round * rooted.chunk;
 				if (rank != shape->rank)
-					cs_copy_result(team, call, to, from, piece);
+					cs_copy_result(op, to, from, piece);
 				else if (call->send.base)
-					cs_copy_result(team, call, to, own + round * rooted.chunk, piece);
+					cs_copy_result(op, to, own + round * rooted.chunk, piece);
 				from += piece;
 			}
 		}
@@ -562,10 +591,12 @@ gather_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 }
 
 static __attribute__((noinline)) void
-scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
+scatter_several(struct cs_op *op, bool sizes_known)
 {
-	struct rooted rooted = rooted_of(team, call);
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct rooted rooted = rooted_of(op);
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t *bytes = team->work, *at = bytes + shape->nodes;
 
@@ -589,7 +620,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 			char *to = area;
 			for (int p = 0; p < shape->ranks; p++) {
 				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
-				cs_copy_in(team, call, to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
+				cs_copy_in(op, to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
 					   piece);
 				to += piece;
 			}
@@ -598,7 +629,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (rooted.is_leader) {
 			if (rooted.is_root_node)
 				told = cs_node_await(node, rooted.root_local, here);
-			cs_between_scatterv(team, area, bytes, at, rooted.root_node);
+			cs_between_scatterv(op, area, bytes, at, rooted.root_node);
 			if (!rooted.is_root_node && team->host->is_truncated(team->leaders))
 				cs_line_say(node, line, call->bytes + 1);
 			cs_node_publish(node, line, arrived);
@@ -610,7 +641,7 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 		if (cs_line_bytes(told) > call->bytes)
 			call->truncated = cs_line_bytes(told);
 		if (call->recv.base)
-			cs_copy_result(team, call, call->recv.base + round * rooted.chunk, area + own_at,
+			cs_copy_result(op, call->recv.base + round * rooted.chunk, area + own_at,
 				       cs_piece(wanted, rooted.chunk, round));
 		cs_node_area_done(node, room, 1);
 	}
@@ -618,19 +649,21 @@ scatter_several(struct cs_team *team, struct cs_call *call, bool sizes_known)
 }
 
 void
-cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from)
+cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
+	struct cs_team *team = op->team;
 	if (team->shape.nodes > 1)
-		gather_several(team, call, sizes_known);
+		gather_several(op, sizes_known);
 	else
-		gather_one_node(team, call, direct_from);
+		gather_one_node(op, direct_from);
 }
 
 void
-cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from)
+cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
+	struct cs_team *team = op->team;
 	if (team->shape.nodes > 1)
-		scatter_several(team, call, sizes_known);
+		scatter_several(op, sizes_known);
 	else
-		scatter_one_node(team, call, direct_from);
+		scatter_one_node(op, direct_from);
 }

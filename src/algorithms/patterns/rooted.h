@@ -2,12 +2,11 @@
 #ifndef CS_ALGORITHMS_PATTERNS_ROOTED_H
 #define CS_ALGORITHMS_PATTERNS_ROOTED_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* `sizes_known`: all ranks know all blocks' sizes (gather, scatter); else only the root does, and each rank its own.
  * On one node, blocks of `direct_from` bytes or more (0: as measured, shm/reach.h) are read from their owner's memory. */
-void cs_rooted_gather(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from);
-void cs_rooted_scatter(struct cs_team *team, struct cs_call *call, bool sizes_known, size_t direct_from);
+void cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t direct_from);
+void cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from);
 
 #endif

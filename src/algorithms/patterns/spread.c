@@ -5,24 +5,27 @@
 #include "algorithms/patterns/fold.h"
 
 static const char *
-own_block(const struct cs_team *team, const struct cs_call *call)
+own_block(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	return call->send.base ? call->send.base : cs_blocks_at(&call->recv, team->shape.rank);
 }
 
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_call *call = exchange->call;
-	const char *from = own_block(exchange->team, call) + round * exchange->chunk;
-	cs_copy_in(exchange->team, call, slot, from, cs_piece(call->bytes, exchange->chunk, round));
+	struct cs_call *call = exchange->op->call;
+	const char *from = own_block(exchange->op) + round * exchange->chunk;
+	cs_copy_in(exchange->op, slot, from, cs_piece(call->bytes, exchange->chunk, round));
 }
 
 static void
 take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_team *team = exchange->team;
-	struct cs_call *call = exchange->call;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	int rank = cs_team_local_rank(team, local);
 	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
@@ -30,36 +33,41 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 	if (at >= block)
 		return; /* its owner has no more */
 	if (line->word[0] != CS_MARK_DIRECT) {
-		const char *from = cs_exchange_piece(team, local, round, exchange->chunk, &line);
-		cs_exchange_get(team, call, block, to, from, cs_piece(block, exchange->chunk, round));
+		const char *from = cs_exchange_piece(op, local, round, exchange->chunk, &line);
+		cs_exchange_get(op, block, to, from, cs_piece(block, exchange->chunk, round));
 	} else if (round == 0) {
-		cs_exchange_read(team, call, local, to, line->word[1], block);
+		cs_exchange_read(op, local, to, line->word[1], block);
 	}
 }
 
 static void
 take(struct cs_exchange *exchange, uint64_t round)
 {
-	struct cs_team *team = exchange->team;
-	struct cs_call *call = exchange->call;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t at = round * exchange->chunk;
 	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
 	if (call->send.base)
-		cs_copy_result(team, call, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
+		cs_copy_result(op, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
 			       cs_piece(call->bytes, exchange->chunk, round));
 	cs_exchange_take_each(exchange, round, take_from);
 }
 
 static void
-copy_own(struct cs_team *team, struct cs_call *call)
+copy_own(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	if (call->send.base)
 		cs_copy(cs_blocks_at(&call->recv, team->shape.rank), call->send.base, call->bytes);
 }
 
 static size_t
-largest(const struct cs_team *team, const struct cs_call *call)
+largest(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t most = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++)
 		if (cs_blocks_bytes(&call->recv, rank) > most)
@@ -69,16 +77,18 @@ largest(const struct cs_team *team, const struct cs_call *call)
 
 /* Flag and block in one cache line: one transfer for each pair. Local ranks are ranks. */
 static void
-spread_inline(struct cs_team *team, struct cs_call *call)
+spread_inline(struct cs_op *op)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	int ranks = team->shape.ranks, self = team->shape.rank;
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
 	cs_line_say(node, line, call->bytes);
-	cs_copy(line->data, own_block(team, call), call->bytes);
+	cs_copy(line->data, own_block(op), call->bytes);
 	cs_node_publish(node, line, 1);
-	copy_own(team, call);
+	copy_own(op);
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
 		const struct cs_line *other = cs_node_await(node, rank, 1);
@@ -94,22 +104,24 @@ spread_inline(struct cs_team *team, struct cs_call *call)
 #define CROWDED_LEAST (512 << 10)
 
 static __attribute__((noinline)) void
-spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wanted_chunk, size_t direct_from)
+spread_staged(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
-	struct cs_exchange exchange = { .team = team, .call = call, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = cs_is_small(team, call, call->bytes), .span = call->bytes,
+	struct cs_exchange exchange = { .op = op, .chunk = chunk, .fill = fill, .take = take,
+					.is_small = cs_is_small(op, call->bytes), .span = call->bytes,
 					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
 	uint64_t fills = cs_rounds(call->bytes, chunk);
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
-	if (cs_exchange_reaches(team, call, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
-	    cs_node_offer(&team->node, own_block(team, call), call->bytes)) {
+	if (cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
+	    cs_node_offer(&op->node, own_block(op), call->bytes)) {
 		exchange.is_direct = exchange.is_small = true;
 		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)own_block(team, call);
+		exchange.address = (uint64_t)(uintptr_t)own_block(op);
 		fills = 1;
 	} else {
-		cs_node_rewind(&team->node, call->bytes);
+		cs_node_rewind(&op->node, call->bytes);
 	}
 	cs_exchange_run(&exchange, fills, cs_rounds(most, chunk), call->bytes);
 }
@@ -123,8 +135,10 @@ spread_staged(struct cs_team *team, struct cs_call *call, size_t most, size_t wa
 #define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
 
 static size_t
-total(const struct cs_team *team, const struct cs_call *call)
+total(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t bytes = call->recv.bytes ? 0 : call->recv.each * (size_t)team->shape.ranks;
 	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
 		bytes += cs_blocks_bytes(&call->recv, rank);
@@ -138,8 +152,10 @@ struct layout {
 };
 
 static void
-lay_out(const struct cs_team *team, const struct cs_call *call, struct cs_window window, int lanes, struct layout *layout)
+lay_out(struct cs_op *op, struct cs_window window, int lanes, struct layout *layout)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_shape *shape = &team->shape;
 	int own = shape->position[shape->rank];
 	layout->total = 0;
@@ -158,41 +174,45 @@ lay_out(const struct cs_team *team, const struct cs_call *call, struct cs_window
 }
 
 static void
-exchange_lane(struct cs_team *team, struct cs_line *line, char *area, const struct layout *layout, uint64_t round)
+exchange_lane(struct cs_op *op, struct cs_line *line, char *area, const struct layout *layout, uint64_t round)
 {
-	struct cs_node *node = &team->node;
-	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local)
+	struct cs_node_op *node = &op->node;
+	for (int local = 0; local < node->node->shape.size; local++)
+		if (local != node->node->shape.local)
 			cs_node_await(node, local, 2 * round + 1);
-	cs_between_allgatherv(team, area, layout->lane_bytes, layout->lane_at);
+	cs_between_allgatherv(op, area, layout->lane_bytes, layout->lane_at);
 	cs_node_publish(node, line, 2 * round + 2);
 }
 
 static void
-copy_out(struct cs_team *team, struct cs_call *call, const char *from, struct cs_window window)
+copy_out(struct cs_op *op, const char *from, struct cs_window window)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_shape *shape = &team->shape;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
 		size_t piece = cs_window_piece(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
-			cs_copy_result(team, call, cs_blocks_at(&call->recv, rank) + window.at, from, piece);
+			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from, piece);
 		from += piece;
 	}
 }
 
 static __attribute__((noinline)) void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wire_chunk, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t limit = wire_chunk < node->shape.area_bytes ? wire_chunk : node->shape.area_bytes;
+	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
 	/* A byte of each block fits in any case: the area holds larger tables (comm/make_team.c). */
 	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
-	int lanes = total(team, call) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
+	int lanes = total(op) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	size_t *work = team->work, nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
-	const char *own = own_block(team, call);
+	const char *own = own_block(op);
 	struct cs_window window = { 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
 	bool is_one_round = window.most >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	size_t all = most * (size_t)shape->ranks;
@@ -202,19 +222,19 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 	struct cs_line *line = cs_node_line(node);
 	for (uint64_t round = 0; window.at < most; round++) {
 		char *area = cs_node_area(node, room);
-		lay_out(team, call, window, lanes, &layout);
-		cs_copy_in(team, call, area + layout.own_at, own + window.at, cs_window_piece(call->bytes, window));
+		lay_out(op, window, lanes, &layout);
+		cs_copy_in(op, area + layout.own_at, own + window.at, cs_window_piece(call->bytes, window));
 		if (lanes > 1 || team->lane >= lanes)
 			cs_node_publish(node, line, 2 * round + 1);
 		if (team->lane < lanes)
-			exchange_lane(team, line, area, &layout, round);
+			exchange_lane(op, line, area, &layout, round);
 		for (int lane = 0; lane < lanes; lane++)
 			if (lane != team->lane)
 				cs_node_await(node, team->lane_local[lane], 2 * round + 2);
 		if (is_whole)
-			cs_copy_result(team, call, call->recv.base, area, layout.total);
+			cs_copy_result(op, call->recv.base, area, layout.total);
 		else
-			copy_out(team, call, area, window);
+			copy_out(op, area, window);
 		cs_node_area_done(node, room, 1);
 		window.at += window.most;
 		if (window.at < most)
@@ -224,13 +244,15 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t most, size_t wi
 }
 
 void
-cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params)
+cs_spread(struct cs_op *op, const size_t *params)
 {
-	size_t most = call->recv.bytes ? largest(team, call) : call->recv.each;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	size_t most = call->recv.bytes ? largest(op) : call->recv.each;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, most, params[1], params[2]);
+		several_nodes(op, most, params[1], params[2]);
 	else if (most <= CS_INLINE)
-		spread_inline(team, call);
+		spread_inline(op);
 	else
-		spread_staged(team, call, most, params[0], params[3]);
+		spread_staged(op, most, params[0], params[3]);
 }

@@ -2,8 +2,7 @@
 #ifndef CS_ALGORITHMS_PATTERNS_SPREAD_H
 #define CS_ALGORITHMS_PATTERNS_SPREAD_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* What both take. */
 #define CS_SPREAD_PARAMS                                                                           \
@@ -13,6 +12,6 @@
 	  CS_CMA_MIN }
 
 /* Every rank's block to every rank; sizes from call->recv. `params` as CS_SPREAD_PARAMS has them. */
-void cs_spread(struct cs_team *team, struct cs_call *call, const size_t *params);
+void cs_spread(struct cs_op *op, const size_t *params);
 
 #endif

@@ -11,8 +11,9 @@
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_team *team = exchange->team;
-	const struct cs_call *call = exchange->call;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
+	const struct cs_call *call = op->call;
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
 		const char *block = cs_blocks_at(&call->send, rank);
@@ -22,7 +23,7 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 			((struct cs_far *)(void *)slot)[local] =
 				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
 		else
-			cs_copy_in(team, call, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
+			cs_copy_in(op, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
 				   cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
 	}
 }
@@ -30,16 +31,17 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 static void
 take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_team *team = exchange->team;
-	struct cs_call *call = exchange->call;
+	struct cs_op *op = exchange->op;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
 	size_t bytes = cs_blocks_bytes(&call->recv, rank), most = cs_line_bytes(line);
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (line->word[0] == CS_MARK_DIRECT) {
-		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&team->node, local, line->slot, 0);
+		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&op->node, local, line->slot, 0);
 		bytes = cs_exchange_lesser(call, far[self].bytes, bytes);
 		if (round == 0)
-			cs_exchange_read(team, call, local, to, far[self].address, bytes);
+			cs_exchange_read(op, local, to, far[self].address, bytes);
 		return;
 	}
 	/* The line has the largest of the sender's blocks: of blocks of one size it is this one's. */
@@ -47,10 +49,10 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 		bytes = cs_exchange_lesser(call, most, bytes);
 	if (round * exchange->chunk >= most)
 		return;
-	const char *from = cs_exchange_peer(team, local, round, &line);
+	const char *from = cs_exchange_peer(op, local, round, &line);
 	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
 	to += round * exchange->chunk;
-	cs_exchange_get(team, call, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	cs_exchange_get(op, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
 }
 
 static void
@@ -61,8 +63,9 @@ take(struct cs_exchange *exchange, uint64_t round)
 
 /* The largest block to or from another rank. */
 static size_t
-largest(const struct cs_team *team, const struct cs_blocks *blocks)
+largest(struct cs_op *op, const struct cs_blocks *blocks)
 {
+	struct cs_team *team = op->team;
 	if (!blocks->bytes)
 		return blocks->each;
 	size_t most = 0;
@@ -73,11 +76,13 @@ largest(const struct cs_team *team, const struct cs_blocks *blocks)
 }
 
 static void
-copy_own(struct cs_team *team, struct cs_call *call)
+copy_own(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	int rank = team->shape.rank;
 	if (!cs_call_is_in_place(call))
-		cs_copy_result(team, call, cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
+		cs_copy_result(op, cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
 			       cs_blocks_bytes(&call->recv, rank));
 }
 
@@ -88,35 +93,39 @@ table_bytes(const struct cs_team *team)
 }
 
 static bool
-is_direct(struct cs_team *team, const struct cs_call *call, size_t from, size_t most, uint64_t fills)
+is_direct(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
 	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
 		return false;
 	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read directly. */
 	if (!from && team->node.is_crowded && fills > team->node.shape.slots)
 		from = most;
-	return cs_exchange_reaches(team, call, from, most, 0, &cost) && cs_exchange_offer(team, &call->send);
+	return cs_exchange_reaches(op, from, most, 0, &cost) && cs_exchange_offer(op, &call->send);
 }
 
 static void
-one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
+one_node(struct cs_op *op, size_t direct_from)
 {
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
 	size_t locals = (size_t)team->node.shape.size;
-	struct cs_exchange exchange = { .team = team, .call = call, .fill = fill, .take = take,
+	struct cs_exchange exchange = { .op = op, .fill = fill, .take = take,
 					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
-	size_t most = largest(team, &call->send);
+	size_t most = largest(op, &call->send);
 	uint64_t fills = cs_rounds(most, exchange.chunk);
-	if (is_direct(team, call, direct_from, most, fills)) {
+	if (is_direct(op, direct_from, most, fills)) {
 		exchange.is_direct = true;
 		exchange.is_small = table_bytes(team) <= CS_SMALL;
 		fills = 1;
 	} else {
 		cs_exchange_lay(&exchange, most, 0, locals);
-		cs_node_rewind(&team->node, most * locals);
+		cs_node_rewind(&op->node, most * locals);
 	}
-	copy_own(team, call);
-	cs_exchange_run(&exchange, fills, cs_rounds(largest(team, &call->recv), exchange.chunk), most);
+	copy_own(op);
+	cs_exchange_run(&exchange, fills, cs_rounds(largest(op, &call->recv), exchange.chunk), most);
 }
 
 /* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
@@ -131,8 +140,7 @@ one_node(struct cs_team *team, struct cs_call *call, size_t direct_from)
 #define WORTH_CUTTING (64 << 10) /* bytes of a message between nodes from which several ranks send parts of it */
 
 struct wide {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	size_t chunk, largest;             /* largest: of all blocks; or all of them, unless: */
 	const size_t *send_rows, *recv_rows; /* [local][position] */
 };
@@ -140,7 +148,7 @@ struct wide {
 static size_t
 send_piece(const struct wide *wide, int local, int position, uint64_t round)
 {
-	size_t bytes = wide->send_rows ? wide->send_rows[(size_t)local * (size_t)wide->team->shape.ranks +
+	size_t bytes = wide->send_rows ? wide->send_rows[(size_t)local * (size_t)wide->op->team->shape.ranks +
 							 (size_t)position]
 				       : wide->largest;
 	return cs_piece(bytes, wide->chunk, round);
@@ -149,7 +157,7 @@ send_piece(const struct wide *wide, int local, int position, uint64_t round)
 static size_t
 recv_piece(const struct wide *wide, int local, int position, uint64_t round)
 {
-	size_t bytes = wide->recv_rows ? wide->recv_rows[(size_t)local * (size_t)wide->team->shape.ranks +
+	size_t bytes = wide->recv_rows ? wide->recv_rows[(size_t)local * (size_t)wide->op->team->shape.ranks +
 							 (size_t)position]
 				       : wide->largest;
 	return cs_piece(bytes, wide->chunk, round);
@@ -158,7 +166,7 @@ recv_piece(const struct wide *wide, int local, int position, uint64_t round)
 static void
 copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size_t *at)
 {
-	const struct cs_shape *shape = &wide->team->shape;
+	const struct cs_shape *shape = &wide->op->team->shape;
 	size_t offset = 0;
 	for (int n = 0; n < shape->nodes; n++) {
 		at[n] = offset;
@@ -166,8 +174,8 @@ copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size
 			for (int local = 0; local < shape->locals; local++) {
 				size_t piece = send_piece(wide, local, p, round);
 				if (local == shape->local)
-					cs_copy_in(wide->team, wide->call, area + offset,
-						   cs_blocks_at(&wide->call->send, shape->order[p]) +
+					cs_copy_in(wide->op, area + offset,
+						   cs_blocks_at(&wide->op->call->send, shape->order[p]) +
 							   round * wide->chunk,
 						   piece);
 				offset += piece;
@@ -180,7 +188,7 @@ copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size
 static void
 copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *bytes, size_t *at)
 {
-	const struct cs_shape *shape = &wide->team->shape;
+	const struct cs_shape *shape = &wide->op->team->shape;
 	size_t offset = 0;
 	for (int n = 0; n < shape->nodes; n++) {
 		at[n] = offset;
@@ -188,8 +196,8 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 				size_t piece = recv_piece(wide, local, p, round);
 				if (area && local == shape->local)
-					cs_copy_result(wide->team, wide->call,
-						       cs_blocks_at(&wide->call->recv, shape->order[p]) + round * wide->chunk,
+					cs_copy_result(wide->op,
+						       cs_blocks_at(&wide->op->call->recv, shape->order[p]) + round * wide->chunk,
 						       area + offset, piece);
 				offset += piece;
 			}
@@ -201,8 +209,9 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 static void
 share_sizes(struct wide *wide, struct cs_line *line)
 {
-	struct cs_team *team = wide->team;
-	struct cs_node *node = &team->node;
+	struct cs_op *op = wide->op;
+	struct cs_team *team = op->team;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t ranks = (size_t)shape->ranks, rows = (size_t)shape->locals * ranks;
 	size_t table = 2 * (size_t)shape->ppn_max * ranks * sizeof(size_t);
@@ -210,8 +219,8 @@ share_sizes(struct wide *wide, struct cs_line *line)
 	size_t *send = shared + (size_t)shape->local * ranks, *recv = send + rows;
 	size_t most = 0;
 	for (size_t p = 0; p < ranks; p++) {
-		send[p] = cs_blocks_bytes(&wide->call->send, shape->order[p]);
-		recv[p] = cs_blocks_bytes(&wide->call->recv, shape->order[p]);
+		send[p] = cs_blocks_bytes(&op->call->send, shape->order[p]);
+		recv[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
 		most = send[p] > most ? send[p] : most;
 	}
 	line->word[1] = most;
@@ -234,22 +243,23 @@ share_sizes(struct wide *wide, struct cs_line *line)
 static struct cs_deal
 deal_messages(const struct wide *wide, size_t wanted_lanes)
 {
-	const struct cs_shape *shape = &wide->team->shape;
+	const struct cs_shape *shape = &wide->op->team->shape;
 	size_t message = cs_piece(wide->largest, wide->chunk, 0) * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	return cs_lanes_deal(shape->nodes, cs_team_lanes(wide->team, wanted_lanes), message >= WORTH_CUTTING);
+	return cs_lanes_deal(shape->nodes, cs_team_lanes(wide->op->team, wanted_lanes), message >= WORTH_CUTTING);
 }
 
 /* A lane's part of a round, when all local ranks have brought theirs (step `here`). */
 static void
 exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here, uint64_t round, const char *out, char *in)
 {
-	struct cs_team *team = wide->team;
+	struct cs_op *op = wide->op;
+	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
 	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
 	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes, first;
 	for (int local = 0; local < shape->locals; local++)
 		if (local != shape->local)
-			cs_node_await(&team->node, local, here);
+			cs_node_await(&op->node, local, here);
 	copy_out(wide, round, NULL, recv_bytes, recv_at);
 	for (int n = 0; deal->lanes > 1 && n < shape->nodes; n++) {
 		send_bytes[n] = cs_lanes_share(deal, team->lane, shape->node, n, send_bytes[n], &first);
@@ -260,17 +270,19 @@ exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here
 	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of which a lane carries a part. */
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	size_t largest = wide->send_rows ? 0 : cs_lanes_most(deal, cs_piece(wide->largest, wide->chunk, round) * cells);
-	cs_between_alltoallv(team, out, send_bytes, send_at, in, recv_bytes, recv_at, largest);
+	cs_between_alltoallv(op, out, send_bytes, send_at, in, recv_bytes, recv_at, largest);
 }
 
 /* Steps of a round: base + 2r + 1 own pieces are in the area, base + 2r + 2 (lanes) what the lane carries has come. */
 static void
-several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
+several_nodes(struct cs_op *op, size_t wanted_lanes)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks;
-	struct wide wide = { .team = team, .call = call, .chunk = cs_share(node->shape.area_bytes, cells),
+	struct wide wide = { .op = op, .chunk = cs_share(node->node->shape.area_bytes, cells),
 			     .largest = call->send.each };
 	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
 	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes;
@@ -303,10 +315,11 @@ several_nodes(struct cs_team *team, struct cs_call *call, size_t wanted_lanes)
 }
 
 void
-cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from, size_t lanes)
+cs_transpose(struct cs_op *op, size_t direct_from, size_t lanes)
 {
+	struct cs_team *team = op->team;
 	if (team->shape.nodes > 1)
-		several_nodes(team, call, lanes);
+		several_nodes(op, lanes);
 	else
-		one_node(team, call, direct_from);
+		one_node(op, direct_from);
 }

@@ -2,12 +2,11 @@
 #ifndef CS_ALGORITHMS_PATTERNS_TRANSPOSE_H
 #define CS_ALGORITHMS_PATTERNS_TRANSPOSE_H
 
-#include "algorithms/team.h"
-#include "coll/call.h"
+#include "algorithms/op.h"
 
 /* Sizes from call->send and call->recv: equal ones, or by rank (then each rank knows its own rows only).
  * On one node, senders with a block of `direct_from` bytes or more (0: as measured, shm/reach.h) are read by single copy. Between
  * nodes the messages are dealt to `lanes` ranks of each node. */
-void cs_transpose(struct cs_team *team, struct cs_call *call, size_t direct_from, size_t lanes);
+void cs_transpose(struct cs_op *op, size_t direct_from, size_t lanes);
 
 #endif

@@ -18,8 +18,7 @@
 #define SEND CS_OVERLAP_MOST /* request of the wire; those below it are the children's */
 
 struct tide {
-	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_op *op;
 	struct cs_wire *wire; /* NULL: not the leader */
 	struct cs_line *line;
 	size_t each;     /* elements of a piece */
@@ -32,22 +31,22 @@ struct tide {
 static int
 node_at(const struct tide *tide, int place)
 {
-	const struct cs_shape *shape = &tide->team->shape;
-	return (place + shape->node_of[tide->call->root]) % shape->nodes;
+	const struct cs_shape *shape = &tide->op->team->shape;
+	return (place + shape->node_of[tide->op->call->root]) % shape->nodes;
 }
 
 static size_t
 count_of(const struct tide *tide, uint64_t round)
 {
-	return cs_piece(tide->call->count, tide->each, round);
+	return cs_piece(tide->op->call->count, tide->each, round);
 }
 
 /* The piece's area slot; the leader says at once that the children's sums may come. */
 static struct cs_stage
 take_stage(const struct tide *tide, uint64_t round)
 {
-	struct cs_stage stage = cs_stage_take(tide->team);
-	size_t bytes = count_of(tide, round) * tide->call->reduction.unit;
+	struct cs_stage stage = cs_stage_take(tide->op);
+	size_t bytes = count_of(tide, round) * tide->op->call->reduction.unit;
 	for (int i = 0; tide->wire && i < tide->child_count; i++)
 		tide->wire->recv_direct(tide->wire, i, node_at(tide, tide->children[i]),
 					stage.area + (size_t)(i + 1) * tide->part, bytes, &stage.flags[i], stage.turn);
@@ -58,29 +57,30 @@ take_stage(const struct tide *tide, uint64_t round)
 static void
 add_children(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
 {
-	struct cs_team *team = tide->team;
-	const struct cs_reduction *reduction = &tide->call->reduction;
+	struct cs_op *op = tide->op;
+	struct cs_team *team = op->team;
+	const struct cs_reduction *reduction = &op->call->reduction;
 	const struct cs_node_shape *shape = &team->node.shape;
 	size_t first, mine = cs_slice(count_of(tide, round), reduction->unit, shape->size, shape->local, &first);
 	char *sum = stage->area + first * reduction->unit;
 	for (int i = 0; i < tide->child_count; i++) {
 		if (tide->wire) {
 			tide->wire->wait(tide->wire, i);
-			cs_stage_raise(team, stage, i);
+			cs_stage_raise(op, stage, i);
 		} else {
-			cs_stage_await(team, stage, i);
+			cs_stage_await(op, stage, i);
 		}
 		const void *from[] = { sum, sum + (size_t)(i + 1) * tide->part };
-		cs_fold(team, reduction, sum, from, 2, mine);
+		cs_fold(op, reduction, sum, from, 2, mine);
 	}
 }
 
 static void
 await_slices(const struct tide *tide, uint64_t step)
 {
-	struct cs_node *node = &tide->team->node;
-	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local)
+	struct cs_node_op *node = &tide->op->node;
+	for (int local = 0; local < node->node->shape.size; local++)
+		if (local != node->node->shape.local)
 			cs_node_await(node, local, step);
 }
 
@@ -88,13 +88,13 @@ await_slices(const struct tide *tide, uint64_t step)
 static void
 hand_on(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
 {
-	size_t unit = tide->call->reduction.unit, bytes = count_of(tide, round) * unit;
+	size_t unit = tide->op->call->reduction.unit, bytes = count_of(tide, round) * unit;
 	if (tide->place && tide->wire) {
 		await_slices(tide, 2 * round + 2);
 		tide->wire->send_direct(tide->wire, SEND, node_at(tide, cs_overlap_parent(tide->place)), stage->area, bytes);
-	} else if (tide->team->shape.rank == tide->call->root) {
+	} else if (tide->op->team->shape.rank == tide->op->call->root) {
 		await_slices(tide, 2 * round + 2);
-		cs_copy_result(tide->team, tide->call, tide->call->recv.base + round * tide->each * unit, stage->area, bytes);
+		cs_copy_result(tide->op, tide->op->call->recv.base + round * tide->each * unit, stage->area, bytes);
 	}
 }
 
@@ -102,21 +102,21 @@ hand_on(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
 static void
 reduce_pieces(struct tide *tide)
 {
-	struct cs_team *team = tide->team;
-	size_t unit = tide->call->reduction.unit;
+	struct cs_op *op = tide->op;
+	size_t unit = op->call->reduction.unit;
 	struct cs_stage stage = { .area = NULL }, next = { .area = NULL };
 	if (tide->rounds)
 		next = take_stage(tide, 0);
 	for (uint64_t round = 0; round < tide->rounds; round++) {
 		stage = next;
-		cs_combine_piece(team, tide->call, tide->line, 2 * round + 1, round,
-				 tide->call->send.base + round * tide->each * unit, stage.area, count_of(tide, round));
+		cs_combine_piece(op, tide->line, 2 * round + 1, round,
+				 op->call->send.base + round * tide->each * unit, stage.area, count_of(tide, round));
 		add_children(tide, &stage, round);
-		cs_node_publish(&team->node, tide->line, 2 * round + 2);
+		cs_node_publish(&op->node, tide->line, 2 * round + 2);
 		if (round) {
 			if (tide->place && tide->wire)
 				tide->wire->wait(tide->wire, SEND);
-			cs_stage_done(team, 1);
+			cs_stage_done(op, 1);
 		}
 		if (round + 1 < tide->rounds)
 			next = take_stage(tide, round + 1);
@@ -125,13 +125,14 @@ reduce_pieces(struct tide *tide)
 	if (tide->rounds && tide->place && tide->wire)
 		tide->wire->wait(tide->wire, SEND);
 	if (tide->rounds)
-		cs_stage_done(team, 1);
+		cs_stage_done(op, 1);
 }
 
 /* Bytes of the area for each sum: there is room for the node's and those of the most children that a node may have. */
 static size_t
-part_of(const struct cs_team *team)
+part_of(struct cs_op *op)
 {
+	struct cs_team *team = op->team;
 	size_t sums = 1;
 	for (size_t nodes = 1; nodes < (size_t)team->shape.nodes; nodes *= 2)
 		sums++;
@@ -139,16 +140,18 @@ part_of(const struct cs_team *team)
 }
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	struct cs_node *node = &team->node;
+	struct cs_team *team = op->team;
+	struct cs_call *call = op->call;
+	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit;
-	struct tide tide = { .team = team, .call = call, .part = part_of(team) };
+	struct tide tide = { .op = op, .part = part_of(op) };
 	size_t chunk = params[0] < tide.part ? params[0] : tide.part;
-	chunk = chunk < node->shape.slot_bytes ? chunk : node->shape.slot_bytes;
+	chunk = chunk < node->node->shape.slot_bytes ? chunk : node->node->shape.slot_bytes;
 	if (tide.part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to it */
-		cs_combine(team, call, &(struct cs_combine_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
+		cs_combine(op, &(struct cs_combine_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
 		return;
 	}
 	tide.each = chunk < unit ? 1 : chunk / unit;

@@ -7,9 +7,9 @@
 #include "algorithms/patterns/bundle.h"
 
 static void
-run(struct cs_team *team, struct cs_call *call, const size_t *params)
+run(struct cs_op *op, const size_t *params)
 {
-	cs_bundle_scatter(team, call, params[0]);
+	cs_bundle_scatter(op, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_scatterv_hier_bundle = {
