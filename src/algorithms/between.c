@@ -16,7 +16,7 @@ run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *ou
     const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
-	cs_plans_run(team, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction);
+	cs_plans_run(op, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction);
 }
 
 void
@@ -175,7 +175,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 		return;
 	}
 	int nodes = team->shape.nodes;
-	size_t *sizes = team->work + nodes; /* counts is the first of the four */
+	size_t *sizes = cs_op_nodes(op) + nodes; /* counts is the first of the four */
 	for (int node = 0; node < nodes; node++)
 		sizes[node] = counts[node] * reduction->unit;
 	struct cs_problem problem = problem_of(op, CS_REDUCE_SCATTER, 0, 0);
@@ -184,7 +184,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
 	size_t mine = sizes[team->shape.node];
-	char *part = cs_team_part(team, mine);
+	char *part = cs_op_memory(op, CS_OP_PART, mine);
 	run(op, &problem, buffer, part, reduction);
 	if (mine)
 		memcpy(buffer, part, mine);

@@ -1,7 +1,7 @@
 /* algorithms/op.h — one collective call of this rank as an object, from its start to its end: what, by what, and what it holds.
  *
- * What belongs to the call being made is here and nowhere else, so that several may be under way on one team. A blocking call has
- * its operation on the stack. */
+ * What belongs to the call being made is here and nowhere else, so that several may be under way on one
+ * team. A blocking call has its operation on the stack. */
 #ifndef CS_ALGORITHMS_OP_H
 #define CS_ALGORITHMS_OP_H
 
@@ -10,11 +10,76 @@
 
 struct cs_op {
 	struct cs_team *team;
-	struct cs_call *call;
+	struct cs_call call;
 	struct cs_node_op node; /* its part in the node's memory */
 	/* What serves between the nodes: an algorithm and its parameters, or NULL for the host's collectives. */
 	const struct cs_algorithm *between;
 	const size_t *between_params;
+	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
 };
+
+/* In node.extras: it has memory; something was wrong (comm/). */
+enum { CS_OP_MEMORY = CS_NODE_EXTRAS + 1, CS_OP_WRONG = 2 * CS_OP_MEMORY };
+
+/* Begins an operation on a team; its call is the caller's to fill in. */
+static inline void
+cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t sign)
+{
+	op->team = team;
+	cs_node_op_init(&op->node, &team->node, sign);
+}
+
+/* The operation's part in the node's memory, for a small call's instructions. */
+static inline struct cs_node_at
+cs_op_at(struct cs_op *op)
+{
+	return (struct cs_node_at){ &op->node, &op->team->node };
+}
+
+/* What an operation's memory is for. */
+enum cs_op_use {
+	CS_OP_SCRATCH, /* patterns/fold */
+	CS_OP_COPY,    /* an algorithm's copy of its input, sizes of others */
+	CS_OP_FAR,     /* what is read in other ranks' memory */
+	CS_OP_PART,    /* what leaders get out of a buffer that they still read */
+	CS_OP_PLAN,    /* CS_TMP of a plan */
+	CS_OP_NODES,   /* cs_op_nodes */
+	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
+	CS_OP_USES
+};
+
+/* Gives at least `bytes` of memory, on lines of its own, which is the operation's until it asks again for
+ * the same use, or ends. `idle` has what operations that are over have left; the first use decides whose.
+ * NULL if memory is out. */
+void *cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use, size_t bytes);
+_Noreturn void cs_op_no_memory(const struct cs_op *op, size_t bytes);
+/* The same of a team's; ends the job if memory is out (in mid-call there is no way back). */
+static inline void *
+cs_op_memory(struct cs_op *op, enum cs_op_use use, size_t bytes)
+{
+	void *memory = cs_op_memory_of(op, op->team->idle, use, bytes);
+	if (__builtin_expect(!memory, 0))
+		cs_op_no_memory(op, bytes);
+	return memory;
+}
+
+/* Four arrays of one size for each node, for the leaders' v-calls. */
+static inline size_t *
+cs_op_nodes(struct cs_op *op)
+{
+	return cs_op_memory(op, CS_OP_NODES, 4 * (size_t)op->team->shape.nodes * sizeof(size_t));
+}
+
+/* Ends it: leaves its memory behind, but for large buffers, which are freed. */
+void cs_op_give_back(struct cs_op *op, struct cs_op_memory **idle);
+static inline void
+cs_op_fini(struct cs_op *op)
+{
+	if (__builtin_expect(op->node.extras & CS_OP_MEMORY, 0))
+		cs_op_give_back(op, op->team->idle);
+}
+
+/* Frees what operations have left behind; none is under way. */
+void cs_op_memory_free(struct cs_op_memory **idle);
 
 #endif

@@ -1,6 +1,6 @@
 #include "algorithms/plans.h"
 
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "plan/build.h"
@@ -195,13 +195,14 @@ find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *al
 }
 
 void
-cs_plans_run(struct cs_team *team, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 	     const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
 {
+	struct cs_team *team = op->team;
 	struct cs_cached_plan *cached = find(team, plans, algorithm, problem);
 	size_t spare = reduction && !reduction->kernel ? cached->spare : 0;
 	struct cs_run run = { .plan = &cached->plan, .host = team->host, .reduction = reduction };
-	char *memory = cs_team_plan_memory(team, cached->plan.tmp_bytes + spare);
+	char *memory = cs_op_memory(op, CS_OP_PLAN, cached->plan.tmp_bytes + spare);
 	run.memory[CS_IN] = (char *)in;
 	run.memory[CS_OUT] = out;
 	run.memory[CS_TMP] = memory;

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-struct cs_team;
+struct cs_op;
 
 #define CS_PLANS 64                     /* most plans in a cache */
 #define CS_PLAN_BUDGET ((size_t)8 << 20) /* most bytes of them, without CS_TMP, which all share */
@@ -39,7 +39,7 @@ struct cs_plans {
 
 /* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as coll/problem.h says. All ranks of
  * the group call it alike. Ends the job if memory is out. */
-void cs_plans_run(struct cs_team *team, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+void cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 		  const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
 
 void cs_plans_fini(struct cs_plans *plans);

@@ -14,6 +14,8 @@
 
 #include <stdbool.h>
 
+struct cs_op_memory;
+
 struct cs_shape {
 	int rank, ranks;
 	int nodes, node;         /* number of nodes; own node */
@@ -48,13 +50,7 @@ struct cs_team {
 	void *everyone;
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
-	size_t *work; /* four arrays of one size per node, for the leaders' v-calls; used within one call */
-	/* Memory of this rank, grown as needed, freed with the team: folding's accumulator, a copy of the input. */
-	struct cs_buffer {
-		char *base;
-		size_t bytes;
-	} scratch, copy, plan, far, part;
-	bool is_heavy; /* one of them is too large to keep */
+	struct cs_op_memory **idle; /* what operations that are over have left for the next (algorithms/op.h) */
 };
 
 static inline int
@@ -85,22 +81,6 @@ cs_team_lanes(const struct cs_team *team, size_t wanted)
 {
 	wanted = wanted ? wanted : (size_t)team->domains;
 	return wanted < (size_t)team->lanes ? (int)wanted : team->lanes;
-}
-
-/* At least `bytes` of memory, 64-byte aligned, valid until the next call of the same function; ends the job if memory is
- * out (in mid-call there is no way back). */
-void *cs_team_scratch(struct cs_team *team, size_t bytes); /* for patterns/fold */
-void *cs_team_copy(struct cs_team *team, size_t bytes);    /* for an algorithm's copy of its input */
-void *cs_team_far(struct cs_team *team, size_t bytes);     /* for what is read in other ranks' memory */
-void *cs_team_part(struct cs_team *team, size_t bytes);    /* for what leaders get out of a buffer that they still read */
-void *cs_team_plan_memory(struct cs_team *team, size_t bytes); /* for algorithms/plans */
-/* Gives large buffers back at the end of a call. */
-void cs_team_relax_slow(struct cs_team *team);
-static inline void
-cs_team_relax(struct cs_team *team)
-{
-	if (__builtin_expect(team->is_heavy, 0))
-		cs_team_relax_slow(team);
 }
 
 #endif

@@ -249,7 +249,7 @@ make_without_memory(struct cs_member *member)
 	struct cs_team *team = &member->seat->team;
 	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
 	member->is_new = false; /* what it serves is not counted */
-	return cs_team_agree_on(member->comm, team->work ? CS_TROUBLE_NONE : CS_TROUBLE_NO_MEMORY);
+	return CS_TROUBLE_NONE;
 }
 
 static enum cs_trouble
@@ -261,7 +261,7 @@ make_on_several(struct cs_member *member, MPI_Comm node)
 	member->is_new = true; /* nodes are split off in any case */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
 		trouble = CS_TROUBLE_NO_SHARE;
-	trouble = cs_team_agree_on(member->comm, team->work ? trouble : CS_TROUBLE_NO_MEMORY);
+	trouble = cs_team_agree_on(member->comm, trouble);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
 	learn_domains(team);
@@ -279,8 +279,6 @@ make_nodes(struct cs_member *member)
 		return trouble;
 	if (!cs_team_learn_shape(member, node, &team->shape))
 		trouble = CS_TROUBLE_NO_MEMORY;
-	else
-		team->work = calloc(4 * (size_t)team->shape.nodes, sizeof *team->work);
 	if (trouble == CS_TROUBLE_NONE)
 		trouble = team->shape.ppn_max > 1 ? make_on_several(member, node) : make_without_memory(member);
 	cs_pmpi.Comm_free(&node);
@@ -294,10 +292,8 @@ prepare(struct cs_member *member)
 	struct cs_team *team = &member->seat->team;
 	team->lane = CS_LANES;
 	team->domains = 1;
-	team->work = calloc(4, sizeof *team->work);
-	if (!member->sizes)
-		member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
-	return cs_team_learn_shape(member, member->comm, &team->shape) && team->work && member->sizes
+	team->idle = &member->idle;
+	return cs_team_learn_shape(member, member->comm, &team->shape)
 		       ? CS_TROUBLE_NONE
 		       : CS_TROUBLE_NO_MEMORY;
 }
@@ -305,9 +301,7 @@ prepare(struct cs_member *member)
 static void
 forget_shape(struct cs_team *team)
 {
-	free(team->work);
 	free(team->shape.node_of);
-	team->work = NULL;
 	team->shape = (struct cs_shape){ 0 };
 }
 
@@ -422,11 +416,7 @@ leave_seat(struct cs_member *member)
 {
 	struct cs_seat *seat = member->seat;
 	member->seat = &cs_no_seat;
-	/* An answer that was looked up is the runner's. */
-	member->answer = NULL;
 	cs_runner_fini(&seat->runner);
-	free(seat->packed[0].base);
-	free(seat->packed[1].base);
 	free(seat);
 }
 
@@ -459,13 +449,7 @@ cs_member_drop_team(struct cs_member *member)
 	if (member->is_new)
 		owe(-(int64_t)(team->node.calls - member->first_call));
 	cs_team_drop_node(member->seat);
-	free(team->work);
 	free(team->shape.node_of);
-	free(team->scratch.base);
-	free(team->copy.base);
-	free(team->plan.base);
-	free(team->far.base);
-	free(team->part.base);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);
 	leave_seat(member);

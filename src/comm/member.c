@@ -105,6 +105,7 @@ static void
 release(struct cs_member *member)
 {
 	cs_member_drop_team(member);
+	cs_op_memory_free(&member->idle);
 	free(member->sizes);
 	member->sizes = NULL;
 }
@@ -363,24 +364,6 @@ cs_member_duplicating(void)
 {
 	if (cs_under_open_mpi())
 		atomic_store(&cs_engine.has_duplicated, 1);
-}
-
-const struct cs_type *
-cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which)
-{
-	const struct cs_type *known = cs_member_known_type(member, handle);
-	return known ? known : cs_type_look_slow(handle, &member->types[which]);
-}
-
-void
-cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
-{
-	if (member->seat->runner.team && member->answer) {
-		cs_runner_count(&member->seat->runner, member->answer, coll, bytes, nanoseconds);
-		return;
-	}
-	const char *why = member->seat->runner.team ? member->unasked : member->reason;
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }
 
 void

@@ -28,8 +28,6 @@ struct cs_seat {
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* of a team of all ranks */
 	void *pin; /* of the node's segment, for verbs; NULL: none */
-	struct cs_buffer packed[2]; /* scattered layouts: packed input and output */
-	bool is_heavy;              /* one of them is too large to keep */
 };
 
 struct cs_member {
@@ -46,13 +44,8 @@ struct cs_member {
 	bool is_aside; /* its communicator is being freed, and has our attribute no more */
 	int rank, size;
 	struct cs_seat *seat; /* never NULL: without a team it is cs_no_seat, of which nothing may be written */
-	size_t *sizes;        /* block sizes and offsets of v-calls: four arrays of `size` */
-	/* The call being made, for the report if the host does it: */
-	struct cs_answer *answer;   /* what select said; NULL: it was not asked, because: */
-	const char *unasked;
-	size_t bytes;
-	struct cs_type types[2];    /* of input and output, for types that are not in the table */
-	int result;                 /* of a served call that is not yet told: success, MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
+	struct cs_op_memory *idle; /* what calls that are over have left for the next (algorithms/op.h), and of v-calls: */
+	size_t *sizes;             /* four arrays of `size`, a call's own while it is looked at and served */
 	/* Programs repeat themselves: the predefined type that was looked at last, and the pair of one with an operation. */
 	const struct cs_type *known_type;
 	struct cs_reduction known_pair;
@@ -73,10 +66,7 @@ static inline struct cs_member *cs_member_enter(MPI_Comm comm);
  * when it is time. Is there one now? */
 bool cs_member_count(struct cs_member *member);
 
-/* Counts a call of that size that the host did, by what the member noted while it was looked at. */
-void cs_member_count_host(struct cs_member *member, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
-
-/* The same of one that is never served. */
+/* Counts a call of that size that is never served. */
 void cs_member_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds);
 
 /* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our attribute is gone before the host sees the
@@ -121,17 +111,6 @@ cs_member_known_type(struct cs_member *member, MPI_Datatype handle)
 	if (known)
 		member->known_type = known;
 	return known;
-}
-
-enum { CS_INPUT, CS_OUTPUT }; /* which of the member's types, packed buffers and halves of its sizes */
-
-const struct cs_type *cs_member_type_slow(struct cs_member *member, MPI_Datatype handle, int which);
-static inline const struct cs_type *
-cs_member_type(struct cs_member *member, MPI_Datatype handle, int which)
-{
-	if (__builtin_expect(member->known_type->handle == handle, 1))
-		return member->known_type;
-	return cs_member_type_slow(member, handle, which);
 }
 
 /* --- for comm/ itself ------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 
 struct ordered {
 	struct cs_member *member;
+	struct cs_serving moving; /* a call that moves data */
 	const struct cs_call *call;
 	size_t unit, ranks, self;
 	char *got, *sent;
@@ -43,8 +44,9 @@ cs_ordered_may(struct cs_member *member, size_t unit)
 }
 
 struct cs_ordered_time
-cs_ordered_begin(struct cs_member *member)
+cs_ordered_begin(struct cs_serving *serving)
 {
+	struct cs_member *member = serving->member;
 	struct cs_ordered_time time = { .is_reporting = member->seat->runner.is_reporting };
 	if (member->seat->runner.team) /* else the seat is everybody's */
 		member->seat->runner.is_reporting = false;
@@ -54,8 +56,9 @@ cs_ordered_begin(struct cs_member *member)
 }
 
 void
-cs_ordered_end(struct cs_member *member, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes)
+cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes)
 {
+	struct cs_member *member = serving->member;
 	if (member->seat->runner.team)
 		member->seat->runner.is_reporting = time->is_reporting;
 	if (time->is_reporting)
@@ -80,16 +83,26 @@ side(const void *buffer, size_t bytes)
 
 /* Without a team none of ours is asked, since that would count the call once more. */
 static bool
-has_team(const struct ordered *ordered)
+has_team(struct ordered *ordered)
 {
-	ordered->member->answer = NULL; /* of another call */
+	cs_serving_init(&ordered->moving, ordered->member);
+	ordered->moving.answer = NULL;
 	return ordered->member->seat->runner.team;
+}
+
+static bool
+is_served(struct ordered *ordered, bool is_ours)
+{
+	if (is_ours)
+		note(ordered, cs_serve_result(&ordered->moving));
+	else
+		cs_serving_fini(&ordered->moving);
+	return is_ours;
 }
 
 /* Was it one of ours? */
 #define SERVED(ordered, name, ...)                                                                 \
-	(has_team(ordered) && cs_serve_##name((ordered)->member, __VA_ARGS__) &&                   \
-	 (note(ordered, cs_serve_result((ordered)->member)), true))
+	(has_team(ordered) && is_served(ordered, cs_serve_##name(&(ordered)->moving, __VA_ARGS__)))
 
 static void
 exchange(struct ordered *ordered, const char *send, char *recv)
@@ -349,23 +362,25 @@ of_one_node(const struct cs_member *member, const struct cs_call *call)
 }
 
 static int
-run_on_one_node(struct cs_member *member, struct cs_call *call, const struct cs_algorithm *algorithm)
+run_on_one_node(struct cs_serving *serving, const struct cs_algorithm *algorithm)
 {
 	struct cs_answer answer = { .choice = { .algorithm = algorithm } };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		answer.choice.params[i] = strcmp(algorithm->params[i].name, "doubling") ? algorithm->params[i].fallback : 0;
-	member->answer = &answer;
-	cs_serve_run(member, call, cs_serve_reduction_sign(call));
-	member->answer = NULL;
-	return cs_serve_result(member);
+	serving->answer = &answer;
+	cs_serve_run(serving, cs_serve_reduction_sign(&serving->op.call));
+	serving->answer = NULL;
+	return cs_serve_result(serving);
 }
 
 int
-cs_ordered_run(struct cs_member *member, struct cs_call *call)
+cs_ordered_run(struct cs_serving *serving)
 {
+	struct cs_call *call = &serving->op.call;
+	struct cs_member *member = serving->member;
 	const struct cs_algorithm *algorithm = of_one_node(member, call);
 	if (algorithm)
-		return run_on_one_node(member, call, algorithm);
+		return run_on_one_node(serving, algorithm);
 	size_t ranks = (size_t)member->size;
 	int *ints = cs_ordered_need(4 * ranks * sizeof *ints);
 	struct ordered ordered = {
@@ -378,6 +393,6 @@ cs_ordered_run(struct cs_member *member, struct cs_call *call)
 	else
 		reduce(&ordered);
 	free(ints);
-	member->answer = NULL;
+	serving->answer = NULL;
 	return ordered.result;
 }

@@ -17,14 +17,14 @@
 #ifndef CS_COMM_ORDERED_H
 #define CS_COMM_ORDERED_H
 
-#include "comm/member.h"
+#include "comm/serving.h"
 
 /* May calls on this communicator of elements `unit` apart be served so? Counts the call, and may make the team. All ranks answer
  * alike. */
 bool cs_ordered_may(struct cs_member *member, size_t unit);
 
-/* Serves it. Returns what the program gets; its error handler has been called if that is an error. */
-int cs_ordered_run(struct cs_member *member, struct cs_call *call);
+/* Serves the operation's call. Returns what the program gets; its error handler has been called if that is an error. */
+int cs_ordered_run(struct cs_serving *serving);
 
 /* Memory to be freed; ends the job if there is none (the others are waiting already). */
 void *cs_ordered_need(size_t bytes);
@@ -34,8 +34,8 @@ struct cs_ordered_time {
 	bool is_reporting;
 	uint64_t start;
 };
-struct cs_ordered_time cs_ordered_begin(struct cs_member *member);
+struct cs_ordered_time cs_ordered_begin(struct cs_serving *serving);
 /* `bytes`: the size of the call as select counts. */
-void cs_ordered_end(struct cs_member *member, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes);
+void cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes);
 
 #endif

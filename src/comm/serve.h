@@ -7,7 +7,7 @@
 #ifndef CS_COMM_SERVE_H
 #define CS_COMM_SERVE_H
 
-#include "comm/member.h"
+#include "comm/serving.h"
 
 #include <mpi.h>
 
@@ -26,29 +26,29 @@ struct cs_side {
 
 /* More came than there was room for, or ranks made different calls, an error of the program's: its error handler has it. At the
  * very end of the call, since a handler may make collectives on the same communicator, free it, or not return. */
-int cs_serve_say_wrong(struct cs_member *member);
+int cs_serve_end(struct cs_serving *serving);
 static inline int
-cs_serve_result(struct cs_member *member)
+cs_serve_result(struct cs_serving *serving)
 {
-	return __builtin_expect(member->result == MPI_SUCCESS, 1) ? MPI_SUCCESS : cs_serve_say_wrong(member);
+	return __builtin_expect(serving->op.node.extras == 0, 1) ? MPI_SUCCESS : cs_serve_end(serving);
 }
 
-bool cs_serve_barrier(struct cs_member *member);
-bool cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root);
-bool cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv);
-bool cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+bool cs_serve_barrier(struct cs_serving *serving);
+bool cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root);
+bool cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv);
+bool cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 			 const struct cs_vector *vector);
-bool cs_serve_gather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root);
-bool cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+bool cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root);
+bool cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 		      const struct cs_vector *vector, int root);
-bool cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root);
-bool cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *vector,
+bool cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root);
+bool cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *vector,
 		       const struct cs_side *recv, int root);
-bool cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv);
-bool cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *send_vector,
+bool cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv);
+bool cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *send_vector,
 			const struct cs_side *recv, const struct cs_vector *recv_vector);
 /* Displacements in bytes, a type per rank. */
-bool cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_vector *send_vector,
+bool cs_serve_alltoallw(struct cs_serving *serving, const void *send, const struct cs_vector *send_vector,
 			const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
 			const MPI_Datatype *recv_types);
 
@@ -59,28 +59,28 @@ size_t cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *ve
 
 /* The reductions in one order, for COLLSHIM_REPRODUCIBLE (comm/ordered.h). False: not served so; the usual ways then give the same
  * bits in any order, or they leave every such call to the host, or the call is wrong. *result is for the program. */
-bool cs_serve_ordered_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+bool cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 				MPI_Op op, int *result);
-bool cs_serve_ordered_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+bool cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			     MPI_Op op, int root, int *result);
-bool cs_serve_ordered_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+bool cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
 				     MPI_Datatype type, MPI_Op op, int *result);
-bool cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+bool cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
 					   MPI_Datatype type, MPI_Op op, int *result);
 
-bool cs_serve_ordered_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+bool cs_serve_ordered_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
 			   MPI_Datatype type, MPI_Op op, int *result);
 
 /* `coll`: CS_SCAN, or CS_EXSCAN. */
-bool cs_serve_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+bool cs_serve_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
 		   MPI_Datatype type, MPI_Op op);
-bool cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+bool cs_serve_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			MPI_Op op);
-bool cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+bool cs_serve_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		     MPI_Op op, int root);
-bool cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+bool cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
 			     MPI_Datatype type, MPI_Op op);
-bool cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+bool cs_serve_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
 				   MPI_Datatype type, MPI_Op op);
 
 #endif

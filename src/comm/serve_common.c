@@ -8,22 +8,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEEP (4u << 20) /* packing memory above this is given back when a call needs no more than this, */
-#define KEEP_MOST (32u << 20) /* and above this after the call: malloc, too, gets what is larger from the kernel each time */
+const struct cs_type *
+cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
+{
+	const struct cs_type *known = cs_member_known_type(serving->member, handle);
+	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
+}
+
+void
+cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
+{
+	const struct cs_member *member = serving->member;
+	struct cs_runner *runner = &member->seat->runner;
+	if (runner->team && serving->answer) {
+		cs_runner_count(runner, serving->answer, coll, bytes, nanoseconds);
+		return;
+	}
+	const char *why = runner->team ? serving->unasked : member->reason;
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
+}
 
 int
-cs_serve_say_wrong(struct cs_member *member)
+cs_serve_end(struct cs_serving *serving)
 {
-	int result = member->result;
-	member->result = MPI_SUCCESS;
-	cs_pmpi.Comm_call_errhandler(member->comm, result);
-	return result;
+	cs_serving_fini(serving);
+	if (!(serving->op.node.extras & CS_OP_WRONG))
+		return MPI_SUCCESS;
+	cs_pmpi.Comm_call_errhandler(serving->member->comm, serving->result);
+	return serving->result;
 }
 
 /* Is it this rank that said less than came? The leader that a gather's root is told by hears of it, too. */
 static int
-truncated(const struct cs_member *member, const struct cs_call *call)
+truncated(const struct cs_serving *serving, const struct cs_call *call)
 {
+	const struct cs_member *member = serving->member;
 	const struct cs_seat *seat = member->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
@@ -34,21 +53,26 @@ truncated(const struct cs_member *member, const struct cs_call *call)
 
 /* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it (4.0.2, 4.1.4). No other collective
  * minds in either. */
-static __attribute__((noinline)) int
-wrong(struct cs_member *member, const struct cs_op *op)
+static __attribute__((noinline)) void
+note_wrong(struct cs_serving *serving)
 {
-	const struct cs_call *call = op->call;
+	struct cs_member *member = serving->member;
+	const struct cs_op *op = &serving->op;
+	const struct cs_call *call = &op->call;
 	struct cs_group *leaders = &member->seat->leaders, *everyone = &member->seat->everyone;
 	enum cs_wrong reason = op->node.wrong;
 	bool is_more = call->truncated || leaders->is_truncated || everyone->is_truncated;
 	bool is_less = reason == CS_WRONG_LESS || leaders->is_short || everyone->is_short;
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
 		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
-		     : is_more				? truncated(member, call)
+		     : is_more				? truncated(serving, call)
 		     : is_less && !cs_under_open_mpi()	? MPI_ERR_OTHER
 							: MPI_SUCCESS;
 	leaders->is_truncated = everyone->is_truncated = leaders->is_short = everyone->is_short = false;
-	return result;
+	if (result == MPI_SUCCESS)
+		return;
+	serving->result = result;
+	serving->op.node.extras |= CS_OP_WRONG;
 }
 
 /* Both at once: each call asks. */
@@ -63,15 +87,31 @@ told(const struct cs_group *group)
 }
 
 bool
-cs_serve_run(struct cs_member *member, struct cs_call *call, uint64_t sign)
+cs_serve_run(struct cs_serving *serving, uint64_t sign)
 {
+	struct cs_member *member = serving->member;
 	struct cs_seat *seat = member->seat;
-	struct cs_op op;
-	cs_runner_run(&seat->runner, member->answer, &op, call, sign, member->bytes);
-	bool is_wrong = call->truncated | op.node.wrong | told(&seat->leaders) | told(&seat->everyone);
+	struct cs_op *op = &serving->op;
+	op->team = seat->runner.team;
+	op->node.node = &op->team->node;
+	op->node.sign = sign;
+	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
+	bool is_wrong = op->call.truncated | op->node.wrong | told(&seat->leaders) | told(&seat->everyone);
 	if (__builtin_expect(is_wrong, 0))
-		member->result = wrong(member, &op);
+		note_wrong(serving);
 	return true;
+}
+
+/* Memory that is the call's. */
+static void *
+need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
+{
+	void *memory = cs_op_memory_of(&serving->op, &serving->member->idle, use, bytes);
+	if (!memory) {
+		cs_warn_local("no memory for %zu bytes of a call's data; ending the job", bytes);
+		cs_host_mpi.abort("out of memory");
+	}
+	return memory;
 }
 
 size_t *
@@ -86,67 +126,57 @@ cs_serve_sizes_slow(struct cs_member *member)
 }
 
 char *
-cs_serve_packed(struct cs_member *member, int which, size_t bytes)
+cs_serve_packed(struct cs_serving *serving, int which, size_t bytes)
 {
-	struct cs_buffer *buffer = &member->seat->packed[which];
-	if (bytes > buffer->bytes || (buffer->bytes > KEEP && bytes <= KEEP)) {
-		size_t size = ((bytes ? bytes : 1) + 4095) & ~(size_t)4095;
-		free(buffer->base);
-		buffer->base = aligned_alloc(64, size);
-		buffer->bytes = size;
-		if (!buffer->base) {
-			cs_warn_local("no memory to pack %zu bytes; ending the job", bytes);
-			cs_host_mpi.abort("out of memory");
-		}
-	}
-	member->seat->is_heavy = member->seat->is_heavy || buffer->bytes > KEEP_MOST;
-	return buffer->base;
+	return need(serving, which == CS_INPUT ? CS_OP_INPUT : CS_OP_OUTPUT, bytes);
 }
 
 void
-cs_serve_relax_slow(struct cs_member *member)
+cs_serving_fini_slow(struct cs_serving *serving)
 {
-	for (int which = 0; which < 2; which++) {
-		struct cs_buffer *buffer = &member->seat->packed[which];
-		if (buffer->bytes > KEEP_MOST) {
-			free(buffer->base);
-			*buffer = (struct cs_buffer){ 0 };
-		}
-	}
-	member->seat->is_heavy = false;
+	cs_op_give_back(&serving->op, &serving->member->idle);
+	/* A communicator that stays with the host keeps nothing. */
+	if (!serving->member->seat->runner.team)
+		cs_op_memory_free(&serving->member->idle);
 }
 
 /* What became of packing or unpacking that began at `start`, on this clock while a report is wanted. */
 static void
-close_packing(struct cs_member *member, bool is_done, uint64_t start)
+close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 {
+	struct cs_member *member = serving->member;
 	if (!is_done) {
 		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
 		cs_host_mpi.abort("packing");
 	}
 	if (member->seat->runner.is_reporting)
-		cs_runner_spend(member->answer, member->bytes, cs_clock_ns() - start);
+		cs_runner_spend(serving->answer, serving->bytes, cs_clock_ns() - start);
 }
 
 void
-cs_serve_pack(struct cs_member *member, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
+cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
 {
+	struct cs_member *member = serving->member;
 	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
-	close_packing(member, cs_type_pack(type, user, count, packed), start);
+	close_packing(serving, cs_type_pack(type, user, count, packed), start);
 }
 
 void
-cs_serve_unpack(struct cs_member *member, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
+cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
 {
+	struct cs_member *member = serving->member;
 	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
-	close_packing(member, cs_type_unpack(type, user, count, packed), start);
+	close_packing(serving, cs_type_unpack(type, user, count, packed), start);
 }
 
 size_t
 cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times)
 {
 	/* Between two groups some arguments of some ranks mean nothing, so they are not looked at. */
-	const struct cs_type *known = member->is_inter ? NULL : cs_member_type(member, type, CS_INPUT);
+	struct cs_type other;
+	const struct cs_type *known = member->is_inter ? NULL : cs_member_known_type(member, type);
+	if (!known && !member->is_inter)
+		known = cs_type_look_slow(type, &other);
 	size_t bytes;
 	if (!known || !cs_serve_bytes(known, count, &bytes) || __builtin_mul_overflow(bytes, (size_t)times, &bytes))
 		return CS_BYTES_UNKNOWN;

@@ -8,51 +8,55 @@
 
 /* Notes why select is not even asked; always false. */
 static inline bool
-cs_serve_not(struct cs_member *member, const char *why)
+cs_serve_not(struct cs_serving *serving, const char *why)
 {
-	member->answer = NULL;
-	member->unasked = why;
+	serving->answer = NULL;
+	serving->unasked = why;
 	return false;
 }
 
 /* Is there a team? Asked when nothing is left for which the host would refuse the call on this rank alone. */
 static inline bool
-cs_serve_has_team(struct cs_member *member)
+cs_serve_has_team(struct cs_serving *serving)
 {
+	struct cs_member *member = serving->member;
 	return __builtin_expect(member->seat->runner.team != NULL, 1) || cs_member_count(member);
 }
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. As cs_serve_has_team. */
 static inline bool
-cs_serve_choose_skewed(struct cs_member *member, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
-	if (bytes != CS_BYTES_UNKNOWN && member->answer && member->bytes == bytes && is_commutative)
+	struct cs_member *member = serving->member;
+	if (bytes != CS_BYTES_UNKNOWN && serving->answer && serving->bytes == bytes && is_commutative)
 		return true;
-	if (!cs_serve_has_team(member))
+	if (!cs_serve_has_team(serving))
 		return false;
 	if (bytes == 0 && coll != CS_BARRIER)
-		return cs_serve_not(member, "nothing to move");
-	member->bytes = bytes;
-	member->answer = cs_runner_choose(&member->seat->runner, coll, bytes, skew, is_commutative);
-	return member->answer->choice.algorithm != NULL;
+		return cs_serve_not(serving, "nothing to move");
+	serving->bytes = bytes;
+	serving->answer = cs_runner_choose(&member->seat->runner, coll, bytes, skew, is_commutative);
+	return serving->answer->choice.algorithm != NULL;
 }
 
 static inline bool
-cs_serve_choose(struct cs_member *member, enum cs_coll coll, size_t bytes, bool is_commutative)
+cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes, bool is_commutative)
 {
-	return cs_serve_choose_skewed(member, coll, bytes, 1, is_commutative);
+	return cs_serve_choose_skewed(serving, coll, bytes, 1, is_commutative);
 }
 
-/* Runs the chosen algorithm and leaves in member->result what the program gets. `sign`: cs_call_sign, of a reduction with the
- * bytes below it. Always true. */
-bool cs_serve_run(struct cs_member *member, struct cs_call *call, uint64_t sign);
+/* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG). `sign`: cs_call_sign,
+ * of a reduction with the bytes below it. Always true. */
+bool cs_serve_run(struct cs_serving *serving, uint64_t sign);
 static inline uint64_t
 cs_serve_reduction_sign(const struct cs_call *call)
 {
 	return cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) | call->bytes;
 }
 
-/* The member's four arrays of sizes; ends the job if there is no memory for them. */
+/* Gives four arrays of one size per rank, for the sizes and places of a v-call's blocks. They are the call's
+ * until it returns; an operation that outlives it takes them away from the member. Ends the job if there is
+ * no memory for them. */
 size_t *cs_serve_sizes_slow(struct cs_member *member);
 static inline size_t *
 cs_serve_sizes(struct cs_member *member)
@@ -61,16 +65,7 @@ cs_serve_sizes(struct cs_member *member)
 }
 
 /* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */
-char *cs_serve_packed(struct cs_member *member, int which, size_t bytes);
-void cs_serve_relax_slow(struct cs_member *member);
-/* At the end of a call that may have packed: gives much memory back. */
-static inline void
-cs_serve_relax(struct cs_member *member)
-{
-	if (__builtin_expect(member->seat->is_heavy, 0))
-		cs_serve_relax_slow(member);
-}
-
+char *cs_serve_packed(struct cs_serving *serving, int which, size_t bytes);
 /* false on overflow */
 static inline bool
 cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
@@ -93,7 +88,7 @@ cs_serve_is_memory(const void *buffer)
 
 /* cs_type_pack and cs_type_unpack, in the report's time of the chosen algorithm. They end the job where the host refuses: in
  * mid-call it cannot be taken back. */
-void cs_serve_pack(struct cs_member *member, const struct cs_type *type, const void *user, MPI_Count count, char *packed);
-void cs_serve_unpack(struct cs_member *member, const struct cs_type *type, void *user, MPI_Count count, const char *packed);
+void cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user, MPI_Count count, char *packed);
+void cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count, const char *packed);
 
 #endif

@@ -29,9 +29,9 @@ look_special(const void *buffer, size_t bytes, const struct cs_type *type)
 /* `count` elements, the input's or the output's (CS_INPUT, CS_OUTPUT). False if the host should see this (null type, negative
  * count, a null buffer that is to be touched, MPI_IN_PLACE in the wrong place). */
 static inline bool
-look_at(struct cs_member *member, const struct cs_side *side, MPI_Count count, int which, struct flat *flat)
+look_at(struct cs_serving *serving, const struct cs_side *side, MPI_Count count, int which, struct flat *flat)
 {
-	flat->type = cs_member_type(member, side->type, which);
+	flat->type = cs_serving_type(serving, side->type, which);
 	if (!flat->type || !cs_serve_bytes(flat->type, count, &flat->bytes))
 		return false;
 	flat->user = side->buffer;
@@ -40,74 +40,76 @@ look_at(struct cs_member *member, const struct cs_side *side, MPI_Count count, i
 }
 
 static inline bool
-look(struct cs_member *member, const struct cs_side *side, int which, struct flat *flat)
+look(struct cs_serving *serving, const struct cs_side *side, int which, struct flat *flat)
 {
-	return look_at(member, side, side->count, which, flat);
+	return look_at(serving, side, side->count, which, flat);
 }
 
 /* What of the program's data is put into packed memory: of a call in place only this rank's own block (but of an alltoall all). */
 enum filled { CS_NONE, CS_OWN, CS_ALL };
 
 static __attribute__((noinline)) char *
-pack_flat(struct cs_member *member, const struct flat *flat, int which, enum filled filled)
+pack_flat(struct cs_serving *serving, const struct flat *flat, int which, enum filled filled)
 {
-	char *packed = cs_serve_packed(member, which, flat->bytes);
+	struct cs_member *member = serving->member;
+	char *packed = cs_serve_packed(serving, which, flat->bytes);
 	MPI_Count count = filled == CS_OWN ? flat->count / member->size : flat->count;
 	MPI_Count first = filled == CS_OWN ? member->rank * count : 0;
 	if (filled != CS_NONE)
-		cs_serve_pack(member, flat->type, (char *)flat->user + first * flat->type->extent, count,
+		cs_serve_pack(serving, flat->type, (char *)flat->user + first * flat->type->extent, count,
 			      packed + (size_t)first * flat->type->size);
 	return packed;
 }
 
 /* Contiguous bytes of the data: the program's own memory, or packed memory `which`. */
 static inline char *
-open_flat(struct cs_member *member, const struct flat *flat, int which, enum filled filled)
+open_flat(struct cs_serving *serving, const struct flat *flat, int which, enum filled filled)
 {
 	if (__builtin_expect(flat->type->is_contiguous, 1))
 		return flat->user;
-	return pack_flat(member, flat, which, filled);
+	return pack_flat(serving, flat, which, filled);
 }
 
 static inline void
-close_flat(struct cs_member *member, const struct flat *flat, const char *bytes)
+close_flat(struct cs_serving *serving, const struct flat *flat, const char *bytes)
 {
 	if (__builtin_expect(!flat->type->is_contiguous, 0))
-		cs_serve_unpack(member, flat->type, flat->user, flat->count, bytes);
+		cs_serve_unpack(serving, flat->type, flat->user, flat->count, bytes);
 }
 
 static bool
-has_root(const struct cs_member *member, int root)
+has_root(const struct cs_serving *serving, int root)
 {
+	const struct cs_member *member = serving->member;
 	return root >= 0 && root < member->size;
 }
 
 bool
-cs_serve_barrier(struct cs_member *member)
+cs_serve_barrier(struct cs_serving *serving)
 {
-	if (!cs_serve_choose(member, CS_BARRIER, 0, true))
+	if (!cs_serve_choose(serving, CS_BARRIER, 0, true))
 		return false;
-	struct cs_call call;
-	cs_call_init(&call, CS_BARRIER, 0, 0);
-	return cs_serve_run(member, &call, cs_call_sign(CS_BARRIER, 0));
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_BARRIER, 0, 0);
+	return cs_serve_run(serving, cs_call_sign(CS_BARRIER, 0));
 }
 
 bool
-cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
+cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 {
+	struct cs_member *member = serving->member;
 	struct flat flat;
-	if (!has_root(member, root) || !look(member, data, CS_INPUT, &flat))
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, CS_BCAST, flat.bytes, true))
+	if (!has_root(serving, root) || !look(serving, data, CS_INPUT, &flat))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes, true))
 		return false;
 	bool is_root = member->rank == root;
-	struct cs_call call;
-	cs_call_init(&call, CS_BCAST, root, flat.bytes);
-	call.recv.base = open_flat(member, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
-	cs_serve_run(member, &call, cs_call_sign(CS_BCAST, (unsigned)root));
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_BCAST, root, flat.bytes);
+	call->recv.base = open_flat(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
+	cs_serve_run(serving, cs_call_sign(CS_BCAST, (unsigned)root));
 	if (!is_root)
-		close_flat(member, &flat, call.recv.base);
-	cs_serve_relax(member);
+		close_flat(serving, &flat, call->recv.base);
 	return true;
 }
 
@@ -115,11 +117,12 @@ cs_serve_bcast(struct cs_member *member, const struct cs_side *data, int root)
 
 /* side->count elements for each of the communicator's ranks, one after another. */
 static inline bool
-look_blocks(struct cs_member *member, const struct cs_side *side, int which, struct flat *flat, size_t *each)
+look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct flat *flat, size_t *each)
 {
+	struct cs_member *member = serving->member;
 	MPI_Count whole;
 	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole) ||
-	    !look_at(member, side, whole, which, flat))
+	    !look_at(serving, side, whole, which, flat))
 		return false;
 	*each = (size_t)side->count * flat->type->size;
 	return true;
@@ -127,16 +130,17 @@ look_blocks(struct cs_member *member, const struct cs_side *side, int which, str
 
 /* Where this rank's block is in all of them. */
 static inline size_t
-own_at(const struct cs_member *member, size_t each)
+own_at(const struct cs_serving *serving, size_t each)
 {
+	const struct cs_member *member = serving->member;
 	return (size_t)member->rank * each;
 }
 
 /* A type of bytes in order that goes through a copy all the same, as if it had to be packed. */
 static const struct cs_type *
-copied(struct cs_member *member, const struct cs_type *from, int which)
+copied(struct cs_serving *serving, const struct cs_type *from, int which)
 {
-	struct cs_type *type = &member->types[which];
+	struct cs_type *type = &serving->types[which];
 	if (from != type)
 		memcpy(type, from, sizeof *type);
 	type->is_contiguous = false;
@@ -164,7 +168,7 @@ is_at(const struct cs_side *one, const struct cs_side *all, size_t at)
  * all blocks that it gathers. Only for the host? Else *flat, the side of one block or either of an alltoall, is made a copy if
  * needed; in place it is empty. */
 static __attribute__((noinline)) bool
-is_refused(struct cs_member *member, const struct cs_side *one, const struct cs_side *all, size_t at, struct flat *flat,
+is_refused(struct cs_serving *serving, const struct cs_side *one, const struct cs_side *all, size_t at, struct flat *flat,
 	   int which)
 {
 	if (flat->bytes == 0 || !one->buffer)
@@ -173,119 +177,117 @@ is_refused(struct cs_member *member, const struct cs_side *one, const struct cs_
 	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
 		return true;
 	if (one->buffer == all->buffer)
-		flat->type = copied(member, flat->type, which);
+		flat->type = copied(serving, flat->type, which);
 	return false;
 }
 
 bool
-cs_serve_allgather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv)
+cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
 {
 	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
-	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(member, send, CS_INPUT, &in)) ||
-	    (is_among(send, recv, out.bytes) && is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, CS_ALLGATHER, each, true))
+	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(serving, send, CS_INPUT, &in)) ||
+	    (is_among(send, recv, out.bytes) && is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, CS_ALLGATHER, each, true))
 		return false;
 	if (!in_place && in.bytes != each)
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_ALLGATHER, 0, each);
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(member, &call, cs_call_sign(CS_ALLGATHER, 0));
-	close_flat(member, &out, call.recv.base);
-	cs_serve_relax(member);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_ALLGATHER, 0, each);
+	call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
+	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0));
+	close_flat(serving, &out, call->recv.base);
 	return true;
 }
 
 bool
-cs_serve_gather(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root)
+cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
+	struct cs_member *member = serving->member;
 	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
-	if (!has_root(member, root) || (is_root && !look_blocks(member, recv, CS_OUTPUT, &out, &each)) ||
-	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
+	if (!has_root(serving, root) || (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
+	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
 	    (is_root && is_among(send, recv, out.bytes) &&
-	     is_refused(member, send, recv, own_at(member, each), &in, CS_INPUT)))
-		return cs_serve_not(member, "arguments not served");
+	     is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
+		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
-	if (!cs_serve_choose(member, CS_GATHER, each, true))
+	if (!cs_serve_choose(serving, CS_GATHER, each, true))
 		return false;
 	if (!in_place && in.bytes != each)
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_GATHER, root, each);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_GATHER, root, each);
 	if (is_root)
-		call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+		call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
 						.each = each };
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(member, &call, cs_call_sign(CS_GATHER, (unsigned)root));
+	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root));
 	if (is_root)
-		close_flat(member, &out, call.recv.base);
-	cs_serve_relax(member);
+		close_flat(serving, &out, call->recv.base);
 	return true;
 }
 
 bool
-cs_serve_scatter(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv, int root)
+cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
+	struct cs_member *member = serving->member;
 	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
-	if (!has_root(member, root) || (is_root && !look_blocks(member, send, CS_INPUT, &in, &each)) ||
-	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
+	if (!has_root(serving, root) || (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
+	    (!in_place && !look(serving, recv, CS_OUTPUT, &out)) ||
 	    (is_root && is_among(recv, send, in.bytes) &&
-	     is_refused(member, recv, send, own_at(member, each), &out, CS_OUTPUT)))
-		return cs_serve_not(member, "arguments not served");
+	     is_refused(serving, recv, send, own_at(serving, each), &out, CS_OUTPUT)))
+		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
-	if (!cs_serve_choose(member, CS_SCATTER, each, true))
+	if (!cs_serve_choose(serving, CS_SCATTER, each, true))
 		return false;
 	if (!in_place && out.bytes != each)
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_SCATTER, root, each);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_SCATTER, root, each);
 	if (is_root)
-		call.send = (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
-	call.recv.base = in_place ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(member, &call, cs_call_sign(CS_SCATTER, (unsigned)root));
+		call->send = (struct cs_blocks){ .base = open_flat(serving, &in, CS_INPUT, CS_ALL), .each = each };
+	call->recv.base = in_place ? NULL : open_flat(serving, &out, CS_OUTPUT, CS_NONE);
+	cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root));
 	if (!in_place)
-		close_flat(member, &out, call.recv.base);
-	cs_serve_relax(member);
+		close_flat(serving, &out, call->recv.base);
 	return true;
 }
 
 /* What a rank sends to itself must be as much as it receives from itself: Open MPI looks before an alltoall, alltoallv or
  * alltoallw begins, and refuses it on that rank alone (4.1.4); MPICH hears of it as of other truncations. */
 bool
-cs_serve_alltoall(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv)
+cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
 {
 	struct flat out = { 0 }, in = { 0 };
 	size_t each = 0, send_each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
-	if (!look_blocks(member, recv, CS_OUTPUT, &out, &each) ||
-	    (!in_place && !look_blocks(member, send, CS_INPUT, &in, &send_each)) ||
+	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) ||
+	    (!in_place && !look_blocks(serving, send, CS_INPUT, &in, &send_each)) ||
 	    (cs_under_open_mpi() && !in_place && send_each != each) ||
-	    (is_at(send, recv, 0) && is_refused(member, send, recv, 0, &in, CS_INPUT)))
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, CS_ALLTOALL, each, true))
+	    (is_at(send, recv, 0) && is_refused(serving, send, recv, 0, &in, CS_INPUT)))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))
 		return false;
 	if (!in_place && send_each != each)
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_ALLTOALL, 0, each);
-	call.recv = (struct cs_blocks){ .base = open_flat(member, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
-	call.send = in_place ? call.recv
-			     : (struct cs_blocks){ .base = open_flat(member, &in, CS_INPUT, CS_ALL), .each = each };
-	cs_serve_run(member, &call, cs_call_sign(CS_ALLTOALL, 0));
-	close_flat(member, &out, call.recv.base);
-	cs_serve_relax(member);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_ALLTOALL, 0, each);
+	call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
+	call->send = in_place ? call->recv
+			     : (struct cs_blocks){ .base = open_flat(serving, &in, CS_INPUT, CS_ALL), .each = each };
+	cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0));
+	close_flat(serving, &out, call->recv.base);
 	return true;
 }
 
@@ -355,8 +357,9 @@ look_simple(struct scattered *blocks, int size)
 
 /* Any types and counts; blocks->type or types is set. */
 static __attribute__((noinline)) bool
-look_each(const struct cs_member *member, struct scattered *blocks)
+look_each(const struct cs_serving *serving, struct scattered *blocks)
 {
+	const struct cs_member *member = serving->member;
 	for (int rank = 0; rank < member->size; rank++) {
 		const struct cs_type *own_type = type_at(blocks, rank);
 		MPI_Count count = count_at(blocks, rank);
@@ -384,9 +387,10 @@ look_each(const struct cs_member *member, struct scattered *blocks)
 /* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the member's four size arrays, too.
  * False: for the host. */
 static bool
-look_scattered(struct cs_member *member, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
+look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
 	       struct scattered *blocks)
 {
+	struct cs_member *member = serving->member;
 	blocks->user = user;
 	blocks->vector = vector;
 	blocks->bytes = cs_serve_sizes(member) + 2 * (size_t)which * (size_t)member->size;
@@ -397,26 +401,27 @@ look_scattered(struct cs_member *member, void *user, MPI_Datatype type, const st
 	if (!vector->counts || !vector->displs)
 		return false;
 	if (!blocks->types) {
-		blocks->type = cs_member_type(member, type, which);
+		blocks->type = cs_serving_type(serving, type, which);
 		if (!blocks->type)
 			return false;
 		/* The second condition: no product of the two can overflow. */
 		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector->is_large)
 			return look_simple(blocks, member->size);
 	}
-	return look_each(member, blocks);
+	return look_each(serving, blocks);
 }
 
 /* Packed one after another. */
 static __attribute__((noinline)) void
-pack_scattered(struct cs_member *member, struct scattered *blocks, int which, enum filled filled)
+pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum filled filled)
 {
+	struct cs_member *member = serving->member;
 	size_t offset = 0;
-	blocks->base = cs_serve_packed(member, which, blocks->total);
+	blocks->base = cs_serve_packed(serving, which, blocks->total);
 	for (int rank = 0; rank < member->size; rank++) {
 		blocks->at[rank] = offset;
 		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == member->rank)))
-			cs_serve_pack(member, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
+			cs_serve_pack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
 				      blocks->base + offset);
 		offset += blocks->bytes[rank];
 	}
@@ -424,10 +429,11 @@ pack_scattered(struct cs_member *member, struct scattered *blocks, int which, en
 
 /* Where the blocks are as bytes: in the program's memory, or packed. */
 static inline struct cs_blocks
-open_scattered(struct cs_member *member, struct scattered *blocks, int which, enum filled filled)
+open_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum filled filled)
 {
+	struct cs_member *member = serving->member;
 	if (!blocks->is_contiguous) {
-		pack_scattered(member, blocks, which, filled);
+		pack_scattered(serving, blocks, which, filled);
 	} else {
 		/* Displacements may be negative: count from the lowest block. */
 		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
@@ -440,109 +446,110 @@ open_scattered(struct cs_member *member, struct scattered *blocks, int which, en
 
 /* The own block of a call in place, too: it holds the same bytes. */
 static void
-close_scattered(struct cs_member *member, const struct scattered *blocks)
+close_scattered(struct cs_serving *serving, const struct scattered *blocks)
 {
+	struct cs_member *member = serving->member;
 	if (blocks->is_contiguous)
 		return;
 	for (int rank = 0; rank < member->size; rank++)
 		if (blocks->bytes[rank])
-			cs_serve_unpack(member, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
+			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
 					blocks->base + blocks->at[rank]);
 }
 
 bool
-cs_serve_allgatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 		    const struct cs_vector *vector)
 {
+	struct cs_member *member = serving->member;
 	struct scattered out;
 	struct flat in = { 0 };
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
-	if (!look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
-	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
+	if (!look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
+	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
 	    (is_at(send, recv, out.at[member->rank]) &&
-	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
-		return cs_serve_not(member, "arguments not served");
+	     is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
+		return cs_serve_not(serving, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
-	if (!cs_serve_choose_skewed(member, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
+	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
 		return false;
 	if (!in_place && in.bytes != out.bytes[member->rank])
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
-	call.recv = open_scattered(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
+	call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
 	/* An empty block may come with a null buffer, which is not "in place". */
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	if (!in_place && !call.send.base)
-		call.send.base = (char *)call.recv.base;
-	cs_serve_run(member, &call, cs_call_sign(CS_ALLGATHERV, 0));
-	close_scattered(member, &out);
-	cs_serve_relax(member);
+	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	if (!in_place && !call->send.base)
+		call->send.base = (char *)call->recv.base;
+	cs_serve_run(serving, cs_call_sign(CS_ALLGATHERV, 0));
+	close_scattered(serving, &out);
 	return true;
 }
 
 bool
-cs_serve_gatherv(struct cs_member *member, const struct cs_side *send, const struct cs_side *recv,
+cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 		 const struct cs_vector *vector, int root)
 {
+	struct cs_member *member = serving->member;
 	struct scattered out;
 	struct flat in = { 0 };
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
-	if (!has_root(member, root) ||
-	    (is_root && !look_scattered(member, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
-	    (!in_place && !look(member, send, CS_INPUT, &in)) ||
+	if (!has_root(serving, root) ||
+	    (is_root && !look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
+	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
 	    (is_root && is_at(send, recv, out.at[member->rank]) &&
-	     is_refused(member, send, recv, out.at[member->rank], &in, CS_INPUT)))
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, CS_GATHERV, CS_BYTES_UNKNOWN, true))
+	     is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
 	if (is_root && !in_place && in.bytes != out.bytes[member->rank])
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
 	if (is_root)
-		call.recv = open_scattered(member, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
-	call.send.base = in_place ? NULL : open_flat(member, &in, CS_INPUT, CS_ALL);
-	if (!in_place && !call.send.base)
-		call.send.base = (char *)"";
-	cs_serve_run(member, &call, cs_call_sign(CS_GATHERV, (unsigned)root));
+		call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
+	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	if (!in_place && !call->send.base)
+		call->send.base = (char *)"";
+	cs_serve_run(serving, cs_call_sign(CS_GATHERV, (unsigned)root));
 	if (is_root)
-		close_scattered(member, &out);
-	cs_serve_relax(member);
+		close_scattered(serving, &out);
 	return true;
 }
 
 bool
-cs_serve_scatterv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *vector,
+cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *vector,
 		  const struct cs_side *recv, int root)
 {
+	struct cs_member *member = serving->member;
 	struct scattered in;
 	struct flat out = { 0 };
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	in.types = NULL;
-	if (!has_root(member, root) ||
-	    (is_root && !look_scattered(member, send->buffer, send->type, vector, CS_INPUT, &in)) ||
-	    (!in_place && !look(member, recv, CS_OUTPUT, &out)) ||
+	if (!has_root(serving, root) ||
+	    (is_root && !look_scattered(serving, send->buffer, send->type, vector, CS_INPUT, &in)) ||
+	    (!in_place && !look(serving, recv, CS_OUTPUT, &out)) ||
 	    (is_root && is_at(recv, send, in.at[member->rank]) &&
-	     is_refused(member, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
+	     is_refused(serving, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
 	if (is_root && !in_place && out.bytes != in.bytes[member->rank])
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
 	if (is_root)
-		call.send = open_scattered(member, &in, CS_INPUT, CS_ALL);
-	call.recv.base = in_place || !out.bytes ? NULL : open_flat(member, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(member, &call, cs_call_sign(CS_SCATTERV, (unsigned)root));
-	if (call.recv.base)
-		close_flat(member, &out, call.recv.base);
-	cs_serve_relax(member);
+		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
+	call->recv.base = in_place || !out.bytes ? NULL : open_flat(serving, &out, CS_OUTPUT, CS_NONE);
+	cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root));
+	if (call->recv.base)
+		close_flat(serving, &out, call->recv.base);
 	return true;
 }
 
@@ -560,45 +567,46 @@ is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered
 }
 
 static bool
-exchange(struct cs_member *member, enum cs_coll coll, struct scattered *in, struct scattered *out)
+exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, struct scattered *out)
 {
+	struct cs_member *member = serving->member;
 	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
 	if (cs_under_open_mpi() && !is_even)
-		return cs_serve_not(member, "arguments not served");
-	if (!cs_serve_choose(member, coll, CS_BYTES_UNKNOWN, true))
+		return cs_serve_not(serving, "arguments not served");
+	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN, true))
 		return false;
 	if (!is_even)
-		return cs_serve_not(member, "arguments not served");
-	struct cs_call call;
-	cs_call_init(&call, coll, 0, 0);
-	call.recv = open_scattered(member, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
-	call.send = in ? open_scattered(member, in, CS_INPUT, CS_ALL) : call.recv;
-	cs_serve_run(member, &call, cs_call_sign(coll, 0));
-	close_scattered(member, out);
-	cs_serve_relax(member);
+		return cs_serve_not(serving, "arguments not served");
+	struct cs_call *call = &serving->op.call;
+	cs_call_init(call, coll, 0, 0);
+	call->recv = open_scattered(serving, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
+	call->send = in ? open_scattered(serving, in, CS_INPUT, CS_ALL) : call->recv;
+	cs_serve_run(serving, cs_call_sign(coll, 0));
+	close_scattered(serving, out);
 	return true;
 }
 
 bool
-cs_serve_alltoallv(struct cs_member *member, const struct cs_side *send, const struct cs_vector *send_vector,
+cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *send_vector,
 		   const struct cs_side *recv, const struct cs_vector *recv_vector)
 {
 	struct scattered in, out;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	bool is_alike = send->type == recv->type && send_vector->counts == recv_vector->counts;
 	in.types = out.types = NULL;
-	if (!look_scattered(member, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
-	    (!in_place && (!look_scattered(member, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
+	if (!look_scattered(serving, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
+	    (!in_place && (!look_scattered(serving, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
 			   is_refused_scattered(is_alike, &in, &out))))
-		return cs_serve_not(member, "arguments not served");
-	return exchange(member, CS_ALLTOALLV, in_place ? NULL : &in, &out);
+		return cs_serve_not(serving, "arguments not served");
+	return exchange(serving, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
 
 /* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type: MPICH takes
  * MPI_DATATYPE_NULL there, and one rank's answer must not be another than its peers'. */
 static struct cs_type *
-look_types(const struct cs_member *member, const MPI_Datatype *types, const struct cs_vector *vector)
+look_types(const struct cs_serving *serving, const MPI_Datatype *types, const struct cs_vector *vector)
 {
+	const struct cs_member *member = serving->member;
 	struct scattered counts = { .vector = vector };
 	if (!types || !vector->counts)
 		return NULL;
@@ -621,24 +629,24 @@ look_types(const struct cs_member *member, const MPI_Datatype *types, const stru
 }
 
 bool
-cs_serve_alltoallw(struct cs_member *member, const void *send, const struct cs_vector *send_vector,
+cs_serve_alltoallw(struct cs_serving *serving, const void *send, const struct cs_vector *send_vector,
 		   const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
 		   const MPI_Datatype *recv_types)
 {
 	struct scattered in = { 0 }, out = { 0 };
 	bool in_place = send == MPI_IN_PLACE;
 	bool is_alike = send_types == recv_types && send_vector->counts == recv_vector->counts;
-	out.types = look_types(member, recv_types, recv_vector);
-	in.types = in_place ? NULL : look_types(member, send_types, send_vector);
+	out.types = look_types(serving, recv_types, recv_vector);
+	in.types = in_place ? NULL : look_types(serving, send_types, send_vector);
 	bool is_served = out.types && (in_place || in.types) &&
-			 look_scattered(member, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
+			 look_scattered(serving, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
 			 (in_place ||
-			  (look_scattered(member, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
+			  (look_scattered(serving, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
 			   !is_refused_scattered(is_alike, &in, &out)));
 	if (is_served)
-		is_served = exchange(member, CS_ALLTOALLW, in_place ? NULL : &in, &out);
+		is_served = exchange(serving, CS_ALLTOALLW, in_place ? NULL : &in, &out);
 	else
-		cs_serve_not(member, "arguments not served");
+		cs_serve_not(serving, "arguments not served");
 	free(out.types);
 	free(in.types);
 	return is_served;

@@ -9,105 +9,109 @@
 
 struct reduced {
 	const struct cs_type *type;
-	struct cs_call call;
+	struct cs_call *call; /* the operation's */
 	void *recv;     /* the program's */
 	bool is_shaped; /* elements with gaps: the call works on copies of the same shape */
 };
 
 /* Elements with gaps -> the same shape in our memory, gaps zeroed. */
 static char *
-shaped_copy(struct cs_member *member, const struct reduced *reduced, const void *user, size_t count)
+shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const void *user, size_t count)
 {
-	size_t unit = reduced->call.reduction.unit, data = count * reduced->type->size;
-	char *copy = cs_serve_packed(member, 0, count * unit + data), *packed = copy + count * unit;
+	size_t unit = reduced->call->reduction.unit, data = count * reduced->type->size;
+	char *copy = cs_serve_packed(serving, 0, count * unit + data), *packed = copy + count * unit;
 	memset(copy, 0, count * unit);
-	cs_serve_pack(member, reduced->type, user, (MPI_Count)count, packed);
-	cs_serve_unpack(member, reduced->type, copy, (MPI_Count)count, packed);
+	cs_serve_pack(serving, reduced->type, user, (MPI_Count)count, packed);
+	cs_serve_unpack(serving, reduced->type, copy, (MPI_Count)count, packed);
 	return copy;
 }
 
 static void
-shaped_result(struct cs_member *member, const struct reduced *reduced, const char *result, size_t count)
+shaped_result(struct cs_serving *serving, const struct reduced *reduced, const char *result, size_t count)
 {
-	char *packed = cs_serve_packed(member, 0, count * reduced->type->size);
-	cs_serve_pack(member, reduced->type, result, (MPI_Count)count, packed);
-	cs_serve_unpack(member, reduced->type, reduced->recv, (MPI_Count)count, packed);
+	char *packed = cs_serve_packed(serving, 0, count * reduced->type->size);
+	cs_serve_pack(serving, reduced->type, result, (MPI_Count)count, packed);
+	cs_serve_unpack(serving, reduced->type, reduced->recv, (MPI_Count)count, packed);
 }
 
-/* Type and operation -> reduced->call.reduction; what came of two predefined ones is kept for the next call. */
+/* Type and operation -> reduced->call->reduction; what came of two predefined ones is kept for the next call. */
 static __attribute__((noinline)) bool
-make_reduction(struct cs_member *member, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
+make_reduction(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
+	struct cs_member *member = serving->member;
 	struct cs_operation operation;
 	if (!cs_operation_look(op, &operation) ||
-	    !cs_reduction_make(type, reduced->type, op, &operation, &reduced->call.reduction))
+	    !cs_reduction_make(type, reduced->type, op, &operation, &reduced->call->reduction))
 		return false;
-	reduced->call.is_commutative = operation.is_commutative;
+	reduced->call->is_commutative = operation.is_commutative;
 	if (operation.is_predefined && reduced->type->is_predefined)
-		member->known_pair = reduced->call.reduction;
+		member->known_pair = reduced->call->reduction;
 	return true;
 }
 
 static inline bool
-look(struct cs_member *member, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
+look(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
+	struct cs_member *member = serving->member;
 	const struct cs_reduction *known = &member->known_pair;
-	reduced->type = cs_member_type(member, type, CS_INPUT);
+	reduced->type = cs_serving_type(serving, type, CS_INPUT);
 	if (known->unit && known->type == (uintptr_t)type && known->op == (uintptr_t)op) {
-		reduced->call.reduction = *known;
-		reduced->call.is_commutative = true; /* as all predefined operations are */
+		reduced->call->reduction = *known;
+		reduced->call->is_commutative = true; /* as all predefined operations are */
 		return true;
 	}
-	return reduced->type && make_reduction(member, reduced, type, op);
+	return reduced->type && make_reduction(serving, reduced, type, op);
 }
 
 /* Looks at everything that all ranks share and asks select. `spread`: elements of each rank's block must fit into a
  * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
-begin(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
+begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
       MPI_Op op, bool is_spread, int skew)
 {
-	if (count < 0 || !look(member, reduced, type, op))
-		return cs_serve_not(member, "type, operation or arguments not served");
-	if (!cs_serve_has_team(member))
+	struct cs_member *member = serving->member;
+	if (count < 0 || !look(serving, reduced, type, op))
+		return cs_serve_not(serving, "type, operation or arguments not served");
+	if (!cs_serve_has_team(serving))
 		return false;
 	const struct cs_team *team = member->seat->runner.team;
-	size_t unit = reduced->call.reduction.unit, bytes, size;
+	size_t unit = reduced->call->reduction.unit, bytes, size;
 	size_t room = team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1 && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)member->size : 1))
-		return cs_serve_not(member, "elements too large");
+		return cs_serve_not(serving, "elements too large");
 	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
-	    !cs_serve_choose_skewed(member, coll, size, skew, reduced->call.is_commutative))
+	    !cs_serve_choose_skewed(serving, coll, size, skew, reduced->call->is_commutative))
 		return false;
 	reduced->is_shaped = !reduced->type->is_contiguous;
-	reduced->call.coll = coll;
-	reduced->call.count = (size_t)count;
-	reduced->call.bytes = bytes;
-	reduced->call.counts = NULL;
-	reduced->call.root = -1;
-	reduced->call.truncated = 0;
+	reduced->call->coll = coll;
+	reduced->call->count = (size_t)count;
+	reduced->call->bytes = bytes;
+	reduced->call->counts = NULL;
+	reduced->call->root = -1;
+	reduced->call->truncated = 0;
 	return true;
 }
 
 /* The same for a fixed order (COLLSHIM_REPRODUCIBLE), for which it takes no team. */
 static bool
-begin_ordered(struct cs_member *member, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type, MPI_Op op)
+begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
+	struct cs_member *member = serving->member;
 	size_t bytes;
-	if (count <= 0 || !look(member, reduced, type, op) || !cs_reduction_order(reduced->type, op, &reduced->call.reduction) ||
-	    __builtin_mul_overflow((size_t)count, reduced->call.reduction.unit, &bytes) ||
-	    !cs_ordered_may(member, reduced->call.reduction.unit))
-		return cs_serve_not(member, "type, operation or arguments not served");
+	if (count <= 0 || !look(serving, reduced, type, op) || !cs_reduction_order(reduced->type, op, &reduced->call->reduction) ||
+	    __builtin_mul_overflow((size_t)count, reduced->call->reduction.unit, &bytes) ||
+	    !cs_ordered_may(member, reduced->call->reduction.unit))
+		return cs_serve_not(serving, "type, operation or arguments not served");
 	reduced->is_shaped = !reduced->type->is_contiguous;
-	reduced->call.coll = coll;
-	reduced->call.count = (size_t)count;
-	reduced->call.bytes = bytes;
-	reduced->call.counts = NULL;
-	reduced->call.root = -1;
-	reduced->call.truncated = 0;
+	reduced->call->coll = coll;
+	reduced->call->count = (size_t)count;
+	reduced->call->bytes = bytes;
+	reduced->call->counts = NULL;
+	reduced->call->root = -1;
+	reduced->call->truncated = 0;
 	return true;
 }
 
@@ -121,22 +125,21 @@ is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 }
 
 static inline __attribute__((always_inline)) bool
-finish_usually(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
+finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
 {
-	struct cs_call *call = &reduced->call;
+	struct cs_call *call = reduced->call;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	reduced->recv = recv;
 	uint64_t sign = cs_serve_reduction_sign(call);
 	call->send = (struct cs_blocks){ .base = (char *)from };
 	call->recv = (struct cs_blocks){ .base = recv };
 	if (!reduced->is_shaped)
-		return cs_serve_run(member, call, sign);
-	call->send.base = shaped_copy(member, reduced, from, input);
-	call->recv.base = recv ? cs_serve_packed(member, 1, output * call->reduction.unit) : NULL;
-	cs_serve_run(member, call, sign);
+		return cs_serve_run(serving, sign);
+	call->send.base = shaped_copy(serving, reduced, from, input);
+	call->recv.base = recv ? cs_serve_packed(serving, 1, output * call->reduction.unit) : NULL;
+	cs_serve_run(serving, sign);
 	if (recv && output)
-		shaped_result(member, reduced, call->recv.base, output);
-	cs_serve_relax(member);
+		shaped_result(serving, reduced, call->recv.base, output);
 	return true;
 }
 
@@ -152,17 +155,14 @@ copy_elements(const struct cs_type *type, void *to, const void *from, size_t cou
 
 /* In a fixed order there may be no team, whose memory the other way packs into. */
 static __attribute__((noinline)) bool
-finish_ordered(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output,
+finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output,
 	       int *result)
 {
-	struct cs_call *call = &reduced->call;
+	struct cs_call *call = reduced->call;
 	const struct cs_type *type = reduced->type;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
-	struct cs_type room = *type; /* moving data may use the member's */
-	struct cs_ordered_time time = cs_ordered_begin(member);
+	struct cs_ordered_time time = cs_ordered_begin(serving);
 	char *shaped = NULL, *packed = NULL;
-	if (type != cs_type_find(type->handle))
-		type = &room;
 	call->send = (struct cs_blocks){ .base = (char *)from };
 	call->recv = (struct cs_blocks){ .base = recv };
 	if (reduced->is_shaped) {
@@ -174,99 +174,102 @@ finish_ordered(struct cs_member *member, struct reduced *reduced, const void *se
 		call->send.base = shaped;
 		call->recv.base = recv ? shaped + input * unit : NULL;
 	}
-	*result = cs_ordered_run(member, call);
+	*result = cs_ordered_run(serving);
 	if (reduced->is_shaped && recv && output)
 		copy_elements(type, recv, call->recv.base, output, packed);
 	free(shaped);
 	free(packed);
-	cs_ordered_end(member, &time, call->coll, call->count * type->size);
+	cs_serving_fini(serving);
+	cs_ordered_end(serving, &time, call->coll, call->count * type->size);
 	return true;
 }
 
 /* `ordered`: NULL, or where the result of a call in a fixed order goes. */
 static inline __attribute__((always_inline)) bool
-finish(struct cs_member *member, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output, int *ordered)
+finish(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output, int *ordered)
 {
-	return ordered ? finish_ordered(member, reduced, send, recv, input, output, ordered)
-		       : finish_usually(member, reduced, send, recv, input, output);
+	return ordered ? finish_ordered(serving, reduced, send, recv, input, output, ordered)
+		       : finish_usually(serving, reduced, send, recv, input, output);
 }
 
 static inline __attribute__((always_inline)) bool
-allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
+allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
 {
-	struct reduced reduced;
+	struct reduced reduced = { .call = &serving->op.call };
 	if (is_bad(send, recv, true, cs_under_open_mpi() && count <= 1) && count != 0)
-		return cs_serve_not(member, "arguments not served");
-	if (ordered ? !begin_ordered(member, &reduced, CS_ALLREDUCE, count, type, op)
-		    : !begin(member, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
+		return cs_serve_not(serving, "arguments not served");
+	if (ordered ? !begin_ordered(serving, &reduced, CS_ALLREDUCE, count, type, op)
+		    : !begin(serving, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
 		return false;
-	return finish(member, &reduced, send, recv, (size_t)count, (size_t)count, ordered);
+	return finish(serving, &reduced, send, recv, (size_t)count, (size_t)count, ordered);
 }
 
 bool
-cs_serve_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+cs_serve_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 		   MPI_Op op)
 {
-	return allreduce(member, send, recv, count, type, op, NULL);
+	return allreduce(serving, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_allreduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			   MPI_Op op, int *result)
 {
-	return allreduce(member, send, recv, count, type, op, result);
+	return allreduce(serving, send, recv, count, type, op, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
+reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
        int *ordered)
 {
-	struct reduced reduced;
+	struct cs_member *member = serving->member;
+	struct reduced reduced = { .call = &serving->op.call };
 	bool is_root = member->rank == root;
 	if (root < 0 || root >= member->size ||
 	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) && count != 0))
-		return cs_serve_not(member, "arguments not served");
-	if (ordered ? !begin_ordered(member, &reduced, CS_REDUCE, count, type, op)
-		    : !begin(member, &reduced, CS_REDUCE, count, type, op, false, 1))
+		return cs_serve_not(serving, "arguments not served");
+	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE, count, type, op)
+		    : !begin(serving, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
-	reduced.call.root = root;
-	return finish(member, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count, ordered);
+	reduced.call->root = root;
+	return finish(serving, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count, ordered);
 }
 
 bool
-cs_serve_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+cs_serve_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
 		int root)
 {
-	return reduce(member, send, recv, count, type, op, root, NULL);
+	return reduce(serving, send, recv, count, type, op, root, NULL);
 }
 
 bool
-cs_serve_ordered_reduce(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 			MPI_Op op, int root, int *result)
 {
-	return reduce(member, send, recv, count, type, op, root, result);
+	return reduce(serving, send, recv, count, type, op, root, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts, MPI_Datatype type,
+reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts, MPI_Datatype type,
 	       MPI_Op op, int *ordered)
 {
-	struct reduced reduced;
+	struct cs_member *member = serving->member;
+	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total = 0;
 	size_t *sizes = cs_serve_sizes(member);
 	if (!counts->counts)
-		return cs_serve_not(member, "arguments not served");
+		return cs_serve_not(serving, "arguments not served");
 	for (int rank = 0; rank < member->size; rank++) {
 		MPI_Count count = cs_serve_count_at(counts, rank);
 		if (count < 0)
-			return cs_serve_not(member, "arguments not served");
+			return cs_serve_not(serving, "arguments not served");
 		sizes[rank] = (size_t)count;
 		total += count;
 	}
 	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !cs_under_open_mpi())))
-		return cs_serve_not(member, "arguments not served");
+		return cs_serve_not(serving, "arguments not served");
 	if (ordered) {
-		if (!begin_ordered(member, &reduced, CS_REDUCE_SCATTER, total, type, op))
+		if (!begin_ordered(serving, &reduced, CS_REDUCE_SCATTER, total, type, op))
 			return false;
 		/* Where there is no team, counting the call has given them back. */
 		sizes = cs_serve_sizes(member);
@@ -274,83 +277,85 @@ reduce_scatter(struct cs_member *member, const void *send, void *recv, const str
 			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
 	} else {
 		int skew = cs_skew(sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
-		if (!begin(member, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
+		if (!begin(serving, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 			return false;
 	}
-	reduced.call.counts = sizes;
-	return finish(member, &reduced, send, recv, (size_t)total, sizes[member->rank], ordered);
+	reduced.call->counts = sizes;
+	return finish(serving, &reduced, send, recv, (size_t)total, sizes[member->rank], ordered);
 }
 
 bool
-cs_serve_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
 			MPI_Datatype type, MPI_Op op)
 {
-	return reduce_scatter(member, send, recv, counts, type, op, NULL);
+	return reduce_scatter(serving, send, recv, counts, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_reduce_scatter(struct cs_member *member, const void *send, void *recv, const struct cs_vector *counts,
+cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
 				MPI_Datatype type, MPI_Op op, int *result)
 {
-	return reduce_scatter(member, send, recv, counts, type, op, result);
+	return reduce_scatter(serving, send, recv, counts, type, op, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
 		     int *ordered)
 {
-	struct reduced reduced;
+	struct cs_member *member = serving->member;
+	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
 	    (is_bad(send, recv, true, cs_under_open_mpi()) && count != 0))
-		return cs_serve_not(member, "arguments not served");
-	if (ordered ? !begin_ordered(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
-		    : !begin(member, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
+		return cs_serve_not(serving, "arguments not served");
+	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
+		    : !begin(serving, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
 		return false;
-	return finish(member, &reduced, send, recv, (size_t)total, (size_t)count, ordered);
+	return finish(serving, &reduced, send, recv, (size_t)total, (size_t)count, ordered);
 }
 
 bool
-cs_serve_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+cs_serve_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
 			      MPI_Datatype type, MPI_Op op)
 {
-	return reduce_scatter_block(member, send, recv, count, type, op, NULL);
+	return reduce_scatter_block(serving, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_reduce_scatter_block(struct cs_member *member, const void *send, void *recv, MPI_Count count,
+cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
 				      MPI_Datatype type, MPI_Op op, int *result)
 {
-	return reduce_scatter_block(member, send, recv, count, type, op, result);
+	return reduce_scatter_block(serving, send, recv, count, type, op, result);
 }
 
 /* The first rank of an exscan has no result. Open MPI does not look at its memory for one, which may be none; MPICH refuses there
  * what it refuses elsewhere (4.1.4, 4.0.2). */
 static inline __attribute__((always_inline)) bool
-scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
      int *ordered)
 {
-	struct reduced reduced;
+	struct cs_member *member = serving->member;
+	struct reduced reduced = { .call = &serving->op.call };
 	bool takes = coll == CS_SCAN || member->rank;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	if ((is_bad(send, recv, takes || !cs_under_open_mpi(), cs_under_open_mpi()) || !cs_serve_is_memory(from)) && count != 0)
-		return cs_serve_not(member, "arguments not served");
-	if (ordered ? !begin_ordered(member, &reduced, coll, count, type, op)
-		    : !begin(member, &reduced, coll, count, type, op, false, 1))
+		return cs_serve_not(serving, "arguments not served");
+	if (ordered ? !begin_ordered(serving, &reduced, coll, count, type, op)
+		    : !begin(serving, &reduced, coll, count, type, op, false, 1))
 		return false;
-	return finish(member, &reduced, from, takes ? recv : NULL, (size_t)count, (size_t)count, ordered);
+	return finish(serving, &reduced, from, takes ? recv : NULL, (size_t)count, (size_t)count, ordered);
 }
 
 bool
-cs_serve_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+cs_serve_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
 	      MPI_Op op)
 {
-	return scan(member, coll, send, recv, count, type, op, NULL);
+	return scan(serving, coll, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_scan(struct cs_member *member, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+cs_serve_ordered_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
 		      MPI_Datatype type, MPI_Op op, int *result)
 {
-	return scan(member, coll, send, recv, count, type, op, result);
+	return scan(serving, coll, send, recv, count, type, op, result);
 }

@@ -41,29 +41,31 @@ may_serve(const struct cs_member *member)
  * what select counts. Only predefined types are quick to look at; others take the longer way to the same answer. An answer
  * that names an algorithm stays in the member for comm/, which else asks itself. */
 static inline bool
-is_hosted(struct cs_member *member, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
+is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
 {
+	struct cs_member *member = serving->member;
 	if (member->seat->runner.host_only >> coll & 1) {
-		member->answer = &member->seat->runner.answers[coll].answer[0];
+		serving->answer = &member->seat->runner.answers[coll].answer[0];
 		return true;
 	}
-	member->answer = NULL;
+	serving->answer = NULL;
 	const struct cs_type *known = cs_member_known_type(member, type);
 	if (!known || count <= 0 || count > INT_MAX)
 		return false;
-	member->bytes = (size_t)count * known->size * (size_t)times;
-	member->answer = cs_runner_find(&member->seat->runner, coll, member->bytes);
-	return member->answer && !member->answer->choice.algorithm;
+	serving->bytes = (size_t)count * known->size * (size_t)times;
+	serving->answer = cs_runner_find(&member->seat->runner, coll, serving->bytes);
+	return serving->answer && !serving->answer->choice.algorithm;
 }
 
 /* Where sizes are not at hand, or not agreed. */
 static inline bool
-is_always_hosted(struct cs_member *member, enum cs_coll coll)
+is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 {
-	member->answer = NULL;
+	struct cs_member *member = serving->member;
+	serving->answer = NULL;
 	if (!(member->seat->runner.host_only >> coll & 1))
 		return false;
-	member->answer = &member->seat->runner.answers[coll].answer[0];
+	serving->answer = &member->seat->runner.answers[coll].answer[0];
 	return true;
 }
 
@@ -71,12 +73,13 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 #define NEXT(name) ((__typeof__(&cs_entry_##name))cs_engine.door->next[CS_CALL_##name])
 #define HOST(name, coll, size, ...)                                                                     \
 	do {                                                                                       \
+		cs_serving_fini(serving);                                                          \
 		if (__builtin_expect(!member || !member->seat->runner.is_reporting, 1))                  \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_member_count_host(member, coll, bytes, cs_clock_ns() - start);                  \
+		cs_serving_count_host(serving, coll, bytes, cs_clock_ns() - start);                  \
 		return code;                                                                       \
 	} while (0)
 
@@ -93,6 +96,12 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 		return code;                                                                       \
 	} while (0)
 
+/* Begins a collective call. */
+#define ENTER(comm)                                                                                \
+	struct cs_serving one_call, *serving = &one_call;                                          \
+	struct cs_member *member = cs_member_enter(comm);                                          \
+	cs_serving_init(serving, member)
+
 #define COUNT int
 #define DISPL int
 #define IS_LARGE false
@@ -102,9 +111,9 @@ is_always_hosted(struct cs_member *member, enum cs_coll coll)
 int
 cs_entry_Barrier(MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_BARRIER) && cs_serve_barrier(member))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_BARRIER) && cs_serve_barrier(serving))
+		return cs_serve_result(serving);
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }
 

@@ -15,10 +15,10 @@
 int
 ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_BCAST, count, type, 1) &&
-	    cs_serve_bcast(member, SIDE(buffer, count, type), root))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_BCAST, count, type, 1) &&
+	    cs_serve_bcast(serving, SIDE(buffer, count, type), root))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
 }
 
@@ -26,11 +26,11 @@ int
 ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_ALLGATHER, recv_count, recv_type, 1) &&
-	    cs_serve_allgather(member, SIDE(send, send_count, send_type),
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_ALLGATHER, recv_count, recv_type, 1) &&
+	    cs_serve_allgather(serving, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Allgather), CS_ALLGATHER, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
@@ -39,11 +39,11 @@ int
 ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv,
 			   const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_ALLGATHERV) &&
-	    cs_serve_allgatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_ALLGATHERV) &&
+	    cs_serve_allgatherv(serving, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs)))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, MEAN(recv_counts, recv_type),
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
@@ -52,12 +52,12 @@ int
 ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
 		       MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_GATHER, member->rank == root ? recv_count : send_count,
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_GATHER, member->rank == root ? recv_count : send_count,
 		       member->rank == root ? recv_type : send_type, 1) &&
-	    cs_serve_gather(member, SIDE(send, send_count, send_type),
+	    cs_serve_gather(serving, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Gather), CS_GATHER, member->rank == root ? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -66,11 +66,11 @@ int
 ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv,
 			const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_GATHERV) &&
-	    cs_serve_gatherv(member, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_GATHERV) &&
+	    cs_serve_gatherv(serving, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Gatherv), CS_GATHERV, CS_BYTES_UNKNOWN,
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
@@ -79,12 +79,12 @@ int
 ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
 			MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_SCATTER, member->rank == root ? send_count : recv_count,
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_SCATTER, member->rank == root ? send_count : recv_count,
 		       member->rank == root ? send_type : recv_type, 1) &&
-	    cs_serve_scatter(member, SIDE(send, send_count, send_type),
+	    cs_serve_scatter(serving, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Scatter), CS_SCATTER, member->rank == root ? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -93,11 +93,11 @@ int
 ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISPL displs[], MPI_Datatype send_type,
 			 void *recv, COUNT recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_SCATTERV) &&
-	    cs_serve_scatterv(member, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_SCATTERV) &&
+	    cs_serve_scatterv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Scatterv), CS_SCATTERV, CS_BYTES_UNKNOWN,
 		send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -106,11 +106,11 @@ int
 ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,
 			 MPI_Datatype recv_type, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_ALLTOALL, recv_count, recv_type, 1) &&
-	    cs_serve_alltoall(member, SIDE(send, send_count, send_type),
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_ALLTOALL, recv_count, recv_type, 1) &&
+	    cs_serve_alltoall(serving, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Alltoall), CS_ALLTOALL, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
@@ -120,11 +120,11 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 			  MPI_Datatype send_type, void *recv, const COUNT recv_counts[], const DISPL recv_displs[],
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLV) &&
-	    cs_serve_alltoallv(member, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_ALLTOALLV) &&
+	    cs_serve_alltoallv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs, recv_type, comm);
 }
@@ -134,11 +134,11 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 			  const MPI_Datatype send_types[], void *recv, const COUNT recv_counts[],
 			  const DISPL recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_ALLTOALLW) &&
-	    cs_serve_alltoallw(member, send, VECTOR(send_counts, send_displs), send_types, recv,
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_ALLTOALLW) &&
+	    cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
-		return cs_serve_result(member);
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs, recv_types, comm);
 }
@@ -146,20 +146,20 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 int
 ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_ALLREDUCE, count, type, 1) &&
-	    cs_serve_allreduce(member, send, recv, count, type, op))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_ALLREDUCE, count, type, 1) &&
+	    cs_serve_allreduce(serving, send, recv, count, type, op))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op, comm);
 }
 
 int
 ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_REDUCE, count, type, 1) &&
-	    cs_serve_reduce(member, send, recv, count, type, op, root))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_REDUCE, count, type, 1) &&
+	    cs_serve_reduce(serving, send, recv, count, type, op, root))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root, comm);
 }
 
@@ -167,10 +167,10 @@ int
 ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[], MPI_Datatype type, MPI_Op op,
 			       MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_always_hosted(member, CS_REDUCE_SCATTER) &&
-	    cs_serve_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_always_hosted(serving, CS_REDUCE_SCATTER) &&
+	    cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts, type, op, comm);
 }
 
@@ -178,10 +178,10 @@ int
 ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op,
 				     MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
-	    cs_serve_reduce_scatter_block(member, send, recv, count, type, op))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
+	    cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),
 		send, recv, count, type, op, comm);
 }
@@ -189,20 +189,20 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 int
 ENTRY_OF(NAME(Scan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_SCAN, count, type, 1) &&
-	    cs_serve_scan(member, CS_SCAN, send, recv, count, type, op))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_SCAN, count, type, 1) &&
+	    cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Scan), CS_SCAN, BLOCK(count, type), send, recv, count, type, op, comm);
 }
 
 int
 ENTRY_OF(NAME(Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
-	if (may_serve(member) && !is_hosted(member, CS_EXSCAN, count, type, 1) &&
-	    cs_serve_scan(member, CS_EXSCAN, send, recv, count, type, op))
-		return cs_serve_result(member);
+	ENTER(comm);
+	if (may_serve(member) && !is_hosted(serving, CS_EXSCAN, count, type, 1) &&
+	    cs_serve_scan(serving, CS_EXSCAN, send, recv, count, type, op))
+		return cs_serve_result(serving);
 	HOST_OF(NAME(Exscan), CS_EXSCAN, BLOCK(count, type), send, recv, count, type, op, comm);
 }
 
@@ -255,9 +255,9 @@ ENTRY_OF(NAME(Neighbor_alltoallw))(const void *send, const COUNT send_counts[], 
 int
 ENTRY_OF(NAME(ordered_Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_allreduce(member, send, recv, count, type, op, &result))
+	if (member && cs_serve_ordered_allreduce(serving, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Allreduce))(send, recv, count, type, op, comm);
 }
@@ -265,9 +265,9 @@ ENTRY_OF(NAME(ordered_Allreduce))(const void *send, void *recv, COUNT count, MPI
 int
 ENTRY_OF(NAME(ordered_Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce(member, send, recv, count, type, op, root, &result))
+	if (member && cs_serve_ordered_reduce(serving, send, recv, count, type, op, root, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce))(send, recv, count, type, op, root, comm);
 }
@@ -276,9 +276,9 @@ int
 ENTRY_OF(NAME(ordered_Reduce_scatter))(const void *send, void *recv, const COUNT counts[], MPI_Datatype type, MPI_Op op,
 				       MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce_scatter(member, send, recv, VECTOR(counts, NULL), type, op, &result))
+	if (member && cs_serve_ordered_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce_scatter))(send, recv, counts, type, op, comm);
 }
@@ -287,9 +287,9 @@ int
 ENTRY_OF(NAME(ordered_Reduce_scatter_block))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op,
 					     MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce_scatter_block(member, send, recv, count, type, op, &result))
+	if (member && cs_serve_ordered_reduce_scatter_block(serving, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce_scatter_block))(send, recv, count, type, op, comm);
 }
@@ -297,9 +297,9 @@ ENTRY_OF(NAME(ordered_Reduce_scatter_block))(const void *send, void *recv, COUNT
 int
 ENTRY_OF(NAME(ordered_Scan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_scan(member, CS_SCAN, send, recv, count, type, op, &result))
+	if (member && cs_serve_ordered_scan(serving, CS_SCAN, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Scan))(send, recv, count, type, op, comm);
 }
@@ -307,9 +307,9 @@ ENTRY_OF(NAME(ordered_Scan))(const void *send, void *recv, COUNT count, MPI_Data
 int
 ENTRY_OF(NAME(ordered_Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
-	struct cs_member *member = cs_member_enter(comm);
+	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_scan(member, CS_EXSCAN, send, recv, count, type, op, &result))
+	if (member && cs_serve_ordered_scan(serving, CS_EXSCAN, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Exscan))(send, recv, count, type, op, comm);
 }

@@ -3,15 +3,16 @@
 #include <string.h>
 
 struct flat {
+	struct cs_op *op;
 	struct cs_problem problem;
 	const void *in;
 	void *out;
 };
 
 static size_t *
-array(struct cs_team *team, int count)
+array(const struct flat *flat, int count)
 {
-	return cs_team_scratch(team, (size_t)count * sizeof(size_t));
+	return cs_op_memory(flat->op, CS_OP_SCRATCH, (size_t)count * sizeof(size_t));
 }
 
 static void
@@ -49,7 +50,7 @@ share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const
 {
 	struct cs_problem *problem = &flat->problem;
 	bool is_root = problem->rank == problem->root;
-	size_t *sizes = array(team, 3 * problem->ranks), all = (size_t)problem->ranks * sizeof *sizes;
+	size_t *sizes = array(flat, 3 * problem->ranks), all = (size_t)problem->ranks * sizeof *sizes;
 	if (algorithm->needs.all_sizes) {
 		team->host->wire(team->everyone, 0); /* makes the communicator */
 		if (problem->coll == CS_GATHERV)
@@ -96,11 +97,11 @@ describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat
 		return;
 	/* The own block of the result would overwrite other blocks of the input. */
 	if (problem->is_in_place)
-		flat->in = memcpy(cs_team_copy(team, problem->bytes), call->send.base, problem->bytes);
+		flat->in = memcpy(cs_op_memory(flat->op, CS_OP_COPY, problem->bytes), call->send.base, problem->bytes);
 	problem->is_in_place = false;
 	problem->bytes /= (size_t)problem->ranks;
 	if (call->counts) {
-		size_t *sizes = array(team, problem->ranks);
+		size_t *sizes = array(flat, problem->ranks);
 		for (int rank = 0; rank < problem->ranks; rank++)
 			sizes[rank] = call->counts[rank] * unit;
 		problem->sizes = sizes;
@@ -141,8 +142,8 @@ void
 cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
-	struct flat flat = { .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
+	struct cs_call *call = &op->call;
+	struct flat flat = { .op = op, .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
 					  .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
 					  .is_commutative = true, .node_of = team->shape.node_of } };
 	struct cs_problem *problem = &flat.problem;
@@ -181,8 +182,8 @@ cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t
 	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
 	bool is_cut = sent > call->bytes;
 	if (is_cut)
-		flat.out = cs_team_copy(team, sent);
-	cs_plans_run(team, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out, reduction);
+		flat.out = cs_op_memory(op, CS_OP_COPY, sent);
+	cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out, reduction);
 	if (is_cut) {
 		memcpy(call->recv.base, flat.out, call->bytes);
 		call->truncated = sent;

@@ -106,7 +106,7 @@ cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct
 {
 	uint64_t start = cs_clock_ns();
 	cs_runner_run_quietly(answer, op);
-	cs_runner_count(runner, answer, op->call->coll, bytes, cs_clock_ns() - start);
+	cs_runner_count(runner, answer, op->call.coll, bytes, cs_clock_ns() - start);
 }
 
 void

@@ -79,16 +79,11 @@ cs_runner_run_quietly(struct cs_answer *answer, struct cs_op *op)
 		cs_flat_run(op, algorithm, answer->choice.params);
 	}
 	cs_node_op_fini(&op->node);
-	cs_team_relax(op->team);
 }
-/* `sign`: cs_call_sign, of a reduction with the bytes below it. Afterwards op->node.wrong says what was wrong. */
+/* Afterwards op->node.wrong says what was wrong. */
 static inline void
-cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, struct cs_call *call, uint64_t sign,
-	      size_t bytes)
+cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {
-	op->team = runner->team;
-	op->call = call;
-	cs_node_op_init(&op->node, &op->team->node, sign);
 	if (__builtin_expect(runner->is_reporting, 0))
 		cs_runner_run_counted(runner, answer, op, bytes);
 	else

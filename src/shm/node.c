@@ -313,7 +313,8 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	if (node->calls + 1 < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
-	if (!offer->to) {
+	if (!(op->extras & CS_NODE_OFFERS)) {
+		op->extras |= CS_NODE_OFFERS;
 		*offer = (struct cs_offer){ from, to };
 		op->next_offering = node->offering;
 		node->offering = op;
@@ -323,14 +324,23 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	return true;
 }
 
-void
-cs_node_withdraw(struct cs_node_op *op)
+static void
+withdraw(struct cs_node_op *op)
 {
 	struct cs_node_op **at = &op->node->offering;
 	while (*at != op)
 		at = &(*at)->next_offering;
 	*at = op->next_offering;
-	op->offer.to = 0;
+}
+
+void
+cs_node_op_fini_slow(struct cs_node_op *op)
+{
+	if (op->extras & CS_NODE_OFFERS)
+		withdraw(op);
+	if (op->extras & CS_NODE_TIMED)
+		cs_reach_note(op->timed.pace, op->timed.bytes, cs_clock_ns() - op->timed.start);
+	op->extras &= ~(unsigned)CS_NODE_EXTRAS;
 }
 
 /* Others cannot read our memory: it goes through shared memory for some time. What is known of it need not hold. */
@@ -425,16 +435,11 @@ cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
 			atomic_store_explicit(said, (uint8_t)way, memory_order_relaxed);
 	}
 	bool is_direct = way & CS_REACH_DIRECT;
-	if (way & CS_REACH_TIMED)
+	if (way & CS_REACH_TIMED) {
+		op->extras |= CS_NODE_TIMED;
 		op->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
+	}
 	return is_direct;
-}
-
-void
-cs_node_reached_slow(struct cs_node_op *op)
-{
-	cs_reach_note(op->timed.pace, op->timed.bytes, cs_clock_ns() - op->timed.start);
-	op->timed.pace = NULL;
 }
 
 bool

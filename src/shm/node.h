@@ -162,17 +162,20 @@ struct cs_node_op {
 	uint64_t number;     /* of the call, from cs_node_begin on */
 	uint64_t sign;       /* of the call; of a reduction with its bytes */
 	enum cs_wrong wrong; /* set by who meets another call */
-	/* Others may ask for what lies in [from, to); from == to: for nothing. */
+	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
+	/* With CS_NODE_OFFERS: others may ask for what lies in [from, to). */
 	struct cs_offer {
 		uintptr_t from, to;
 	} offer;
 	struct cs_node_op *next_offering;
+	/* With CS_NODE_TIMED. */
 	struct cs_timed {
-		_Atomic uint32_t *pace; /* NULL: the call is not timed */
+		_Atomic uint32_t *pace;
 		size_t bytes;
 		uint64_t start;
 	} timed;
 };
+enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void
 cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
@@ -180,17 +183,16 @@ cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
 	op->node = node;
 	op->sign = sign;
 	op->wrong = CS_WRONG_NOT;
-	op->offer.from = op->offer.to = 0;
-	op->timed.pace = NULL;
+	op->extras = 0;
 }
 
-/* Takes back what the operation has offered to others, who are done with it. */
-void cs_node_withdraw(struct cs_node_op *op);
+/* Ends it: says what a timed call took, and takes back what it has offered to others, who are done with it. */
+void cs_node_op_fini_slow(struct cs_node_op *op);
 static inline void
 cs_node_op_fini(struct cs_node_op *op)
 {
-	if (__builtin_expect(op->offer.to != 0, 0))
-		cs_node_withdraw(op);
+	if (__builtin_expect(op->extras & CS_NODE_EXTRAS, 0))
+		cs_node_op_fini_slow(op);
 }
 
 /* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes). The area
@@ -232,6 +234,21 @@ cs_node_rank(struct cs_node *node, int local)
 	return (struct cs_rank_head *)(node->ranks + (size_t)local * node->rank_stride);
 }
 
+/* An operation and its node, for the instructions of a small call: whoever holds a team knows where its node is without a load. */
+struct cs_node_at {
+	struct cs_node_op *op;
+	struct cs_node *node;
+};
+static inline struct cs_node_at
+cs_node_at(struct cs_node_op *op)
+{
+	return (struct cs_node_at){ op, op->node };
+}
+static inline uint64_t
+cs_at_tag(struct cs_node_at at, uint64_t step)
+{
+	return at.op->number << CS_STEP_BITS | step;
+}
 static inline uint64_t
 cs_node_tag(const struct cs_node_op *op, uint64_t step)
 {
@@ -246,9 +263,14 @@ bool cs_node_is_done(struct cs_node_op *op, uint64_t tag);
 /* --- a call ---------------------------------------------------------------------------------------------------- */
 
 static inline void
+cs_at_begin(struct cs_node_at at)
+{
+	at.op->number = ++at.node->calls;
+}
+static inline void
 cs_node_begin(struct cs_node_op *op)
 {
-	op->number = ++op->node->calls;
+	cs_at_begin(cs_node_at(op));
 }
 
 /* The done word of who reads nothing more in a call, less than of who has left it. */
@@ -260,18 +282,26 @@ cs_node_has_read(uint64_t call)
 
 /* Nothing more is read in this call; lines of it are still to be published. */
 static inline void
+cs_at_end_reading(struct cs_node_at at)
+{
+	cs_node_store(at.node, &at.node->self->done, cs_node_has_read(at.op->number));
+}
+static inline void
 cs_node_end_reading(struct cs_node_op *op)
 {
-	struct cs_node *node = op->node;
-	cs_node_store(node, &node->self->done, cs_node_has_read(op->number));
+	cs_at_end_reading(cs_node_at(op));
 }
 
 /* Nor is anything published. */
 static inline void
+cs_at_end(struct cs_node_at at)
+{
+	cs_node_store(at.node, &at.node->self->done, (at.op->number + 1) << CS_STEP_BITS);
+}
+static inline void
 cs_node_end(struct cs_node_op *op)
 {
-	struct cs_node *node = op->node;
-	cs_node_store(node, &node->self->done, (op->number + 1) << CS_STEP_BITS);
+	cs_at_end(cs_node_at(op));
 }
 
 /* Asked where a round moves little of a block, before the first of so many, with `each` steps in it: ends the job if the
@@ -294,18 +324,27 @@ cs_node_done(struct cs_node_op *op, uint64_t step)
 
 /* Own line of this call, free to be filled (all are done with the call that used it 64 calls ago). */
 static inline struct cs_line *
+cs_at_line(struct cs_node_at at)
+{
+	uint64_t tag = ((at.op->number - CS_LINES + 1) << CS_STEP_BITS) - 1;
+	if (__builtin_expect(at.node->done_floor < tag, 0))
+		cs_node_all_done_slow(at.op, tag);
+	struct cs_line *line = &at.node->self->lines[at.op->number % CS_LINES];
+	line->said = at.op->sign;
+	return line;
+}
+static inline struct cs_line *
 cs_node_line(struct cs_node_op *op)
 {
-	struct cs_node *node = op->node;
-	uint64_t tag = ((op->number - CS_LINES + 1) << CS_STEP_BITS) - 1;
-	if (__builtin_expect(node->done_floor < tag, 0))
-		cs_node_all_done_slow(op, tag);
-	struct cs_line *line = &node->self->lines[op->number % CS_LINES];
-	line->said = op->sign;
-	return line;
+	return cs_at_line(cs_node_at(op));
 }
 
 /* Not of reductions, whose lines say the bytes anyway. No message has 2^48 of them. */
+static inline void
+cs_at_say(struct cs_node_at at, struct cs_line *line, uint64_t bytes)
+{
+	line->said = at.op->sign | bytes;
+}
 static inline void
 cs_line_say(const struct cs_node_op *op, struct cs_line *line, uint64_t bytes)
 {
@@ -324,24 +363,32 @@ cs_line_bytes_here(const struct cs_node_op *op, const struct cs_line *line)
 }
 
 static inline void
+cs_at_publish(struct cs_node_at at, struct cs_line *line, uint64_t step)
+{
+	cs_node_store(at.node, &line->seq, cs_at_tag(at, step));
+}
+static inline void
 cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 {
-	struct cs_node *node = op->node;
-	cs_node_store(node, &line->seq, cs_node_tag(op, step));
+	cs_at_publish(cs_node_at(op), line, step);
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. One that never comes, or is
  * another call's, is without data, staged, and of a slot that there is. */
 const struct cs_line *cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step);
 static inline const struct cs_line *
+cs_at_await(struct cs_node_at at, int local, uint64_t step)
+{
+	const struct cs_line *line = &cs_node_rank(at.node, local)->lines[at.op->number % CS_LINES];
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_at_tag(at, step) ||
+				     (line->said ^ at.op->sign) >> CS_SIGN_SHIFT, 0))
+		return cs_node_await_slow(at.op, local, step);
+	return line;
+}
+static inline const struct cs_line *
 cs_node_await(struct cs_node_op *op, int local, uint64_t step)
 {
-	struct cs_node *node = op->node;
-	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
-	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step) ||
-				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
-		return cs_node_await_slow(op, local, step);
-	return line;
+	return cs_at_await(cs_node_at(op), local, step);
 }
 
 /* The same of a reduction: a vector of another size is one of another call. */
@@ -443,15 +490,8 @@ void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, s
 bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
 
 /* Should others read blocks of ours, of at most `bytes` >= CS_REACH_LEAST, where they are? Of a call of `pattern`, an enum
- * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask, and say when the call is over. */
+ * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask. */
 bool cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
-void cs_node_reached_slow(struct cs_node_op *op);
-static inline void
-cs_node_reached(struct cs_node_op *op)
-{
-	if (__builtin_expect(op->timed.pace != NULL, 0))
-		cs_node_reached_slow(op);
-}
 
 /* What blocks cost. Staged, an owner puts `puts` of them while its readers get `gets`, one after the other or side by side;
  * direct, they read `gets`. */

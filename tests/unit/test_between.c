@@ -74,7 +74,7 @@ static const struct cs_host host = { .wire = wire_of, .abort = end, .max = large
 struct fixture {
 	struct cs_team team;
 	void *memory;
-	size_t work[4 * MOST_RANKS];
+	struct cs_op_memory *idle;
 	int node_of[MOST_RANKS], local_of[MOST_RANKS], order[MOST_RANKS], position[MOST_RANKS], first[MOST_RANKS + 1];
 };
 
@@ -130,7 +130,7 @@ make(struct fixture *fixture, int nodes, int ppn, int node, int lanes, int lane)
 	fill_shape(fixture, nodes, ppn, node, fixture->team.lane_local[lane]);
 	fill_node(fixture);
 	fixture->team.leaders = fixture;
-	fixture->team.work = fixture->work;
+	fixture->team.idle = &fixture->idle;
 	sent_bytes = 0;
 }
 
@@ -138,10 +138,7 @@ static void
 clear(struct fixture *fixture)
 {
 	cs_plans_fini(&fixture->team.lane_plans);
-	free(fixture->team.scratch.base);
-	free(fixture->team.copy.base);
-	free(fixture->team.plan.base);
-	free(fixture->team.part.base);
+	cs_op_memory_free(&fixture->idle);
 	free(fixture->memory);
 }
 
@@ -157,9 +154,10 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 		inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		params[i] = strcmp(algorithm->params[i].name, "lanes") != 0 ? algorithm->params[i].fallback : lanes;
-	struct cs_op op = { .team = &fixture->team, .call = call, .between = algorithm->inner, .between_params = params };
+	struct cs_op op = { .team = &fixture->team, .call = *call, .between = algorithm->inner, .between_params = params };
 	cs_node_op_init(&op.node, &fixture->team.node, 0);
 	algorithm->run(&op, params + inner);
+	cs_op_fini(&op);
 }
 
 /* --- what is sent ------------------------------------------------------------------------------------------------- */

@@ -40,6 +40,7 @@ struct rank {
 	struct cs_ib *ib;
 	struct cs_wire host_wire, *wire;
 	struct cs_team team;
+	struct cs_op_memory *idle;
 	bool is_truncated;
 	struct cs_call call;
 	char buffer[MOST_BYTES + GUARD];
@@ -354,7 +355,7 @@ close_world(void)
 	all(part);
 	for (int i = 0; i < world.ranks; i++) {
 		cs_plans_fini(&world.rank[i]->team.flat_plans);
-		free(world.rank[i]->team.plan.base);
+		cs_op_memory_free(&world.rank[i]->idle);
 		free(world.rank[i]->stack);
 		free(world.rank[i]);
 	}
@@ -381,8 +382,11 @@ static void
 run_bcast(struct rank *rank)
 {
 	extern const struct cs_algorithm cs_algorithm_bcast_multicast;
-	struct cs_op op = { .team = &rank->team, .call = &rank->call };
+	struct cs_op op = { .team = &rank->team, .call = rank->call };
+	rank->team.idle = &rank->idle;
 	cs_algorithm_bcast_multicast.run(&op, &world.patience);
+	rank->call = op.call;
+	cs_op_fini(&op);
 }
 
 /* The connections of the binomial tree from rank 0, which the agreement uses. */

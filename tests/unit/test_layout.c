@@ -58,20 +58,24 @@ add_rank(struct cs_node *node, int local)
 		add(local, &head->lines[i], sizeof head->lines[i]);
 		add(local, head->small[i], sizeof head->small[i]);
 	}
+	struct cs_node_op op;
+	cs_node_op_init(&op, node, 0);
 	for (uint64_t slot = 0; slot < node->shape.slots; slot++)
-		add(local, cs_node_slot_of(node, local, slot, 0), node->shape.slot_bytes);
+		add(local, cs_node_slot_of(&op, local, slot, 0), node->shape.slot_bytes);
 	add(NOBODY, (char *)head + node->rank_stride - CS_HELP, CS_HELP);
 }
 
 static void
 add_areas(struct cs_node *node)
 {
-	char *large = cs_node_area(node, CS_AREA_SMALL + 1), *small = cs_node_area(node, 1);
+	struct cs_node_op op;
+	cs_node_op_init(&op, node, 0);
+	char *large = cs_node_area(&op, CS_AREA_SMALL + 1), *small = cs_node_area(&op, 1);
 	add(NOBODY, large, node->shape.area_bytes);
 	add(NOBODY, cs_node_area_flags(node, large), CS_AREA_FLAGS * sizeof(uint64_t));
-	add(NOBODY, cs_node_area(node, CS_AREA_SMALL + 1), node->shape.area_bytes);
+	add(NOBODY, cs_node_area(&op, CS_AREA_SMALL + 1), node->shape.area_bytes);
 	add(NOBODY, small, CS_AREA_SMALL);
-	add(NOBODY, cs_node_area(node, 1), CS_AREA_SMALL);
+	add(NOBODY, cs_node_area(&op, 1), CS_AREA_SMALL);
 	add(NOBODY, node->table, CS_NODE_TABLE);
 }
 
@@ -135,8 +139,10 @@ pieces_of_a_slot_share_no_line_either(void **state)
 	uint64_t number;
 	assert_int_equal(cs_segment_create(&segment, cs_node_bytes(&shape), CS_SHM_AUTO), CS_OK);
 	cs_node_init(&node, &shape, &segment, &host);
-	cs_node_begin(&node);
-	uintptr_t one = (uintptr_t)cs_node_cut(&node, 1, 1, &number), other = (uintptr_t)cs_node_cut(&node, 1, 1, &number);
+	struct cs_node_op op;
+	cs_node_op_init(&op, &node, 0);
+	cs_node_begin(&op);
+	uintptr_t one = (uintptr_t)cs_node_cut(&op, 1, 1, &number), other = (uintptr_t)cs_node_cut(&op, 1, 1, &number);
 	assert_true(one / CS_CACHE_LINE != other / CS_CACHE_LINE);
 	cs_segment_close(&node.segment);
 }

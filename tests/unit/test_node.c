@@ -457,7 +457,7 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	struct cs_call call = { .coll = CS_BCAST };
 	make(nodes, 4);
 	team.node = nodes[0];
-	struct cs_op op = { .team = &team, .call = &call };
+	struct cs_op op = { .team = &team, .call = call };
 	cs_node_op_init(&op.node, &team.node, 0);
 	struct cs_exchange exchange = { .op = &op, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
 	cs_exchange_run(&exchange, 5, 0, 5 * SLOT / 2);
@@ -519,18 +519,47 @@ static void
 large_memory_is_given_back_after_the_call(void **state)
 {
 	static struct cs_team team;
-	void *(*const take[])(struct cs_team *team, size_t bytes) = { cs_team_scratch, cs_team_copy, cs_team_far, cs_team_part,
-								      cs_team_plan_memory };
-	const struct cs_buffer *const buffers[] = { &team.scratch, &team.copy, &team.far, &team.part, &team.plan };
-	for (size_t large = 0; large < COUNT(take); large++) {
-		for (size_t i = 0; i < COUNT(take); i++)
-			take[i](&team, (i == large ? 5 : 1) << 20);
-		cs_team_relax(&team);
-		for (size_t i = 0; i < COUNT(take); i++)
-			assert_int_equal(buffers[i]->bytes, i == large ? 0 : 1 << 20);
+	struct cs_op_memory *idle = NULL;
+	struct cs_op op;
+	team.idle = &idle;
+	for (enum cs_op_use large = 0; large < CS_OP_USES; large++) {
+		void *before[CS_OP_USES];
+		cs_op_init(&op, &team, 0);
+		for (enum cs_op_use use = 0; use < CS_OP_USES; use++)
+			before[use] = cs_op_memory(&op, use, (use == large ? 40 : 1) << 20);
+		struct cs_op_memory *memory = op.memory;
+		cs_op_fini(&op);
+		assert_int_equal(op.node.extras, 0);
+		/* The next operation has the rest of it. */
+		for (enum cs_op_use use = 0; use < CS_OP_USES; use++) {
+			void *again = cs_op_memory(&op, use, 1);
+			assert_true(use == large || again == before[use]);
+		}
+		assert_ptr_equal(op.memory, memory);
+		cs_op_fini(&op);
 	}
-	for (size_t i = 0; i < COUNT(take); i++)
-		free(buffers[i]->base);
+	cs_op_memory_free(&idle);
+}
+
+/* Two that are under way share none. */
+static void
+each_operation_has_memory_of_its_own(void **state)
+{
+	static struct cs_team team;
+	struct cs_op_memory *idle = NULL;
+	struct cs_op first, second;
+	team.idle = &idle;
+	cs_op_init(&first, &team, 0);
+	cs_op_init(&second, &team, 0);
+	char *one = cs_op_memory(&first, CS_OP_COPY, 100), *other = cs_op_memory(&second, CS_OP_COPY, 100);
+	assert_ptr_not_equal(one, other);
+	cs_op_fini(&first);
+	assert_ptr_equal(cs_op_memory(&second, CS_OP_COPY, 90), other);
+	cs_op_init(&first, &team, 0);
+	assert_ptr_equal(cs_op_memory(&first, CS_OP_COPY, 100), one);
+	cs_op_fini(&second);
+	cs_op_fini(&first);
+	cs_op_memory_free(&idle);
 }
 
 /* --- ranks that make different calls ---------------------------------------------------------------------------------- */
@@ -658,6 +687,7 @@ main(void)
 		cmocka_unit_test(a_fair_window_fits),
 		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),
 		cmocka_unit_test(large_memory_is_given_back_after_the_call),
+		cmocka_unit_test(each_operation_has_memory_of_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/team.h"
+#include "algorithms/op.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "plan/build.h"
@@ -56,6 +56,7 @@ static const struct cs_host host = { .wire = wire_of, .abort = end };
 struct fixture {
 	struct cs_team team;
 	struct cs_plans plans;
+	struct cs_op_memory *idle;
 };
 
 static void
@@ -68,8 +69,12 @@ run_of(struct fixture *fixture, const char *name, size_t segments)
 				      .bytes = segments * SEGMENT, .params = params, .is_commutative = true };
 	assert_non_null(algorithm);
 	fixture->team.host = &host;
+	fixture->team.idle = &fixture->idle;
 	messages = 0;
-	cs_plans_run(&fixture->team, &fixture->plans, NULL, algorithm, &problem, vector, vector, NULL);
+	struct cs_op op;
+	cs_op_init(&op, &fixture->team, 0);
+	cs_plans_run(&op, &fixture->plans, NULL, algorithm, &problem, vector, vector, NULL);
+	cs_op_fini(&op);
 	assert_true(fixture->plans.count <= CS_PLANS);
 	assert_true(fixture->plans.bytes <= CS_PLAN_BUDGET);
 }
@@ -98,7 +103,7 @@ clear(struct fixture *fixture)
 	cs_plans_fini(&fixture->plans);
 	assert_int_equal(fixture->plans.count, 0);
 	assert_int_equal(fixture->plans.bytes, 0);
-	free(fixture->team.plan.base);
+	cs_op_memory_free(&fixture->idle);
 }
 
 /* --- what stays --------------------------------------------------------------------------------------------------- */
@@ -232,14 +237,18 @@ a_plan_serves_its_own_shape_only(void **state)
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
 		cases[i].change(&other);
+		struct cs_op op;
+		fixture.team.idle = &fixture.idle;
+		cs_op_init(&op, &fixture.team, 0);
 		for (int turn = 0; turn < 2; turn++) {
-			cs_plans_run(&fixture.team, &fixture.plans, NULL, algorithm, &problem, input, result,
+			cs_plans_run(&op, &fixture.plans, NULL, algorithm, &problem, input, result,
 				     reduces ? &reduction : NULL);
-			cs_plans_run(&fixture.team, &fixture.plans, NULL, algorithm, &other, input, result,
+			cs_plans_run(&op, &fixture.plans, NULL, algorithm, &other, input, result,
 				     reduces ? &reduction : NULL);
 			if (fixture.plans.count != 2)
 				fail_msg("%s: %d plans", cases[i].what, fixture.plans.count);
 		}
+		cs_op_fini(&op);
 		clear(&fixture);
 	}
 }

@@ -101,6 +101,7 @@ struct world {
 struct rank {
 	struct world *world;
 	struct cs_team team;
+	struct cs_op_memory *idle;
 	struct seat seat;
 	int rank;
 	pthread_t thread;
@@ -140,7 +141,8 @@ make_team(struct rank *self)
 	struct cs_team *team = &self->team;
 	locals = shape.size;
 	*team = (struct cs_team){
-		.host = &host, .domains = 1, .lane = CS_LANES, .lanes = world->least < LANES ? world->least : LANES,
+		.host = &host, .idle = &self->idle, .domains = 1, .lane = CS_LANES,
+		.lanes = world->least < LANES ? world->least : LANES,
 		.shape = { .rank = self->rank, .ranks = world->ranks, .nodes = world->nodes, .node = node, .local = local,
 			   .locals = locals, .ppn_min = world->least, .ppn_max = world->most, .is_block_placed = true,
 			   .node_of = world->node_of, .local_of = world->local_of, .first = world->first,
@@ -196,11 +198,11 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	call.send.base = (char *)(in_place ? self->out : self->in);
 	call.recv.base = has_result ? (char *)self->out : NULL;
 	call.reduction = (struct cs_reduction){ .unit = sizeof(struct element), .kernel = has_kernel ? kernel : NULL };
-	struct cs_op op = { .team = &self->team, .call = &call };
+	struct cs_op op = { .team = &self->team, .call = call };
 	cs_node_op_init(&op.node, &self->team.node, cs_call_sign(coll, 1) | bytes);
 	cs_prefix(&op, ways[way].params);
 	cs_node_op_fini(&op.node);
-	cs_team_relax(&self->team);
+	cs_op_fini(&op);
 	check(self, &call, ways[way].name, count, in_place);
 	if (op.node.wrong && !*self->wrong)
 		snprintf(self->wrong, sizeof self->wrong, "%s, %s: other ranks are in another call", cs_colls[coll].name,
@@ -265,7 +267,7 @@ scan_on(const int *ppn)
 			fail_msg("%s", ranks[rank].wrong);
 		free(ranks[rank].in);
 		free(ranks[rank].out);
-		free(ranks[rank].team.scratch.base);
+		cs_op_memory_free(&ranks[rank].idle);
 	}
 	for (int lane = 0; lane < LANES; lane++)
 		pthread_barrier_destroy(&world.lanes[lane].barrier);

@@ -12,7 +12,7 @@
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	call->root = -1;
 	cs_combine(op, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
 							      .wire_chunk = params[2], .lanes = params[3], .cma_min = params[4] });

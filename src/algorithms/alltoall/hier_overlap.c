@@ -55,7 +55,7 @@ copy_in(struct trade *trade)
 		char *to = trade->out.area + part_at(trade, node) + (size_t)shape->local * (size_t)size * trade->piece;
 		for (int local = 0; local < size; local++, to += trade->piece)
 			cs_copy_in(trade->op, to,
-				   cs_blocks_at(&trade->op->call->send, shape->order[shape->first[node] + local]) +
+				   cs_blocks_at(&trade->op->call.send, shape->order[shape->first[node] + local]) +
 					   trade->round * trade->chunk,
 				   trade->piece);
 	}
@@ -69,7 +69,7 @@ copy_out(struct trade *trade, int node, const char *area)
 	const char *from = area + part_at(trade, node) + (size_t)shape->local * trade->piece;
 	for (int local = 0; local < size_of(trade, node); local++, from += (size_t)shape->locals * trade->piece)
 		cs_copy_result(trade->op,
-			       cs_blocks_at(&trade->op->call->recv, shape->order[shape->first[node] + local]) +
+			       cs_blocks_at(&trade->op->call.recv, shape->order[shape->first[node] + local]) +
 				       trade->round * trade->chunk,
 			       from, trade->piece);
 }
@@ -139,7 +139,7 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	size_t limit = params[0] < node->node->shape.area_bytes ? params[0] : node->node->shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;

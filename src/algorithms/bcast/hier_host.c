@@ -19,7 +19,7 @@
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = exchange->op->call;
+	const struct cs_call *call = &exchange->op->call;
 	cs_copy_in(exchange->op, slot, call->recv.base + round * exchange->chunk,
 		   cs_piece(call->bytes, exchange->chunk, round));
 }
@@ -44,7 +44,7 @@ static bool
 is_read(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
 	bool is_candidate = direct_from || (!team->node.is_crowded && call->bytes < LEAST_STAGED);
 	return is_candidate && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
@@ -55,7 +55,7 @@ static __attribute__((noinline)) void
 root_large(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_exchange exchange = { .op = op, .chunk = piece_of(team, wanted_chunk), .fill = fill,
 					.is_small = cs_is_small(op, call->bytes), .span = call->bytes };
 	if (is_read(op, direct_from)) {
@@ -73,24 +73,24 @@ root_large(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 static void
 node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (call->bytes > CS_INLINE) {
 		root_large(op, wanted_chunk, direct_from);
 		return;
 	}
-	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, call->bytes);
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, call->bytes);
 	cs_copy(line->data, call->recv.base, call->bytes);
-	cs_node_publish(node, line, 1);
-	cs_node_end(node);
+	cs_at_publish(at, line, 1);
+	cs_at_end(at);
 }
 
 static __attribute__((noinline)) void
 read_staged(struct cs_op *op, size_t limit, size_t chunk)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_line *line;
 	uint64_t rounds = cs_rounds(limit, chunk);
 	for (uint64_t round = 0; round < rounds; round++) {
@@ -116,10 +116,11 @@ static void
 node_reader(struct cs_op *op, size_t wanted_chunk)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	const struct cs_line *line = cs_node_await(node, call->root, 1);
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	const struct cs_line *line = cs_at_await(at, call->root, 1);
 	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
 	size_t bytes = cs_line_bytes(line);
 	size_t limit = bytes < call->bytes ? bytes : call->bytes;
@@ -131,7 +132,7 @@ node_reader(struct cs_op *op, size_t wanted_chunk)
 		cs_node_get_direct(node, CS_BCAST, call->root, call->recv.base, line->word[1], limit);
 	else
 		read_staged(op, limit, piece_of(team, wanted_chunk));
-	cs_node_end(node);
+	cs_at_end(at);
 }
 
 /* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
@@ -140,7 +141,7 @@ static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
@@ -196,7 +197,7 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (team->shape.nodes > 1)
 		several_nodes(op, params[1], params[2]);
 	else if (team->shape.rank == call->root)

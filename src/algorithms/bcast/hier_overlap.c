@@ -28,14 +28,14 @@ struct flow {
 static size_t
 piece_of(const struct flow *flow, uint64_t round)
 {
-	return cs_piece(flow->op->call->bytes, flow->chunk, round);
+	return cs_piece(flow->op->call.bytes, flow->chunk, round);
 }
 
 static int
 node_at(const struct flow *flow, int place)
 {
 	const struct cs_shape *shape = &flow->op->team->shape;
-	return (place + shape->node_of[flow->op->call->root]) % shape->nodes;
+	return (place + shape->node_of[flow->op->call.root]) % shape->nodes;
 }
 
 /* Area slots for pieces up to this one; a leader says at once that it is ready for them. */
@@ -67,7 +67,7 @@ pass_on(struct flow *flow, uint64_t round)
 static void
 copy_out(struct flow *flow, uint64_t round)
 {
-	cs_copy_result(flow->op, flow->op->call->recv.base + round * flow->chunk, flow->stages[round % AHEAD].area,
+	cs_copy_result(flow->op, flow->op->call.recv.base + round * flow->chunk, flow->stages[round % AHEAD].area,
 		       piece_of(flow, round));
 }
 
@@ -76,13 +76,13 @@ root_node_piece(struct flow *flow, uint64_t round)
 {
 	struct cs_op *op = flow->op;
 	struct cs_team *team = op->team;
-	bool is_root = team->shape.rank == op->call->root;
+	bool is_root = team->shape.rank == op->call.root;
 	if (is_root) {
-		cs_copy_in(op, flow->stages[round % AHEAD].area, op->call->recv.base + round * flow->chunk,
+		cs_copy_in(op, flow->stages[round % AHEAD].area, op->call.recv.base + round * flow->chunk,
 			   piece_of(flow, round));
 		cs_node_publish(&op->node, flow->line, round + 1);
 	} else {
-		cs_node_await(&op->node, team->shape.local_of[op->call->root], round + 1);
+		cs_node_await(&op->node, team->shape.local_of[op->call.root], round + 1);
 	}
 	int sends = flow->wire ? pass_on(flow, round) : 0;
 	if (!is_root)
@@ -112,7 +112,7 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	struct flow flow = { .op = op,

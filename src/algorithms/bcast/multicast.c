@@ -326,10 +326,10 @@ static void
 run_plan(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
 				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
-	cs_plans_run(team, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
+	cs_plans_run(op, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
 		     call->recv.base, call->recv.base, NULL);
 }
 
@@ -337,7 +337,7 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_wire *wire = team->host->wire(team->everyone, REQUESTS);
 	struct cs_cast *cast = wire->cast ? wire->cast(wire) : NULL;
 	if (!cast) {

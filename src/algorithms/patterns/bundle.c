@@ -25,7 +25,7 @@ static struct bundles
 bundles_of(struct cs_op *op, size_t wanted, int requests)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t room = team->node.shape.slot_bytes / 4 - head_room(team);
 	int root_node = shape->node_of[call->root];
@@ -71,7 +71,7 @@ packed(const struct bundles *bundles, uint64_t size)
 static void
 take_overlong(const struct bundles *bundles, int request, int rank, char *to, size_t expected, uint64_t size)
 {
-	char *all = cs_team_far(bundles->op->team, size);
+	char *all = cs_op_memory(bundles->op, CS_OP_FAR, size);
 	bundles->wire->recv(bundles->wire, request, rank, all, size);
 	bundles->wire->wait(bundles->wire, request);
 	cs_copy(to, all, expected);
@@ -85,7 +85,7 @@ bundle_bytes(const struct bundles *bundles, int node)
 	int locals = cs_team_node_size(bundles->op->team, node);
 	size_t bytes = (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++)
-		bytes += packed(bundles, cs_blocks_bytes(&bundles->op->call->send, rank_of(bundles, node, local)));
+		bytes += packed(bundles, cs_blocks_bytes(&bundles->op->call.send, rank_of(bundles, node, local)));
 	return bytes;
 }
 
@@ -97,11 +97,11 @@ write_bundle(const struct bundles *bundles, int node, char *to)
 	char *next = to + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
 		int rank = rank_of(bundles, node, local);
-		uint64_t size = cs_blocks_bytes(&bundles->op->call->send, rank);
+		uint64_t size = cs_blocks_bytes(&bundles->op->call.send, rank);
 		memcpy(to + (size_t)local * sizeof size, &size, sizeof size);
-		if (rank == bundles->op->call->root)
+		if (rank == bundles->op->call.root)
 			continue;
-		cs_copy(next, cs_blocks_at(&bundles->op->call->send, rank), packed(bundles, size));
+		cs_copy(next, cs_blocks_at(&bundles->op->call.send, rank), packed(bundles, size));
 		next += packed(bundles, size);
 	}
 	return (size_t)(next - to);
@@ -112,7 +112,7 @@ scatter_root(const struct bundles *bundles)
 {
 	struct cs_op *op = bundles->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct cs_wire *wire = bundles->wire;
 	int requests = 0;
@@ -125,7 +125,7 @@ scatter_root(const struct bundles *bundles)
 
 	for (int n = 0; n < team->shape.nodes; n++)
 		far += n != bundles->root_node ? bundle_bytes(bundles, n) : 0;
-	char *next = cs_team_copy(team, far);
+	char *next = cs_op_memory(op, CS_OP_COPY, far);
 	for (int n = 0; n < team->shape.nodes; n++) {
 		if (n == bundles->root_node)
 			continue;
@@ -166,13 +166,13 @@ scattered_bundle(const struct bundles *bundles)
 	struct cs_team *team = op->team;
 	struct cs_node_op *node = &op->node;
 	if (!bundles->is_carrier) {
-		int local = bundles->is_root_node ? team->shape.local_of[op->call->root] : 0;
+		int local = bundles->is_root_node ? team->shape.local_of[op->call.root] : 0;
 		const struct cs_line *line = cs_node_await(node, local, 1);
 		return cs_node_slot_of(node, local, line->slot, 0);
 	}
 	size_t room = room_of(bundles, team->shape.node);
-	char *bundle = cs_team_copy(team, room);
-	bundles->wire->recv(bundles->wire, 0, op->call->root, bundle, room);
+	char *bundle = cs_op_memory(op, CS_OP_COPY, room);
+	bundles->wire->recv(bundles->wire, 0, op->call.root, bundle, room);
 	bundles->wire->wait(bundles->wire, 0);
 	struct cs_line *line = cs_node_line(node);
 	size_t bytes = bytes_of(bundles, bundle);
@@ -186,7 +186,7 @@ scatter_leaf(const struct bundles *bundles)
 {
 	struct cs_op *op = bundles->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	cs_node_begin(&op->node);
 	const char *bundle = scattered_bundle(bundles);
 	uint64_t size = size_in(bundle, team->shape.local);
@@ -213,7 +213,7 @@ void
 cs_bundle_scatter(struct cs_op *op, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	bool is_root = team->shape.rank == call->root;
 	struct bundles bundles = bundles_of(op, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
 	if (is_root)
@@ -228,7 +228,7 @@ cs_bundle_scatter(struct cs_op *op, size_t bytes)
 static void
 show_block(const struct bundles *bundles)
 {
-	const struct cs_call *call = bundles->op->call;
+	const struct cs_call *call = &bundles->op->call;
 	struct cs_node_op *node = &bundles->op->node;
 	struct cs_line *line = cs_node_line(node);
 	cs_line_say(node, line, call->bytes);
@@ -256,11 +256,11 @@ send_bundle(const struct bundles *bundles)
 	struct cs_op *op = bundles->op;
 	struct cs_team *team = op->team;
 	int locals = team->shape.locals;
-	char *bundle = cs_team_copy(team, room_of(bundles, team->shape.node));
+	char *bundle = cs_op_memory(op, CS_OP_COPY, room_of(bundles, team->shape.node));
 	char *next = bundle + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
-		const char *from = op->call->send.base;
-		uint64_t size = op->call->bytes;
+		const char *from = op->call.send.base;
+		uint64_t size = op->call.bytes;
 		if (local != team->shape.local)
 			size = look_at_block(bundles, local, &from);
 		memcpy(bundle + (size_t)local * sizeof size, &size, sizeof size);
@@ -268,13 +268,13 @@ send_bundle(const struct bundles *bundles)
 		next += packed(bundles, size);
 	}
 	cs_node_end(&op->node);
-	bundles->wire->send(bundles->wire, 0, op->call->root, bundle, (size_t)(next - bundle));
+	bundles->wire->send(bundles->wire, 0, op->call.root, bundle, (size_t)(next - bundle));
 }
 
 static void
 gather_leaf(const struct bundles *bundles)
 {
-	const struct cs_call *call = bundles->op->call;
+	const struct cs_call *call = &bundles->op->call;
 	struct cs_wire *wire = bundles->wire;
 	struct cs_node_op *node = &bundles->op->node;
 	cs_node_begin(node);
@@ -303,7 +303,7 @@ request_of(int rank)
 static bool
 take_block(const struct bundles *bundles, int rank, uint64_t size, const char *from)
 {
-	struct cs_call *call = bundles->op->call;
+	struct cs_call *call = &bundles->op->call;
 	size_t expected = cs_blocks_bytes(&call->recv, rank);
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (size > expected)
@@ -336,12 +336,12 @@ gather_root(const struct bundles *bundles)
 {
 	struct cs_op *op = bundles->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_wire *wire = bundles->wire;
 	int nodes = team->shape.nodes, ranks = team->shape.ranks;
 	size_t room = head_room(team) + (size_t)team->shape.ppn_max * bundles->most;
-	char *memory = cs_team_copy(team, AT_ONCE * room);
-	bool *is_long = cs_team_scratch(team, (size_t)ranks * sizeof *is_long);
+	char *memory = cs_op_memory(op, CS_OP_COPY, AT_ONCE * room);
+	bool *is_long = cs_op_memory(op, CS_OP_SCRATCH, (size_t)ranks * sizeof *is_long);
 	memset(is_long, 0, (size_t)ranks * sizeof *is_long);
 	cs_node_begin(&op->node);
 	/* Nodes are counted from the own one. A few bundles are under way while the one before them is taken. */
@@ -375,7 +375,7 @@ void
 cs_bundle_gather(struct cs_op *op, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	bool is_root = team->shape.rank == call->root;
 	struct bundles bundles = bundles_of(op, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
 	if (is_root)

@@ -15,7 +15,7 @@
 static bool
 is_read_directly(struct cs_op *op, size_t direct_from, bool is_whole)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	/* What is read whole must stay as it is while the result is made. */
 	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
 	       cs_fold_reaches(op, direct_from) &&
@@ -39,7 +39,7 @@ vector_of(struct cs_op *op, int local, size_t bytes)
 static void
 publish_vector(struct cs_op *op, const char *vector, bool is_direct)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct cs_line *line = cs_node_line(node);
 	if (call->bytes > CS_INLINE)
@@ -71,7 +71,7 @@ void
 cs_combine_fold(struct cs_op *op, void *out, const void *own)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	int locals = team->node.shape.size;
 	struct cs_part parts[locals];
 	for (int local = 0; local < locals; local++)
@@ -85,7 +85,7 @@ static void
 one_node_short(struct cs_op *op, bool is_direct)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	bool takes = call->root < 0 || call->root == team->shape.rank;
 	cs_node_begin(node);
@@ -104,7 +104,6 @@ one_node_short(struct cs_op *op, bool is_direct)
 		cs_node_end(node);
 	if (is_direct)
 		cs_node_all_done(node);
-	cs_node_reached(node);
 }
 
 /* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
@@ -113,10 +112,10 @@ static void
 reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_part *parts, size_t count)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t bytes = count * call->reduction.unit;
 	bool is_read = call->root < 0 || !recv, is_dear = team->node.puts[cs_put_kind(bytes)][call->coll].way == CS_PUT_STREAMED;
-	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_team_copy(team, bytes) : slot;
+	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_op_memory(op, CS_OP_COPY, bytes) : slot;
 	cs_fold_parts(op, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
 		cs_copy_in(op, slot, sum, bytes);
@@ -138,7 +137,7 @@ static struct cs_part
 part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
 {
 	struct cs_node_op *node = &long_way->op->node;
-	size_t unit = long_way->op->call->reduction.unit;
+	size_t unit = long_way->op->call.reduction.unit;
 	const struct cs_line *line = cs_node_await_alike(node, local, 2 * round + 1);
 	if (line->word[0] == CS_MARK_DIRECT)
 		return (struct cs_part){ .far = line->word[1] + (round * long_way->per_round + first) * unit };
@@ -150,9 +149,9 @@ static void
 take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first, size_t count)
 {
 	struct cs_node_op *node = &long_way->op->node;
-	size_t unit = long_way->op->call->reduction.unit, at = (round * long_way->per_round + first) * unit;
+	size_t unit = long_way->op->call.reduction.unit, at = (round * long_way->per_round + first) * unit;
 	const struct cs_line *line = cs_node_await(node, local, 2 * round + 2);
-	char *to = long_way->op->call->recv.base + at;
+	char *to = long_way->op->call.recv.base + at;
 	if (line->word[0] == CS_MARK_DIRECT)
 		cs_node_read(node, local, to, line->word[2] + at, count * unit);
 	else
@@ -165,7 +164,7 @@ static char *
 put_round(const struct rounds *long_way, uint64_t round, const char *send, size_t count, size_t first, size_t mine)
 {
 	struct cs_op *op = long_way->op;
-	size_t unit = op->call->reduction.unit, behind = first + mine;
+	size_t unit = op->call.reduction.unit, behind = first + mine;
 	if (long_way->is_direct)
 		return NULL;
 	char *slot = cs_node_slot(&op->node, 2 * round + 2, true);
@@ -181,7 +180,7 @@ static void
 long_round(const struct rounds *long_way, uint64_t round)
 {
 	struct cs_op *op = long_way->op;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int locals = node->node->shape.size, self = node->node->shape.local;
 	size_t unit = call->reduction.unit, at = round * long_way->per_round * unit;
@@ -214,7 +213,7 @@ static void
 one_node_long(struct cs_op *op, size_t chunk, bool is_direct)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct rounds long_way = { .op = op, .per_round = chunk / call->reduction.unit,
 				   .takes = call->root < 0 || call->root == team->shape.rank, .is_direct = is_direct };
@@ -235,7 +234,6 @@ one_node_long(struct cs_op *op, size_t chunk, bool is_direct)
 	cs_node_end(node);
 	if (is_direct)
 		cs_node_all_done(node);
-	cs_node_reached(node);
 }
 
 /* Where the node's sum is collected, and where the result of the leaders' step appears: for a reduction to one rank apart
@@ -248,7 +246,7 @@ struct areas {
 static struct areas
 take_areas(struct cs_op *op, size_t bytes)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct areas areas = { .sum = cs_node_area(&op->node, bytes), .bytes = bytes };
 	areas.result = call->root < 0 ? areas.sum : cs_node_area(&op->node, bytes);
 	return areas;
@@ -257,7 +255,7 @@ take_areas(struct cs_op *op, size_t bytes)
 static void
 give_areas(struct cs_op *op, const struct areas *areas)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	cs_node_area_done(&op->node, areas->bytes, call->root < 0 ? 1 : 2);
 }
 
@@ -265,7 +263,7 @@ static void
 leaders_step(struct cs_op *op, const struct areas *areas, size_t offset, size_t count)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (call->root < 0)
 		cs_between_allreduce(op, areas->sum + offset, count, &call->reduction, call->is_commutative);
 	else
@@ -288,7 +286,7 @@ static void
 several_nodes_short(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	bool takes = call->root < 0 || call->root == shape->rank;
@@ -324,7 +322,7 @@ void
 cs_combine_piece(struct cs_op *op, struct cs_line *line, uint64_t step, uint64_t piece_index,
 		 const char *send, char *area, size_t count)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int locals = node->node->shape.size, self = node->node->shape.local;
 	size_t unit = call->reduction.unit;
@@ -359,7 +357,7 @@ static void
 take_outcome(struct cs_op *op, int lanes, const struct outcome *outcome)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	bool takes = call->root < 0 || call->root == team->shape.rank;
 	size_t unit = call->reduction.unit;
 	for (int lane = 0; takes && lane < lanes; lane++) {
@@ -382,7 +380,7 @@ static void
 several_nodes_long(struct cs_op *op, const struct cs_combine_params *params, size_t chunk)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int locals = node->node->shape.size;
 	size_t unit = call->reduction.unit;
@@ -442,7 +440,7 @@ static bool
 is_read_whole(struct cs_op *op, size_t read_all)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_node_op *node = &op->node;
 	size_t others = (size_t)node->node->shape.size - 1;
 	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_crowded ? READ_BY_ALL : READ_BY_TWO;
@@ -457,7 +455,7 @@ void
 cs_combine(struct cs_op *op, const struct cs_combine_params *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t slot = team->node.shape.slot_bytes;
 	size_t unit = call->reduction.unit;
 	size_t chunk = params->chunk < slot ? params->chunk : slot;

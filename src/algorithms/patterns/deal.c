@@ -9,7 +9,7 @@ static size_t
 count_of(struct cs_op *op, int rank)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	return call->counts ? call->counts[rank] : call->count / (size_t)team->shape.ranks;
 }
 
@@ -35,7 +35,7 @@ static void
 next(struct cs_op *op, const struct deal *deal, struct cs_window *window)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	window->at += window->most;
 	if (call->counts && window->at < deal->most)
 		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at, deal->room);
@@ -45,7 +45,7 @@ static void
 count_rounds(struct cs_op *op, struct deal *deal)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t each = deal->room / (size_t)team->shape.ranks;
 	if (each < deal->most)
 		each = cs_window_fair(call->counts, team->shape.ranks, 0, deal->room);
@@ -73,7 +73,7 @@ static size_t
 pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t unit = call->reduction.unit, done = 0, at = 0;
 	const struct cs_shape *shape = &team->shape;
 	if (shape->is_block_placed) {
@@ -104,7 +104,7 @@ static struct cs_part
 part_of(struct cs_op *op, int local, uint64_t round, size_t before, size_t ahead)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_line *line = cs_node_await_alike(&op->node, local, round + 1);
 	size_t unit = call->reduction.unit;
 	if (line->word[0] == CS_MARK_DIRECT && local == team->node.shape.local)
@@ -120,7 +120,7 @@ static void
 one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_direct)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	uint64_t rounds = deal->rounds;
 	struct cs_node_op *node = &op->node;
 	int locals = node->node->shape.size;
@@ -167,7 +167,6 @@ one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_di
 	cs_node_end(node);
 	if (is_direct)
 		cs_node_all_done(node);
-	cs_node_reached(node);
 }
 
 /* What of a round goes to each node: the leaders' counts. */
@@ -176,7 +175,7 @@ counts_of_nodes(struct cs_op *op, struct cs_window window)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
-	size_t *counts = team->work;
+	size_t *counts = cs_op_nodes(op);
 	for (int node = 0; node < shape->nodes; node++) {
 		counts[node] = 0;
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
@@ -190,7 +189,7 @@ static void
 take_block(struct cs_op *op, const char *area, struct cs_window window)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
@@ -204,11 +203,11 @@ static void
 several_nodes_short(struct cs_op *op, struct cs_window all)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const char *vector = call->send.base;
 	if (!team->shape.is_block_placed) {
-		char *packed = cs_team_copy(team, call->bytes);
+		char *packed = cs_op_memory(op, CS_OP_COPY, call->bytes);
 		pack_round(op, vector, all, packed);
 		vector = packed;
 	}
@@ -234,7 +233,7 @@ static void
 several_nodes(struct cs_op *op, const char *send, const struct deal *deal)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	int locals = node->node->shape.size, self = node->node->shape.local;
@@ -285,7 +284,7 @@ void
 cs_deal(struct cs_op *op, size_t read_all, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t unit = call->reduction.unit, room = team->node.shape.slot_bytes;
 	bool is_wide = team->shape.nodes > 1;
 	if (is_wide && team->node.shape.area_bytes < room)

@@ -84,7 +84,6 @@ cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, ui
 		cs_node_end(node);
 	if (exchange->is_direct)
 		cs_node_all_done(node);
-	cs_node_reached(node);
 }
 
 void
@@ -98,7 +97,7 @@ cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
 		int rank = cs_team_local_rank(team, local);
-		if (cs_piece(cs_blocks_bytes(&op->call->recv, rank), exchange->chunk, round))
+		if (cs_piece(cs_blocks_bytes(&op->call.recv, rank), exchange->chunk, round))
 			pending[count++] = local;
 	}
 	while (count) {

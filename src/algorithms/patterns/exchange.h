@@ -64,7 +64,7 @@ static inline void
 cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (bytes < CS_PUT_LONG)
 		cs_copy(to, from, bytes);
 	else
@@ -83,7 +83,7 @@ static inline bool
 cs_copies_reach(struct cs_op *op, size_t from, size_t bytes, const struct cs_reach_cost *cost)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (!team->has_cma)
 		return false;
 	return from ? bytes >= from
@@ -93,7 +93,7 @@ cs_copies_reach(struct cs_op *op, size_t from, size_t bytes, const struct cs_rea
 static inline void
 cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (block < CS_COPIES_WORTH)
 		cs_copy_result(op, to, from, bytes);
 	else
@@ -106,7 +106,7 @@ cs_exchange_reaches(struct cs_op *op, size_t from, size_t bytes, size_t crowded,
 		    const struct cs_reach_cost *cost)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (team->node.is_crowded)
 		return (from || bytes >= crowded) && cs_copies_reach(op, from, bytes, cost);
 	if (!team->has_cma)
@@ -127,7 +127,7 @@ static inline void
 cs_exchange_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (team->node.is_crowded)
 		cs_node_get_direct(&op->node, call->coll, local, to, remote, bytes);
 	else
@@ -179,7 +179,7 @@ static inline void
 cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (bytes < CS_PUT_LEAST)
 		cs_copy(to, from, bytes);
 	else
@@ -206,7 +206,7 @@ static inline bool
 cs_is_small(struct cs_op *op, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
 }
 

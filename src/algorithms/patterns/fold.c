@@ -47,7 +47,7 @@ cs_fold(struct cs_op *op, const struct cs_reduction *reduction, void *out, const
 	void *to = out;
 	for (int i = 0; i < n - 1; i++)
 		if (from[i] == out)
-			to = cs_team_scratch(team, bytes);
+			to = cs_op_memory(op, CS_OP_SCRATCH, bytes);
 	if (to != from[n - 1])
 		memcpy(to, from[n - 1], bytes);
 	for (int i = n - 2; i >= 0; i--)
@@ -80,7 +80,7 @@ fold_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *ou
 {
 	struct cs_team *team = op->team;
 	size_t bytes = count * reduction->unit, apart = (bytes + 63) & ~(size_t)63;
-	char *rooms = cs_team_scratch(team, 2 * apart);
+	char *rooms = cs_op_memory(op, CS_OP_SCRATCH, 2 * apart);
 	const void *sum = from[0];
 	for (int i = 1; i < n; i++) {
 		char *to = i == n - 1 ? out : rooms + (size_t)(i % 2) * apart;
@@ -110,7 +110,7 @@ fold_far(struct cs_op *op, const struct cs_reduction *reduction, char *out, cons
 	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
 	size_t unit = reduction->unit, at_once = READ_AT_ONCE / fars / unit ? READ_AT_ONCE / fars / unit : 1;
-	char *room = cs_team_far(team, fars * at_once * unit);
+	char *room = cs_op_memory(op, CS_OP_FAR, fars * at_once * unit);
 	for (size_t done = 0; done < count; done += at_once) {
 		size_t now = count - done < at_once ? count - done : at_once;
 		char *next = room;
@@ -149,7 +149,7 @@ bool
 cs_fold_reaches(struct cs_op *op, size_t from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (!team->has_cma || !call->reduction.kernel || call->bytes <= CS_INLINE)
 		return false;
 	if (from)

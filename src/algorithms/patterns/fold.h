@@ -26,7 +26,7 @@ void cs_fold_parts(struct cs_op *op, const struct cs_reduction *reduction, char 
 		   size_t count);
 
 /* Are others to read our vector where it is? Then the call is not over before they have. `from`: the parameter cma_min. By calls
- * (shm/reach.h): cs_node_reached ends it. Not where ranks share cores: they would take turns for each read (a Xeon, allreduce
+ * (shm/reach.h): it ends with the operation. Not where ranks share cores: they would take turns for each read (a Xeon, allreduce
  * of 64K at 1x4: 32 us instead of 16). */
 bool cs_fold_reaches(struct cs_op *op, size_t from);
 

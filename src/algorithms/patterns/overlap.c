@@ -26,7 +26,7 @@ node_at(const struct spread *spread, int place)
 static size_t
 piece_of(const struct spread *spread, int rank)
 {
-	return cs_piece(cs_blocks_bytes(&spread->op->call->recv, rank), spread->chunk, spread->round);
+	return cs_piece(cs_blocks_bytes(&spread->op->call.recv, rank), spread->chunk, spread->round);
 }
 
 static void
@@ -47,7 +47,7 @@ static void
 copy_in(struct spread *spread)
 {
 	const struct cs_shape *shape = &spread->op->team->shape;
-	struct cs_call *call = spread->op->call;
+	struct cs_call *call = &spread->op->call;
 	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
 	size_t at = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
@@ -61,7 +61,7 @@ static void
 copy_out(struct spread *spread, int place, int count)
 {
 	const struct cs_shape *shape = &spread->op->team->shape;
-	struct cs_call *call = spread->op->call;
+	struct cs_call *call = &spread->op->call;
 	const char *from = spread->stage.area + spread->before[place];
 	for (int end = place + count; place < end; place++) {
 		int node = node_at(spread, place);
@@ -155,7 +155,7 @@ static size_t
 largest(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t most = call->recv.bytes ? 0 : call->recv.each;
 	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
 		most = call->recv.bytes[rank] > most ? call->recv.bytes[rank] : most;
@@ -170,7 +170,7 @@ cs_overlap_spread(struct cs_op *op, size_t wire_chunk)
 	bool is_leader = cs_team_is_leader(team);
 	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
 	size_t most = largest(op);
-	struct spread spread = { .op = op, .before = team->work,
+	struct spread spread = { .op = op, .before = cs_op_nodes(op),
 				 .wire = is_leader ? team->host->wire(team->leaders, 2 * CS_OVERLAP_MOST) : NULL,
 				 .chunk = cs_share(limit, (size_t)team->shape.ranks) };
 	if (!spread.chunk)

@@ -18,7 +18,7 @@ is_exclusive(const struct cs_call *call)
 static void
 add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const void *from[] = { left, right };
 	cs_fold(op, &call->reduction, out, from, 2, count);
 }
@@ -47,7 +47,7 @@ static void
 sum_up(struct cs_op *op, void *out, int others, const char *own)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const void *from[others + 1];
 	for (int local = 0; local < others; local++)
 		from[local] = local == team->node.shape.local ? call->send.base : vector_of(op, local, call->bytes);
@@ -59,7 +59,7 @@ static void
 take_prefix(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	int self = team->node.shape.local;
 	if (self)
 		sum_up(op, call->recv.base, self, is_exclusive(call) ? NULL : call->send.base);
@@ -70,7 +70,7 @@ take_prefix(struct cs_op *op)
 static void
 one_node_short(struct cs_op *op)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int self = node->node->shape.local;
 	cs_node_begin(node);
@@ -88,7 +88,7 @@ static void
 add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (is_exclusive(call) && !team->node.shape.local)
 		cs_copy_result(op, out, area, count * call->reduction.unit);
 	else
@@ -99,7 +99,7 @@ static void
 several_nodes_short(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int self = node->node->shape.local, leader = cs_team_leader(team);
 	cs_node_begin(node);
@@ -145,7 +145,7 @@ static struct sums
 sums_of(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t count = (size_t)steps_of(team->node.shape.size - 1);
 	struct sums sums = { .stride = (call->bytes + 63) & ~(size_t)63 };
 	sums.is_inline = count * call->bytes <= CS_INLINE;
@@ -198,7 +198,7 @@ sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
 static void
 one_node_doubling(struct cs_op *op)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int self = node->node->shape.local, locals = node->node->shape.size;
 	struct sums sums = sums_of(op);
@@ -253,7 +253,7 @@ static size_t
 piece_bytes(struct cs_op *op, size_t chunk)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t piece = call->bytes / 4 / (size_t)(team->shape.ppn_max - 1); /* alike on all nodes */
 	piece = piece < LEAST_PIECE ? LEAST_PIECE : piece;
 	piece = piece < chunk ? piece : chunk;
@@ -264,7 +264,7 @@ static void
 begin_chain(struct chain *chain, size_t piece)
 {
 	struct cs_node_op *node = &chain->op->node;
-	size_t unit = chain->op->call->reduction.unit;
+	size_t unit = chain->op->call.reduction.unit;
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	chain->each = piece < unit ? 1 : piece / unit;
 	chain->room = chain->each * unit;
@@ -303,7 +303,7 @@ static void
 chain_piece(struct chain *chain, size_t at, size_t count, char *total)
 {
 	struct cs_op *op = chain->op;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	bool is_last = node->node->shape.local + 1 == node->node->shape.size;
 	size_t bytes = count * call->reduction.unit;
@@ -338,7 +338,7 @@ static void
 one_node_long(struct cs_op *op, size_t piece)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct chain chain = { .op = op, .reads = team->node.shape.local };
 	begin_chain(&chain, piece);
 	cs_node_expect(&op->node, cs_rounds(call->count, chain.each), 1);
@@ -362,7 +362,7 @@ finish_round(struct chain *chain, const struct round *round, int lanes)
 {
 	struct cs_op *op = chain->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t unit = call->reduction.unit;
 	for (int lane = 0; team->shape.node && lane < lanes; lane++) {
 		size_t first, part = cs_slice(round->count, unit, lanes, lane, &first);
@@ -379,7 +379,7 @@ scan_round(struct chain *chain, const struct round *round, int lanes)
 	struct cs_op *op = chain->op;
 	struct cs_team *team = op->team;
 	struct cs_node_op *node = &op->node;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t unit = call->reduction.unit, first, part = cs_slice(round->count, unit, lanes, team->lane, &first);
 	int last = node->node->shape.size - 1;
 	if (last != node->node->shape.local)
@@ -398,7 +398,7 @@ static void
 several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size_t piece)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct chain chain = { .op = op, .reads = true };
 	size_t unit = call->reduction.unit;
@@ -439,7 +439,7 @@ void
 cs_prefix(struct cs_op *op, const size_t *values)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_prefix_params params = { values[0], values[1], values[2], values[3], values[4] };
 	const struct cs_node_shape *shape = &team->node.shape;
 	size_t others = (size_t)team->shape.ppn_max - 1, piece = piece_bytes(op, params.chunk);

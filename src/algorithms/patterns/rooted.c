@@ -8,7 +8,7 @@
 static void
 gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = exchange->op->call;
+	const struct cs_call *call = &exchange->op->call;
 	cs_copy_in(exchange->op, slot, call->send.base + round * exchange->chunk,
 		   cs_piece(call->bytes, exchange->chunk, round));
 }
@@ -25,7 +25,7 @@ static bool
 gather_round(struct cs_op *op, size_t chunk, uint64_t round)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	bool is_more = false;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t expected = cs_blocks_bytes(&call->recv, rank), from = round * chunk;
@@ -52,7 +52,7 @@ gather_round(struct cs_op *op, size_t chunk, uint64_t round)
 static void
 gather_root(struct cs_op *op)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	if (call->send.base)
@@ -66,7 +66,7 @@ gather_root(struct cs_op *op)
 static void
 gather_inline(struct cs_op *op)
 {
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	cs_node_begin(node);
 	cs_node_end_reading(node);
@@ -87,7 +87,7 @@ static __attribute__((noinline)) void
 gather_staged(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_exchange exchange = { .op = op, .chunk = team->node.shape.slot_bytes,
 					.fill = gather_fill };
 	struct cs_reach_cost cost = cost_of(team, call->root);
@@ -109,7 +109,7 @@ static void
 gather_one_node(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (team->shape.rank == call->root)
 		gather_root(op);
 	else if (call->bytes <= CS_INLINE)
@@ -137,7 +137,7 @@ scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
-	const struct cs_call *call = op->call;
+	const struct cs_call *call = &op->call;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		const char *block = cs_blocks_at(&call->send, rank);
 		if (rank == call->root)
@@ -169,7 +169,7 @@ static __attribute__((noinline)) void
 scatter_take_staged(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t chunk = scatter_chunk(team), whole = SIZE_MAX;
 	uint64_t rounds = cs_rounds(call->bytes, chunk);
 	/* Less may have been sent than is expected here. */
@@ -189,17 +189,17 @@ scatter_take_staged(struct cs_op *op)
 }
 
 static void
-scatter_take(struct cs_op *op)
+scatter_take(struct cs_op *op, struct cs_node_at at)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	size_t self = (size_t)team->shape.rank;
-	const struct cs_line *line = cs_node_await(node, call->root, 1);
+	const struct cs_line *line = cs_at_await(at, call->root, 1);
 	if (line->word[0] == CS_MARK_INLINE) {
-		size_t each = cs_line_bytes_here(node, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
-		size_t at = self * sent < CS_LINE_ROOM ? self * sent : 0;
-		cs_copy(call->recv.base, (const char *)&line->word[1] + at, scatter_wanted(call, sent));
+		size_t each = line->said ^ at.op->sign, sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
+		size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
+		cs_copy(call->recv.base, (const char *)&line->word[1] + offset, scatter_wanted(call, sent));
 	} else if (line->word[0] == CS_MARK_DIRECT) {
 		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
 		cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
@@ -212,11 +212,12 @@ scatter_take(struct cs_op *op)
 static void
 scatter_leaf(struct cs_op *op)
 {
-	struct cs_call *call = op->call;
-	cs_node_begin(&op->node);
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
 	if (call->bytes)
-		scatter_take(op);
-	cs_node_end(&op->node);
+		scatter_take(op, at);
+	cs_at_end(at);
 }
 
 /* Small blocks of one size for few ranks: they travel in the line itself. */
@@ -224,25 +225,25 @@ static void
 scatter_inline(struct cs_op *op, size_t each)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
-	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	cs_node_end_reading(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, each);
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	cs_at_end_reading(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, each);
 	line->word[0] = CS_MARK_INLINE;
 	char *to = (char *)&line->word[1];
 	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
 		if (rank != call->root)
 			cs_copy(to, cs_blocks_at(&call->send, rank), each);
-	cs_node_publish(node, line, 1);
+	cs_at_publish(at, line, 1);
 }
 
 static __attribute__((noinline)) void
 scatter_staged(struct cs_op *op, size_t most, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->shape.ranks;
 	struct cs_exchange exchange = { .op = op, .fill = scatter_fill, .chunk = scatter_chunk(team) };
 	struct cs_reach_cost cost = cost_of(team, -1);
@@ -261,7 +262,7 @@ static void
 scatter_root(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->shape.ranks, most = 0, all = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
@@ -280,7 +281,7 @@ static void
 scatter_one_node(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (team->shape.rank == call->root)
 		scatter_root(op, direct_from);
 	else
@@ -309,7 +310,7 @@ static struct rooted
 rooted_of(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	return (struct rooted){
 		.op = op,
@@ -356,7 +357,7 @@ static size_t *
 sizes_array(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	return cs_team_copy(team, (size_t)team->shape.ranks * sizeof(size_t));
+	return cs_op_memory(op, CS_OP_COPY, (size_t)team->shape.ranks * sizeof(size_t));
 }
 
 static uint64_t
@@ -384,9 +385,10 @@ lay_out_sizes(const struct cs_shape *shape, size_t *bytes, size_t *at)
 static bool
 share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expected)
 {
-	struct cs_team *team = rooted->op->team;
+	struct cs_op *op = rooted->op;
+	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = team->work, *at = bytes + shape->nodes;
+	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
 	bool is_cut = false;
 	lay_out_sizes(shape, bytes, at);
 	team->host->gatherv(team->leaders, sizes, bytes, at, rooted->root_node);
@@ -408,10 +410,10 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(op), all = (size_t)shape->ranks * sizeof *sizes;
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, op->call->bytes);
+	cs_line_say(node, line, op->call.bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
 	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
 	if (rooted->is_leader) {
 		if (rooted->is_root_node)
@@ -423,7 +425,7 @@ gather_all_sizes(struct rooted *rooted, struct cs_line *line)
 		cs_node_publish(node, line, 3);
 	}
 	if (cs_node_await(node, cs_team_leader(team), 3)->word[0] && rooted->is_root)
-		op->call->truncated = op->call->bytes + 1;
+		op->call.truncated = op->call.bytes + 1;
 	memcpy(sizes, shared, all);
 	rooted->sizes = sizes;
 	cs_node_area_done(node, table_bytes(team), 1);
@@ -441,17 +443,17 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 	const struct cs_shape *shape = &team->shape;
 	size_t *sizes = sizes_array(op);
 	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, op->call->bytes);
+	cs_line_say(node, line, op->call.bytes);
 	if (rooted->is_root)
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
 	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
 	int first = shape->first[shape->node];
 	if (rooted->is_root_node) {
 		cs_node_await(node, rooted->root_local, 2);
 		memcpy(sizes, shared, (size_t)shape->ranks * sizeof *sizes);
 		for (int local = 0; rooted->is_root && local < node->node->shape.size; local++)
-			agreed_bytes(op->call, cs_node_await(node, local, 1), sizes[first + local]);
+			agreed_bytes(&op->call, cs_node_await(node, local, 1), sizes[first + local]);
 	} else {
 		for (int local = 0; local < node->node->shape.size; local++)
 			sizes[first + local] = cs_line_bytes(cs_node_await(node, local, 1));
@@ -485,11 +487,11 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
 	if (rooted->is_root) {
 		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call->send, shape->order[p]);
+			shared[p] = cs_blocks_bytes(&op->call.send, shape->order[p]);
 		cs_node_publish(node, line, 1);
 	}
 	if (rooted->is_leader) {
-		size_t *bytes = team->work, *at = bytes + shape->nodes;
+		size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
 		lay_out_sizes(shape, bytes, at);
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 1);
@@ -528,7 +530,7 @@ equal_sizes(struct rooted *rooted, size_t each)
 static size_t
 round_bytes(const struct rooted *rooted, bool sizes_known)
 {
-	size_t each = sizes_known && rooted->op->call->bytes < rooted->chunk ? rooted->op->call->bytes : rooted->chunk;
+	size_t each = sizes_known && rooted->op->call.bytes < rooted->chunk ? rooted->op->call.bytes : rooted->chunk;
 	return each * (size_t)rooted->op->team->shape.ranks;
 }
 
@@ -536,11 +538,11 @@ static __attribute__((noinline)) void
 gather_several(struct cs_op *op, bool sizes_known)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct rooted rooted = rooted_of(op);
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = team->work, *at = bytes + shape->nodes;
+	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);
@@ -594,11 +596,11 @@ static __attribute__((noinline)) void
 scatter_several(struct cs_op *op, bool sizes_known)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct rooted rooted = rooted_of(op);
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = team->work, *at = bytes + shape->nodes;
+	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
 
 	cs_node_begin(node);
 	struct cs_line *line = cs_node_line(node);

@@ -8,14 +8,14 @@ static const char *
 own_block(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	return call->send.base ? call->send.base : cs_blocks_at(&call->recv, team->shape.rank);
 }
 
 static void
 fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_call *call = exchange->op->call;
+	struct cs_call *call = &exchange->op->call;
 	const char *from = own_block(exchange->op) + round * exchange->chunk;
 	cs_copy_in(exchange->op, slot, from, cs_piece(call->bytes, exchange->chunk, round));
 }
@@ -25,7 +25,7 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 {
 	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	int rank = cs_team_local_rank(team, local);
 	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
@@ -45,7 +45,7 @@ take(struct cs_exchange *exchange, uint64_t round)
 {
 	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t at = round * exchange->chunk;
 	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
 	if (call->send.base)
@@ -58,7 +58,7 @@ static void
 copy_own(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	if (call->send.base)
 		cs_copy(cs_blocks_at(&call->recv, team->shape.rank), call->send.base, call->bytes);
 }
@@ -67,7 +67,7 @@ static size_t
 largest(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t most = 0;
 	for (int rank = 0; rank < team->shape.ranks; rank++)
 		if (cs_blocks_bytes(&call->recv, rank) > most)
@@ -80,24 +80,24 @@ static void
 spread_inline(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
-	struct cs_node_op *node = &op->node;
+	struct cs_call *call = &op->call;
 	int ranks = team->shape.ranks, self = team->shape.rank;
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, call->bytes);
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, call->bytes);
 	cs_copy(line->data, own_block(op), call->bytes);
-	cs_node_publish(node, line, 1);
+	cs_at_publish(at, line, 1);
 	copy_own(op);
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
-		const struct cs_line *other = cs_node_await(node, rank, 1);
-		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = cs_line_bytes_here(node, other);
+		const struct cs_line *other = cs_at_await(at, rank, 1);
+		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = other->said ^ at.op->sign;
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_exchange_lesser(call, sent, bytes);
 		cs_copy(cs_blocks_at(&call->recv, rank), other->data, bytes);
 	}
-	cs_node_end(node);
+	cs_at_end(at);
 }
 
 /* Ranks that share cores all have to wait until all have read: shorter blocks are not worth it. */
@@ -107,7 +107,7 @@ static __attribute__((noinline)) void
 spread_staged(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	struct cs_exchange exchange = { .op = op, .chunk = chunk, .fill = fill, .take = take,
 					.is_small = cs_is_small(op, call->bytes), .span = call->bytes,
@@ -138,7 +138,7 @@ static size_t
 total(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t bytes = call->recv.bytes ? 0 : call->recv.each * (size_t)team->shape.ranks;
 	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
 		bytes += cs_blocks_bytes(&call->recv, rank);
@@ -155,7 +155,7 @@ static void
 lay_out(struct cs_op *op, struct cs_window window, int lanes, struct layout *layout)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	int own = shape->position[shape->rank];
 	layout->total = 0;
@@ -188,7 +188,7 @@ static void
 copy_out(struct cs_op *op, const char *from, struct cs_window window)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
@@ -203,14 +203,14 @@ static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
 	/* A byte of each block fits in any case: the area holds larger tables (comm/make_team.c). */
 	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
 	int lanes = total(op) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
-	size_t *work = team->work, nodes = (size_t)shape->nodes;
+	size_t *work = cs_op_nodes(op), nodes = (size_t)shape->nodes;
 	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
 	const char *own = own_block(op);
 	struct cs_window window = { 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
@@ -247,7 +247,7 @@ void
 cs_spread(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t most = call->recv.bytes ? largest(op) : call->recv.each;
 	if (team->shape.nodes > 1)
 		several_nodes(op, most, params[1], params[2]);

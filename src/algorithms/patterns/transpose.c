@@ -13,7 +13,7 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
-	const struct cs_call *call = op->call;
+	const struct cs_call *call = &op->call;
 	for (int local = 0; local < team->node.shape.size; local++) {
 		int rank = cs_team_local_rank(team, local);
 		const char *block = cs_blocks_at(&call->send, rank);
@@ -33,7 +33,7 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 {
 	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
 	size_t bytes = cs_blocks_bytes(&call->recv, rank), most = cs_line_bytes(line);
 	char *to = cs_blocks_at(&call->recv, rank);
@@ -79,7 +79,7 @@ static void
 copy_own(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	int rank = team->shape.rank;
 	if (!cs_call_is_in_place(call))
 		cs_copy_result(op, cs_blocks_at(&call->recv, rank), cs_blocks_at(&call->send, rank),
@@ -96,7 +96,7 @@ static bool
 is_direct(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
 	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
 		return false;
@@ -110,7 +110,7 @@ static void
 one_node(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->node.shape.size;
 	struct cs_exchange exchange = { .op = op, .fill = fill, .take = take,
 					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
@@ -175,7 +175,7 @@ copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size
 				size_t piece = send_piece(wide, local, p, round);
 				if (local == shape->local)
 					cs_copy_in(wide->op, area + offset,
-						   cs_blocks_at(&wide->op->call->send, shape->order[p]) +
+						   cs_blocks_at(&wide->op->call.send, shape->order[p]) +
 							   round * wide->chunk,
 						   piece);
 				offset += piece;
@@ -197,7 +197,7 @@ copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *byte
 				size_t piece = recv_piece(wide, local, p, round);
 				if (area && local == shape->local)
 					cs_copy_result(wide->op,
-						       cs_blocks_at(&wide->op->call->recv, shape->order[p]) + round * wide->chunk,
+						       cs_blocks_at(&wide->op->call.recv, shape->order[p]) + round * wide->chunk,
 						       area + offset, piece);
 				offset += piece;
 			}
@@ -219,8 +219,8 @@ share_sizes(struct wide *wide, struct cs_line *line)
 	size_t *send = shared + (size_t)shape->local * ranks, *recv = send + rows;
 	size_t most = 0;
 	for (size_t p = 0; p < ranks; p++) {
-		send[p] = cs_blocks_bytes(&op->call->send, shape->order[p]);
-		recv[p] = cs_blocks_bytes(&op->call->recv, shape->order[p]);
+		send[p] = cs_blocks_bytes(&op->call.send, shape->order[p]);
+		recv[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
 		most = send[p] > most ? send[p] : most;
 	}
 	line->word[1] = most;
@@ -234,7 +234,7 @@ share_sizes(struct wide *wide, struct cs_line *line)
 		cs_node_publish(node, line, 2);
 	}
 	wide->largest = cs_node_await(node, cs_team_leader(team), 2)->word[0];
-	wide->send_rows = memcpy(cs_team_copy(team, 2 * rows * sizeof(size_t)), shared,
+	wide->send_rows = memcpy(cs_op_memory(op, CS_OP_COPY, 2 * rows * sizeof(size_t)), shared,
 				 2 * rows * sizeof(size_t));
 	wide->recv_rows = wide->send_rows + rows;
 	cs_node_area_done(node, table, 1);
@@ -255,7 +255,7 @@ exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here
 	struct cs_op *op = wide->op;
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
-	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
+	size_t *send_bytes = cs_op_nodes(op), *send_at = send_bytes + shape->nodes;
 	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes, first;
 	for (int local = 0; local < shape->locals; local++)
 		if (local != shape->local)
@@ -278,13 +278,13 @@ static void
 several_nodes(struct cs_op *op, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks;
 	struct wide wide = { .op = op, .chunk = cs_share(node->node->shape.area_bytes, cells),
 			     .largest = call->send.each };
-	size_t *send_bytes = team->work, *send_at = send_bytes + shape->nodes;
+	size_t *send_bytes = cs_op_nodes(op), *send_at = send_bytes + shape->nodes;
 	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes;
 
 	cs_node_begin(node);

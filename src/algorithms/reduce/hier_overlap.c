@@ -32,13 +32,13 @@ static int
 node_at(const struct tide *tide, int place)
 {
 	const struct cs_shape *shape = &tide->op->team->shape;
-	return (place + shape->node_of[tide->op->call->root]) % shape->nodes;
+	return (place + shape->node_of[tide->op->call.root]) % shape->nodes;
 }
 
 static size_t
 count_of(const struct tide *tide, uint64_t round)
 {
-	return cs_piece(tide->op->call->count, tide->each, round);
+	return cs_piece(tide->op->call.count, tide->each, round);
 }
 
 /* The piece's area slot; the leader says at once that the children's sums may come. */
@@ -46,7 +46,7 @@ static struct cs_stage
 take_stage(const struct tide *tide, uint64_t round)
 {
 	struct cs_stage stage = cs_stage_take(tide->op);
-	size_t bytes = count_of(tide, round) * tide->op->call->reduction.unit;
+	size_t bytes = count_of(tide, round) * tide->op->call.reduction.unit;
 	for (int i = 0; tide->wire && i < tide->child_count; i++)
 		tide->wire->recv_direct(tide->wire, i, node_at(tide, tide->children[i]),
 					stage.area + (size_t)(i + 1) * tide->part, bytes, &stage.flags[i], stage.turn);
@@ -59,7 +59,7 @@ add_children(const struct tide *tide, const struct cs_stage *stage, uint64_t rou
 {
 	struct cs_op *op = tide->op;
 	struct cs_team *team = op->team;
-	const struct cs_reduction *reduction = &op->call->reduction;
+	const struct cs_reduction *reduction = &op->call.reduction;
 	const struct cs_node_shape *shape = &team->node.shape;
 	size_t first, mine = cs_slice(count_of(tide, round), reduction->unit, shape->size, shape->local, &first);
 	char *sum = stage->area + first * reduction->unit;
@@ -88,13 +88,13 @@ await_slices(const struct tide *tide, uint64_t step)
 static void
 hand_on(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
 {
-	size_t unit = tide->op->call->reduction.unit, bytes = count_of(tide, round) * unit;
+	size_t unit = tide->op->call.reduction.unit, bytes = count_of(tide, round) * unit;
 	if (tide->place && tide->wire) {
 		await_slices(tide, 2 * round + 2);
 		tide->wire->send_direct(tide->wire, SEND, node_at(tide, cs_overlap_parent(tide->place)), stage->area, bytes);
-	} else if (tide->op->team->shape.rank == tide->op->call->root) {
+	} else if (tide->op->team->shape.rank == tide->op->call.root) {
 		await_slices(tide, 2 * round + 2);
-		cs_copy_result(tide->op, tide->op->call->recv.base + round * tide->each * unit, stage->area, bytes);
+		cs_copy_result(tide->op, tide->op->call.recv.base + round * tide->each * unit, stage->area, bytes);
 	}
 }
 
@@ -103,14 +103,14 @@ static void
 reduce_pieces(struct tide *tide)
 {
 	struct cs_op *op = tide->op;
-	size_t unit = op->call->reduction.unit;
+	size_t unit = op->call.reduction.unit;
 	struct cs_stage stage = { .area = NULL }, next = { .area = NULL };
 	if (tide->rounds)
 		next = take_stage(tide, 0);
 	for (uint64_t round = 0; round < tide->rounds; round++) {
 		stage = next;
 		cs_combine_piece(op, tide->line, 2 * round + 1, round,
-				 op->call->send.base + round * tide->each * unit, stage.area, count_of(tide, round));
+				 op->call.send.base + round * tide->each * unit, stage.area, count_of(tide, round));
 		add_children(tide, &stage, round);
 		cs_node_publish(&op->node, tide->line, 2 * round + 2);
 		if (round) {
@@ -143,7 +143,7 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = op->call;
+	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit;

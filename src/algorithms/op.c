@@ -1,0 +1,99 @@
+/* algorithms/op.c gives operations memory, which the team keeps from one to the next. */
+#include "algorithms/op.h"
+
+#include "base/cpu.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+
+/* Bytes above which a buffer is freed when its operation ends. Packed data comes in rows of calls of one
+ * size, and malloc, too, gets what is larger from the kernel each time; but a buffer that has become large
+ * is not kept for small ones. */
+#define KEEP ((size_t)4 << 20)
+#define KEEP_PACKED ((size_t)32 << 20)
+#define PAGE ((size_t)4096)
+
+struct cs_op_memory {
+	struct cs_op_memory *next; /* of those that are idle */
+	struct cs_op_buffer {
+		char *base;
+		size_t bytes;
+	} buffers[CS_OP_USES];
+	bool is_heavy; /* one of them is too large to keep */
+};
+
+static bool
+is_packed(enum cs_op_use use)
+{
+	return use == CS_OP_INPUT || use == CS_OP_OUTPUT;
+}
+
+static void
+drop(struct cs_op_buffer *buffer)
+{
+	free(buffer->base);
+	*buffer = (struct cs_op_buffer){ 0 };
+}
+
+static bool
+take(struct cs_op *op, struct cs_op_memory **idle)
+{
+	op->memory = *idle;
+	if (op->memory)
+		*idle = op->memory->next;
+	else
+		op->memory = calloc(1, sizeof *op->memory);
+	if (!op->memory)
+		return false;
+	op->node.extras |= CS_OP_MEMORY;
+	return true;
+}
+
+void *
+cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use, size_t bytes)
+{
+	if (!(op->node.extras & CS_OP_MEMORY) && !take(op, idle))
+		return NULL;
+	struct cs_op_buffer *buffer = &op->memory->buffers[use];
+	bool is_too_large = is_packed(use) && buffer->bytes > KEEP && bytes <= KEEP;
+	if (bytes > buffer->bytes || is_too_large || !buffer->base) {
+		size_t unit = bytes < PAGE ? CS_CACHE_LINE : PAGE, size = (bytes + !bytes + unit - 1) / unit * unit;
+		drop(buffer);
+		buffer->base = aligned_alloc(CS_CACHE_LINE, size);
+		buffer->bytes = buffer->base ? size : 0;
+		op->memory->is_heavy = op->memory->is_heavy || size > (is_packed(use) ? KEEP_PACKED : KEEP);
+	}
+	return buffer->base;
+}
+
+void
+cs_op_no_memory(const struct cs_op *op, size_t bytes)
+{
+	cs_warn_local("no memory for %zu bytes in mid-call; ending the job", bytes);
+	op->team->host->abort("out of memory");
+}
+
+void
+cs_op_give_back(struct cs_op *op, struct cs_op_memory **idle)
+{
+	struct cs_op_memory *memory = op->memory;
+	for (enum cs_op_use use = 0; memory->is_heavy && use < CS_OP_USES; use++)
+		if (memory->buffers[use].bytes > (is_packed(use) ? KEEP_PACKED : KEEP))
+			drop(&memory->buffers[use]);
+	memory->is_heavy = false;
+	memory->next = *idle;
+	*idle = memory;
+	op->node.extras &= ~(unsigned)CS_OP_MEMORY;
+}
+
+void
+cs_op_memory_free(struct cs_op_memory **idle)
+{
+	while (*idle) {
+		struct cs_op_memory *memory = *idle;
+		*idle = memory->next;
+		for (enum cs_op_use use = 0; use < CS_OP_USES; use++)
+			drop(&memory->buffers[use]);
+		free(memory);
+	}
+}
