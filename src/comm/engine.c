@@ -6,11 +6,11 @@
 #include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "comm/flavour.h"
 #include "comm/member.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
 #include "comm/types.h"
-#include "comm/under.h"
 #include "shm/pool.h"
 #include "trace/report.h"
 
@@ -30,7 +30,7 @@ void
 cs_engine_load(const struct cs_door *door)
 {
 	cs_engine.door = door;
-	cs_under_learn(door->library);
+	cs_flavour_learn(door->library);
 }
 
 static bool
@@ -107,31 +107,6 @@ report_facts(void)
 	cs_report_fact("tuning", cs_selector_source(cs_engine.selector));
 }
 
-/* The MPI is known by its name so far. A call with a handle that it does not know would end the program, so it is asked for
- * one first: that of MPI_COMM_WORLD, or any communicator's. */
-static bool
-has_our_handles(void)
-{
-#if defined(CS_STANDARD_ABI)
-	/* The null one, or in a process that was spawned that of its parents. */
-	MPI_Comm parent = NULL;
-	int (*get_parent)(MPI_Comm *) = (int (*)(MPI_Comm *))cs_engine.door->lookup("PMPI_Comm_get_parent");
-	return get_parent && !get_parent(&parent) && (parent == MPI_COMM_NULL || (uintptr_t)parent > CS_ABI_MOST);
-#elif defined(OPEN_MPI)
-	MPI_Comm (*from_fortran)(MPI_Fint) = (MPI_Comm(*)(MPI_Fint))cs_engine.door->lookup("PMPI_Comm_f2c");
-	return from_fortran && from_fortran(0) == MPI_COMM_WORLD;
-#else
-	/* Two ints, for an MPI whose handles are twice as long. MPICH's have their kind in bits 26 to 29. */
-	union {
-		MPI_Comm comm;
-		unsigned words[2];
-	} parent = { .words = { 0, 0 } };
-	int (*get_parent)(MPI_Comm *) = (int (*)(MPI_Comm *))cs_engine.door->lookup("PMPI_Comm_get_parent");
-	return get_parent && !get_parent(&parent.comm) && !parent.words[1] &&
-	       (parent.words[0] >> 26 & 15) == ((unsigned)MPI_COMM_NULL >> 26 & 15);
-#endif
-}
-
 static bool
 start(void)
 {
@@ -139,7 +114,8 @@ start(void)
 		return false;
 	if (!is_initialized())
 		return false;
-	if (!has_our_handles()) {
+	/* The MPI is known by its name so far. */
+	if (!cs_handles_fit(cs_flavour.handles, (uintptr_t)MPI_COMM_WORLD, cs_engine.door->lookup)) {
 		cs_warn_once("the MPI has not the handles that its name stands for; every call is forwarded to it");
 		is_foreign = true;
 		return false;
@@ -154,7 +130,7 @@ start(void)
 	cs_settings_fit(&cs_engine.settings, (size_t)cs_engine.world_size);
 	struct cs_machine machine;
 	cs_machine_read(&machine);
-	machine.mpi = cs_under_open_mpi() ? "openmpi" : "mpich";
+	machine.mpi = cs_flavour.name;
 	if (cs_selector_create(&cs_engine.selector, &cs_engine.settings, &machine) != CS_OK) {
 		cs_info("no memory for the tuning");
 		return false;

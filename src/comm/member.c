@@ -2,8 +2,8 @@
 
 #include "base/log.h"
 #include "comm/engine.h"
+#include "comm/flavour.h"
 #include "comm/pmpi.h"
-#include "comm/under.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -211,24 +211,16 @@ join(MPI_Comm comm)
 static bool
 is_plausible(MPI_Comm comm)
 {
-#if defined(CS_STANDARD_ABI)
-	return (uintptr_t)comm > CS_ABI_MOST || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF;
-#elif defined(OPEN_MPI)
-	return comm != MPI_COMM_NULL && comm != NULL;
-#else
-	/* MPICH: a handle's kind is in bits 26 to 29, its storage class in the top two (1: one of a few that always are). */
-	return comm != MPI_COMM_NULL && ((unsigned)comm >> 26 & 0xf) == 1 && (unsigned)comm >> 30 != 0 &&
-	       ((unsigned)comm >> 30 != 1 || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF);
-#endif
+	return comm != MPI_COMM_NULL && cs_handle_is_comm(cs_flavour.handles, (uintptr_t)comm);
 }
 
 /* Is it (still) a communicator? Asked together with cs_self, so that an error goes to cs_self, which returns it, and not to
- * MPI_COMM_WORLD's handler before the host says the same there. Open MPI looks into what the handle points to. */
+ * MPI_COMM_WORLD's handler before the host says the same there. */
 static bool
 is_alive(MPI_Comm comm)
 {
 	int relation;
-	return cs_under_open_mpi() || comm == MPI_COMM_WORLD ||
+	return cs_flavour.follows_stale_handles || comm == MPI_COMM_WORLD ||
 	       cs_pmpi.Comm_compare(cs_self, comm, &relation) == MPI_SUCCESS;
 }
 
@@ -362,7 +354,7 @@ cs_member_count(struct cs_member *member)
 void
 cs_member_duplicating(void)
 {
-	if (cs_under_open_mpi())
+	if (cs_flavour.may_hang_in_idup)
 		atomic_store(&cs_engine.has_duplicated, 1);
 }
 

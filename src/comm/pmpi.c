@@ -1,21 +1,8 @@
 #include "comm/pmpi.h"
 
 #include "base/log.h"
-#include "comm/under.h"
-
-#include <string.h>
 
 struct cs_pmpi cs_pmpi;
-
-#ifdef CS_STANDARD_ABI
-bool cs_is_open_mpi;
-
-void
-cs_under_learn(const char *library)
-{
-	cs_is_open_mpi = library && strstr(library, "Open MPI");
-}
-#endif
 
 bool
 cs_pmpi_load(void *(*lookup)(const char *name))

@@ -66,7 +66,7 @@ note_wrong(struct cs_serving *serving)
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
 		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
 		     : is_more				? truncated(serving, call)
-		     : is_less && !cs_under_open_mpi()	? MPI_ERR_OTHER
+		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
 							: MPI_SUCCESS;
 	leaders->is_truncated = everyone->is_truncated = leaders->is_short = everyone->is_short = false;
 	if (result == MPI_SUCCESS)

@@ -2,9 +2,9 @@
 #ifndef CS_COMM_SERVE_COMMON_H
 #define CS_COMM_SERVE_COMMON_H
 
+#include "comm/flavour.h"
 #include "comm/serve.h"
 #include "comm/types.h"
-#include "comm/under.h"
 
 /* Notes why select is not even asked; always false. */
 static inline bool

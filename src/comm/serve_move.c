@@ -22,7 +22,7 @@ static __attribute__((noinline)) bool
 look_special(const void *buffer, size_t bytes, const struct cs_type *type)
 {
 	if (buffer == MPI_IN_PLACE)
-		return bytes == 0 && !cs_under_open_mpi();
+		return bytes == 0 && cs_flavour.takes_idle_in_place;
 	return bytes == 0 || !(type->is_predefined || type->is_contiguous);
 }
 
@@ -173,7 +173,7 @@ is_refused(struct cs_serving *serving, const struct cs_side *one, const struct c
 {
 	if (flat->bytes == 0 || !one->buffer)
 		return false;
-	if (!cs_under_open_mpi() && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
+	if (!cs_flavour.takes_aliases && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
 	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
 		return true;
 	if (one->buffer == all->buffer)
@@ -274,7 +274,7 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && !look_blocks(serving, send, CS_INPUT, &in, &send_each)) ||
-	    (cs_under_open_mpi() && !in_place && send_each != each) ||
+	    (__builtin_expect(send_each != each, 0) && !in_place && cs_flavour.compares_own_blocks) ||
 	    (is_at(send, recv, 0) && is_refused(serving, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))
@@ -560,7 +560,7 @@ is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered
 {
 	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 || out->total == 0)
 		return false;
-	if (!cs_under_open_mpi() && is_alike)
+	if (!cs_flavour.takes_aliases && is_alike)
 		return true;
 	in->is_contiguous = false; /* packs them first */
 	return false;
@@ -571,7 +571,7 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 {
 	struct cs_member *member = serving->member;
 	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
-	if (cs_under_open_mpi() && !is_even)
+	if (!is_even && cs_flavour.compares_own_blocks)
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN, true))
 		return false;

@@ -121,7 +121,7 @@ begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll 
 static inline bool
 is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
-	return (takes && (!cs_serve_is_memory(recv) || (recv == send && !may_alias))) || !send;
+	return (takes && (!cs_serve_is_memory(recv) || (recv == send && !(may_alias && cs_flavour.takes_aliases)))) || !send;
 }
 
 static inline __attribute__((always_inline)) bool
@@ -196,7 +196,7 @@ static inline __attribute__((always_inline)) bool
 allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct reduced reduced = { .call = &serving->op.call };
-	if (is_bad(send, recv, true, cs_under_open_mpi() && count <= 1) && count != 0)
+	if (is_bad(send, recv, true, count <= 1) && count != 0)
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, CS_ALLREDUCE, count, type, op)
 		    : !begin(serving, &reduced, CS_ALLREDUCE, count, type, op, false, 1))
@@ -266,7 +266,8 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const s
 		sizes[rank] = (size_t)count;
 		total += count;
 	}
-	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE || (send == recv && !cs_under_open_mpi())))
+	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE ||
+		      (send == recv && !cs_flavour.takes_aliases)))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered) {
 		if (!begin_ordered(serving, &reduced, CS_REDUCE_SCATTER, total, type, op))
@@ -306,7 +307,7 @@ reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, M
 	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total;
 	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
-	    (is_bad(send, recv, true, cs_under_open_mpi()) && count != 0))
+	    (is_bad(send, recv, true, true) && count != 0))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
 		    : !begin(serving, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op, true, 1))
@@ -338,7 +339,7 @@ scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv
 	struct reduced reduced = { .call = &serving->op.call };
 	bool takes = coll == CS_SCAN || member->rank;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
-	if ((is_bad(send, recv, takes || !cs_under_open_mpi(), cs_under_open_mpi()) || !cs_serve_is_memory(from)) && count != 0)
+	if ((is_bad(send, recv, takes || cs_flavour.checks_idle_result, true) || !cs_serve_is_memory(from)) && count != 0)
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, coll, count, type, op)
 		    : !begin(serving, &reduced, coll, count, type, op, false, 1))

@@ -5,12 +5,12 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/engine.h"
+#include "comm/flavour.h"
 #include "comm/pmpi.h"
 #include "comm/polite.h"
 #include "topo/topo.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 int
 cs_team_quiet(MPI_Comm comm, MPI_Errhandler *handler)
@@ -31,20 +31,6 @@ cs_team_fake_node(void)
 {
 	const char *spec = cs_engine.settings.fake_nodes;
 	return spec ? cs_fake_nodes_of(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
-}
-
-/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none (seen with 5.0.2; its issue 7814). The
- * ranks of a job have one MPI, so all know it alike. */
-static bool
-is_split_type_wrong(void)
-{
-	static const char name[] = "MPICH Version:";
-	char text[MPI_MAX_LIBRARY_VERSION_STRING];
-	int length;
-	if (cs_pmpi.Get_library_version(text, &length) || strncmp(text, name, strlen(name)) != 0)
-		return false;
-	const char *version = text + strlen(name);
-	return strncmp(version + strspn(version, " \t"), "5.0.", 4) == 0;
 }
 
 /* By what processes of one node have in common, which is what tells of all ranks that they are on one. It takes as many of the
@@ -75,7 +61,7 @@ cs_team_split_nodes(struct cs_member *member, MPI_Comm *node)
 	MPI_Errhandler handler;
 	if (cs_team_quiet(member->comm, &handler))
 		return CS_TROUBLE_NO_COMM;
-	if (is_split_type_wrong()) {
+	if (cs_flavour.splits_type_wrongly) {
 		enum cs_trouble trouble = split_by_word(member, fake, node);
 		cs_team_unquiet(member->comm, &handler);
 		atomic_fetch_add(&cs_engine.team_calls, 1);

@@ -1,6 +1,7 @@
 /* comm/types.c — knows the host's datatypes and operations: a table of the predefined ones, and questions for the others. */
 #include "comm/types.h"
 
+#include "comm/flavour.h"
 #include "comm/layout.h"
 #include "comm/pmpi.h"
 #include "kernels/reduce.h"
@@ -11,18 +12,17 @@ MPI_Comm cs_self = MPI_COMM_NULL;
 
 struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
-/* The standard ABI has names for types that an MPI need not have (Fortran's, where it was built without). To ask for their size
- * may end the program; this is asked on cs_self, which returns errors. */
+/* The standard ABI has names for types that an MPI need not have (Fortran's, where it was built
+ * without). To ask for their size may end the program; this is asked on cs_self, which returns
+ * errors. */
 static bool
 is_there(MPI_Datatype handle)
 {
-#ifdef CS_STANDARD_ABI
 	char nothing[8] = "";
 	int position = 0;
-	return !cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self);
-#else
-	return handle != MPI_DATATYPE_NULL;
-#endif
+	return cs_flavour.handles == CS_HANDLES_STANDARD
+		       ? !cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self)
+		       : handle != MPI_DATATYPE_NULL;
 }
 
 static void
@@ -237,16 +237,8 @@ cs_type_look_slow(MPI_Datatype handle, struct cs_type *room)
 static bool
 is_plausible(MPI_Op handle)
 {
-	if (!handle || handle == MPI_OP_NULL || handle == MPI_REPLACE || handle == MPI_NO_OP)
-		return false;
-#if defined(CS_STANDARD_ABI)
-	return (uintptr_t)handle > CS_ABI_MOST; /* the others are in the list */
-#elif defined(OPEN_MPI)
-	return true;
-#else
-	/* MPICH: as in member.c, of kind 6. */
-	return ((unsigned)handle >> 26 & 0xf) == 6 && (unsigned)handle >> 30 != 0;
-#endif
+	return handle != MPI_OP_NULL && handle != MPI_REPLACE && handle != MPI_NO_OP &&
+	       cs_handle_is_op(cs_flavour.handles, (uintptr_t)handle);
 }
 
 bool

@@ -3,8 +3,8 @@
 
 #include "base/log.h"
 #include "comm/engine.h"
+#include "comm/flavour.h"
 #include "comm/pmpi.h"
-#include "comm/under.h"
 #include "ib/ib.h"
 
 #include <limits.h>
@@ -132,14 +132,12 @@ reserve(struct cs_wire *wire, int count)
 	return true;
 }
 
-/* MPICH has 2048 context ids in all: most of them are for the program. */
-#define MOST_COMMS_MPICH 256
 static _Atomic int comms;
 
 bool
 cs_groups_are_many(void)
 {
-	return !cs_under_open_mpi() && atomic_load(&comms) >= MOST_COMMS_MPICH;
+	return atomic_load(&comms) >= cs_flavour.most_comms;
 }
 
 void

@@ -8,21 +8,9 @@
 #include "comm/pmpi.h"
 #include "comm/serve.h"
 #include "comm/types.h"
-#include "intercept/stand_in.h"
 
 #include <assert.h>
 #include <limits.h>
-
-#if defined(CS_STANDARD_ABI)
-#ifndef __clang__ /* to which a pointer made of a number is no constant */
-static_assert((uintptr_t)MPI_COMM_WORLD == CS_ABI_COMM_WORLD && (uintptr_t)MPI_COMM_NULL == CS_ABI_COMM_NULL &&
-		      (uintptr_t)MPI_BYTE == CS_ABI_BYTE && MPI_STATUS_IGNORE == NULL,
-	      "what the door knows of the standard ABI");
-#endif
-#elif !defined(OPEN_MPI)
-static_assert(MPI_COMM_WORLD == (MPI_Comm)CS_MPICH_COMM_WORLD && MPI_BYTE == (MPI_Datatype)CS_MPICH_BYTE,
-	      "what the door knows of MPICH");
-#endif
 
 #if MPI_VERSION >= 4
 #define LARGE(name, arguments)                                                                     \

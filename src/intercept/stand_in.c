@@ -2,13 +2,15 @@
 
 #include "base/agreement.h"
 #include "base/log.h"
+#include "comm/handles.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-/* The MPI's handles and functions. Handles are words: an int under MPICH, a pointer under Open MPI and in the standard ABI. */
+/* The MPI's handles, which are words, and its functions. */
 static struct {
+	enum cs_handles kind;
 	long world, byte;
 	void *no_status;
 	long request;
@@ -25,13 +27,17 @@ static bool
 find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup_data)(const char *name))
 {
 	if (!strcmp(flavour, "mpich")) {
+		host.kind = CS_HANDLES_NUMBERS;
 		host.world = CS_MPICH_COMM_WORLD;
 		host.byte = CS_MPICH_BYTE;
 		host.no_status = (void *)CS_MPICH_STATUS_IGNORE;
 	} else if (!strcmp(flavour, "abi")) {
+		host.kind = CS_HANDLES_STANDARD;
 		host.world = CS_ABI_COMM_WORLD;
 		host.byte = CS_ABI_BYTE;
+		host.no_status = (void *)CS_ABI_STATUS_IGNORE;
 	} else {
+		host.kind = CS_HANDLES_ADDRESSES;
 		host.world = (long)lookup_data("ompi_mpi_comm_world");
 		host.byte = (long)lookup_data("ompi_mpi_byte");
 	}
@@ -44,23 +50,6 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 	*(void **)&host.abort = lookup("PMPI_Abort");
 	return host.world && host.byte && host.initialized && host.comm_rank && host.comm_size && host.isend && host.irecv &&
 	       host.test && host.abort;
-}
-
-/* As comm/engine.c asks: a handle that the MPI does not know would end the program. */
-static bool
-has_our_handles(const char *flavour, void *(*lookup)(const char *name))
-{
-	if (!strcmp(flavour, "openmpi")) {
-		long (*from_fortran)(int) = (long (*)(int))lookup("PMPI_Comm_f2c");
-		return from_fortran && from_fortran(0) == host.world;
-	}
-	long parent = 0;
-	int (*get_parent)(long *) = (int (*)(long *))lookup("PMPI_Comm_get_parent");
-	if (!get_parent || get_parent(&parent))
-		return false;
-	if (!strcmp(flavour, "abi"))
-		return parent == CS_ABI_COMM_NULL || parent >> 12;
-	return !(parent >> 32) && (parent >> 26 & 15) == (CS_MPICH_COMM_WORLD >> 26 & 15);
 }
 
 static bool
@@ -99,7 +88,7 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*look
 	struct cs_agreement_wire wire = { .seconds = seconds, .send = send, .receive = receive, .test = test, .end = end };
 	cs_agreement_name_job();
 	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) || !is_initialized ||
-	    !has_our_handles(flavour, lookup) ||
+	    !cs_handles_fit(host.kind, (uintptr_t)host.world, lookup) ||
 	    host.comm_rank(host.world, &wire.rank) || host.comm_size(host.world, &wire.size)) {
 		cs_agreement_tell_alone(troubles, "");
 		return;

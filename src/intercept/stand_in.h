@@ -7,16 +7,6 @@
 
 #include <stdint.h>
 
-/* What the handles of MPICH and its kin are, by their common ABI; entry.c compares. Open MPI's are addresses. */
-#define CS_MPICH_COMM_WORLD 0x44000000
-#define CS_MPICH_BYTE 0x4c00010d
-#define CS_MPICH_STATUS_IGNORE 1
-
-/* And by the standard ABI, whose MPI_STATUS_IGNORE is null. Handles from 4096 on are addresses. */
-#define CS_ABI_COMM_NULL 0x100
-#define CS_ABI_COMM_WORLD 0x101
-#define CS_ABI_BYTE 0x247
-
 /* Once MPI is initialised; collective over MPI_COMM_WORLD, once per process. `flavour`: the module that there is not.
  * `lookup`, `lookup_data`: a function of the MPI, and a variable of it. `troubles`: the digest of the lines that are kept, and
  * that are told or forgotten here. `seconds`: how long to wait for the others. */

@@ -9,9 +9,6 @@
 
 #include <stdint.h>
 
-/* What the module does differently is asked for by this name: MPIs may have MPI_ABI_VERSION in their own header, too. */
-#define CS_STANDARD_ABI
-
 #define MPI_VERSION 5
 #define MPI_SUBVERSION 0
 #define MPI_ABI_VERSION 1
@@ -31,8 +28,7 @@ typedef struct {
 	int MPI_internal[5];
 } MPI_Status;
 
-/* A handle is a pointer to what only the MPI knows, or a constant up to: */
-#define CS_ABI_MOST 4095
+/* A handle is a pointer to what only the MPI knows, or a small constant. */
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Errhandler *MPI_Errhandler;

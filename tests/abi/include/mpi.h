@@ -5,6 +5,9 @@
 
 #include "../../../src/comm/abi/mpi.h"
 
+/* Programs ask by this name: MPIs may have MPI_ABI_VERSION in their own header, too. */
+#define CS_STANDARD_ABI
+
 typedef struct MPI_ABI_Session *MPI_Session;
 
 typedef void MPI_User_function(void *in, void *inout, int *count, MPI_Datatype *type);
