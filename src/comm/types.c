@@ -12,17 +12,16 @@ MPI_Comm cs_self = MPI_COMM_NULL;
 
 struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
-/* The standard ABI has names for types that an MPI need not have (Fortran's, where it was built
- * without). To ask for their size may end the program; this is asked on cs_self, which returns
- * errors. */
+/* An mpi.h has names for types that the MPI need not have (Fortran's, where it was built without),
+ * and to ask for their size may end the program. Nothing is packed: that asks whether it is a
+ * type, and committed. Errors are those of cs_self, which returns them. */
 static bool
 is_there(MPI_Datatype handle)
 {
 	char nothing[8] = "";
 	int position = 0;
-	return cs_flavour.handles == CS_HANDLES_STANDARD
-		       ? !cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self)
-		       : handle != MPI_DATATYPE_NULL;
+	return handle && handle != MPI_DATATYPE_NULL &&
+	       !cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self);
 }
 
 static void
@@ -217,14 +216,8 @@ cs_type_look_slow(MPI_Datatype handle, struct cs_type *room)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	char nothing[8] = "";
-	int position = 0;
-	/* Nothing packed: asks whether it is a type, and committed. First, since its errors stay on cs_self, which returns
-	 * them; those of the functions below would be MPI_COMM_WORLD's. */
-	if (!handle || handle == MPI_DATATYPE_NULL ||
-	    cs_pmpi.Pack(nothing, 0, handle, nothing, sizeof nothing, &position, cs_self))
-		return NULL;
-	if (cs_pmpi.Type_size_x(handle, &size) || size < 0 || cs_pmpi.Type_get_extent(handle, &lb, &extent))
+	/* First: errors of the functions below would be MPI_COMM_WORLD's. */
+	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || size < 0 || cs_pmpi.Type_get_extent(handle, &lb, &extent))
 		return NULL;
 	*room = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent, .number = -1 };
 	/* The questions take some 50 ns, packing and unpacking 400 of 1 KiB and as long as the call of 1 MiB. */
