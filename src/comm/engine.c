@@ -25,6 +25,7 @@ struct cs_engine cs_engine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int finalize_keyval = MPI_KEYVAL_INVALID;
 static bool is_foreign; /* the MPI is not the one that it says it is: no handle of ours is one there */
+static bool is_lacking; /* the MPI lacks what everything needs, which was said */
 
 void
 cs_engine_load(const struct cs_door *door)
@@ -37,8 +38,8 @@ static bool
 is_initialized(void)
 {
 	int initialized = 0, finalized = 0;
-	return cs_pmpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
-	       cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
+	return cs_pmpi.Initialized && cs_pmpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
+	       cs_pmpi.Finalized && cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
 }
 
 static void
@@ -110,8 +111,7 @@ report_facts(void)
 static bool
 start(void)
 {
-	if (!cs_pmpi_load(cs_engine.door->lookup))
-		return false;
+	bool is_whole = cs_pmpi_load(cs_engine.door->lookup);
 	if (!is_initialized())
 		return false;
 	/* The MPI is known by its name so far. */
@@ -120,11 +120,14 @@ start(void)
 		is_foreign = true;
 		return false;
 	}
-	if (cs_pmpi.Comm_rank(MPI_COMM_WORLD, &cs_engine.world_rank) ||
-	    cs_pmpi.Comm_size(MPI_COMM_WORLD, &cs_engine.world_size) ||
-	    cs_pmpi.Comm_group(MPI_COMM_WORLD, &cs_engine.world))
+	is_lacking = !is_whole;
+	/* A rank says who it is, and who is to speak, also where it cannot go on. */
+	if (!cs_pmpi.Comm_rank || cs_pmpi.Comm_rank(MPI_COMM_WORLD, &cs_engine.world_rank) ||
+	    !cs_pmpi.Comm_size || cs_pmpi.Comm_size(MPI_COMM_WORLD, &cs_engine.world_size))
 		return false;
 	cs_log_set_speaker(cs_engine.world_rank == 0);
+	if (is_lacking || cs_pmpi.Comm_group(MPI_COMM_WORLD, &cs_engine.world))
+		return false;
 	cs_settings_read(&cs_engine.settings);
 	cs_log_set_verbosity(cs_engine.settings.verbosity);
 	cs_settings_fit(&cs_engine.settings, (size_t)cs_engine.world_size);
@@ -138,7 +141,7 @@ start(void)
 	/* The door has made sure that its version is ours. Builds for other cache lines lay out shared memory otherwise. */
 	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version), CS_CACHE_LINE);
 	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
-	cs_engine.digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
+	cs_engine.digest = cs_pmpi_digest(cs_hash_number(digest, cs_selector_digest(cs_engine.selector)));
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
 	if (cs_engine.is_reporting)
 		cs_report_from_here();
@@ -153,6 +156,8 @@ start(void)
 		return false;
 	if (cs_engine.is_reporting)
 		report_facts();
+	if (!cs_engine.world_rank)
+		cs_pmpi_tell(cs_engine.is_reporting);
 	return true;
 }
 
@@ -193,7 +198,7 @@ cs_engine_open(void)
 			state = CS_ENGINE_OPEN;
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
 			/* MPI is there and we still failed: for good. */
-			if (!is_foreign)
+			if (!is_foreign && !is_lacking)
 				cs_warn_once("collshim could not be started; every call goes to MPI");
 			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
 			cs_engine.door->restore(-1);
@@ -243,7 +248,8 @@ heed(const uint64_t *agreed)
 	bool is_equal = agreed[CS_AGREED_DIGEST] == ~agreed[CS_AGREED_DIGEST_NOT];
 	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
 	if (agreed[CS_AGREED_CANNOT]) {
-		cs_warn_once("collshim could not be started; every call goes to MPI");
+		if (!is_lacking)
+			cs_warn_once("collshim could not be started; every call goes to MPI");
 		close_engine();
 	} else if (cs_engine.settings.is_disabled && is_equal) {
 		close_engine(); /* all of them: as wished, without a word */
@@ -272,7 +278,8 @@ agree(void)
 	if (!is_new)
 		return;
 	cs_engine.is_init_seen = true;
-	if (!cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test || is_foreign || !is_initialized()) {
+	if (!cs_engine.world_size || !cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test ||
+	    !cs_pmpi.Abort || is_foreign || !is_initialized()) {
 		cs_agreement_tell_alone(troubles, "");
 		if (!is_open)
 			cs_engine.door->restore(-1);

@@ -378,6 +378,10 @@ make(struct cs_member *member)
 		.is_block_placed = team->shape.is_block_placed,
 		.wire = CS_WIRE_HOST,
 	};
+	uint32_t left = cs_pmpi_left(team->shape.nodes > 1);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		if (left >> coll & 1)
+			cs_runner_leave(&member->seat->runner, (enum cs_coll)coll, CS_PMPI_LACKS);
 	cs_rdma_agree(member);
 	member->seat->leaders.is_truncated = member->seat->everyone.is_truncated = false;
 	member->state = CS_MEMBER_TEAM;

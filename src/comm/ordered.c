@@ -30,6 +30,8 @@ bool
 cs_ordered_may(struct cs_member *member, size_t unit)
 {
 	int saved = errno;
+	if (!cs_pmpi.Alltoallv || !cs_pmpi.Allgatherv || !cs_pmpi.Gatherv)
+		return false;
 	if (!member->is_within_world || unit > INT_MAX / 2 / (size_t)member->size)
 		return false;
 	/* Where the ranks could not agree on their settings at MPI_Init they do when the team is made: now. */

@@ -21,7 +21,7 @@ int
 cs_polite_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
-	if (cs_flavour.yields_in_waits)
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Iallgather)
 		return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallgather(in, count, type, out, count, type, comm, &request);
@@ -32,7 +32,7 @@ int
 cs_polite_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
-	if (cs_flavour.yields_in_waits)
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Iallreduce)
 		return cs_pmpi.Allreduce(in, out, count, type, op, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Iallreduce(in, out, count, type, op, comm, &request);
@@ -43,7 +43,7 @@ int
 cs_polite_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
-	if (cs_flavour.yields_in_waits)
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Ibcast)
 		return cs_pmpi.Bcast(buffer, count, type, root, comm);
 	MPI_Request request = MPI_REQUEST_NULL;
 	int result = cs_pmpi.Ibcast(buffer, count, type, root, comm, &request);

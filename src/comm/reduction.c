@@ -88,7 +88,7 @@ bool
 cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		  const struct cs_operation *operation, struct cs_reduction *reduction)
 {
-	if (operation->is_predefined && !(operation->classes & 1u << type->class))
+	if (!cs_pmpi.Reduce_local || (operation->is_predefined && !(operation->classes & 1u << type->class)))
 		return false;
 	*reduction = (struct cs_reduction){ .op = (uintptr_t)op_handle, .type = (uintptr_t)type_handle };
 	reduction->kind = kind_of(type, operation);
@@ -105,7 +105,7 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 	}
 	/* Elements with gaps keep their shape in our buffers, so that the operation finds what it expects. */
 	MPI_Aint lb, extent, true_lb, true_extent;
-	if (cs_pmpi.Type_get_extent(type_handle, &lb, &extent) ||
+	if (!cs_pmpi.Type_get_true_extent || cs_pmpi.Type_get_extent(type_handle, &lb, &extent) ||
 	    cs_pmpi.Type_get_true_extent(type_handle, &true_lb, &true_extent))
 		return false;
 	if (type->size == 0 || lb < 0 || true_lb < 0 || extent <= 0 || true_lb + true_extent > extent)

@@ -61,7 +61,7 @@ cs_team_split_nodes(struct cs_member *member, MPI_Comm *node)
 	MPI_Errhandler handler;
 	if (cs_team_quiet(member->comm, &handler))
 		return CS_TROUBLE_NO_COMM;
-	if (cs_flavour.splits_type_wrongly) {
+	if (cs_flavour.splits_type_wrongly || !cs_pmpi.Comm_split_type) {
 		enum cs_trouble trouble = split_by_word(member, fake, node);
 		cs_team_unquiet(member->comm, &handler);
 		atomic_fetch_add(&cs_engine.team_calls, 1);

@@ -69,6 +69,16 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	return answer;
 }
 
+void
+cs_runner_leave(struct cs_runner *runner, enum cs_coll coll, const char *reason)
+{
+	struct cs_answer *answer = &runner->answers[coll].answer[0];
+	runner->answers[coll].count = 1;
+	*answer = (struct cs_answer){ .last = SIZE_MAX, .is_commutative = true };
+	leave_to_host(&answer->choice, reason);
+	runner->host_only |= 1u << coll;
+}
+
 static struct cs_report_row *
 row_of(struct cs_answer *answer, enum cs_coll coll, size_t bytes)
 {

@@ -580,6 +580,53 @@ def report_tells_what_starting_and_the_first_team_took(args):
                    f"{mpi}: no team was made, and the facts are {facts}", result)
 
 
+REDUCTIONS = {"allreduce", "exscan", "reduce", "reduce_scatter", "reduce_scatter_block", "scan"}
+EXCHANGES = {"alltoall", "alltoallv", "alltoallw"}
+# What an MPI may lack, the nodes of the job, and the collectives that are the MPI's then. None: all, with one line.
+LACKING = [(["Reduce_local"], None, REDUCTIONS),
+           (["Iallgather", "Iallreduce", "Ibcast", "Op_commutative"], None, set()),
+           (["Comm_split_type", "Type_create_hvector", "Type_get_true_extent"], "2", set()),
+           (["Exscan", "Reduce"], None, set()),
+           (["Exscan", "Reduce"], "2", {"exscan", "scan", "reduce"}),
+           (["Allgatherv", "Barrier"], "2", {"allgather", "allgatherv", "barrier"}),
+           (["Alltoallv", "Reduce_scatter"], "2", EXCHANGES | {"reduce_scatter", "reduce_scatter_block"}),
+           (["Gatherv", "Scatterv"], "2", {"gather", "gatherv", "scatter", "scatterv"}),
+           (["Comm_split"], None, None)]
+
+
+@claim
+def functions_that_an_mpi_lacks_take_away_what_needs_them_and_no_more(args):
+    """A program that makes every collective, where some of the MPI's functions are not to be found."""
+    real_modules(args)
+    hide = f"{args.build}/hide.so"
+    forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
+    for mpi in each_mpi(args):
+        command = [f"{args.build}/lang/c-{mpi}"]
+        plain = job(mpi, 4, command)
+        for names, nodes, left in LACKING:
+            variables = {"HIDDEN": ",".join(f"PMPI_{name}" for name in names), **forced}
+            if nodes:
+                variables["COLLSHIM_FAKE_NODES"] = nodes
+            if left is None:
+                result = job(mpi, 4, command, LD_PRELOAD=f"{hide}:{args.library}", **variables)
+                expect(result.code == 0 and result.out == plain.out, "the program is not as ever", result)
+                said = our_lines(result.err)
+                expect(len(said) == 1 and f"no PMPI_{names[0]};" in said[0], f"{mpi}: not one line that says why", result)
+                continue
+            rows, result = reported(args, mpi, command, preload=hide, ranks=4, COLLSHIM_VERBOSE="1", **variables)
+            expect(result.out == plain.out, "the program is not as ever", result)
+            served = {row["collective"] for row in rows if not row["deferred"]}
+            expect(served == set(COLLECTIVES) - left,
+                   f"{mpi}, nodes {nodes}, without {names}: {sorted(served)} are served", result)
+            reasons = {row["why"] for row in rows if row["collective"] in left}
+            expect(not left or reasons == {"the MPI lacks what it takes"}, f"{mpi}, without {names}: {reasons}", result)
+            for name in names:
+                said = [line for line in our_lines(result.err) if f"no PMPI_{name}:" in line]
+                expect(len(said) == 1, f"{mpi}: not one line of {name}", result)
+            quiet = job(mpi, 4, command, LD_PRELOAD=f"{hide}:{args.library}", **variables)
+            expect_undisturbed(plain, quiet)
+
+
 @claim
 def served_calls_leave_errno_alone(args):
     """Also the first one, in which a team is made, and one that sleeps."""
