@@ -12,10 +12,13 @@
  * recognised by their address, the C function called, its result stored. */
 #include "intercept/fortran_layer.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 
 const struct cs_door *cs_fortran_door;
 struct cs_fortran cs_fortran;
+static const char *missing; /* a function that the MPI lacks */
 
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT, init, INIT)
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT_THREAD, init_thread, INIT_THREAD)
@@ -59,6 +62,8 @@ cs_fortran_find_sentinels(void)
 	if (atomic_compare_exchange_strong(&cs_fortran_sentinels_state, &unknown, 1)) {
 		find_sentinel(&cs_fortran_in_place, in_place_names, 4);
 		find_sentinel(&cs_fortran_bottom, bottom_names, 4);
+		if (missing && cs_log_is_speaker())
+			cs_info("the MPI has no %s: Fortran calls that need it are left to it", missing);
 		atomic_store_explicit(&cs_fortran_sentinels_state, 2, memory_order_release);
 	}
 	while (atomic_load_explicit(&cs_fortran_sentinels_state, memory_order_acquire) != 2)
@@ -250,46 +255,72 @@ take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *s
 
 /* --- all of them ----------------------------------------------------------------------------------------------- */
 
+/* Of what these entries call themselves. */
+static void *
+look_up(const char *name)
+{
+	void *function = cs_fortran_door->lookup(name);
+	if (function == NULL && missing == NULL)
+		missing = name;
+	return function;
+}
+
 void
 cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 {
+	struct cs_fortran *fortran = &cs_fortran;
 	cs_fortran_door = door;
-	cs_fortran.comm_f2c = (MPI_Comm(*)(MPI_Fint))door->lookup("PMPI_Comm_f2c");
-	cs_fortran.type_f2c = (MPI_Datatype(*)(MPI_Fint))door->lookup("PMPI_Type_f2c");
-	cs_fortran.op_f2c = (MPI_Op(*)(MPI_Fint))door->lookup("PMPI_Op_f2c");
-	cs_fortran.comm_rank = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_rank");
-	cs_fortran.comm_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_size");
-	cs_fortran.comm_remote_size = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_remote_size");
-	cs_fortran.comm_test_inter = (int (*)(MPI_Comm, int *))door->lookup("PMPI_Comm_test_inter");
-	cs_fortran.comm_call_errhandler = (int (*)(MPI_Comm, int))door->lookup("PMPI_Comm_call_errhandler");
-	cs_fortran.type_create_hvector = (int (*)(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *))
-		door->lookup("PMPI_Type_create_hvector");
-	cs_fortran.type_commit = (int (*)(MPI_Datatype *))door->lookup("PMPI_Type_commit");
-	cs_fortran.type_free = (int (*)(MPI_Datatype *))door->lookup("PMPI_Type_free");
-	if (cs_fortran.comm_f2c == NULL || cs_fortran.type_f2c == NULL ||
-	    cs_fortran.op_f2c == NULL || cs_fortran.comm_rank == NULL ||
-	    cs_fortran.comm_size == NULL || cs_fortran.comm_remote_size == NULL ||
-	    cs_fortran.comm_test_inter == NULL || cs_fortran.comm_call_errhandler == NULL ||
-	    cs_fortran.type_create_hvector == NULL || cs_fortran.type_commit == NULL ||
-	    cs_fortran.type_free == NULL)
-		return; /* forwarded: the host's own layer needs them as well and will say more */
+	fortran->comm_f2c = (MPI_Comm(*)(MPI_Fint))look_up("PMPI_Comm_f2c");
+	fortran->type_f2c = (MPI_Datatype(*)(MPI_Fint))look_up("PMPI_Type_f2c");
+	fortran->op_f2c = (MPI_Op(*)(MPI_Fint))look_up("PMPI_Op_f2c");
+	fortran->comm_rank = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_rank");
+	fortran->comm_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_size");
+	fortran->comm_remote_size = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_remote_size");
+	fortran->comm_test_inter = (int (*)(MPI_Comm, int *))look_up("PMPI_Comm_test_inter");
+	fortran->comm_call_errhandler =
+		(int (*)(MPI_Comm, int))look_up("PMPI_Comm_call_errhandler");
+	fortran->type_create_hvector = (int (*)(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *))
+		look_up("PMPI_Type_create_hvector");
+	fortran->type_commit = (int (*)(MPI_Datatype *))look_up("PMPI_Type_commit");
+	fortran->type_free = (int (*)(MPI_Datatype *))look_up("PMPI_Type_free");
 
 #define ENTRY(lower, UPPER, way)                                                                   \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##way##lower;
-	CS_FORTRAN_BUFFERED(ENTRY)
-	ENTRY(barrier, BARRIER, )
-	if (is_ordered) {
-		CS_FORTRAN_ORDERED(ENTRY)
-	}
-	cs_fortran_ts_entries(entries, is_ordered);
-#undef ENTRY
+#define FORWARD(lower, UPPER, way)                                                                 \
+	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
+		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
+			entries[CS_CALL_mpi_##lower##_f08_] =                                      \
+				entries[CS_CALL_mpi_##lower##_f08ts_] =                            \
+					entries[CS_CALL_mpi_##lower##_c_f08ts_] = NULL;
 #define OWN(symbol) entries[CS_CALL_##symbol] = (void *)take_##symbol;
 	CS_FORTRAN_MANGLED(OWN, init, INIT)
 	CS_FORTRAN_MANGLED(OWN, init_thread, INIT_THREAD)
+	CS_FORTRAN_MANGLED(OWN, comm_idup, COMM_IDUP)
+	if (fortran->comm_f2c == NULL)
+		return;
 	CS_FORTRAN_MANGLED(OWN, comm_free, COMM_FREE)
 	CS_FORTRAN_MANGLED(OWN, comm_disconnect, COMM_DISCONNECT)
-	CS_FORTRAN_MANGLED(OWN, comm_idup, COMM_IDUP)
+	ENTRY(barrier, BARRIER, )
+	if (fortran->type_f2c == NULL)
+		return;
+	CS_FORTRAN_BUFFERED(ENTRY)
+	if (is_ordered) {
+		CS_FORTRAN_ORDERED(ENTRY)
+	}
+	if (fortran->comm_rank && fortran->comm_test_inter && fortran->type_create_hvector &&
+	    fortran->type_commit && fortran->type_free)
+		cs_fortran_ts_entries(entries, is_ordered);
+	/* Those that can be in one order are the reductions. */
+	if (fortran->op_f2c == NULL) {
+		CS_FORTRAN_ORDERED(FORWARD)
+	}
+	if (!fortran->comm_size || !fortran->comm_remote_size || !fortran->comm_test_inter ||
+	    !fortran->comm_call_errhandler) {
+		FORWARD(alltoallw, ALLTOALLW, )
+	}
+#undef ENTRY
+#undef FORWARD
 #undef OWN
 }

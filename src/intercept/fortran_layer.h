@@ -82,7 +82,7 @@ cs_ierr(MPI_Fint *ierr, int result)
 	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_)                                 \
 	TAKE(scan, SCAN, ordered_)
 
-/* The host's functions, by their profiling names. */
+/* The host's functions, by their profiling names. Names that need one that it lacks are not taken. */
 struct cs_fortran {
 	MPI_Comm (*comm_f2c)(MPI_Fint);
 	MPI_Datatype (*type_f2c)(MPI_Fint);

@@ -628,6 +628,26 @@ def functions_that_an_mpi_lacks_take_away_what_needs_them_and_no_more(args):
 
 
 @claim
+def functions_that_an_mpi_lacks_take_away_the_fortran_names_that_need_them(args):
+    """Of Open MPI, whose Fortran names do not arrive at C's."""
+    program = f"{args.build}/lang/mpifh-openmpi"
+    real_modules(args)
+    if not os.path.exists(program):
+        raise Skipped("no Fortran compiler was there, or no Open MPI")
+    forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
+    plain = job("openmpi", 2, [program])
+    for name, left in (("Op_f2c", REDUCTIONS), ("Comm_remote_size", {"alltoallw"}),
+                       ("Type_f2c", set(COLLECTIVES) - {"barrier"})):
+        rows, result = reported(args, "openmpi", [program], preload=f"{args.build}/hide.so", COLLSHIM_VERBOSE="1",
+                                HIDDEN=f"PMPI_{name}", **forced)
+        expect(result.out == plain.out, "the program is not as ever", result)
+        served = {row["collective"] for row in rows if not row["deferred"]}
+        expect(served == set(COLLECTIVES) - left, f"without {name}: {sorted(served)} are served", result)
+        said = [line for line in our_lines(result.err) if f"no PMPI_{name}:" in line]
+        expect(len(said) == (name != "Type_f2c"), f"not one line of {name}", result)
+
+
+@claim
 def served_calls_leave_errno_alone(args):
     """Also the first one, in which a team is made, and one that sleeps."""
     for mpi in each_mpi(args):
