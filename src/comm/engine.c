@@ -38,8 +38,9 @@ static bool
 is_initialized(void)
 {
 	int initialized = 0, finalized = 0;
-	return cs_pmpi.Initialized && cs_pmpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
-	       cs_pmpi.Finalized && cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
+	return cs_pmpi.Initialized && cs_pmpi.Finalized &&
+	       cs_pmpi.Initialized(&initialized) == MPI_SUCCESS && initialized &&
+	       cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
 }
 
 static void
@@ -141,7 +142,8 @@ start(void)
 	/* The door has made sure that its version is ours. Builds for other cache lines lay out shared memory otherwise. */
 	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version), CS_CACHE_LINE);
 	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
-	cs_engine.digest = cs_pmpi_digest(cs_hash_number(digest, cs_selector_digest(cs_engine.selector)));
+	digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
+	cs_engine.digest = cs_pmpi_digest(digest);
 	cs_engine.is_reporting = cs_engine.settings.report && cs_engine.world_rank == 0;
 	if (cs_engine.is_reporting)
 		cs_report_from_here();

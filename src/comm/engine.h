@@ -28,7 +28,7 @@ struct cs_engine {
 	_Atomic uint64_t team_calls;  /* the host's collectives by which teams were made, or put off */
 	uint64_t start_ns;                /* what opening the engine took, once MPI was there */
 	_Atomic uint64_t first_team_ns;   /* and making the first team, with the waits for its other ranks; 0: none yet */
-	_Atomic int has_duplicated; /* the program called MPI_Comm_idup, and that may hang us; ranks differ in it */
+	_Atomic int has_duplicated; /* by an MPI_Comm_idup that may hang us; ranks differ in it */
 };
 
 extern struct cs_engine cs_engine;

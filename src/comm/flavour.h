@@ -29,7 +29,7 @@ struct cs_flavour {
 
 	/* What the MPI makes of a program's errors decides whether that goes to it unseen. */
 
-	/* One buffer may be both sides; not in MPI_Reduce, nor in MPI_Allreduce of several elements. */
+	/* One buffer may be both sides, but not in MPI_Reduce, nor in MPI_Allreduce of several. */
 	bool takes_aliases;
 	/* MPI_IN_PLACE may stand where it means nothing, if nothing is to be moved. */
 	bool takes_idle_in_place;

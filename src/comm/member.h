@@ -77,7 +77,8 @@ struct cs_freeing;
 struct cs_freeing *cs_member_freeing(MPI_Comm comm);
 void cs_member_freed(struct cs_freeing *freeing, bool is_gone);
 
-/* Before the host's MPI_Comm_idup: where a rank has called it, no communicator is made from now on, if that may hang. */
+/* Before the host's MPI_Comm_idup: where a rank has called it, no communicator is made from now
+ * on, if that may hang. */
 void cs_member_duplicating(void);
 
 #define CS_MEMBER_CACHE 8

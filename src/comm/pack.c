@@ -108,7 +108,8 @@ packs_odd_stride(MPI_Datatype number, size_t size)
 	memset(back, 0, sizeof back);
 	memset(right, 0, sizeof right);
 	bool is_made = cs_pmpi.Type_create_hvector &&
-		       !cs_pmpi.Type_create_hvector(PROBED, 1, (MPI_Aint)step, number, &type) && !cs_pmpi.Type_commit(&type);
+		       !cs_pmpi.Type_create_hvector(PROBED, 1, (MPI_Aint)step, number, &type) &&
+		       !cs_pmpi.Type_commit(&type);
 	bool is_right = is_made && !cs_pmpi.Pack(spread, 1, type, packed, bytes, &position, cs_self) && position == bytes;
 	for (size_t i = 0; i < PROBED; i++) {
 		is_right = is_right && !memcmp(packed + i * size, spread + i * step, size);

@@ -1,8 +1,9 @@
 /* comm/polite.h — the host's collectives with which a team is made, for jobs with more ranks than cores.
  *
- * Blocking ones may look for messages without ever giving the core up, as MPICH's do: where ranks share one, each step of theirs
- * takes a time slice of some milliseconds. There these are the non-blocking ones, looked at and the core given up by turns.
- * Arguments and results are those of the MPI's functions. */
+ * Blocking ones may look for messages without ever giving the core up, as MPICH's do: where ranks
+ * share one, each step of theirs takes a time slice of some milliseconds. There these are the
+ * non-blocking ones, looked at and the core given up by turns. Arguments and results are those of
+ * the MPI's functions. */
 #ifndef CS_COMM_POLITE_H
 #define CS_COMM_POLITE_H
 

@@ -88,7 +88,8 @@ bool
 cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		  const struct cs_operation *operation, struct cs_reduction *reduction)
 {
-	if (!cs_pmpi.Reduce_local || (operation->is_predefined && !(operation->classes & 1u << type->class)))
+	if (!cs_pmpi.Reduce_local ||
+	    (operation->is_predefined && !(operation->classes & 1u << type->class)))
 		return false;
 	*reduction = (struct cs_reduction){ .op = (uintptr_t)op_handle, .type = (uintptr_t)type_handle };
 	reduction->kind = kind_of(type, operation);

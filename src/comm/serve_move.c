@@ -173,7 +173,8 @@ is_refused(struct cs_serving *serving, const struct cs_side *one, const struct c
 {
 	if (flat->bytes == 0 || !one->buffer)
 		return false;
-	if (!cs_flavour.takes_aliases && (uintptr_t)one->buffer == (uintptr_t)all->buffer + at && one->type == all->type &&
+	if (!cs_flavour.takes_aliases && one->type == all->type &&
+	    (uintptr_t)one->buffer == (uintptr_t)all->buffer + at &&
 	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
 		return true;
 	if (one->buffer == all->buffer)
@@ -274,7 +275,8 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && !look_blocks(serving, send, CS_INPUT, &in, &send_each)) ||
-	    (__builtin_expect(send_each != each, 0) && !in_place && cs_flavour.compares_own_blocks) ||
+	    (__builtin_expect(send_each != each, 0) && !in_place &&
+	     cs_flavour.compares_own_blocks) ||
 	    (is_at(send, recv, 0) && is_refused(serving, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))

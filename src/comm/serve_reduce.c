@@ -121,7 +121,9 @@ begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll 
 static inline bool
 is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
-	return (takes && (!cs_serve_is_memory(recv) || (recv == send && !(may_alias && cs_flavour.takes_aliases)))) || !send;
+	bool is_refused = takes && (!cs_serve_is_memory(recv) ||
+				    (recv == send && !(may_alias && cs_flavour.takes_aliases)));
+	return is_refused || !send;
 }
 
 static inline __attribute__((always_inline)) bool
@@ -339,7 +341,8 @@ scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv
 	struct reduced reduced = { .call = &serving->op.call };
 	bool takes = coll == CS_SCAN || member->rank;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
-	if ((is_bad(send, recv, takes || cs_flavour.checks_idle_result, true) || !cs_serve_is_memory(from)) && count != 0)
+	if ((is_bad(send, recv, takes || cs_flavour.checks_idle_result, true) ||
+	     !cs_serve_is_memory(from)) && count != 0)
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, coll, count, type, op)
 		    : !begin(serving, &reduced, coll, count, type, op, false, 1))

@@ -243,7 +243,8 @@ cs_operation_look(MPI_Op handle, struct cs_operation *operation)
 			return true;
 		}
 	int is_commutative;
-	if (!is_plausible(handle) || !cs_pmpi.Op_commutative || cs_pmpi.Op_commutative(handle, &is_commutative))
+	if (!is_plausible(handle) || !cs_pmpi.Op_commutative ||
+	    cs_pmpi.Op_commutative(handle, &is_commutative))
 		return false;
 	*operation = (struct cs_operation){ .is_commutative = is_commutative, .op = -1 };
 	return true;

@@ -63,7 +63,8 @@ cs_fortran_find_sentinels(void)
 		find_sentinel(&cs_fortran_in_place, in_place_names, 4);
 		find_sentinel(&cs_fortran_bottom, bottom_names, 4);
 		if (missing && cs_log_is_speaker())
-			cs_info("the MPI has no %s: Fortran calls that need it are left to it", missing);
+			cs_info("the MPI has no %s: Fortran calls that need it are left to it",
+				missing);
 		atomic_store_explicit(&cs_fortran_sentinels_state, 2, memory_order_release);
 	}
 	while (atomic_load_explicit(&cs_fortran_sentinels_state, memory_order_acquire) != 2)

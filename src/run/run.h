@@ -97,7 +97,7 @@ void cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs
 /* Adds time outside of the algorithm to what calls by that answer have taken. */
 void cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds);
 
-/* Leaves a collective to the host, whatever the size and the operation. Before anything is chosen. */
+/* Leaves a collective to the host, whatever size and operation are. Before anything is chosen. */
 void cs_runner_leave(struct cs_runner *runner, enum cs_coll coll, const char *reason);
 
 void cs_runner_fini(struct cs_runner *runner);
