@@ -29,15 +29,16 @@ cs_blocks_at(const struct cs_blocks *blocks, int rank)
 	return blocks->base + (blocks->bytes ? blocks->at[rank] : (size_t)rank * blocks->each);
 }
 
-/* What the fields mean, by collective:
- *   bcast                         recv.base, bytes (the root's data is there; others get it there)
- *   allgather(v), gather(v)       send: own block, bytes long (NULL base: already in place in recv); recv: blocks by rank
- *   scatter(v)                    send: blocks by rank (root); recv.base: own block, bytes long (NULL: stays in place)
- *   alltoall(v,w)                 send, recv: blocks by rank (they may be the same: in place)
- *   reduce, allreduce             send: vector (may be recv: in place), recv: result; count elements
- *   scan, exscan                  as allreduce; of an exscan the first rank has no result
- *   reduce_scatter(_block)        send: vector of all blocks; counts by rank; recv: own block of the result
- * recv.base is NULL where this rank receives nothing. */
+/* The signature of the collective (cs_colls) says what goes in, here as `send`, and what comes
+ * out, as `recv`:
+ *
+ *   CS_OWN_BLOCK   base, `bytes` long (reduce_scatter(_block): the own one of `counts`)
+ *   CS_ALL_BLOCKS  blocks by rank
+ *   CS_VECTOR      base; `count` elements, or of a bcast `bytes`, and in recv at the root, too
+ *
+ * In place: an own block whose base is NULL is where it is among all blocks (allgather(v),
+ * gather(v), scatter(v)); alltoall(v,w) and reductions have the same memory twice. Where this rank
+ * receives nothing recv.base is NULL. */
 struct cs_call {
 	enum cs_coll coll;
 	int root;

@@ -2,33 +2,59 @@
 
 #include <string.h>
 
-static const char block[] = "bytes of one rank's block";
-static const char vector[] = "bytes of the whole vector";
-static const char unknown[] = "not known to all ranks: rules cannot depend on it";
+#define BLOCK "bytes of one rank's block"
+#define VECTOR "bytes of the whole vector"
+#define UNKNOWN "not known to all ranks: rules cannot depend on it"
 
-/* Which sizes are equal everywhere: MPI 4.0, 6.4 to 6.11 (type signatures of the blocks must match at all
- * ranks); 6.5 gatherv, 6.6 scatterv: only the root has all counts; 6.8 alltoallv/w: pairwise; 6.11 scans. */
+#define ROW(COLL, label, in_what, in_who, out_what, out_who, size, sums, leaders, meaning)        \
+	[CS_##COLL] = {                                                                            \
+		.name = label, .variable = "COLLSHIM_" #COLL, .bytes_meaning = meaning,            \
+		.in = { CS_##in_what, CS_##in_who }, .out = { CS_##out_what, CS_##out_who },       \
+		.sizes = CS_SIZES_##size, .sum = CS_SUM_##sums, .between = CS_##leaders,           \
+		.bytes_agreed = CS_SIZES_##size <= CS_SIZES_KNOWN,                                 \
+		.has_skew = CS_SIZES_##size == CS_SIZES_KNOWN,                                     \
+		.rooted = CS_##in_who == CS_ROOT || CS_##out_who == CS_ROOT,                       \
+		.reduces = CS_SUM_##sums != CS_SUM_NONE,                                           \
+	}
+
+/* The signature of each collective: what goes in, and at which ranks, and what comes out;
+ * who knows the sizes of blocks, whose vectors are summed, what is left to do between nodes, and
+ * what the call's size counts. */
 const struct cs_coll_info cs_colls[CS_COLL_COUNT] = {
-	[CS_ALLGATHER] = { "allgather", "COLLSHIM_ALLGATHER", true, false, false, block },
-	[CS_ALLGATHERV] = { "allgatherv", "COLLSHIM_ALLGATHERV", true, false, false,
-			    "mean bytes of a rank's block (total / ranks)", true },
-	[CS_ALLREDUCE] = { "allreduce", "COLLSHIM_ALLREDUCE", true, false, true, vector },
-	[CS_ALLTOALL] = { "alltoall", "COLLSHIM_ALLTOALL", true, false, false,
-			  "bytes of one block (from one rank to one other)" },
-	[CS_ALLTOALLV] = { "alltoallv", "COLLSHIM_ALLTOALLV", false, false, false, unknown },
-	[CS_ALLTOALLW] = { "alltoallw", "COLLSHIM_ALLTOALLW", false, false, false, unknown },
-	[CS_BARRIER] = { "barrier", "COLLSHIM_BARRIER", true, false, false, "always 0" },
-	[CS_BCAST] = { "bcast", "COLLSHIM_BCAST", true, true, false, vector },
-	[CS_EXSCAN] = { "exscan", "COLLSHIM_EXSCAN", true, false, true, vector },
-	[CS_GATHER] = { "gather", "COLLSHIM_GATHER", true, true, false, block },
-	[CS_GATHERV] = { "gatherv", "COLLSHIM_GATHERV", false, true, false, unknown },
-	[CS_REDUCE] = { "reduce", "COLLSHIM_REDUCE", true, true, true, vector },
-	[CS_REDUCE_SCATTER] = { "reduce_scatter", "COLLSHIM_REDUCE_SCATTER", true, false, true, vector, true },
-	[CS_REDUCE_SCATTER_BLOCK] = { "reduce_scatter_block", "COLLSHIM_REDUCE_SCATTER_BLOCK", true, false,
-				      true, vector },
-	[CS_SCAN] = { "scan", "COLLSHIM_SCAN", true, false, true, vector },
-	[CS_SCATTER] = { "scatter", "COLLSHIM_SCATTER", true, true, false, block },
-	[CS_SCATTERV] = { "scatterv", "COLLSHIM_SCATTERV", false, true, false, unknown },
+	ROW(ALLGATHER, "allgather", OWN_BLOCK, EACH, ALL_BLOCKS, EACH,
+	    EQUAL, NONE, ALLGATHER, BLOCK),
+	ROW(ALLGATHERV, "allgatherv", OWN_BLOCK, EACH, ALL_BLOCKS, EACH,
+	    KNOWN, NONE, ALLGATHERV, "mean bytes of a rank's block (total / ranks)"),
+	ROW(ALLREDUCE, "allreduce", VECTOR, EACH, VECTOR, EACH,
+	    EQUAL, ALL, ALLREDUCE, VECTOR),
+	ROW(ALLTOALL, "alltoall", ALL_BLOCKS, EACH, ALL_BLOCKS, EACH,
+	    EQUAL, NONE, ALLTOALLV, "bytes of one block (from one rank to one other)"),
+	ROW(ALLTOALLV, "alltoallv", ALL_BLOCKS, EACH, ALL_BLOCKS, EACH,
+	    BY_PAIR, NONE, ALLTOALLV, UNKNOWN),
+	ROW(ALLTOALLW, "alltoallw", ALL_BLOCKS, EACH, ALL_BLOCKS, EACH,
+	    BY_PAIR, NONE, ALLTOALLV, UNKNOWN),
+	ROW(BARRIER, "barrier", NO_DATA, EACH, NO_DATA, EACH,
+	    EQUAL, NONE, BARRIER, "always 0"),
+	ROW(BCAST, "bcast", VECTOR, ROOT, VECTOR, NOT_ROOT,
+	    EQUAL, NONE, BCAST, VECTOR),
+	ROW(EXSCAN, "exscan", VECTOR, EACH, VECTOR, NOT_FIRST,
+	    EQUAL, BEFORE_OWN, EXSCAN, VECTOR),
+	ROW(GATHER, "gather", OWN_BLOCK, EACH, ALL_BLOCKS, ROOT,
+	    EQUAL, NONE, GATHERV, BLOCK),
+	ROW(GATHERV, "gatherv", OWN_BLOCK, EACH, ALL_BLOCKS, ROOT,
+	    AT_ROOT, NONE, GATHERV, UNKNOWN),
+	ROW(REDUCE, "reduce", VECTOR, EACH, VECTOR, ROOT,
+	    EQUAL, ALL, REDUCE, VECTOR),
+	ROW(REDUCE_SCATTER, "reduce_scatter", VECTOR, EACH, OWN_BLOCK, EACH,
+	    KNOWN, ALL, REDUCE_SCATTER, VECTOR),
+	ROW(REDUCE_SCATTER_BLOCK, "reduce_scatter_block", VECTOR, EACH, OWN_BLOCK, EACH,
+	    EQUAL, ALL, REDUCE_SCATTER, VECTOR),
+	ROW(SCAN, "scan", VECTOR, EACH, VECTOR, EACH,
+	    EQUAL, UP_TO_OWN, EXSCAN, VECTOR),
+	ROW(SCATTER, "scatter", ALL_BLOCKS, ROOT, OWN_BLOCK, EACH,
+	    EQUAL, NONE, SCATTERV, BLOCK),
+	ROW(SCATTERV, "scatterv", ALL_BLOCKS, ROOT, OWN_BLOCK, EACH,
+	    AT_ROOT, NONE, SCATTERV, UNKNOWN),
 };
 
 enum cs_coll

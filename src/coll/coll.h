@@ -39,19 +39,91 @@ enum cs_left {
 	CS_LEFT_END,
 };
 
+/* What a rank brings into a call, or gets out of it. */
+enum cs_data {
+	CS_NO_DATA,
+	CS_OWN_BLOCK,  /* one block, this rank's */
+	CS_ALL_BLOCKS, /* a block for, or from, each rank */
+	CS_VECTOR,     /* what a broadcast sends and reductions add up, undivided */
+};
+
+/* And which ranks do. */
+enum cs_who {
+	CS_EACH,
+	CS_ROOT,
+	CS_NOT_ROOT,
+	CS_NOT_FIRST, /* all but rank 0 */
+};
+
+struct cs_flow {
+	enum cs_data what;
+	enum cs_who who;
+};
+
+/* Which ranks know the sizes of blocks (MPI 4.0, 6.4 to 6.11: type signatures must match). */
+enum cs_sizes {
+	CS_SIZES_EQUAL,   /* all: there is one size */
+	CS_SIZES_KNOWN,   /* all know all of them */
+	CS_SIZES_AT_ROOT, /* the root knows all, another rank its own */
+	CS_SIZES_BY_PAIR, /* a rank knows those of the blocks that it sends and receives */
+};
+
+/* Whose vectors a result is the sum of. */
+enum cs_sum {
+	CS_SUM_NONE, /* the collective has no operation */
+	CS_SUM_ALL,
+	CS_SUM_UP_TO_OWN,
+	CS_SUM_BEFORE_OWN,
+};
+
 struct cs_coll_info {
 	const char *name;     /* "allgather": in variables, tuning files, reports */
 	const char *variable; /* "COLLSHIM_ALLGATHER" */
-	/* Do all ranks know the same size of the call (MPI 4.0, chapter 6: matching signatures)? If not, no rule
-	 * may depend on bytes, and select gives one answer for the team. */
-	bool bytes_agreed;
+	struct cs_flow in, out;
+	enum cs_sizes sizes;
+	enum cs_sum sum;
+	enum cs_coll between;      /* what hierarchical algorithms have the leaders of nodes do */
+	const char *bytes_meaning; /* what "bytes" counts: "bytes of one rank's block" */
+	/* What follows from those above. */
+	bool bytes_agreed; /* all ranks know the size; else no rule may depend on it */
+	bool has_skew;     /* blocks of several sizes, all of which all ranks know */
 	bool rooted;
 	bool reduces;
-	const char *bytes_meaning; /* what "bytes" counts: "bytes of one rank's block" */
-	bool has_skew; /* blocks of several sizes, all of which all ranks know */
 };
 
 extern const struct cs_coll_info cs_colls[CS_COLL_COUNT];
+
+/* Is there anything in that flow for the rank? `root` is looked at where there is one. */
+static inline bool
+cs_flow_reaches(struct cs_flow flow, int rank, int root)
+{
+	bool is_left_out = (flow.who == CS_ROOT && rank != root) ||
+			   (flow.who == CS_NOT_ROOT && rank == root) ||
+			   (flow.who == CS_NOT_FIRST && rank == 0);
+	return flow.what != CS_NO_DATA && !is_left_out;
+}
+
+/* Are there blocks at all, or is what moves a vector, or nothing? */
+static inline bool
+cs_coll_has_blocks(const struct cs_coll_info *coll)
+{
+	return (coll->in.what != CS_NO_DATA && coll->in.what != CS_VECTOR) ||
+	       (coll->out.what != CS_NO_DATA && coll->out.what != CS_VECTOR);
+}
+
+/* A sum of all ranks' vectors whose blocks go to their ranks. */
+static inline bool
+cs_coll_is_scattered(const struct cs_coll_info *coll)
+{
+	return coll->reduces && coll->out.what == CS_OWN_BLOCK;
+}
+
+/* Has each rank a result of its own, the sum of ranks up to it? */
+static inline bool
+cs_coll_is_scan(const struct cs_coll_info *coll)
+{
+	return coll->sum == CS_SUM_UP_TO_OWN || coll->sum == CS_SUM_BEFORE_OWN;
+}
 
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);

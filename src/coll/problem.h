@@ -1,19 +1,16 @@
 /* coll/problem.h — one collective as an algorithm without shared memory sees it: so many ranks, such blocks, this rank.
  *
- * From it a plan is built (plan/build.h) and a price is told. What the blocks mean:
+ * From it a plan is built (plan/build.h) and a price is told. The signature of the collective
+ * (cs_colls) says which ranks have what in IN and in OUT:
  *
- *   bcast                    vector: `bytes` long; IN at the root, OUT elsewhere (the root's OUT is its IN)
- *   reduce, allreduce        vector: `bytes` long, elements of `unit`; IN, and OUT (reduce: at the root)
- *   scan, exscan             vector, as allreduce; the first rank's OUT of an exscan is nobody's
- *   allgather(v), gather(v)  own block in IN; blocks by rank in OUT (gather: at the root)
- *   scatter(v)               blocks by rank in IN at the root; own block in OUT
- *   alltoall(v,w)            blocks by rank in IN and in OUT
- *   reduce_scatter(_block)   vector of all blocks, by rank, in IN; own block of the result in OUT
- *   barrier                  nothing
+ *   CS_OWN_BLOCK   one block
+ *   CS_ALL_BLOCKS  blocks by rank
+ *   CS_VECTOR      `bytes` long, elements of `unit` where it is reduced; a bcast's root has no OUT.
+ *                  Of reduce_scatter(_block): all blocks by rank, one after another.
  *
- * IN is read only. Where the call is in place the own block (allgather, gather: of OUT; scatter: of IN) is already
- * where it belongs and stays there; a whole vector in place has IN and OUT in the same memory (reductions, alltoall:
- * is_in_place; such a plan must not write OUT before it has read IN). */
+ * IN is read only. Where the call is in place the own block (allgather, gather: of OUT; scatter: of
+ * IN) is already where it belongs and stays there; reductions and alltoall have IN and OUT in the
+ * same memory (is_in_place; such a plan must not write OUT before it has read IN). */
 #ifndef CS_COLL_PROBLEM_H
 #define CS_COLL_PROBLEM_H
 

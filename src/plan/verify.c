@@ -65,12 +65,6 @@ complain_at(struct stage *stage, const struct actor *actor, const char *what)
 
 /* --- what the memories hold ---------------------------------------------------------------------------------------- */
 
-static bool
-is_whole_vector(enum cs_coll coll)
-{
-	return coll == CS_REDUCE || coll == CS_ALLREDUCE || coll == CS_BCAST || coll == CS_SCAN || coll == CS_EXSCAN;
-}
-
 static size_t
 end_of_blocks(const struct cs_problem *problem, const size_t *sizes, const size_t *at)
 {
@@ -83,33 +77,27 @@ end_of_blocks(const struct cs_problem *problem, const size_t *sizes, const size_
 	return end;
 }
 
-static void
-sizes_of(const struct cs_problem *problem, size_t *in, size_t *out)
+/* Of the blocks in OUT; `has_pairs`: those in IN have sizes of their own. */
+static const size_t *
+out_sizes(const struct cs_problem *problem, bool has_pairs)
 {
-	bool is_root = problem->rank == problem->root;
-	size_t own = cs_problem_size(problem, problem->rank), blocks = end_of_blocks(problem, problem->sizes, problem->at);
-	switch (problem->coll) {
-	case CS_BCAST: *in = is_root ? problem->bytes : 0; *out = is_root ? 0 : problem->bytes; break;
-	case CS_REDUCE: *in = problem->bytes; *out = is_root ? problem->bytes : 0; break;
-	case CS_SCAN:
-	case CS_ALLREDUCE: *in = *out = problem->bytes; break;
-	case CS_EXSCAN: *in = problem->bytes; *out = problem->rank ? problem->bytes : 0; break;
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV: *in = problem->is_in_place ? 0 : own; *out = blocks; break;
-	case CS_GATHER:
-	case CS_GATHERV: *in = is_root && problem->is_in_place ? 0 : own; *out = is_root ? blocks : 0; break;
-	case CS_SCATTER:
-	case CS_SCATTERV: *in = is_root ? blocks : 0; *out = is_root && problem->is_in_place ? 0 : own; break;
-	case CS_ALLTOALL:
-	case CS_ALLTOALLV:
-	case CS_ALLTOALLW:
-		*in = blocks;
-		*out = end_of_blocks(problem, problem->recv_sizes ? problem->recv_sizes : problem->sizes, problem->recv_at);
-		break;
-	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK: *in = cs_problem_total(problem); *out = own; break;
-	default: *in = *out = 0; break;
-	}
+	return has_pairs && problem->recv_sizes ? problem->recv_sizes : problem->sizes;
+}
+
+/* Of IN or of OUT; `other` is the other one. */
+static size_t
+bytes_of(const struct cs_problem *problem, struct cs_flow flow, struct cs_flow other,
+	 const size_t *sizes, const size_t *at)
+{
+	if (!cs_flow_reaches(flow, problem->rank, problem->root))
+		return 0;
+	if (flow.what == CS_ALL_BLOCKS)
+		return end_of_blocks(problem, sizes, at);
+	if (flow.what == CS_VECTOR)
+		return other.what == CS_OWN_BLOCK ? cs_problem_total(problem) : problem->bytes;
+	bool is_among_all = problem->is_in_place && other.what == CS_ALL_BLOCKS &&
+			    cs_flow_reaches(other, problem->rank, problem->root);
+	return is_among_all ? 0 : cs_problem_size(problem, problem->rank);
 }
 
 /* Byte `at` of what rank `rank` has for rank `to` (or for all: -1). */
@@ -206,45 +194,27 @@ make_span(struct span *span, size_t bytes)
 	return span->data && span->is_defined;
 }
 
-static bool
-is_reducing(enum cs_coll coll)
-{
-	return cs_colls[coll].reduces;
-}
-
 static void
 fill(struct actor *actor)
 {
 	const struct cs_problem *problem = actor->problem;
 	struct span *in = &actor->spans[CS_IN], *out = &actor->spans[CS_OUT];
 	int self = problem->rank;
-	bool is_root = self == problem->root;
-	if (is_reducing(problem->coll)) {
+	const struct cs_coll_info *info = &cs_colls[problem->coll];
+	if (info->reduces) {
 		for (size_t at = 0; at < in->bytes; at += problem->unit)
 			element(problem, self, at, in->data + at);
 		memset(in->is_defined, 1, in->bytes);
 		return;
 	}
-	switch (problem->coll) {
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV:
-	case CS_GATHER:
-	case CS_GATHERV:
-		if (problem->is_in_place && out->bytes)
-			put(out, cs_problem_at(problem, self), self, -1, cs_problem_size(problem, self));
-		else
-			put(in, 0, self, -1, in->bytes);
-		break;
-	case CS_BCAST: put(in, 0, self, -1, in->bytes); break;
-	case CS_SCATTER:
-	case CS_SCATTERV:
-		for (int rank = 0; is_root && rank < problem->ranks; rank++)
-			put(in, cs_problem_at(problem, rank), self, rank, cs_problem_size(problem, rank));
-		break;
-	default: /* alltoall */
-		for (int rank = 0; problem->coll != CS_BARRIER && rank < problem->ranks; rank++)
-			put(in, cs_problem_at(problem, rank), self, rank, cs_problem_size(problem, rank));
-	}
+	bool has_blocks = info->in.what == CS_ALL_BLOCKS &&
+			  cs_flow_reaches(info->in, self, problem->root);
+	for (int rank = 0; has_blocks && rank < problem->ranks; rank++)
+		put(in, cs_problem_at(problem, rank), self, rank, cs_problem_size(problem, rank));
+	if (info->in.what == CS_OWN_BLOCK && problem->is_in_place && out->bytes)
+		put(out, cs_problem_at(problem, self), self, -1, cs_problem_size(problem, self));
+	else if (info->in.what != CS_ALL_BLOCKS)
+		put(in, 0, self, -1, in->bytes);
 }
 
 static bool
@@ -253,10 +223,12 @@ make_actor(struct actor *actor, const struct cs_problem *problem, const struct c
 	size_t in, out, ranks = (size_t)problem->ranks;
 	actor->problem = problem;
 	actor->plan = plan;
-	sizes_of(problem, &in, &out);
-	bool is_shared = problem->is_in_place && (is_whole_vector(problem->coll) || problem->coll == CS_ALLTOALL ||
-						  problem->coll == CS_ALLTOALLV || problem->coll == CS_ALLTOALLW);
-	is_shared = is_shared && out;
+	const struct cs_coll_info *info = &cs_colls[problem->coll];
+	bool is_alike = info->in.what == info->out.what; /* on both sides */
+	in = bytes_of(problem, info->in, info->out, problem->sizes, problem->at);
+	out = bytes_of(problem, info->out, info->in, out_sizes(problem, is_alike),
+		       is_alike ? problem->recv_at : problem->at);
+	bool is_shared = problem->is_in_place && is_alike && out;
 	if (is_shared && out > in)
 		in = out;
 	if (!make_span(&actor->spans[CS_IN], in) || (!is_shared && !make_span(&actor->spans[CS_OUT], out)) ||
@@ -315,7 +287,7 @@ misuse(const struct actor *actor, unsigned memory, size_t at, size_t bytes, bool
 	if (at > span->bytes || bytes > span->bytes - at)
 		return memory == CS_IN ? "outside the input" : memory == CS_OUT ? "outside the result" : "outside CS_TMP";
 	/* A block may be padded where others' lengths are not known (needs.largest): the result tells whether it was read. */
-	bool may_pad = actor->problem->coll == CS_ALLTOALLV || actor->problem->coll == CS_ALLTOALLW;
+	bool may_pad = cs_colls[actor->problem->coll].sizes == CS_SIZES_BY_PAIR;
 	if (!is_write && !may_pad && bytes && memchr(span->is_defined + at, 0, bytes))
 		return "reads what was never written";
 	for (int request = 0; request < actor->plan->requests; request++) {
@@ -434,7 +406,7 @@ do_local(struct stage *stage, struct actor *actor, const struct cs_step *step)
 	if (!wrong && step->kind == CS_STEP_REDUCE)
 		wrong = misuse(actor, step->with, step->with_at, step->bytes, false);
 	if (!wrong && step->kind == CS_STEP_REDUCE &&
-	    (!is_reducing(actor->problem->coll) || step->bytes % actor->problem->unit))
+	    (!cs_colls[actor->problem->coll].reduces || step->bytes % actor->problem->unit))
 		wrong = "not a whole number of elements";
 	if (wrong)
 		return complain_at(stage, actor, wrong);
@@ -524,53 +496,52 @@ are_gaps_whole(struct stage *stage, const struct actor *actor, const size_t *siz
 }
 
 static bool
+holds_blocks(struct stage *stage, const struct actor *actor, bool has_pairs)
+{
+	const struct cs_problem *problem = actor->problem;
+	const size_t *sizes = out_sizes(problem, has_pairs);
+	const size_t *at = has_pairs ? problem->recv_at : problem->at;
+	size_t before = 0;
+	for (int rank = 0; rank < problem->ranks; rank++) {
+		size_t size = sizes ? sizes[rank] : problem->bytes, from = at ? at[rank] : before;
+		if (!holds(stage, actor, from, rank, has_pairs ? problem->rank : -1, size))
+			return false;
+		before += size;
+	}
+	return has_pairs || are_gaps_whole(stage, actor, sizes, at);
+}
+
+static bool
+knows_all(struct stage *stage, const struct actor *actor)
+{
+	for (int rank = 0; rank < stage->ranks; rank++)
+		if (!actor->knows[rank])
+			return complain(stage, "rank %d leaves before it knows that rank %d has come",
+					actor->problem->rank, rank);
+	return true;
+}
+
+static bool
 is_right(struct stage *stage, const struct actor *actor)
 {
 	const struct cs_problem *problem = actor->problem;
-	int self = problem->rank;
-	bool is_root = self == problem->root, is_good = true;
+	const struct cs_coll_info *info = &cs_colls[problem->coll];
+	int self = problem->rank, summed = self + (info->sum == CS_SUM_UP_TO_OWN);
 	size_t own = cs_problem_size(problem, self);
-	switch (problem->coll) {
-	case CS_BCAST: return is_root || holds(stage, actor, 0, problem->root, -1, problem->bytes);
-	case CS_REDUCE: return !is_root || holds_reduction(stage, actor, problem->ranks, 0, problem->bytes);
-	case CS_ALLREDUCE: return holds_reduction(stage, actor, problem->ranks, 0, problem->bytes);
-	case CS_SCAN: return holds_reduction(stage, actor, self + 1, 0, problem->bytes);
-	case CS_EXSCAN: return !self || holds_reduction(stage, actor, self, 0, problem->bytes);
-	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK:
-		return holds_reduction(stage, actor, problem->ranks, cs_problem_before(problem, self), own);
-	case CS_GATHER:
-	case CS_GATHERV:
-		if (!is_root)
-			return true; /* fall through */
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV:
-		for (int rank = 0; is_good && rank < problem->ranks; rank++)
-			is_good = holds(stage, actor, cs_problem_at(problem, rank), rank, -1,
-					cs_problem_size(problem, rank));
-		return is_good && are_gaps_whole(stage, actor, problem->sizes, problem->at);
-	case CS_SCATTER:
-	case CS_SCATTERV: return (is_root && problem->is_in_place) || holds(stage, actor, 0, problem->root, self, own);
-	case CS_ALLTOALL:
-	case CS_ALLTOALLV:
-	case CS_ALLTOALLW: {
-		const size_t *sizes = problem->recv_sizes ? problem->recv_sizes : problem->sizes;
-		size_t before = 0;
-		for (int rank = 0; is_good && rank < problem->ranks; rank++) {
-			size_t size = sizes ? sizes[rank] : problem->bytes;
-			is_good = holds(stage, actor, problem->recv_at ? problem->recv_at[rank] : before, rank, self, size);
-			before += size;
-		}
-		return is_good;
-	}
-	case CS_BARRIER:
-		for (int rank = 0; rank < problem->ranks; rank++)
-			if (!actor->knows[rank])
-				return complain(stage, "rank %d leaves before it knows that rank %d has come", self, rank);
-		return true;
-	case CS_COLL_COUNT: break;
-	}
-	return complain(stage, "no such collective");
+	if (info->sum == CS_SUM_ALL)
+		summed = problem->ranks;
+	if (!cs_flow_reaches(info->out, self, problem->root))
+		return info->out.what != CS_NO_DATA || knows_all(stage, actor);
+	if (cs_coll_is_scattered(info))
+		return holds_reduction(stage, actor, summed, cs_problem_before(problem, self), own);
+	if (info->reduces)
+		return holds_reduction(stage, actor, summed, 0, problem->bytes);
+	if (info->out.what == CS_ALL_BLOCKS)
+		return holds_blocks(stage, actor, info->in.what == CS_ALL_BLOCKS);
+	if (info->out.what == CS_VECTOR)
+		return holds(stage, actor, 0, problem->root, -1, problem->bytes);
+	return (self == problem->root && problem->is_in_place) ||
+	       holds(stage, actor, 0, problem->root, self, own);
 }
 
 bool

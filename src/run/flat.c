@@ -67,19 +67,19 @@ share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const
 	problem->sizes = sizes;
 }
 
+/* Blocks by rank on one side, the own one on the other. */
 static void
-describe_rooted(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, struct flat *flat,
-		bool is_gather)
+describe_blocks(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm,
+		struct flat *flat)
 {
 	struct cs_problem *problem = &flat->problem;
-	bool is_root = problem->rank == call->root;
-	problem->bytes = call->bytes;
-	if (is_root)
-		take_blocks(problem, is_gather ? &call->recv : &call->send);
-	flat->in = call->send.base;
-	flat->out = call->recv.base;
-	problem->is_in_place = is_root && (is_gather ? !call->send.base : !call->recv.base);
-	if (call->coll == CS_GATHERV || call->coll == CS_SCATTERV)
+	const struct cs_coll_info *info = &cs_colls[call->coll];
+	bool is_gathered = info->out.what == CS_ALL_BLOCKS;
+	if (cs_flow_reaches(is_gathered ? info->out : info->in, problem->rank, call->root)) {
+		take_blocks(problem, is_gathered ? &call->recv : &call->send);
+		problem->is_in_place = is_gathered ? !call->send.base : !call->recv.base;
+	}
+	if (info->sizes == CS_SIZES_AT_ROOT)
 		share_sizes(team, flat, call, algorithm);
 }
 
@@ -90,10 +90,9 @@ describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat
 	size_t unit = call->reduction.unit;
 	problem->unit = unit;
 	problem->bytes = call->count * unit;
-	flat->in = call->send.base;
-	flat->out = call->recv.base;
+	problem->is_commutative = call->is_commutative;
 	problem->is_in_place = call->send.base == call->recv.base;
-	if (call->coll != CS_REDUCE_SCATTER && call->coll != CS_REDUCE_SCATTER_BLOCK)
+	if (!cs_coll_is_scattered(&cs_colls[call->coll]))
 		return;
 	/* The own block of the result would overwrite other blocks of the input. */
 	if (problem->is_in_place)
@@ -129,8 +128,6 @@ describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_al
 	take_blocks(problem, &call->send);
 	problem->recv_sizes = call->recv.bytes;
 	problem->recv_at = call->recv.bytes ? call->recv.at : NULL;
-	flat->in = call->send.base;
-	flat->out = call->recv.base;
 	problem->is_in_place = cs_call_is_in_place(call);
 	if (algorithm->needs.largest) {
 		team->host->wire(team->everyone, 0); /* makes the communicator */
@@ -143,47 +140,28 @@ cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct flat flat = { .op = op, .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
+	const struct cs_coll_info *info = &cs_colls[call->coll];
+	struct flat flat = { .op = op,
+			     .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
 					  .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
-					  .is_commutative = true, .node_of = team->shape.node_of } };
+					  .is_commutative = true, .node_of = team->shape.node_of },
+			     .in = call->send.base, .out = call->recv.base };
 	struct cs_problem *problem = &flat.problem;
-	const struct cs_reduction *reduction = cs_colls[call->coll].reduces ? &call->reduction : NULL;
-	switch (call->coll) {
-	case CS_BCAST:
-		flat.in = flat.out = call->recv.base;
-		break;
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV:
-		take_blocks(problem, &call->recv);
-		problem->is_in_place = !call->send.base;
-		flat.in = call->send.base;
-		flat.out = call->recv.base;
-		break;
-	case CS_GATHER:
-	case CS_GATHERV: describe_rooted(team, call, algorithm, &flat, true); break;
-	case CS_SCATTER:
-	case CS_SCATTERV: describe_rooted(team, call, algorithm, &flat, false); break;
-	case CS_ALLTOALL:
-	case CS_ALLTOALLV:
-	case CS_ALLTOALLW: describe_alltoall(team, call, algorithm, &flat); break;
-	case CS_REDUCE:
-	case CS_ALLREDUCE:
-	case CS_SCAN:
-	case CS_EXSCAN:
-	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK:
-		problem->is_commutative = call->is_commutative;
+	if (info->reduces)
 		describe_reduction(team, call, &flat);
-		break;
-	case CS_BARRIER:
-	case CS_COLL_COUNT: break;
-	}
+	else if (info->in.what == CS_ALL_BLOCKS && info->out.what == CS_ALL_BLOCKS)
+		describe_alltoall(team, call, algorithm, &flat);
+	else if (cs_coll_has_blocks(info))
+		describe_blocks(team, call, algorithm, &flat);
+	else
+		flat.in = flat.out; /* bcast */
 	/* The root sends more than is expected here: not into the program's memory. */
 	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
 	bool is_cut = sent > call->bytes;
 	if (is_cut)
 		flat.out = cs_op_memory(op, CS_OP_COPY, sent);
-	cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out, reduction);
+	cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out,
+		     info->reduces ? &call->reduction : NULL);
 	if (is_cut) {
 		memcpy(call->recv.base, flat.out, call->bytes);
 		call->truncated = sent;

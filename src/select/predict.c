@@ -57,38 +57,30 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
-/* Of what each collective's call copies on a node: of one block or the vector, and of the blocks of all ranks. `reads_slice`:
- * what a rank reduces of its own vector it reads in the program's memory. `scans`: it reduces two vectors. */
-static const struct node_part {
-	int own, all;
-	bool reduces, reads_slice, scans;
-} node_parts[CS_COLL_COUNT] = {
-	[CS_ALLGATHER] = { .own = 1, .all = 1 },
-	[CS_ALLGATHERV] = { .own = 1, .all = 1 },
-	[CS_ALLREDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
-	[CS_ALLTOALL] = { .all = 2 },
-	[CS_BCAST] = { .own = 2 },
-	[CS_EXSCAN] = { .own = 2, .scans = true },
-	[CS_GATHER] = { .own = 1, .all = 1 },
-	[CS_REDUCE] = { .own = 2, .reduces = true, .reads_slice = true },
-	[CS_SCAN] = { .own = 1, .scans = true },
-	[CS_SCATTER] = { .own = 1, .all = 1 },
-	[CS_REDUCE_SCATTER] = { .own = 1, .reduces = true },
-	[CS_REDUCE_SCATTER_BLOCK] = { .own = 1, .reduces = true },
-};
+/* What a side of the call copies on a node, in units of the call's bytes. */
+static double
+copied_of(struct cs_flow flow, int ranks)
+{
+	return flow.what == CS_ALL_BLOCKS ? ranks : flow.what == CS_NO_DATA ? 0 : 1;
+}
 
 static double
 node_time(const struct cs_model *model, const struct cs_facts *facts, size_t bytes)
 {
-	const struct node_part *part = &node_parts[facts->coll];
-	double ppn = facts->ppn_max, copied = (double)bytes * (part->own + (double)part->all * facts->ranks);
-	if (part->reads_slice)
+	const struct cs_coll_info *coll = &cs_colls[facts->coll];
+	bool is_scan = cs_coll_is_scan(coll);
+	double ppn = facts->ppn_max, copied = (double)bytes * copied_of(coll->in, facts->ranks);
+	/* A block of a sum is a small part of it, and a scan's sum is reduced into the result. */
+	if (!cs_coll_is_scattered(coll) && coll->sum != CS_SUM_UP_TO_OWN)
+		copied += (double)bytes * copied_of(coll->out, facts->ranks);
+	/* What a rank reduces of its own vector it reads in the program's memory. */
+	if (coll->sum == CS_SUM_ALL && !cs_coll_is_scattered(coll))
 		copied -= (double)bytes / ppn;
 	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy ? crowd : (double)model->copy;
 	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
-	if (part->reduces)
+	if (coll->sum == CS_SUM_ALL)
 		time += (double)bytes * (ppn - 1) / ppn * (double)model->reduce / 1000;
-	if (part->scans)
+	if (is_scan)
 		time += 2 * (double)bytes * (double)model->reduce / 1000;
 	return time;
 }
@@ -102,22 +94,16 @@ problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t
 	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
 	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between ? facts->nodes : facts->ranks, .unit = 1,
 				      .bytes = bytes, .is_commutative = facts->is_commutative };
-	switch (facts->coll) {
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV:
-	case CS_GATHER:
-	case CS_SCATTER: problem.bytes = ppn * bytes; break;
-	case CS_ALLTOALL: problem.bytes = ppn * ppn * bytes; break;
-	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK: problem.bytes = (bytes + (size_t)problem.ranks - 1) / (size_t)problem.ranks; break;
-	default: break;
-	}
+	const struct cs_coll_info *coll = &cs_colls[facts->coll];
+	if (cs_coll_is_scattered(coll))
+		problem.bytes = (bytes + (size_t)problem.ranks - 1) / (size_t)problem.ranks;
+	else if (cs_coll_has_blocks(coll))
+		problem.bytes = (coll->in.what == coll->out.what ? ppn * ppn : ppn) * bytes;
 	for (int node = 0; is_between && node < facts->nodes; node++) {
 		sizes[node] = problem.bytes;
 		at[node] = (size_t)node * problem.bytes;
 	}
-	if (is_between && facts->coll != CS_BCAST && facts->coll != CS_REDUCE && facts->coll != CS_ALLREDUCE &&
-	    facts->coll != CS_BARRIER && facts->coll != CS_SCAN && facts->coll != CS_EXSCAN) {
+	if (is_between && cs_coll_has_blocks(coll)) {
 		problem.sizes = problem.recv_sizes = sizes;
 		problem.at = problem.recv_at = at;
 	}

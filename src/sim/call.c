@@ -10,14 +10,13 @@ const char *const cs_distribution_names[CS_DISTRIBUTIONS] = {
 static bool
 has_pairs(enum cs_coll coll)
 {
-	return coll == CS_ALLTOALLV || coll == CS_ALLTOALLW;
+	return cs_colls[coll].sizes == CS_SIZES_BY_PAIR;
 }
 
 bool
 cs_sim_call_has_sizes(enum cs_coll coll)
 {
-	return has_pairs(coll) || coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV ||
-	       coll == CS_REDUCE_SCATTER;
+	return cs_colls[coll].sizes != CS_SIZES_EQUAL;
 }
 
 size_t
@@ -51,12 +50,6 @@ place(const size_t *sizes, size_t *at, int ranks)
 }
 
 static bool
-is_scattered(enum cs_coll coll)
-{
-	return coll == CS_REDUCE_SCATTER || coll == CS_REDUCE_SCATTER_BLOCK;
-}
-
-static bool
 take_memory(struct cs_sim_call *call)
 {
 	size_t ranks = (size_t)call->ranks;
@@ -72,9 +65,10 @@ take_memory(struct cs_sim_call *call)
 static void
 deal(struct cs_sim_call *call, size_t unit)
 {
-	size_t ranks = (size_t)call->ranks, c = is_scattered(call->coll) ? call->bytes / ranks : call->bytes;
-	bool has_blocks = call->coll != CS_BCAST && call->coll != CS_REDUCE && call->coll != CS_ALLREDUCE &&
-			  call->coll != CS_SCAN && call->coll != CS_EXSCAN;
+	const struct cs_coll_info *info = &cs_colls[call->coll];
+	size_t ranks = (size_t)call->ranks;
+	size_t c = cs_coll_is_scattered(info) ? call->bytes / ranks : call->bytes;
+	bool has_blocks = cs_coll_has_blocks(info);
 	call->problem.bytes = c;
 	call->total = has_blocks ? 0 : call->bytes;
 	for (size_t rank = 0; rank < ranks; rank++) {
@@ -109,7 +103,7 @@ cs_sim_call_init(struct cs_sim_call *call)
 			problem->bytes = call->dealt[i] > problem->bytes ? call->dealt[i] : problem->bytes;
 	} else if (cs_sim_call_has_sizes(call->coll)) {
 		problem->sizes = call->dealt;
-		problem->at = call->coll == CS_REDUCE_SCATTER ? NULL : call->at;
+		problem->at = reduces ? NULL : call->at;
 	}
 	return CS_OK;
 }

@@ -4,24 +4,13 @@
 
 #include <stdlib.h>
 
-/* Who brings data before the leaders' plan, and who takes it afterwards, if not all. */
-static const struct role {
-	bool root_brings, root_takes;
-} roles[CS_COLL_COUNT] = {
-	[CS_BCAST] = { .root_brings = true },
-	[CS_GATHER] = { .root_takes = true },
-	[CS_GATHERV] = { .root_takes = true },
-	[CS_REDUCE] = { .root_takes = true },
-	[CS_SCATTER] = { .root_brings = true },
-	[CS_SCATTERV] = { .root_brings = true },
-};
-
 enum { SEND, SEND_AT, RECV, RECV_AT, ARRAYS };
 
 struct work {
 	struct cs_sim *sim;
 	const struct cs_sim_call *call;
 	const struct cs_hier *hier;
+	const struct cs_coll_info *info; /* the call's */
 	int *leaders;           /* by node */
 	size_t *arrays[ARRAYS]; /* of the plan's problem, by node */
 	bool is_sliced;         /* all ranks of a node reduce */
@@ -45,7 +34,7 @@ root_node(const struct work *work)
 static bool
 brings(const struct work *work, int rank)
 {
-	return !roles[work->call->coll].root_brings || is_root(work, rank);
+	return work->info->in.who != CS_ROOT || is_root(work, rank);
 }
 
 /* Of a vector: what this rank reduces for its node. */
@@ -60,30 +49,21 @@ static size_t
 bytes_in(const struct work *work, int rank, int local)
 {
 	const struct cs_sim_call *call = work->call;
-	switch (call->coll) {
-	case CS_ALLGATHER:
-	case CS_ALLGATHERV:
-	case CS_GATHER:
-	case CS_GATHERV: return call->dealt[rank];
-	case CS_REDUCE:
-	case CS_ALLREDUCE: /* what a rank reduces itself it reads in its own memory: its slice, or the leader all */
-		return work->is_sliced ? call->total - slice_of(work, local) : local ? call->total : 0;
-	default: return call->total;
-	}
+	if (work->info->in.what == CS_OWN_BLOCK)
+		return call->dealt[rank];
+	if (!work->info->reduces || work->info->out.what != CS_VECTOR)
+		return call->total;
+	/* What a rank reduces itself it reads in its own memory: its slice, or the leader all. */
+	return work->is_sliced ? call->total - slice_of(work, local) : local ? call->total : 0;
 }
 
 static size_t
 bytes_out(const struct work *work, int rank)
 {
 	const struct cs_sim_call *call = work->call;
-	switch (call->coll) {
-	case CS_BCAST: return is_root(work, rank) ? 0 : call->total;
-	case CS_SCATTER:
-	case CS_SCATTERV:
-	case CS_REDUCE_SCATTER:
-	case CS_REDUCE_SCATTER_BLOCK: return call->dealt[rank];
-	default: return !roles[call->coll].root_takes || is_root(work, rank) ? call->total : 0;
-	}
+	if (!cs_flow_reaches(work->info->out, rank, call->root))
+		return 0;
+	return work->info->out.what == CS_OWN_BLOCK ? call->dealt[rank] : call->total;
 }
 
 /* --- the leaders' plan -------------------------------------------------------------------------------------------- */
@@ -132,20 +112,17 @@ problem_of(struct work *work, int node)
 {
 	const struct cs_sim_call *call = work->call;
 	enum cs_coll coll = work->hier->inner;
-	bool is_rooted = cs_colls[coll].rooted;
+	const struct cs_coll_info *info = &cs_colls[coll];
+	bool is_rooted = info->rooted;
 	struct cs_problem problem = { .coll = coll, .ranks = call->nodes, .rank = node,
 				      .root = is_rooted ? root_node(work) : 0, .unit = call->problem.unit,
 				      .is_commutative = call->problem.is_commutative, .params = work->hier->params };
-	switch (coll) {
-	case CS_BCAST:
-	case CS_REDUCE:
-	case CS_ALLREDUCE:
-	case CS_EXSCAN:
+	if (!cs_coll_has_blocks(info)) {
 		problem.bytes = call->bytes;
-		problem.is_in_place = coll != CS_BCAST && coll != CS_REDUCE;
-		break;
-	case CS_BARRIER: break;
-	case CS_ALLTOALLV:
+		problem.is_in_place = info->reduces && !is_rooted;
+		return problem;
+	}
+	if (info->sizes == CS_SIZES_BY_PAIR) {
 		fill_pairs(work, node);
 		problem.recv_sizes = work->arrays[RECV];
 		problem.recv_at = work->arrays[RECV_AT];
@@ -153,14 +130,10 @@ problem_of(struct work *work, int node)
 		for (int other = 0; other < call->nodes; other++)
 			if (other != node && work->arrays[SEND][other] > problem.bytes)
 				problem.bytes = work->arrays[SEND][other];
-		/* fall through */
-	default:
-		problem.sizes = work->arrays[SEND];
-		problem.at = coll == CS_REDUCE_SCATTER ? NULL : work->arrays[SEND_AT];
-		problem.is_in_place = coll == CS_ALLGATHER || coll == CS_ALLGATHERV ||
-				      (is_rooted && node == problem.root);
-		break;
 	}
+	problem.sizes = work->arrays[SEND];
+	problem.at = info->reduces ? NULL : work->arrays[SEND_AT];
+	problem.is_in_place = is_rooted ? node == problem.root : info->in.what == CS_OWN_BLOCK;
 	return problem;
 }
 
@@ -323,7 +296,7 @@ static void
 collect(const struct work *work, int node)
 {
 	const struct cs_sim_call *call = work->call;
-	bool reduces = cs_colls[call->coll].reduces && !work->is_sliced;
+	bool reduces = work->info->reduces && !work->is_sliced;
 	for (int local = 1; local < call->ppn; local++) {
 		int rank = cs_sim_call_rank(call, node, local);
 		if (!brings(work, rank))
@@ -339,7 +312,7 @@ static void
 await_data(const struct work *work, int node, int rank)
 {
 	int leader = work->leaders[node];
-	bool is_straight = roles[work->call->coll].root_brings && node == root_node(work);
+	bool is_straight = work->info->in.who == CS_ROOT && node == root_node(work);
 	if (is_straight && !is_root(work, rank))
 		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, work->call->root, 1);
 	else if (!is_straight)
@@ -385,7 +358,7 @@ add_scan_rank(struct work *work, int node, int local)
 	}
 	if (node)
 		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
-	else if (!local && call->coll == CS_SCAN)
+	else if (!local && work->info->sum == CS_SUM_UP_TO_OWN)
 		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
 	return status;
 }
@@ -393,7 +366,6 @@ add_scan_rank(struct work *work, int node, int local)
 static enum cs_status
 add_rank(struct work *work, int node, int local)
 {
-	const struct role *role = &roles[work->call->coll];
 	int rank = cs_sim_call_rank(work->call, node, local);
 	bool is_leader = local == 0;
 	enum cs_status status = CS_OK;
@@ -401,7 +373,7 @@ add_rank(struct work *work, int node, int local)
 		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_in(work, rank, local));
 	if (work->is_sliced)
 		add_slice(work, node, local);
-	if (brings(work, rank) && (!is_leader || role->root_brings))
+	if (brings(work, rank) && (!is_leader || work->info->in.who == CS_ROOT))
 		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
 	if (work->hier->overlaps && !is_leader) {
 		take_shares(work, node, rank);
@@ -414,7 +386,7 @@ add_rank(struct work *work, int node, int local)
 	if (is_leader) {
 		status = add_plan(work, node);
 		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
-	} else if (!role->root_takes || is_root(work, rank)) {
+	} else if (work->info->out.who != CS_ROOT || is_root(work, rank)) {
 		await_data(work, node, rank);
 	}
 	cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, bytes_out(work, rank));
@@ -442,12 +414,13 @@ begin(struct work *work)
 enum cs_status
 cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_hier *hier)
 {
-	struct work work = { .sim = sim, .call = call, .hier = hier };
+	struct work work = { .sim = sim, .call = call, .hier = hier,
+			     .info = &cs_colls[call->coll] };
 	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
 		return CS_UNSUPPORTED;
-	work.is_scan = call->coll == CS_SCAN || call->coll == CS_EXSCAN;
+	work.is_scan = cs_coll_is_scan(work.info);
 	work.is_chain = work.is_scan && call->ppn > 1 && call->bytes > hier->whole / (size_t)(call->ppn - 1);
-	work.is_sliced = cs_colls[call->coll].reduces && !work.is_scan && call->bytes > hier->whole;
+	work.is_sliced = work.info->reduces && !work.is_scan && call->bytes > hier->whole;
 	enum cs_status status = begin(&work);
 	for (int node = 0; status == CS_OK && node < call->nodes; node++)
 		for (int local = 0; status == CS_OK && local < call->ppn; local++)

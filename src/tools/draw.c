@@ -235,13 +235,6 @@ check_request(const struct picture *picture)
 	return DONE;
 }
 
-static bool
-has_sizes(enum cs_coll coll)
-{
-	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_REDUCE_SCATTER ||
-	       coll == CS_ALLTOALLV || coll == CS_ALLTOALLW;
-}
-
 static int
 node_of(const struct cs_draw_request *request, int rank)
 {
@@ -277,11 +270,11 @@ describe(struct picture *picture)
 						.unit = cs_colls[coll].reduces ? ELEMENT : 1, .params = picture->params,
 						.is_commutative = request->facts.is_commutative,
 						.node_of = picture->node_of };
-	if (has_sizes(coll)) {
+	if (cs_colls[coll].sizes != CS_SIZES_EQUAL) {
 		picture->problem.sizes = picture->sizes;
-		picture->problem.at = coll == CS_REDUCE_SCATTER ? NULL : picture->at;
+		picture->problem.at = cs_colls[coll].reduces ? NULL : picture->at;
 	}
-	if (coll == CS_ALLTOALLV || coll == CS_ALLTOALLW) {
+	if (cs_colls[coll].sizes == CS_SIZES_BY_PAIR) {
 		picture->problem.recv_sizes = picture->sizes;
 		picture->problem.recv_at = picture->at;
 	}
