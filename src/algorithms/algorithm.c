@@ -15,82 +15,136 @@
 #include CS_ALGORITHMS_DEF
 #undef ALGORITHM
 
-const struct cs_algorithm *const cs_algorithms[] = {
+static const struct cs_algorithm *const files[] = {
 #define ALGORITHM(coll, name) &cs_algorithm_##coll##_##name,
 #include CS_ALGORITHMS_DEF
 #undef ALGORITHM
-	NULL,
 };
 
-/* --- composed ones: "hier:host" x the plans of what it leaves to the host --------------------------------------------- */
-
-#define MOST_COMPOSED 256
+#define FILES (int)(sizeof files / sizeof *files)
 #define NAME_ROOM 40
 #define HOST_SUFFIX "host"
 
-static struct cs_algorithm composed[MOST_COMPOSED];
-static char names[MOST_COMPOSED][NAME_ROOM], summaries[MOST_COMPOSED][120];
-static int composed_count, listed_count;
-static const struct cs_algorithm *all[2 * MOST_COMPOSED];
+/* Those that are listed come first, then those that are composed. */
+static struct cs_algorithm rows[CS_MOST_ROWS];
+static const struct cs_algorithm *sorted[CS_MOST_ROWS];
+static char names[CS_MOST_ROWS][NAME_ROOM], summaries[CS_MOST_ROWS][120];
+static int row_count, left_out;
+
+static struct cs_algorithm *
+add(const struct cs_algorithm *like)
+{
+	if (row_count == CS_MOST_ROWS) {
+		left_out++;
+		return NULL;
+	}
+	rows[row_count] = *like;
+	return &rows[row_count++];
+}
+
+/* Sorted by name, those of one collective. */
+static void
+list(enum cs_coll coll)
+{
+	int first = row_count;
+	for (int i = 0; i < FILES; i++) {
+		struct cs_algorithm *row = files[i]->colls & CS_SET(coll) ? add(files[i]) : NULL;
+		if (!row)
+			continue;
+		row->coll = coll;
+		struct cs_algorithm own = *row;
+		for (; row > &rows[first] && strcmp(own.name, row[-1].name) < 0; row--)
+			*row = row[-1];
+		*row = own;
+	}
+}
+
+/* --- composed ones: "hier:host" x the plans of what it leaves to the host --------------------- */
+
+static int
+count_params(const struct cs_algorithm *algorithm)
+{
+	int count = 0;
+	while (count < CS_MAX_PARAMS && algorithm->params[count].name)
+		count++;
+	return count;
+}
 
 static void
 compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 {
-	size_t stem = strlen(outer->name) - strlen(HOST_SUFFIX);
-	int at = composed_count;
-	if (at == MOST_COMPOSED || stem + strlen(inner->name) >= NAME_ROOM)
+	int stem = (int)(strlen(outer->name) - strlen(HOST_SUFFIX));
+	int inner_params = count_params(inner), outer_params = count_params(outer);
+	bool is_too_long = stem + strlen(inner->name) >= NAME_ROOM ||
+			   inner_params + outer_params > CS_MAX_PARAMS;
+	struct cs_algorithm *row = is_too_long ? NULL : add(outer);
+	left_out += is_too_long;
+	if (!row)
 		return;
-	struct cs_algorithm *algorithm = &composed[at];
-	*algorithm = *outer;
-	snprintf(names[at], NAME_ROOM, "%.*s%s", (int)stem, outer->name, inner->name);
+	char *name = names[row - rows], *summary = summaries[row - rows];
+	snprintf(name, NAME_ROOM, "%.*s%s", stem, outer->name, inner->name);
 	if (inner->alone)
-		snprintf(summaries[at], sizeof summaries[at], "sends as %.*s%s, for one rank of each node is between nodes",
-			 (int)stem, outer->name, inner->alone);
+		snprintf(summary, sizeof *summaries,
+			 "sends as %.*s%s, for one rank of each node is between nodes", stem, outer->name,
+			 inner->alone);
 	else
-		snprintf(summaries[at], sizeof summaries[at], "as %s, between nodes: %s", outer->name, inner->summary);
-	algorithm->name = names[at];
-	algorithm->summary = summaries[at];
-	algorithm->inner = inner;
-	algorithm->needs.several_nodes = true;
-	algorithm->needs.commutative |= inner->needs.commutative;
-	int count = 0;
-	memset(algorithm->params, 0, sizeof algorithm->params);
-	for (int i = 0; i < CS_MAX_PARAMS && inner->params[i].name; i++)
-		algorithm->params[count++] = inner->params[i];
-	for (int i = 0; i < count; i++)
-		if (algorithm->params[i].is_within_nodes)
-			algorithm->params[i].meaning = "no effect, for one rank of each node is between nodes";
-	for (int i = 0; i < CS_MAX_PARAMS && outer->params[i].name && count < CS_MAX_PARAMS; i++)
-		algorithm->params[count++] = outer->params[i];
-	composed_count++;
+		snprintf(summary, sizeof *summaries, "as %s, between nodes: %s", outer->name,
+			 inner->summary);
+	row->name = name;
+	row->summary = summary;
+	row->inner = inner;
+	row->needs.several_nodes = true;
+	row->needs.commutative |= inner->needs.commutative;
+	struct cs_param *params = row->params;
+	memcpy(params, inner->params, sizeof row->params);
+	for (int i = 0; i < inner_params; i++)
+		if (params[i].is_within_nodes)
+			params[i].meaning = "no effect, for one rank of each node is between nodes";
+	memcpy(params + inner_params, outer->params, (size_t)outer_params * sizeof *params);
 }
 
 static void
-compose_all(void)
+make_table(void)
 {
-	while (cs_algorithms[listed_count])
-		listed_count++;
-	for (int i = 0; i < listed_count; i++)
-		for (int k = 0; cs_algorithms[i]->between && k < listed_count; k++)
-			if ((int)cs_algorithms[k]->coll == cs_algorithms[i]->between - 1 && cs_algorithms[k]->build)
-				compose(cs_algorithms[i], cs_algorithms[k]);
 	int count = 0;
-	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++) {
-		for (int i = 0; i < listed_count && count < MOST_COMPOSED; i++)
-			if (cs_algorithms[i]->coll == coll)
-				all[count++] = cs_algorithms[i];
-		for (int i = 0; i < composed_count; i++)
-			if (composed[i].coll == coll)
-				all[count++] = &composed[i];
-	}
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		list(coll);
+	int listed = row_count;
+	for (int i = 0; i < listed; i++)
+		for (int k = 0; rows[i].composes && k < listed; k++)
+			if (rows[k].build && rows[k].coll == cs_colls[rows[i].coll].between)
+				compose(&rows[i], &rows[k]);
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (int i = 0; i < row_count; i++)
+			if (rows[i].coll == coll)
+				sorted[count++] = &rows[i];
+}
+
+static void
+make_table_once(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, make_table);
 }
 
 const struct cs_algorithm *
 cs_algorithm_at(int i)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pthread_once(&once, compose_all);
-	return i < listed_count + composed_count ? all[i] : NULL;
+	make_table_once();
+	return i < row_count ? sorted[i] : NULL;
+}
+
+int
+cs_algorithm_number(const struct cs_algorithm *row)
+{
+	return (int)(row - rows);
+}
+
+int
+cs_algorithms_left_out(void)
+{
+	make_table_once();
+	return left_out;
 }
 
 const struct cs_algorithm *

@@ -1,7 +1,8 @@
 /* algorithms/algorithm.h — what an algorithm is. One more = one file + one line in algorithms.def.
  *
- * The line ALGORITHM(allgather, hier_host) names algorithms/allgather/hier_host.c, which defines
- * `const struct cs_algorithm cs_algorithm_allgather_hier_host`. */
+ * The line ALGORITHM(gather, binomial) names algorithms/gather/binomial.c, which defines
+ * `const struct cs_algorithm cs_algorithm_gather_binomial`, for all collectives of its set. The table
+ * has a row for each of these, with the same name. */
 #ifndef CS_ALGORITHMS_ALGORITHM_H
 #define CS_ALGORITHMS_ALGORITHM_H
 
@@ -34,8 +35,8 @@ struct cs_needs {
 	bool commutative;            /* no other operation */
 	bool verbs;                  /* plans send by verbs */
 	bool everyone;               /* with run: messages between all ranks (team->everyone is open) */
-	bool all_sizes;              /* gatherv, scatterv: more ranks than the root must know sizes, so all learn them first */
-	bool largest;                /* alltoallv, alltoallw: all ranks must know the largest block, so they agree on it first */
+	bool all_sizes; /* of CS_SIZES_AT_ROOT: other ranks must know sizes, so all learn them first */
+	bool largest;   /* of CS_SIZES_BY_PAIR: all must know the largest block, so they agree first */
 };
 
 /* What a plan costs, told without building it; a test compares with the plans of all ranks. */
@@ -47,7 +48,8 @@ struct cs_price {
 };
 
 struct cs_algorithm {
-	enum cs_coll coll;
+	uint32_t colls;      /* a set: what it is for */
+	enum cs_coll coll;   /* of them the one that this row is about; the table fills it in */
 	const char *name;    /* "hier:host" */
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
@@ -55,9 +57,9 @@ struct cs_algorithm {
 	/* Runs one blocking operation. `params` has this algorithm's values in order. By contract it cannot fail softly: once it
 	 * returns the call is done (transport failures end the job through the host's abort). */
 	void (*run)(struct cs_op *op, const size_t *params);
-	/* With run: the collective that it leaves to the host between nodes, plus one (0: none). Each algorithm of that
-	 * collective that is a plan may stand there instead of the host: "hier:host" then also makes "hier:ring". */
-	int between;
+	/* With run: between nodes it leaves cs_colls[coll].between to the host. Each algorithm of that
+	 * collective that is a plan may stand there instead: "hier:host" then also makes "hier:ring". */
+	bool composes;
 	const struct cs_algorithm *inner; /* of those: the plan; its parameters come first, this one's own behind them */
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
 	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
@@ -77,11 +79,18 @@ struct cs_algorithm {
 	const char *alone;
 };
 
-/* The algorithms of algorithms.def, sorted by collective, ended by NULL. */
-extern const struct cs_algorithm *const cs_algorithms[];
+#define CS_MOST_ROWS 512
 
-/* Number i of all algorithms, composed ones among them, sorted by collective; NULL behind the last. */
+/* Row number i of the table, sorted by collective; composed ones, with `inner`, stand behind a
+ * collective's others, which are sorted by name. NULL behind the last. */
 const struct cs_algorithm *cs_algorithm_at(int i);
+
+/* A number below CS_MOST_ROWS for each row. */
+int cs_algorithm_number(const struct cs_algorithm *row);
+
+/* How many rows the table should have but has not, since there is no room for them, or not for their
+ * names or parameters. Not 0: the library cannot be built (tools/compile_tuning.c). */
+int cs_algorithms_left_out(void);
 
 /* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */
 const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *name);

@@ -108,23 +108,6 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	return cached;
 }
 
-enum {
-	LISTED = 0
-#define ALGORITHM(coll, name) +1
-#include "algorithms/algorithms.def"
-#undef ALGORITHM
-};
-
-/* A line is said once for each algorithm; for all that are not listed together. */
-static int
-number_of(const struct cs_algorithm *algorithm)
-{
-	int i = 0;
-	while (i < LISTED && cs_algorithms[i] != algorithm)
-		i++;
-	return i;
-}
-
 /* What to set higher for shorter plans; "" if there is nothing. */
 static const char *
 segment_of(const struct cs_algorithm *algorithm)
@@ -138,11 +121,11 @@ segment_of(const struct cs_algorithm *algorithm)
 static void
 warn_too_large(const struct cs_cached_plan *cached)
 {
-	static _Atomic int said[LISTED + 1];
+	static _Atomic int said[CS_MOST_ROWS];
 	const struct cs_algorithm *algorithm = cached->key.algorithm;
 	const char *larger = segment_of(algorithm);
 	char most[CS_NUMBER_TEXT];
-	cs_log_warn(&said[number_of(algorithm)],
+	cs_log_warn(&said[cs_algorithm_number(algorithm)],
 		    "plans: a plan of %s:%s takes %zu bytes and no more than %s are kept, so it is made anew in each "
 		    "such call; use %s%s%sanother algorithm for them",
 		    cs_colls[algorithm->coll].name, algorithm->name, bytes_of(cached),
@@ -158,10 +141,10 @@ cs_plans_may_keep(const struct cs_algorithm *algorithm, const struct cs_problem 
 void
 cs_plans_warn_host(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
 {
-	static _Atomic int said[LISTED + 1];
+	static _Atomic int said[CS_MOST_ROWS];
 	const char *larger = segment_of(algorithm);
 	char most[CS_NUMBER_TEXT];
-	cs_log_warn(&said[number_of(algorithm)],
+	cs_log_warn(&said[cs_algorithm_number(algorithm)],
 		    "plans: for %zu bytes and more between %d a plan of %s:%s may take more than the %s that are kept, so "
 		    "such calls stay with this MPI; use %s%s%sanother algorithm for them",
 		    problem->bytes, problem->ranks, cs_colls[algorithm->coll].name, algorithm->name,

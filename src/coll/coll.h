@@ -29,6 +29,9 @@ enum cs_coll {
 	CS_COLL_COUNT,
 };
 
+/* A set of collectives has a bit for each. */
+#define CS_SET(coll) (UINT32_C(1) << (coll))
+
 /* What is never served, and counted where a report is wanted. */
 enum cs_left {
 	CS_NEIGHBOR_ALLGATHER = CS_COLL_COUNT + 1,

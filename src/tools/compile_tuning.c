@@ -108,6 +108,11 @@ main(int argc, char **argv)
 		fputs("usage: compile_tuning FILE OUTPUT.c\n", stderr);
 		return 2;
 	}
+	if (cs_algorithms_left_out()) {
+		fprintf(stderr, "algorithms.def: no room for %d rows of algorithms/algorithm.c\n",
+			cs_algorithms_left_out());
+		return 1;
+	}
 	if (cs_tuning_load(&tuning, argv[1], &errors) != CS_OK)
 		return 1;
 	if (tuning->model_count || !tuning->rule_count) {

@@ -334,20 +334,21 @@ main(int argc, char **argv)
 			return 2;
 	}
 	unsigned algorithms = 0;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
 		char name[100];
-		snprintf(name, sizeof name, "%s:%s", cs_colls[(*at)->coll].name, (*at)->name);
-		if (!(*at)->build || (only && strcmp(only, name) != 0 && strcmp(only, cs_colls[(*at)->coll].name) != 0))
+		snprintf(name, sizeof name, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
+		if (!algorithm->build || (only && strcmp(only, name) != 0 && strcmp(only, cs_colls[algorithm->coll].name) != 0))
 			continue;
 		unsigned before = failures;
 		algorithms++;
 		for (int ranks = 1; ranks <= 33; ranks++)
 			if (!only_ranks || ranks == only_ranks)
-				prove_for(*at, ranks);
+				prove_for(algorithm, ranks);
 		static const int more[] = { 37, 61, 64, 97, 100 };
 		for (size_t i = 0; i < sizeof more / sizeof *more; i++)
 			if (!only_ranks || more[i] == only_ranks)
-				prove_for(*at, more[i]);
+				prove_for(algorithm, more[i]);
 		printf("%-40s %s\n", name, failures == before ? "ok" : "FAILED");
 		fflush(stdout);
 	}

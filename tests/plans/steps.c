@@ -43,10 +43,11 @@ static const struct cs_algorithm *
 algorithm_of(const char *wanted)
 {
 	char name[100];
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
-		snprintf(name, sizeof name, "%s:%s", cs_colls[(*at)->coll].name, (*at)->name);
-		if ((*at)->build && !strcmp(name, wanted))
-			return *at;
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
+		snprintf(name, sizeof name, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
+		if (algorithm->build && !strcmp(name, wanted))
+			return algorithm;
 	}
 	return NULL;
 }

@@ -5,7 +5,7 @@
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
 	const struct cs_algorithm cs_algorithm_##collective##_hier_host = {                        \
-		.coll = COLL, .name = "hier:host", .summary = "test",                              \
+		.colls = CS_SET(COLL), .name = "hier:host", .summary = "test",                              \
 		.needs = { .several_per_node = true, .block_if_not_commutative = true },           \
 		.params = { { "chunk", "bytes in one piece", 65536, 1024, 1048576 } },             \
 	}
@@ -34,7 +34,7 @@ extern const struct cs_algorithm cs_algorithm_allgather_ring, cs_algorithm_bcast
 
 /* No needs, and as many parameters as there may be. */
 const struct cs_algorithm cs_algorithm_allgather_ring = {
-	.coll = CS_ALLGATHER, .name = "ring", .summary = "test",
+	.colls = CS_SET(CS_ALLGATHER), .name = "ring", .summary = "test",
 	.params = { { "chunk", "bytes", 4096, 1, 1 << 20 },
 		    { "depth", "pieces under way", 2, 1, 64 },
 		    { "third", "any", 3, 0, 9 },
@@ -57,20 +57,20 @@ build_ring(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_ring = {
-	.coll = CS_BCAST, .name = "ring", .summary = "test", .build = build_ring, .price = price_of_ring,
+	.colls = CS_SET(CS_BCAST), .name = "ring", .summary = "test", .build = build_ring, .price = price_of_ring,
 };
 
 /* Names that begin with another's, which stands before the one and behind the other. */
 const struct cs_algorithm cs_algorithm_bcast_hier_host_tree = {
-	.coll = CS_BCAST, .name = "hier:host:tree", .summary = "test",
+	.colls = CS_SET(CS_BCAST), .name = "hier:host:tree", .summary = "test",
 	.params = { { "radix", "children", 2, 2, 64 } },
 };
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host_tree = {
-	.coll = CS_REDUCE, .name = "hier:host:tree", .summary = "test",
+	.colls = CS_SET(CS_REDUCE), .name = "hier:host:tree", .summary = "test",
 	.params = { { "radix", "children", 2, 2, 64 } },
 };
 
 const struct cs_algorithm cs_algorithm_allreduce_node_only = {
-	.coll = CS_ALLREDUCE, .name = "node", .summary = "test", .needs = { .one_node = true },
+	.colls = CS_SET(CS_ALLREDUCE), .name = "node", .summary = "test", .needs = { .one_node = true },
 };

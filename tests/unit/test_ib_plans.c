@@ -11,9 +11,10 @@ static struct world_group group;
 static const struct cs_algorithm *
 algorithm_of(const char *name)
 {
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
-		if ((*at)->coll == CS_ALLGATHER && (*at)->build && !strcmp((*at)->name, name))
-			return *at;
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
+		if (algorithm->coll == CS_ALLGATHER && algorithm->build && !strcmp(algorithm->name, name))
+			return algorithm;
 	fail_msg("there is no allgather:%s", name);
 	return NULL;
 }

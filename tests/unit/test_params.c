@@ -105,11 +105,12 @@ static void
 each_parameter_of_a_plan_changes_some_plan(void **state)
 {
 	int idle = 0, seen = 0;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
-		for (int i = 0; (*at)->build && i < CS_MAX_PARAMS && (*at)->params[i].name; i++, seen++)
-			if (!has_effect(*at, i, COUNT(shapes))) {
-				print_error("%s:%s: %s changes nothing\n", cs_colls[(*at)->coll].name, (*at)->name,
-					    (*at)->params[i].name);
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
+		for (int i = 0; algorithm->build && i < CS_MAX_PARAMS && algorithm->params[i].name; i++, seen++)
+			if (!has_effect(algorithm, i, COUNT(shapes))) {
+				print_error("%s:%s: %s changes nothing\n", cs_colls[algorithm->coll].name, algorithm->name,
+					    algorithm->params[i].name);
 				idle++;
 			}
 	assert_int_equal(idle, 0);

@@ -422,20 +422,21 @@ other_plans_do_not_grow_with_bytes(void **state)
 {
 	enum { P = 16 };
 	int seen = 0;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++) {
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
 		size_t params[CS_MAX_PARAMS] = { 0 };
-		bool reduces = cs_colls[(*at)->coll].reduces;
-		if (!(*at)->build || (*at)->steps)
+		bool reduces = cs_colls[algorithm->coll].reduces;
+		if (!algorithm->build || algorithm->steps)
 			continue;
-		for (int i = 0; i < CS_MAX_PARAMS && (*at)->params[i].name; i++) {
-			bool is_size = !strcmp((*at)->params[i].name, "segment") || !strcmp((*at)->params[i].name, "block");
-			params[i] = is_size ? (*at)->params[i].low + 64 : (*at)->params[i].fallback;
+		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
+			bool is_size = !strcmp(algorithm->params[i].name, "segment") || !strcmp(algorithm->params[i].name, "block");
+			params[i] = is_size ? algorithm->params[i].low + 64 : algorithm->params[i].fallback;
 		}
-		struct cs_problem problem = { .coll = (*at)->coll, .ranks = P, .unit = reduces ? 8 : 1,
+		struct cs_problem problem = { .coll = algorithm->coll, .ranks = P, .unit = reduces ? 8 : 1,
 					      .bytes = (size_t)1 << 40, .is_commutative = true, .params = params };
-		size_t longest = longest_of(*at, &problem);
+		size_t longest = longest_of(algorithm, &problem);
 		if (longest * sizeof(struct cs_step) > CS_PLAN_BUDGET)
-			fail_msg("%s:%s: %zu steps", cs_colls[problem.coll].name, (*at)->name, longest);
+			fail_msg("%s:%s: %zu steps", cs_colls[problem.coll].name, algorithm->name, longest);
 		seen += longest > 0;
 	}
 	assert_true(seen > 30);

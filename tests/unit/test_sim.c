@@ -504,8 +504,9 @@ what_is_told_is_near_what_is_simulated(void **state)
 	static const char *const models[] = { "L=1e-6,o=3e-7,g=1e-7,G=4e-11,copy=1e-10,reduce=1.5e-10",
 					      "L=5e-6,os=5e-7,or=1e-6,g=3e-6,G=8e-10,copy=1e-10,reduce=1.5e-10" };
 	unsigned count = 0;
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
-		for (size_t i = 0; (*at)->build && i < COUNT(some_ranks) * COUNT(sizes) * COUNT(models); i++) {
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
+		for (size_t i = 0; algorithm->build && i < COUNT(some_ranks) * COUNT(sizes) * COUNT(models); i++) {
 			int p = some_ranks[i % COUNT(some_ranks)];
 			size_t bytes = sizes[i / COUNT(some_ranks) % COUNT(sizes)];
 			const char *text = models[i / COUNT(some_ranks) / COUNT(sizes)];
@@ -513,12 +514,12 @@ what_is_told_is_near_what_is_simulated(void **state)
 			char complaint[200];
 			int64_t told, simulated;
 			assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint), CS_OK);
-			if (!told_and_simulated(*at, p, bytes, &model, &told, &simulated))
+			if (!told_and_simulated(algorithm, p, bytes, &model, &told, &simulated))
 				continue;
 			double ratio = (double)told / (double)simulated;
 			if (ratio < LEAST_TOLD || ratio > MOST_TOLD)
 				fail_msg("%s:%s, %d ranks, %zu bytes: told %lld ps, simulated %lld, by %s",
-					 cs_colls[(*at)->coll].name, (*at)->name, p, bytes, (long long)told,
+					 cs_colls[algorithm->coll].name, algorithm->name, p, bytes, (long long)told,
 					 (long long)simulated, text);
 			count++;
 		}
@@ -1543,8 +1544,9 @@ algorithms_run_as_they_are_proven_and_always_alike(void **state)
 {
 	static const int some_ranks[] = { 1, 2, 3, 7, 16, 21, 33 };
 	uint64_t seed = first_seed();
-	for (const struct cs_algorithm *const *at = cs_algorithms; *at; at++)
-		for (size_t i = 0; (*at)->build && i < COUNT(some_ranks); i++) {
+	const struct cs_algorithm *algorithm;
+	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
+		for (size_t i = 0; algorithm->build && i < COUNT(some_ranks); i++) {
 			struct cs_problem problems[64];
 			struct cs_plan plans[64];
 			struct cs_verdict verdict;
@@ -1552,7 +1554,7 @@ algorithms_run_as_they_are_proven_and_always_alike(void **state)
 			struct cs_sim_result results[2], again;
 			int64_t starts[64];
 			int p = some_ranks[i];
-			bool is_built = build_all(*at, p, problems, plans);
+			bool is_built = build_all(algorithm, p, problems, plans);
 			for (int rank = 0; rank < p; rank++)
 				starts[rank] = (int64_t)random_below(&seed, 3) * 1000000;
 			for (int copy = 0; is_built && copy < 2; copy++) {
@@ -1560,7 +1562,7 @@ algorithms_run_as_they_are_proven_and_always_alike(void **state)
 				for (int rank = 0; rank < p; rank++)
 					assert_int_equal(cs_sim_add(sims[copy], &plans[rank]), CS_OK);
 				if (cs_sim_run(sims[copy], &cs_models[0], starts, NULL, &results[copy]) != CS_OK)
-					fail_msg("%s:%s, %d ranks: %s", cs_colls[(*at)->coll].name, (*at)->name, p,
+					fail_msg("%s:%s, %d ranks: %s", cs_colls[algorithm->coll].name, algorithm->name, p,
 						 results[copy].text);
 			}
 			if (is_built) {

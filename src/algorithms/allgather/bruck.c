@@ -47,7 +47,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_bruck = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "bruck",
 	.summary = "what a rank has grows (k + 1)-fold in each round; rotated at the end",
 	.params = { { "k", "messages that a rank sends at once", 1, 1, 64 } },

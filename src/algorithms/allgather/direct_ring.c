@@ -48,7 +48,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_direct_ring = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "direct-ring",
 	.summary = "each rank sends its own block to every other, all at once",
 	.params = { { "window", "sends under way at a time; 0: all", 0, 0, MOST_WINDOW } },

@@ -50,7 +50,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_dissemination = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "dissemination",
 	.summary = "what a rank has doubles in each round, every block in its place at once",
 	.build = build,

@@ -94,7 +94,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_gather_bcast = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "gather-bcast",
 	.summary = "binomial gather to rank 0, binomial broadcast from there",
 	.build = build,

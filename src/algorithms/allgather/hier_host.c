@@ -1,10 +1,12 @@
-/* Allgather, hierarchical (seed 002, 2.3.1): copy-in side by side, leaders' host collective, copy-out of everything.
+/* Allgather(v), hierarchical (seed 002, 2.3.1): copy-in side by side, leaders' host collective,
+ * copy-out of everything.
  *
  *   node 0: | a | b |  -- host allgatherv between leaders -->  | a | b | c | d |  -> every rank's receive buffer
  *   node 1: | c | d |
  *
- * One node: no copy in between; each rank copies its peers' blocks straight out of their rings. Two copies of each
- * block per reader and one flag; blocks of 48 bytes and less travel with the flag. */
+ * One node: no copy in between; each rank copies its peers' blocks straight out of their rings. Two
+ * copies of each block per reader and one flag; blocks of 48 bytes and less travel with the flag.
+ */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/spread.h"
 
@@ -15,11 +17,11 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_host = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLGATHERV),
 	.name = "hier:host",
 	.summary = "blocks side by side in node memory, host allgatherv between leaders",
 	.needs = { .several_per_node = true },
 	.params = CS_SPREAD_PARAMS,
-	.between = CS_ALLGATHER + 1,
+	.composes = true,
 	.run = run,
 };

@@ -287,7 +287,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "multi-sender",
 	.summary = "Bruck between nodes, several ranks of a node sending at once",
 	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks", 0, 0, 64 } },

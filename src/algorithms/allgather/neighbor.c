@@ -146,7 +146,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_neighbor = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "neighbor",
 	.summary = "exchanges with the two neighbours in turn, two blocks at a time",
 	.build = build,

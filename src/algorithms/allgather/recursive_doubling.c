@@ -136,7 +136,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_recursive_doubling = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "recursive-doubling",
 	.summary = "ranks 1, 2, 4 .. apart exchange all that they have",
 	.build = build,

@@ -42,7 +42,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_ring = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "ring",
 	.summary = "each rank passes the block that came last to the next rank",
 	.build = build,

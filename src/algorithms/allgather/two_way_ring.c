@@ -61,7 +61,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
-	.coll = CS_ALLGATHER,
+	.colls = CS_SET(CS_ALLGATHER),
 	.name = "two-way-ring",
 	.summary = "blocks travel both ways round the ring, each half way",
 	.build = build,

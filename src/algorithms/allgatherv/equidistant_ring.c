@@ -58,7 +58,7 @@ build(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_equidistant_ring = {
-	.coll = CS_ALLGATHERV,
+	.colls = CS_SET(CS_ALLGATHERV),
 	.name = "equidistant-ring",
 	.summary = "pipelined ring, ranks with data spread evenly among the empty ones",
 	.params = CS_RING_PARAMS,

@@ -56,7 +56,7 @@ build(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_node_ring = {
-	.coll = CS_ALLGATHERV,
+	.colls = CS_SET(CS_ALLGATHERV),
 	.name = "node-ring",
 	.summary = "pipelined ring that enters and leaves each node once",
 	.params = CS_RING_PARAMS,

@@ -25,7 +25,7 @@ build(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_pipelined_ring = {
-	.coll = CS_ALLGATHERV,
+	.colls = CS_SET(CS_ALLGATHERV),
 	.name = "pipelined-ring",
 	.summary = "blocks travel the ring in segments, several under way",
 	.params = CS_RING_PARAMS,

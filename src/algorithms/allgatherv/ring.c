@@ -15,7 +15,7 @@ build(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_allgatherv_ring = {
-	.coll = CS_ALLGATHERV,
+	.colls = CS_SET(CS_ALLGATHERV),
 	.name = "ring",
 	.summary = "each rank passes whole blocks on to the next rank",
 	.build = build,

@@ -19,7 +19,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
-	.coll = CS_ALLREDUCE,
+	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "hier:host",
 	.summary = "slices reduced in node memory, host allreduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
@@ -29,6 +29,6 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES },
 		    CS_CMA_MIN },
-	.between = CS_ALLREDUCE + 1,
+	.composes = true,
 	.run = run,
 };

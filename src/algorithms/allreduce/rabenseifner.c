@@ -52,7 +52,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_rabenseifner = {
-	.coll = CS_ALLREDUCE,
+	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "rabenseifner",
 	.summary = "partners exchange halves, then halves of halves, and back",
 	.build = build,

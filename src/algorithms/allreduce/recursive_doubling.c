@@ -37,7 +37,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_recursive_doubling = {
-	.coll = CS_ALLREDUCE,
+	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "recursive-doubling",
 	.summary = "partners exchange whole sums, farther in each round",
 	.build = build,

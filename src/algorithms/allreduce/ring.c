@@ -92,7 +92,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_ring = {
-	.coll = CS_ALLREDUCE,
+	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "ring",
 	.summary = "pieces go round, once for the sum and once for the result",
 	.needs = { .commutative = true },

@@ -32,7 +32,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_bruck = {
-	.coll = CS_ALLTOALL,
+	.colls = CS_SET(CS_ALLTOALL),
 	.name = "bruck",
 	.summary = "blocks travel by the digits of their distance, log p rounds",
 	.params = { { "ports", "messages of a round that go at once", 1, 1, 64 } },

@@ -1,6 +1,7 @@
-/* Alltoall, hierarchical (seed 002, 2.3.1): blocks in node-contiguous order in node memory, one message for each pair
- * of nodes by the leaders' host alltoallv, copy-out. With several lanes (seed 002, 3.7.3) the other nodes are dealt to
- * them. One node: each rank reads its pieces out of its peers' rings. */
+/* Alltoall(v,w), hierarchical (seed 002, 2.3.1): blocks in node-contiguous order in node memory,
+ * one message for each pair of nodes by the leaders' host alltoallv, copy-out. With several lanes
+ * (seed 002, 3.7.3) the other nodes are dealt to them. One node: each rank reads its pieces out of
+ * its peers' rings. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/transpose.h"
 
@@ -11,12 +12,12 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
-	.coll = CS_ALLTOALL,
+	.colls = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "hier:host",
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN,
 		    { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0, CS_LANES } },
-	.between = CS_ALLTOALLV + 1,
+	.composes = true,
 	.run = run,
 };

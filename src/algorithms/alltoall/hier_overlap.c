@@ -160,7 +160,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_overlap = {
-	.coll = CS_ALLTOALL,
+	.colls = CS_SET(CS_ALLTOALL),
 	.name = "hier:overlap",
 	.summary = "node by node from node memory into node memory, copy-out as parts come",
 	.needs = { .several_per_node = true, .several_nodes = true },

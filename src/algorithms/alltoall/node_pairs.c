@@ -333,7 +333,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {
-	.coll = CS_ALLTOALL,
+	.colls = CS_SET(CS_ALLTOALL),
 	.name = "node-pairs",
 	.summary = "one message between every two nodes, several senders per node",
 	.needs = { .several_per_node = true },

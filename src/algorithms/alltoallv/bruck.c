@@ -1,6 +1,7 @@
-/* Alltoallv, Bruck with padded blocks (Fan et al., HPDC 2022; seed 002, 3.7.3 has Bruck for alltoall): a block
- * for the rank i further on travels by the digits of i to the base k + 1, as in alltoall/bruck.c, in a place as long as
- * the largest block, on which all ranks agree first: 8 bytes each, by the host.
+/* Alltoallv and alltoallw, Bruck with padded blocks (Fan et al., HPDC 2022; seed 002, 3.7.3 has
+ * Bruck for alltoall): a block for the rank i further on travels by the digits of i to the base k
+ * + 1, as in alltoall/bruck.c, in a place as long as the largest block, on which all ranks agree
+ * first: 8 bytes each, by the host.
  *
  *   p = 4, k = 1, rank 0's blocks by distance (of: to), the largest has 3 bytes, _ is padding
  *
@@ -9,11 +10,13 @@
  *   by 1 rank       .    3:0 e__     .     3:2 ff_
  *   by 2 ranks      .       .     2:0 ggg  1:0 h__
  *
- * What a rank passes on is none of its own, so it cannot know how long it is. For blocks that would take more than
- * `room` bytes, all as long as the largest, it is spread with a window of 32 messages.
+ * What a rank passes on is none of its own, so it cannot know how long it is. For blocks that would
+ * take more than `room` bytes, all as long as the largest, it is spread with a window of 32
+ * messages.
  *
- * Price: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p blocks for k = 1, each
- * as long as the largest; beyond `room` that of spread. For small blocks of like size. */
+ * Price: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p
+ * blocks for k = 1, each as long as the largest; beyond `room` that of spread. For small blocks of
+ * like size. */
 #include "algorithms/patterns/bruck.h"
 
 static void
@@ -30,7 +33,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
-	.coll = CS_ALLTOALLV,
+	.colls = CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "bruck",
 	.summary = "blocks, padded to the largest, travel by the digits of their distance, log p rounds",
 	.needs = { .largest = true },

@@ -37,7 +37,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_barrier_binomial = {
-	.coll = CS_BARRIER,
+	.colls = CS_SET(CS_BARRIER),
 	.name = "binomial",
 	.summary = "signals up a binomial tree, and down again",
 	.params = { { "k", "children per step", 1, 1, 1 << 20 } },

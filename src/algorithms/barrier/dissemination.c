@@ -32,7 +32,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_barrier_dissemination = {
-	.coll = CS_BARRIER,
+	.colls = CS_SET(CS_BARRIER),
 	.name = "dissemination",
 	.summary = "all tell k others in each round whom they have heard of",
 	.params = { { "k", "ranks that a rank signals at once", 1, 1, 1024 } },

@@ -31,10 +31,10 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_barrier_hier_host = {
-	.coll = CS_BARRIER,
+	.colls = CS_SET(CS_BARRIER),
 	.name = "hier:host",
 	.summary = "flags on the node, host barrier between leaders",
 	.needs = { .several_per_node = true },
-	.between = CS_BARRIER + 1,
+	.composes = true,
 	.run = run,
 };

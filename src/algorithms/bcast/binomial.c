@@ -36,7 +36,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_binomial = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "binomial",
 	.summary = "binomial tree of whole messages",
 	.build = build,

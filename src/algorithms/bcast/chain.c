@@ -36,7 +36,7 @@ steps(const struct cs_problem *problem)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_chain = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "chain",
 	.summary = "each rank passes the vector to the next in segments",
 	.params = { { "segment", "bytes of a message", 65536, 64, 1 << 30 },

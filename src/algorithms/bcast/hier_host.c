@@ -207,7 +207,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_host = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "hier:host",
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
@@ -216,6 +216,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES },
 		    CS_CMA_MIN },
-	.between = CS_BCAST + 1,
+	.composes = true,
 	.run = run,
 };

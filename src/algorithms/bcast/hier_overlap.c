@@ -139,7 +139,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "hier:overlap",
 	.summary = "down a tree of nodes, from node memory into node memory, copy-out meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true },

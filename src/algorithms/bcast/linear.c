@@ -28,7 +28,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_linear = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "linear",
 	.summary = "the root sends to every rank",
 	.build = build,

@@ -354,7 +354,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_multicast = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "multicast",
 	.summary = "multicast of unreliable datagrams, what is lost from the parent in a binomial tree",
 	.needs = { .verbs = true },

@@ -41,7 +41,7 @@ steps(const struct cs_problem *problem)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "pipelined-binomial",
 	.summary = "binomial tree, the vector in segments",
 	.params = { { "segment", "bytes of a message", 32768, 64, 1 << 30 },

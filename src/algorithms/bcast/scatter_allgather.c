@@ -168,7 +168,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_scatter_allgather = {
-	.coll = CS_BCAST,
+	.colls = CS_SET(CS_BCAST),
 	.name = "scatter-allgather",
 	.summary = "a piece of the vector to each rank, then all pieces to all",
 	.params = { { "doubling", "1: the pieces are exchanged by doubling; 0: in a ring", 0, 0, 1 } },

@@ -1,20 +1,24 @@
-/* Gather, hierarchical (seed 002, 2.3.1): blocks side by side in node memory, the leaders' host gatherv brings the nodes
- * to the root's memory, the root copies out. One node: the root reads the others' rings; they do not wait for it. */
+/* Gather(v), hierarchical (seed 002, 2.3.1): blocks side by side in node memory, the leaders' host
+ * gatherv brings the nodes to the root's memory, the root copies out. One node: the root reads the
+ * others' rings; they do not wait for it.
+ *
+ * Of gatherv only the root knows the sizes: each rank publishes its own on its node (seed 002,
+ * SharedCnts), and the leaders agree on the number of rounds. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_gather(op, true, params[0]);
+	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_hier_host = {
-	.coll = CS_GATHER,
+	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "hier:host",
 	.summary = "blocks side by side in node memory, host gatherv between leaders, the root copies out",
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN },
-	.between = CS_GATHERV + 1,
+	.composes = true,
 	.run = run,
 };

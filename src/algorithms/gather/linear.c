@@ -1,9 +1,11 @@
-/* Gather, linear (seed 000, 5.1.2 and 5.2.2): all send their block to the root, which takes them in any order.
+/* Gather(v), linear (seed 000, 5.1.2 and 5.2.2): all send their block to the root, which takes
+ * them in any order.
  *
  *   p = 4, root 0:   0 1 2 3  |  0123 . . .
  *
- * Price: one round; the root receives each block but its own. Nothing is copied but the own block, and each byte
- * crosses the network once: for large blocks, and for few ranks. */
+ * Price: one round, none if there is no block to send; the root receives each block but its own.
+ * Nothing is copied but the own block, each byte crosses the network once, and a rank needs no size
+ * but its own: for large blocks, for few ranks, and where sizes differ much. */
 #include "algorithms/patterns/handout.h"
 
 static void
@@ -23,7 +25,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_gather_linear = {
-	.coll = CS_GATHER,
+	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "linear",
 	.summary = "all send their block to the root at once",
 	.build = build,

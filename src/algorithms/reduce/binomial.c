@@ -23,7 +23,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_binomial = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "binomial",
 	.summary = "binomial tree of whole vectors",
 	.build = build,

@@ -14,7 +14,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "hier:host",
 	.summary = "slices reduced in node memory, host reduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
@@ -23,6 +23,6 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 		    { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } },
-	.between = CS_REDUCE + 1,
+	.composes = true,
 	.run = run,
 };

@@ -168,7 +168,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "hier:overlap",
 	.summary = "up a tree of nodes, from node memory into node memory, the next piece meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true, .commutative = true },

@@ -23,7 +23,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_knomial = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "knomial",
 	.summary = "tree of degree k of whole vectors",
 	.params = { { "k", "base of the tree: k - 1 children at a time", 4, 2, CS_RADIX_TREE_MOST } },

@@ -85,7 +85,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_linear = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "linear",
 	.summary = "the root combines all vectors in the order of ranks",
 	.params = { { "window", "vectors under way to the root", 4, 1, WINDOW } },

@@ -67,7 +67,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_scatter_gather = {
-	.coll = CS_REDUCE,
+	.colls = CS_SET(CS_REDUCE),
 	.name = "scatter-gather",
 	.summary = "partners exchange halves, then the root gathers the sums of all pieces",
 	.build = build,

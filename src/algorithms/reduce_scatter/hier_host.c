@@ -1,6 +1,6 @@
-/* Reduce_scatter, hierarchical (seed 002, 2.3.1): on one node each rank reduces its own block out of everybody's
- * slots (one hop); on several, slices of all blocks in node memory, then the leaders' host reduce_scatter; short
- * vectors the leader reduces alone. */
+/* Reduce_scatter(_block), hierarchical (seed 002, 2.3.1): on one node each rank reduces its own
+ * block out of everybody's slots (one hop); on several, slices of all blocks in node memory, then
+ * the leaders' host reduce_scatter; short vectors the leader reduces alone. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/deal.h"
 
@@ -11,11 +11,11 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
-	.coll = CS_REDUCE_SCATTER,
+	.colls = CS_SET(CS_REDUCE_SCATTER) | CS_SET(CS_REDUCE_SCATTER_BLOCK),
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { CS_DEAL_READ_ALL, CS_CMA_MIN },
-	.between = CS_REDUCE_SCATTER + 1,
+	.composes = true,
 	.run = run,
 };

@@ -1,13 +1,13 @@
-/* Scan, pipelined chain (patterns/prefix_chain.h): each rank adds its own to what the rank before it sends, and sends that on,
- * segment by segment.
+/* Scan and exscan, pipelined chain (patterns/prefix_chain.h): each rank adds its own to what the
+ * rank before it sends, and sends that on, segment by segment.
  *
- * Price: each segment takes p - 1 rounds, and the last one starts when the others are on their way: the time is that of
- * p - 2 + segments messages. A rank sends and receives each byte once. For few ranks, and for vectors that are long against
- * p segments. */
+ * Price: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
+ * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For few
+ * ranks, and for vectors that are long against p segments. */
 #include "algorithms/patterns/prefix_chain.h"
 
 const struct cs_algorithm cs_algorithm_scan_chain = {
-	.coll = CS_SCAN,
+	.colls = CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN),
 	.name = "chain",
 	.summary = "each rank adds its own and passes the sum to the next in segments",
 	.params = CS_PREFIX_CHAIN_PARAMS,

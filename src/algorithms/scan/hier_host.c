@@ -1,14 +1,15 @@
-/* Scan, hierarchical (the scheme of seed 002, 2.3.1, which has none for prefixes): vectors in the memory of a node,
- * whose ranks sum up what comes before them; between nodes an exscan of the nodes' sums (patterns/prefix.h). */
+/* Scan and exscan, hierarchical (the scheme of seed 002, 2.3.1, which has none for prefixes):
+ * vectors in the memory of a node, whose ranks sum up what comes before them; between nodes an
+ * exscan of the nodes' sums (patterns/prefix.h). */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/prefix.h"
 
 const struct cs_algorithm cs_algorithm_scan_hier_host = {
-	.coll = CS_SCAN,
+	.colls = CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN),
 	.name = "hier:host",
 	.summary = "ranks sum up those before them in node memory, host exscan between leaders",
 	.needs = { .several_per_node = true, .block_placed = true },
 	.params = CS_PREFIX_PARAMS,
-	.between = CS_EXSCAN + 1,
+	.composes = true,
 	.run = cs_prefix,
 };

@@ -1,10 +1,11 @@
-/* Scatter, binomial tree (recursive splitting: seed 000, 5.1.3; seed 002, 2.3.1): who has the blocks of several ranks
- * sends those of the second half to the first rank of that half.
+/* Scatter(v), binomial tree (recursive splitting: seed 000, 5.1.3; seed 002, 2.3.1): who has the
+ * blocks of several ranks sends those of the second half to the first rank of that half.
  *
  *   p = 8, root 0:   01234567 . . . . . . .  |  0123 . . . 4567 . . .  |  01 . 23 . 45 . 67 .  |  0 1 2 3 4 5 6 7
  *
- * Price: floor(log2 p) rounds; the root sends each block but its own. Up to p / 2 blocks of CS_TMP. For small
- * blocks. */
+ * Price: floor(log2 p) rounds, less where blocks are empty; the root sends each block but its own.
+ * CS_TMP as large as the subtree's blocks. For small blocks of similar sizes: it is the ranks that
+ * are halved, not the bytes. */
 #include "algorithms/patterns/handout.h"
 
 static void
@@ -24,9 +25,10 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_scatter_binomial = {
-	.coll = CS_SCATTER,
+	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "binomial",
 	.summary = "binomial tree: who has several blocks passes half of them on",
+	.needs = { .all_sizes = true },
 	.build = build,
 	.price = price,
 };

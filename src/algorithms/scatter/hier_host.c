@@ -1,20 +1,22 @@
-/* Scatter, hierarchical (seed 002, 2.3.1): the root writes all blocks into its node's memory, the leaders' host scatterv
- * brings each node its own, everybody copies its block out. One node: straight out of the root's ring. */
+/* Scatter(v), hierarchical (seed 002, 2.3.1): the root writes all blocks into its node's memory,
+ * the leaders' host scatterv brings each node its own, everybody copies its block out. One node:
+ * straight out of the root's ring. Of scatterv the leaders scatter the sizes first, which only the
+ * root knows. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_scatter(op, true, params[0]);
+	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_scatter_hier_host = {
-	.coll = CS_SCATTER,
+	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "hier:host",
 	.summary = "blocks through the root's node memory, host scatterv between leaders",
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN },
-	.between = CS_SCATTERV + 1,
+	.composes = true,
 	.run = run,
 };

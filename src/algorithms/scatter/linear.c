@@ -1,9 +1,10 @@
-/* Scatter, linear (seed 000, 5.1.2): the root sends each rank its block, all messages at once.
+/* Scatter(v), linear (seed 000, 5.1.2): the root sends each rank its block, all messages at once.
  *
  *   p = 4, root 0:   0123 . . .  |  0 1 2 3
  *
- * Price: one round; the root sends each block but its own. Nothing is copied but the own block, and each byte crosses
- * the network once: for large blocks, and for few ranks. */
+ * Price: one round, none if there is no block to send; the root sends each block but its own.
+ * Nothing is copied but the own block, each byte crosses the network once, and a rank needs no size
+ * but its own: for large blocks, for few ranks, and where sizes differ much. */
 #include "algorithms/patterns/handout.h"
 
 static void
@@ -23,7 +24,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_scatter_linear = {
-	.coll = CS_SCATTER,
+	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "linear",
 	.summary = "the root sends each rank its block, all at once",
 	.build = build,

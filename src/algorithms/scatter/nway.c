@@ -1,10 +1,11 @@
-/* Scatter, n-way binomial tree (seed 000, 5.1.3): who has the blocks of several ranks cuts them into k + 1 equal
- * parts and sends k of them, all at once, to the first ranks of those parts.
+/* Scatter(v), n-way binomial tree (seed 000, 5.1.3): who has the blocks of several ranks cuts them
+ * into k + 1 equal parts and sends k of them, all at once, to the first ranks of those parts.
  *
  *   p = 9, k = 2, root 0:   012345678 . . . . . . . .  |  012 . . 345 . . 678 . .  |  0 1 2 3 4 5 6 7 8
  *
- * Price: at most ceil(log_(k + 1) p) rounds; the root sends each block but its own. Up to ceil(p / (k + 1)) blocks
- * of CS_TMP. For small blocks where several messages at once cost a rank little more than one (LogfP). */
+ * Price: at most ceil(log_(k + 1) p) rounds, less where blocks are empty; the root sends each block
+ * but its own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes where
+ * several messages at once cost a rank little more than one (LogfP). */
 #include "algorithms/patterns/handout.h"
 
 static void
@@ -24,9 +25,10 @@ price(const struct cs_problem *problem, struct cs_price *price)
 }
 
 const struct cs_algorithm cs_algorithm_scatter_nway = {
-	.coll = CS_SCATTER,
+	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "nway",
 	.summary = "n-way binomial tree: who has several blocks passes on k parts at once",
+	.needs = { .all_sizes = true },
 	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
 	.build = build,
 	.price = price,

@@ -13,7 +13,7 @@ run(struct cs_op *op, const size_t *params)
 }
 
 const struct cs_algorithm cs_algorithm_scatterv_hier_bundle = {
-	.coll = CS_SCATTERV,
+	.colls = CS_SET(CS_SCATTERV),
 	.name = "hier:bundle",
 	.summary = "short blocks of a node in one message, long ones alone; no size is agreed",
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
