@@ -70,6 +70,26 @@ count_params(const struct cs_algorithm *algorithm)
 	return count;
 }
 
+/* Can it ever run where each node has one rank? One that shares a node's messages among its ranks
+ * sends what another one does there (`alone`). */
+static bool
+can_be_between(const struct cs_algorithm *plan)
+{
+	const struct cs_needs *needs = &plan->needs;
+	return plan->build && !needs->one_node && (!needs->several_per_node || plan->alone);
+}
+
+/* Adds what a plan needs of the leaders of nodes, as needs of the call. There are as many of them
+ * as nodes, and they are block placed. Who runs the plan asks it what sizes it needs. */
+static void
+add_needs(struct cs_needs *to, const struct cs_needs *plan)
+{
+	to->several_nodes = true;
+	to->commutative |= plan->commutative;
+	to->verbs |= plan->verbs;
+	to->power_of_two_nodes |= plan->power_of_two || plan->power_of_two_nodes;
+}
+
 static void
 compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 {
@@ -85,16 +105,15 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	snprintf(name, NAME_ROOM, "%.*s%s", stem, outer->name, inner->name);
 	if (inner->alone)
 		snprintf(summary, sizeof *summaries,
-			 "sends as %.*s%s, for one rank of each node is between nodes", stem, outer->name,
-			 inner->alone);
+			 "sends as %.*s%s, for one rank of each node is between nodes", stem,
+			 outer->name, inner->alone);
 	else
 		snprintf(summary, sizeof *summaries, "as %s, between nodes: %s", outer->name,
 			 inner->summary);
 	row->name = name;
 	row->summary = summary;
 	row->inner = inner;
-	row->needs.several_nodes = true;
-	row->needs.commutative |= inner->needs.commutative;
+	add_needs(&row->needs, &inner->needs);
 	struct cs_param *params = row->params;
 	memcpy(params, inner->params, sizeof row->params);
 	for (int i = 0; i < inner_params; i++)
@@ -112,7 +131,8 @@ make_table(void)
 	int listed = row_count;
 	for (int i = 0; i < listed; i++)
 		for (int k = 0; rows[i].composes && k < listed; k++)
-			if (rows[k].build && rows[k].coll == cs_colls[rows[i].coll].between)
+			if (rows[k].coll == cs_colls[rows[i].coll].between &&
+			    can_be_between(&rows[k]))
 				compose(&rows[i], &rows[k]);
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int i = 0; i < row_count; i++)
@@ -157,6 +177,12 @@ cs_algorithm_by_name(enum cs_coll coll, const char *name)
 	return NULL;
 }
 
+static bool
+is_power_of_two(int number)
+{
+	return number > 0 && !(number & (number - 1));
+}
+
 const char *
 cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts)
 {
@@ -167,6 +193,10 @@ cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *
 		return "several nodes";
 	if (needs->several_nodes && facts->nodes < 2)
 		return "one node only";
+	if (needs->power_of_two && !is_power_of_two(facts->ranks))
+		return "the number of ranks is no power of two";
+	if (needs->power_of_two_nodes && !is_power_of_two(facts->nodes))
+		return "the number of nodes is no power of two";
 	if (needs->verbs && facts->wire != CS_WIRE_IB)
 		return "plans send by MPI, not by verbs";
 	if (needs->commutative && !facts->is_commutative)

@@ -1,8 +1,8 @@
 /* algorithms/algorithm.h — what an algorithm is. One more = one file + one line in algorithms.def.
  *
  * The line ALGORITHM(gather, binomial) names algorithms/gather/binomial.c, which defines
- * `const struct cs_algorithm cs_algorithm_gather_binomial`, for all collectives of its set. The table
- * has a row for each of these, with the same name. */
+ * `const struct cs_algorithm cs_algorithm_gather_binomial`, for all collectives of its set. The
+ * table has a row for each of these, with the same name. */
 #ifndef CS_ALGORITHMS_ALGORITHM_H
 #define CS_ALGORITHMS_ALGORITHM_H
 
@@ -25,18 +25,21 @@ struct cs_param {
 	bool is_within_nodes; /* of a plan: counts ranks of a node, and has no effect where each node has one, as between nodes */
 };
 
-/* What must hold before an algorithm may be asked for; all from cs_facts. */
+/* What must hold before an algorithm may be asked for; all from cs_facts. Whoever adds one says in
+ * algorithm.c (add_needs) what it is among the leaders of nodes. */
 struct cs_needs {
 	bool several_per_node;       /* some node has two ranks or more */
 	bool block_if_not_commutative; /* a non-commutative op only with block placement */
 	bool block_placed;           /* block placement, whatever the operation */
 	bool one_node;               /* serves a single node only */
 	bool several_nodes;          /* there is something between nodes */
+	bool power_of_two;           /* as many ranks */
+	bool power_of_two_nodes;
 	bool commutative;            /* no other operation */
 	bool verbs;                  /* plans send by verbs */
 	bool everyone;               /* with run: messages between all ranks (team->everyone is open) */
-	bool all_sizes; /* of CS_SIZES_AT_ROOT: other ranks must know sizes, so all learn them first */
-	bool largest;   /* of CS_SIZES_BY_PAIR: all must know the largest block, so they agree first */
+	bool all_sizes; /* of CS_SIZES_AT_ROOT: other ranks must know sizes, so all learn them */
+	bool largest;   /* of CS_SIZES_BY_PAIR: all must know the largest block, so they agree */
 };
 
 /* What a plan costs, told without building it; a test compares with the plans of all ranks. */
@@ -57,8 +60,9 @@ struct cs_algorithm {
 	/* Runs one blocking operation. `params` has this algorithm's values in order. By contract it cannot fail softly: once it
 	 * returns the call is done (transport failures end the job through the host's abort). */
 	void (*run)(struct cs_op *op, const size_t *params);
-	/* With run: between nodes it leaves cs_colls[coll].between to the host. Each algorithm of that
-	 * collective that is a plan may stand there instead: "hier:host" then also makes "hier:ring". */
+	/* With run: between nodes it leaves cs_colls[coll].between to the host. Each algorithm of
+	 * that collective that is a plan and runs among leaders may stand there instead:
+	 * "hier:host" then also makes "hier:ring". */
 	bool composes;
 	const struct cs_algorithm *inner; /* of those: the plan; its parameters come first, this one's own behind them */
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
@@ -79,7 +83,9 @@ struct cs_algorithm {
 	const char *alone;
 };
 
+#ifndef CS_MOST_ROWS /* a unit test has few */
 #define CS_MOST_ROWS 512
+#endif
 
 /* Row number i of the table, sorted by collective; composed ones, with `inner`, stand behind a
  * collective's others, which are sorted by name. NULL behind the last. */
@@ -88,8 +94,8 @@ const struct cs_algorithm *cs_algorithm_at(int i);
 /* A number below CS_MOST_ROWS for each row. */
 int cs_algorithm_number(const struct cs_algorithm *row);
 
-/* How many rows the table should have but has not, since there is no room for them, or not for their
- * names or parameters. Not 0: the library cannot be built (tools/compile_tuning.c). */
+/* How many rows the table should have but has not, since there is no room for them, or not for
+ * their names or parameters. Not 0: the library cannot be built (tools/compile_tuning.c). */
 int cs_algorithms_left_out(void);
 
 /* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */

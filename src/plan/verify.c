@@ -516,7 +516,8 @@ knows_all(struct stage *stage, const struct actor *actor)
 {
 	for (int rank = 0; rank < stage->ranks; rank++)
 		if (!actor->knows[rank])
-			return complain(stage, "rank %d leaves before it knows that rank %d has come",
+			return complain(stage,
+					"rank %d leaves before it knows that rank %d has come",
 					actor->problem->rank, rank);
 	return true;
 }

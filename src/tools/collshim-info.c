@@ -89,6 +89,8 @@ print_needs(const struct cs_needs *needs)
 		needs->several_per_node ? "a node with two ranks or more" : NULL,
 		needs->one_node ? "a single node" : NULL,
 		needs->several_nodes ? "several nodes" : NULL,
+		needs->power_of_two ? "a power of two of ranks" : NULL,
+		needs->power_of_two_nodes ? "a power of two of nodes" : NULL,
 		needs->verbs ? "verbs" : NULL,
 		needs->commutative ? "a commutative operation" : NULL,
 		needs->block_if_not_commutative
