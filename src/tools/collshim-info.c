@@ -93,6 +93,7 @@ print_needs(const struct cs_needs *needs)
 		needs->power_of_two_nodes ? "a power of two of nodes" : NULL,
 		needs->verbs ? "verbs" : NULL,
 		needs->commutative ? "a commutative operation" : NULL,
+		needs->block_placed ? "ranks of a node that follow each other" : NULL,
 		needs->block_if_not_commutative
 			? "for non-commutative operations, ranks of a node that follow each other"
 			: NULL,
