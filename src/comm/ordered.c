@@ -315,7 +315,7 @@ reduce(struct ordered *ordered)
 	size_t piece = PIECE / ordered->unit ? PIECE / ordered->unit : 1, count = least(piece, call->count);
 	size_t room = is_short ? call->bytes : (count / ordered->ranks + 1) * ordered->unit;
 	ordered->got = cs_ordered_need(ordered->ranks * room);
-	bool is_scan = call->coll == CS_SCAN || call->coll == CS_EXSCAN;
+	bool is_scan = cs_coll_is_scan(&cs_colls[call->coll]);
 	if (is_short)
 		(is_scan ? scan_short : reduce_short)(ordered);
 	for (size_t first = 0; !is_short && first < call->count; first += piece)
@@ -356,9 +356,9 @@ static const struct cs_algorithm *
 of_one_node(const struct cs_member *member, const struct cs_call *call)
 {
 	const struct cs_team *team = member->seat->runner.team;
-	bool is_spread = call->coll == CS_REDUCE_SCATTER || call->coll == CS_REDUCE_SCATTER_BLOCK;
+	bool is_scattered = cs_coll_is_scattered(&cs_colls[call->coll]);
 	if (!team || team->shape.nodes > 1 || team->shape.locals < 2 ||
-	    call->reduction.unit > team->node.shape.slot_bytes / (is_spread ? (size_t)member->size : 1))
+	    call->reduction.unit > team->node.shape.slot_bytes / (is_scattered ? (size_t)member->size : 1))
 		return NULL;
 	return cs_algorithm_by_name(call->coll, "hier:host");
 }
@@ -390,7 +390,7 @@ cs_ordered_run(struct cs_serving *serving)
 		.give = ints, .give_at = ints + ranks, .take = ints + 2 * ranks, .take_at = ints + 3 * ranks,
 		.result = MPI_SUCCESS,
 	};
-	if (call->coll == CS_REDUCE_SCATTER || call->coll == CS_REDUCE_SCATTER_BLOCK)
+	if (cs_coll_is_scattered(&cs_colls[call->coll]))
 		reduce_scatter(&ordered);
 	else
 		reduce(&ordered);

@@ -112,8 +112,7 @@ check_bytes(struct cs_request *request)
 {
 	struct cs_sim_call *call = &request->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
-	bool is_scattered = call->coll == CS_REDUCE_SCATTER || call->coll == CS_REDUCE_SCATTER_BLOCK;
-	size_t parts = is_scattered ? (size_t)call->nodes * (size_t)call->ppn : 1;
+	size_t parts = cs_coll_is_scattered(info) ? (size_t)call->nodes * (size_t)call->ppn : 1;
 	if (call->coll == CS_BARRIER && request->has_bytes && call->bytes)
 		return cs_tool_wrong_use("--bytes %zu: a barrier has no size", call->bytes);
 	if (!request->has_bytes)
