@@ -7,6 +7,7 @@
 #include "select/select.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
+#include "tools/info_json.h"
 #include "tools/terminal.h"
 #include "tools/words.h"
 
@@ -34,6 +35,7 @@ static const char usage[] =
 	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm A, with parameters\n"
 	"       collshim-info --doctor            what would be used on this node, why not more, and what to do;\n"
 	"                                         exit 1 if there is a problem\n"
+	"       --json with --algorithms, --explain or --doctor: the same for programs (see the man page)\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is asked with\n"
@@ -62,7 +64,7 @@ struct request {
 	char *const *words;       /* behind the options */
 	int word_count;
 	bool is_cyclic, is_non_commutative, has_bytes, has_root;
-	bool shows_settings, shows_limits, shows_algorithms, shows_tuning, is_doctor;
+	bool shows_settings, shows_limits, shows_algorithms, shows_tuning, is_doctor, is_json;
 	bool modifies;            /* an option was given that only --explain and --draw take */
 };
 
@@ -85,24 +87,11 @@ wrong_use(const char *format, ...)
 static void
 print_needs(const struct cs_needs *needs)
 {
-	const char *phrases[] = {
-		needs->several_per_node ? "a node with two ranks or more" : NULL,
-		needs->one_node ? "a single node" : NULL,
-		needs->several_nodes ? "several nodes" : NULL,
-		needs->power_of_two ? "a power of two of ranks" : NULL,
-		needs->power_of_two_nodes ? "a power of two of nodes" : NULL,
-		needs->verbs ? "verbs" : NULL,
-		needs->commutative ? "a commutative operation" : NULL,
-		needs->block_placed ? "ranks of a node that follow each other" : NULL,
-		needs->block_if_not_commutative
-			? "for non-commutative operations, ranks of a node that follow each other"
-			: NULL,
-	};
 	bool any = false;
-	for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++) {
-		if (!phrases[i])
+	for (const struct cs_need *need = cs_need_names; need->name; need++) {
+		if (!need->phrase || !cs_has_need(needs, need))
 			continue;
-		printf("%s%s", any ? "; " : "      needs: ", phrases[i]);
+		printf("%s%s", any ? "; " : "      needs: ", need->phrase);
 		any = true;
 	}
 	puts(any ? "" : "      needs: nothing");
@@ -221,24 +210,26 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
-/* Calls that go to the MPI before anybody is asked (comm/member.c, comm/serve_common.h). */
-static void
-explain_what_is_never_asked(const struct cs_facts *facts)
-{
-	if (facts->ranks == 1)
-		puts("   but the calls of a communicator of one rank stay with the MPI");
-	if (facts->bytes == 0 && facts->coll != CS_BARRIER)
-		puts("   but a call that moves nothing stays with the MPI");
-}
+/* A call that goes to the MPI whatever is chosen: before anybody is asked (comm/member.c,
+ * comm/serve_common.h), or since a variable keeps the library out of all calls. */
+#define WITHOUT_IT " sends every call to the MPI: what is above holds without it"
+enum { ONE_RANK, NO_BYTES, DISABLED, SHM_OFF, OVERRIDES };
+static const struct {
+	const char *name, *text;
+} overrides[OVERRIDES] = {
+	[ONE_RANK] = { "one-rank", "the calls of a communicator of one rank stay with the MPI" },
+	[NO_BYTES] = { "no-bytes", "a call that moves nothing stays with the MPI" },
+	[DISABLED] = { "disabled", "COLLSHIM_DISABLE=1" WITHOUT_IT },
+	[SHM_OFF] = { "shm-off", "COLLSHIM_SHM=off" WITHOUT_IT },
+};
 
-/* What is chosen serves nothing where a variable keeps the library out of all calls. */
 static void
-explain_what_is_off(const struct cs_settings *settings)
+find_overrides(const struct cs_facts *facts, const struct cs_settings *settings, bool *holds)
 {
-	if (settings->is_disabled)
-		puts("   but COLLSHIM_DISABLE=1 sends every call to the MPI: what is above holds without it");
-	if (settings->shm == CS_SHM_OFF)
-		puts("   but COLLSHIM_SHM=off sends every call to the MPI: what is above holds without it");
+	holds[ONE_RANK] = facts->ranks == 1;
+	holds[NO_BYTES] = facts->bytes == 0 && facts->coll != CS_BARRIER;
+	holds[DISABLED] = settings->is_disabled;
+	holds[SHM_OFF] = settings->shm == CS_SHM_OFF;
 }
 
 /* What a job would do that has these plans to keep (run/fit.h). */
@@ -283,11 +274,22 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	facts.is_block_placed |= facts.nodes == 1 || facts.ppn_max == 1;
 	if (facts.nodes == 1)
 		facts.wire = CS_WIRE_HOST; /* there is none */
+	bool holds[OVERRIDES];
+	find_overrides(&facts, settings, holds);
+	if (request->is_json) {
+		const char *names[OVERRIDES + 1] = { NULL };
+		for (int i = 0, count = 0; i < OVERRIDES; i++)
+			if (holds[i])
+				names[count++] = overrides[i].name;
+		cs_info_json_explain(stdout, selector, &facts, request->mpi, names);
+		return DONE;
+	}
 	cs_selector_explain(selector, &facts, stdout);
 	explain_order(settings, &facts);
 	explain_plans(selector, &facts);
-	explain_what_is_never_asked(&facts);
-	explain_what_is_off(settings);
+	for (int i = 0; i < OVERRIDES; i++)
+		if (holds[i])
+			printf("   but %s\n", overrides[i].text);
 	return DONE;
 }
 
@@ -358,9 +360,9 @@ check(const char *path)
 /* ---- doctor ------------------------------------------------------------------------------------------------- */
 
 static int
-doctor(void)
+doctor(bool is_json)
 {
-	int problems = cs_tools_doctor(stdout);
+	int problems = cs_tools_doctor(stdout, is_json);
 	if (problems < 0)
 		fputs("collshim-info: out of memory\n", stderr);
 	return problems ? WRONG_FILE : DONE;
@@ -372,6 +374,7 @@ enum {
 	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK, OPTION_EXPLAIN,
 	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
 	OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT, OPTION_SVG, OPTION_WIRE, OPTION_DOCTOR,
+	OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -383,6 +386,7 @@ static const struct option options[] = {
 	{ "explain", required_argument, NULL, OPTION_EXPLAIN },
 	{ "draw", required_argument, NULL, OPTION_DRAW },
 	{ "doctor", no_argument, NULL, OPTION_DOCTOR },
+	{ "json", no_argument, NULL, OPTION_JSON },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, OPTION_HELP },
 	{ "ranks", required_argument, NULL, OPTION_RANKS },
@@ -441,6 +445,10 @@ check_request(const struct request *request)
 		return wrong_use("--skew belongs to --explain");
 	if (request->wire && !request->explain)
 		return wrong_use("--wire belongs to --explain");
+	if (request->is_json &&
+	    (request->shows_settings || request->shows_limits || request->shows_tuning ||
+	     !(request->shows_algorithms || request->explain || request->is_doctor)))
+		return wrong_use("--json belongs to --algorithms, --explain and --doctor");
 	if (request->mpi && request->draw)
 		return wrong_use("--mpi belongs to --explain: a drawing is the same for every MPI");
 	return DONE;
@@ -459,6 +467,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_ALGORITHMS: request->shows_algorithms = true; break;
 		case OPTION_TUNING: request->shows_tuning = true; break;
 		case OPTION_DOCTOR: request->is_doctor = true; break;
+		case OPTION_JSON: request->is_json = true; break;
 		case OPTION_CHECK: request->check = optarg; break;
 		case OPTION_EXPLAIN: request->explain = optarg; break;
 		case OPTION_RANKS: wrong = read_count("ranks", optarg, &request->ranks); break;
@@ -520,7 +529,11 @@ main(int argc, char **argv)
 	if (request.draw)
 		return finish(draw(&request));
 	if (request.is_doctor)
-		return finish(doctor());
+		return finish(doctor(request.is_json));
+	if (request.is_json && !request.explain) {
+		cs_info_json_algorithms(stdout);
+		return finish(DONE);
+	}
 	struct cs_settings settings;
 	struct cs_machine machine = { .mpi = request.mpi };
 	struct cs_selector *selector;

@@ -4,6 +4,7 @@
 #include "base/printable.h"
 #include "ib/doctor.h"
 #include "shm/headroom.h"
+#include "trace/json.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -17,7 +18,9 @@
 void
 cs_doctor_group(struct cs_doctor *doctor, const char *name)
 {
-	fprintf(doctor->out, "%s\n", name);
+	doctor->group = name;
+	if (!doctor->is_json)
+		fprintf(doctor->out, "%s\n", name);
 }
 
 void
@@ -30,10 +33,18 @@ cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *for
 	if (vasprintf(&text, format, arguments) < 0)
 		text = NULL;
 	va_end(arguments);
-	fprintf(doctor->out, "  %-8s ", words[verdict]);
-	cs_printable_put(doctor->out, text ? text : "out of memory");
-	fputc('\n', doctor->out);
+	if (doctor->is_json) {
+		fprintf(doctor->out, "%s\n  {\"group\": \"%s\", \"verdict\": \"%s\", \"text\": ",
+			doctor->findings ? "," : "", doctor->group, words[verdict]);
+		cs_json_string(doctor->out, text ? text : "out of memory");
+		fputc('}', doctor->out);
+	} else {
+		fprintf(doctor->out, "  %-8s ", words[verdict]);
+		cs_printable_put(doctor->out, text ? text : "out of memory");
+		fputc('\n', doctor->out);
+	}
 	free(text);
+	doctor->findings++;
 	doctor->problems += verdict == CS_VERDICT_PROBLEM;
 }
 

@@ -21,7 +21,9 @@ enum cs_verdict { CS_VERDICT_OK, CS_VERDICT_NOTE, CS_VERDICT_PROBLEM };
 
 struct cs_doctor {
 	FILE *out;
-	int problems;
+	bool is_json;
+	const char *group; /* of the findings that are said */
+	int problems, findings;
 	bool has_module;
 	/* What would be used, for the last line; texts that live as long as the process. */
 	const char *segments, *copies;
@@ -82,7 +84,8 @@ void cs_doctor_locking(struct cs_doctor *doctor, const struct cs_lock_facts *fac
 /* `error`: 0 if a process may watch its mappings. */
 void cs_doctor_watch(struct cs_doctor *doctor, int error, size_t cache);
 
-/* The whole of it. Returns the number of problems, -1 if memory is out. Says nothing on stderr. */
-int cs_tools_doctor(FILE *out);
+/* The whole of it, as text or as a JSON object (man/collshim-info.1). Returns the number of
+ * problems, -1 if memory is out. Says nothing on stderr. */
+int cs_tools_doctor(FILE *out, bool is_json);
 
 #endif

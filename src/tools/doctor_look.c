@@ -5,6 +5,7 @@
 #include "ib/doctor.h"
 #include "shm/headroom.h"
 #include "shm/segment.h"
+#include "trace/json.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -287,7 +288,13 @@ look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings, cons
 static void
 conclude(struct cs_doctor *doctor, const struct cs_settings *settings)
 {
-	if (settings->is_disabled || !doctor->has_module || !doctor->segments)
+	bool is_served = !settings->is_disabled && doctor->has_module && doctor->segments;
+	if (doctor->is_json) {
+		fprintf(doctor->out, "],\n \"serves\": %s, \"problems\": %d}\n",
+			is_served ? "true" : "false", doctor->problems);
+		return;
+	}
+	if (!is_served)
 		fputs("-> every call goes to the MPI", doctor->out);
 	else
 		fprintf(doctor->out, "-> on a node %s%s%s; between nodes %s", doctor->segments, doctor->copies ? ", " : "",
@@ -305,9 +312,9 @@ say_notes(struct cs_doctor *doctor, const struct cs_selector *selector)
 }
 
 int
-cs_tools_doctor(FILE *out)
+cs_tools_doctor(FILE *out, bool is_json)
 {
-	struct cs_doctor doctor = { .out = out };
+	struct cs_doctor doctor = { .out = out, .is_json = is_json };
 	struct cs_settings settings;
 	struct cs_machine machine = { 0 };
 	struct cs_selector *selector;
@@ -328,7 +335,15 @@ cs_tools_doctor(FILE *out)
 	cs_settings_check(text);
 	cs_selector_print_errors(selector, text);
 	fclose(text);
-	fprintf(out, "collshim %s, host %s\n", CS_VERSION, machine.host);
+	if (is_json) {
+		fputs("{\"collshim\": ", out);
+		cs_json_string(out, CS_VERSION);
+		fputs(", \"host\": ", out);
+		cs_json_string(out, machine.host);
+		fputs(",\n \"findings\": [", out);
+	} else {
+		fprintf(out, "collshim %s, host %s\n", CS_VERSION, machine.host);
+	}
 	cs_doctor_group(&doctor, "settings");
 	cs_doctor_settings(&doctor, &settings, complaints);
 	say_notes(&doctor, selector);
