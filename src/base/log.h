@@ -32,6 +32,11 @@ void cs_log_forget(void);
  * it has, two seconds at most; at once if stderr is no pipe. */
 void cs_log_drain(void);
 
+/* Words by which a program knows a line, whatever its sentence (docs/failure-model.md). */
+#define CS_UNSERVED_JOB " [unserved:job]"
+#define CS_UNSERVED_COMM " [unserved:communicator]"
+#define CS_IGNORED " [ignored:%s]" /* of a collective's name, or "tuning" */
+
 /* Room name to begin each line, then printf's format (%m allowed: errno is the caller's). Adds the newline. */
 #define cs_warn_once(...)                                                                          \
 	do {                                                                                       \

@@ -117,7 +117,8 @@ start(void)
 		return false;
 	/* The MPI is known by its name so far. */
 	if (!cs_handles_fit(cs_flavour.handles, (uintptr_t)MPI_COMM_WORLD, cs_engine.door->lookup)) {
-		cs_warn_once("the MPI has not the handles that its name stands for; every call is forwarded to it");
+		cs_warn_once("the MPI has not the handles that its name stands for; every call is forwarded to "
+			     "it" CS_UNSERVED_JOB);
 		is_foreign = true;
 		return false;
 	}
@@ -201,7 +202,7 @@ cs_engine_open(void)
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
 			/* MPI is there and we still failed: for good. */
 			if (!is_foreign && !is_lacking)
-				cs_warn_once("collshim could not be started; every call goes to MPI");
+				cs_warn_once("collshim could not be started; every call goes to MPI" CS_UNSERVED_JOB);
 			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
 			cs_engine.door->restore(-1);
 			state = CS_ENGINE_CLOSED;
@@ -251,12 +252,12 @@ heed(const uint64_t *agreed)
 	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
 	if (agreed[CS_AGREED_CANNOT]) {
 		if (!is_lacking)
-			cs_warn_once("collshim could not be started; every call goes to MPI");
+			cs_warn_once("collshim could not be started; every call goes to MPI" CS_UNSERVED_JOB);
 		close_engine();
 	} else if (cs_engine.settings.is_disabled && is_equal) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!is_enabled || !can_all || !is_equal) {
-		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI%s",
+		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI%s" CS_UNSERVED_JOB,
 			     !is_enabled ? "COLLSHIM_DISABLE"
 			     : !can_all  ? "whether collshim could be started"
 					 : "collshim's version, settings or tuning file",

@@ -377,7 +377,7 @@ tell_why_not(const char *reason)
 	size_t length = strcspn(cs_door_library, "\r\n");
 	snprintf(line, sizeof line, "%.*s", length < sizeof line ? (int)length : (int)sizeof line - 1, cs_door_library);
 	snprintf(text, sizeof text, reason, line);
-	cs_warn_local("%s; every call is forwarded to it%s", text, no_report());
+	cs_warn_local("%s; every call is forwarded to it%s" CS_UNSERVED_JOB, text, no_report());
 }
 
 /* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object with this scope. */

@@ -155,17 +155,18 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 		snprintf(path, sizeof path, "%s/collshim/collshim-%s.so", folder, flavour);
 	else {
 		cs_warn_once("cannot tell where libcollshim.so lies, so its modules cannot be found; every call is "
-			     "forwarded to the MPI");
+			     "forwarded to the MPI" CS_UNSERVED_JOB);
 		return NULL;
 	}
 	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (handle == NULL) {
-		cs_warn_once("%s; every call is forwarded to the MPI", dlerror());
+		cs_warn_once("%s; every call is forwarded to the MPI" CS_UNSERVED_JOB, dlerror());
 		return NULL;
 	}
 	cs_module_open_fn *open = (cs_module_open_fn *)dlsym(handle, CS_MODULE_OPEN);
 	if (open == NULL) {
-		cs_warn_once("%s is not a module of collshim; every call is forwarded to the MPI", path);
+		cs_warn_once("%s is not a module of collshim; every call is forwarded to the MPI" CS_UNSERVED_JOB,
+			     path);
 		return NULL;
 	}
 	const struct cs_module *module = open(door);
@@ -173,7 +174,7 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 		return NULL;
 	if (module->abi != CS_MODULE_ABI || strcmp(module->version, CS_VERSION) != 0) {
 		cs_warn_once("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
-			     "forwarded to the MPI", path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
+			     "forwarded to the MPI" CS_UNSERVED_JOB, path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
 		return NULL;
 	}
 	return module;

@@ -99,8 +99,9 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		choice->reason = bar;
 		cs_log_warn(&selector->has_warned[facts->coll],
 			    "select: %s asks for %s, which does not serve this call (%s); such calls go to the "
-			    "MPI underneath",
-			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar);
+			    "MPI underneath" CS_IGNORED,
+			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar,
+			    cs_colls[facts->coll].name);
 	} else {
 		row = first_row(table, facts, true, &low, &high);
 		if (row) {

@@ -102,10 +102,11 @@ load_site(struct cs_selector *selector, const struct cs_settings *settings, bool
 	_Atomic int said = 0; /* once per selector, of which a process makes one */
 	if (errors.count > 1)
 		cs_log_warn(&said, "select: %s (and %zu more; see collshim-info --check %s); "
-			    "only the built-in rules are used",
-			    errors.first, errors.count - 1, path);
+			    "only the built-in rules are used" CS_IGNORED,
+			    errors.first, errors.count - 1, path, "tuning");
 	else
-		cs_log_warn(&said, "select: %s; only the built-in rules are used", errors.first);
+		cs_log_warn(&said, "select: %s; only the built-in rules are used" CS_IGNORED,
+			    errors.first, "tuning");
 }
 
 static void
@@ -213,8 +214,8 @@ make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bo
 		*failed |= status == CS_NO_MEMORY;
 		if (status == CS_BAD_INPUT) {
 			_Atomic int said = 0; /* once per variable: a selector is made once per process */
-			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored", cs_colls[coll].variable,
-				    text, message);
+			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored" CS_IGNORED,
+				    cs_colls[coll].variable, text, message, cs_colls[coll].name);
 			table->force_error = make_text(failed, "%s", message);
 		}
 	}

@@ -631,7 +631,7 @@ def one_rank_says_why_a_communicator_without_rank_0_was_refused(args):
     for mpi in args.mpi:
         result, refused, _ = refusing(args, mpi, f"memfd_create:3:1+:{ENFILE}", COLLSHIM_SHM="memfd")
         expect(refused > 0, "memfd_create was never refused", result)
-        expect_right(result, line=f"{NONE}; this communicator (2 ranks)", served=True)
+        expect_right(result, line=f"{NONE}; this communicator (2 ranks) stays with MPI [unserved:communicator]", served=True)
         for ranks, served in (("23", "some"), ("*", False)):
             result, refused, _ = refusing(args, mpi, f"memfd_create:{ranks}:1+:{ENFILE}", COLLSHIM_SHM="memfd")
             expect(refused > 1, f"memfd_create was refused {refused} times", result)
@@ -753,7 +753,8 @@ def one_rank_with_another_version_means_the_host_for_all(args):
                 expect_right(job(args, mpi, compare=COMPARED, wrap=["sh", "-c", script, str(rank), other]), line="version")
 
 
-DIFFER, NO_REPORT = "the ranks differ in whether collshim could be started", ", and there will be no report"
+DIFFER = "the ranks differ in whether collshim could be started; every call of this job goes to MPI"
+NO_REPORT, UNSERVED = ", and there will be no report", "[unserved:job]"
 
 
 @claim
@@ -780,6 +781,7 @@ def one_rank_without_a_usable_module_means_the_host_for_all(args):
                 expect_right(result, line=told)
                 expect(result.report is None and sum(NO_REPORT in line for line in result.lines()) >= 1,
                        "there is a report, or no line says that there is none", result)
+                expect(all(UNSERVED in line for line in result.lines()), "not by its word", result)
                 if ranks == "1":
                     expect(any("rank 1 on " in line for line in result.lines()), "the line does not say on which rank", result)
                     expect_right(job(args, mpi, compare=COMPARED, wrap=wrap), line=told)

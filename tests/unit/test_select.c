@@ -212,7 +212,7 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 	const char *text = said_end(&said);
 	assert_int_equal(count_lines(text), 1);
 	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call (one rank per "
-			      "node); such calls go to the MPI underneath");
+			      "node); such calls go to the MPI underneath [ignored:bcast]");
 	cs_selector_destroy(selector);
 }
 
@@ -323,7 +323,7 @@ a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
 	const char *text = said_end(&said);
 	assert_contains(text, "collshim: select: COLLSHIM_BCAST=0-4K=heir:host: column 6: \"heir:host\" is no "
 			      "algorithm of bcast");
-	assert_contains(text, "did you mean hier:host?; it is ignored");
+	assert_contains(text, "did you mean hier:host?; it is ignored [ignored:bcast]");
 	assert_int_equal(count_lines(text), 1);
 	assert_int_equal(choose_bytes(selector, CS_BCAST, 8).why, CS_WHY_BUILTIN);
 	cs_selector_destroy(selector);
@@ -347,7 +347,7 @@ a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
 	cs_selector_destroy(selector);
 	assert_string_equal(said_end(&said),
 			    "collshim: select: /nonexistent/mine.yaml: cannot be read: No such file or directory; "
-			    "only the built-in rules are used\n");
+			    "only the built-in rules are used [ignored:tuning]\n");
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------- */
