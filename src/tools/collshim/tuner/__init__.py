@@ -1,0 +1,7 @@
+"""collshim-tune, room by room: arguments, tools (programs and library), shapes (of jobs),
+candidates, questions, scores, state (the file of what was measured), sweep, rules (the tuning
+file), commands."""
+
+from collshim.texts import speaker
+
+say = speaker("collshim-tune")

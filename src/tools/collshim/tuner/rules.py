@@ -1,0 +1,234 @@
+"""The tuning file that a sweep writes."""
+
+import json
+import math
+import re
+import textwrap
+
+from collshim.failure import Failure
+from collshim.files import write_whole
+from collshim.texts import bytes_text
+from collshim.tuner.candidates import split_candidate
+from collshim.tuner.questions import size_range
+from collshim.tuner.scores import decide, unless_lost
+from collshim.tuner.shapes import is_cyclic, shape_text
+
+WRITTEN = "# Written by collshim-tune"
+
+
+def quoted(text):
+    return json.dumps(text)
+
+
+def folded(text):
+    """The same over several lines, broken behind blanks and commas."""
+    lines = [""]
+    for word in re.findall(r"[^ ,]*[ ,]?", quoted(text)):
+        if lines[-1] and len(lines[-1]) + len(word) > 100:
+            lines.append("")
+        lines[-1] += word
+    return ("\\\n" + 10 * " ").join(lines)
+
+
+def item(text):
+    """An item of a list: a map in braces, over several lines if need be, broken behind commas."""
+    lines = ["- "]
+    for word in re.findall(r"(?:[^,]|,(?! ))+(?:, |$)", text):
+        if len(lines[-1]) + len(word) > 116:
+            lines[-1] = lines[-1].rstrip()
+            lines.append("   ")
+        lines[-1] += word
+    return lines
+
+
+def use_text(candidate):
+    name, params = split_candidate(candidate)
+    text = "use: " + (name if name == "host" else quoted(name))
+    if params:
+        text += ", with: {%s}" % ", ".join("%s: %s" % pair for pair in params)
+    return text
+
+
+def joined(answers):
+    """[(low, high, candidate)] of [(size, parts_of)], where parts_of(low, high) is such a list for
+    these sizes: neighbours with the same answer together."""
+    sizes = [size for size, _ in answers]
+    rules = []
+    for size, parts_of in answers:
+        for low, high, candidate in parts_of(*size_range(sizes, size)):
+            if rules and rules[-1][2] == candidate:
+                low = rules.pop()[0]
+            rules.append((low, high, candidate))
+    return rules
+
+
+def parts_by(sweep, question, candidate, is_open):
+    """For joined(): one candidate for all sizes around the question's, or what is built in for
+    each."""
+    if not is_open:
+        return lambda low, high: [(low, high, candidate)]
+    scores = sweep.scores(question)
+    return lambda low, high: [(start, end, unless_lost(scores, use))
+                              for start, end, use in sweep.built_in_parts(question, low, high)]
+
+
+def rule_conditions(shape):
+    ppn = "%d" % shape["ppn_min"]
+    if shape["ppn_max"] != shape["ppn_min"]:
+        ppn += "-%d" % shape["ppn_max"]
+    placement = ", placement: " + shape["placement"] if shape["placement"] else ""
+    return "ranks: %d, nodes: %d, ppn: %s%s" % (shape["ranks"], shape["nodes"], ppn, placement)
+
+
+def one_rule(coll, shape, low, high, skew, candidate):
+    words = ["collective: " + coll, rule_conditions(shape)]
+    if (low, high) != (0, math.inf):
+        words.append("bytes: %s-%s" % (bytes_text(low), bytes_text(high)))
+    if skew:
+        words.append("skew: " + skew)
+    return "{%s, %s}" % (", ".join(words), use_text(candidate))
+
+
+def seen_text(candidate, best, score, is_open):
+    seen = "%s %s" % (best, score.text()) if best else "nothing was measured"
+    if is_open:
+        kept = {None: "no rule", "host": "host, not all was measured"}.get(candidate, "as built in")
+        return "%s; %s" % (kept, "best so far: " + seen if best else seen)
+    if candidate == "host":
+        return "host; " + ("best: " + seen if best else seen)
+    return seen
+
+
+def coll_rules(sweep, coll, margin):
+    """The lines of a collective: what was seen, as comments, and its rules."""
+    by_skew, lines = {}, []
+    for question in (question for question in sweep.questions if question.coll == coll):
+        candidate, best, score, is_open = decide(sweep, question, margin)
+        by_skew.setdefault(question.skew, []).append((question.size or 1,
+                                                      parts_by(sweep, question, candidate,
+                                                               is_open)))
+        lines += textwrap.wrap("# %s: %s" % (question, seen_text(candidate, best, score, is_open)),
+                               120,
+                               subsequent_indent="#   ", break_long_words=False,
+                               break_on_hyphens=False)
+    rules = {skew: joined(sorted(answers, key=lambda pair: pair[0])) for skew,
+             answers in by_skew.items()}
+    if len({json.dumps(list_of) for list_of in rules.values()}) == 1:
+        rules = {None: next(iter(rules.values()))}
+    for skew, list_of in rules.items():
+        for low, high, candidate in list_of:
+            if candidate is None:
+                continue
+            lines += item(one_rule(coll, sweep.shape, low, high, skew, candidate))
+    return lines
+
+
+def provenance(state, shape, note):
+    machine = state.data["machine"]
+    where = "%s, %d cores, %s; %d ranks on %d node%s" % (
+        machine["cpu"], machine["cores"], machine["system"], shape["ranks"], shape["nodes"],
+        "" if shape["nodes"] == 1 else "s")
+    return [("date", state.data["date"]), ("library", quoted(state.data["library"])),
+            ("mpi", quoted(shape["mpi"])),
+            ("machine", quoted(where)), ("command", folded(state.data["command"])),
+            ("note", folded(note))]
+
+
+def jobs_text(jobs):
+    if not jobs:
+        return "none was repeated"
+    return "%d" % jobs[0] if min(jobs) == max(jobs) else "%d to %d" % (min(jobs), max(jobs))
+
+
+def block_note(sweep, args):
+    shape = sweep.shape
+    jobs = [score.jobs for _, _, score, _ in (decide(sweep, question, args.margin)
+                                              for question in sweep.questions)
+            if score and score.jobs]
+    words = ["ratio host / ours: median, quartiles of the rounds, jobs (%s); host where a job's "
+             "median is not above %g or the lower quartile not above 1" %
+             (jobs_text(jobs), 1 + args.margin)]
+    words += ["%s: time was up, %d candidates left out" % (wave, count) for wave,
+              count in shape["left_out"].items()]
+    words += ["failed: %s by %s" % (coll, name) for coll, names in shape["banned"].items()
+              for name in names]
+    return "; ".join(words)
+
+
+def block_lines(sweep, args, state):
+    shape = sweep.shape
+    lines = ["- name: " + quoted("tuned %s %s" % (state.data["date"], shape_text(shape))),
+             "  provenance:"]
+    lines += ["    %s: %s" % pair for pair in provenance(state, shape, block_note(sweep, args))]
+    rules = ["    " + line for coll in args.colls for line in coll_rules(sweep, coll, args.margin)]
+    has_rules = any(not line.lstrip().startswith("#") for line in rules)
+    return lines + ["  machine: {mpi: %s}" % shape["flavour"], "  rules:" if has_rules
+                    else "  rules: []"] + rules
+
+
+def host_lines(sweeps):
+    """The host's median cost at the shapes whose nodes have equally many ranks, block placed. Not
+    of rooted collectives: theirs is a call's part of a row, and the model reckons what a call takes
+    by itself."""
+    lines = []
+    for sweep in sweeps:
+        shape = sweep.shape
+        if shape["ppn_min"] != shape["ppn_max"] or is_cyclic(shape):
+            continue
+        for coll in sweep.args.colls:
+            known = sweep.collectives[coll]
+            if known.is_size_unknown or known.is_rooted:
+                continue
+            sizes = sweep.sizes_of(coll) if known.has_size else [0]
+            costs = [(size, sweep.results.host_us(coll, size)) for size in dict.fromkeys(sizes)]
+            texts = ["%s: %.2fus" % (bytes_text(size), max(cost, 0.01)) for size, cost in costs
+                     if cost]
+            if texts:
+                lines += item("{collective: %s, ranks: %d, nodes: %d, cost: {%s}}" % (
+                    coll, shape["ranks"], shape["nodes"], ", ".join(texts)))
+    return lines
+
+
+def model_lines(sweeps, state):
+    """A model for each MPI: what messages cost at its largest shape of several nodes, what the host
+    costs at all."""
+    lines = []
+    for flavour in dict.fromkeys(sweep.shape["flavour"] for sweep in sweeps):
+        ours = [sweep for sweep in sweeps if sweep.shape["flavour"] == flavour]
+        measured = [sweep.shape for sweep in ours if sweep.shape["nodes"] > 1 and
+                    sweep.shape.get("loggp")]
+        if not measured:
+            continue
+        shape = max(measured, key=lambda shape: (shape["nodes"], shape["ranks"]))
+        note = "collshim-bench --loggp at %d ranks on %d nodes" % (shape["ranks"], shape["nodes"])
+        hosts = host_lines(ours)
+        if not hosts:
+            continue
+        lines += ["- name: " + quoted("tuned %s %s" % (state.data["date"], flavour)),
+                  "  provenance:"]
+        lines += ["    %s: %s" % pair for pair in provenance(state, shape, note)]
+        lines += ["  machine: {mpi: %s}" % flavour, "  parameters: " +
+                  folded(shape["loggp"]["parameters"]),
+                  "  fit_error: %.3f" % min(shape["loggp"]["fit_error"], 10), "  host:"]
+        lines += ["    " + line for line in hosts]
+    return lines
+
+
+def tuning_text(sweeps, args, tools, state, has_models):
+    lines = ["%s (%s). The format is in docs/tuning.md; check with: collshim-info --check FILE" % (
+        WRITTEN, tools.version), "version: 1", "", "blocks:"]
+    # `ppn: 1-3` holds for nodes with two ranks each, too: their own block stands before it.
+    for sweep in sorted(sweeps, key=lambda sweep: sweep.shape["ppn_max"] - sweep.shape["ppn_min"]):
+        lines += ["  " + line for line in block_lines(sweep, args, state)]
+    models = model_lines(sweeps, state) if has_models else []
+    if models:
+        lines += ["", "models:"] + ["  " + line for line in models]
+    return "\n".join(lines) + "\n"
+
+
+def write_tuning(text, args, tools):
+    if not tools.info.accepts(text):
+        write_whole(args.out + ".refused", text)
+        raise Failure(1, "what was made is no tuning file: see collshim-info --check %s.refused" %
+                      args.out)
+    write_whole(args.out, text)

@@ -1,0 +1,86 @@
+"""The programs and the library that collshim-tune works with."""
+
+import glob
+import os
+import re
+
+from collshim.failure import Failure
+from collshim.info import Info
+
+
+class Tools:
+    """The programs and the library: given, in a build folder, or installed beside this program,
+    which lies in the folder `here`."""
+
+    def __init__(self, args, here):
+        self.here = here
+        path = self.find("collshim-info", args.info, self.places(args, "collshim-info", "src"))
+        self.library = self.find("libcollshim.so", args.preload, self.libraries(args))
+        if re.search(r"[\s:]", self.library):
+            raise Failure(2, "%s: a path with blanks or colons cannot be preloaded" % self.library)
+        if args.bench:
+            self.benches = [self.find("collshim-bench", args.bench, [])]
+        else:
+            self.benches = sorted({os.path.realpath(path): path for pattern in
+                                   self.places(args, "collshim-bench.*", "bench")
+                                   for path in glob.glob(pattern)
+                                   if os.access(path, os.X_OK) and os.path.isfile(path)}.values())
+        if not self.benches:
+            raise Failure(2, "no collshim-bench.MPI was found: --build DIR or --bench FILE")
+        self.info = Info(path)
+        self.version = self.info.version
+
+    def places(self, args, name, folder):
+        if args.build:
+            return [os.path.join(os.path.abspath(args.build), folder, name)]
+        installed = os.path.join(self.here, name)
+        return [installed] if glob.glob(installed) else [os.path.join(self.here, "..", "..",
+                                                                      "build", folder, name)]
+
+    def libraries(self, args):
+        built = self.places(args, "libcollshim.so", "src")
+        if args.build:
+            return built
+        return [os.path.join(self.here, "..", "lib*", "libcollshim.so"),
+                os.path.join(self.here, "..", "lib", "*", "libcollshim.so")] + built
+
+    @staticmethod
+    def find(name, given, patterns):
+        found = [given] if given else [path for pattern in patterns
+                                       for path in sorted(glob.glob(pattern))]
+        if not found or not os.path.isfile(found[0]):
+            raise Failure(2, "%s: no such file" % given if given else
+                          "%s was not found: --build DIR says where collshim was built" % name)
+        return os.path.abspath(found[0])
+
+    def environment(self):
+        """Of jobs: ours, without what would decide in place of the sweep."""
+        forced = {coll.variable for coll in self.info.collectives.values()}
+        forced |= {"COLLSHIM_DISABLE", "COLLSHIM_REPORT", "COLLSHIM_TUNING"}
+        return {name: value for name, value in os.environ.items() if name not in forced}
+
+
+# What is in a tuning file only if the library knows it.
+PROBE_SKEW = """version: 1
+blocks:
+  - name: probe
+    provenance: {date: 2026-01-01, library: probe, machine: probe, command: probe}
+    rules:
+      - {collective: allgatherv, skew: 2-inf, use: host}
+"""
+PROBE_PLACEMENT = """version: 1
+blocks:
+  - name: probe
+    provenance: {date: 2026-01-01, library: probe, machine: probe, command: probe}
+    rules:
+      - {collective: bcast, placement: cyclic, use: host}
+"""
+PROBE_MODELS = """version: 1
+models:
+  - name: probe
+    provenance: {date: 2026-01-01, library: probe, machine: probe, command: probe}
+    parameters: "L=1e-6,os=1e-7,or=1e-7,G=1e-10"
+    fit_error: 0.1
+    host:
+      - {collective: bcast, ranks: 2, nodes: 2, cost: {8: 1.5us}}
+"""
