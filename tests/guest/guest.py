@@ -250,7 +250,8 @@ def unknown_mpi_is_forwarded_and_said_in_one_line(args):
             said = result.err.splitlines()
             expect(len(said) == lines, f"{len(said)} lines on stderr instead of {lines}", result)
             expect(all(line.startswith("collshim: ") and '"Acme MPI 1.0"' in line and
-                       line.endswith("forwarded to it [unserved:job]") for line in said), "the line does not say which MPI it is and what is done", result)
+                       line.endswith("forwarded to it [unserved:job]") for line in said),
+                   "the line does not say which MPI it is and what is done", result)
     result = run([f"{args.build}/caller_old", "forwarded"], LD_PRELOAD=args.library)
     expect(result.code == 0 and len(result.err.splitlines()) == 1, "an MPI without a version string", result)
 
