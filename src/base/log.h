@@ -35,7 +35,8 @@ void cs_log_drain(void);
 /* Words by which a program knows a line, whatever its sentence (docs/failure-model.md). */
 #define CS_UNSERVED_JOB " [unserved:job]"
 #define CS_UNSERVED_COMM " [unserved:communicator]"
-#define CS_IGNORED " [ignored:%s]" /* of a collective's name, or "tuning" */
+#define CS_IGNORED " [ignored:%s]" /* a collective's forcing variable, or "tuning" */
+#define CS_UNMET " [unmet:%s]"     /* a collective's, by calls that what it names cannot serve */
 
 /* Room name to begin each line, then printf's format (%m allowed: errno is the caller's). Adds the newline. */
 #define cs_warn_once(...)                                                                          \

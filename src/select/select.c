@@ -99,7 +99,7 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		choice->reason = bar;
 		cs_log_warn(&selector->has_warned[facts->coll],
 			    "select: %s asks for %s, which does not serve this call (%s); such calls go to the "
-			    "MPI underneath" CS_IGNORED,
+			    "MPI underneath" CS_UNMET,
 			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar,
 			    cs_colls[facts->coll].name);
 	} else {

@@ -212,7 +212,7 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 	const char *text = said_end(&said);
 	assert_int_equal(count_lines(text), 1);
 	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call (one rank per "
-			      "node); such calls go to the MPI underneath [ignored:bcast]");
+			      "node); such calls go to the MPI underneath [unmet:bcast]");
 	cs_selector_destroy(selector);
 }
 

@@ -20,6 +20,11 @@ def ignored(said):
     return set(re.findall(r"\[ignored:(\w+)\]", said))
 
 
+def unmet(said):
+    """The collectives of which calls came that what their forcing variable names cannot serve."""
+    return set(re.findall(r"\[unmet:(\w+)\]", said))
+
+
 def last_words(text):
     """What a failed job said that tells most."""
     lines = [line.strip() for line in text.splitlines() if line.strip(" -=|")]

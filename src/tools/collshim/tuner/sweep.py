@@ -7,7 +7,7 @@ import statistics
 
 from collshim.failure import Failure
 from collshim.files import write_whole
-from collshim.said import ignored
+from collshim.said import ignored, unmet
 from collshim.texts import bytes_text, minutes_text
 from collshim.tuner import say
 from collshim.tuner.candidates import list_candidates, variants, without_defaults
@@ -369,8 +369,9 @@ class Sweep:
             if "tuning" in ignored(line):
                 raise Failure(1, "%s: the ranks do not take the tuning file: %s" %
                               (shape_text(self.shape), line))
-            refused |= ignored(line)
-            if not ignored(line) and line not in self.shape["said"]:
+            words = ignored(line) | unmet(line)
+            refused |= words
+            if not words and line not in self.shape["said"]:
                 self.shape["said"].append(line)
                 say("in %s: %s" % (shape_text(self.shape), line))
         for item in job.items:
