@@ -257,7 +257,8 @@ heed(const uint64_t *agreed)
 	} else if (cs_engine.settings.is_disabled && is_equal) {
 		close_engine(); /* all of them: as wished, without a word */
 	} else if (!is_enabled || !can_all || !is_equal) {
-		cs_warn_once("the ranks differ in %s; every call of this job goes to MPI%s" CS_UNSERVED_JOB,
+		cs_warn_once("the ranks differ in %s; every call of this job goes to "
+			     "MPI%s" CS_UNSERVED_JOB,
 			     !is_enabled ? "COLLSHIM_DISABLE"
 			     : !can_all  ? "whether collshim could be started"
 					 : "collshim's version, settings or tuning file",

@@ -198,14 +198,15 @@ refuse(struct cs_member *member, enum cs_trouble trouble)
 	/* Nothing that anybody can mend, or is to. */
 	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED || trouble == CS_TROUBLE_SHM_OFF) {
 		if (member->rank == 0)
-			cs_info("%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM, troubles[trouble],
-				member->size);
+			cs_info("%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
+				troubles[trouble], member->size);
 		return;
 	}
 	/* Once in each process, and where several communicators have the trouble at once, by one of their spokesmen. */
 	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(member) || !cs_log_is_first(trouble))
 		return;
-	cs_log_warn_local(&is_said[trouble], "%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
+	cs_log_warn_local(&is_said[trouble],
+			  "%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
 			  troubles[trouble], member->size);
 }
 

@@ -165,8 +165,8 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 	}
 	cs_module_open_fn *open = (cs_module_open_fn *)dlsym(handle, CS_MODULE_OPEN);
 	if (open == NULL) {
-		cs_warn_once("%s is not a module of collshim; every call is forwarded to the MPI" CS_UNSERVED_JOB,
-			     path);
+		cs_warn_once("%s is not a module of collshim; every call is forwarded to the "
+			     "MPI" CS_UNSERVED_JOB, path);
 		return NULL;
 	}
 	const struct cs_module *module = open(door);
@@ -174,7 +174,8 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 		return NULL;
 	if (module->abi != CS_MODULE_ABI || strcmp(module->version, CS_VERSION) != 0) {
 		cs_warn_once("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
-			     "forwarded to the MPI" CS_UNSERVED_JOB, path, module->version, module->abi, CS_VERSION, CS_MODULE_ABI);
+			     "forwarded to the MPI" CS_UNSERVED_JOB, path, module->version, module->abi,
+			     CS_VERSION, CS_MODULE_ABI);
 		return NULL;
 	}
 	return module;

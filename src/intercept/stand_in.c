@@ -108,6 +108,6 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*look
 	cs_agreement_tell(&wire, troubles, words);
 	/* What rank 0's module says if it has one. */
 	if (!wire.rank && !words[CS_AGREED_CANNOT])
-		cs_warn_local("the ranks differ in whether collshim could be started; every call of this job "
-			      "goes to MPI" CS_UNSERVED_JOB);
+		cs_warn_local("the ranks differ in whether collshim could be started; every call of this "
+			      "job goes to MPI" CS_UNSERVED_JOB);
 }

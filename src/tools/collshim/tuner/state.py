@@ -63,8 +63,8 @@ class State:
                     self.path, what, *differing(old.get(name), self.data[name])))
         for name, value in self.data.items():
             if type(old.get(name)) is not type(value):
-                raise Failure(2, "%s is damaged: \"%s\" is missing or wrong; remove it to begin anew"
-                              % (self.path, name))
+                raise Failure(2, "%s is damaged: \"%s\" is missing or wrong; remove it to begin "
+                              "anew" % (self.path, name))
         if args.minutes > old["minutes"]:
             for shape in old["shapes"]:
                 shape.update(closed=[], left_out={})
