@@ -55,7 +55,7 @@ put_algorithm(FILE *out, const struct cs_algorithm *algorithm)
 	const char *comma = "";
 	put_string(out, "    {\"name\": ", algorithm->name);
 	put_string(out, ", \"between\": ",
-		   inner ? inner->name : algorithm->between ? CS_HOST : NULL);
+		   inner ? inner->name : algorithm->composes ? CS_HOST : NULL);
 	put_bool(out, ", \"is_plan\": ", algorithm->build);
 	put_string(out, ",\n     \"summary\": ", algorithm->summary);
 	fputs(",\n     \"needs\": [", out);
