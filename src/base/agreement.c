@@ -3,12 +3,12 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,9 +28,9 @@ cs_agreement_name_job(void)
 }
 
 static bool
-is_over(uint64_t start, int seconds)
+is_over(const struct cs_wait *wait, int seconds)
 {
-	return cs_clock_ns() - start > (uint64_t)seconds * 1000000000;
+	return cs_wait_ns(wait) > (uint64_t)seconds * 1000000000;
 }
 
 /* The first bytes of /proc/PID/NAME, ended by 0; returns how many. */
@@ -115,19 +115,20 @@ wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int pat
 {
 	static bool is_said;
 	bool is_done = false;
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .since_ns = start };
 	int limit = WAIT_SECONDS + (wire->rank ? 2 : 0);
 	while (wire->test(&is_done)) {
 		if (is_done)
 			return true;
-		if (!is_said && is_over(start, limit)) {
+		if (!is_said && is_over(&wait, limit)) {
 			is_said = true;
 			if (cs_log_is_first(REASON_WAITING))
 				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
 					      "LD_PRELOAD must reach all ranks of a job, or none");
 		}
-		if (wire->seconds && is_over(start, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
+		if (wire->seconds && is_over(&wait, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
 			give_up(wire, peer);
-		sched_yield();
+		cs_wait_turn(&wait);
 	}
 	return false;
 }

@@ -1,18 +1,18 @@
 #include "comm/polite.h"
 
+#include "base/wait.h"
 #include "comm/engine.h"
 #include "comm/flavour.h"
 #include "comm/pmpi.h"
 
-#include <sched.h>
-
 static int
 finish(int result, MPI_Request request)
 {
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE };
 	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
 		result = cs_pmpi.Test(&request, &is_done, MPI_STATUS_IGNORE);
 		if (!is_done)
-			sched_yield();
+			cs_wait_turn(&wait);
 	}
 	return result;
 }

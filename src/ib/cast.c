@@ -1,6 +1,7 @@
 #include "ib/cast.h"
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "ib/internal.h"
 #include "ib/pages.h"
 
@@ -457,13 +458,10 @@ static bool
 is_heard(struct cs_ib_cast *cast)
 {
 	struct cs_cast_piece piece;
-	for (int turn = 0; turn < TURNS_PER_TRIAL; turn++) {
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = cast->ib->options.host->progress };
+	for (; wait.turn < TURNS_PER_TRIAL; cs_wait_turn(&wait))
 		if (take_piece(&cast->cast, TRIAL_BROADCAST, &piece))
 			return true;
-		if (turn % 16 == 15)
-			cast->ib->options.host->progress();
-		sched_yield();
-	}
 	return false;
 }
 

@@ -1,6 +1,7 @@
 #include "ib/internal.h"
 
 #include "base/log.h"
+#include "base/wait.h"
 #include "ib/pages.h"
 
 #include <errno.h>
@@ -8,15 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* All that can be in a connection's two queues at once: what fails completes, even if nobody has asked for that. */
 #define PER_CONNECTION(ib) (CS_SENDS + CS_SPARE + (int)(ib)->options.slots)
 #define POLLED 16
 #define TURNS_PER_EVENT 256
 #define TURNS_PER_ASK (1 << 14) /* a multiple of that */
-#define TURNS_AWAKE 1000 /* of a wait at the end */
-#define PARTING_SECONDS 60
+#define PARTING_YIELDS 1000
+#define PARTING_NAP_NS 100000
+#define PARTING_NS UINT64_C(60000000000)
 #define NS_PER_LOOK 100000000 /* whether the device is still there */
 #define TIME_OUTS_OF_A_PORT 16
 
@@ -159,20 +160,15 @@ has_parted(const struct cs_ib *ib)
 static void
 wait_for_parting(struct cs_ib *ib)
 {
-	struct timespec start, now;
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (size_t turn = 1; !has_parted(ib); turn++) {
+	struct cs_wait wait = { .yields = PARTING_YIELDS, .nap_ns = PARTING_NAP_NS };
+	while (!has_parted(ib)) {
+		wait.progress = ib->options.host->progress;
 		if (cs_ib_turn(ib)) {
 			cs_ib_part(ib); /* there may be room now */
 			continue;
 		}
-		ib->options.host->progress();
-		if (turn < TURNS_AWAKE)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec - start.tv_sec > PARTING_SECONDS) {
+		cs_wait_turn(&wait);
+		if (cs_wait_ns(&wait) > PARTING_NS) {
 			cs_info("ib: not all peers have come to an end; not waiting any longer");
 			return;
 		}
@@ -334,14 +330,6 @@ cs_ib_unpin(struct cs_ib *ib, void *pin)
 
 /* --- posting ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* A connection that ended by what the peer did: its own requests fail with the cause, ours are only flushed. What follows on
  * this one says no more. */
 static bool
@@ -354,7 +342,7 @@ is_aftermath(struct cs_peer *peer, uint64_t wr_id, bool is_flushed)
 	if (!ib->flushed) {
 		ib->flushed = peer;
 		ib->flushed_wr_id = wr_id;
-		ib->flushed_ns = now_ns();
+		ib->flushed_ns = cs_clock_ns();
 	}
 	return true;
 }
@@ -580,7 +568,7 @@ static void
 mind_port(struct cs_ib *ib)
 {
 	uint64_t patience = (UINT64_C(4096) << ib->options.timeout) * TIME_OUTS_OF_A_PORT;
-	if (!ib->port_lost_ns || ib->is_closing || now_ns() - ib->port_lost_ns < patience || !is_waiting(ib))
+	if (!ib->port_lost_ns || ib->is_closing || cs_clock_ns() - ib->port_lost_ns < patience || !is_waiting(ib))
 		return;
 	ib->port_lost_ns = 0;
 	if (!is_port_active(ib))
@@ -590,7 +578,7 @@ mind_port(struct cs_ib *ib)
 static void
 mind_device(struct cs_ib *ib)
 {
-	uint64_t now = now_ns();
+	uint64_t now = cs_clock_ns();
 	if (ib->is_closing || now - ib->device_seen_ns < NS_PER_LOOK || !is_waiting(ib))
 		return;
 	ib->device_seen_ns = now;
@@ -601,7 +589,7 @@ mind_device(struct cs_ib *ib)
 static void
 mind_flushed(struct cs_ib *ib)
 {
-	if (!ib->flushed || ib->is_closing || now_ns() - ib->flushed_ns < (uint64_t)ib->options.flush_grace * 1000000)
+	if (!ib->flushed || ib->is_closing || cs_clock_ns() - ib->flushed_ns < (uint64_t)ib->options.flush_grace * 1000000)
 		return;
 	cs_ib_break(ib, ib->flushed, operations[ib->flushed_wr_id & 3], ib->verbs->wc_status_str(IBV_WC_WR_FLUSH_ERR));
 }
@@ -618,7 +606,7 @@ take_event(struct cs_ib *ib)
 	if ((type == IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_CQ_ERR) && !ib->is_closing)
 		end_job(ib, what);
 	if (type == IBV_EVENT_PORT_ERR && !ib->port_lost_ns)
-		ib->port_lost_ns = now_ns();
+		ib->port_lost_ns = cs_clock_ns();
 	else if (type == IBV_EVENT_PORT_ACTIVE)
 		ib->port_lost_ns = 0;
 	cs_info("ib: %s reports: %s", ib->port.chosen.device, what);

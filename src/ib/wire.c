@@ -2,14 +2,15 @@
 #include "ib/cast.h"
 #include "ib/internal.h"
 
-#include <sched.h>
+#include "base/wait.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Requests of the host's wire: two per rank for first words, then one for each of ours. */
 #define FIRST_WORDS(wire) (2 * (wire)->wire.ranks)
-#define TURNS_AWAKE (1 << 16) /* before a wait lets go of the core for longer than a yield */
+#define TURNS_AWAKE (1 << 16) /* yields of a wait before it sleeps */
+#define NAP_NS 100000
 
 static struct cs_ib_wire *
 wire_of(const struct cs_wire *wire)
@@ -370,22 +371,23 @@ test(struct cs_wire *base, int number)
 	return cs_request_stage(request) == CS_DONE || test_anew(wire, request);
 }
 
+/* A test is itself a poll of the device, so nothing lies between the first ones. */
+static __attribute__((noinline)) void
+wait_longer(struct cs_wire *base, int number)
+{
+	const struct cs_ib_options *options = &wire_of(base)->ib->options;
+	struct cs_wait wait = { .eager = options->spin, .polls = options->spin, .yields = TURNS_AWAKE, .nap_ns = NAP_NS,
+				.progress = options->host->progress };
+	do
+		cs_wait_turn(&wait);
+	while (!test(base, number));
+}
+
 static void
 wait_for(struct cs_wire *base, int number)
 {
-	struct cs_ib_wire *wire = wire_of(base);
-	const struct cs_ib_options *options = &wire->ib->options;
-	for (size_t turn = 0; !test(base, number); turn++) {
-		if (turn < options->spin)
-			continue;
-		/* The rank we wait for may itself need a message that our MPI still holds (seed 000, 6.6). */
-		if (turn % 16 == 15)
-			options->host->progress();
-		if (turn < TURNS_AWAKE)
-			sched_yield();
-		else
-			nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
-	}
+	if (!test(base, number))
+		wait_longer(base, number);
 }
 
 static bool

@@ -22,10 +22,10 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/plans.h"
 #include "algorithms/op.h"
+#include "base/wait.h"
 #include "wire/cast.h"
 #include "wire/wire.h"
 
-#include <sched.h>
 #include <string.h>
 
 #define MOST_CHILDREN 32
@@ -33,7 +33,7 @@
 #define OWN_REQUEST MOST_CHILDREN /* below: one for each child's words */
 #define RANGES (OWN_REQUEST + 1)
 #define REQUESTS (RANGES + MOST_RANGES)
-#define TURNS_AWAKE 64
+#define POLLS 64
 /* Once the window's last piece is here, what is missing is late at most by a little: by this part of the patience. */
 #define LATE 64
 
@@ -111,13 +111,11 @@ learn_total(struct broadcast *broadcast, uint64_t total)
 		broadcast->call->truncated = total;
 }
 
-static void
-relax(const struct broadcast *broadcast, size_t turn)
+static struct cs_wait
+new_wait(const struct broadcast *broadcast)
 {
-	if (turn % 16 == 15)
-		broadcast->host->progress();
-	if (turn >= TURNS_AWAKE)
-		sched_yield();
+	return (struct cs_wait){ .eager = POLLS, .polls = POLLS, .yields = CS_WAIT_AWAKE,
+				 .progress = broadcast->host->progress };
 }
 
 /* --- cast --------------------------------------------------------------------------------------------------------- */
@@ -149,11 +147,12 @@ cast_window(struct broadcast *broadcast)
 {
 	uint64_t pieces = all_pieces(broadcast, broadcast->served), unused = 0;
 	uint32_t first = broadcast->window * CS_CAST_WINDOW;
-	for (uint32_t i = 0; i < CS_CAST_WINDOW && pieces >> i & 1; i++)
-		for (size_t turn = 0; !broadcast->cast->send(broadcast->cast, broadcast->number, first + i,
-							     broadcast->call->recv.base, broadcast->served);
-		     turn++)
-			relax(broadcast, turn);
+	for (uint32_t i = 0; i < CS_CAST_WINDOW && pieces >> i & 1; i++) {
+		struct cs_wait wait = new_wait(broadcast);
+		while (!broadcast->cast->send(broadcast->cast, broadcast->number, first + i, broadcast->call->recv.base,
+					      broadcast->served))
+			cs_wait_turn(&wait);
+	}
 	while (take(broadcast, &unused))
 		; /* own pieces come back on some networks, and would fill our slots */
 }
@@ -162,12 +161,13 @@ static void
 listen(struct broadcast *broadcast, size_t patience)
 {
 	uint64_t pieces = all_pieces(broadcast, broadcast->served), seen = 0, last = pieces ^ pieces >> 1;
+	struct cs_wait wait = new_wait(broadcast);
 	broadcast->missing = pieces;
-	for (size_t idle = 0; broadcast->missing && idle < (seen & last ? patience / LATE : patience);) {
+	while (broadcast->missing && wait.turn < (seen & last ? patience / LATE : patience)) {
 		if (take(broadcast, &seen))
-			idle = 0;
+			cs_wait_anew(&wait);
 		else
-			relax(broadcast, idle++);
+			cs_wait_turn(&wait);
 	}
 }
 
