@@ -8,7 +8,7 @@
  *   struct cs_ib       the process
  *   struct cs_peer     another process: one connection              shared by all groups
  *   struct cs_channel  another rank of one group                    order of messages: each has a number, from 0
- *   struct cs_request  one message of a wire's user
+ *   struct cs_message  one message of a wire's user
  *
  * All of it is touched under ib->busy only. */
 #ifndef CS_IB_INTERNAL_H
@@ -82,7 +82,7 @@ struct cs_words {
 
 enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 
-struct cs_request {
+struct cs_message {
 	_Atomic enum cs_stage stage; /* CS_DONE is looked at without ib->busy */
 	bool is_recv, is_direct;
 	uint32_t message;
@@ -91,7 +91,7 @@ struct cs_request {
 	size_t bytes;
 	_Atomic uint64_t *flag; /* NULL: none */
 	uint64_t value;
-	struct cs_request *next;
+	struct cs_message *next;
 	/* Of a large one only: */
 	size_t moved; /* bytes sent or arrived */
 	struct cs_registration *registration;
@@ -102,18 +102,18 @@ struct cs_request {
 
 /* What was done to the request before is seen by who sees its stage. */
 static inline void
-cs_request_be(struct cs_request *request, enum cs_stage stage)
+cs_message_be(struct cs_message *request, enum cs_stage stage)
 {
 	atomic_store_explicit(&request->stage, stage, memory_order_release);
 }
 static inline enum cs_stage
-cs_request_stage(struct cs_request *request)
+cs_message_stage(struct cs_message *request)
 {
 	return atomic_load_explicit(&request->stage, memory_order_acquire);
 }
 
 struct cs_queue {
-	struct cs_request *head, *tail;
+	struct cs_message *head, *tail;
 };
 
 /* A message that came before it was asked for. */
@@ -171,7 +171,7 @@ struct cs_peer {
 	uint32_t signal_mask; /* every so many requests are signaled */
 	struct cs_signal {
 		uint64_t index;
-		struct cs_request *request; /* is done when it completes; NULL: none */
+		struct cs_message *request; /* is done when it completes; NULL: none */
 	} signals[CS_SENDS];
 	uint32_t signals_first, signals_end;
 	struct cs_queue slots;  /* requests that wait for a slot */
@@ -216,7 +216,7 @@ struct cs_ib {
 	struct cs_channel *unsettled;
 	struct cs_channel **channels; /* by number */
 	uint32_t channel_count, channel_room, channel_next, channel_live, channel_ever;
-	struct cs_request **tokens; /* receives that a peer may write to, by token */
+	struct cs_message **tokens; /* receives that a peer may write to, by token */
 	uint32_t token_room, token_next, token_live;
 	uint32_t idle; /* progress calls that found nothing */
 	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
@@ -238,14 +238,14 @@ struct cs_ib_wire {
 	int *world;
 	bool *is_near;
 	struct cs_channel **channels; /* by rank */
-	struct cs_request *requests;
+	struct cs_message *requests;
 	int room;
 	struct cs_ib_cast *cast; /* NULL: none, or not asked for yet */
 	bool is_cast_tried;
 };
 
 static inline void
-cs_push(struct cs_queue *queue, struct cs_request *request)
+cs_push(struct cs_queue *queue, struct cs_message *request)
 {
 	request->next = NULL;
 	if (queue->head)
@@ -255,18 +255,18 @@ cs_push(struct cs_queue *queue, struct cs_request *request)
 	queue->tail = request;
 }
 
-static inline struct cs_request *
+static inline struct cs_message *
 cs_pop(struct cs_queue *queue)
 {
-	struct cs_request *request = queue->head;
+	struct cs_message *request = queue->head;
 	queue->head = request->next;
 	return request;
 }
 
 /* Takes the message of that number out; NULL if it is not in the queue. */
-struct cs_request *cs_take_message(struct cs_queue *queue, uint32_t message);
+struct cs_message *cs_take_message(struct cs_queue *queue, uint32_t message);
 /* Takes the request out if it is in the queue. */
-void cs_remove(struct cs_queue *queue, struct cs_request *request);
+void cs_remove(struct cs_queue *queue, struct cs_message *request);
 
 /* --- ib.c ------------------------------------------------------------------------------------------------------- */
 
@@ -303,7 +303,7 @@ void cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int
 /* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In line: it is short, and a
  * small message's way is counted in instructions. */
 static inline void
-cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_request *request)
+cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_message *request)
 {
 	struct cs_ib *ib = peer->ib;
 	struct ibv_send_wr *bad;
@@ -352,7 +352,7 @@ cs_ib_leave(struct cs_ib *ib)
 /* The pair knows each other's slots (peer->other). */
 void cs_ring_open(struct cs_peer *peer);
 /* Puts a request in line for a slot of its peer's: request->kind says what goes into it. */
-void cs_ring_send(struct cs_request *request);
+void cs_ring_send(struct cs_message *request);
 /* Fills as many slots as there are; returns whether one was filled. */
 bool cs_ring_pump(struct cs_peer *peer);
 void cs_ring_hello(struct cs_peer *peer);
@@ -378,15 +378,15 @@ cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 
 /* --- large.c ---------------------------------------------------------------------------------------------------- */
 
-void cs_large_send(struct cs_request *request);
-void cs_large_recv(struct cs_request *request);
+void cs_large_send(struct cs_message *request);
+void cs_large_recv(struct cs_message *request);
 void cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready);
 void cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes);
 void cs_large_arrived(struct cs_peer *peer, uint32_t token);
 /* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
-struct cs_request *cs_large_withdraw(struct cs_channel *channel, uint32_t message);
+struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint32_t message);
 /* The write of the last piece is complete. */
-void cs_large_sent(struct cs_request *request);
+void cs_large_sent(struct cs_message *request);
 bool cs_large_pump(struct cs_peer *peer);
 
 /* --- wire.c ----------------------------------------------------------------------------------------------------- */
@@ -396,7 +396,7 @@ void cs_channel_release(struct cs_channel *channel);
 /* A small message is here. */
 void cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes);
 void cs_channel_ask(struct cs_channel *channel, uint32_t message);
-void cs_request_finish(struct cs_request *request);
+void cs_message_finish(struct cs_message *request);
 
 /* --- connect.c -------------------------------------------------------------------------------------------------- */
 

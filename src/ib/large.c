@@ -17,7 +17,7 @@
 
 /* A number by which the sender names the receive: an index into ib->tokens. */
 static uint32_t
-new_token(struct cs_ib *ib, struct cs_request *request)
+new_token(struct cs_ib *ib, struct cs_message *request)
 {
 	ib->token_live++;
 	for (uint32_t tried = 0; ib->token_live <= ib->token_room && tried < ib->token_room; tried++) {
@@ -28,7 +28,7 @@ new_token(struct cs_ib *ib, struct cs_request *request)
 		}
 	}
 	uint32_t room = ib->token_room ? 2 * ib->token_room : 64;
-	struct cs_request **tokens = realloc(ib->tokens, room * sizeof *tokens);
+	struct cs_message **tokens = realloc(ib->tokens, room * sizeof *tokens);
 	if (!tokens || room > CS_WORD_MASK)
 		cs_ib_no_memory(ib);
 	memset(tokens + ib->token_room, 0, (room - ib->token_room) * sizeof *tokens);
@@ -41,7 +41,7 @@ new_token(struct cs_ib *ib, struct cs_request *request)
 }
 
 void
-cs_large_recv(struct cs_request *request)
+cs_large_recv(struct cs_message *request)
 {
 	struct cs_ib *ib = request->channel->peer->ib;
 	request->token = new_token(ib, request);
@@ -53,18 +53,18 @@ cs_large_recv(struct cs_request *request)
 	cs_ring_send(request);
 }
 
-static struct cs_request *
+static struct cs_message *
 by_token(struct cs_peer *peer, uint32_t token)
 {
 	struct cs_ib *ib = peer->ib;
-	struct cs_request *request = token < ib->token_room ? ib->tokens[token] : NULL;
+	struct cs_message *request = token < ib->token_room ? ib->tokens[token] : NULL;
 	if (!request || request->channel->peer != peer)
 		cs_ib_break(ib, peer, "reading a message", "it is for nobody here");
 	return request;
 }
 
 static void
-forget(struct cs_request *request)
+forget(struct cs_message *request)
 {
 	struct cs_peer *peer = request->channel->peer;
 	peer->ib->tokens[request->token] = NULL;
@@ -77,18 +77,18 @@ forget(struct cs_request *request)
 }
 
 static void
-received(struct cs_request *request)
+received(struct cs_message *request)
 {
 	forget(request);
-	cs_request_finish(request);
+	cs_message_finish(request);
 }
 
-struct cs_request *
+struct cs_message *
 cs_large_withdraw(struct cs_channel *channel, uint32_t message)
 {
 	struct cs_ib *ib = channel->peer->ib;
 	for (uint32_t token = 0; channel->larges && token < ib->token_room; token++) {
-		struct cs_request *request = ib->tokens[token];
+		struct cs_message *request = ib->tokens[token];
 		if (!request || request->channel != channel || request->message != message)
 			continue;
 		cs_remove(&channel->peer->slots, request);
@@ -107,7 +107,7 @@ cs_large_arrived(struct cs_peer *peer, uint32_t token)
 void
 cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes)
 {
-	struct cs_request *request = by_token(peer, fragment->token);
+	struct cs_message *request = by_token(peer, fragment->token);
 	if (fragment->at > request->bytes || bytes > request->bytes - fragment->at) {
 		*request->channel->wire->is_truncated = true;
 		return;
@@ -122,7 +122,7 @@ cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, cons
 /* --- sending ----------------------------------------------------------------------------------------------------- */
 
 static void
-begin(struct cs_request *request)
+begin(struct cs_message *request)
 {
 	struct cs_peer *peer = request->channel->peer;
 	struct cs_ib *ib = peer->ib;
@@ -143,7 +143,7 @@ begin(struct cs_request *request)
 }
 
 void
-cs_large_send(struct cs_request *request)
+cs_large_send(struct cs_message *request)
 {
 	struct cs_channel *channel = request->channel;
 	for (struct cs_early **link = &channel->ready; *link; link = &(*link)->next) {
@@ -180,7 +180,7 @@ drop_needless(struct cs_channel *channel)
 void
 cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready)
 {
-	struct cs_request *request = cs_take_message(&channel->waiting, message);
+	struct cs_message *request = cs_take_message(&channel->waiting, message);
 	if (request) {
 		channel->peer->waits--;
 		request->ready = *ready;
@@ -202,14 +202,14 @@ cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_rea
 
 /* By the device, which is what polls_flags is for. Else the receiver sets it. */
 static bool
-has_flag(const struct cs_peer *peer, const struct cs_request *request)
+has_flag(const struct cs_peer *peer, const struct cs_message *request)
 {
 	return request->ready.flag && peer->ib->options.polls_flags && peer->inline_bytes >= sizeof request->ready.value;
 }
 
 /* Posts a write; the last one of a message tells the receiver, by its immediate, that all are there. */
 static void
-post_write(struct cs_peer *peer, struct cs_request *request, struct ibv_send_wr *wr, bool is_last)
+post_write(struct cs_peer *peer, struct cs_message *request, struct ibv_send_wr *wr, bool is_last)
 {
 	wr->wr_id = (uintptr_t)peer | DATA_WRITE;
 	wr->wr.rdma.rkey = request->ready.key;
@@ -220,7 +220,7 @@ post_write(struct cs_peer *peer, struct cs_request *request, struct ibv_send_wr 
 
 /* The flag behind the data, and the receiver's completion behind both: nothing comes when it has taken the flag back. */
 static void
-post_flag(struct cs_peer *peer, struct cs_request *request)
+post_flag(struct cs_peer *peer, struct cs_message *request)
 {
 	struct ibv_sge part = { .addr = (uintptr_t)&request->ready.value, .length = sizeof request->ready.value };
 	struct ibv_send_wr wr = { .sg_list = &part, .num_sge = 1, .send_flags = IBV_SEND_INLINE,
@@ -230,7 +230,7 @@ post_flag(struct cs_peer *peer, struct cs_request *request)
 
 /* One piece; returns whether it was the last. */
 static bool
-post_piece(struct cs_peer *peer, struct cs_request *request)
+post_piece(struct cs_peer *peer, struct cs_message *request)
 {
 	size_t rest = request->bytes - request->moved, most = peer->ib->port.max_message;
 	size_t bytes = rest > most ? most : rest;
@@ -253,7 +253,7 @@ cs_large_pump(struct cs_peer *peer)
 	bool has_any = false;
 	/* Room for a piece and a flag. */
 	while (peer->writes.head && peer->posted + 1 - peer->completed < CS_SENDS) {
-		struct cs_request *request = peer->writes.head;
+		struct cs_message *request = peer->writes.head;
 		has_any = true;
 		if (!post_piece(peer, request))
 			continue;
@@ -265,10 +265,10 @@ cs_large_pump(struct cs_peer *peer)
 }
 
 void
-cs_large_sent(struct cs_request *request)
+cs_large_sent(struct cs_message *request)
 {
 	if (request->registration)
 		cs_registrations_give(request->channel->peer->ib->registrations, request->registration);
 	request->registration = NULL;
-	cs_request_finish(request);
+	cs_message_finish(request);
 }

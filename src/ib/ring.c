@@ -35,7 +35,7 @@ struct label {
 };
 
 static inline struct label
-label_of(const struct cs_request *request)
+label_of(const struct cs_message *request)
 {
 	return (struct label){ .channel = request->channel->theirs, .message = request->message, .kind = request->kind };
 }
@@ -109,16 +109,16 @@ fill(struct cs_peer *peer, struct label label, const void *head, size_t head_byt
 }
 
 static inline __attribute__((always_inline)) void
-send_small(struct cs_peer *peer, struct cs_request *request)
+send_small(struct cs_peer *peer, struct cs_message *request)
 {
 	peer->ib->counters.small++;
 	fill(peer, label_of(request), NULL, 0, request->memory, request->bytes);
-	cs_request_be(request, CS_DONE); /* a send has no flag */
+	cs_message_be(request, CS_DONE); /* a send has no flag */
 }
 
 /* One that had to wait for its slot. */
 static __attribute__((noinline)) void
-send_late(struct cs_peer *peer, struct cs_request *request)
+send_late(struct cs_peer *peer, struct cs_message *request)
 {
 	send_small(peer, request);
 }
@@ -132,7 +132,7 @@ covers(const struct cs_registration *registration, const _Atomic uint64_t *flag)
 }
 
 static void
-send_ready(struct cs_peer *peer, struct cs_request *request)
+send_ready(struct cs_peer *peer, struct cs_message *request)
 {
 	const struct cs_registration *registration = request->registration;
 	struct cs_ready ready = {
@@ -149,7 +149,7 @@ send_ready(struct cs_peer *peer, struct cs_request *request)
 
 /* Returns whether it was the last. */
 static bool
-send_fragment(struct cs_peer *peer, struct cs_request *request)
+send_fragment(struct cs_peer *peer, struct cs_message *request)
 {
 	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
 	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
@@ -173,13 +173,13 @@ cs_ring_pump(struct cs_peer *peer)
 {
 	bool has_any = false;
 	while (peer->slots.head && has_slot(peer)) {
-		struct cs_request *request = peer->slots.head;
+		struct cs_message *request = peer->slots.head;
 		has_any = true;
 		if (request->kind == CS_KIND_FRAGMENT) {
 			if (!send_fragment(peer, request))
 				continue;
 			cs_pop(&peer->slots);
-			cs_request_finish(request);
+			cs_message_finish(request);
 			continue;
 		}
 		cs_pop(&peer->slots); /* first: what is finished may be used again at once */
@@ -192,7 +192,7 @@ cs_ring_pump(struct cs_peer *peer)
 }
 
 void
-cs_ring_send(struct cs_request *request)
+cs_ring_send(struct cs_message *request)
 {
 	struct cs_peer *peer = request->channel->peer;
 	if (__builtin_expect(request->kind == CS_KIND_SMALL && !peer->slots.head && has_slot(peer), 1)) {
@@ -216,7 +216,7 @@ void
 cs_ring_ask(struct cs_channel *channel)
 {
 	struct cs_peer *peer = channel->peer;
-	const struct cs_request *request = channel->waiting.head;
+	const struct cs_message *request = channel->waiting.head;
 	for (; request && !peer->slots.head && has_slot(peer); request = request->next) {
 		struct label label = label_of(request);
 		label.kind = CS_KIND_ASK;
@@ -347,7 +347,7 @@ arrived_otherwise(struct cs_peer *peer, const struct cs_trailer *trailer)
 /* Is it the small message that this request waits for, and no larger than there is room for? Then it is within its slot as well:
  * what is posted there has no more room than a slot has payload (wire.c, is_small). */
 static inline bool
-is_for(const struct cs_request *request, const struct cs_trailer *trailer)
+is_for(const struct cs_message *request, const struct cs_trailer *trailer)
 {
 	return request && trailer->kind == CS_KIND_SMALL && trailer->message == request->message &&
 	       trailer->bytes <= request->bytes;
@@ -366,14 +366,14 @@ cs_ring_arrived(struct cs_peer *peer)
 		arrived_otherwise(peer, trailer);
 		return;
 	}
-	struct cs_request *request = channel->posted.head;
+	struct cs_message *request = channel->posted.head;
 	size_t bytes = trailer->bytes;
 	channel->posted.head = request->next;
 	peer->taken++; /* half of the slots? At the end of the batch (ib.c) */
 	peer->waits--;
 	peer->ib->counters.copied += bytes;
 	memcpy(request->memory, (const char *)trailer - cs_padded(bytes), bytes);
-	cs_request_be(request, CS_DONE);
+	cs_message_be(request, CS_DONE);
 }
 
 bool

@@ -20,7 +20,7 @@ wire_of(const struct cs_wire *wire)
 
 /* `before` is in front of it, or NULL. */
 static void
-unlink_request(struct cs_queue *queue, struct cs_request *before, struct cs_request *request)
+unlink_request(struct cs_queue *queue, struct cs_message *before, struct cs_message *request)
 {
 	if (before)
 		before->next = request->next;
@@ -31,20 +31,20 @@ unlink_request(struct cs_queue *queue, struct cs_request *before, struct cs_requ
 }
 
 void
-cs_remove(struct cs_queue *queue, struct cs_request *wanted)
+cs_remove(struct cs_queue *queue, struct cs_message *wanted)
 {
-	struct cs_request *before = NULL;
-	for (struct cs_request *request = queue->head; request; before = request, request = request->next)
+	struct cs_message *before = NULL;
+	for (struct cs_message *request = queue->head; request; before = request, request = request->next)
 		if (request == wanted) {
 			unlink_request(queue, before, request);
 			return;
 		}
 }
 
-struct cs_request *
+struct cs_message *
 cs_take_message(struct cs_queue *queue, uint32_t message)
 {
-	struct cs_request *before = NULL, *request = queue->head;
+	struct cs_message *before = NULL, *request = queue->head;
 	if (__builtin_expect(request && request->message == message, 1))
 		return cs_pop(queue);
 	while (request && request->message != message) {
@@ -57,23 +57,23 @@ cs_take_message(struct cs_queue *queue, uint32_t message)
 }
 
 void
-cs_request_finish(struct cs_request *request)
+cs_message_finish(struct cs_message *request)
 {
 	if (request->flag)
 		atomic_store_explicit(request->flag, request->value, memory_order_release);
-	cs_request_be(request, CS_DONE);
+	cs_message_be(request, CS_DONE);
 }
 
 /* --- one message ------------------------------------------------------------------------------------------------- */
 
 static bool
-is_small(const struct cs_request *request)
+is_small(const struct cs_message *request)
 {
 	return !request->is_direct && request->bytes <= cs_payload(request->channel->peer);
 }
 
 static void
-take_bytes(struct cs_request *request, const char *data, size_t bytes)
+take_bytes(struct cs_message *request, const char *data, size_t bytes)
 {
 	if (bytes > request->bytes) {
 		*request->channel->wire->is_truncated = true;
@@ -81,12 +81,12 @@ take_bytes(struct cs_request *request, const char *data, size_t bytes)
 	}
 	memcpy(request->memory, data, bytes);
 	request->channel->peer->ib->counters.copied += bytes;
-	cs_request_finish(request);
+	cs_message_finish(request);
 }
 
 /* Did the message come before it was asked for? */
 static bool
-is_early(struct cs_channel *channel, struct cs_request *request)
+is_early(struct cs_channel *channel, struct cs_message *request)
 {
 	struct cs_early *early = channel->early;
 	if (!early || early->message != request->message)
@@ -103,7 +103,7 @@ is_early(struct cs_channel *channel, struct cs_request *request)
 }
 
 static __attribute__((noinline)) void
-start_other_recv(struct cs_channel *channel, struct cs_request *request)
+start_other_recv(struct cs_channel *channel, struct cs_message *request)
 {
 	struct cs_peer *peer = channel->peer;
 	if (channel->early && is_early(channel, request))
@@ -118,7 +118,7 @@ start_other_recv(struct cs_channel *channel, struct cs_request *request)
 }
 
 static inline __attribute__((always_inline)) void
-start_recv(struct cs_channel *channel, struct cs_request *request)
+start_recv(struct cs_channel *channel, struct cs_message *request)
 {
 	struct cs_peer *peer = channel->peer;
 	request->message = channel->received++;
@@ -132,7 +132,7 @@ start_recv(struct cs_channel *channel, struct cs_request *request)
 }
 
 static inline void
-start_send(struct cs_channel *channel, struct cs_request *request)
+start_send(struct cs_channel *channel, struct cs_message *request)
 {
 	request->message = channel->sent++;
 	if (is_small(request)) {
@@ -144,10 +144,10 @@ start_send(struct cs_channel *channel, struct cs_request *request)
 }
 
 static void
-start_by_host(struct cs_ib_wire *wire, struct cs_request *request)
+start_by_host(struct cs_ib_wire *wire, struct cs_message *request)
 {
 	int number = FIRST_WORDS(wire) + (int)(request - wire->requests), rank = request->channel->rank;
-	cs_request_be(request, CS_HOST);
+	cs_message_be(request, CS_HOST);
 	if (request->is_recv)
 		wire->host->recv(wire->host, number, rank, request->memory, request->bytes);
 	else
@@ -156,7 +156,7 @@ start_by_host(struct cs_ib_wire *wire, struct cs_request *request)
 
 /* Not by verbs, or not yet. */
 static __attribute__((noinline)) void
-start_otherwise(struct cs_channel *channel, struct cs_request *request)
+start_otherwise(struct cs_channel *channel, struct cs_message *request)
 {
 	if (channel->state == CS_BY_HOST) {
 		start_by_host(channel->wire, request);
@@ -168,7 +168,7 @@ start_otherwise(struct cs_channel *channel, struct cs_request *request)
 }
 
 static inline __attribute__((always_inline)) void
-start(struct cs_channel *channel, struct cs_request *request, bool is_recv)
+start(struct cs_channel *channel, struct cs_message *request, bool is_recv)
 {
 	if (__builtin_expect(channel->state != CS_VERBS, 0))
 		start_otherwise(channel, request);
@@ -184,7 +184,7 @@ cs_channel_release(struct cs_channel *channel)
 	struct cs_queue deferred = channel->deferred;
 	channel->deferred.head = NULL;
 	while (deferred.head) {
-		struct cs_request *request = cs_pop(&deferred);
+		struct cs_message *request = cs_pop(&deferred);
 		start(channel, request, request->is_recv);
 	}
 }
@@ -192,7 +192,7 @@ cs_channel_release(struct cs_channel *channel)
 void
 cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
 {
-	struct cs_request *request = cs_take_message(&channel->posted, message);
+	struct cs_message *request = cs_take_message(&channel->posted, message);
 	if (request)
 		channel->peer->waits--;
 	else
@@ -215,7 +215,7 @@ cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data,
 void
 cs_channel_ask(struct cs_channel *channel, uint32_t message)
 {
-	for (struct cs_request *request = channel->posted.head; request; request = request->next)
+	for (struct cs_message *request = channel->posted.head; request; request = request->next)
 		if (request->message == message) {
 			*channel->wire->is_truncated = true;
 			cs_take_message(&channel->posted, message);
@@ -301,12 +301,12 @@ begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, 
       _Atomic uint64_t *flag, uint64_t value)
 {
 	struct cs_ib_wire *wire = wire_of(base);
-	struct cs_request *request = &wire->requests[number];
+	struct cs_message *request = &wire->requests[number];
 	cs_ib_enter(wire->ib);
 	struct cs_channel *channel = wire->channels[rank];
 	if (__builtin_expect(!channel, 0))
 		channel = new_channel(wire, rank);
-	cs_request_be(request, is_recv ? CS_RECV : CS_SEND);
+	cs_message_be(request, is_recv ? CS_RECV : CS_SEND);
 	request->is_recv = is_recv;
 	request->is_direct = is_direct;
 	request->channel = channel;
@@ -344,19 +344,19 @@ recv_direct(struct cs_wire *base, int request, int peer, void *to, size_t bytes,
 }
 
 static __attribute__((noinline)) enum cs_stage
-test_host(struct cs_ib_wire *wire, struct cs_request *request)
+test_host(struct cs_ib_wire *wire, struct cs_message *request)
 {
 	if (wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
-		cs_request_finish(request);
-	return cs_request_stage(request);
+		cs_message_finish(request);
+	return cs_message_stage(request);
 }
 
 static __attribute__((noinline)) bool
-test_anew(struct cs_ib_wire *wire, struct cs_request *request)
+test_anew(struct cs_ib_wire *wire, struct cs_message *request)
 {
 	cs_ib_enter(wire->ib);
 	cs_ib_turn(wire->ib);
-	enum cs_stage stage = cs_request_stage(request);
+	enum cs_stage stage = cs_message_stage(request);
 	if (__builtin_expect(stage == CS_HOST, 0))
 		stage = test_host(wire, request);
 	cs_ib_leave(wire->ib);
@@ -367,8 +367,8 @@ static bool
 test(struct cs_wire *base, int number)
 {
 	struct cs_ib_wire *wire = wire_of(base);
-	struct cs_request *request = &wire->requests[number];
-	return cs_request_stage(request) == CS_DONE || test_anew(wire, request);
+	struct cs_message *request = &wire->requests[number];
+	return cs_message_stage(request) == CS_DONE || test_anew(wire, request);
 }
 
 /* A test is itself a poll of the device, so nothing lies between the first ones. */
@@ -396,7 +396,7 @@ reserve(struct cs_wire *base, int count)
 	struct cs_ib_wire *wire = wire_of(base);
 	if (count <= wire->room)
 		return true;
-	struct cs_request *requests = calloc((size_t)count, sizeof *requests);
+	struct cs_message *requests = calloc((size_t)count, sizeof *requests);
 	cs_ib_enter(wire->ib); /* another thread may be at this group's first words */
 	bool has_room = requests && wire->host->reserve(wire->host, FIRST_WORDS(wire) + count);
 	cs_ib_leave(wire->ib);

@@ -100,7 +100,7 @@ test_late_messages_of_a_closed_group_meet_nobody(void **state)
 	send_one(&group, 0, word, word, 8);
 	/* Late, one asks there about its second message. */
 	struct cs_ib_wire stale_wire = { .ib = world.ibs[0] };
-	struct cs_request stale_send = { .stage = CS_SEND, .message = 1 };
+	struct cs_message stale_send = { .stage = CS_SEND, .message = 1 };
 	struct cs_channel stale = { .wire = &stale_wire, .peer = peer_of(0, 1), .theirs = 0, .waiting.head = &stale_send };
 	stale_send.channel = &stale;
 	cs_ring_ask(&stale);
