@@ -16,7 +16,7 @@ run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *ou
     const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
-	cs_plans_run(op, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction);
+	cs_op_note(op, cs_plans_run(op, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction));
 }
 
 void
@@ -24,7 +24,7 @@ cs_between_barrier(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->barrier(team->leaders);
+		cs_op_note(op, team->host->barrier(team->leaders, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BARRIER, 0, 0);
@@ -36,7 +36,7 @@ cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->bcast(team->leaders, buffer, bytes, root);
+		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
@@ -48,7 +48,7 @@ cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->allgatherv(team->leaders, buffer, bytes, at);
+		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, op->between->coll, 0, 0);
@@ -63,7 +63,7 @@ cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const si
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->gatherv(team->leaders, buffer, bytes, at, root);
+		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_GATHERV, 0, root);
@@ -78,7 +78,7 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->scatterv(team->leaders, buffer, bytes, at, root);
+		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_SCATTERV, 0, root);
@@ -96,7 +96,9 @@ agree_on_largest(struct cs_team *team, const size_t *send_bytes, const size_t *r
 		size_t larger = send_bytes[node] > recv_bytes[node] ? send_bytes[node] : recv_bytes[node];
 		most = node != team->shape.node && larger > most ? larger : most;
 	}
-	return team->host->max(team->leaders, most);
+	uint64_t largest = most;
+	team->host->max(team->leaders, &largest, NULL);
+	return largest;
 }
 
 void
@@ -105,7 +107,7 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at);
+		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
@@ -124,7 +126,7 @@ cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct 
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->allreduce(team->leaders, buffer, count, reduction);
+		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
@@ -140,7 +142,7 @@ cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, con
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->reduce(team->leaders, in, out, count, reduction, root);
+		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
@@ -155,7 +157,7 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->exscan(team->leaders, buffer, count, reduction);
+		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, NULL));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
@@ -171,7 +173,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		team->host->reduce_scatter(team->leaders, buffer, counts, reduction);
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, NULL));
 		return;
 	}
 	int nodes = team->shape.nodes;

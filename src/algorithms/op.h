@@ -7,6 +7,7 @@
 
 #include "algorithms/team.h"
 #include "coll/call.h"
+#include "wire/request.h"
 
 struct cs_op {
 	struct cs_team *team;
@@ -18,8 +19,19 @@ struct cs_op {
 	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
 };
 
-/* In node.extras: it has memory; something was wrong (comm/). */
-enum { CS_OP_MEMORY = CS_NODE_EXTRAS + 1, CS_OP_WRONG = 2 * CS_OP_MEMORY };
+/* In node.extras: it has memory; something was wrong (comm/); what came between nodes was more or less than
+ * was expected (enum cs_told). */
+enum {
+	CS_OP_MEMORY = CS_NODE_EXTRAS + 1,
+	CS_OP_WRONG = 2 * CS_OP_MEMORY,
+	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
+	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS
+};
+static inline void
+cs_op_note(struct cs_op *op, unsigned told)
+{
+	op->node.extras |= told * (CS_OP_MORE / CS_TOLD_MORE);
+}
 
 /* Begins an operation on a team; its call is the caller's to fill in. */
 static inline void

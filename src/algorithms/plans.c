@@ -177,7 +177,7 @@ find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *al
 	return cached;
 }
 
-void
+unsigned
 cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 	     const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
 {
@@ -194,6 +194,7 @@ cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct
 	cs_run_finish(&run);
 	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
 		trim(plans, cached);
+	return team->host->is_truncated(group) ? CS_TOLD_MORE : 0;
 }
 
 void

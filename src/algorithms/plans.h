@@ -38,9 +38,9 @@ struct cs_plans {
 };
 
 /* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as coll/problem.h says. All ranks of
- * the group call it alike. Ends the job if memory is out. */
-void cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-		  const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
+ * the group call it alike. Returns bits of enum cs_told. Ends the job if memory is out. */
+unsigned cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+		      const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
 
 void cs_plans_fini(struct cs_plans *plans);
 

@@ -13,19 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define NEVER_TAG 1 /* packing talks to itself with tags from 2 on */
 
 static MPI_Comm
 comm_of(void *leaders)
 {
 	return ((struct cs_group *)leaders)->comm;
-}
-
-static int
-nodes_of(void *leaders)
-{
-	return ((struct cs_group *)leaders)->nodes;
 }
 
 __attribute__((noreturn)) static void
@@ -46,29 +39,30 @@ check(int result, const char *what)
 	end_job(what);
 }
 
-/* A collective between leaders. If the program's ranks disagree about a size it may come out here as a truncation: the call then
- * goes on, and reports it. MPICH has other classes for it that stand for anything; what its text says tells: who receives less of
- * a broadcast than it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or (from 4.2 on) MPI_ERR_IN_STATUS,
- * with "Failure during collective" as of any failure of another rank. That rank itself hears what it is. A root that gathers hears
- * of 4.2 and later only that some receive failed: the bare class, whose text says to look into statuses that it keeps to itself. */
-static void
-check_between(void *leaders, int result, const char *what)
+/* Returns what a collective between leaders told. If the program's ranks disagree about a size it may come out here as a
+ * truncation: the call then goes on, and reports it. MPICH has other classes for it that stand for anything; what its text says
+ * tells: who receives less of a broadcast than it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or
+ * (from 4.2 on) MPI_ERR_IN_STATUS, with "Failure during collective" as of any failure of another rank. That rank itself hears
+ * what it is. A root that gathers hears of 4.2 and later only that some receive failed: the bare class, whose text says to look
+ * into statuses that it keeps to itself. Of one that was begun all ranks with less room hear that a step of its schedule failed
+ * (4.0). Open MPI's (4.1) end the job themselves, whatever the error handler is. */
+static unsigned
+told(int result, const char *what)
 {
-	struct cs_group *self = leaders;
 	char text[MPI_MAX_ERROR_STRING] = "";
 	int class = MPI_SUCCESS, length;
 	if (result == MPI_SUCCESS)
-		return;
+		return 0;
 	cs_pmpi.Error_class(result, &class);
 	if (class == MPI_ERR_OTHER || class == MPI_ERR_IN_STATUS)
 		cs_pmpi.Error_string(result, text, &length);
 	if (class == MPI_ERR_TRUNCATE || result == MPI_ERR_IN_STATUS || strstr(text, "truncated") ||
-	    strstr(text, "Failure during collective"))
-		self->is_truncated = true;
-	else if (strstr(text, "message sizes do not match"))
-		self->is_short = true;
-	else
-		check(result, what);
+	    strstr(text, "Failure during collective") || strstr(text, "Sched_progress_state"))
+		return CS_TOLD_MORE;
+	if (strstr(text, "message sizes do not match"))
+		return CS_TOLD_LESS;
+	check(result, what);
+	return 0;
 }
 
 /* Sizes here are bounded by an area slot, which the tuning keeps below INT_MAX. */
@@ -148,139 +142,192 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 }
 
 static bool
-is_truncated(void *leaders)
+is_truncated(void *group)
 {
-	return leaders && ((struct cs_group *)leaders)->is_truncated;
+	return group && ((struct cs_group *)group)->is_truncated;
+}
+
+/* --- collectives between leaders ---------------------------------------------------------------------------------- */
+
+/* One that was begun, in its request. */
+struct begun {
+	MPI_Request mpi;
+	int *ints; /* arrays that the MPI looks at until it is over; NULL: none */
+	const char *what;
+};
+_Static_assert(sizeof(struct begun) <= sizeof((struct cs_request *)0)->host, "a request has room for it");
+
+static struct begun *
+begun_of(struct cs_request *request)
+{
+	return (struct begun *)(void *)request->host;
+}
+
+static unsigned
+begin(struct cs_request *request, int result, const char *what)
+{
+	begun_of(request)->what = what;
+	request->told = told(result, what);
+	return 0;
+}
+
+/* Either form of a collective, by its two names. */
+#define MAKE(blocking, starting, request, ...)                                                                       \
+	((request) ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi), "MPI_" #starting) :      \
+		     told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
+
+/* Before MAKE, and before `ints`. */
+static void
+prepare(struct cs_request *request)
+{
+	if (request)
+		*begun_of(request) = (struct begun){ .mpi = MPI_REQUEST_NULL };
 }
 
 static bool
-is_short(void *leaders)
+test(struct cs_request *request)
 {
-	return leaders && ((struct cs_group *)leaders)->is_short;
+	struct begun *begun = begun_of(request);
+	int is_over = 0;
+	int result = cs_pmpi.Test(&begun->mpi, &is_over, MPI_STATUS_IGNORE);
+	request->told |= told(result, begun->what);
+	if (!is_over && result == MPI_SUCCESS)
+		return false;
+	free(begun->ints);
+	return true;
 }
 
-static void
-barrier(void *leaders)
-{
-	check_between(leaders, cs_pmpi.Barrier(comm_of(leaders)), "MPI_Barrier");
-}
-
-static void
-bcast(void *leaders, void *buffer, size_t bytes, int root)
-{
-	check_between(leaders, cs_pmpi.Bcast(buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders)), "MPI_Bcast");
-}
-
-/* The leaders' int arrays: four of them, one entry per node. */
+/* Array number `which` of one int per node, of four: the leaders', or the request's. */
 static int *
-ints(void *leaders, int which, const size_t *values)
+ints(struct cs_group *self, struct cs_request *request, int which, const size_t *values)
 {
-	struct cs_group *self = leaders;
-	int *to = self->ints + (size_t)which * (size_t)self->nodes;
+	int *all = self->ints;
+	if (request && !begun_of(request)->ints)
+		begun_of(request)->ints = malloc(4 * (size_t)self->nodes * sizeof(int));
+	if (request)
+		all = begun_of(request)->ints;
+	if (!all) {
+		cs_warn_local("no memory for the sizes of %d nodes; ending the job", self->nodes);
+		end_job("out of memory");
+	}
+	int *to = all + (size_t)which * (size_t)self->nodes;
 	for (int node = 0; node < self->nodes; node++)
 		to[node] = to_int(values[node]);
 	return to;
 }
 
+static unsigned
+barrier(void *leaders, struct cs_request *request)
+{
+	prepare(request);
+	return MAKE(Barrier, Ibarrier, request, comm_of(leaders));
+}
+
+static unsigned
+bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
+{
+	prepare(request);
+	return MAKE(Bcast, Ibcast, request, buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders));
+}
+
 /* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike and side by side. */
 static bool
-are_equal(void *leaders, const size_t *bytes, const size_t *at)
+are_equal(const struct cs_group *self, const size_t *bytes, const size_t *at)
 {
-	for (int node = 0; node < nodes_of(leaders); node++)
+	for (int node = 0; node < self->nodes; node++)
 		if (bytes[node] != bytes[0] || at[node] != (size_t)node * bytes[0])
 			return false;
 	return true;
 }
 
-static void
-allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at)
+static unsigned
+allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, struct cs_request *request)
 {
+	prepare(request);
 	if (are_equal(leaders, bytes, at))
-		check_between(leaders, cs_pmpi.Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
-					comm_of(leaders)),
-		      "MPI_Allgather");
-	else
-		check_between(leaders, cs_pmpi.Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
-					 ints(leaders, 1, at), MPI_BYTE, comm_of(leaders)),
-		      "MPI_Allgatherv");
+		return MAKE(Allgather, Iallgather, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
+			    comm_of(leaders));
+	int *counts = ints(leaders, request, 0, bytes), *places = ints(leaders, request, 1, at);
+	return MAKE(Allgatherv, Iallgatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts, places, MPI_BYTE,
+		    comm_of(leaders));
 }
 
-static void
-gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
+static unsigned
+gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
 {
 	struct cs_group *self = leaders;
-	int result;
-	if (self->node == root)
-		result = cs_pmpi.Gatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, ints(leaders, 0, bytes),
-					 ints(leaders, 1, at), MPI_BYTE, root, self->comm);
-	else
-		result = cs_pmpi.Gatherv((char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE, NULL,
-					 NULL, NULL, MPI_BYTE, root, self->comm);
-	check_between(leaders, result, "MPI_Gatherv");
+	prepare(request);
+	if (self->node != root)
+		return MAKE(Gatherv, Igatherv, request, (char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE, NULL,
+			    NULL, NULL, MPI_BYTE, root, self->comm);
+	int *counts = ints(self, request, 0, bytes), *places = ints(self, request, 1, at);
+	return MAKE(Gatherv, Igatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts, places, MPI_BYTE, root,
+		    self->comm);
 }
 
-static void
-scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root)
+static unsigned
+scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
 {
 	struct cs_group *self = leaders;
-	int result;
-	if (self->node == root)
-		result = cs_pmpi.Scatterv(buffer, ints(leaders, 0, bytes), ints(leaders, 1, at), MPI_BYTE,
-					  MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root, self->comm);
-	else
-		result = cs_pmpi.Scatterv(NULL, NULL, NULL, MPI_BYTE, (char *)buffer + at[self->node],
-					  to_int(bytes[self->node]), MPI_BYTE, root, self->comm);
-	check_between(leaders, result, "MPI_Scatterv");
+	prepare(request);
+	if (self->node != root)
+		return MAKE(Scatterv, Iscatterv, request, NULL, NULL, NULL, MPI_BYTE, (char *)buffer + at[self->node],
+			    to_int(bytes[self->node]), MPI_BYTE, root, self->comm);
+	int *counts = ints(self, request, 0, bytes), *places = ints(self, request, 1, at);
+	return MAKE(Scatterv, Iscatterv, request, buffer, counts, places, MPI_BYTE, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root,
+		    self->comm);
 }
 
-static void
-alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
-	  const size_t *recv_bytes, const size_t *recv_at)
+static unsigned
+alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv, const size_t *recv_bytes,
+	  const size_t *recv_at, struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Alltoallv(send, ints(leaders, 0, send_bytes), ints(leaders, 1, send_at), MPI_BYTE, recv,
-				ints(leaders, 2, recv_bytes), ints(leaders, 3, recv_at), MPI_BYTE,
-				comm_of(leaders)),
-	      "MPI_Alltoallv");
+	prepare(request);
+	int *send_counts = ints(leaders, request, 0, send_bytes), *send_places = ints(leaders, request, 1, send_at);
+	int *recv_counts = ints(leaders, request, 2, recv_bytes), *recv_places = ints(leaders, request, 3, recv_at);
+	return MAKE(Alltoallv, Ialltoallv, request, send, send_counts, send_places, MPI_BYTE, recv, recv_counts, recv_places,
+		    MPI_BYTE, comm_of(leaders));
 }
 
-static void
-allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
+static unsigned
+allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Allreduce(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
-				(MPI_Op)reduction->op, comm_of(leaders)),
-	      "MPI_Allreduce");
+	prepare(request);
+	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
+		    (MPI_Op)reduction->op, comm_of(leaders));
 }
 
-static void
-reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root)
+static unsigned
+reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root,
+       struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Reduce(in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
-			     comm_of(leaders)),
-	      "MPI_Reduce");
+	prepare(request);
+	return MAKE(Reduce, Ireduce, request, in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
+		    comm_of(leaders));
 }
 
-static void
-exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
+static unsigned
+exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Exscan(MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
-			     (MPI_Op)reduction->op, comm_of(leaders)),
-	      "MPI_Exscan");
+	prepare(request);
+	return MAKE(Exscan, Iexscan, request, MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
+		    (MPI_Op)reduction->op, comm_of(leaders));
 }
 
-static void
-reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction)
+static unsigned
+reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction, struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Reduce_scatter(MPI_IN_PLACE, buffer, ints(leaders, 0, counts), (MPI_Datatype)reduction->type,
-				     (MPI_Op)reduction->op, comm_of(leaders)),
-	      "MPI_Reduce_scatter");
+	prepare(request);
+	int *elements = ints(leaders, request, 0, counts);
+	return MAKE(Reduce_scatter, Ireduce_scatter, request, MPI_IN_PLACE, buffer, elements, (MPI_Datatype)reduction->type,
+		    (MPI_Op)reduction->op, comm_of(leaders));
 }
 
-static uint64_t
-max(void *leaders, uint64_t value)
+static unsigned
+max(void *leaders, uint64_t *value, struct cs_request *request)
 {
-	check_between(leaders, cs_pmpi.Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders)),
-	      "MPI_Allreduce");
-	return value;
+	prepare(request);
+	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders));
 }
 
 const struct cs_host cs_host_mpi = {
@@ -290,7 +337,6 @@ const struct cs_host cs_host_mpi = {
 	.open = cs_group_open,
 	.wire = cs_host_wire,
 	.is_truncated = is_truncated,
-	.is_short = is_short,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,
@@ -302,4 +348,5 @@ const struct cs_host cs_host_mpi = {
 	.exscan = exscan,
 	.reduce_scatter = reduce_scatter,
 	.max = max,
+	.test = test,
 };

@@ -15,7 +15,7 @@ struct cs_group {
 	const char *refused; /* why it is not to be made any more, or NULL */
 	int nodes, node;
 	int *ints; /* leaders: four arrays of one int per node */
-	bool is_truncated, is_short; /* in the call being made: more came, or less, than was expected; seen together */
+	bool is_truncated; /* in the call being made more came over a wire than there was room for */
 	struct cs_wire wire; /* point-to-point */
 	struct cs_ib *ib;    /* plans send by verbs, for which there is: */
 	struct cs_wire *verbs;

@@ -56,34 +56,23 @@ truncated(const struct cs_serving *serving, const struct cs_call *call)
 static __attribute__((noinline)) void
 note_wrong(struct cs_serving *serving)
 {
-	struct cs_member *member = serving->member;
 	const struct cs_op *op = &serving->op;
 	const struct cs_call *call = &op->call;
-	struct cs_group *leaders = &member->seat->leaders, *everyone = &member->seat->everyone;
+	struct cs_seat *seat = serving->member->seat;
 	enum cs_wrong reason = op->node.wrong;
-	bool is_more = call->truncated || leaders->is_truncated || everyone->is_truncated;
-	bool is_less = reason == CS_WRONG_LESS || leaders->is_short || everyone->is_short;
+	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE) || seat->leaders.is_truncated || seat->everyone.is_truncated;
+	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
 		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
 		     : is_more				? truncated(serving, call)
 		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
 							: MPI_SUCCESS;
-	leaders->is_truncated = everyone->is_truncated = leaders->is_short = everyone->is_short = false;
+	seat->leaders.is_truncated = seat->everyone.is_truncated = false;
+	serving->op.node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
 	if (result == MPI_SUCCESS)
 		return;
 	serving->result = result;
 	serving->op.node.extras |= CS_OP_WRONG;
-}
-
-/* Both at once: each call asks. */
-static inline unsigned
-told(const struct cs_group *group)
-{
-	uint16_t both;
-	_Static_assert(sizeof(bool) == 1 && offsetof(struct cs_group, is_short) == offsetof(struct cs_group, is_truncated) + 1,
-		       "one behind the other");
-	memcpy(&both, &group->is_truncated, sizeof both);
-	return both;
 }
 
 bool
@@ -96,7 +85,8 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	op->node.node = &op->team->node;
 	op->node.sign = sign;
 	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
-	bool is_wrong = op->call.truncated | op->node.wrong | told(&seat->leaders) | told(&seat->everyone);
+	bool is_wrong = op->call.truncated | op->node.wrong | seat->leaders.is_truncated | seat->everyone.is_truncated |
+			(op->node.extras & (CS_OP_MORE | CS_OP_LESS));
 	if (__builtin_expect(is_wrong, 0))
 		note_wrong(serving);
 	return true;

@@ -35,7 +35,7 @@ collect_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, siz
 		at[rank] = (size_t)rank * sizeof *sizes;
 	}
 	sizes[problem->rank] = call->bytes;
-	team->host->gatherv(team->everyone, sizes, each, at, problem->root);
+	team->host->gatherv(team->everyone, sizes, each, at, problem->root, NULL);
 	for (int rank = 0; problem->rank == problem->root && rank < problem->ranks; rank++) {
 		if (sizes[rank] > problem->sizes[rank])
 			call->truncated = sizes[rank];
@@ -57,7 +57,7 @@ share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const
 			collect_sizes(team, flat, call, sizes);
 		else if (is_root)
 			memcpy(sizes, problem->sizes, all);
-		team->host->bcast(team->everyone, sizes, all, problem->root);
+		team->host->bcast(team->everyone, sizes, all, problem->root, NULL);
 	} else if (!is_root) {
 		memset(sizes, 0, all);
 		sizes[problem->rank] = call->bytes;
@@ -131,7 +131,9 @@ describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_al
 	problem->is_in_place = cs_call_is_in_place(call);
 	if (algorithm->needs.largest) {
 		team->host->wire(team->everyone, 0); /* makes the communicator */
-		problem->bytes = team->host->max(team->everyone, largest_block(problem));
+		uint64_t largest = largest_block(problem);
+		team->host->max(team->everyone, &largest, NULL);
+		problem->bytes = largest;
 	}
 }
 
@@ -160,8 +162,10 @@ cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t
 	bool is_cut = sent > call->bytes;
 	if (is_cut)
 		flat.out = cs_op_memory(op, CS_OP_COPY, sent);
-	cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out,
-		     info->reduces ? &call->reduction : NULL);
+	unsigned told = cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out,
+				     info->reduces ? &call->reduction : NULL);
+	if (told & CS_TOLD_MORE)
+		call->truncated = call->bytes + 1;
 	if (is_cut) {
 		memcpy(call->recv.base, flat.out, call->bytes);
 		call->truncated = sent;

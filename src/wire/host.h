@@ -1,10 +1,12 @@
 /* wire/host.h — what the core borrows from the MPI underneath. comm/ fills it; the core never sees mpi.h.
  *
- * "Leaders" is a communicator with one rank per node, in node order, that belongs to one team; only leaders call the
- * functions that take it. Datatypes and operations travel as opaque words from the entry point to here. Every
- * function that moves data blocks until done and does not return on failure: the job ends through abort(). */
+ * "Leaders" is a communicator with one rank per node, in node order, that belongs to one team; only leaders call the functions
+ * that take it. Datatypes and operations travel as opaque words from the entry point to here. No function returns on failure:
+ * the job ends through abort(). */
 #ifndef CS_WIRE_HOST_H
 #define CS_WIRE_HOST_H
+
+#include "wire/request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,36 +40,43 @@ struct cs_host {
 	 * many requests. Blocks at the group's first call, which all of its ranks make together. */
 	struct cs_wire *(*wire)(void *group, int requests);
 
-	/* Has a collective between leaders told in this call that more came than there was room for? The program's ranks then
-	 * disagree about a size, which is the program's error (MPI 4.0, 6.4), and this process reports it. */
-	bool (*is_truncated)(void *leaders);
-	/* Or that less came than was expected, of which some say nothing. */
-	bool (*is_short)(void *leaders);
+	/* Has a wire of that group told in this call that more came than there was room for? */
+	bool (*is_truncated)(void *group);
 
-	/* Between leaders; `nodes` values in each array; sizes and offsets in bytes. */
-	void (*barrier)(void *leaders);
-	void (*bcast)(void *leaders, void *buffer, size_t bytes, int root);
+	/* Collectives between leaders, each in two forms, which do not match each other: all leaders take the same one. With
+	 * `request` NULL it blocks, and returns bits of enum cs_told. Else it is only begun, and returns 0: the buffer and the
+	 * request are in use until `test` says true, the arrays and *reduction only in the call itself. `nodes` values in each
+	 * array; sizes and offsets in bytes. */
+	unsigned (*barrier)(void *leaders, struct cs_request *request);
+	unsigned (*bcast)(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request);
 	/* In place: own part already at buffer + at[node]. */
-	void (*allgatherv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at);
-	/* At the root in place as in allgatherv; others send `bytes[own node]` from buffer. */
-	void (*gatherv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root);
-	/* The reverse: the root's own part stays where it is; others receive to buffer. */
-	void (*scatterv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root);
-	void (*alltoallv)(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at,
-			  void *recv, const size_t *recv_bytes, const size_t *recv_at);
+	unsigned (*allgatherv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at, struct cs_request *request);
+	/* At the root in place as in allgatherv; others send `bytes[own node]` from buffer + at[own node]. */
+	unsigned (*gatherv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+			    struct cs_request *request);
+	/* The reverse: the root's own part stays where it is; others receive to buffer + at[own node]. */
+	unsigned (*scatterv)(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+			     struct cs_request *request);
+	unsigned (*alltoallv)(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
+			      const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request);
 	/* In place; elements are reduction->unit apart. */
-	void (*allreduce)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction);
+	unsigned (*allreduce)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
+			      struct cs_request *request);
 	/* `out` at the root only, apart from `in`. (Not in place: MPICH 4.0.2 crashes in MPI_Reduce with MPI_IN_PLACE at a
 	 * root that is not the first of its processes on a machine, as with fake nodes.) */
-	void (*reduce)(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
-		       int root);
+	unsigned (*reduce)(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+			   int root, struct cs_request *request);
 	/* In place; the first node's stays as it is. */
-	void (*exscan)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction);
+	unsigned (*exscan)(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
+			   struct cs_request *request);
 	/* counts[n] elements for node n, in node order; own result to the start of buffer. */
-	void (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts,
-			       const struct cs_reduction *reduction);
-	/* The largest of all leaders' values. */
-	uint64_t (*max)(void *leaders, uint64_t value);
+	unsigned (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
+				   struct cs_request *request);
+	/* *value becomes the largest of all leaders' values. */
+	unsigned (*max)(void *leaders, uint64_t *value, struct cs_request *request);
+	/* Is a collective over that was begun? Then request->told says what it told. Progresses; does not block. Not asked
+	 * again once it was true. */
+	bool (*test)(struct cs_request *request);
 };
 
 #endif

@@ -54,10 +54,11 @@ end(const char *why)
 }
 
 /* Of rounds: at other nodes there is one. */
-static uint64_t
-largest_of_all(void *leaders, uint64_t value)
+static unsigned
+largest_of_all(void *leaders, uint64_t *value, struct cs_request *request)
 {
-	return value ? value : 1;
+	*value = *value ? *value : 1;
+	return 0;
 }
 
 static bool
@@ -66,8 +67,7 @@ never_truncated(void *leaders)
 	return false;
 }
 
-static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated,
-				    .is_short = never_truncated };
+static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated };
 
 /* --- a node of its own -------------------------------------------------------------------------------------------- */
 

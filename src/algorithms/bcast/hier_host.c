@@ -171,9 +171,9 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 			if (part)
 				cs_between_bcast(op, area + first, part, root_node);
 			/* The line's bytes tell the node that more or less came than was expected. */
-			if (!is_root && team->host->is_truncated(team->leaders))
+			if (!is_root && (op->node.extras & CS_OP_MORE))
 				cs_line_say(node, line, call->bytes + 1);
-			else if (!is_root && team->host->is_short(team->leaders))
+			else if (!is_root && (op->node.extras & CS_OP_LESS))
 				cs_line_say(node, line, call->bytes - 1);
 			cs_node_publish(node, line, 2 * round + 2);
 		}

@@ -391,12 +391,12 @@ share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expecte
 	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
 	bool is_cut = false;
 	lay_out_sizes(shape, bytes, at);
-	team->host->gatherv(team->leaders, sizes, bytes, at, rooted->root_node);
+	team->host->gatherv(team->leaders, sizes, bytes, at, rooted->root_node, NULL);
 	for (int p = 0; rooted->is_root_node && p < shape->ranks; p++) {
 		is_cut = is_cut || sizes[p] > expected[p];
 		sizes[p] = sizes[p] < expected[p] ? sizes[p] : expected[p];
 	}
-	team->host->bcast(team->leaders, sizes, (size_t)shape->ranks * sizeof *sizes, rooted->root_node);
+	team->host->bcast(team->leaders, sizes, (size_t)shape->ranks * sizeof *sizes, rooted->root_node, NULL);
 	return is_cut;
 }
 
@@ -462,7 +462,7 @@ gather_sizes(struct rooted *rooted, struct cs_line *line)
 	uint64_t rounds;
 	if (rooted->is_leader) {
 		rounds = rooted->is_root_node ? most_rounds(rooted, 0, shape->ranks) : 0;
-		rounds = team->host->max(team->leaders, rounds);
+		team->host->max(team->leaders, &rounds, NULL);
 		line->word[0] = rounds;
 		cs_node_publish(node, line, 3);
 	} else {
@@ -496,7 +496,8 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 		if (rooted->is_root_node)
 			cs_node_await(node, rooted->root_local, 1);
 		if (rooted->shares_sizes)
-			team->host->bcast(team->leaders, shared, (size_t)shape->ranks * sizeof *sizes, rooted->root_node);
+			team->host->bcast(team->leaders, shared, (size_t)shape->ranks * sizeof *sizes, rooted->root_node,
+					  NULL);
 		else
 			cs_between_scatterv(op, shared, bytes, at, rooted->root_node);
 		uint64_t rounds = 0;
@@ -504,7 +505,8 @@ scatter_sizes(struct rooted *rooted, struct cs_line *line)
 			for (int p = 0; p < shape->ranks; p++)
 				if (cs_rounds(shared[p], rooted->chunk) > rounds)
 					rounds = cs_rounds(shared[p], rooted->chunk);
-		line->word[0] = team->host->max(team->leaders, rounds);
+		team->host->max(team->leaders, &rounds, NULL);
+		line->word[0] = rounds;
 		cs_node_publish(node, line, 3);
 	} else {
 		cs_node_await(node, cs_team_leader(team), 3);
@@ -567,7 +569,7 @@ gather_several(struct cs_op *op, bool sizes_known)
 				if (local != shape->local && (!rooted.is_root_node || local != rooted.root_local))
 					cs_node_await(node, local, here);
 			cs_between_gatherv(op, area, bytes, at, rooted.root_node);
-			line->word[1] = team->host->is_truncated(team->leaders);
+			line->word[1] = op->node.extras & CS_OP_MORE;
 			cs_node_publish(node, line, arrived);
 		} else if (!rooted.is_root) {
 			cs_node_publish(node, line, here);
@@ -632,7 +634,7 @@ scatter_several(struct cs_op *op, bool sizes_known)
 			if (rooted.is_root_node)
 				told = cs_node_await(node, rooted.root_local, here);
 			cs_between_scatterv(op, area, bytes, at, rooted.root_node);
-			if (!rooted.is_root_node && team->host->is_truncated(team->leaders))
+			if (!rooted.is_root_node && (op->node.extras & CS_OP_MORE))
 				cs_line_say(node, line, call->bytes + 1);
 			cs_node_publish(node, line, arrived);
 		} else if (rooted.is_root_node) {

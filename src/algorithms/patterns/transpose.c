@@ -230,7 +230,9 @@ share_sizes(struct wide *wide, struct cs_line *line)
 		most = other > most ? other : most;
 	}
 	if (cs_team_is_leader(team)) {
-		line->word[0] = team->host->max(team->leaders, most);
+		uint64_t largest = most;
+		team->host->max(team->leaders, &largest, NULL);
+		line->word[0] = largest;
 		cs_node_publish(node, line, 2);
 	}
 	wide->largest = cs_node_await(node, cs_team_leader(team), 2)->word[0];

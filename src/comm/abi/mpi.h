@@ -295,10 +295,25 @@ CS_MPI(Group_free, (MPI_Group *group))
 CS_MPI(Group_translate_ranks, (MPI_Group from, int count, const int from_ranks[], MPI_Group to, int to_ranks[]))
 CS_MPI(Iallgather, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Iallgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
+		     const int displs[], MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Iallreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Ialltoallv, (const void *send, const int send_counts[], const int send_displs[], MPI_Datatype send_type, void *recv,
+		    const int recv_counts[], const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm,
+		    MPI_Request *request))
+CS_MPI(Ibarrier, (MPI_Comm comm, MPI_Request *request))
 CS_MPI(Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Iexscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Igatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
+		  const int displs[], MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Initialized, (int *flag))
+CS_MPI(Ireduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
+		 MPI_Request *request))
+CS_MPI(Ireduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+			 MPI_Request *request))
 CS_MPI(Irecv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Iscatterv, (const void *send, const int send_counts[], const int displs[], MPI_Datatype send_type, void *recv,
+		   int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Op_commutative, (MPI_Op op, int *flag))
 CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, int bytes, int *position, MPI_Comm comm))
