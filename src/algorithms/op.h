@@ -17,6 +17,7 @@ struct cs_op {
 	const struct cs_algorithm *between;
 	const size_t *between_params;
 	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
+	uint64_t tag; /* of its messages between ranks and between nodes (wire/wire.h) */
 };
 
 /* In node.extras: it has memory; something was wrong (comm/); what came between nodes was more or less than
@@ -38,6 +39,7 @@ static inline void
 cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t sign)
 {
 	op->team = team;
+	op->tag = team->tags++;
 	cs_node_op_init(&op->node, &team->node, sign);
 }
 

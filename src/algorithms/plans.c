@@ -184,17 +184,19 @@ cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct
 	struct cs_team *team = op->team;
 	struct cs_cached_plan *cached = find(team, plans, algorithm, problem);
 	size_t spare = reduction && !reduction->kernel ? cached->spare : 0;
-	struct cs_run run = { .plan = &cached->plan, .host = team->host, .reduction = reduction };
-	char *memory = cs_op_memory(op, CS_OP_PLAN, cached->plan.tmp_bytes + spare);
+	size_t tmp = cached->plan.tmp_bytes, requests = (size_t)cached->plan.requests * sizeof(struct cs_request);
+	struct cs_run run = { .plan = &cached->plan, .tag = op->tag, .host = team->host, .reduction = reduction };
+	char *memory = cs_op_memory(op, CS_OP_PLAN, tmp + spare + 64 + requests);
 	run.memory[CS_IN] = (char *)in;
 	run.memory[CS_OUT] = out;
 	run.memory[CS_TMP] = memory;
-	run.spare = memory + cached->plan.tmp_bytes;
-	run.wire = team->host->wire(group, cached->plan.requests);
+	run.spare = memory + tmp;
+	run.requests = (struct cs_request *)(void *)(memory + ((tmp + spare + 63) & ~(size_t)63));
+	run.wire = team->host->wire(group);
 	cs_run_finish(&run);
 	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
 		trim(plans, cached);
-	return team->host->is_truncated(group) ? CS_TOLD_MORE : 0;
+	return run.told;
 }
 
 void

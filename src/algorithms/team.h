@@ -48,6 +48,7 @@ struct cs_team {
 	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if not known */
 	/* All ranks of the team, for plans between them; the group's private communicator is made at its first use. */
 	void *everyone;
+	uint64_t tags; /* operations begun: the same on all ranks, and the next one's tag */
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	struct cs_op_memory **idle; /* what operations that are over have left for the next (algorithms/op.h) */

@@ -141,12 +141,6 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 	}
 }
 
-static bool
-is_truncated(void *group)
-{
-	return group && ((struct cs_group *)group)->is_truncated;
-}
-
 /* --- collectives between leaders ---------------------------------------------------------------------------------- */
 
 /* One that was begun, in its request. */
@@ -336,7 +330,6 @@ const struct cs_host cs_host_mpi = {
 	.reduce_local = reduce_local,
 	.open = cs_group_open,
 	.wire = cs_host_wire,
-	.is_truncated = is_truncated,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

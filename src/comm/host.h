@@ -15,17 +15,10 @@ struct cs_group {
 	const char *refused; /* why it is not to be made any more, or NULL */
 	int nodes, node;
 	int *ints; /* leaders: four arrays of one int per node */
-	bool is_truncated; /* in the call being made more came over a wire than there was room for */
 	struct cs_wire wire; /* point-to-point */
 	struct cs_ib *ib;    /* plans send by verbs, for which there is: */
 	struct cs_wire *verbs;
 	const int *node_of;  /* by rank; ranks of one node talk by the host. NULL: each is on a node of its own */
-	MPI_Request *requests;
-	struct cs_flag { /* of a direct receive */
-		_Atomic uint64_t *word;
-		uint64_t value;
-	} *flags;
-	int room; /* for that many of them */
 };
 
 struct cs_ib;
@@ -42,7 +35,7 @@ void cs_group_count(struct cs_group *group);
 bool cs_groups_are_many(void);
 
 /* A group's wire, by verbs or by the host, as the team has agreed. */
-struct cs_wire *cs_host_wire(void *group, int requests);
+struct cs_wire *cs_host_wire(void *group);
 /* Frees the communicator, which all of its ranks do together, and memory. */
 void cs_group_close(struct cs_group *group);
 

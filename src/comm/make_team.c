@@ -385,7 +385,6 @@ make(struct cs_member *member)
 		if (left >> coll & 1)
 			cs_runner_leave(&member->seat->runner, (enum cs_coll)coll, CS_PMPI_LACKS);
 	cs_rdma_agree(member);
-	member->seat->leaders.is_truncated = member->seat->everyone.is_truncated = false;
 	member->state = CS_MEMBER_TEAM;
 	if (member->is_new)
 		owe(PRICE);

@@ -15,6 +15,7 @@
 #define REASON_NO_VERBS 101 /* of lines; beside engine.c's */
 #define REASON_TRIAL 102
 #define FLUSH_GRACE 2000 /* ms */
+#define TRIAL_TAG 0 /* before the first operation's */
 #define SMALL 40
 #define LARGE 12345
 
@@ -130,24 +131,26 @@ fill(unsigned char *bytes, size_t count, int from, int to)
 
 struct trial {
 	int peer;
+	struct cs_request requests[4];
 	unsigned char out[SMALL + LARGE], in[SMALL + LARGE];
 };
 
 static void
-start_trial(struct cs_wire *wire, struct trial *trial, int request)
+start_trial(struct cs_wire *wire, struct trial *trial)
 {
+	struct cs_request *requests = trial->requests;
 	fill(trial->out, sizeof trial->out, wire->rank, trial->peer);
-	wire->recv(wire, request, trial->peer, trial->in, SMALL);
-	wire->recv(wire, request + 1, trial->peer, trial->in + SMALL, LARGE);
-	wire->send(wire, request + 2, trial->peer, trial->out, SMALL);
-	wire->send(wire, request + 3, trial->peer, trial->out + SMALL, LARGE);
+	wire->recv(wire, &requests[0], trial->peer, TRIAL_TAG, trial->in, SMALL);
+	wire->recv(wire, &requests[1], trial->peer, TRIAL_TAG, trial->in + SMALL, LARGE);
+	wire->send(wire, &requests[2], trial->peer, TRIAL_TAG, trial->out, SMALL);
+	wire->send(wire, &requests[3], trial->peer, TRIAL_TAG, trial->out + SMALL, LARGE);
 }
 
 static bool
-end_trial(struct cs_wire *wire, struct trial *trial, int request)
+end_trial(struct cs_wire *wire, struct trial *trial)
 {
 	for (int i = 0; i < 4; i++)
-		wire->wait(wire, request + i);
+		wire->wait(wire, &trial->requests[i]);
 	fill(trial->out, sizeof trial->out, trial->peer, wire->rank);
 	return !memcmp(trial->in, trial->out, sizeof trial->in) && cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
 }
@@ -157,7 +160,7 @@ static bool
 is_tried_well(struct cs_member *member)
 {
 	const struct cs_team *team = &member->seat->team;
-	struct cs_wire *wire = cs_host_wire(&member->seat->everyone, 8);
+	struct cs_wire *wire = cs_host_wire(&member->seat->everyone);
 	int peers[2] = { leader_of(team, 1), leader_of(team, -1) };
 	if (!member->seat->everyone.verbs)
 		return false;
@@ -172,10 +175,10 @@ is_tried_well(struct cs_member *member)
 	bool is_well = true;
 	for (int i = 0; i < count; i++) {
 		trials[i].peer = peers[i];
-		start_trial(wire, &trials[i], 4 * i);
+		start_trial(wire, &trials[i]);
 	}
 	for (int i = 0; i < count; i++)
-		is_well &= end_trial(wire, &trials[i], 4 * i);
+		is_well &= end_trial(wire, &trials[i]);
 	free(trials);
 	return is_well;
 }

@@ -46,7 +46,7 @@ truncated(const struct cs_serving *serving, const struct cs_call *call)
 	const struct cs_seat *seat = member->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	bool is_of_root = !call->truncated && !seat->everyone.is_truncated && gathers && member->rank != call->root &&
+	bool is_of_root = !call->truncated && gathers && member->rank != call->root &&
 			  node_of[member->rank] == node_of[call->root];
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
@@ -58,16 +58,14 @@ note_wrong(struct cs_serving *serving)
 {
 	const struct cs_op *op = &serving->op;
 	const struct cs_call *call = &op->call;
-	struct cs_seat *seat = serving->member->seat;
 	enum cs_wrong reason = op->node.wrong;
-	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE) || seat->leaders.is_truncated || seat->everyone.is_truncated;
+	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE);
 	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
 	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
 		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
 		     : is_more				? truncated(serving, call)
 		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
 							: MPI_SUCCESS;
-	seat->leaders.is_truncated = seat->everyone.is_truncated = false;
 	serving->op.node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
 	if (result == MPI_SUCCESS)
 		return;
@@ -82,10 +80,11 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	struct cs_seat *seat = member->seat;
 	struct cs_op *op = &serving->op;
 	op->team = seat->runner.team;
+	op->tag = op->team->tags++;
 	op->node.node = &op->team->node;
 	op->node.sign = sign;
 	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
-	bool is_wrong = op->call.truncated | op->node.wrong | seat->leaders.is_truncated | seat->everyone.is_truncated |
+	bool is_wrong = op->call.truncated | op->node.wrong |
 			(op->node.extras & (CS_OP_MORE | CS_OP_LESS));
 	if (__builtin_expect(is_wrong, 0))
 		note_wrong(serving);

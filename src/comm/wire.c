@@ -10,8 +10,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define PLAN_TAG 1
 #define LARGE_BLOCK (1 << 20)
+/* Tags of the MPI's that are used: every MPI has as many, and messages of one match in their order. */
+#define MPI_TAGS (1 << 14)
+_Static_assert(MPI_TAGS % CS_TAGS == 0 && MPI_TAGS <= 32767 /* MPI 4.0, 9.1.2 */, "tags that are in use at one time differ");
 
 static struct cs_group *
 group_of(struct cs_wire *wire)
@@ -44,91 +46,92 @@ large_type(size_t bytes)
 	return all;
 }
 
-static void
-send_message(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+/* What of a request is ours. */
+struct message {
+	MPI_Request mpi;
+	_Atomic uint64_t *flag; /* of a direct receive; NULL: none */
+	uint64_t value;
+};
+_Static_assert(sizeof(struct message) <= sizeof((struct cs_request *)0)->host, "a request has room for it");
+
+static struct message *
+message_of(struct cs_request *request)
 {
-	struct cs_group *group = group_of(wire);
+	return (struct message *)(void *)request->host;
+}
+
+static MPI_Request *
+begin(struct cs_request *request, _Atomic uint64_t *flag, uint64_t value)
+{
+	struct message *message = message_of(request);
+	*message = (struct message){ .mpi = MPI_REQUEST_NULL, .flag = flag, .value = value };
+	request->told = 0;
+	return &message->mpi;
+}
+
+static void
+send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+{
+	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Isend(from, is_large ? 1 : (int)bytes, type, peer, PLAN_TAG, group->comm, &group->requests[request]),
+	check(cs_pmpi.Isend(from, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm, begin(request, NULL, 0)),
 	      "MPI_Isend");
 	if (is_large)
 		cs_pmpi.Type_free(&type);
 }
 
+/* Direct messages are a promise of the memory's kind only; here every message is alike. */
 static void
-recv_message(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
+	    _Atomic uint64_t *flag, uint64_t value)
 {
-	struct cs_group *group = group_of(wire);
+	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, PLAN_TAG, group->comm, &group->requests[request]),
+	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm, begin(request, flag, value)),
 	      "MPI_Irecv");
 	if (is_large)
 		cs_pmpi.Type_free(&type);
 }
 
 static void
-finish(struct cs_group *group, int result, const char *what)
+recv_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
+	recv_direct(wire, request, peer, tag, to, bytes, NULL, 0);
+}
+
+static void
+finish(struct cs_request *request, int result, const char *what)
+{
+	struct message *message = message_of(request);
 	int class = MPI_SUCCESS;
 	if (result != MPI_SUCCESS)
 		cs_pmpi.Error_class(result, &class);
 	/* The program's ranks disagree about a size: the call goes on, and reports it. */
 	if (class == MPI_ERR_TRUNCATE)
-		group->is_truncated = true;
+		request->told = CS_TOLD_MORE;
 	else
 		check(result, what);
+	if (message->flag)
+		atomic_store_explicit(message->flag, message->value, memory_order_release);
 }
 
 static void
-raise_flag(struct cs_group *group, int request)
+wait_for(struct cs_wire *wire, struct cs_request *request)
 {
-	struct cs_flag *flag = &group->flags[request];
-	if (!flag->word)
-		return;
-	atomic_store_explicit(flag->word, flag->value, memory_order_release);
-	flag->word = NULL;
-}
-
-static void
-wait_for(struct cs_wire *wire, int request)
-{
-	struct cs_group *group = group_of(wire);
-	finish(group, cs_pmpi.Wait(&group->requests[request], MPI_STATUS_IGNORE), "MPI_Wait");
-	raise_flag(group, request);
+	(void)wire;
+	finish(request, cs_pmpi.Wait(&message_of(request)->mpi, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
 static bool
-test(struct cs_wire *wire, int request)
+test(struct cs_wire *wire, struct cs_request *request)
 {
-	struct cs_group *group = group_of(wire);
-	int is_done = 0;
-	finish(group, cs_pmpi.Test(&group->requests[request], &is_done, MPI_STATUS_IGNORE), "MPI_Test");
-	if (is_done)
-		raise_flag(group, request);
-	return is_done;
-}
-
-static bool
-reserve(struct cs_wire *wire, int count)
-{
-	struct cs_group *group = group_of(wire);
-	if (count <= group->room)
-		return true;
-	MPI_Request *requests = realloc(group->requests, (size_t)count * sizeof(MPI_Request));
-	if (requests)
-		group->requests = requests;
-	struct cs_flag *flags = realloc(group->flags, (size_t)count * sizeof *flags);
-	if (flags)
-		group->flags = flags;
-	if (!requests || !flags)
+	(void)wire;
+	int is_over = 0, result = cs_pmpi.Test(&message_of(request)->mpi, &is_over, MPI_STATUS_IGNORE);
+	if (!is_over && result == MPI_SUCCESS)
 		return false;
-	for (int i = group->room; i < count; i++) {
-		requests[i] = MPI_REQUEST_NULL;
-		flags[i] = (struct cs_flag){ NULL, 0 };
-	}
-	group->room = count;
+	finish(request, result, "MPI_Test");
 	return true;
 }
 
@@ -188,15 +191,6 @@ cs_group_open(void *handle)
 	return group->refused;
 }
 
-/* Direct messages are a promise of the memory's kind only; here every message is alike. */
-static void
-recv_direct(struct cs_wire *wire, int request, int peer, void *to, size_t bytes, _Atomic uint64_t *flag, uint64_t value)
-{
-	struct cs_group *group = group_of(wire);
-	group->flags[request] = (struct cs_flag){ flag, value };
-	recv_message(wire, request, peer, to, bytes);
-}
-
 __attribute__((noreturn)) static void
 out_of_memory(const char *what, int count)
 {
@@ -223,7 +217,7 @@ open_verbs(struct cs_group *group)
 	check(cs_pmpi.Group_translate_ranks(members, ranks, own, cs_engine.world, world), "MPI_Group_translate_ranks");
 	cs_pmpi.Group_free(&members);
 	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world, .is_near = is_near,
-					 .host = &group->wire, .is_truncated = &group->is_truncated };
+					 .host = &group->wire };
 	group->verbs = cs_ib_wire_open(group->ib, &described);
 	if (!group->verbs)
 		out_of_memory("ranks", ranks);
@@ -234,7 +228,7 @@ open_verbs(struct cs_group *group)
 static void
 open_wire(struct cs_group *group)
 {
-	group->wire = (struct cs_wire){ .reserve = reserve, .send = send_message, .recv = recv_message,
+	group->wire = (struct cs_wire){ .send = send_message, .recv = recv_message,
 					.send_direct = send_message, .recv_direct = recv_direct,
 					.wait = wait_for, .test = test };
 	cs_pmpi.Comm_rank(group->comm, &group->wire.rank);
@@ -242,17 +236,14 @@ open_wire(struct cs_group *group)
 }
 
 struct cs_wire *
-cs_host_wire(void *handle, int requests)
+cs_host_wire(void *handle)
 {
 	struct cs_group *group = handle;
 	if (!group->wire.send)
 		open_wire(group);
 	if (group->ib && !group->verbs)
 		open_verbs(group);
-	struct cs_wire *wire = group->verbs ? group->verbs : &group->wire;
-	if (!wire->reserve(wire, requests))
-		out_of_memory("requests", requests);
-	return wire;
+	return group->verbs ? group->verbs : &group->wire;
 }
 
 void
@@ -263,8 +254,6 @@ cs_group_close(struct cs_group *group)
 		atomic_fetch_sub(&comms, 1);
 	}
 	cs_ib_wire_close(group->verbs);
-	free(group->requests);
-	free(group->flags);
 	free(group->ints);
 	*group = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
 }

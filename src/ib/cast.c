@@ -408,32 +408,34 @@ cs_ib_cast_close(struct cs_ib_cast *cast)
 /* --- agreeing ----------------------------------------------------------------------------------------------------- */
 
 static void
-say(struct cs_wire *wire, int peer, const void *words, size_t bytes)
+say(struct cs_wire *wire, uint64_t tag, int peer, const void *words, size_t bytes)
 {
-	wire->send(wire, 0, peer, words, bytes);
-	wire->wait(wire, 0);
+	struct cs_request request;
+	wire->send(wire, &request, peer, tag, words, bytes);
+	wire->wait(wire, &request);
 }
 
 static void
-hear(struct cs_wire *wire, int peer, void *words, size_t bytes)
+hear(struct cs_wire *wire, uint64_t tag, int peer, void *words, size_t bytes)
 {
-	wire->recv(wire, 0, peer, words, bytes);
-	wire->wait(wire, 0);
+	struct cs_request request;
+	wire->recv(wire, &request, peer, tag, words, bytes);
+	wire->wait(wire, &request);
 }
 
 /* The least of each of two words over all ranks, at rank 0. Binomial tree, as below. */
 static void
-least(struct cs_wire *wire, uint32_t words[2])
+least(struct cs_wire *wire, uint64_t tag, uint32_t words[2])
 {
 	for (int mask = 1; mask < wire->ranks; mask *= 2) {
 		uint32_t other[2];
 		if (wire->rank & mask) {
-			say(wire, wire->rank - mask, words, sizeof other);
+			say(wire, tag, wire->rank - mask, words, sizeof other);
 			return;
 		}
 		if (wire->rank + mask >= wire->ranks)
 			continue;
-		hear(wire, wire->rank + mask, other, sizeof other);
+		hear(wire, tag, wire->rank + mask, other, sizeof other);
 		words[0] = other[0] < words[0] ? other[0] : words[0];
 		words[1] = other[1] < words[1] ? other[1] : words[1];
 	}
@@ -441,16 +443,16 @@ least(struct cs_wire *wire, uint32_t words[2])
 
 /* Rank 0's words to all. */
 static void
-tell_all(struct cs_wire *wire, void *words, size_t bytes)
+tell_all(struct cs_wire *wire, uint64_t tag, void *words, size_t bytes)
 {
 	int mask = 1;
 	while (mask < wire->ranks && !(wire->rank & mask))
 		mask *= 2;
 	if (wire->rank)
-		hear(wire, wire->rank - mask, words, bytes);
+		hear(wire, tag, wire->rank - mask, words, bytes);
 	for (mask /= 2; mask; mask /= 2)
 		if (wire->rank + mask < wire->ranks)
-			say(wire, wire->rank + mask, words, bytes);
+			say(wire, tag, wire->rank + mask, words, bytes);
 }
 
 /* Has rank 0's datagram come? It was sent before rank 0 said so by the wire. */
@@ -469,17 +471,17 @@ enum verdict { TRY, READY, GIVE_UP };
 
 /* Rank 0 casts until all have heard it, or TRIALS times; `is_open`: at this rank. All ranks return alike. */
 static bool
-is_tried_well(struct cs_wire *wire, struct cs_ib_cast *cast, bool is_open)
+is_tried_well(struct cs_wire *wire, uint64_t tag, struct cs_ib_cast *cast, bool is_open)
 {
 	static const char nothing[1] = "";
 	uint32_t words[2] = { is_open, wire->ranks == 1 };
 	bool has_heard = wire->rank == 0;
 	for (int trial = 0;; trial++) {
-		least(wire, words);
+		least(wire, tag, words);
 		uint32_t verdict = !words[0] || trial == TRIALS ? GIVE_UP : words[1] ? READY : TRY;
 		for (int i = 0; wire->rank == 0 && verdict == TRY && i < 2; i++)
 			send_piece(&cast->cast, TRIAL_BROADCAST, 0, nothing, sizeof nothing);
-		tell_all(wire, &verdict, sizeof verdict);
+		tell_all(wire, tag, &verdict, sizeof verdict);
 		if (verdict == GIVE_UP && wire->rank == 0 && words[0] && cs_log_is_first(REASON_NO_CAST))
 			cs_warn_local("ib: multicast by %s does not reach all %d ranks; their broadcasts go over connections",
 				      cast->ib->port.chosen.device, wire->ranks);
@@ -501,18 +503,18 @@ say_why(const struct cs_ib_wire *wire, const char *trouble)
 
 /* Rank 0's, for all. 239.0.0.0/8 is an organisation's own (RFC 2365). */
 static struct proposal
-propose(struct cs_wire *wire, bool is_able, uint32_t mtu)
+propose(struct cs_wire *wire, uint64_t tag, bool is_able, uint32_t mtu)
 {
 	uint32_t words[2] = { is_able, mtu };
 	struct proposal proposal = { .nonce = 0 };
-	least(wire, words);
+	least(wire, tag, words);
 	if (wire->rank == 0) {
 		bool has_random = getrandom(&proposal, sizeof proposal, 0) == (ssize_t)sizeof proposal;
 		proposal.address = UINT32_C(239) << 24 | (proposal.address & 0xffffff);
 		proposal.is_able = words[0] && has_random;
 		proposal.mtu = words[1];
 	}
-	tell_all(wire, &proposal, sizeof proposal);
+	tell_all(wire, tag, &proposal, sizeof proposal);
 	return proposal;
 }
 
@@ -529,7 +531,7 @@ make(struct cs_ib *ib)
 }
 
 struct cs_cast *
-cs_ib_cast(struct cs_wire *base)
+cs_ib_cast(struct cs_wire *base, uint64_t tag)
 {
 	struct cs_ib_wire *wire = (struct cs_ib_wire *)(void *)base;
 	const struct cs_ib_candidate *chosen = &wire->ib->port.chosen;
@@ -538,10 +540,10 @@ cs_ib_cast(struct cs_wire *base)
 	wire->is_cast_tried = true;
 	struct cs_ib_cast *cast = make(wire->ib);
 	const char *trouble = cast ? obstacle(chosen) : "no memory";
-	struct proposal proposal = propose(base, !trouble, chosen->mtu);
+	struct proposal proposal = propose(base, tag, !trouble, chosen->mtu);
 	if (proposal.is_able) {
 		trouble = open_cast(cast, &proposal);
-		if (is_tried_well(base, cast, !trouble))
+		if (is_tried_well(base, tag, cast, !trouble))
 			wire->cast = cast;
 	}
 	if (trouble)

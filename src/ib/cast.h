@@ -17,7 +17,7 @@ struct cs_ib_cast;
 
 /* `cast` of a wire of cs_ib_wire_open (wire/wire.h). Made at the first call, if every rank can and a datagram of rank 0
  * has reached all others; else there is none for good, and one line says why. */
-struct cs_cast *cs_ib_cast(struct cs_wire *wire);
+struct cs_cast *cs_ib_cast(struct cs_wire *wire, uint64_t tag);
 /* NULL is fine. */
 void cs_ib_cast_close(struct cs_ib_cast *cast);
 

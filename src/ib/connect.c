@@ -19,8 +19,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define WORDS_IN(channel) (2 * (channel)->rank)
-#define WORDS_OUT(channel) (2 * (channel)->rank + 1)
+#define WORDS_TAG 0 /* on the host's wire; what else goes there to that rank is started behind them */
 #define PSN_MASK 0xffffff
 #define MIN_RNR_TIMER 12 /* 0.64 ms */
 #define RETRIES 6 /* seven, which the specification allows, soft RoCE takes for "for ever" */
@@ -205,7 +204,7 @@ static void
 listen(struct cs_channel *channel, void *in, size_t bytes)
 {
 	struct cs_wire *host = channel->wire->host;
-	host->recv(host, WORDS_IN(channel), channel->rank, in, bytes);
+	host->recv(host, &channel->words_in, channel->rank, WORDS_TAG, in, bytes);
 	channel->is_heard = false;
 }
 
@@ -213,7 +212,7 @@ static void
 tell(struct cs_channel *channel, const void *out, size_t bytes)
 {
 	struct cs_wire *host = channel->wire->host;
-	host->send(host, WORDS_OUT(channel), channel->rank, out, bytes);
+	host->send(host, &channel->words_out, channel->rank, WORDS_TAG, out, bytes);
 	channel->is_told = false;
 }
 
@@ -221,7 +220,7 @@ static bool
 is_heard(struct cs_channel *channel)
 {
 	struct cs_wire *host = channel->wire->host;
-	channel->is_heard = channel->is_heard || host->test(host, WORDS_IN(channel));
+	channel->is_heard = channel->is_heard || host->test(host, &channel->words_in);
 	return channel->is_heard;
 }
 
@@ -229,7 +228,7 @@ static bool
 is_exchanged(struct cs_channel *channel)
 {
 	struct cs_wire *host = channel->wire->host;
-	channel->is_told = channel->is_told || host->test(host, WORDS_OUT(channel));
+	channel->is_told = channel->is_told || host->test(host, &channel->words_out);
 	return is_heard(channel) && channel->is_told;
 }
 

@@ -90,7 +90,6 @@ struct cs_ib_group {
 	const int *world;     /* by rank: in MPI_COMM_WORLD; copied */
 	const bool *is_near;  /* by rank: always over `host` (on the own node); NULL: none; copied */
 	struct cs_wire *host; /* of the same group; stays the caller's; used for the first words of each pair */
-	bool *is_truncated;   /* set when more came than there was room for */
 };
 
 /* NULL without memory. */

@@ -7,8 +7,8 @@
  *
  *   struct cs_ib       the process
  *   struct cs_peer     another process: one connection              shared by all groups
- *   struct cs_channel  another rank of one group                    order of messages: each has a number, from 0
- *   struct cs_message  one message of a wire's user
+ *   struct cs_channel  another rank of one group                    order of messages: each has a number in its tag
+ *   struct cs_message  one message of a wire's user                 lies in the user's struct cs_request
  *
  * All of it is touched under ib->busy only. */
 #ifndef CS_IB_INTERNAL_H
@@ -46,12 +46,11 @@ enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIN
 
 /* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
 struct cs_trailer {
+	uint64_t message; /* of the channel */
 	uint32_t channel; /* the receiver's number of it */
-	uint32_t message; /* of the channel */
 	uint32_t bytes;   /* of payload */
 	uint16_t kind;
 	uint16_t credits; /* slots that the sender of this has given back, ever (low bits) */
-	uint32_t zero;
 	uint32_t number;  /* of the slots filled on this connection, from 1: the arrival flag */
 };
 _Static_assert(sizeof(struct cs_trailer) == 24, "ib.h names the size");
@@ -82,10 +81,15 @@ struct cs_words {
 
 enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 
+/* The first message of a tag on a channel; the others follow it. No operation has so many of them, and tags may wrap around: those
+ * that are under way lie close together. */
+#define CS_NUMBER_BITS (64 - CS_TAG_BITS)
+#define CS_FIRST_MESSAGE(tag) ((tag) << CS_NUMBER_BITS)
+
 struct cs_message {
 	_Atomic enum cs_stage stage; /* CS_DONE is looked at without ib->busy */
 	bool is_recv, is_direct;
-	uint32_t message;
+	uint64_t message;
 	struct cs_channel *channel;
 	char *memory;
 	size_t bytes;
@@ -99,6 +103,18 @@ struct cs_message {
 	uint32_t token;
 	enum cs_kind kind; /* of the slot that it waits to fill */
 };
+_Static_assert(sizeof(struct cs_message) <= sizeof((struct cs_request *)0)->own, "a request has room for it");
+
+static inline struct cs_message *
+cs_message_of(struct cs_request *request)
+{
+	return (struct cs_message *)(void *)request->own;
+}
+static inline struct cs_request *
+cs_message_request(struct cs_message *message)
+{
+	return (struct cs_request *)(void *)((char *)message - offsetof(struct cs_request, own));
+}
 
 /* What was done to the request before is seen by who sees its stage. */
 static inline void
@@ -119,7 +135,7 @@ struct cs_queue {
 /* A message that came before it was asked for. */
 struct cs_early {
 	struct cs_early *next;
-	uint32_t message;
+	uint64_t message;
 	size_t bytes;
 	char data[];
 };
@@ -132,7 +148,8 @@ struct cs_channel {
 	int rank; /* in the group */
 	enum cs_channel_state state;
 	uint32_t number, theirs; /* its place in the process's table of channels, and in the peer's */
-	uint32_t sent, received; /* messages started */
+	/* At t % CS_TAGS: tag t, when a message of it was last started, and the next ones. */
+	uint64_t tags[CS_TAGS], sent[CS_TAGS], received[CS_TAGS];
 	struct cs_queue deferred; /* until the state is settled */
 	struct cs_queue posted;   /* receives */
 	struct cs_queue waiting;  /* large sends that nobody was ready for yet */
@@ -141,6 +158,7 @@ struct cs_channel {
 	size_t early_count;
 	struct cs_words mine, other;
 	uint32_t my_word, other_word;
+	struct cs_request words_in, words_out; /* on the host's wire */
 	bool is_heard, is_told; /* the exchange under way */
 	int larges; /* receives that the peer was or will be told of */
 	struct cs_channel *next; /* of those that are not settled */
@@ -234,12 +252,9 @@ struct cs_ib_wire {
 	struct cs_wire wire;
 	struct cs_ib *ib;
 	struct cs_wire *host;
-	bool *is_truncated;
 	int *world;
 	bool *is_near;
 	struct cs_channel **channels; /* by rank */
-	struct cs_message *requests;
-	int room;
 	struct cs_ib_cast *cast; /* NULL: none, or not asked for yet */
 	bool is_cast_tried;
 };
@@ -264,7 +279,7 @@ cs_pop(struct cs_queue *queue)
 }
 
 /* Takes the message of that number out; NULL if it is not in the queue. */
-struct cs_message *cs_take_message(struct cs_queue *queue, uint32_t message);
+struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
 /* Takes the request out if it is in the queue. */
 void cs_remove(struct cs_queue *queue, struct cs_message *request);
 
@@ -380,11 +395,11 @@ cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 
 void cs_large_send(struct cs_message *request);
 void cs_large_recv(struct cs_message *request);
-void cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready);
+void cs_large_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *ready);
 void cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes);
 void cs_large_arrived(struct cs_peer *peer, uint32_t token);
 /* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
-struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint32_t message);
+struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint64_t message);
 /* The write of the last piece is complete. */
 void cs_large_sent(struct cs_message *request);
 bool cs_large_pump(struct cs_peer *peer);
@@ -394,8 +409,10 @@ bool cs_large_pump(struct cs_peer *peer);
 /* Starts what was deferred, once the state is settled. */
 void cs_channel_release(struct cs_channel *channel);
 /* A small message is here. */
-void cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes);
-void cs_channel_ask(struct cs_channel *channel, uint32_t message);
+void cs_channel_small(struct cs_channel *channel, uint64_t message, const char *data, size_t bytes);
+void cs_channel_ask(struct cs_channel *channel, uint64_t message);
+/* Is it over: has that message to the peer been started, or one of so late a tag that it never will be? */
+bool cs_channel_is_past(const struct cs_channel *channel, uint64_t message);
 void cs_message_finish(struct cs_message *request);
 
 /* --- connect.c -------------------------------------------------------------------------------------------------- */

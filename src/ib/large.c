@@ -84,7 +84,7 @@ received(struct cs_message *request)
 }
 
 struct cs_message *
-cs_large_withdraw(struct cs_channel *channel, uint32_t message)
+cs_large_withdraw(struct cs_channel *channel, uint64_t message)
 {
 	struct cs_ib *ib = channel->peer->ib;
 	for (uint32_t token = 0; channel->larges && token < ib->token_room; token++) {
@@ -109,7 +109,7 @@ cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, cons
 {
 	struct cs_message *request = by_token(peer, fragment->token);
 	if (fragment->at > request->bytes || bytes > request->bytes - fragment->at) {
-		*request->channel->wire->is_truncated = true;
+		cs_message_request(request)->told = CS_TOLD_MORE;
 		return;
 	}
 	memcpy(request->memory + fragment->at, data, bytes);
@@ -168,17 +168,21 @@ cs_large_send(struct cs_message *request)
 static void
 drop_needless(struct cs_channel *channel)
 {
-	while (channel->ready && (int32_t)(channel->ready->message - channel->sent) < 0) {
-		struct cs_early *needless = channel->ready;
-		channel->ready = needless->next;
-		free(needless);
+	struct cs_early **link = &channel->ready;
+	while (*link) {
+		struct cs_early *early = *link;
+		if (cs_channel_is_past(channel, early->message)) {
+			*link = early->next;
+			free(early);
+		} else {
+			link = &early->next;
+		}
 	}
-	if (!channel->ready)
-		channel->ready_tail = &channel->ready;
+	channel->ready_tail = link;
 }
 
 void
-cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_ready *ready)
+cs_large_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *ready)
 {
 	struct cs_message *request = cs_take_message(&channel->waiting, message);
 	if (request) {
@@ -189,7 +193,7 @@ cs_large_ready(struct cs_channel *channel, uint32_t message, const struct cs_rea
 	}
 	drop_needless(channel);
 	/* Of a message that went as a small one already: its receiver has room for more, or the program's ranks disagree. */
-	if ((int32_t)(message - channel->sent) < 0)
+	if (cs_channel_is_past(channel, message))
 		return;
 	struct cs_early *early = malloc(sizeof *early + sizeof *ready);
 	if (!early)

@@ -30,7 +30,8 @@ has_slot(const struct cs_peer *peer)
 
 /* What says which message it is; the rest of a trailer is the connection's. */
 struct label {
-	uint32_t channel, message;
+	uint64_t message;
+	uint32_t channel;
 	enum cs_kind kind;
 };
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests of the host's wire: two per rank for first words, then one for each of ours. */
-#define FIRST_WORDS(wire) (2 * (wire)->wire.ranks)
 #define TURNS_AWAKE (1 << 16) /* yields of a wait before it sleeps */
 #define NAP_NS 100000
 
@@ -42,7 +40,7 @@ cs_remove(struct cs_queue *queue, struct cs_message *wanted)
 }
 
 struct cs_message *
-cs_take_message(struct cs_queue *queue, uint32_t message)
+cs_take_message(struct cs_queue *queue, uint64_t message)
 {
 	struct cs_message *before = NULL, *request = queue->head;
 	if (__builtin_expect(request && request->message == message, 1))
@@ -76,7 +74,7 @@ static void
 take_bytes(struct cs_message *request, const char *data, size_t bytes)
 {
 	if (bytes > request->bytes) {
-		*request->channel->wire->is_truncated = true;
+		cs_message_request(request)->told = CS_TOLD_MORE;
 		bytes = request->bytes;
 	}
 	memcpy(request->memory, data, bytes);
@@ -84,22 +82,42 @@ take_bytes(struct cs_message *request, const char *data, size_t bytes)
 	cs_message_finish(request);
 }
 
-/* Did the message come before it was asked for? */
+/* Did the message come before it was asked for? Those of other tags may have come before it. */
 static bool
 is_early(struct cs_channel *channel, struct cs_message *request)
 {
-	struct cs_early *early = channel->early;
-	if (!early || early->message != request->message)
+	struct cs_early **link = &channel->early;
+	while (*link && (*link)->message != request->message)
+		link = &(*link)->next;
+	struct cs_early *early = *link;
+	if (!early)
 		return false;
 	take_bytes(request, early->data, early->bytes);
-	channel->early = early->next;
-	if (!channel->early)
-		channel->early_tail = &channel->early;
+	*link = early->next;
+	if (!*link)
+		channel->early_tail = link;
 	channel->early_count--;
 	free(early);
 	if (channel->peer->taken != channel->peer->arrived)
 		cs_peer_is_busy(channel->peer);
 	return true;
+}
+
+static inline unsigned
+place_of(struct cs_channel *channel, uint64_t tag)
+{
+	unsigned place = tag % CS_TAGS;
+	if (__builtin_expect(channel->tags[place] != tag, 0)) {
+		channel->tags[place] = tag;
+		channel->sent[place] = channel->received[place] = CS_FIRST_MESSAGE(tag);
+	}
+	return place;
+}
+
+bool
+cs_channel_is_past(const struct cs_channel *channel, uint64_t message)
+{
+	return (int64_t)(channel->sent[(message >> CS_NUMBER_BITS) % CS_TAGS] - message) > 0;
 }
 
 static __attribute__((noinline)) void
@@ -118,10 +136,10 @@ start_other_recv(struct cs_channel *channel, struct cs_message *request)
 }
 
 static inline __attribute__((always_inline)) void
-start_recv(struct cs_channel *channel, struct cs_message *request)
+start_recv(struct cs_channel *channel, struct cs_message *request, uint64_t tag)
 {
 	struct cs_peer *peer = channel->peer;
-	request->message = channel->received++;
+	request->message = channel->received[place_of(channel, tag)]++;
 	if (__builtin_expect(!channel->early && peer->taken == peer->arrived && is_small(request), 1)) {
 		peer->waits++;
 		peer->awaited = channel;
@@ -132,9 +150,9 @@ start_recv(struct cs_channel *channel, struct cs_message *request)
 }
 
 static inline void
-start_send(struct cs_channel *channel, struct cs_message *request)
+start_send(struct cs_channel *channel, struct cs_message *request, uint64_t tag)
 {
-	request->message = channel->sent++;
+	request->message = channel->sent[place_of(channel, tag)]++;
 	if (is_small(request)) {
 		request->kind = CS_KIND_SMALL;
 		cs_ring_send(request);
@@ -144,23 +162,25 @@ start_send(struct cs_channel *channel, struct cs_message *request)
 }
 
 static void
-start_by_host(struct cs_ib_wire *wire, struct cs_message *request)
+start_by_host(struct cs_ib_wire *wire, struct cs_message *request, uint64_t tag)
 {
-	int number = FIRST_WORDS(wire) + (int)(request - wire->requests), rank = request->channel->rank;
+	struct cs_wire *host = wire->host;
+	int rank = request->channel->rank;
 	cs_message_be(request, CS_HOST);
 	if (request->is_recv)
-		wire->host->recv(wire->host, number, rank, request->memory, request->bytes);
+		host->recv(host, cs_message_request(request), rank, tag, request->memory, request->bytes);
 	else
-		wire->host->send(wire->host, number, rank, request->memory, request->bytes);
+		host->send(host, cs_message_request(request), rank, tag, request->memory, request->bytes);
 }
 
-/* Not by verbs, or not yet. */
+/* Not by verbs, or not yet: until then the message is its tag alone. */
 static __attribute__((noinline)) void
-start_otherwise(struct cs_channel *channel, struct cs_message *request)
+start_otherwise(struct cs_channel *channel, struct cs_message *request, uint64_t tag)
 {
 	if (channel->state == CS_BY_HOST) {
-		start_by_host(channel->wire, request);
+		start_by_host(channel->wire, request, tag);
 	} else {
+		request->message = CS_FIRST_MESSAGE(tag);
 		cs_push(&channel->deferred, request);
 		if (channel->state == CS_NEW)
 			cs_channel_open(channel);
@@ -168,14 +188,14 @@ start_otherwise(struct cs_channel *channel, struct cs_message *request)
 }
 
 static inline __attribute__((always_inline)) void
-start(struct cs_channel *channel, struct cs_message *request, bool is_recv)
+start(struct cs_channel *channel, struct cs_message *request, bool is_recv, uint64_t tag)
 {
 	if (__builtin_expect(channel->state != CS_VERBS, 0))
-		start_otherwise(channel, request);
+		start_otherwise(channel, request, tag);
 	else if (is_recv)
-		start_recv(channel, request);
+		start_recv(channel, request, tag);
 	else
-		start_send(channel, request);
+		start_send(channel, request, tag);
 }
 
 void
@@ -185,12 +205,12 @@ cs_channel_release(struct cs_channel *channel)
 	channel->deferred.head = NULL;
 	while (deferred.head) {
 		struct cs_message *request = cs_pop(&deferred);
-		start(channel, request, request->is_recv);
+		start(channel, request, request->is_recv, request->message >> CS_NUMBER_BITS);
 	}
 }
 
 void
-cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data, size_t bytes)
+cs_channel_small(struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
 {
 	struct cs_message *request = cs_take_message(&channel->posted, message);
 	if (request)
@@ -213,11 +233,11 @@ cs_channel_small(struct cs_channel *channel, uint32_t message, const char *data,
 
 /* Their message is a large one, and they wait. If ours for it is small, the program's ranks disagree about its size. */
 void
-cs_channel_ask(struct cs_channel *channel, uint32_t message)
+cs_channel_ask(struct cs_channel *channel, uint64_t message)
 {
 	for (struct cs_message *request = channel->posted.head; request; request = request->next)
 		if (request->message == message) {
-			*channel->wire->is_truncated = true;
+			cs_message_request(request)->told = CS_TOLD_MORE;
 			cs_take_message(&channel->posted, message);
 			cs_large_recv(request);
 			return;
@@ -264,13 +284,16 @@ peer_of(struct cs_ib *ib, int world)
 }
 
 static __attribute__((noinline)) struct cs_channel *
-new_channel(struct cs_ib_wire *wire, int rank)
+new_channel(struct cs_ib_wire *wire, int rank, uint64_t tag)
 {
 	struct cs_channel *channel = calloc(1, sizeof *channel);
 	if (!channel)
 		cs_ib_no_memory(wire->ib);
 	channel->wire = wire;
 	channel->rank = rank;
+	/* All are of tags before the first one. */
+	for (uint64_t before = tag - 2 * CS_TAGS; before != tag - CS_TAGS; before++)
+		place_of(channel, before);
 	channel->early_tail = &channel->early;
 	channel->ready_tail = &channel->ready;
 	if (wire->is_near && wire->is_near[rank]) {
@@ -297,15 +320,16 @@ free_early(struct cs_early *early)
 
 /* In line, as most of the arguments are constants. */
 static inline __attribute__((always_inline)) void
-begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, void *memory, size_t bytes,
-      _Atomic uint64_t *flag, uint64_t value)
+begin(struct cs_wire *base, struct cs_request *asked, int rank, uint64_t tag, bool is_recv, bool is_direct, void *memory,
+      size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	struct cs_ib_wire *wire = wire_of(base);
-	struct cs_message *request = &wire->requests[number];
+	struct cs_message *request = cs_message_of(asked);
 	cs_ib_enter(wire->ib);
 	struct cs_channel *channel = wire->channels[rank];
 	if (__builtin_expect(!channel, 0))
-		channel = new_channel(wire, rank);
+		channel = new_channel(wire, rank, tag);
+	asked->told = 0;
 	cs_message_be(request, is_recv ? CS_RECV : CS_SEND);
 	request->is_recv = is_recv;
 	request->is_direct = is_direct;
@@ -315,38 +339,39 @@ begin(struct cs_wire *base, int number, int rank, bool is_recv, bool is_direct, 
 	request->flag = flag;
 	if (flag)
 		request->value = value;
-	start(channel, request, is_recv);
+	start(channel, request, is_recv, tag);
 	cs_ib_leave(wire->ib);
 }
 
 static void
-send_message(struct cs_wire *base, int request, int peer, const void *from, size_t bytes)
+send_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
-	begin(base, request, peer, false, false, (void *)from, bytes, NULL, 0);
+	begin(base, request, peer, tag, false, false, (void *)from, bytes, NULL, 0);
 }
 
 static void
-recv_message(struct cs_wire *base, int request, int peer, void *to, size_t bytes)
+recv_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
-	begin(base, request, peer, true, false, to, bytes, NULL, 0);
+	begin(base, request, peer, tag, true, false, to, bytes, NULL, 0);
 }
 
 static void
-send_direct(struct cs_wire *base, int request, int peer, const void *from, size_t bytes)
+send_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
-	begin(base, request, peer, false, true, (void *)from, bytes, NULL, 0);
+	begin(base, request, peer, tag, false, true, (void *)from, bytes, NULL, 0);
 }
 
 static void
-recv_direct(struct cs_wire *base, int request, int peer, void *to, size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+recv_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
+	    _Atomic uint64_t *flag, uint64_t value)
 {
-	begin(base, request, peer, true, true, to, bytes, flag, value);
+	begin(base, request, peer, tag, true, true, to, bytes, flag, value);
 }
 
 static __attribute__((noinline)) enum cs_stage
 test_host(struct cs_ib_wire *wire, struct cs_message *request)
 {
-	if (wire->host->test(wire->host, FIRST_WORDS(wire) + (int)(request - wire->requests)))
+	if (wire->host->test(wire->host, cs_message_request(request)))
 		cs_message_finish(request);
 	return cs_message_stage(request);
 }
@@ -364,50 +389,29 @@ test_anew(struct cs_ib_wire *wire, struct cs_message *request)
 }
 
 static bool
-test(struct cs_wire *base, int number)
+test(struct cs_wire *base, struct cs_request *request)
 {
-	struct cs_ib_wire *wire = wire_of(base);
-	struct cs_message *request = &wire->requests[number];
-	return cs_message_stage(request) == CS_DONE || test_anew(wire, request);
+	struct cs_message *message = cs_message_of(request);
+	return cs_message_stage(message) == CS_DONE || test_anew(wire_of(base), message);
 }
 
 /* A test is itself a poll of the device, so nothing lies between the first ones. */
 static __attribute__((noinline)) void
-wait_longer(struct cs_wire *base, int number)
+wait_longer(struct cs_wire *base, struct cs_request *request)
 {
 	const struct cs_ib_options *options = &wire_of(base)->ib->options;
 	struct cs_wait wait = { .eager = options->spin, .polls = options->spin, .yields = TURNS_AWAKE, .nap_ns = NAP_NS,
 				.progress = options->host->progress };
 	do
 		cs_wait_turn(&wait);
-	while (!test(base, number));
+	while (!test(base, request));
 }
 
 static void
-wait_for(struct cs_wire *base, int number)
+wait_for(struct cs_wire *base, struct cs_request *request)
 {
-	if (!test(base, number))
-		wait_longer(base, number);
-}
-
-static bool
-reserve(struct cs_wire *base, int count)
-{
-	struct cs_ib_wire *wire = wire_of(base);
-	if (count <= wire->room)
-		return true;
-	struct cs_message *requests = calloc((size_t)count, sizeof *requests);
-	cs_ib_enter(wire->ib); /* another thread may be at this group's first words */
-	bool has_room = requests && wire->host->reserve(wire->host, FIRST_WORDS(wire) + count);
-	cs_ib_leave(wire->ib);
-	if (!has_room) {
-		free(requests);
-		return false;
-	}
-	free(wire->requests); /* between plans: none is under way */
-	wire->requests = requests;
-	wire->room = count;
-	return true;
+	if (!test(base, request))
+		wait_longer(base, request);
 }
 
 struct cs_wire *
@@ -417,16 +421,15 @@ cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *group)
 	struct cs_ib_wire *wire = calloc(1, sizeof *wire);
 	if (!wire)
 		return NULL;
-	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks, .reserve = reserve, .send = send_message,
-				       .recv = recv_message, .send_direct = send_direct, .recv_direct = recv_direct,
+	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks, .send = send_message, .recv = recv_message,
+				       .send_direct = send_direct, .recv_direct = recv_direct,
 				       .wait = wait_for, .test = test, .cast = cs_ib_cast };
 	wire->ib = ib;
 	wire->host = group->host;
-	wire->is_truncated = group->is_truncated;
 	wire->channels = calloc(ranks, sizeof *wire->channels);
 	wire->world = malloc(ranks * sizeof *wire->world);
 	wire->is_near = group->is_near ? malloc(ranks * sizeof *wire->is_near) : NULL;
-	if (!wire->channels || !wire->world || (group->is_near && !wire->is_near) || !reserve(&wire->wire, 4)) {
+	if (!wire->channels || !wire->world || (group->is_near && !wire->is_near)) {
 		cs_ib_wire_close(&wire->wire);
 		return NULL;
 	}
@@ -462,7 +465,6 @@ cs_ib_wire_close(struct cs_wire *base)
 	free(wire->channels);
 	free(wire->world);
 	free(wire->is_near);
-	free(wire->requests);
 	free(wire);
 }
 

@@ -45,10 +45,12 @@ do_step(const struct cs_run *run, const struct cs_step *step)
 	struct cs_wire *wire = run->wire;
 	switch ((enum cs_step_kind)step->kind) {
 	case CS_STEP_SEND:
-		wire->send(wire, step->request, step->peer, run->memory[step->from] + step->from_at, step->bytes);
+		wire->send(wire, &run->requests[step->request], step->peer, run->tag, run->memory[step->from] + step->from_at,
+			   step->bytes);
 		break;
 	case CS_STEP_RECV:
-		wire->recv(wire, step->request, step->peer, run->memory[step->to] + step->to_at, step->bytes);
+		wire->recv(wire, &run->requests[step->request], step->peer, run->tag, run->memory[step->to] + step->to_at,
+			   step->bytes);
 		break;
 	case CS_STEP_COPY:
 		memcpy(run->memory[step->to] + step->to_at, run->memory[step->from] + step->from_at, step->bytes);
@@ -67,23 +69,30 @@ cs_run_finish(struct cs_run *run)
 {
 	const struct cs_step *end = run->plan->steps + run->plan->count;
 	for (const struct cs_step *step = run->plan->steps + run->next; step < end; step++) {
-		if (step->kind == CS_STEP_WAIT)
-			run->wire->wait(run->wire, step->request);
-		else
+		if (step->kind == CS_STEP_WAIT) {
+			struct cs_request *request = &run->requests[step->request];
+			run->wire->wait(run->wire, request);
+			run->told |= request->told;
+		} else {
 			do_step(run, step);
+		}
 	}
 	run->next = run->plan->count;
 }
 
-bool
+enum cs_status
 cs_run_progress(struct cs_run *run)
 {
 	for (; run->next < run->plan->count; run->next++) {
 		const struct cs_step *step = &run->plan->steps[run->next];
-		if (step->kind != CS_STEP_WAIT)
+		if (step->kind != CS_STEP_WAIT) {
 			do_step(run, step);
-		else if (!run->wire->test(run->wire, step->request))
-			return false;
+			continue;
+		}
+		struct cs_request *request = &run->requests[step->request];
+		if (!run->wire->test(run->wire, request))
+			return CS_AGAIN;
+		run->told |= request->told;
 	}
-	return true;
+	return CS_OK;
 }

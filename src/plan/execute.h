@@ -2,15 +2,20 @@
 #ifndef CS_PLAN_EXECUTE_H
 #define CS_PLAN_EXECUTE_H
 
+#include "base/status.h"
 #include "plan/plan.h"
 #include "wire/host.h"
 #include "wire/wire.h"
 
-/* One run of a plan: a cursor over its steps. The memories' first bytes; CS_IN is not written. `spare` is memory for one
- * REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
+/* One run of a plan: a cursor over its steps. It is the caller's, who may have several of them under way on one wire, of
+ * different tags, and take up now this one and now that. The memories' first bytes; CS_IN is not written. `spare` is memory
+ * for one REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
 struct cs_run {
 	const struct cs_plan *plan;
 	struct cs_wire *wire;
+	struct cs_request *requests; /* plan->requests of them */
+	uint64_t tag;                /* of its messages (wire/wire.h) */
+	unsigned told;               /* by what came so far: bits of enum cs_told */
 	const struct cs_host *host;
 	const struct cs_reduction *reduction; /* NULL: the plan reduces nothing */
 	char *memory[CS_MEMORIES];
@@ -21,10 +26,10 @@ struct cs_run {
 /* Bytes of the largest REDUCE step. */
 size_t cs_plan_spare(const struct cs_plan *plan);
 
-/* To the end, blocking. The wire has room for plan->requests. */
+/* To the end, blocking. */
 void cs_run_finish(struct cs_run *run);
 
-/* As far as it goes without blocking; true when it has come to the end. */
-bool cs_run_progress(struct cs_run *run);
+/* As far as it goes without blocking: CS_OK when it has come to the end, else CS_AGAIN. */
+CS_CHECKED enum cs_status cs_run_progress(struct cs_run *run);
 
 #endif

@@ -52,7 +52,7 @@ share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const
 	bool is_root = problem->rank == problem->root;
 	size_t *sizes = array(flat, 3 * problem->ranks), all = (size_t)problem->ranks * sizeof *sizes;
 	if (algorithm->needs.all_sizes) {
-		team->host->wire(team->everyone, 0); /* makes the communicator */
+		team->host->wire(team->everyone); /* makes the communicator */
 		if (problem->coll == CS_GATHERV)
 			collect_sizes(team, flat, call, sizes);
 		else if (is_root)
@@ -130,7 +130,7 @@ describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_al
 	problem->recv_at = call->recv.bytes ? call->recv.at : NULL;
 	problem->is_in_place = cs_call_is_in_place(call);
 	if (algorithm->needs.largest) {
-		team->host->wire(team->everyone, 0); /* makes the communicator */
+		team->host->wire(team->everyone); /* makes the communicator */
 		uint64_t largest = largest_block(problem);
 		team->host->max(team->everyone, &largest, NULL);
 		problem->bytes = largest;

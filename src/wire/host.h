@@ -36,12 +36,9 @@ struct cs_host {
 	 * why there is none: another way is to be taken then. */
 	const char *(*open)(void *group);
 
-	/* The wire between a group's ranks (the leaders, or all of a team, for whom `open` has told NULL), with room for that
-	 * many requests. Blocks at the group's first call, which all of its ranks make together. */
-	struct cs_wire *(*wire)(void *group, int requests);
-
-	/* Has a wire of that group told in this call that more came than there was room for? */
-	bool (*is_truncated)(void *group);
+	/* The wire between a group's ranks (the leaders, or all of a team, for whom `open` has told NULL). Blocks at the group's
+	 * first call, which all of its ranks make together. */
+	struct cs_wire *(*wire)(void *group);
 
 	/* Collectives between leaders, each in two forms, which do not match each other: all leaders take the same one. With
 	 * `request` NULL it blocks, and returns bits of enum cs_told. Else it is only begun, and returns 0: the buffer and the

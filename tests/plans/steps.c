@@ -14,17 +14,17 @@
 #define BYTES 8
 
 static void
-start(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+start(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
 }
 
 static void
-start_in(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+start_in(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
 }
 
 static void
-finish(struct cs_wire *wire, int request)
+finish(struct cs_wire *wire, struct cs_request *request)
 {
 }
 
@@ -72,12 +72,14 @@ main(int argc, char **argv)
 		return 1;
 	struct cs_wire wire = { .ranks = RANKS, .send = start, .recv = start_in, .wait = finish };
 	char *tmp = malloc(plan.tmp_bytes + 1);
-	struct cs_run run = { .plan = &plan, .wire = &wire, .memory = { in, out, tmp } };
-	if (!tmp)
+	struct cs_request *requests = calloc((size_t)plan.requests + 1, sizeof *requests);
+	struct cs_run run = { .plan = &plan, .wire = &wire, .requests = requests, .memory = { in, out, tmp } };
+	if (!tmp || !requests)
 		return 1;
 	counted(&run, atoi(argv[2]));
 	printf("%zu\n", plan.count * (size_t)atoi(argv[2]));
 	free(tmp);
+	free(requests);
 	cs_plan_fini(&plan);
 	return 0;
 }

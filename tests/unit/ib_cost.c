@@ -14,6 +14,7 @@ __attribute__((noinline)) void counted(void (*part)(void));
 
 static struct world_group group;
 static char out[4096], in[4096];
+static struct cs_request sends[8], receives[8];
 static size_t bytes;
 static int burst = 1;
 
@@ -95,14 +96,14 @@ static void
 start_send(void)
 {
 	for (int i = 0; i < burst; i++)
-		group.wires[0]->send(group.wires[0], i, 1, out, bytes);
+		group.wires[0]->send(group.wires[0], &sends[i], 1, 0, out, bytes);
 }
 
 static void
 end_send(void)
 {
 	for (int i = 0; i < burst; i++)
-		while (!group.wires[0]->test(group.wires[0], i))
+		while (!group.wires[0]->test(group.wires[0], &sends[i]))
 			;
 }
 
@@ -110,14 +111,14 @@ static void
 start_recv(void)
 {
 	for (int i = 0; i < burst; i++)
-		group.wires[1]->recv(group.wires[1], i, 0, in, bytes);
+		group.wires[1]->recv(group.wires[1], &receives[i], 0, 0, in, bytes);
 }
 
 static void
 end_recv(void)
 {
 	for (int i = 0; i < burst; i++)
-		while (!group.wires[1]->test(group.wires[1], i))
+		while (!group.wires[1]->test(group.wires[1], &receives[i]))
 			;
 }
 
@@ -147,11 +148,9 @@ main(int argc, char **argv)
 	options.slot_bytes = 2048;
 	world_open(2, &options, false);
 	world_group_open(&group, (int[]){ 0, 1 }, 2);
-	group.wires[0]->reserve(group.wires[0], 8);
-	group.wires[1]->reserve(group.wires[1], 8);
 	start_send();
 	start_recv();
-	if (!world_finish(group.wires[0], 0, group.wires[1], 0))
+	if (!world_finish(group.wires[0], &sends[0], group.wires[1], &receives[0]))
 		return 1;
 	fake.poll_steps = 0;
 	int count = atoi(argv[2]);

@@ -2,7 +2,7 @@
 
 #include "ib/internal.h"
 
-enum { GUARD = 16, LANES = WORLD_GROUPS * WORLD_MOST * WORLD_MOST };
+enum { GUARD = 16, LANES = WORLD_GROUPS * WORLD_MOST * WORLD_MOST * TRAFFIC_TAGS };
 #define MOST_TURNS 4000000
 
 /* One end of a message. */
@@ -33,7 +33,7 @@ byte_of(int message, size_t at)
 static int
 lane_of(const struct traffic_message *message)
 {
-	return (message->group * WORLD_MOST + message->from) * WORLD_MOST + message->to;
+	return ((message->group * WORLD_MOST + message->from) * WORLD_MOST + message->to) * TRAFFIC_TAGS + (int)message->tag;
 }
 
 void
@@ -49,6 +49,7 @@ traffic_draw(struct traffic *traffic, struct world_group *groups, int group_coun
 		int ranks = groups[message->group].ranks;
 		message->from = (int)random_below(&world.random, (uint32_t)ranks);
 		message->to = (message->from + 1 + (int)random_below(&world.random, (uint32_t)ranks - 1)) % ranks;
+		message->tag = (uint64_t)i % TRAFFIC_TAGS;
 		message->bytes = sizes[random_below(&world.random, (uint32_t)size_count)];
 		message->is_direct = random_below(&world.random, 8) < direct;
 		message->has_flag = message->is_direct && random_below(&world.random, 4);
@@ -100,17 +101,19 @@ start(struct run *run, int number, bool is_recv)
 	take_memory(run, end);
 	run->started++;
 	struct cs_wire *wire = group->wires[is_recv ? message->to : message->from];
-	int peer = is_recv ? message->from : message->to, request = 2 * number + is_recv;
+	int peer = is_recv ? message->from : message->to;
+	uint64_t tag = run->traffic->first_tag + message->tag;
+	struct cs_request *request = world_request(wire, 2 * number + is_recv);
 	for (size_t i = 0; i < message->bytes && !is_recv; i++)
 		end->memory[i] = (char)byte_of(number, i);
 	if (is_recv && message->is_direct)
-		wire->recv_direct(wire, request, peer, end->memory, message->bytes, end->flag, (uint64_t)number + 1);
+		wire->recv_direct(wire, request, peer, tag, end->memory, message->bytes, end->flag, (uint64_t)number + 1);
 	else if (is_recv)
-		wire->recv(wire, request, peer, end->memory, message->bytes);
+		wire->recv(wire, request, peer, tag, end->memory, message->bytes);
 	else if (message->is_direct)
-		wire->send_direct(wire, request, peer, end->memory, message->bytes);
+		wire->send_direct(wire, request, peer, tag, end->memory, message->bytes);
 	else
-		wire->send(wire, request, peer, end->memory, message->bytes);
+		wire->send(wire, request, peer, tag, end->memory, message->bytes);
 }
 
 static bool
@@ -170,7 +173,7 @@ try_one(struct run *run)
 		return trouble(run->traffic, end->message, "its flag was set before its data was there");
 	int request = 2 * end->message + end->is_recv;
 	int process = run->traffic->groups[message->group].members[end->is_recv ? message->to : message->from];
-	bool is_well = !wire->test(wire, request) || finish(run, at);
+	bool is_well = !wire->test(wire, world_request(wire, request)) || finish(run, at);
 	return are_slots_kept(world.ibs[process]) ? is_well : trouble(run->traffic, request / 2, "a slot is not there");
 }
 
@@ -194,10 +197,6 @@ traffic_run(struct traffic *traffic)
 		struct lane *lane = &run->lanes[lane_of(&traffic->messages[i])];
 		lane->messages[lane->count++] = i;
 	}
-	for (int g = 0; g < traffic->group_count; g++)
-		for (int rank = 0; rank < traffic->groups[g].ranks; rank++)
-			assert_true(traffic->groups[g].wires[rank]->reserve(traffic->groups[g].wires[rank],
-									    2 * traffic->count));
 	bool is_well = true;
 	long turns = 0;
 	while (is_well && (run->open_count || run->started < 2 * traffic->count)) {

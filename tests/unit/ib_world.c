@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 struct world world;
+static struct world_group *groups; /* open */
 
 /* --- lines ------------------------------------------------------------------------------------------------------- */
 
@@ -68,12 +69,14 @@ static const struct cs_host host = { .progress = progress, .abort = end_job };
 
 struct letter {
 	STAILQ_ENTRY(letter) link;
+	uint64_t tag;
 	size_t bytes;
 	char data[];
 };
 
 struct post {
 	STAILQ_ENTRY(post) link;
+	uint64_t tag;
 	char *to;
 	size_t bytes;
 	bool is_done, is_send;
@@ -88,8 +91,7 @@ struct lane {
 struct host_wire {
 	struct cs_wire wire;
 	struct world_mail *mail;
-	struct post **posts;
-	int room;
+	int posts; /* under way */
 };
 
 struct world_mail {
@@ -103,37 +105,36 @@ host_wire_of(struct cs_wire *wire)
 	return (struct host_wire *)(void *)wire;
 }
 
-static bool
-host_reserve(struct cs_wire *base, int count)
+/* A request has the address of its post. */
+static struct post *
+post_of(struct cs_request *request)
 {
-	struct host_wire *wire = host_wire_of(base);
-	if (count <= wire->room)
-		return true;
-	wire->posts = realloc(wire->posts, (size_t)count * sizeof(struct post *));
-	assert_non_null(wire->posts);
-	for (; wire->room < count; wire->room++)
-		wire->posts[wire->room] = NULL;
-	return true;
+	struct post *post;
+	memcpy(&post, request->host, sizeof post);
+	return post;
 }
 
 static struct post *
-new_post(struct host_wire *wire, int request)
+new_post(struct host_wire *wire, struct cs_request *request, uint64_t tag)
 {
-	assert_in_range(request, 0, wire->room - 1);
-	assert_null(wire->posts[request]); /* under a number that is not in use */
-	wire->posts[request] = calloc(1, sizeof(struct post));
-	assert_non_null(wire->posts[request]);
-	return wire->posts[request];
+	struct post *post = calloc(1, sizeof *post);
+	assert_non_null(post);
+	post->tag = tag;
+	memcpy(request->host, &post, sizeof post);
+	request->told = 0;
+	wire->posts++;
+	return post;
 }
 
 static void
-host_send(struct cs_wire *base, int request, int peer, const void *from, size_t bytes)
+host_send(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
 	struct host_wire *wire = host_wire_of(base);
-	struct post *post = new_post(wire, request);
+	struct post *post = new_post(wire, request, tag);
 	struct letter *letter = malloc(sizeof *letter + bytes);
 	assert_non_null(letter);
 	post->is_send = post->is_done = true;
+	letter->tag = tag;
 	letter->bytes = bytes;
 	if (bytes)
 		memcpy(letter->data, from, bytes);
@@ -142,45 +143,59 @@ host_send(struct cs_wire *base, int request, int peer, const void *from, size_t 
 }
 
 static void
-host_recv(struct cs_wire *base, int request, int peer, void *to, size_t bytes)
+host_recv(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
 	struct host_wire *wire = host_wire_of(base);
-	struct post *post = new_post(wire, request);
+	struct post *post = new_post(wire, request, tag);
 	post->to = to;
 	post->bytes = bytes;
 	STAILQ_INSERT_TAIL(&wire->mail->lanes[peer][base->rank].posts, post, link);
 }
 
+/* The first letter of its tag. */
 static void
-deliver(struct lane *lane)
+deliver(struct lane *lane, struct post *post)
 {
-	struct letter *letter;
-	struct post *post;
-	while ((letter = STAILQ_FIRST(&lane->letters)) && (post = STAILQ_FIRST(&lane->posts))) {
-		assert_true(letter->bytes <= post->bytes);
-		if (letter->bytes)
-			memcpy(post->to, letter->data, letter->bytes);
-		post->is_done = true;
-		STAILQ_REMOVE_HEAD(&lane->letters, link);
-		STAILQ_REMOVE_HEAD(&lane->posts, link);
-		free(letter);
+	struct letter *letter = STAILQ_FIRST(&lane->letters);
+	while (letter && letter->tag != post->tag)
+		letter = STAILQ_NEXT(letter, link);
+	if (!letter)
+		return;
+	assert_true(letter->bytes <= post->bytes);
+	if (letter->bytes)
+		memcpy(post->to, letter->data, letter->bytes);
+	post->is_done = true;
+	STAILQ_REMOVE(&lane->letters, letter, letter, link);
+	free(letter);
+}
+
+static void
+deliver_all(struct lane *lane)
+{
+	struct post *post, *next;
+	for (post = STAILQ_FIRST(&lane->posts); post; post = next) {
+		next = STAILQ_NEXT(post, link);
+		deliver(lane, post);
+		if (post->is_done)
+			STAILQ_REMOVE(&lane->posts, post, post, link);
 	}
 }
 
 static bool
-host_test(struct cs_wire *base, int request)
+host_test(struct cs_wire *base, struct cs_request *request)
 {
 	struct host_wire *wire = host_wire_of(base);
-	struct post *post = wire->posts[request];
+	struct post *post = post_of(request);
 	assert_non_null(post); /* not asked again once it was finished */
 	if (random_below(&world.random, 3) == 0)
 		return false;
 	for (int peer = 0; peer < base->ranks; peer++)
-		deliver(&wire->mail->lanes[peer][base->rank]);
+		deliver_all(&wire->mail->lanes[peer][base->rank]);
 	if (!post->is_done)
 		return false;
 	free(post);
-	wire->posts[request] = NULL;
+	memset(request->host, 0, sizeof post);
+	wire->posts--;
 	return true;
 }
 
@@ -191,7 +206,7 @@ open_mail(struct world_group *group)
 	assert_non_null(mail);
 	for (int rank = 0; rank < group->ranks; rank++) {
 		mail->wires[rank].mail = mail;
-		mail->wires[rank].wire = (struct cs_wire){ .rank = rank, .ranks = group->ranks, .reserve = host_reserve,
+		mail->wires[rank].wire = (struct cs_wire){ .rank = rank, .ranks = group->ranks,
 							   .send = host_send, .recv = host_recv, .test = host_test };
 		group->hosts[rank] = &mail->wires[rank].wire;
 		for (int peer = 0; peer < group->ranks; peer++) {
@@ -205,11 +220,8 @@ open_mail(struct world_group *group)
 static void
 close_mail(struct world_mail *mail)
 {
-	for (int rank = 0; rank < WORLD_MOST; rank++) {
-		for (int i = 0; i < mail->wires[rank].room; i++)
-			assert_null(mail->wires[rank].posts[i]);
-		free(mail->wires[rank].posts);
-	}
+	for (int rank = 0; rank < WORLD_MOST; rank++)
+		assert_int_equal(mail->wires[rank].posts, 0);
 	free(mail);
 }
 
@@ -237,6 +249,7 @@ void
 world_open(int size, const struct cs_ib_options *options, bool is_each)
 {
 	char why[256] = "";
+	groups = NULL;
 	world = (struct world){ .size = size, .random = world.random, .verbs = world.verbs };
 	world_forget_lines();
 	for (int i = 0; i < size; i++) {
@@ -274,17 +287,39 @@ world_group_open(struct world_group *group, const int *members, int ranks)
 	group->mail = open_mail(group);
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_ib_group described = { .rank = rank, .ranks = ranks, .world = members,
-						 .host = group->hosts[rank], .is_truncated = &group->is_truncated[rank] };
+						 .host = group->hosts[rank] };
 		group->wires[rank] = cs_ib_wire_open(world.ibs[members[rank]], &described);
 		assert_non_null(group->wires[rank]);
+		group->requests[rank] = calloc(WORLD_REQUESTS, sizeof(struct cs_request));
+		assert_non_null(group->requests[rank]);
 	}
+	group->next = groups;
+	groups = group;
+}
+
+struct cs_request *
+world_request(const struct cs_wire *wire, int number)
+{
+	assert_in_range(number, 0, WORLD_REQUESTS - 1);
+	for (const struct world_group *group = groups; group; group = group->next)
+		for (int rank = 0; rank < group->ranks; rank++)
+			if (group->wires[rank] == wire)
+				return &group->requests[rank][number];
+	fail_msg("the wire is of no open group");
+	return NULL;
 }
 
 void
 world_group_close(struct world_group *group)
 {
-	for (int rank = 0; rank < group->ranks; rank++)
+	struct world_group **link = &groups;
+	while (*link != group)
+		link = &(*link)->next;
+	*link = group->next;
+	for (int rank = 0; rank < group->ranks; rank++) {
 		cs_ib_wire_close(group->wires[rank]);
+		free(group->requests[rank]);
+	}
 	close_mail(group->mail);
 }
 
@@ -295,7 +330,7 @@ world_progress(void)
 }
 
 bool
-world_finish(struct cs_wire *one, int request, struct cs_wire *other, int other_request)
+world_finish(struct cs_wire *one, struct cs_request *request, struct cs_wire *other, struct cs_request *other_request)
 {
 	bool is_done = false, is_other_done = false;
 	for (int turn = 0; turn < 300000 && !(is_done && is_other_done); turn++) {

@@ -13,13 +13,14 @@
 #include "ib/ib.h"
 #include "unit.h"
 
-enum { WORLD_MOST = 5, WORLD_GROUPS = 3, WORLD_ARENA = 1 << 20 };
+enum { WORLD_MOST = 5, WORLD_GROUPS = 3, WORLD_ARENA = 1 << 20, WORLD_REQUESTS = 1024 };
 
 struct world_group {
 	int ranks, members[WORLD_MOST]; /* by rank: the process */
 	struct cs_wire *wires[WORLD_MOST], *hosts[WORLD_MOST];
-	bool is_truncated[WORLD_MOST];
+	struct cs_request *requests[WORLD_MOST];
 	struct world_mail *mail;
+	struct world_group *next;
 };
 
 extern struct world {
@@ -52,8 +53,11 @@ void world_close(void);
 void world_group_open(struct world_group *group, const int *members, int ranks);
 void world_group_close(struct world_group *group);
 
+/* A wire's request of that number, of WORLD_REQUESTS: memory for tests that count theirs. */
+struct cs_request *world_request(const struct cs_wire *wire, int number);
+
 /* Tests both, and lets all look after themselves, until both are finished; false if that does not come. */
-bool world_finish(struct cs_wire *one, int request, struct cs_wire *other, int other_request);
+bool world_finish(struct cs_wire *one, struct cs_request *request, struct cs_wire *other, struct cs_request *other_request);
 /* Some process of them looks after itself. */
 void world_progress(void);
 /* What has been said since the last time is forgotten. */

@@ -17,13 +17,13 @@
 static size_t sent_bytes;
 
 static void
-send(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
 	sent_bytes += bytes;
 }
 
 static void
-receive(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
 	const uint64_t word = BLOCK;
 	for (size_t at = 0; at + sizeof word <= bytes; at += sizeof word)
@@ -31,12 +31,13 @@ receive(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
 }
 
 static void
-finish(struct cs_wire *wire, int request)
+finish(struct cs_wire *wire, struct cs_request *request)
 {
+	request->told = 0;
 }
 
 static struct cs_wire *
-wire_of(void *group, int requests)
+wire_of(void *group)
 {
 	static struct cs_wire wire = { .send = send, .recv = receive, .wait = finish };
 	return &wire;
@@ -61,13 +62,7 @@ largest_of_all(void *leaders, uint64_t *value, struct cs_request *request)
 	return 0;
 }
 
-static bool
-never_truncated(void *leaders)
-{
-	return false;
-}
-
-static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all, .is_truncated = never_truncated };
+static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all };
 
 /* --- a node of its own -------------------------------------------------------------------------------------------- */
 

@@ -319,9 +319,9 @@ open_pair(struct world_group *group, const struct cs_ib_options *options)
 	char word[8] = "";
 	world_open(2, options, false);
 	world_group_open(group, (int[]){ 0, 1 }, 2);
-	group->wires[0]->send(group->wires[0], 0, 1, word, 8);
-	group->wires[1]->recv(group->wires[1], 0, 0, word, 8);
-	return world_finish(group->wires[0], 0, group->wires[1], 0);
+	group->wires[0]->send(group->wires[0], world_request(group->wires[0], 0), 1, 0, word, 8);
+	group->wires[1]->recv(group->wires[1], world_request(group->wires[1], 0), 0, 0, word, 8);
+	return world_finish(group->wires[0], world_request(group->wires[0], 0), group->wires[1], world_request(group->wires[1], 0));
 }
 
 /* --- sizes that do not fit ---------------------------------------------------------------------------------------- */
@@ -364,9 +364,9 @@ receive_too_much(const void *argument)
 	if (setjmp(world.jump))
 		return strstr(world.said, "it is not what its completion says; ending the job") ? NULL : world.said;
 	if (one->is_posted)
-		group.wires[1]->recv(group.wires[1], 0, 0, in, one->room);
+		group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, in, one->room);
 	wrong_bytes = one->bytes;
-	group.wires[0]->send(group.wires[0], 0, 1, out, sizeof out);
+	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, out, sizeof out);
 	for (int i = 0; i < 5000; i++)
 		world_progress();
 	return wrong_bytes ? "no message was sent" : "it was taken";
@@ -438,7 +438,7 @@ lose_port(const void *argument)
 	options.timeout = 1; /* 8 us: the port is waited for some 100 us */
 	if (!open_pair(&group, &options))
 		return "the pair does not talk";
-	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, word, 8);
 	world.may_abort = true;
 	if (*is_back)
 		fake_event(IBV_EVENT_PORT_ERR); /* the port itself is well when it is looked at */
@@ -467,7 +467,7 @@ remove_device(const void *argument)
 	world.may_abort = true;
 	if (setjmp(world.jump))
 		return strstr(world.said, "device fake0: it was removed") ? NULL : world.said;
-	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, word, 8);
 	progress_for(20000); /* only where nothing comes: that is the failure */
 	return "a removed device went unseen";
 }
@@ -484,13 +484,13 @@ flush(const void *argument)
 	options.flush_grace = *is_known ? 20000 : 100;
 	if (!open_pair(&group, &options))
 		return "the pair does not talk";
-	group.wires[1]->recv(group.wires[1], 0, 0, word, 8);
+	group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, word, 8);
 	world.may_abort = true;
 	fake_complete_with(FAKE_ANY_QP, 1, IBV_WC_REM_ACCESS_ERR);
 	if (setjmp(world.jump))
 		return world.lines == 1 && strstr(world.said, *is_known ? "ib: rank 0: " : "ib: rank 1: receiving to rank 0 ")
 			       ? NULL : world.said;
-	group.wires[0]->send(group.wires[0], 0, 1, word, 8);
+	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, word, 8);
 	progress_for(*is_known ? 200 : 20000); /* twenty seconds only where nothing comes: that is the failure */
 	for (int i = 0; i < 5000; i++)
 		cs_ib_progress(world.ibs[0]);
@@ -538,20 +538,18 @@ fill_queues(const void *argument)
 	world_group_open(&group, (int[]){ 0, 1 }, 2);
 	struct cs_wire *from = group.wires[0], *to = group.wires[1];
 	char word[8] = "";
-	from->reserve(from, 200);
-	to->reserve(to, 200);
 	for (int turn = 0; turn < 2; turn++) {
-		from->send(from, 0, 1, word, 8);
-		to->recv(to, 0, 0, word, 8);
+		from->send(from, world_request(from, 0), 1, 0, word, 8);
+		to->recv(to, world_request(to, 0), 0, 0, word, 8);
 		bool is_sent = false, is_received = false;
 		while (!(is_sent && is_received)) {
-			is_sent = is_sent || from->test(from, 0);
-			is_received = is_received || to->test(to, 0);
+			is_sent = is_sent || from->test(from, world_request(from, 0));
+			is_received = is_received || to->test(to, world_request(to, 0));
 			fake_progress(4);
 		}
 	}
 	for (int i = 0; i < 200; i++)
-		from->send(from, i, 1, word, 8);
+		from->send(from, world_request(from, i), 1, 0, word, 8);
 	world.may_abort = true;
 	fake_complete_with(FAKE_ANY_QP, 1, IBV_WC_RETRY_EXC_ERR);
 	fake_progress(1000);

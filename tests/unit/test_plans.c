@@ -21,24 +21,25 @@
 static size_t messages;
 
 static void
-send(struct cs_wire *wire, int request, int peer, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
 {
 	messages++;
 }
 
 static void
-receive(struct cs_wire *wire, int request, int peer, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
 {
 	messages++;
 }
 
 static void
-finish(struct cs_wire *wire, int request)
+finish(struct cs_wire *wire, struct cs_request *request)
 {
+	request->told = 0;
 }
 
 static struct cs_wire *
-wire_of(void *group, int requests)
+wire_of(void *group)
 {
 	static struct cs_wire wire = { .rank = 1, .ranks = RANKS, .send = send, .recv = receive, .wait = finish };
 	return &wire;
@@ -236,6 +237,7 @@ a_plan_serves_its_own_shape_only(void **state)
 					      .is_commutative = true };
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
+		struct cs_op op = { .team = &fixture.team };
 		cases[i].change(&other);
 		struct cs_op op;
 		fixture.team.idle = &fixture.idle;

@@ -18,6 +18,7 @@ struct trade {
 	struct cs_stage out, in;
 	size_t chunk, piece; /* bytes of a block in a round: the most, in this one */
 	uint64_t round;
+	struct cs_request *receives, *sends; /* by distance */
 };
 
 static uint64_t
@@ -80,8 +81,8 @@ start_receives(struct trade *trade)
 	const struct cs_shape *shape = &trade->op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
-		trade->wire->recv_direct(trade->wire, 2 * distance, node, trade->in.area + part_at(trade, node),
-					 part_bytes(trade, node), NULL, 0);
+		trade->wire->recv_direct(trade->wire, &trade->receives[distance], node, trade->op->tag,
+					 trade->in.area + part_at(trade, node), part_bytes(trade, node), NULL, 0);
 	}
 }
 
@@ -91,8 +92,8 @@ start_sends(struct trade *trade)
 	const struct cs_shape *shape = &trade->op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node - distance + shape->nodes) % shape->nodes;
-		trade->wire->send_direct(trade->wire, 2 * distance + 1, node, trade->out.area + part_at(trade, node),
-					 part_bytes(trade, node));
+		trade->wire->send_direct(trade->wire, &trade->sends[distance], node, trade->op->tag,
+					 trade->out.area + part_at(trade, node), part_bytes(trade, node));
 	}
 }
 
@@ -123,7 +124,7 @@ run_round(struct trade *trade)
 	copy_out(trade, shape->node, trade->out.area);
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		if (trade->wire) {
-			trade->wire->wait(trade->wire, 2 * distance);
+			cs_stage_wait(op, trade->wire, &trade->receives[distance]);
 			cs_node_publish(&op->node, trade->line, step_of(trade, distance));
 		} else {
 			cs_node_await(&op->node, cs_team_leader(team), step_of(trade, distance));
@@ -131,7 +132,7 @@ run_round(struct trade *trade)
 		copy_out(trade, (shape->node + distance) % shape->nodes, trade->in.area);
 	}
 	for (int distance = 1; trade->wire && distance < shape->nodes; distance++)
-		trade->wire->wait(trade->wire, 2 * distance + 1);
+		cs_stage_wait(op, trade->wire, &trade->sends[distance]);
 	cs_stage_done(op, 2);
 }
 
@@ -146,8 +147,11 @@ run(struct cs_op *op, const size_t *params)
 	struct trade trade = { .op = op, .chunk = cs_share(limit, pairs) };
 	if (!trade.chunk)
 		trade.chunk = 1;
-	if (cs_team_is_leader(team))
-		trade.wire = team->host->wire(team->leaders, 2 * team->shape.nodes);
+	if (cs_team_is_leader(team)) {
+		trade.wire = team->host->wire(team->leaders);
+		trade.receives = cs_team_scratch(team, 2 * (size_t)team->shape.nodes * sizeof *trade.receives);
+		trade.sends = trade.receives + team->shape.nodes;
+	}
 	cs_node_begin(node);
 	trade.line = cs_node_line(node);
 	uint64_t rounds = cs_rounds(call->send.each, trade.chunk);

@@ -22,6 +22,7 @@ struct flow {
 	size_t chunk;
 	uint64_t rounds, taken;        /* pieces; area slots taken for them */
 	struct cs_stage stages[AHEAD]; /* of piece k: k % AHEAD */
+	struct cs_request receives[AHEAD], sends[CS_OVERLAP_MOST];
 	int place;                     /* of the own node, counted from the root's */
 };
 
@@ -47,8 +48,10 @@ take_stages(struct flow *flow, uint64_t until)
 		struct cs_stage *stage = &flow->stages[index];
 		*stage = cs_stage_take(flow->op);
 		if (flow->wire && flow->place)
-			flow->wire->recv_direct(flow->wire, index, node_at(flow, cs_overlap_parent(flow->place)),
-						stage->area, piece_of(flow, flow->taken), &stage->flags[0], stage->turn);
+			flow->wire->recv_direct(flow->wire, &flow->receives[index],
+						node_at(flow, cs_overlap_parent(flow->place)), flow->op->tag,
+						stage->area, piece_of(flow, flow->taken), &stage->flags[0],
+						stage->turn);
 	}
 }
 
@@ -59,7 +62,7 @@ pass_on(struct flow *flow, uint64_t round)
 	int children[CS_OVERLAP_MOST];
 	int count = cs_overlap_children(flow->place, flow->op->team->shape.nodes, children);
 	for (int i = 0; i < count; i++)
-		flow->wire->send_direct(flow->wire, AHEAD + i, node_at(flow, children[count - 1 - i]),
+		flow->wire->send_direct(flow->wire, &flow->sends[i], node_at(flow, children[count - 1 - i]), flow->op->tag,
 					flow->stages[round % AHEAD].area, piece_of(flow, round));
 	return count;
 }
@@ -88,7 +91,7 @@ root_node_piece(struct flow *flow, uint64_t round)
 	if (!is_root)
 		copy_out(flow, round);
 	for (int i = 0; i < sends; i++)
-		flow->wire->wait(flow->wire, AHEAD + i);
+		cs_stage_wait(flow->op, flow->wire, &flow->sends[i]);
 }
 
 static void
@@ -97,7 +100,7 @@ other_node_piece(struct flow *flow, uint64_t round)
 	struct cs_stage *stage = &flow->stages[round % AHEAD];
 	int sends = 0;
 	if (flow->wire) {
-		flow->wire->wait(flow->wire, (int)(round % AHEAD));
+		cs_stage_wait(flow->op, flow->wire, &flow->receives[round % AHEAD]);
 		cs_stage_raise(flow->op, stage, 0);
 		sends = pass_on(flow, round);
 	} else {
@@ -105,7 +108,7 @@ other_node_piece(struct flow *flow, uint64_t round)
 	}
 	copy_out(flow, round);
 	for (int i = 0; i < sends; i++)
-		flow->wire->wait(flow->wire, AHEAD + i);
+		cs_stage_wait(flow->op, flow->wire, &flow->sends[i]);
 }
 
 static void
@@ -120,7 +123,7 @@ run(struct cs_op *op, const size_t *params)
 	flow.rounds = cs_rounds(call->bytes, flow.chunk);
 	flow.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team))
-		flow.wire = team->host->wire(team->leaders, AHEAD + CS_OVERLAP_MOST);
+		flow.wire = team->host->wire(team->leaders);
 	cs_node_begin(node);
 	if (shape->rank == call->root)
 		flow.line = cs_node_line(node);
@@ -132,9 +135,6 @@ run(struct cs_op *op, const size_t *params)
 			root_node_piece(&flow, round);
 		cs_stage_done(op, 1);
 	}
-	/* The leader's messages may have told it that the root has more; see wire/host.h. */
-	if (flow.wire && flow.place && team->host->is_truncated(team->leaders))
-		call->truncated = call->bytes + 1;
 	cs_node_end(node);
 }
 

@@ -30,9 +30,6 @@
 
 #define MOST_CHILDREN 32
 #define MOST_RANGES (CS_CAST_WINDOW / 2)
-#define OWN_REQUEST MOST_CHILDREN /* below: one for each child's words */
-#define RANGES (OWN_REQUEST + 1)
-#define REQUESTS (RANGES + MOST_RANGES)
 #define POLLS 64
 /* Once the window's last piece is here, what is missing is late at most by a little: by this part of the patience. */
 #define LATE 64
@@ -53,11 +50,14 @@ struct broadcast {
 	const struct cs_host *host;
 	struct cs_call *call;
 	struct cs_wire *wire;
+	uint64_t tag;
 	struct cs_cast *cast;
 	uint32_t number;
 	int parent; /* -1: the root */
 	int child[MOST_CHILDREN], children;
 	struct told told[MOST_CHILDREN];
+	struct cs_request hears[MOST_CHILDREN]; /* of that */
+	struct cs_request requests[MOST_RANGES];
 	uint64_t served; /* bytes that come here */
 	uint64_t total;  /* the root's bytes; UINT64_MAX: not known yet */
 	/* Of the window at hand: */
@@ -188,8 +188,8 @@ ask_children(struct broadcast *broadcast)
 		broadcast->is_with_us[i] = is_with_us(broadcast, i);
 		broadcast->told[i].missing = 0;
 		if (broadcast->is_with_us[i])
-			broadcast->wire->recv(broadcast->wire, i, broadcast->child[i], &broadcast->told[i],
-					      sizeof broadcast->told[i]);
+			broadcast->wire->recv(broadcast->wire, &broadcast->hears[i], broadcast->child[i], broadcast->tag,
+					      &broadcast->told[i], sizeof broadcast->told[i]);
 	}
 }
 
@@ -198,14 +198,15 @@ await_children(struct broadcast *broadcast)
 {
 	for (int i = 0; i < broadcast->children; i++)
 		if (broadcast->is_with_us[i])
-			broadcast->wire->wait(broadcast->wire, i);
+			broadcast->wire->wait(broadcast->wire, &broadcast->hears[i]);
 }
 
 static void
 say(struct broadcast *broadcast, int peer, const void *words, size_t bytes)
 {
-	broadcast->wire->send(broadcast->wire, OWN_REQUEST, peer, words, bytes);
-	broadcast->wire->wait(broadcast->wire, OWN_REQUEST);
+	struct cs_request request;
+	broadcast->wire->send(broadcast->wire, &request, peer, broadcast->tag, words, bytes);
+	broadcast->wire->wait(broadcast->wire, &request);
 }
 
 /* Does a rank that has told this of the first window need its parent's verdict? */
@@ -219,8 +220,9 @@ static void
 hear_verdict(struct broadcast *broadcast)
 {
 	struct verdict verdict;
-	broadcast->wire->recv(broadcast->wire, OWN_REQUEST, broadcast->parent, &verdict, sizeof verdict);
-	broadcast->wire->wait(broadcast->wire, OWN_REQUEST);
+	struct cs_request request;
+	broadcast->wire->recv(broadcast->wire, &request, broadcast->parent, broadcast->tag, &verdict, sizeof verdict);
+	broadcast->wire->wait(broadcast->wire, &request);
 	broadcast->served = lesser(broadcast->served, verdict.served);
 	learn_total(broadcast, verdict.total);
 }
@@ -264,9 +266,10 @@ be_repaired(struct broadcast *broadcast, uint64_t missing)
 	uint64_t at, length;
 	int count = 0;
 	for (unsigned bit = 0; next_range(broadcast, missing, &bit, broadcast->served, &at, &length);)
-		wire->recv(wire, RANGES + count++, broadcast->parent, broadcast->call->recv.base + at, length);
+		wire->recv(wire, &broadcast->requests[count++], broadcast->parent, broadcast->tag,
+			   broadcast->call->recv.base + at, length);
 	for (int i = 0; i < count; i++)
-		wire->wait(wire, RANGES + i);
+		wire->wait(wire, &broadcast->requests[i]);
 }
 
 static void
@@ -277,9 +280,10 @@ repair(struct broadcast *broadcast, int child)
 	uint64_t at, length, limit = lesser(told->bytes, broadcast->served);
 	int count = 0;
 	for (unsigned bit = 0; next_range(broadcast, told->missing, &bit, limit, &at, &length);)
-		wire->send(wire, RANGES + count++, broadcast->child[child], broadcast->call->recv.base + at, length);
+		wire->send(wire, &broadcast->requests[count++], broadcast->child[child], broadcast->tag,
+			   broadcast->call->recv.base + at, length);
 	for (int i = 0; i < count; i++)
-		wire->wait(wire, RANGES + i);
+		wire->wait(wire, &broadcast->requests[i]);
 	broadcast->cast->resent(broadcast->cast, (uint32_t)__builtin_popcountll(told->missing));
 }
 
@@ -329,8 +333,8 @@ run_plan(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
 				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
-	cs_plans_run(op, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
-		     call->recv.base, call->recv.base, NULL);
+	cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
+				    call->recv.base, call->recv.base, NULL));
 }
 
 static void
@@ -338,13 +342,13 @@ run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_wire *wire = team->host->wire(team->everyone, REQUESTS);
-	struct cs_cast *cast = wire->cast ? wire->cast(wire) : NULL;
+	struct cs_wire *wire = team->host->wire(team->everyone);
+	struct cs_cast *cast = wire->cast ? wire->cast(wire, op->tag) : NULL;
 	if (!cast) {
 		run_plan(op);
 		return;
 	}
-	struct broadcast broadcast = { .host = team->host, .call = call, .wire = wire, .cast = cast,
+	struct broadcast broadcast = { .host = team->host, .call = call, .wire = wire, .tag = op->tag, .cast = cast,
 				       .number = ++cast->broadcasts, .served = call->bytes, .total = UINT64_MAX };
 	describe(&broadcast, call->root);
 	if (is_root(&broadcast))

@@ -22,7 +22,7 @@ head_room(const struct cs_team *team)
 }
 
 static struct bundles
-bundles_of(struct cs_op *op, size_t wanted, int requests)
+bundles_of(struct cs_op *op, size_t wanted)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -30,7 +30,7 @@ bundles_of(struct cs_op *op, size_t wanted, int requests)
 	size_t room = team->node.shape.slot_bytes / 4 - head_room(team);
 	int root_node = shape->node_of[call->root];
 	return (struct bundles){
-		.op = op, .wire = team->host->wire(team->everyone, requests),
+		.op = op, .wire = team->host->wire(team->everyone),
 		.most = (wanted < room ? wanted : room) / (size_t)shape->ppn_max,
 		.root_node = root_node,
 		.is_root_node = shape->node == root_node,
@@ -67,13 +67,27 @@ packed(const struct bundles *bundles, uint64_t size)
 	return size <= bundles->most ? (size_t)size : 0;
 }
 
+static void
+wait_for(const struct bundles *bundles, struct cs_request *request)
+{
+	bundles->wire->wait(bundles->wire, request);
+	cs_op_note(bundles->op, request->told);
+}
+
+static void
+receive(const struct bundles *bundles, int rank, void *to, size_t bytes)
+{
+	struct cs_request request;
+	bundles->wire->recv(bundles->wire, &request, rank, bundles->op->tag, to, bytes);
+	wait_for(bundles, &request);
+}
+
 /* A long block that is longer than expected, as far as there is room for it. */
 static void
-take_overlong(const struct bundles *bundles, int request, int rank, char *to, size_t expected, uint64_t size)
+take_overlong(const struct bundles *bundles, int rank, char *to, size_t expected, uint64_t size)
 {
 	char *all = cs_op_memory(bundles->op, CS_OP_FAR, size);
-	bundles->wire->recv(bundles->wire, request, rank, all, size);
-	bundles->wire->wait(bundles->wire, request);
+	receive(bundles, rank, all, size);
 	cs_copy(to, all, expected);
 }
 
@@ -115,7 +129,8 @@ scatter_root(const struct bundles *bundles)
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct cs_wire *wire = bundles->wire;
-	int requests = 0;
+	struct cs_request *requests = cs_op_memory(op, CS_OP_SCRATCH, (size_t)(team->shape.nodes + team->shape.ranks) * sizeof *requests);
+	int count = 0;
 	cs_node_begin(node);
 	cs_node_end_reading(node);
 	struct cs_line *line = cs_node_line(node);
@@ -130,21 +145,21 @@ scatter_root(const struct bundles *bundles)
 		if (n == bundles->root_node)
 			continue;
 		size_t bytes = write_bundle(bundles, n, next);
-		wire->send(wire, requests++, rank_of(bundles, n, 0), next, bytes);
+		wire->send(wire, &requests[count++], rank_of(bundles, n, 0), op->tag, next, bytes);
 		next += bytes;
 	}
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t bytes = cs_blocks_bytes(&call->send, rank);
 		if (rank != call->root && bytes > bundles->most)
-			wire->send(wire, requests++, rank, cs_blocks_at(&call->send, rank), bytes);
+			wire->send(wire, &requests[count++], rank, op->tag, cs_blocks_at(&call->send, rank), bytes);
 	}
 	if (call->recv.base) {
 		size_t own = cs_blocks_bytes(&call->send, call->root);
 		call->truncated = own > call->bytes ? own : call->truncated;
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), own < call->bytes ? own : call->bytes);
 	}
-	for (int request = 0; request < requests; request++)
-		wire->wait(wire, request);
+	for (int i = 0; i < count; i++)
+		wait_for(bundles, &requests[i]);
 }
 
 /* Of a bundle as it came from the root. */
@@ -172,8 +187,7 @@ scattered_bundle(const struct bundles *bundles)
 	}
 	size_t room = room_of(bundles, team->shape.node);
 	char *bundle = cs_op_memory(op, CS_OP_COPY, room);
-	bundles->wire->recv(bundles->wire, 0, op->call.root, bundle, room);
-	bundles->wire->wait(bundles->wire, 0);
+	receive(bundles, op->call.root, bundle, room);
 	struct cs_line *line = cs_node_line(node);
 	size_t bytes = bytes_of(bundles, bundle);
 	memcpy(cs_node_cut(node, 1, bytes, &line->slot), bundle, bytes);
@@ -201,12 +215,10 @@ scatter_leaf(const struct bundles *bundles)
 	cs_node_end(&op->node);
 	if (size <= bundles->most)
 		return;
-	if (size > call->bytes) {
-		take_overlong(bundles, 0, call->root, call->recv.base, call->bytes, size);
-	} else {
-		bundles->wire->recv(bundles->wire, 0, call->root, call->recv.base, call->bytes);
-		bundles->wire->wait(bundles->wire, 0);
-	}
+	if (size > call->bytes)
+		take_overlong(bundles, call->root, call->recv.base, call->bytes, size);
+	else
+		receive(bundles, call->root, call->recv.base, call->bytes);
 }
 
 void
@@ -215,7 +227,7 @@ cs_bundle_scatter(struct cs_op *op, size_t bytes)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	bool is_root = team->shape.rank == call->root;
-	struct bundles bundles = bundles_of(op, bytes, is_root ? team->shape.nodes + team->shape.ranks : 1);
+	struct bundles bundles = bundles_of(op, bytes);
 	if (is_root)
 		scatter_root(&bundles);
 	else
@@ -251,7 +263,7 @@ look_at_block(const struct bundles *bundles, int local, const char **from)
 }
 
 static void
-send_bundle(const struct bundles *bundles)
+send_bundle(const struct bundles *bundles, struct cs_request *request)
 {
 	struct cs_op *op = bundles->op;
 	struct cs_team *team = op->team;
@@ -268,7 +280,7 @@ send_bundle(const struct bundles *bundles)
 		next += packed(bundles, size);
 	}
 	cs_node_end(&op->node);
-	bundles->wire->send(bundles->wire, 0, op->call.root, bundle, (size_t)(next - bundle));
+	bundles->wire->send(bundles->wire, request, op->call.root, op->tag, bundle, (size_t)(next - bundle));
 }
 
 static void
@@ -277,31 +289,25 @@ gather_leaf(const struct bundles *bundles)
 	const struct cs_call *call = &bundles->op->call;
 	struct cs_wire *wire = bundles->wire;
 	struct cs_node_op *node = &bundles->op->node;
+	struct cs_request of_bundle, of_block;
 	cs_node_begin(node);
 	if (bundles->is_carrier) {
-		send_bundle(bundles);
+		send_bundle(bundles, &of_bundle);
 	} else {
 		cs_node_end_reading(node);
 		show_block(bundles);
 	}
 	if (call->bytes > bundles->most)
-		wire->send(wire, 1, call->root, call->send.base, call->bytes);
+		wire->send(wire, &of_block, call->root, bundles->op->tag, call->send.base, call->bytes);
 	if (bundles->is_carrier)
-		wire->wait(wire, 0);
+		wait_for(bundles, &of_bundle);
 	if (call->bytes > bundles->most)
-		wire->wait(wire, 1);
-}
-
-/* Of the long block of a rank. */
-static int
-request_of(int rank)
-{
-	return AT_ONCE + rank;
+		wait_for(bundles, &of_block);
 }
 
 /* A block of `size` bytes of another rank, from `from` if it is not too long. Is it still to be waited for? */
 static bool
-take_block(const struct bundles *bundles, int rank, uint64_t size, const char *from)
+take_block(const struct bundles *bundles, struct cs_request *request, int rank, uint64_t size, const char *from)
 {
 	struct cs_call *call = &bundles->op->call;
 	size_t expected = cs_blocks_bytes(&call->recv, rank);
@@ -310,23 +316,23 @@ take_block(const struct bundles *bundles, int rank, uint64_t size, const char *f
 		call->truncated = size;
 	bool is_long = size > bundles->most && size <= expected;
 	if (is_long)
-		bundles->wire->recv(bundles->wire, request_of(rank), rank, to, expected);
+		bundles->wire->recv(bundles->wire, request, rank, bundles->op->tag, to, expected);
 	else if (size > bundles->most)
-		take_overlong(bundles, request_of(rank), rank, to, expected, size);
+		take_overlong(bundles, rank, to, expected, size);
 	else
 		cs_copy(to, from, size < expected ? size : expected);
 	return is_long;
 }
 
 static void
-take_bundle(const struct bundles *bundles, int node, const char *bundle, bool *is_long)
+take_bundle(const struct bundles *bundles, int node, const char *bundle, struct cs_request *requests, bool *is_long)
 {
 	int locals = cs_team_node_size(bundles->op->team, node);
 	const char *next = bundle + (size_t)locals * sizeof(uint64_t);
 	for (int local = 0; local < locals; local++) {
 		uint64_t size = size_in(bundle, local);
 		int rank = rank_of(bundles, node, local);
-		is_long[rank] = take_block(bundles, rank, size, next);
+		is_long[rank] = take_block(bundles, &requests[rank], rank, size, next);
 		next += packed(bundles, size);
 	}
 }
@@ -341,7 +347,10 @@ gather_root(const struct bundles *bundles)
 	int nodes = team->shape.nodes, ranks = team->shape.ranks;
 	size_t room = head_room(team) + (size_t)team->shape.ppn_max * bundles->most;
 	char *memory = cs_op_memory(op, CS_OP_COPY, AT_ONCE * room);
-	bool *is_long = cs_op_memory(op, CS_OP_SCRATCH, (size_t)ranks * sizeof *is_long);
+	/* By rank, of long blocks. */
+	struct cs_request *requests = cs_op_memory(op, CS_OP_SCRATCH, (size_t)ranks * (sizeof *requests + sizeof(bool)));
+	bool *is_long = (bool *)(requests + ranks);
+	struct cs_request bundle_requests[AT_ONCE];
 	memset(is_long, 0, (size_t)ranks * sizeof *is_long);
 	cs_node_begin(&op->node);
 	/* Nodes are counted from the own one. A few bundles are under way while the one before them is taken. */
@@ -349,11 +358,11 @@ gather_root(const struct bundles *bundles)
 	for (int n = 1; n < nodes; n++) {
 		for (; asked < nodes && asked < n + AT_ONCE; asked++) {
 			int node = (bundles->root_node + asked) % nodes;
-			wire->recv(wire, asked % AT_ONCE, rank_of(bundles, node, 0), memory + (size_t)(asked % AT_ONCE) * room,
-				   room);
+			wire->recv(wire, &bundle_requests[asked % AT_ONCE], rank_of(bundles, node, 0), op->tag,
+				   memory + (size_t)(asked % AT_ONCE) * room, room);
 		}
-		wire->wait(wire, n % AT_ONCE);
-		take_bundle(bundles, (bundles->root_node + n) % nodes, memory + (size_t)(n % AT_ONCE) * room, is_long);
+		wait_for(bundles, &bundle_requests[n % AT_ONCE]);
+		take_bundle(bundles, (bundles->root_node + n) % nodes, memory + (size_t)(n % AT_ONCE) * room, requests, is_long);
 	}
 	for (int local = 0; local < team->shape.locals; local++) {
 		const char *from;
@@ -361,14 +370,14 @@ gather_root(const struct bundles *bundles)
 		if (rank == call->root)
 			continue;
 		uint64_t size = look_at_block(bundles, local, &from);
-		is_long[rank] = take_block(bundles, rank, size, from);
+		is_long[rank] = take_block(bundles, &requests[rank], rank, size, from);
 	}
 	cs_node_end(&op->node);
 	if (call->send.base)
 		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
 	for (int rank = 0; rank < ranks; rank++)
 		if (is_long[rank])
-			wire->wait(wire, request_of(rank));
+			wait_for(bundles, &requests[rank]);
 }
 
 void
@@ -377,7 +386,7 @@ cs_bundle_gather(struct cs_op *op, size_t bytes)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	bool is_root = team->shape.rank == call->root;
-	struct bundles bundles = bundles_of(op, bytes, is_root ? AT_ONCE + team->shape.ranks : 2);
+	struct bundles bundles = bundles_of(op, bytes);
 	if (is_root)
 		gather_root(&bundles);
 	else

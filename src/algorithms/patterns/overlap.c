@@ -11,6 +11,7 @@ struct spread {
 	struct cs_op *op;
 	struct cs_wire *wire;
 	struct cs_stage stage;
+	struct cs_request receives[CS_OVERLAP_MOST], sends[CS_OVERLAP_MOST]; /* by step */
 	size_t chunk;   /* most bytes of a block in a round */
 	uint64_t round; /* of chunks */
 	size_t *before; /* by place: bytes of all parts in places before it; nodes + 1 */
@@ -100,8 +101,8 @@ start_receives(struct spread *spread)
 	FOR_EACH_STEP(step, have, spread) {
 		size_t bytes = bytes_of(spread, have, coming(spread, have));
 		if (bytes)
-			spread->wire->recv_direct(spread->wire, 2 * step, node_at(spread, have),
-						  spread->stage.area + spread->before[have], bytes,
+			spread->wire->recv_direct(spread->wire, &spread->receives[step], node_at(spread, have),
+						  spread->op->tag, spread->stage.area + spread->before[have], bytes,
 						  &spread->stage.flags[step], spread->stage.turn);
 	}
 }
@@ -126,18 +127,18 @@ lead(struct spread *spread)
 		int below = (shape->node - have + shape->nodes) % shape->nodes;
 		size_t bytes = bytes_of(spread, 0, coming(spread, have));
 		if (bytes)
-			wire->send_direct(wire, 2 * step + 1, below, spread->stage.area, bytes);
+			wire->send_direct(wire, &spread->sends[step], below, spread->op->tag, spread->stage.area, bytes);
 		copy_out(spread, ready, last);
 		ready = have;
 		last = coming(spread, have);
 		if (bytes_of(spread, ready, last))
-			wire->wait(wire, 2 * step);
+			cs_stage_wait(spread->op, wire, &spread->receives[step]);
 		cs_stage_raise(spread->op, &spread->stage, step);
 	}
 	copy_out(spread, ready, last);
 	FOR_EACH_STEP(step, have, spread)
 		if (bytes_of(spread, 0, coming(spread, have)))
-			wire->wait(wire, 2 * step + 1);
+			cs_stage_wait(spread->op, wire, &spread->sends[step]);
 }
 
 static void
@@ -171,7 +172,7 @@ cs_overlap_spread(struct cs_op *op, size_t wire_chunk)
 	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
 	size_t most = largest(op);
 	struct spread spread = { .op = op, .before = cs_op_nodes(op),
-				 .wire = is_leader ? team->host->wire(team->leaders, 2 * CS_OVERLAP_MOST) : NULL,
+				 .wire = is_leader ? team->host->wire(team->leaders) : NULL,
 				 .chunk = cs_share(limit, (size_t)team->shape.ranks) };
 	if (!spread.chunk)
 		spread.chunk = 1; /* the area has room for more than a byte of each rank */

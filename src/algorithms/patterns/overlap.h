@@ -51,6 +51,14 @@ cs_stage_done(struct cs_op *op, uint64_t count)
 	cs_node_area_done(&op->node, SIZE_MAX, count);
 }
 
+/* Waits for a message of the operation's. */
+static inline void
+cs_stage_wait(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
+{
+	wire->wait(wire, request);
+	op->told |= request->told;
+}
+
 /* The leader has a message: everybody on the node may know. */
 static inline void
 cs_stage_raise(struct cs_op *op, const struct cs_stage *stage, int flag)

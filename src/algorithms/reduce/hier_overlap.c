@@ -15,8 +15,6 @@
 
 #include <string.h>
 
-#define SEND CS_OVERLAP_MOST /* request of the wire; those below it are the children's */
-
 struct tide {
 	struct cs_op *op;
 	struct cs_wire *wire; /* NULL: not the leader */
@@ -26,6 +24,7 @@ struct tide {
 	uint64_t rounds; /* pieces */
 	int place;       /* of the own node, counted from the root's */
 	int children[CS_OVERLAP_MOST], child_count;
+	struct cs_request receives[CS_OVERLAP_MOST], send; /* by child; to the parent */
 };
 
 static int
@@ -43,19 +42,19 @@ count_of(const struct tide *tide, uint64_t round)
 
 /* The piece's area slot; the leader says at once that the children's sums may come. */
 static struct cs_stage
-take_stage(const struct tide *tide, uint64_t round)
+take_stage(struct tide *tide, uint64_t round)
 {
 	struct cs_stage stage = cs_stage_take(tide->op);
 	size_t bytes = count_of(tide, round) * tide->op->call.reduction.unit;
 	for (int i = 0; tide->wire && i < tide->child_count; i++)
-		tide->wire->recv_direct(tide->wire, i, node_at(tide, tide->children[i]),
+		tide->wire->recv_direct(tide->wire, &tide->receives[i], node_at(tide, tide->children[i]), tide->op->tag,
 					stage.area + (size_t)(i + 1) * tide->part, bytes, &stage.flags[i], stage.turn);
 	return stage;
 }
 
 /* The children's sums onto the node's, the own slice. */
 static void
-add_children(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
+add_children(struct tide *tide, const struct cs_stage *stage, uint64_t round)
 {
 	struct cs_op *op = tide->op;
 	struct cs_team *team = op->team;
@@ -65,7 +64,7 @@ add_children(const struct tide *tide, const struct cs_stage *stage, uint64_t rou
 	char *sum = stage->area + first * reduction->unit;
 	for (int i = 0; i < tide->child_count; i++) {
 		if (tide->wire) {
-			tide->wire->wait(tide->wire, i);
+			cs_stage_wait(tide->op, tide->wire, &tide->receives[i]);
 			cs_stage_raise(op, stage, i);
 		} else {
 			cs_stage_await(op, stage, i);
@@ -86,12 +85,13 @@ await_slices(const struct tide *tide, uint64_t step)
 
 /* The sum of this node and all below it is in the area. */
 static void
-hand_on(const struct tide *tide, const struct cs_stage *stage, uint64_t round)
+hand_on(struct tide *tide, const struct cs_stage *stage, uint64_t round)
 {
 	size_t unit = tide->op->call.reduction.unit, bytes = count_of(tide, round) * unit;
 	if (tide->place && tide->wire) {
 		await_slices(tide, 2 * round + 2);
-		tide->wire->send_direct(tide->wire, SEND, node_at(tide, cs_overlap_parent(tide->place)), stage->area, bytes);
+		tide->wire->send_direct(tide->wire, &tide->send, node_at(tide, cs_overlap_parent(tide->place)), tide->op->tag,
+					stage->area, bytes);
 	} else if (tide->op->team->shape.rank == tide->op->call.root) {
 		await_slices(tide, 2 * round + 2);
 		cs_copy_result(tide->op, tide->op->call.recv.base + round * tide->each * unit, stage->area, bytes);
@@ -115,7 +115,7 @@ reduce_pieces(struct tide *tide)
 		cs_node_publish(&op->node, tide->line, 2 * round + 2);
 		if (round) {
 			if (tide->place && tide->wire)
-				tide->wire->wait(tide->wire, SEND);
+				cs_stage_wait(tide->op, tide->wire, &tide->send);
 			cs_stage_done(op, 1);
 		}
 		if (round + 1 < tide->rounds)
@@ -123,7 +123,7 @@ reduce_pieces(struct tide *tide)
 		hand_on(tide, &stage, round);
 	}
 	if (tide->rounds && tide->place && tide->wire)
-		tide->wire->wait(tide->wire, SEND);
+		cs_stage_wait(tide->op, tide->wire, &tide->send);
 	if (tide->rounds)
 		cs_stage_done(op, 1);
 }
@@ -159,7 +159,7 @@ run(struct cs_op *op, const size_t *params)
 	tide.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	tide.child_count = cs_overlap_children(tide.place, shape->nodes, tide.children);
 	if (cs_team_is_leader(team))
-		tide.wire = team->host->wire(team->leaders, SEND + 1);
+		tide.wire = team->host->wire(team->leaders);
 	cs_node_begin(node);
 	tide.line = cs_node_line(node);
 	tide.line->slot = cs_node_slot_number(node);
