@@ -1,5 +1,6 @@
-/* leaders.c — the collectives between leaders (wire/host.h) in both forms, on all ranks of the job: as they block, and begun and
- * tested, several at once and different ones. Every result is compared with what it has to be.
+/* leaders.c — what ranks do between nodes by the host, on all ranks of the job. The collectives between leaders (wire/host.h) in
+ * both forms: as they block, and begun and tested, several at once and different ones. And messages by tags (comm/wire.c), received
+ * in another order than sent. Every result is compared with what it has to be.
  *
  *	leaders [SEED [TURNS]] */
 #include "comm/engine.h"
@@ -281,6 +282,33 @@ disagree(struct cs_request *request)
 	      request ? "begun" : "blocking", told);
 }
 
+/* To the next rank and from the one before: of each tag two, which come in their order. */
+static void
+exchange(uint64_t first_tag)
+{
+	enum { TAGS = CS_TAGS };
+	static char out[TAGS][2][8], in[TAGS][2][8];
+	static struct cs_request sends[TAGS][2], receives[TAGS][2];
+	struct cs_wire *wire = cs_host_wire(&group);
+	int next = (self + 1) % nodes, before = (self + nodes - 1) % nodes;
+	for (int i = 0; i < TAGS; i++)
+		for (int k = 0; k < 2; k++) {
+			snprintf(out[i][k], sizeof out[i][k], "%d %d", i, k);
+			wire->send(wire, &sends[i][k], next, first_tag + (uint64_t)i, out[i][k], sizeof out[i][k]);
+		}
+	for (int i = TAGS; i-- > 0;)
+		for (int k = 0; k < 2; k++)
+			wire->recv(wire, &receives[i][k], before, first_tag + (uint64_t)i, in[i][k], sizeof in[i][k]);
+	for (int i = 0; i < TAGS; i++)
+		for (int k = 0; k < 2; k++) {
+			wire->wait(wire, &receives[i][k]);
+			wire->wait(wire, &sends[i][k]);
+			CHECK(!strcmp(in[i][k], out[i][k]), "tag %d, message %d: \"%.8s\"", i, k, in[i][k]);
+			CHECK(!receives[i][k].told && !sends[i][k].told, "tag %d, message %d: told %u", i, k,
+			      receives[i][k].told);
+		}
+}
+
 static void *
 lookup(const char *name)
 {
@@ -321,6 +349,9 @@ main(int argc, char **argv)
 #ifndef OPEN_MPI
 	disagree(&calls[0].request);
 #endif
+	exchange(0);
+	exchange(16384 - CS_TAGS / 2);
+	exchange((UINT64_C(1) << CS_TAG_BITS) - CS_TAGS / 2);
 	cs_group_close(&group);
 	return check_finish("leaders");
 }

@@ -341,8 +341,9 @@ world_finish(struct cs_wire *one, struct cs_request *request, struct cs_wire *ot
 	return is_done && is_other_done;
 }
 
-void
-world_apart(const char *(*body)(const void *argument), const void *argument)
+/* What the body said, in memory that is to be unmapped. */
+static char *
+run_apart(const char *(*body)(const void *argument), const void *argument)
 {
 	static const char begun[] = "it did not come to an end";
 	char *trouble = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -356,7 +357,23 @@ world_apart(const char *(*body)(const void *argument), const void *argument)
 		_exit(0);
 	}
 	assert_int_equal(waitpid(child, NULL, 0), child);
+	return trouble;
+}
+
+void
+world_apart(const char *(*body)(const void *argument), const void *argument)
+{
+	char *trouble = run_apart(body, argument);
 	if (trouble[0])
 		fail_msg("%s", trouble);
 	munmap(trouble, 4096);
+}
+
+bool
+world_apart_is_well(const char *(*body)(const void *argument), const void *argument)
+{
+	char *trouble = run_apart(body, argument);
+	bool is_well = !trouble[0];
+	munmap(trouble, 4096);
+	return is_well;
 }

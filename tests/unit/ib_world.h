@@ -66,5 +66,7 @@ void world_forget_lines(void);
 /* Runs the body in a child, which leaves no leak of jobs that were ended amid something: NULL from it means that all is
  * well, else the test fails with that phrase. */
 void world_apart(const char *(*body)(const void *argument), const void *argument);
+/* The same, and whether all is well. */
+bool world_apart_is_well(const char *(*body)(const void *argument), const void *argument);
 
 #endif

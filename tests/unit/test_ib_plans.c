@@ -1,5 +1,6 @@
 /* Plans over verbs: right data, and no more requests, completions and bytes than their messages need. */
 #include "ib_world.h"
+#include "many_plans.h"
 
 #include "algorithms/algorithm.h"
 #include "ib/internal.h"
@@ -144,11 +145,75 @@ test_a_message_is_one_request_and_one_completion(void **state)
 	count_plan("ring", 5, 100);
 }
 
+/* --- several at once ------------------------------------------------------------------------------------------------ */
+
+static const char *
+run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
+{
+	static const int members[] = { 0, 1, 2, 3, 4 };
+	struct cs_ib_options options = world_options();
+	fake_reset();
+	fake_seed(seed);
+	world.random = seed;
+	options.polls_flags = random_below(&world.random, 2);
+	*many = (struct many_plans){ .ranks = 2 + (int)random_below(&world.random, WORLD_MOST - 1),
+				     .plans = 2 + (int)random_below(&world.random, MANY_PLANS - 1),
+				     .first_tag = random_below(&world.random, 1 << 20), .has_one_tag = has_one_tag,
+				     .turn = world_progress };
+	world_open(many->ranks, &options, false);
+	world_group_open(&group, members, many->ranks);
+	many->wires = group.wires;
+	world.may_abort = has_one_tag;
+	if (has_one_tag && setjmp(world.jump))
+		return "the job was ended";
+	const char *trouble = many_plans_run(many, &world.random);
+	if (!trouble) {
+		world_group_close(&group);
+		world_close();
+	}
+	return trouble;
+}
+
+static void
+test_several_plans_at_once(void **state)
+{
+	struct many_plans many;
+	for (uint64_t i = 0; i < 60; i++) {
+		const char *trouble = run_case(&many, first_seed() + i, false);
+		if (trouble)
+			fail_msg("seed %llu, %d ranks,%s: %s", (unsigned long long)(first_seed() + i), many.ranks, many.names,
+				 trouble);
+	}
+}
+
+/* In a child, as what goes wrong may end a job or leave all as it is. */
+static const char *
+use_a_tag_twice(const void *argument)
+{
+	const uint64_t *seed = argument;
+	struct many_plans many;
+	return run_case(&many, *seed, true) ? NULL : "it was not seen";
+}
+
+static void
+test_a_tag_used_twice_is_seen(void **state)
+{
+	unsigned found = 0;
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t seed = first_seed() + i;
+		found += world_apart_is_well(use_a_tag_twice, &seed);
+	}
+	print_message("a tag that is used twice: seen in %u of 20 cases\n", found);
+	assert_true(found >= 5);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_message_is_one_request_and_one_completion),
+		cmocka_unit_test(test_several_plans_at_once),
+		cmocka_unit_test(test_a_tag_used_twice_is_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
