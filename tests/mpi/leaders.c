@@ -4,6 +4,7 @@
  *
  *	leaders [SEED [TURNS]] */
 #include "comm/engine.h"
+#include "comm/flavour.h"
 #include "comm/host.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
@@ -325,6 +326,7 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &nodes);
 	self = check_rank;
+	cs_flavour_learn(NULL);
 	if (nodes > MOST_NODES || !cs_pmpi_load(lookup))
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	if (self == 0)

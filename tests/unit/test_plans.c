@@ -237,7 +237,6 @@ a_plan_serves_its_own_shape_only(void **state)
 					      .is_commutative = true };
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
-		struct cs_op op = { .team = &fixture.team };
 		cases[i].change(&other);
 		struct cs_op op;
 		fixture.team.idle = &fixture.idle;

@@ -59,8 +59,8 @@ struct seat {
 	int node;
 };
 
-static void
-exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction)
+static unsigned
+exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
 {
 	struct seat *seat = leaders;
 	struct element *own = malloc(count * sizeof *own);
@@ -73,6 +73,7 @@ exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *red
 		kernel(buffer, buffer, seat->lane->sums[node], count);
 	pthread_barrier_wait(&seat->lane->barrier);
 	free(own);
+	return 0;
 }
 
 static void

@@ -149,7 +149,7 @@ run(struct cs_op *op, const size_t *params)
 		trade.chunk = 1;
 	if (cs_team_is_leader(team)) {
 		trade.wire = team->host->wire(team->leaders);
-		trade.receives = cs_team_scratch(team, 2 * (size_t)team->shape.nodes * sizeof *trade.receives);
+		trade.receives = cs_op_memory(op, CS_OP_SCRATCH, 2 * (size_t)team->shape.nodes * sizeof *trade.receives);
 		trade.sends = trade.receives + team->shape.nodes;
 	}
 	cs_node_begin(node);

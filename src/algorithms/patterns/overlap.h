@@ -56,7 +56,7 @@ static inline void
 cs_stage_wait(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
 {
 	wire->wait(wire, request);
-	op->told |= request->told;
+	cs_op_note(op, request->told);
 }
 
 /* The leader has a message: everybody on the node may know. */
