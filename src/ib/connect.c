@@ -23,73 +23,8 @@
 #define PSN_MASK 0xffffff
 #define MIN_RNR_TIMER 12 /* 0.64 ms */
 #define RETRIES 6 /* seven, which the specification allows, soft RoCE takes for "for ever" */
-#define REASON 200 /* of a line; beside comm's */
 
 /* --- a connection ------------------------------------------------------------------------------------------------ */
-
-void
-cs_peer_close(struct cs_peer *peer)
-{
-	if (peer->qp)
-		peer->ib->verbs->destroy_qp(peer->qp);
-	peer->qp = NULL;
-	free(peer->staged);
-	peer->staged = NULL;
-}
-
-/* Whoever refuses says why. */
-static void
-give_up(struct cs_peer *peer)
-{
-	if (peer->state != CS_PEER_FAILED && !peer->is_settled)
-		peer->ib->counters.refused++;
-	peer->state = CS_PEER_FAILED;
-}
-
-static void
-complain(struct cs_peer *peer, const char *what)
-{
-	static _Atomic int is_said;
-	struct cs_ib *ib = peer->ib;
-	char text[sizeof ib->trouble];
-	snprintf(text, sizeof text, "no connection to rank %d of MPI_COMM_WORLD by %s: %s", peer->world,
-		 ib->port.chosen.device, what);
-	if (ib->is_trying && !ib->trouble[0])
-		memcpy(ib->trouble, text, sizeof text);
-	else if (ib->is_trying)
-		return;
-	else if (!atomic_load(&is_said) && cs_log_is_first(REASON))
-		cs_log_warn_local(&is_said, "ib: rank %d: %s; their messages go over MPI", ib->options.world_rank, text);
-}
-
-void
-cs_peer_fail(struct cs_peer *peer, const char *what)
-{
-	if (peer->state == CS_PEER_FAILED)
-		return;
-	if (!peer->ib->is_closing)
-		complain(peer, what);
-	give_up(peer);
-}
-
-void
-cs_ib_trial_begin(struct cs_ib *ib)
-{
-	cs_ib_enter(ib);
-	ib->is_trying = true;
-	ib->trouble[0] = '\0';
-	cs_ib_leave(ib);
-}
-
-bool
-cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room)
-{
-	cs_ib_enter(ib); /* another thread may begin a trial of its own */
-	ib->is_trying = false;
-	snprintf(text, room, "%s", ib->trouble);
-	cs_ib_leave(ib);
-	return text[0];
-}
 
 static bool
 to_init(struct cs_peer *peer)
@@ -105,7 +40,7 @@ post_receives(struct cs_peer *peer)
 {
 	size_t left = peer->ib->options.slots + CS_SPARE;
 	for (int i = 0; i < CS_BATCH; i++)
-		peer->receives[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer, /* the kind of a receive is 0 (ib.c) */
+		peer->receives[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer, /* CS_POSTED_RECEIVE is 0 */
 							  .next = i + 1 < CS_BATCH ? &peer->receives[i + 1] : NULL };
 	while (left) {
 		size_t count = left < CS_BATCH ? left : CS_BATCH;
@@ -198,6 +133,40 @@ connect_pair(struct cs_peer *peer)
 					    IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
+/* --- hello ------------------------------------------------------------------------------------------------------- */
+
+static void
+send_hello(struct cs_peer *peer)
+{
+	unsigned char pattern[CS_HELLO_BYTES];
+	for (int i = 0; i < CS_HELLO_BYTES; i++)
+		pattern[i] = (unsigned char)(i * 7 + peer->ib->options.world_rank);
+	cs_ring_fill(peer, (struct cs_label){ .kind = CS_KIND_HELLO }, NULL, 0, pattern, sizeof pattern);
+}
+
+static bool
+is_hello(const struct cs_peer *peer, const char *data, size_t bytes)
+{
+	for (int i = 0; i < CS_HELLO_BYTES && bytes == CS_HELLO_BYTES; i++)
+		if ((unsigned char)data[i] != (unsigned char)(i * 7 + peer->world))
+			return false;
+	return bytes == CS_HELLO_BYTES;
+}
+
+static bool
+take_hello(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+{
+	(void)channel;
+	(void)message;
+	if (is_hello(peer, data, bytes))
+		peer->is_greeted = true;
+	else
+		cs_peer_fail(peer, "the first message came damaged");
+	return true;
+}
+
+const struct cs_kind_ops cs_kind_hello = { .take = take_hello };
+
 /* --- a channel --------------------------------------------------------------------------------------------------- */
 
 static void
@@ -278,7 +247,7 @@ say(struct cs_channel *channel, bool is_well, enum cs_channel_state next)
 static void
 by_host(struct cs_channel *channel)
 {
-	give_up(channel->peer);
+	cs_peer_give_up(channel->peer);
 	channel->state = CS_BY_HOST;
 }
 
@@ -328,7 +297,7 @@ have_joined(struct cs_channel *channel)
 	}
 	if (peer->state == CS_PEER_JOINED) {
 		peer->state = CS_PEER_GREETING;
-		cs_ring_hello(peer);
+		send_hello(peer);
 	}
 	listen(channel, &channel->other_word, sizeof channel->other_word);
 	channel->state = CS_GREETING;
@@ -342,7 +311,7 @@ wait_for_greeting(struct cs_channel *channel)
 	if (peer->state == CS_PEER_GREETING && peer->is_greeted && peer->completed == peer->posted)
 		peer->state = CS_PEER_READY;
 	if (is_heard(channel) && !channel->other_word)
-		give_up(peer);
+		cs_peer_give_up(peer);
 	if (peer->state == CS_PEER_READY || peer->state == CS_PEER_FAILED)
 		say(channel, peer->state == CS_PEER_READY, CS_SETTLING);
 }

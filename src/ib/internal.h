@@ -1,9 +1,14 @@
-/* ib/internal.h — what the files of this room share.
+/* ib/internal.h — what the files of this room share. A file calls those below it only:
  *
- *   ib.c       the process: open, close, progress, completions      connect.c  how a pair comes to talk by verbs
- *   ring.c     slots and credits: small messages                    large.c    ready, data, fragments
- *   wire.c     a group's wire: requests, order, waiting             port.c     which device
- *   cast.c     a group's multicast
+ *   ib.c         opening and closing; which file looks after which kind of slot
+ *   wire.c       a group's wire: requests, order, waiting          cast.c, cast_open.c   a group's multicast
+ *   progress.c   completions, and what else there is to do
+ *   connect.c    how a pair comes to talk by verbs                 large.c     ready, data, fragments
+ *   ring.c       slots and credits: small messages
+ *   peer.c       posting, and failures                             memory.c    slots, queues, pins
+ *   message.c    queues of messages                                port.c      which device
+ *
+ * What comes in a slot goes up by the table of kinds.
  *
  *   struct cs_ib       the process
  *   struct cs_peer     another process: one connection              shared by all groups
@@ -42,7 +47,11 @@ enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
 #define CS_PLACE(number) ((number) & ((UINT32_C(1) << CS_PLACE_BITS) - 1))
 
 /* What is in a slot. */
-enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT, CS_KIND_ASK };
+enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT, CS_KIND_ASK, CS_KINDS };
+
+/* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
+enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CREDIT, CS_POSTED_KINDS };
+_Static_assert(CS_POSTED_RECEIVE == 0, "a receive's wr_id is the peer's address alone");
 
 /* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
 struct cs_trailer {
@@ -218,6 +227,7 @@ struct cs_slab {
 struct cs_ib {
 	atomic_flag busy;
 	const struct cs_verbs *verbs;
+	const struct cs_kind_ops *const *kinds; /* by enum cs_kind; NULL: none of that kind comes */
 	struct cs_ib_options options;
 	struct cs_ib_port port;
 	char name[CS_IB_NAME + 128];
@@ -278,12 +288,15 @@ cs_pop(struct cs_queue *queue)
 	return request;
 }
 
-/* Takes the message of that number out; NULL if it is not in the queue. */
-struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
-/* Takes the request out if it is in the queue. */
-void cs_remove(struct cs_queue *queue, struct cs_message *request);
+/* --- message.c --------------------------------------------------------------------------------------------------- */
 
-/* --- ib.c ------------------------------------------------------------------------------------------------------- */
+/* Takes that message out; NULL if it is not in the queue. */
+struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
+/* Takes the message out if it is in the queue. */
+void cs_remove(struct cs_queue *queue, struct cs_message *message);
+void cs_message_finish(struct cs_message *message);
+
+/* --- memory.c ---------------------------------------------------------------------------------------------------- */
 
 static inline size_t
 cs_padded(size_t bytes)
@@ -299,11 +312,25 @@ cs_payload(const struct cs_peer *peer)
 
 /* Memory for the slots of one connection; false if the budget is spent or the device refuses. */
 bool cs_slab_take(struct cs_ib *ib, struct cs_peer *peer);
+void cs_slabs_free(struct cs_ib *ib);
 /* A completion queue with room for a connection's completions; NULL if refused. */
 struct ibv_cq *cs_cq_take(struct cs_ib *ib);
+
+/* --- peer.c ------------------------------------------------------------------------------------------------------ */
+
+void cs_peer_close(struct cs_peer *peer);
 /* One line about a peer, and the end of the job. */
 _Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status);
 _Noreturn void cs_ib_no_memory(struct cs_ib *ib);
+/* Before the pair has settled: says why, and their messages go over the host. Giving up says nothing. */
+void cs_peer_fail(struct cs_peer *peer, const char *what);
+void cs_peer_give_up(struct cs_peer *peer);
+/* A request has failed: the end of the pair, or of the job. */
+void cs_peer_broke(struct cs_peer *peer, uint64_t wr_id, const char *status, bool is_flushed);
+/* Of ib->flushed nothing has told the cause. */
+_Noreturn void cs_peer_end_flushed(struct cs_ib *ib);
+/* Gives slots back by a message of no bytes. */
+void cs_peer_pay_credit(struct cs_peer *peer);
 /* Something may be posted to this peer at the next progress. */
 static inline void
 cs_peer_is_busy(struct cs_peer *peer)
@@ -346,6 +373,8 @@ cs_peer_half(const struct cs_peer *peer)
 {
 	return peer->slot_count > 1 ? peer->slot_count / 2 : 1;
 }
+/* --- progress.c --------------------------------------------------------------------------------------------------- */
+
 /* Looks after what is under way; true if something happened. */
 bool cs_ib_turn(struct cs_ib *ib);
 
@@ -364,15 +393,40 @@ cs_ib_leave(struct cs_ib *ib)
 
 /* --- ring.c ----------------------------------------------------------------------------------------------------- */
 
+/* What says which message a slot is of; the rest of a trailer is the connection's. */
+struct cs_label {
+	uint64_t message;
+	uint32_t channel;
+	enum cs_kind kind;
+};
+
+static inline struct cs_label
+cs_label_of(const struct cs_message *message)
+{
+	return (struct cs_label){ .channel = message->channel->theirs, .message = message->message, .kind = message->kind };
+}
+
+/* Who looks after slots of a kind. */
+struct cs_kind_ops {
+	/* Fills one slot, which there is, for a message that waits for it (cs_ring_send); false: it wants another one. NULL:
+	 * none of that kind waits, or ring.c knows how. */
+	bool (*fill)(struct cs_peer *peer, struct cs_message *message);
+	bool is_over_when_filled; /* the message, with its last slot */
+	/* Takes out of a slot what came; false: that is of no possible size. `channel` NULL: of a group that is closed. */
+	bool (*take)(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes);
+};
+extern const struct cs_kind_ops cs_kind_hello, cs_kind_small, cs_kind_ready, cs_kind_fragment, cs_kind_ask;
+
 /* The pair knows each other's slots (peer->other). */
 void cs_ring_open(struct cs_peer *peer);
 /* Puts a request in line for a slot of its peer's: request->kind says what goes into it. */
 void cs_ring_send(struct cs_message *request);
 /* Fills as many slots as there are; returns whether one was filled. */
 bool cs_ring_pump(struct cs_peer *peer);
-void cs_ring_hello(struct cs_peer *peer);
-/* Asks whether the peer takes what waits there for small messages, as far as there are slots. */
-void cs_ring_ask(struct cs_channel *channel);
+bool cs_ring_has_slot(const struct cs_peer *peer);
+/* Head and payload one behind the other into the next slot, which there is. */
+void cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data,
+		  size_t bytes);
 /* A slot has been filled here: its completion, or its last word, tells. */
 void cs_ring_arrived(struct cs_peer *peer);
 /* Takes what has arrived out of its slots. */
@@ -395,33 +449,26 @@ cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 
 void cs_large_send(struct cs_message *request);
 void cs_large_recv(struct cs_message *request);
-void cs_large_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *ready);
-void cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes);
 void cs_large_arrived(struct cs_peer *peer, uint32_t token);
 /* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
 struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint64_t message);
 /* The write of the last piece is complete. */
 void cs_large_sent(struct cs_message *request);
 bool cs_large_pump(struct cs_peer *peer);
+/* Asks whether the peer takes what waits there for small messages, as far as there are slots. */
+void cs_large_ask(struct cs_channel *channel);
 
 /* --- wire.c ----------------------------------------------------------------------------------------------------- */
 
 /* Starts what was deferred, once the state is settled. */
 void cs_channel_release(struct cs_channel *channel);
-/* A small message is here. */
-void cs_channel_small(struct cs_channel *channel, uint64_t message, const char *data, size_t bytes);
-void cs_channel_ask(struct cs_channel *channel, uint64_t message);
 /* Is it over: has that message to the peer been started, or one of so late a tag that it never will be? */
 bool cs_channel_is_past(const struct cs_channel *channel, uint64_t message);
-void cs_message_finish(struct cs_message *request);
 
 /* --- connect.c -------------------------------------------------------------------------------------------------- */
 
 /* The first message of a channel: begins to ask the peer. */
 void cs_channel_open(struct cs_channel *channel);
 bool cs_channel_advance(struct cs_channel *channel);
-void cs_peer_close(struct cs_peer *peer);
-/* Before the pair has settled: says why, and their messages go over the host. */
-void cs_peer_fail(struct cs_peer *peer, const char *what);
 
 #endif

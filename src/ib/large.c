@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DATA_WRITE 2 /* ib.c, operations */
-
 /* --- receiving --------------------------------------------------------------------------------------------------- */
 
 /* A number by which the sender names the receive: an index into ib->tokens. */
@@ -104,8 +102,33 @@ cs_large_arrived(struct cs_peer *peer, uint32_t token)
 	received(by_token(peer, token));
 }
 
-void
-cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes)
+/* The flag is written with the data's key. */
+static bool
+covers(const struct cs_registration *registration, const _Atomic uint64_t *flag)
+{
+	uintptr_t at = (uintptr_t)flag, base = registration ? (uintptr_t)registration->base : 0;
+	return registration && flag && at >= base && at - base <= registration->bytes - sizeof *flag;
+}
+
+static bool
+fill_ready(struct cs_peer *peer, struct cs_message *request)
+{
+	const struct cs_registration *registration = request->registration;
+	struct cs_ready ready = {
+		.address = (uintptr_t)request->memory,
+		.bytes = request->bytes,
+		.key = registration ? registration->rkey : 0,
+		.flag = covers(registration, request->flag) ? (uintptr_t)request->flag : 0,
+		.value = request->value,
+		.token = request->token,
+	};
+	peer->ib->counters.ready++;
+	cs_ring_fill(peer, cs_label_of(request), &ready, sizeof ready, NULL, 0);
+	return true;
+}
+
+static void
+keep_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes)
 {
 	struct cs_message *request = by_token(peer, fragment->token);
 	if (fragment->at > request->bytes || bytes > request->bytes - fragment->at) {
@@ -117,6 +140,19 @@ cs_large_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, cons
 	request->moved += bytes;
 	if (fragment->is_last)
 		received(request);
+}
+
+static bool
+take_fragment(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+{
+	struct cs_fragment fragment;
+	(void)channel;
+	(void)message;
+	if (bytes < sizeof fragment)
+		return false;
+	memcpy(&fragment, data, sizeof fragment);
+	keep_fragment(peer, &fragment, data + sizeof fragment, bytes - sizeof fragment);
+	return true;
 }
 
 /* --- sending ----------------------------------------------------------------------------------------------------- */
@@ -181,8 +217,8 @@ drop_needless(struct cs_channel *channel)
 	channel->ready_tail = link;
 }
 
-void
-cs_large_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *ready)
+static void
+keep_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *ready)
 {
 	struct cs_message *request = cs_take_message(&channel->waiting, message);
 	if (request) {
@@ -204,6 +240,56 @@ cs_large_ready(struct cs_channel *channel, uint64_t message, const struct cs_rea
 	channel->ready_tail = &early->next;
 }
 
+static bool
+take_ready(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+{
+	struct cs_ready ready;
+	(void)peer;
+	if (bytes != sizeof ready)
+		return false;
+	memcpy(&ready, data, sizeof ready);
+	if (channel)
+		keep_ready(channel, message, &ready);
+	return true;
+}
+
+/* One of them; returns whether it was the last. */
+static bool
+fill_fragment(struct cs_peer *peer, struct cs_message *request)
+{
+	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
+	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
+	/* More than there is room for: a word of that first, so that they know before they have all. */
+	bool is_too_large = request->bytes > request->ready.bytes;
+	if (is_too_large) {
+		fragment.at = request->bytes;
+		request->bytes = request->ready.bytes;
+		bytes = 0;
+	}
+	bytes = bytes < room ? bytes : room;
+	fragment.is_last = !is_too_large && request->moved + bytes == request->bytes;
+	peer->ib->counters.fragments++;
+	cs_ring_fill(peer, cs_label_of(request), &fragment, sizeof fragment, request->memory + request->moved, bytes);
+	request->moved += bytes;
+	return fragment.is_last;
+}
+
+void
+cs_large_ask(struct cs_channel *channel)
+{
+	struct cs_peer *peer = channel->peer;
+	const struct cs_message *request = channel->waiting.head;
+	for (; request && !peer->slots.head && cs_ring_has_slot(peer); request = request->next) {
+		struct cs_label label = cs_label_of(request);
+		label.kind = CS_KIND_ASK;
+		if (!request->is_direct)
+			cs_ring_fill(peer, label, NULL, 0, NULL, 0);
+	}
+}
+
+const struct cs_kind_ops cs_kind_ready = { .fill = fill_ready, .take = take_ready };
+const struct cs_kind_ops cs_kind_fragment = { .fill = fill_fragment, .is_over_when_filled = true, .take = take_fragment };
+
 /* By the device, which is what polls_flags is for. Else the receiver sets it. */
 static bool
 has_flag(const struct cs_peer *peer, const struct cs_message *request)
@@ -215,7 +301,7 @@ has_flag(const struct cs_peer *peer, const struct cs_message *request)
 static void
 post_write(struct cs_peer *peer, struct cs_message *request, struct ibv_send_wr *wr, bool is_last)
 {
-	wr->wr_id = (uintptr_t)peer | DATA_WRITE;
+	wr->wr_id = (uintptr_t)peer | CS_POSTED_DATA;
 	wr->wr.rdma.rkey = request->ready.key;
 	wr->opcode = is_last ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
 	wr->imm_data = htobe32((uint32_t)CS_WORD_DATA << CS_WORD_BITS | request->ready.token);

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOT_WRITE 1 /* ib.c, operations */
 #define MOST_EARLY 64
 
 static inline uint32_t
@@ -28,21 +27,14 @@ has_slot(const struct cs_peer *peer)
 	       cs_peer_has_room(peer);
 }
 
-/* What says which message it is; the rest of a trailer is the connection's. */
-struct label {
-	uint64_t message;
-	uint32_t channel;
-	enum cs_kind kind;
-};
-
-static inline struct label
-label_of(const struct cs_message *request)
+bool
+cs_ring_has_slot(const struct cs_peer *peer)
 {
-	return (struct label){ .channel = request->channel->theirs, .message = request->message, .kind = request->kind };
+	return has_slot(peer);
 }
 
 static inline __attribute__((always_inline)) void
-write_trailer(struct cs_peer *peer, struct cs_trailer *trailer, struct label label, size_t payload)
+write_trailer(struct cs_peer *peer, struct cs_trailer *trailer, struct cs_label label, size_t payload)
 {
 	*trailer = (struct cs_trailer){ .channel = label.channel, .message = label.message, .bytes = (uint32_t)payload,
 					.kind = (uint16_t)label.kind, .credits = (uint16_t)peer->taken,
@@ -55,7 +47,7 @@ void
 cs_ring_open(struct cs_peer *peer)
 {
 	peer->slot_write = (struct ibv_send_wr){
-		.wr_id = (uintptr_t)peer | SLOT_WRITE,
+		.wr_id = (uintptr_t)peer | CS_POSTED_SLOT,
 		.opcode = peer->ib->options.polls_flags ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = htobe32((uint32_t)CS_WORD_SLOT << CS_WORD_BITS),
 		.wr.rdma.rkey = peer->other.key,
@@ -65,7 +57,7 @@ cs_ring_open(struct cs_peer *peer)
 /* Head and payload one behind the other, then the trailer, into the peer's next slot. In line, as callers have but one of
  * both. */
 static inline __attribute__((always_inline)) void
-fill(struct cs_peer *peer, struct label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
+fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
 {
 	struct cs_ib *ib = peer->ib;
 	uint32_t slot = slot_of(peer, peer->filled);
@@ -109,11 +101,17 @@ fill(struct cs_peer *peer, struct label label, const void *head, size_t head_byt
 	cs_peer_post(peer, wr, label.kind == CS_KIND_HELLO, NULL);
 }
 
+void
+cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
+{
+	fill(peer, label, head, head_bytes, data, bytes);
+}
+
 static inline __attribute__((always_inline)) void
 send_small(struct cs_peer *peer, struct cs_message *request)
 {
 	peer->ib->counters.small++;
-	fill(peer, label_of(request), NULL, 0, request->memory, request->bytes);
+	fill(peer, cs_label_of(request), NULL, 0, request->memory, request->bytes);
 	cs_message_be(request, CS_DONE); /* a send has no flag */
 }
 
@@ -124,70 +122,24 @@ send_late(struct cs_peer *peer, struct cs_message *request)
 	send_small(peer, request);
 }
 
-/* The flag is written with the data's key. */
-static bool
-covers(const struct cs_registration *registration, const _Atomic uint64_t *flag)
-{
-	uintptr_t at = (uintptr_t)flag, base = registration ? (uintptr_t)registration->base : 0;
-	return registration && flag && at >= base && at - base <= registration->bytes - sizeof *flag;
-}
-
-static void
-send_ready(struct cs_peer *peer, struct cs_message *request)
-{
-	const struct cs_registration *registration = request->registration;
-	struct cs_ready ready = {
-		.address = (uintptr_t)request->memory,
-		.bytes = request->bytes,
-		.key = registration ? registration->rkey : 0,
-		.flag = covers(registration, request->flag) ? (uintptr_t)request->flag : 0,
-		.value = request->value,
-		.token = request->token,
-	};
-	peer->ib->counters.ready++;
-	fill(peer, label_of(request), &ready, sizeof ready, NULL, 0);
-}
-
-/* Returns whether it was the last. */
-static bool
-send_fragment(struct cs_peer *peer, struct cs_message *request)
-{
-	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
-	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
-	/* More than there is room for: a word of that first, so that they know before they have all. */
-	bool is_too_large = request->bytes > request->ready.bytes;
-	if (is_too_large) {
-		fragment.at = request->bytes;
-		request->bytes = request->ready.bytes;
-		bytes = 0;
-	}
-	bytes = bytes < room ? bytes : room;
-	fragment.is_last = !is_too_large && request->moved + bytes == request->bytes;
-	peer->ib->counters.fragments++;
-	fill(peer, label_of(request), &fragment, sizeof fragment, request->memory + request->moved, bytes);
-	request->moved += bytes;
-	return fragment.is_last;
-}
-
+/* A request leaves the queue before it is over: then it may be used again at once. */
 bool
 cs_ring_pump(struct cs_peer *peer)
 {
 	bool has_any = false;
-	while (peer->slots.head && has_slot(peer)) {
+	for (; peer->slots.head && has_slot(peer); has_any = true) {
 		struct cs_message *request = peer->slots.head;
-		has_any = true;
-		if (request->kind == CS_KIND_FRAGMENT) {
-			if (!send_fragment(peer, request))
-				continue;
+		if (request->kind == CS_KIND_SMALL) {
 			cs_pop(&peer->slots);
-			cs_message_finish(request);
+			send_late(peer, request);
 			continue;
 		}
-		cs_pop(&peer->slots); /* first: what is finished may be used again at once */
-		if (request->kind == CS_KIND_SMALL)
-			send_late(peer, request);
-		else if (request->kind == CS_KIND_READY)
-			send_ready(peer, request);
+		const struct cs_kind_ops *kind = peer->ib->kinds[request->kind];
+		if (!kind->fill(peer, request))
+			continue;
+		cs_pop(&peer->slots);
+		if (kind->is_over_when_filled)
+			cs_message_finish(request);
 	}
 	return has_any;
 }
@@ -204,38 +156,7 @@ cs_ring_send(struct cs_message *request)
 	cs_ring_pump(peer);
 }
 
-void
-cs_ring_hello(struct cs_peer *peer)
-{
-	unsigned char pattern[CS_HELLO_BYTES];
-	for (int i = 0; i < CS_HELLO_BYTES; i++)
-		pattern[i] = (unsigned char)(i * 7 + peer->ib->options.world_rank);
-	fill(peer, (struct label){ .kind = CS_KIND_HELLO }, NULL, 0, pattern, sizeof pattern);
-}
-
-void
-cs_ring_ask(struct cs_channel *channel)
-{
-	struct cs_peer *peer = channel->peer;
-	const struct cs_message *request = channel->waiting.head;
-	for (; request && !peer->slots.head && has_slot(peer); request = request->next) {
-		struct label label = label_of(request);
-		label.kind = CS_KIND_ASK;
-		if (!request->is_direct)
-			fill(peer, label, NULL, 0, NULL, 0);
-	}
-}
-
 /* --- receiving --------------------------------------------------------------------------------------------------- */
-
-static bool
-is_hello(const struct cs_peer *peer, const char *data, size_t bytes)
-{
-	for (int i = 0; i < CS_HELLO_BYTES && bytes == CS_HELLO_BYTES; i++)
-		if ((unsigned char)data[i] != (unsigned char)(i * 7 + peer->world))
-			return false;
-	return bytes == CS_HELLO_BYTES;
-}
 
 static inline struct cs_channel *
 channel_of(struct cs_peer *peer, const struct cs_trailer *trailer)
@@ -244,43 +165,6 @@ channel_of(struct cs_peer *peer, const struct cs_trailer *trailer)
 	uint32_t place = CS_PLACE(trailer->channel);
 	struct cs_channel *channel = place < ib->channel_count ? ib->channels[place] : NULL;
 	return channel && channel->peer == peer && channel->number == trailer->channel ? channel : NULL;
-}
-
-static void
-take(struct cs_peer *peer, struct cs_channel *channel, const struct cs_trailer *trailer, const char *data)
-{
-	struct cs_ready ready;
-	struct cs_fragment fragment;
-	switch ((enum cs_kind)trailer->kind) {
-	case CS_KIND_HELLO:
-		if (is_hello(peer, data, trailer->bytes))
-			peer->is_greeted = true;
-		else
-			cs_peer_fail(peer, "the first message came damaged");
-		return;
-	case CS_KIND_SMALL: /* of a group that is closed */
-		return;
-	case CS_KIND_READY:
-		if (trailer->bytes != sizeof ready)
-			break;
-		memcpy(&ready, data, sizeof ready);
-		if (channel)
-			cs_large_ready(channel, trailer->message, &ready);
-		return;
-	case CS_KIND_FRAGMENT:
-		if (trailer->bytes < sizeof fragment)
-			break;
-		memcpy(&fragment, data, sizeof fragment);
-		cs_large_fragment(peer, &fragment, data + sizeof fragment, trailer->bytes - sizeof fragment);
-		return;
-	case CS_KIND_ASK:
-		if (channel)
-			cs_channel_ask(channel, trailer->message);
-		return;
-	case CS_KIND_NONE:
-		break;
-	}
-	cs_ib_break(peer->ib, peer, "reading a message", "it is of no known kind or size");
 }
 
 static inline const struct cs_trailer *
@@ -316,10 +200,9 @@ take_next(struct cs_peer *peer, const struct cs_trailer *trailer)
 	struct cs_channel *channel = channel_of(peer, trailer);
 	peer->taken++;
 	look_for_half(peer);
-	if (trailer->kind == CS_KIND_SMALL && channel)
-		cs_channel_small(channel, trailer->message, data, trailer->bytes);
-	else
-		take(peer, channel, trailer, data);
+	const struct cs_kind_ops *kind = trailer->kind < CS_KINDS ? peer->ib->kinds[trailer->kind] : NULL;
+	if (!kind || !kind->take(peer, channel, trailer->message, data, trailer->bytes))
+		cs_ib_break(peer->ib, peer, "reading a message", "it is of no known kind or size");
 }
 
 bool

@@ -16,52 +16,6 @@ wire_of(const struct cs_wire *wire)
 	return (struct cs_ib_wire *)(void *)wire;
 }
 
-/* `before` is in front of it, or NULL. */
-static void
-unlink_request(struct cs_queue *queue, struct cs_message *before, struct cs_message *request)
-{
-	if (before)
-		before->next = request->next;
-	else
-		queue->head = request->next;
-	if (queue->tail == request)
-		queue->tail = before;
-}
-
-void
-cs_remove(struct cs_queue *queue, struct cs_message *wanted)
-{
-	struct cs_message *before = NULL;
-	for (struct cs_message *request = queue->head; request; before = request, request = request->next)
-		if (request == wanted) {
-			unlink_request(queue, before, request);
-			return;
-		}
-}
-
-struct cs_message *
-cs_take_message(struct cs_queue *queue, uint64_t message)
-{
-	struct cs_message *before = NULL, *request = queue->head;
-	if (__builtin_expect(request && request->message == message, 1))
-		return cs_pop(queue);
-	while (request && request->message != message) {
-		before = request;
-		request = request->next;
-	}
-	if (request)
-		unlink_request(queue, before, request);
-	return request;
-}
-
-void
-cs_message_finish(struct cs_message *request)
-{
-	if (request->flag)
-		atomic_store_explicit(request->flag, request->value, memory_order_release);
-	cs_message_be(request, CS_DONE);
-}
-
 /* --- one message ------------------------------------------------------------------------------------------------- */
 
 static bool
@@ -209,40 +163,50 @@ cs_channel_release(struct cs_channel *channel)
 	}
 }
 
-void
-cs_channel_small(struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+static bool
+take_small(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
 {
+	if (!channel)
+		return true; /* of a group that is closed */
 	struct cs_message *request = cs_take_message(&channel->posted, message);
 	if (request)
-		channel->peer->waits--;
+		peer->waits--;
 	else
 		request = cs_large_withdraw(channel, message);
 	if (request) {
 		take_bytes(request, data, bytes);
-		return;
+		return true;
 	}
 	struct cs_early *early = malloc(sizeof *early + bytes);
 	if (!early)
-		cs_ib_no_memory(channel->peer->ib);
+		cs_ib_no_memory(peer->ib);
 	*early = (struct cs_early){ .message = message, .bytes = bytes };
 	memcpy(early->data, data, bytes);
 	*channel->early_tail = early;
 	channel->early_tail = &early->next;
 	channel->early_count++;
+	return true;
 }
 
 /* Their message is a large one, and they wait. If ours for it is small, the program's ranks disagree about its size. */
-void
-cs_channel_ask(struct cs_channel *channel, uint64_t message)
+static bool
+take_ask(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
 {
-	for (struct cs_message *request = channel->posted.head; request; request = request->next)
+	(void)peer;
+	(void)data;
+	(void)bytes;
+	for (struct cs_message *request = channel ? channel->posted.head : NULL; request; request = request->next)
 		if (request->message == message) {
 			cs_message_request(request)->told = CS_TOLD_MORE;
 			cs_take_message(&channel->posted, message);
 			cs_large_recv(request);
-			return;
+			break;
 		}
+	return true;
 }
+
+const struct cs_kind_ops cs_kind_small = { .take = take_small };
+const struct cs_kind_ops cs_kind_ask = { .take = take_ask };
 
 /* --- channels ---------------------------------------------------------------------------------------------------- */
 

@@ -105,7 +105,7 @@ test_late_messages_of_a_closed_group_meet_nobody(void **state)
 	struct cs_message stale_send = { .stage = CS_SEND, .message = 1 };
 	struct cs_channel stale = { .wire = &stale_wire, .peer = peer_of(0, 1), .theirs = 0, .waiting.head = &stale_send };
 	stale_send.channel = &stale;
-	cs_ring_ask(&stale);
+	cs_large_ask(&stale);
 	struct cs_wire *receiver = group.wires[1];
 	receiver->recv(receiver, world_request(receiver, 1), 0, 0, word, 8);
 	for (int i = 0; i < 2000; i++)
