@@ -56,8 +56,9 @@ truncated(const struct cs_serving *serving, const struct cs_call *call)
 static __attribute__((noinline)) void
 note_wrong(struct cs_serving *serving)
 {
-	const struct cs_op *op = &serving->op;
+	struct cs_op *op = &serving->op;
 	const struct cs_call *call = &op->call;
+	cs_node_op_fini(&op->node);
 	enum cs_wrong reason = op->node.wrong;
 	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE);
 	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
@@ -66,11 +67,11 @@ note_wrong(struct cs_serving *serving)
 		     : is_more				? truncated(serving, call)
 		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
 							: MPI_SUCCESS;
-	serving->op.node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
+	op->node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
 	if (result == MPI_SUCCESS)
 		return;
 	serving->result = result;
-	serving->op.node.extras |= CS_OP_WRONG;
+	op->node.extras |= CS_OP_WRONG;
 }
 
 bool
@@ -84,9 +85,8 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	op->node.node = &op->team->node;
 	op->node.sign = sign;
 	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
-	bool is_wrong = op->call.truncated | op->node.wrong |
-			(op->node.extras & (CS_OP_MORE | CS_OP_LESS));
-	if (__builtin_expect(is_wrong, 0))
+	/* One question for all that is seldom. */
+	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
 		note_wrong(serving);
 	return true;
 }

@@ -78,9 +78,8 @@ cs_runner_run_quietly(struct cs_answer *answer, struct cs_op *op)
 	} else {
 		cs_flat_run(op, algorithm, answer->choice.params);
 	}
-	cs_node_op_fini(&op->node);
 }
-/* Afterwards op->node.wrong says what was wrong. */
+/* Afterwards op->node.wrong says what was wrong, and cs_node_op_fini is to be called. */
 static inline void
 cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {

@@ -129,7 +129,8 @@ scatter_root(const struct bundles *bundles)
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	struct cs_wire *wire = bundles->wire;
-	struct cs_request *requests = cs_op_memory(op, CS_OP_SCRATCH, (size_t)(team->shape.nodes + team->shape.ranks) * sizeof *requests);
+	size_t most = (size_t)(team->shape.nodes + team->shape.ranks);
+	struct cs_request *requests = cs_op_memory(op, CS_OP_SCRATCH, most * sizeof *requests);
 	int count = 0;
 	cs_node_begin(node);
 	cs_node_end_reading(node);
