@@ -21,6 +21,7 @@
 #define CS_SHM_NODE_H
 
 #include "base/cpu.h"
+#include "base/wait.h"
 #include "coll/call.h"
 #include "shm/put.h"
 #include "shm/reach.h"
@@ -218,14 +219,13 @@ cs_node_wait(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t 
 		cs_node_wait_slow(op, local, word, target);
 }
 
-void cs_node_wake(_Atomic uint64_t *word);
 static inline void
 cs_node_store(struct cs_node *node, _Atomic uint64_t *word, uint64_t value)
 {
 	atomic_store_explicit(word, value, memory_order_release);
 	/* A sleeper missed here wakes by its own time-out (a millisecond); no fence for that. */
 	if (__builtin_expect(atomic_load_explicit(&node->head->sleepers, memory_order_relaxed), 0))
-		cs_node_wake(word);
+		cs_wait_wake(word);
 }
 
 static inline struct cs_rank_head *

@@ -1,0 +1,27 @@
+/* shm/node_parts.h — what the files of shm/node.h share among themselves: node.c (layout and life),
+ * node_wait.c (waiting for other ranks), node_slots.c (rings and areas), single_copy.c (reading other ranks'
+ * memory). */
+#ifndef CS_SHM_NODE_PARTS_H
+#define CS_SHM_NODE_PARTS_H
+
+#include "shm/node.h"
+
+#define LINE CS_CACHE_LINE
+
+static inline size_t
+cs_round_up(size_t value, size_t unit)
+{
+	return (value + unit - 1) / unit * unit;
+}
+
+/* Has `local` the same one core? */
+static inline bool
+cs_node_is_near(struct cs_node *node, int local)
+{
+	return node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
+}
+
+/* Gives other ranks what they ask for just now of the memory that is offered to them; did anybody ask? */
+bool cs_node_help(struct cs_node *node);
+
+#endif

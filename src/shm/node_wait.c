@@ -1,0 +1,313 @@
+/* shm/node_wait.c waits for other ranks of the node, and notices ranks that make different calls. */
+#include "shm/node_parts.h"
+
+#include "base/log.h"
+#include "base/wait.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
+#define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
+#define NAP_NS 1000000
+
+static struct cs_line *
+line_of(struct cs_node_op *op, int local)
+{
+	struct cs_node *node = op->node;
+	return &cs_node_rank(node, local)->lines[op->number % CS_LINES];
+}
+
+/* Is `word` the line of a rank that will not publish step `target` of this call: because it makes another one, or has left? Of the
+ * other call *sign is the sign, or 0 where nothing tells. What it has published before it left is seen once that is. */
+static bool
+is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target, uint64_t *sign)
+{
+	struct cs_node *node = op->node;
+	const struct cs_rank_head *head = cs_node_rank(node, local);
+	const struct cs_line *line = line_of(op, local);
+	*sign = 0;
+	if (word != &line->seq)
+		return false;
+	uint64_t waits = atomic_load_explicit(&head->waits, memory_order_acquire);
+	uint64_t done = atomic_load_explicit(&head->done, memory_order_acquire);
+	uint64_t seq = atomic_load_explicit(&line->seq, memory_order_acquire);
+	if (seq >= target)
+		return false;
+	if (seq >> CS_STEP_BITS == op->number)
+		*sign = line->said >> CS_SIGN_SHIFT;
+	else if (waits >> 16 == op->number)
+		*sign = waits & 0xffff;
+	if (*sign && *sign != op->sign >> CS_SIGN_SHIFT)
+		return true;
+	*sign = 0;
+	return waits >> 16 > op->number || done >= (op->number + 1) << CS_STEP_BITS;
+}
+
+/* Waiting for one word of local rank `local` of the node. */
+struct awaited {
+	struct cs_node_op *op;
+	int local;
+	bool is_told; /* others can see that this rank waits, and in which call */
+};
+
+/* What a rank does at each turn of a long wait. */
+static enum cs_drive
+drive(struct cs_wait *wait)
+{
+	struct awaited *awaited = wait->context;
+	struct cs_node_op *op = awaited->op;
+	struct cs_node *node = op->node;
+	uint64_t sign;
+	if (!awaited->is_told)
+		atomic_store_explicit(&node->self->waits, op->number << 16 | op->sign >> CS_SIGN_SHIFT,
+				      memory_order_release);
+	awaited->is_told = true;
+	/* Who asks for one piece will ask for the next one soon. */
+	if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && cs_node_help(node))
+		return CS_DRIVE_BUSY;
+	bool looks = (wait->turn - wait->polls) % 8 == 0;
+	return looks && is_in_vain(op, awaited->local, wait->word, wait->target, &sign) ? CS_DRIVE_GIVE_UP
+											 : CS_DRIVE_IDLE;
+}
+
+static void
+wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target, size_t polls)
+{
+	struct cs_node *node = op->node;
+	struct awaited awaited = { .op = op, .local = local };
+	struct cs_wait wait = {
+		.eager = POLLS_AT_ONCE, .polls = polls, .yields = node->shape.yields, .nap_ns = NAP_NS,
+		.progress = node->host->progress, .drive = drive, .context = &awaited,
+		.word = word, .target = target, .sleepers = &node->head->sleepers,
+	};
+	cs_wait_word(&wait);
+}
+
+/* Each poll on a crowded node steals the time of the rank that is waited for. */
+static size_t
+polls_of(struct cs_node *node, int local)
+{
+	if (cs_node_is_near(node, local))
+		return 0;
+	return node->is_crowded ? node->shape.spin / 4 : node->shape.spin;
+}
+
+void
+cs_node_wait_slow(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target)
+{
+	wait_with(op, local, word, target, polls_of(op->node, local));
+}
+
+static bool
+has_published(struct cs_node_op *op, int local, uint64_t target)
+{
+	return atomic_load_explicit(&line_of(op, local)->seq, memory_order_acquire) >= target;
+}
+
+/* Have all with this core published the step, too? */
+static bool
+are_near_there(struct cs_node_op *op, uint64_t target)
+{
+	struct cs_node *node = op->node;
+	for (int i = 0; i < node->nears; i++)
+		if (!has_published(op, node->near[i], target))
+			return false;
+	return true;
+}
+
+static void
+await_line(struct cs_node_op *op, int local, uint64_t target)
+{
+	struct cs_node *node = op->node;
+	_Atomic uint64_t *word = &line_of(op, local)->seq;
+	bool all_come = node->shape.area_slots == 0 && has_published(op, node->shape.local, target);
+	if (!node->nears || !all_come || cs_node_is_near(node, local)) {
+		cs_node_wait_slow(op, local, word, target);
+		return;
+	}
+	/* The core is the near ones' until they have come to this step, too; then nobody wants it. (With several nodes one of
+	 * them may drive the wire.) */
+	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(op, target); turn++) {
+		sched_yield();
+		if (atomic_load_explicit(word, memory_order_acquire) >= target)
+			return;
+	}
+	wait_with(op, local, word, target, node->shape.spin / 2);
+}
+
+static int
+rank_of(const struct cs_node *node, int local)
+{
+	return node->rank_of ? node->rank_of[local] : local;
+}
+
+/* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody anything. */
+static void
+name_call(char *to, size_t room, uint64_t sign)
+{
+	enum cs_coll coll = cs_call_coll(sign);
+	if (coll >= CS_COLL_COUNT) {
+		snprintf(to, room, "another call");
+		return;
+	}
+	const struct cs_coll_info *info = &cs_colls[coll];
+	int end = snprintf(to, room, "MPI_%c%s", info->name[0] - 'a' + 'A', info->name + 1);
+	if (info->rooted && !info->reduces)
+		snprintf(to + end, room - (size_t)end, " with root %d", (int)(sign & CS_SIGN_DETAIL));
+}
+
+static void
+say_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	struct cs_node *node = op->node;
+	char other[64], own[64];
+	const char *end = node->nodes > 1 ? "; ending the job" : "";
+	int all = node->all_ranks, they = rank_of(node, local), we = rank_of(node, node->shape.local);
+	name_call(other, sizeof other, sign);
+	name_call(own, sizeof own, op->sign >> CS_SIGN_SHIFT);
+	if (!sign)
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has left a call in which rank %d is in "
+			      "%s and waits for it%s", all, they, we, own, end);
+	else if (theirs != ours)
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has %llu bytes in %s, rank %d "
+			      "has %llu%s", all, they, (unsigned long long)theirs, other, we, (unsigned long long)ours, end);
+	else if (!strcmp(other, own))
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d and rank %d are in %s with different "
+			      "operations, roots or sizes of elements%s", all, they, we, own, end);
+	else
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d is in %s, rank %d in %s%s", all, they,
+			      other, we, own, end);
+}
+
+/* One rank says it for all of the node; the others go on when it is said, since an error handler may end the job. */
+static void
+tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	struct cs_node *node = op->node;
+	enum { TELLING = 1, TOLD = 2, TURNS = 10000 };
+	_Atomic uint32_t *told = &node->head->has_told;
+	uint32_t none = 0;
+	int saved = errno;
+	if (node->nodes > 1 || atomic_compare_exchange_strong(told, &none, TELLING)) {
+		say_wrong(op, local, sign, theirs, ours);
+		cs_log_drain();
+		atomic_store(told, TOLD);
+	}
+	for (int turn = 0; turn < TURNS && atomic_load(told) != TOLD; turn++)
+		sched_yield();
+	errno = saved;
+}
+
+/* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither, so that who goes by what this
+ * rank makes of lines without data hears of it; but where sizes differ: all see that for themselves, and whose is larger. */
+static const struct cs_line *
+go_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+{
+	struct cs_node *node = op->node;
+	static const struct cs_line nothing;
+	struct cs_line *own = line_of(op, node->shape.local);
+	if (op->wrong >= CS_WRONG_CALL)
+		return &nothing;
+	op->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
+	tell(op, local, sign, theirs, ours);
+	if (node->nodes > 1)
+		node->host->abort("collectives do not match");
+	if (theirs != ours)
+		return &nothing;
+	op->sign |= (uint64_t)CS_SIGN_DETAIL << CS_SIGN_SHIFT;
+	if (atomic_load_explicit(&own->seq, memory_order_relaxed) >> CS_STEP_BITS == op->number)
+		own->said = op->sign;
+	return &nothing;
+}
+
+/* Somebody whose line of this call is another one's; else `local`. */
+static int
+find_other(struct cs_node_op *op, int local, uint64_t *sign)
+{
+	struct cs_node *node = op->node;
+	for (int other = 0; other < node->shape.size; other++) {
+		const struct cs_line *line = line_of(op, other);
+		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS != op->number ||
+		    !((line->said ^ op->sign) >> CS_SIGN_SHIFT))
+			continue;
+		*sign = line->said >> CS_SIGN_SHIFT;
+		return other;
+	}
+	return local;
+}
+
+const struct cs_line *
+cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step)
+{
+	const struct cs_line *line = line_of(op, local);
+	uint64_t target = cs_node_tag(op, step), sign;
+	if (op->wrong < CS_WRONG_CALL && !has_published(op, local, target))
+		await_line(op, local, target);
+	if (op->wrong < CS_WRONG_CALL && has_published(op, local, target)) {
+		sign = line->said >> CS_SIGN_SHIFT;
+		if (sign == op->sign >> CS_SIGN_SHIFT)
+			return line;
+	} else if (is_in_vain(op, local, &line->seq, target, &sign) && !sign) {
+		local = find_other(op, local, &sign);
+	}
+	return go_wrong(op, local, sign, 0, 0);
+}
+
+const struct cs_line *
+cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line)
+{
+	return go_wrong(op, local, line->said >> CS_SIGN_SHIFT, cs_line_bytes(line),
+			op->sign & (((uint64_t)1 << CS_SIGN_SHIFT) - 1));
+}
+
+static _Noreturn void
+end_of_calls(struct cs_node_op *op)
+{
+	struct cs_node *node = op->node;
+	cs_warn_local("a communicator has made %llu collective calls, and more cannot be told apart; ending the job",
+		      (unsigned long long)(op->number - CS_LINES));
+	node->host->abort("too many calls");
+}
+
+void
+cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
+{
+	struct cs_node *node = op->node;
+	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
+		end_of_calls(op);
+	uint64_t floor = UINT64_MAX;
+	/* What this call has put into slots is worth nothing any more. */
+	if (op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number && tag != cs_node_has_read(op->number))
+		return;
+	for (int local = 0; local < node->shape.size; local++) {
+		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
+		if (local == node->shape.local)
+			continue;
+		cs_node_wait(op, local, done, tag);
+		uint64_t value = atomic_load_explicit(done, memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	node->done_floor = floor;
+}
+
+bool
+cs_node_is_done(struct cs_node_op *op, uint64_t tag)
+{
+	struct cs_node *node = op->node;
+	if (node->done_floor >= tag)
+		return true;
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		if (local == node->shape.local)
+			continue;
+		uint64_t value = atomic_load_explicit(&cs_node_rank(node, local)->done, memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	node->done_floor = floor;
+	return floor >= tag;
+}

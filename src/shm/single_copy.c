@@ -1,0 +1,289 @@
+/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is worth it (shm/reach.h). */
+#include "shm/node_parts.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "trace/report.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PAGE 4096 /* bytes, at least */
+#define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
+#define SHORT_MEASURED 7
+
+/* --- help ----------------------------------------------------------------------------------------------------------
+ *
+ * A single copy may be refused in mid-run. Loads and stores of the program's own would be served where the kernel's are not: by
+ * its handler of SIGSEGV, which takes the protection off (garbage collectors, checkpoints). An owner has touched what it offers,
+ * but the reader's result may be protected, or another thread protect the owner's memory again. Or a process may no longer be
+ * looked into (seteuid, PR_SET_DUMPABLE).
+ *
+ *   the reader's own memory is at fault   it reads into its room for help, and copies from there
+ *   the owner's is                        it asks the owner, which copies into that room
+ *
+ * The owner waits until all are done with the call, in one of the waits below, and these look for pleas; so does a reader's own
+ * wait for an answer, so that two may ask each other. Nobody waits for an owner that is elsewhere: what is read directly is
+ * offered on one node only, where no rank of the call is in the host's collectives. */
+
+#define SHY_AT_FIRST 64 /* calls for which an owner offers nothing once it was asked, doubled each time, up to: */
+#define SHY_AT_MOST 16384
+
+static char *
+room_for_help(struct cs_node *node, int local)
+{
+	return node->ranks + (size_t)(local + 1) * node->rank_stride - CS_HELP;
+}
+
+static void
+ask(struct cs_node_op *op, int local, uint64_t address, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	struct cs_plea *plea = &node->self->plea;
+	uint64_t last = atomic_load_explicit(&plea->asked, memory_order_relaxed) >> CS_PLEA_BITS;
+	uint64_t number = (last + 1) << CS_PLEA_BITS | (uint64_t)local;
+	atomic_store_explicit(&plea->address, address, memory_order_relaxed);
+	atomic_store_explicit(&plea->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&plea->asked, number, memory_order_release);
+	atomic_fetch_add(&node->head->pleas, 1);
+	cs_node_wait(op, local, &plea->answered, number);
+	atomic_fetch_sub(&node->head->pleas, 1);
+}
+
+/* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may have taken the protection off all
+ * of the memory. */
+static __attribute__((noinline)) void
+read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	static _Atomic uint64_t refused;
+	pid_t pid = (pid_t)cs_node_rank(node, local)->pid;
+	char *room = room_for_help(node, node->shape.local);
+	bool is_fault = errno == EFAULT; /* else no try is worth it */
+	if (!atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed))
+		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through shared memory", bytes, (int)pid);
+	cs_report_number("single copies refused", atomic_load_explicit(&refused, memory_order_relaxed));
+	while (bytes) {
+		size_t piece = bytes < CS_HELP ? bytes : CS_HELP;
+		size_t got = is_fault ? cs_cma_get(pid, room, remote, piece) : 0;
+		if (!got) {
+			ask(op, local, remote, piece);
+			got = piece;
+		}
+		memcpy(to, room, got);
+		got += is_fault ? cs_cma_get(pid, to + got, remote + got, bytes - got) : 0;
+		to += got;
+		remote += got;
+		bytes -= got;
+	}
+}
+
+void
+cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	int saved = errno;
+	size_t got = cs_cma_get((pid_t)cs_node_rank(node, local)->pid, to, remote, bytes);
+	if (got < bytes)
+		read_otherwise(op, local, (char *)to + got, remote + got, bytes - got);
+	errno = saved;
+}
+
+/* Loads a byte of each page. What the program has protected is free then, and what its handler fills on the way (taking the
+ * protection off first, as one may who has no other thread) is all there before others read it; they would get a page half made,
+ * and not be refused. Not the same byte of each page: these share a set of the cache. */
+static __attribute__((no_sanitize_address)) void
+touch(uintptr_t from, uintptr_t to)
+{
+	for (uintptr_t page = from / PAGE * PAGE; page < to; page += PAGE) {
+		uintptr_t at = page + page / PAGE % (PAGE / LINE) * LINE;
+		at = at < from ? from : at < to ? at : to - 1;
+		(void)*(const volatile char *)at;
+	}
+}
+
+bool
+cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	uintptr_t from = (uintptr_t)memory, to = from + bytes;
+	struct cs_offer *offer = &op->offer;
+	if (node->calls + 1 < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
+		return false;
+	touch(from, to);
+	if (!(op->extras & CS_NODE_OFFERS)) {
+		op->extras |= CS_NODE_OFFERS;
+		*offer = (struct cs_offer){ from, to };
+		op->next_offering = node->offering;
+		node->offering = op;
+	}
+	offer->from = from < offer->from ? from : offer->from;
+	offer->to = to > offer->to ? to : offer->to;
+	return true;
+}
+
+static void
+withdraw(struct cs_node_op *op)
+{
+	struct cs_node_op **at = &op->node->offering;
+	while (*at != op)
+		at = &(*at)->next_offering;
+	*at = op->next_offering;
+}
+
+void
+cs_node_op_fini_slow(struct cs_node_op *op)
+{
+	if (op->extras & CS_NODE_OFFERS)
+		withdraw(op);
+	if (op->extras & CS_NODE_TIMED)
+		cs_reach_note(op->timed.pace, op->timed.bytes, cs_clock_ns() - op->timed.start);
+	op->extras &= ~(unsigned)CS_NODE_EXTRAS;
+}
+
+/* Others cannot read our memory: it goes through shared memory for some time. What is known of it need not hold. */
+static void
+be_shy(struct cs_node *node)
+{
+	if (node->shy_until > node->calls)
+		return;
+	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST ? 2 * node->shy_for : SHY_AT_MOST;
+	node->shy_until = node->calls + 1 + node->shy_for;
+	memset(&node->readable, 0, sizeof node->readable);
+}
+
+static bool
+is_offered(const struct cs_node *node, uint64_t address, uint64_t bytes)
+{
+	for (const struct cs_node_op *op = node->offering; op; op = op->next_offering)
+		if (address >= op->offer.from && address <= op->offer.to && bytes <= op->offer.to - address)
+			return true;
+	return false;
+}
+
+/* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in it. */
+static void
+give(struct cs_node *node, int local, const struct cs_plea *plea)
+{
+	uint64_t address = atomic_load_explicit(&plea->address, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&plea->bytes, memory_order_relaxed);
+	if (bytes <= CS_HELP && is_offered(node, address, bytes))
+		memcpy(room_for_help(node, local), (const void *)(uintptr_t)address, bytes);
+	be_shy(node);
+}
+
+bool
+cs_node_help(struct cs_node *node)
+{
+	bool has_helped = false;
+	for (int local = 0; local < node->shape.size; local++) {
+		struct cs_plea *plea = &cs_node_rank(node, local)->plea;
+		uint64_t asked = atomic_load_explicit(&plea->asked, memory_order_acquire);
+		bool is_ours = local != node->shape.local &&
+			       asked % (1 << CS_PLEA_BITS) == (uint64_t)node->shape.local;
+		if (!is_ours || asked == atomic_load_explicit(&plea->answered, memory_order_relaxed))
+			continue;
+		give(node, local, plea);
+		cs_node_store(node, &plea->answered, asked);
+		has_helped = true;
+	}
+	return has_helped;
+}
+
+/* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
+static uint64_t
+pace_of(struct cs_node *node, unsigned pattern, int size, enum cs_reach_way way, int first, int last)
+{
+	uint64_t sum = 0, count = 0;
+	for (int local = first; local <= last; local++) {
+		uint64_t pace = atomic_load_explicit(&cs_node_rank(node, local)->reach.pace[pattern][size][way],
+						     memory_order_relaxed);
+		sum += pace;
+		count += pace != 0;
+	}
+	return count ? sum / count : 0;
+}
+
+/* Local rank 0: what all are to do in this call. */
+static unsigned
+decide_for_all(struct cs_node *node, unsigned pattern, int size)
+{
+	struct cs_reach *reach = &node->reach[pattern][size];
+	int last = node->shape.size - 1;
+	reach->trial = CS_REACH_CALLS;
+	if (cs_reach_is_on_trial(reach))
+		cs_reach_judge(reach, pace_of(node, pattern, size, CS_REACH_STAGED, 0, last),
+			       pace_of(node, pattern, size, CS_REACH_DIRECT, 0, last));
+	unsigned way = cs_reach_next(reach);
+	return cs_reach_is_timed(reach) ? way | CS_REACH_TIMED : way;
+}
+
+bool
+cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	int size = cs_reach_size(bytes);
+	_Atomic uint8_t *said = &cs_node_rank(node, 0)->reach.way[pattern][size];
+	unsigned way = atomic_load_explicit(said, memory_order_relaxed);
+	if (node->shape.local == 0) {
+		unsigned before = way;
+		way = decide_for_all(node, pattern, size);
+		if (way != before)
+			atomic_store_explicit(said, (uint8_t)way, memory_order_relaxed);
+	}
+	bool is_direct = way & CS_REACH_DIRECT;
+	if (way & CS_REACH_TIMED) {
+		op->extras |= CS_NODE_TIMED;
+		op->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
+	}
+	return is_direct;
+}
+
+bool
+cs_node_reach_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost)
+{
+	struct cs_node *node = op->node;
+	int size = cs_reach_size(bytes);
+	struct cs_reach *reach = &node->reach[pattern][size];
+	reach->trial = CS_REACH_COPIES;
+	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
+	if (cs_reach_is_on_trial(reach)) {
+		const struct cs_put *put = &node->puts[CS_PUT_LONG_ONES][pattern];
+		uint64_t puts = cost->puts * put->pace[put->way];
+		uint64_t gets = cost->gets * pace_of(node, pattern, size, CS_REACH_STAGED, first, last);
+		uint64_t reads = cost->gets * pace_of(node, pattern, size, CS_REACH_DIRECT, first, last);
+		uint64_t larger = puts > gets ? puts : gets;
+		cs_reach_judge(reach, !gets ? 0 : cost->is_side_by_side ? larger : puts + gets, reads);
+	}
+	return cs_reach_next(reach) == CS_REACH_DIRECT;
+}
+
+void
+cs_node_get_direct(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	uint64_t start = cs_clock_ns();
+	cs_node_read(op, local, to, remote, bytes);
+	if (bytes >= CS_REACH_LEAST)
+		cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(bytes)][CS_REACH_DIRECT], bytes,
+			      cs_clock_ns() - start);
+}
+
+void
+cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	if (!bytes)
+		return;
+	if (bytes < CS_REACH_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
+		memcpy(to, from, bytes);
+		return;
+	}
+	node->short_gets = bytes < SHORT_GET ? 0 : node->short_gets;
+	uint64_t start = cs_clock_ns();
+	if (bytes < CS_PUT_LONG)
+		memcpy(to, from, bytes);
+	else
+		cs_put_large(&node->results[pattern][cs_reach_size(block)], to, from, bytes);
+	cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(block)][CS_REACH_STAGED], bytes, cs_clock_ns() - start);
+}
