@@ -165,10 +165,13 @@ begin(struct cs_request *request, int result, const char *what)
 	return 0;
 }
 
-/* Either form of a collective, by its two names. */
-#define MAKE(blocking, starting, request, ...)                                                                       \
-	((request) ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi), "MPI_" #starting) :      \
-		     told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
+/* Makes or begins a collective by one of its two names. Where the MPI lacks the one to begin it, the other one
+ * blocks, and the request is over at once. */
+#define MAKE(blocking, starting, request, ...)                                                              \
+	(!(request)	    ? told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking)                         \
+	 : cs_pmpi.starting ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi),        \
+				    "MPI_" #starting)                                                       \
+			    : begin(request, cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
 
 /* Before MAKE, and before `ints`. */
 static void
