@@ -63,6 +63,20 @@ look(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI
 	return reduced->type && make_reduction(serving, reduced, type, op);
 }
 
+/* What of the call follows from the reduction. */
+static inline __attribute__((always_inline)) void
+fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
+{
+	struct cs_call *call = reduced->call;
+	reduced->is_shaped = !reduced->type->is_contiguous;
+	call->coll = coll;
+	call->count = count;
+	call->bytes = bytes;
+	call->counts = NULL;
+	call->root = -1;
+	call->truncated = 0;
+}
+
 /* Looks at everything that all ranks share and asks select. `spread`: elements of each rank's block must fit into a
  * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
@@ -85,13 +99,7 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
 	    !cs_serve_choose_skewed(serving, coll, size, skew, reduced->call->is_commutative))
 		return false;
-	reduced->is_shaped = !reduced->type->is_contiguous;
-	reduced->call->coll = coll;
-	reduced->call->count = (size_t)count;
-	reduced->call->bytes = bytes;
-	reduced->call->counts = NULL;
-	reduced->call->root = -1;
-	reduced->call->truncated = 0;
+	fill(reduced, coll, (size_t)count, bytes);
 	return true;
 }
 
@@ -105,13 +113,7 @@ begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll 
 	    __builtin_mul_overflow((size_t)count, reduced->call->reduction.unit, &bytes) ||
 	    !cs_ordered_may(member, reduced->call->reduction.unit))
 		return cs_serve_not(serving, "type, operation or arguments not served");
-	reduced->is_shaped = !reduced->type->is_contiguous;
-	reduced->call->coll = coll;
-	reduced->call->count = (size_t)count;
-	reduced->call->bytes = bytes;
-	reduced->call->counts = NULL;
-	reduced->call->root = -1;
-	reduced->call->truncated = 0;
+	fill(reduced, coll, (size_t)count, bytes);
 	return true;
 }
 
