@@ -290,7 +290,7 @@ host_hangs(int which)
 static int
 host_dies(int which)
 {
-	return mpich_major() >= 5 && (which == 11 || which == 14 || which == 39);
+	return mpich_major() >= 5 && (which == 11 || which == 14 || which == 39 || which == FIRST_SCAN + 3);
 }
 
 /* Open MPI 6.0.0rc2 tells the root of a truncated gatherv or nobody, as it happens, where the message is there before the root is;
@@ -420,6 +420,8 @@ each_alone(void)
 	alone(MPI_COMM_WORLD, 0);
 	for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
 		MPI_Comm comm;
+		if (host_dies(mistakes[i]))
+			continue;
 		PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
 		alone(comm, mistakes[i]);
 		MPI_Comm_free(&comm);
@@ -515,7 +517,10 @@ main(int argc, char **argv)
 		      host.class, ours.class);
 		CHECK(host.calls == ours.calls, "%s (%d): handler called %d times by the host, %d by us", name, which,
 		      host.calls, ours.calls);
-		CHECK(ours.is_same_comm, "%s (%d): the handler got another communicator", name, which);
+		/* Where the communicator is null, Open MPI 6.0.0rc2's libmpi_abi gives the handler of
+		 * MPI_COMM_WORLD an address of its own. */
+		CHECK(ours.is_same_comm || !host.is_same_comm,
+		      "%s (%d): the handler got another communicator", name, which);
 	}
 	CHECK(only >= 0 || refused >= 20, "the host refused %d of these calls only: this test tests nothing", refused);
 	PMPI_Type_free(&uncommitted);
