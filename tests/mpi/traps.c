@@ -6,18 +6,20 @@
  *
  * Numbers are such that no result is rounded. With up to MOST elements the MPI alone springs no trap and raises no flag with
  * these; with more MPICH 4.0.2 does, in UCX, which rounds numbers when it connects for a long message, and in
- * MPI_Finalize; and both MPIs do so in MPI_Init. */
+ * MPI_Finalize; and both MPIs do so in MPI_Init. MPICH 5.0.2 rounds with one element, too (25 of 25 jobs of four
+ * ranks, nothing preloaded), so there nobody looks at inexact results. */
 #include "check.h"
 
 #include <fenv.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST 60000 /* doubles */
 
-static int size;
+static int size, looked_at = FE_ALL_EXCEPT;
 static double *in, *out;
 static int *counts, *places, *ones;
 static MPI_Datatype *types;
@@ -139,7 +141,8 @@ make_all_calls(bool must_keep, int most)
 				fesetexceptflag(&(fexcept_t){ (fexcept_t)before }, FE_ALL_EXCEPT);
 			}
 			make_calls(i % 2 ? copy : MPI_COMM_WORLD, sizes[i]);
-			int after = fetestexcept(FE_ALL_EXCEPT);
+			int after = fetestexcept(looked_at);
+			before &= looked_at;
 			CHECK(!must_keep || after == before, "%d elements, call %d: flags %#x, and they were %#x", sizes[i],
 			      call, (unsigned)after, (unsigned)before);
 		}
@@ -156,6 +159,11 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	char text[MPI_MAX_LIBRARY_VERSION_STRING];
+	int length, major;
+	MPI_Get_library_version(text, &length);
+	if (sscanf(text, "MPICH Version: %d", &major) == 1 && major >= 5)
+		looked_at &= ~FE_INEXACT;
 	in = calloc(2 * MOST, sizeof *in);
 	out = calloc(2 * MOST, sizeof *out);
 	counts = malloc(3 * (size_t)size * sizeof *counts);
@@ -170,7 +178,7 @@ main(int argc, char **argv)
 	PMPI_Allreduce(in, out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 	feclearexcept(FE_ALL_EXCEPT);
 	if (!strcmp(when, "after"))
-		feenableexcept(FE_ALL_EXCEPT);
+		feenableexcept(looked_at);
 	int traps = fegetexcept();
 	make_all_calls(!strcmp(when, "flags"), most);
 	CHECK(fegetexcept() == traps, "traps %#x, and they were %#x", (unsigned)fegetexcept(), (unsigned)traps);
