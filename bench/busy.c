@@ -1,4 +1,5 @@
 #include "bench.h"
+#include "node.h"
 
 #include <ctype.h>
 #include <mpi.h>
@@ -51,7 +52,7 @@ bench_tell_busy(const struct bench_world *world)
 
 	CPU_ZERO(&cpus);
 	sched_getaffinity(0, sizeof cpus, &cpus);
-	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	bench_node(&node);
 	PMPI_Allreduce(&cpus, &ours, (int)sizeof cpus, MPI_BYTE, MPI_BOR, node);
 	PMPI_Comm_free(&node);
 	bench_gather_quietly();

@@ -6,6 +6,7 @@
  *
  * The other ranks sleep. */
 #include "bench.h"
+#include "node.h"
 
 #include <mpi.h>
 #include <stdlib.h>
@@ -228,7 +229,7 @@ list_nodes(int **node_of, const struct bench_world *world)
 {
 	MPI_Comm node;
 	int first = world->rank;
-	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	bench_node(&node);
 	PMPI_Bcast(&first, 1, MPI_INT, 0, node); /* its ranks are in the order of the world's */
 	PMPI_Comm_free(&node);
 	*node_of = malloc((size_t)world->ranks * sizeof **node_of);

@@ -1,4 +1,5 @@
 #include "bench.h"
+#include "node.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -78,7 +79,7 @@ look_at_nodes(struct bench_world *world)
 {
 	MPI_Comm node;
 	int local, ppn;
-	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	bench_node(&node);
 	PMPI_Comm_rank(node, &local);
 	PMPI_Comm_size(node, &ppn);
 	int ends[2] = { world->rank, -world->rank }, most[2];
@@ -155,7 +156,7 @@ bench_line_seconds(bool is_here)
 	void *memory, *line = NULL;
 	int local, locals;
 	double seconds = 0, known;
-	PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+	bench_node(&node);
 	PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
 	PMPI_Comm_rank(node, &local);
 	PMPI_Comm_size(node, &locals);
