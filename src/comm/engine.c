@@ -1,3 +1,5 @@
+/* comm/engine.c — opens the library in this process, lets all ranks agree on it, and closes it at
+ * MPI_Finalize. */
 #include "comm/engine.h"
 
 #include "base/agreement.h"

@@ -1,3 +1,4 @@
+/* comm/layout.c — asks the host how a datatype was made, and copies its data without the host. */
 #include "comm/layout.h"
 
 #include "base/log.h"

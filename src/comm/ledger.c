@@ -1,3 +1,4 @@
+/* comm/ledger.c — adds up what the processes of a job on this node have in shared segments. */
 #include "comm/ledger.h"
 
 #include "comm/engine.h"

@@ -1,3 +1,5 @@
+/* comm/member.c — finds what this process knows of a communicator, and frees it with the
+ * communicator. */
 #include "comm/member.h"
 
 #include "base/log.h"

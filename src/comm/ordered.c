@@ -1,3 +1,5 @@
+/* comm/ordered.c — reduces in the order of ranks: collects all contributions, and folds them at
+ * each rank. */
 #include "comm/ordered.h"
 
 #include "base/clock.h"

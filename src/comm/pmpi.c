@@ -1,3 +1,4 @@
+/* comm/pmpi.c — looks up the host's functions, and learns which MPI the host is. */
 #include "comm/pmpi.h"
 
 #include "base/hash.h"

@@ -1,3 +1,4 @@
+/* comm/polite.c — runs the host's collectives and gives the core up while they wait. */
 #include "comm/polite.h"
 
 #include "base/wait.h"

@@ -1,3 +1,5 @@
+/* comm/rdma.c — opens the device once in a process, tries it, and lets all ranks of a team agree on
+ * it. */
 #include "comm/rdma.h"
 
 #include "base/log.h"

@@ -1,3 +1,5 @@
+/* comm/serve_common.c — runs a call that has become bytes, packs and unpacks, and tells its errors.
+ * */
 #include "comm/serve_common.h"
 
 #include "base/clock.h"

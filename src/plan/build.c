@@ -1,3 +1,4 @@
+/* plan/build.c — writes a plan's steps, or only counts them. */
 #include "plan/build.h"
 
 #include <stdlib.h>

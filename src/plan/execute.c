@@ -1,3 +1,4 @@
+/* plan/execute.c — does a plan's steps on a wire, one after the other. */
 #include "plan/execute.h"
 
 #include <string.h>

@@ -1,3 +1,5 @@
+/* plan/verify.c — runs the plans of all ranks in one process, and checks each byte that they move.
+ * */
 #include "plan/verify.h"
 
 #include <stdarg.h>

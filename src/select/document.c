@@ -1,3 +1,5 @@
+/* select/document.c — makes a tree of libyaml's events, and refuses what a tuning file does not
+ * need. */
 #include "select/document.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* select/force.c — reads the text of a COLLSHIM_<COLLECTIVE> variable. */
 #include "select/force.h"
 
 #include <ctype.h>

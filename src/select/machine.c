@@ -1,3 +1,4 @@
+/* select/machine.c — reads the machine's name, its processor's model and its number of cores. */
 #include "select/select.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* select/notes.c — compares a block's guards and provenance with this machine and this library. */
 #include "select/notes.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* select/predict.c — computes the time of each plan by a model, and compares it with the host's. */
 #include "select/predict.h"
 
 #include "plan/build.h"

@@ -1,3 +1,4 @@
+/* select/use.c — sets an algorithm's parameters from text, and writes them as text. */
 #include "select/use.h"
 
 #include "base/nearest.h"

@@ -1,3 +1,4 @@
+/* sim/call.c — lays out the blocks of a simulated call, and shows them as one rank sees them. */
 #include "sim/call.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* sim/events.c — keeps the events of the simulator in a heap. */
 #include "sim/events.h"
 
 #include "sim/room.h"

@@ -1,3 +1,4 @@
+/* sim/hier.c — writes the steps that the ranks of a node do for each other. */
 #include "sim/hier.h"
 
 #include "plan/build.h"

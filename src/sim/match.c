@@ -1,3 +1,4 @@
+/* sim/match.c — finds the other half of a message in a hash of queues. */
 #include "sim/match.h"
 
 #include "sim/room.h"

@@ -1,3 +1,4 @@
+/* sim/model.c — reads the parameters of a model, and computes times from them in closed form. */
 #include "sim/model.h"
 
 #include "base/nearest.h"
