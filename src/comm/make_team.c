@@ -55,7 +55,8 @@ owe(int64_t more)
 	} while (!atomic_compare_exchange_weak(&debt, &now, next));
 }
 
-/* Who says when teams are made gets them then. */
+/* The number of calls that this communicator has to make before it gets a team. 0: no more than the limits say; so it is for
+ * MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and until too many teams have gone unpaid. */
 static uint64_t
 put_off_until(const struct cs_member *member)
 {
@@ -154,8 +155,8 @@ learn_domains(struct cs_team *team)
 	free(numa);
 }
 
-/* What the least able process or node of the communicator can is what all do: one answer keeps the algorithms simple.
- * That is single copy, and one lane for each NUMA domain. */
+/* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for each NUMA domain. All do
+ * what the least able one can: one answer keeps the algorithms simple. */
 static void
 learn_least(struct cs_member *member, struct cs_team *team)
 {
@@ -210,8 +211,8 @@ refuse(struct cs_member *member, enum cs_trouble trouble)
 			  troubles[trouble], member->size);
 }
 
-/* Before anything is made, where MPI_Init was not seen: some processes, or all, may be disabled. They may also be of another
- * version, so it is said in a way of its own. */
+/* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was not seen: some or all of them
+ * may be disabled. Others may be of another version, so this agreement has a form of its own. */
 static enum cs_trouble
 agree_late(struct cs_member *member)
 {

@@ -353,7 +353,8 @@ reduce_scatter(struct ordered *ordered)
 	free(counts);
 }
 
-/* What a node's algorithms do is that order, if an element fits there. */
+/* The algorithm that reduces in the order of ranks on one node; NULL where ranks are on several, there is no team, or
+ * an element does not fit into a slot. */
 static const struct cs_algorithm *
 of_one_node(const struct cs_member *member, const struct cs_call *call)
 {

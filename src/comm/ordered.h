@@ -19,8 +19,8 @@
 
 #include "comm/serving.h"
 
-/* May calls on this communicator of elements `unit` apart be served so? Counts the call, and may make the team. All ranks answer
- * alike. */
+/* Can a call on this communicator be reduced in the order of ranks? `unit`: bytes from one element to the next. Counts the
+ * call, and may make the team. All ranks get the same answer. */
 bool cs_ordered_may(struct cs_member *member, size_t unit);
 
 /* Serves the operation's call. Returns what the program gets; its error handler has been called if that is an error. */

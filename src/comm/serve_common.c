@@ -40,7 +40,8 @@ cs_serve_end(struct cs_serving *serving)
 	return serving->result;
 }
 
-/* Is it this rank that said less than came? The leader that a gather's root is told by hears of it, too. */
+/* The error of this rank where the call was truncated: success, if the truncation is the root's. A gather's root is told of
+ * it by its node's leader, which therefore sees it too. */
 static int
 truncated(const struct cs_serving *serving, const struct cs_call *call)
 {

@@ -147,13 +147,15 @@ copied(struct cs_serving *serving, const struct cs_type *from, int which)
 	return type;
 }
 
-/* May what is_refused asks for be? These two are asked in each call. Where all blocks are of one size: is one in their memory? */
+/* is_among() and is_at() are cheap tests for possible aliasing, made in each call; is_refused() does the rest.
+ * is_among: does the block `one` begin within the memory of all blocks? */
 static inline bool
 is_among(const struct cs_side *one, const struct cs_side *all, size_t bytes)
 {
 	return __builtin_expect((uintptr_t)one->buffer - (uintptr_t)all->buffer < bytes, 0);
 }
 
+/* Do both begin at one address, or is `one` the block that is `at` bytes into `all`? */
 static inline bool
 is_at(const struct cs_side *one, const struct cs_side *all, size_t at)
 {

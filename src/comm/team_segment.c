@@ -113,8 +113,8 @@ attach_segment(const struct offer *offer, int sharers, struct cs_segment *segmen
 _Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the machine");
 _Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8, "a rank tells of the CPUs that the machine is told of");
 
-/* This rank's part of a node that is made: what others read there before the first call. Of one node's ranks nobody asks in
- * which domains they are; else one of them looks for all, and others in later teams need not. */
+/* Writes what other ranks read of this one before the first call. With several nodes, one rank of each node also looks up the
+ * NUMA domains for all, and later teams find them there; with one node nobody asks for domains. */
 static void
 furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segment *segment)
 {

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What has the least room; later ones are named where two have the same. */
+/* The limit that leaves the least memory; of two that leave the same the later one. */
 enum cs_limit { CS_LIMIT_NONE, CS_LIMIT_MACHINE, CS_LIMIT_MAX, CS_LIMIT_HIGH, CS_LIMIT_V1, CS_LIMITS };
 
 struct cs_headroom {
@@ -44,8 +44,8 @@ void cs_cgroups_fini(struct cs_cgroups *groups);
 /* The least that is free in any of these groups, or on the machine. */
 void cs_headroom_look(struct cs_headroom *headroom, const struct cs_cgroups *groups, const char *root);
 
-/* May a segment of so many bytes be mapped, or would it take what a process with a limited address space (RLIMIT_AS) needs later?
- * The same part of what is left there. Yes where nothing is known; no has errno ENOMEM. */
+/* May this process map a segment of so many bytes? Of what a limited address space (RLIMIT_AS) has left, a segment may take the
+ * same part as of memory. Yes where nothing is known; no sets errno to ENOMEM. */
 bool cs_headroom_may_map(size_t bytes);
 
 /* "memory.max" and the like. */

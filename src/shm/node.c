@@ -103,8 +103,8 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	}
 }
 
-/* What others try to read here. Not the pid: of another namespace it may be the reader's own, which has the word at the same
- * address if addresses are not random. */
+/* A random word that other ranks read to test single copy. The pid would not do as a test: a pid of another namespace may be
+ * the reader's own, and the reader has the word at the same address if addresses are not random. */
 static _Atomic uint64_t *
 word_to_read(void)
 {

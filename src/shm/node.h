@@ -422,9 +422,10 @@ cs_node_slot_number(const struct cs_node_op *op)
 	const struct cs_node *node = op->node;
 	return node->slot_next % node->shape.slots;
 }
-/* Before the slots of a call in which all wait for all, and for which this rank fills `bytes` of them. Where ranks share cores,
- * long ones begin at the ring's front again: rings that stay in the cache are worth more than not to wait for a slot, since
- * whoever is not done with it has to have the core first in any case. */
+/* Call this before taking slots in a call in which all ranks wait for all; `bytes`: what this rank will write to
+ * them. On an oversubscribed node a long call begins at the ring's front again: the ring then stays in the cache,
+ * which is worth more than a slot that is free, since a rank that is not done with the slot needs the core first
+ * in any case. */
 static inline void
 cs_node_rewind(struct cs_node_op *op, size_t bytes)
 {
@@ -493,8 +494,8 @@ bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
  * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask. */
 bool cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
 
-/* What blocks cost. Staged, an owner puts `puts` of them while its readers get `gets`, one after the other or side by side;
- * direct, they read `gets`. */
+/* How many copies a large block takes. Staged: the owner puts `puts` blocks and its readers get `gets` of them, one after the
+ * other or side by side. Direct: the readers read `gets` blocks. */
 struct cs_reach_cost {
 	int reader; /* local rank; -1: all */
 	unsigned puts, gets;
@@ -507,10 +508,11 @@ void cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, v
 
 /* Can this process read the memory of all others of the node? After cs_node_meet. */
 bool cs_node_probe_cma(struct cs_node *node);
-/* A call of its own: is it so for all local ranks? */
+/* Is it so for all local ranks? Takes a call of its own. */
 bool cs_node_agree(struct cs_node *node, bool is_so);
-/* May a next team of the same processes go on with it, whose numbers go on, too? It has half of all numbers, and tells of ranks
- * that make different calls, which is told once for each node. Processes may differ in the answer. */
+/* May the next team of the same processes take this node over, with its call numbers? Yes while less than half of all numbers
+ * are used and no rank has been seen in another call than the others (which is told once for each node). Processes may
+ * differ in the answer. */
 bool cs_node_may_go_on(const struct cs_node *node);
 
 /* --- the area (several nodes) ----------------------------------------------------------------------------------- */

@@ -12,9 +12,9 @@
  * times, if they are short: their readers wait for the first line): less would not pay for what it costs the readers. Nobody
  * has to agree: the bytes are the same.
  *
- * A streamed put takes what it takes, but for what memory takes in at once: one piece is trial enough, and the first row after
- * it shows whether that holds. A cached one depends on what the readers did with the line before, so cached puts are on trial
- * until the whole ring has seen them, or until they are beyond hope.
+ * The time of a streamed put hardly varies, except for the first bytes, which memory buffers: one piece is trial enough, and
+ * the first row after it shows whether that holds. The time of a cached put depends on what readers did with the line before,
+ * so cached puts are on trial until they have gone once round the ring, or until they are hopelessly slow.
  *
  * Results, which a rank copies into its program's memory, have the same choice for another reason. What the ranks of a node get
  * may be more than their last cache holds (1 MiB from each of eight ranks to all: 64 MiB); then a cached store reads a line from

@@ -68,8 +68,8 @@ cs_reach_is_on_trial(const struct cs_reach *reach)
 }
 /* The way of the next call. */
 enum cs_reach_way cs_reach_next(struct cs_reach *reach);
-/* Is that call's time worth something? The first one of a way finds caches and slots as the other left them; and who begins
- * a call before local rank 0 takes what that said for the last one. */
+/* Does the time of that call count? It does not for the first call of a way, which finds caches and slots as the other way
+ * left them, and which a rank may begin before it has seen what local rank 0 decided. */
 static inline bool
 cs_reach_is_timed(const struct cs_reach *reach)
 {

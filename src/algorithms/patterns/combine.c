@@ -272,7 +272,7 @@ leaders_step(struct cs_op *op, const struct areas *areas, size_t offset, size_t 
 }
 
 /* The lane whose ranks reduce their nodes' vectors: the root's own, so that nobody has to hand the result on to it and wait for
- * its vector in each call. Elsewhere than in lanes by local rank only the root's node knows that. */
+ * its vector in each call. Other nodes cannot compute this lane when lanes follow NUMA domains. */
 static int
 driving_lane(const struct cs_team *team, int root)
 {

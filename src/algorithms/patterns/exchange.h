@@ -71,8 +71,8 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 		cs_put_large(&team->node.results[call->coll][cs_reach_size(call->bytes)], to, from, bytes);
 }
 
-/* Blocks below it are staged where copies would decide: who waits until its block has been read could have gone on, and an MPI
- * keeps a copy of them. */
+/* Blocks below this size are copied in and out wherever copies decide. The owner of a block that is read by single copy has to
+ * wait for its readers; an MPI copies such a block and lets the sender go on. */
 #define CS_COPIES_WORTH (64 << 10)
 
 /* cs_node_offer of all of these blocks, of which some are not empty. What lies between blocks may be anything. */
