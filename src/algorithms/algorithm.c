@@ -95,7 +95,7 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 {
 	int stem = (int)(strlen(outer->name) - strlen(HOST_SUFFIX));
 	int inner_params = count_params(inner), outer_params = count_params(outer);
-	bool is_too_long = stem + strlen(inner->name) >= NAME_ROOM ||
+	bool is_too_long = (size_t)stem + strlen(inner->name) >= NAME_ROOM ||
 			   inner_params + outer_params > CS_MAX_PARAMS;
 	struct cs_algorithm *row = is_too_long ? NULL : add(outer);
 	left_out += is_too_long;

@@ -28,7 +28,7 @@ dlsym(void *handle, const char *name)
 	static void *(*next)(void *handle, const char *name);
 	for (size_t i = 0; !next && i < sizeof versions / sizeof *versions; i++)
 		next = (void *(*)(void *, const char *))dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-	if (!next || (name && is_hidden(name)))
+	if (!next || is_hidden(name))
 		return NULL;
 	return next(handle, name);
 }
