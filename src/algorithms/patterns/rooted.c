@@ -197,7 +197,7 @@ scatter_take(struct cs_op *op, struct cs_node_at at)
 	size_t self = (size_t)team->shape.rank;
 	const struct cs_line *line = cs_at_await(at, call->root, 1);
 	if (line->word[0] == CS_MARK_INLINE) {
-		size_t each = line->said ^ at.op->sign, sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
+		size_t each = cs_line_bytes_here(at.op, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
 		size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
 		cs_copy(call->recv.base, (const char *)&line->word[1] + offset, scatter_wanted(call, sent));
 	} else if (line->word[0] == CS_MARK_DIRECT) {

@@ -92,7 +92,7 @@ spread_inline(struct cs_op *op)
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
 		const struct cs_line *other = cs_at_await(at, rank, 1);
-		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = other->said ^ at.op->sign;
+		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_exchange_lesser(call, sent, bytes);
 		cs_copy(cs_blocks_at(&call->recv, rank), other->data, bytes);
