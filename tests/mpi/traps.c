@@ -6,8 +6,8 @@
  *
  * Numbers are such that no result is rounded. With up to MOST elements the MPI alone springs no trap and raises no flag with
  * these; with more MPICH 4.0.2 does, in UCX, which rounds numbers when it connects for a long message, and in
- * MPI_Finalize; and both MPIs do so in MPI_Init. MPICH 5.0.2 rounds with one element, too (25 of 25 jobs of four
- * ranks, nothing preloaded), so there nobody looks at inexact results. */
+ * MPI_Finalize; and both MPIs do so in MPI_Init. MPICH 4.2.1 over UCX 1.18 and 5.0.2 round with one element, too, in
+ * jobs of four ranks with nothing preloaded, so there nobody looks at inexact results. */
 #include "check.h"
 
 #include <fenv.h>
@@ -160,9 +160,9 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	char text[MPI_MAX_LIBRARY_VERSION_STRING];
-	int length, major;
+	int length, major, minor;
 	MPI_Get_library_version(text, &length);
-	if (sscanf(text, "MPICH Version: %d", &major) == 1 && major >= 5)
+	if (sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 && (major > 4 || minor > 0))
 		looked_at &= ~FE_INEXACT;
 	in = calloc(2 * MOST, sizeof *in);
 	out = calloc(2 * MOST, sizeof *out);
