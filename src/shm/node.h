@@ -164,6 +164,13 @@ struct cs_node_op {
 	uint64_t sign;       /* of the call; of a reduction with its bytes */
 	enum cs_wrong wrong; /* set by who meets another call */
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
+	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a local rank; or that all
+	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or the area slot with that number (CS_AWAITS_AREA). */
+	struct cs_awaited {
+		int local;
+		int area; /* enum cs_area_kind */
+		uint64_t tag;
+	} awaited;
 	/* With CS_NODE_OFFERS: others may ask for what lies in [from, to). */
 	struct cs_offer {
 		uintptr_t from, to;
@@ -176,6 +183,7 @@ struct cs_node_op {
 		uint64_t start;
 	} timed;
 };
+enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void
@@ -391,6 +399,46 @@ cs_node_await(struct cs_node_op *op, int local, uint64_t step)
 	return cs_at_await(cs_node_at(op), local, step);
 }
 
+/* --- the same without waiting: what an operation does that may be left and taken up ------------------------------
+ *
+ * Each returns at once. What says "not yet" (NULL, false) has noted in op->awaited what is missing: who has nothing
+ * else to do waits for that with cs_node_wait_awaited, and asks again. */
+
+/* The line of step `step` of local rank `local`, as cs_node_await returns it; NULL: not published yet. */
+const struct cs_line *cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step);
+static inline const struct cs_line *
+cs_node_look(struct cs_node_op *op, int local, uint64_t step)
+{
+	struct cs_node *node = op->node;
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step) ||
+				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
+		return cs_node_look_slow(op, local, step);
+	return line;
+}
+
+/* Are all local ranks' done words at least `tag`? */
+bool cs_node_are_done_slow(struct cs_node_op *op, uint64_t tag);
+static inline bool
+cs_node_are_done(struct cs_node_op *op, uint64_t tag)
+{
+	return op->node->done_floor >= tag || cs_node_are_done_slow(op, tag);
+}
+
+/* Own line of this call, as cs_node_line; NULL: a rank is not done with what it held. */
+static inline struct cs_line *
+cs_node_try_line(struct cs_node_op *op)
+{
+	if (!cs_node_are_done(op, ((op->number - CS_LINES + 1) << CS_STEP_BITS) - 1))
+		return NULL;
+	struct cs_line *line = &op->node->self->lines[op->number % CS_LINES];
+	line->said = op->sign;
+	return line;
+}
+
+/* Waits until what op->awaited says has come, or never will: the next look then tells. */
+void cs_node_wait_awaited(struct cs_node_op *op);
+
 /* The same of a reduction: a vector of another size is one of another call. */
 const struct cs_line *cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line);
 static inline const struct cs_line *
@@ -398,6 +446,13 @@ cs_node_await_alike(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = cs_node_await(op, local, step);
 	return __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
+}
+
+static inline const struct cs_line *
+cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
+{
+	const struct cs_line *line = cs_node_look(op, local, step);
+	return !line || __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
 }
 
 /* As cs_node_await without waiting: NULL if it has not. */
@@ -414,7 +469,7 @@ cs_node_peek(struct cs_node_op *op, int local, uint64_t step)
 /* --- own ring --------------------------------------------------------------------------------------------------- */
 
 /* Next slot of the own ring, free until all are done with step `step` of this call. With `may_wait` false: NULL
- * instead of waiting. The slot number that others need is cs_node_slot_number() before the first of a call. */
+ * instead of waiting, and what is missing is noted. The slot number that others need is cs_node_slot_number() before the first of a call. */
 void *cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait);
 static inline uint64_t
 cs_node_slot_number(const struct cs_node_op *op)
@@ -455,6 +510,8 @@ cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
 /* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a slot, so that many are
  * in flight. Waits if it must. *number is what goes into line->slot: the slot, and the offset in it times CS_PIECE_UNIT. */
 char *cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number);
+/* The same without waiting: NULL if it must, and what is missing is noted. */
+char *cs_node_try_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number);
 static inline bool
 cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
 {
@@ -521,6 +578,8 @@ bool cs_node_may_go_on(const struct cs_node *node);
  * for the same ones in the same order, with the same number or with any above CS_AREA_SMALL. Waits until all are done with
  * what it held. */
 char *cs_node_area(struct cs_node_op *op, size_t bytes);
+/* The same without waiting: NULL if it must, and what is missing is noted. */
+char *cs_node_try_area(struct cs_node_op *op, size_t bytes);
 /* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
  * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
 _Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);

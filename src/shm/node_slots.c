@@ -40,7 +40,7 @@ take_slot(struct cs_node_op *op, uint64_t step, bool may_wait, size_t bytes)
 	if (number == node->shared_slot)
 		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
 	if (node->done_floor < tag) {
-		if (!may_wait && !cs_node_is_done(op, tag))
+		if (!may_wait && !cs_node_are_done(op, tag))
 			return false;
 		if (may_wait)
 			cs_node_all_done_slow(op, tag);
@@ -61,14 +61,15 @@ cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
 	return cs_node_slot_of(op, node->shape.local, number, 0);
 }
 
-char *
-cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number)
+static char *
+cut(struct cs_node_op *op, uint64_t step, bool may_wait, size_t bytes, uint64_t *number)
 {
 	struct cs_node *node = op->node;
 	size_t size = cs_round_up(bytes, LINE);
 	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
 		uint64_t slot = cs_node_slot_number(op);
-		take_slot(op, step, true, size);
+		if (!take_slot(op, step, may_wait, size))
+			return NULL;
 		node->shared_slot = slot;
 		node->shared_used = 0;
 	}
@@ -81,14 +82,26 @@ cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number
 	return piece;
 }
 
+char *
+cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number)
+{
+	return cut(op, step, true, bytes, number);
+}
+
+char *
+cs_node_try_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number)
+{
+	return cut(op, step, false, bytes, number);
+}
+
 static enum cs_area_kind
 kind_of(size_t bytes)
 {
 	return bytes <= CS_AREA_SMALL ? CS_AREA_SMALL_SLOTS : CS_AREA_LARGE_SLOTS;
 }
 
-static void
-wait_for_area(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
+void
+cs_node_area_wait(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
 {
 	struct cs_node *node = op->node;
 	uint64_t floor = UINT64_MAX;
@@ -102,16 +115,45 @@ wait_for_area(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
 	node->areas[kind].floor = floor;
 }
 
+static uint64_t
+area_floor(const struct cs_node_op *op, enum cs_area_kind kind)
+{
+	struct cs_node *node = op->node;
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		uint64_t value =
+			atomic_load_explicit(&cs_node_rank(node, local)->area_done[kind], memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	return floor;
+}
+
+char *
+cs_node_try_area(struct cs_node_op *op, size_t bytes)
+{
+	enum cs_area_kind kind = kind_of(bytes);
+	struct cs_area *area = &op->node->areas[kind];
+	uint64_t number = area->next;
+	if (number >= area->floor + area->slots) {
+		area->floor = area_floor(op, kind);
+		if (number >= area->floor + area->slots) {
+			op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .area = (int)kind,
+							   .tag = number - area->slots + 1 };
+			return NULL;
+		}
+	}
+	area->next++;
+	return area->base + number % area->slots * area->stride;
+}
+
 char *
 cs_node_area(struct cs_node_op *op, size_t bytes)
 {
-	struct cs_node *node = op->node;
-	enum cs_area_kind kind = kind_of(bytes);
-	struct cs_area *area = &node->areas[kind];
-	uint64_t number = area->next++;
-	if (number >= area->floor + area->slots)
-		wait_for_area(op, kind, number - area->slots + 1);
-	return area->base + number % area->slots * area->stride;
+	char *area;
+	while (!(area = cs_node_try_area(op, bytes)))
+		cs_node_wait_awaited(op);
+	return area;
 }
 
 _Atomic uint64_t *

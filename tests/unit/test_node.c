@@ -444,7 +444,7 @@ memory_that_is_offered_has_been_touched(void **state)
 /* --- exchanges ---------------------------------------------------------------------------------------------------- */
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	memset(slot, (int)round + 1, exchange->chunk);
 }
@@ -459,8 +459,11 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	team.node = nodes[0];
 	struct cs_op op = { .team = &team, .call = call };
 	cs_node_op_init(&op.node, &team.node, 0);
-	struct cs_exchange exchange = { .op = &op, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
-	cs_exchange_run(&exchange, 5, 0, 5 * SLOT / 2);
+	*CS_OP_STATE(struct cs_exchange, &op) = (struct cs_exchange){
+		.chunk = SLOT / 2, .pieces = 2, .fill = fill, .fills = 5, .bytes = 5 * SLOT / 2
+	};
+	cs_exchange_start(&op, cs_exchange_post_only, 0);
+	assert_int_equal(cs_op_step(&op), CS_OK);
 	assert_int_equal(team.node.slot_next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
 		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));

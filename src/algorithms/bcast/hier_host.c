@@ -17,10 +17,10 @@
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = &exchange->op->call;
-	cs_copy_in(exchange->op, slot, call->recv.base + round * exchange->chunk,
+	const struct cs_call *call = &op->call;
+	cs_copy_in(op, slot, call->recv.base + round * exchange->chunk,
 		   cs_piece(call->bytes, exchange->chunk, round));
 }
 
@@ -52,32 +52,30 @@ is_read(struct cs_op *op, size_t direct_from)
 }
 
 static __attribute__((noinline)) void
-root_large(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
+node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_exchange exchange = { .op = op, .chunk = piece_of(team, wanted_chunk), .fill = fill,
-					.is_small = cs_is_small(op, call->bytes), .span = call->bytes };
-	if (is_read(op, direct_from)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)call->recv.base;
-		cs_exchange_run(&exchange, 1, 0, call->bytes);
-		return;
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	*exchange = (struct cs_exchange){ .chunk = piece_of(team, wanted_chunk), .fill = fill, .bytes = call->bytes,
+					  .is_inline = call->bytes <= CS_INLINE, .span = call->bytes };
+	exchange->is_direct = !exchange->is_inline && is_read(op, direct_from);
+	exchange->is_small = exchange->is_direct || cs_is_small(op, call->bytes);
+	if (exchange->is_direct) {
+		exchange->fill = NULL;
+		exchange->address = (uint64_t)(uintptr_t)call->recv.base;
+		exchange->fills = 1;
+	} else {
+		exchange->pieces = call->bytes > exchange->chunk ? cs_pieces(team, exchange->chunk) : 0;
+		exchange->fills = cs_rounds(call->bytes, exchange->chunk);
 	}
-	if (call->bytes > exchange.chunk)
-		exchange.pieces = cs_pieces(team, exchange.chunk);
-	cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
+	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
 static void
-node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
+root_fast(struct cs_op *op)
 {
 	struct cs_call *call = &op->call;
-	if (call->bytes > CS_INLINE) {
-		root_large(op, wanted_chunk, direct_from);
-		return;
-	}
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
@@ -85,20 +83,6 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 	cs_copy(line->data, call->recv.base, call->bytes);
 	cs_at_publish(at, line, 1);
 	cs_at_end(at);
-}
-
-static __attribute__((noinline)) void
-read_staged(struct cs_op *op, size_t limit, size_t chunk)
-{
-	struct cs_call *call = &op->call;
-	const struct cs_line *line;
-	uint64_t rounds = cs_rounds(limit, chunk);
-	for (uint64_t round = 0; round < rounds; round++) {
-		const char *from = cs_exchange_piece(op, call->root, round, chunk, &line);
-		cs_copy_out(op, limit, call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
-		if (round + 1 < rounds)
-			cs_node_done(&op->node, round + 1);
-	}
 }
 
 /* What the root has said that it sends, or its part of what there is to say. */
@@ -111,27 +95,93 @@ compare(struct cs_node_op *node, struct cs_call *call, size_t sent)
 		node->wrong = CS_WRONG_LESS;
 }
 
+/* A rank that gets the root's data. */
+struct reader {
+	size_t chunk, limit; /* bytes of a piece; that may be written */
+	uint64_t round;
+};
+
+/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how much may be written. */
+static size_t
+limit_of(struct cs_op *op, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	size_t bytes = cs_line_bytes(line);
+	if (bytes != call->bytes)
+		compare(&op->node, call, bytes);
+	return bytes < call->bytes ? bytes : call->bytes;
+}
+
+/* One round of it; true: there are no more. */
+static bool
+get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	size_t at = reader->round * reader->chunk;
+	if (!reader->round)
+		reader->limit = limit_of(op, line);
+	if (cs_line_bytes(line) <= CS_INLINE) {
+		cs_copy(call->recv.base, line->data, reader->limit);
+		return true;
+	}
+	if (line->word[0] == CS_MARK_DIRECT) {
+		cs_node_get_direct(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
+		return true;
+	}
+	if (at < reader->limit)
+		cs_copy_out(op, reader->limit, call->recv.base + at,
+			    cs_exchange_piece(op, call->root, reader->round, reader->chunk, line),
+			    cs_piece(reader->limit, reader->chunk, reader->round));
+	return at + reader->chunk >= reader->limit;
+}
+
+static enum cs_status
+read_rounds(struct cs_op *op)
+{
+	struct reader *reader = CS_OP_STATE(struct reader, op);
+	struct cs_node_op *node = &op->node;
+	const struct cs_line *line;
+	while ((line = cs_node_look(node, op->call.root, reader->round + 1))) {
+		if (get_round(op, reader, line)) {
+			cs_node_end(node);
+			return CS_OK;
+		}
+		cs_node_done(node, ++reader->round);
+	}
+	return CS_AGAIN;
+}
+
+static cs_phase *const bcast_reader[] = { read_rounds, NULL };
+
+/* The call has begun. */
+static __attribute__((noinline)) void
+reader_go_on(struct cs_op *op, size_t wanted_chunk)
+{
+	*CS_OP_STATE(struct reader, op) = (struct reader){ .chunk = piece_of(op->team, wanted_chunk) };
+	cs_op_go_on(op, bcast_reader);
+}
+
 /* Local ranks are ranks. */
 static void
 node_reader(struct cs_op *op, size_t wanted_chunk)
 {
-	struct cs_team *team = op->team;
+	cs_node_begin(&op->node);
+	reader_go_on(op, wanted_chunk);
+}
+
+/* What comes in the root's line; else it goes on from there. */
+static void
+reader_fast(struct cs_op *op, size_t wanted_chunk)
+{
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
 	const struct cs_line *line = cs_at_await(at, call->root, 1);
-	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
-	size_t bytes = cs_line_bytes(line);
-	size_t limit = bytes < call->bytes ? bytes : call->bytes;
-	if (bytes != call->bytes)
-		compare(node, call, bytes);
-	if (bytes <= CS_INLINE)
-		cs_copy(call->recv.base, line->data, limit);
-	else if (line->word[0] == CS_MARK_DIRECT)
-		cs_node_get_direct(node, CS_BCAST, call->root, call->recv.base, line->word[1], limit);
-	else
-		read_staged(op, limit, piece_of(team, wanted_chunk));
+	if (cs_line_bytes(line) > CS_INLINE) {
+		reader_go_on(op, wanted_chunk);
+		return;
+	}
+	cs_copy(call->recv.base, line->data, limit_of(op, line));
 	cs_at_end(at);
 }
 
@@ -193,6 +243,18 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	cs_node_end(node);
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	if (op->team->shape.nodes > 1 || op->call.bytes > CS_INLINE)
+		return false;
+	if (op->team->shape.rank == op->call.root)
+		root_fast(op);
+	else
+		reader_fast(op, params[0]);
+	return true;
+}
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
@@ -217,5 +279,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES },
 		    CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

@@ -1,3 +1,4 @@
+/* patterns/exchange.c has the phases of rounds on one node. */
 #include "algorithms/patterns/exchange.h"
 
 #define PAGE 4096 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
@@ -22,104 +23,175 @@ cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
 	return cs_node_offer(&op->node, from, (size_t)(to - from));
 }
 
-/* Memory for the next round; NULL if that had to be waited for. */
-static char *
-next_slot(struct cs_exchange *exchange, uint64_t round, char *last, bool may_wait)
-{
-	struct cs_node_op *node = &exchange->op->node;
-	if (exchange->pieces < 2 || round % exchange->pieces == 0)
-		return cs_node_slot(node, round + 1, may_wait);
-	cs_node_slot_until(node, round + 1);
-	return last + cs_piece_room(exchange->chunk);
-}
-
 void
-cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes)
+cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 {
-	struct cs_node_op *node = &exchange->op->node;
-	cs_node_expect(node, fills > takes ? fills : takes, 1);
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_node_op *node = &op->node;
+	cs_node_expect(node, exchange->fills > exchange->takes ? exchange->fills : exchange->takes, 1);
 	cs_node_begin(node);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
-	if (takes == 0)
+	if (!exchange->takes)
 		cs_node_end_reading(node);
-	struct cs_line *line = NULL;
-	char *only = NULL; /* memory of an only round that is less than a slot */
-	char *slot = NULL;
-	if (fills) {
-		line = cs_node_line(node);
-		cs_line_say(node, line, bytes);
-		line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
-		if (exchange->is_small)
-			only = cs_node_small(node);
-		else if (fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span))
-			only = cs_node_cut(node, 1, exchange->span, &line->slot);
-		line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
-		line->word[1] = exchange->address;
-		line->word[2] = exchange->stride;
-	}
-	uint64_t filled = 0, taken = 0;
-	while (filled < fills || taken < takes) {
-		while (filled < fills) {
-			bool may_wait = taken == takes || filled <= taken;
-			char *next = only ? only : next_slot(exchange, filled, slot, may_wait);
-			if (!next)
-				break;
-			slot = next;
-			if (exchange->fill)
-				exchange->fill(exchange, filled, slot);
-			cs_node_publish(node, line, ++filled);
-		}
-		if (taken < takes) {
-			exchange->take(exchange, taken++);
-			if (taken < takes)
-				cs_node_done(node, taken);
-			else if (filled < fills)
-				cs_node_end_reading(node);
-			else
-				cs_node_end(node);
-		}
-	}
-	/* Who reads needs to hear that nothing more comes; of a root's pieces each line says how many there are. */
-	if (taken && fills > takes)
-		cs_node_end(node);
-	if (exchange->is_direct)
-		cs_node_all_done(node);
+	exchange->again = script + first;
+	exchange->filled = exchange->taken = 0;
+	exchange->only = exchange->slot = NULL;
+	exchange->pending = NULL;
+	exchange->is_open = false;
+	cs_op_go_on(op, script);
 }
 
-void
-cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
-		      void (*take_from)(struct cs_exchange *, uint64_t, int, const struct cs_line *))
+enum cs_status
+cs_exchange_open(struct cs_op *op)
 {
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
-	int locals = team->node.shape.size, self = team->node.shape.local;
-	int pending[locals], count = 0;
-	for (int i = 1; i < locals; i++) {
-		int local = self + i < locals ? self + i : self + i - locals;
-		int rank = cs_team_local_rank(team, local);
-		if (cs_piece(cs_blocks_bytes(&op->call.recv, rank), exchange->chunk, round))
-			pending[count++] = local;
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_node_op *node = &op->node;
+	if (!exchange->fills)
+		return CS_OK;
+	struct cs_line *line = cs_node_try_line(node);
+	if (!line)
+		return CS_AGAIN;
+	exchange->line = line;
+	cs_line_say(node, line, exchange->bytes);
+	if (exchange->is_inline) {
+		exchange->only = (char *)line->data;
+		return CS_OK;
 	}
-	while (count) {
-		int left = 0;
-		for (int i = 0; i < count; i++) {
-			int local = pending[i];
-			const struct cs_line *line = cs_node_peek(&op->node, local, 1);
-			bool is_ready = line && (line->word[0] == CS_MARK_DIRECT ||
-						 cs_node_peek(&op->node, local, round + 1));
-			if (is_ready)
-				take_from(exchange, round, local, line);
-			else
-				pending[left++] = local;
-		}
-		/* Nothing was ready: wait for the first, whatever it brings. */
-		if (left == count)
-			take_from(exchange, round, pending[0], cs_node_await(&op->node, pending[0], 1));
-		count = left == count ? left - 1 : left;
-		if (left > count)
-			memmove(pending, pending + 1, (size_t)count * sizeof *pending);
+	line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
+	if (exchange->is_small) {
+		exchange->only = cs_node_small(node);
+	} else if (exchange->fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span)) {
+		exchange->only = cs_node_try_cut(node, 1, exchange->span, &line->slot);
+		if (!exchange->only)
+			return CS_AGAIN;
 	}
+	line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
+	line->word[1] = exchange->address;
+	line->word[2] = exchange->stride;
+	return CS_OK;
 }
+
+/* Memory for the next round; NULL: there is none yet. */
+static char *
+next_slot(struct cs_op *op, const struct cs_exchange *exchange)
+{
+	struct cs_node_op *node = &op->node;
+	uint64_t round = exchange->filled;
+	if (exchange->only)
+		return exchange->only;
+	if (exchange->pieces < 2 || round % exchange->pieces == 0)
+		return cs_node_slot(node, round + 1, false);
+	cs_node_slot_until(node, round + 1);
+	return exchange->slot + cs_piece_room(exchange->chunk);
+}
+
+enum cs_status
+cs_exchange_post(struct cs_op *op)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	while (exchange->filled < exchange->fills) {
+		char *slot = next_slot(op, exchange);
+		if (!slot)
+			return exchange->taken == exchange->takes || exchange->filled <= exchange->taken ? CS_AGAIN : CS_OK;
+		exchange->slot = slot;
+		if (exchange->fill)
+			exchange->fill(op, exchange, exchange->filled, slot);
+		cs_node_publish(&op->node, exchange->line, ++exchange->filled);
+	}
+	return CS_OK;
+}
+
+/* Notes whose blocks have something for this round. */
+static void
+open_round(struct cs_op *op, struct cs_exchange *exchange)
+{
+	struct cs_team *team = op->team;
+	int locals = team->node.shape.size;
+	size_t words = (size_t)(locals + 63) / 64;
+	if (!exchange->pending)
+		exchange->pending = words <= CS_EXCHANGE_WORDS
+					    ? exchange->few
+					    : cs_op_memory(op, CS_OP_PENDING, words * sizeof *exchange->pending);
+	memset(exchange->pending, 0, words * sizeof *exchange->pending);
+	for (int local = 0; local < locals; local++)
+		if (local != team->node.shape.local &&
+		    cs_piece(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)), exchange->chunk,
+			     exchange->taken))
+			exchange->pending[local / 64] |= UINT64_C(1) << local % 64;
+	exchange->is_open = true;
+}
+
+/* Has this local rank published the round, or has it nothing for it? */
+static bool
+is_there(struct cs_op *op, const struct cs_exchange *exchange, int local, const struct cs_line *line)
+{
+	uint64_t round = exchange->taken;
+	return !round || line->word[0] == CS_MARK_DIRECT || round * exchange->chunk >= cs_line_bytes(line) ||
+	       cs_node_look(&op->node, local, round + 1);
+}
+
+/* Gets what is there of the local ranks [from, to). False: somebody's is not, and the first one's is awaited unless
+ * another one's is already. */
+static bool
+get_from(struct cs_op *op, struct cs_exchange *exchange, int from, int to, bool is_all)
+{
+	struct cs_awaited first = op->node.awaited;
+	for (int local = from; local < to; local++) {
+		uint64_t *word = &exchange->pending[local / 64], bit = UINT64_C(1) << local % 64;
+		if (!(*word & bit))
+			continue;
+		const struct cs_line *line = cs_node_look(&op->node, local, 1);
+		if (line && is_there(op, exchange, local, line)) {
+			exchange->get(op, exchange, exchange->taken, local, line);
+			*word &= ~bit;
+			continue;
+		}
+		if (is_all)
+			first = op->node.awaited;
+		is_all = false;
+	}
+	op->node.awaited = first;
+	return is_all;
+}
+
+enum cs_status
+cs_exchange_get(struct cs_op *op)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	int self = op->team->node.shape.local, locals = op->team->node.shape.size;
+	if (exchange->taken == exchange->takes)
+		return CS_OK;
+	if (!exchange->is_open)
+		open_round(op, exchange);
+	return get_from(op, exchange, 0, self, get_from(op, exchange, self + 1, locals, true)) ? CS_OK : CS_AGAIN;
+}
+
+enum cs_status
+cs_exchange_next(struct cs_op *op)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_node_op *node = &op->node;
+	exchange->is_open = false;
+	if (exchange->taken < exchange->takes && ++exchange->taken < exchange->takes)
+		cs_node_done(node, exchange->taken);
+	else if (exchange->filled < exchange->fills)
+		cs_node_end_reading(node);
+	else
+		cs_node_end(node);
+	if (exchange->taken < exchange->takes || exchange->filled < exchange->fills)
+		op->phase = exchange->again;
+	return CS_OK;
+}
+
+enum cs_status
+cs_exchange_be_read(struct cs_op *op)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_node_op *node = &op->node;
+	return !exchange->is_direct || cs_node_are_done(node, cs_node_has_read(node->number)) ? CS_OK : CS_AGAIN;
+}
+
+cs_phase *const cs_exchange_post_only[] = { cs_exchange_open, cs_exchange_post, cs_exchange_be_read, NULL };
 
 size_t
 cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room)

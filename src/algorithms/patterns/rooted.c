@@ -6,11 +6,10 @@
 /* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
 
 static void
-gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+gather_fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	const struct cs_call *call = &exchange->op->call;
-	cs_copy_in(exchange->op, slot, call->send.base + round * exchange->chunk,
-		   cs_piece(call->bytes, exchange->chunk, round));
+	const struct cs_call *call = &op->call;
+	cs_copy_in(op, slot, call->send.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
 }
 
 /* A block as it was published: not more of it than both sides know of. */
@@ -20,46 +19,67 @@ agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 	return cs_exchange_lesser(call, cs_line_bytes(line), expected);
 }
 
-/* What round `round` brings to the root; true if it expects more. */
-static bool
-gather_round(struct cs_op *op, size_t chunk, uint64_t round)
+/* What round `round` of a rank brings to the root. */
+static void
+gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	bool is_more = false;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		size_t expected = cs_blocks_bytes(&call->recv, rank), from = round * chunk;
-		if (rank == call->root || expected <= from)
-			continue;
-		is_more = is_more || expected - from > chunk;
-		char *to = cs_blocks_at(&call->recv, rank) + from;
-		const struct cs_line *line = cs_node_await(&op->node, rank, 1);
-		size_t bytes = agreed_bytes(call, line, expected);
-		if (cs_line_bytes(line) <= CS_INLINE) {
-			if (round == 0)
-				cs_copy(to, line->data, bytes);
-		} else if (line->word[0] == CS_MARK_DIRECT) {
-			if (round == 0)
-				cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
-		} else if (cs_piece(bytes, chunk, round)) {
-			const char *slot = cs_exchange_peer(op, rank, round, &line);
-			cs_copy_out(op, bytes, to, slot, cs_piece(bytes, chunk, round));
-		}
+	char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
+	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
+	size_t piece = cs_piece(bytes, exchange->chunk, round);
+	if (cs_line_bytes(line) <= CS_INLINE) {
+		if (round == 0)
+			cs_copy(to, line->data, bytes);
+	} else if (line->word[0] == CS_MARK_DIRECT) {
+		if (round == 0)
+			cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
+	} else if (piece) {
+		cs_copy_out(op, bytes, to, cs_exchange_peer(op, rank, round, line), piece);
 	}
-	return is_more;
 }
+
+static size_t
+gather_most(const struct cs_op *op)
+{
+	const struct cs_blocks *blocks = &op->call.recv;
+	size_t most = blocks->bytes ? 0 : blocks->each;
+	for (int rank = 0; blocks->bytes && rank < op->team->shape.ranks; rank++)
+		if (rank != op->call.root && blocks->bytes[rank] > most)
+			most = blocks->bytes[rank];
+	return most;
+}
+
+static void
+gather_keep_own(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+}
+
+static cs_phase *const gather_root_node[] = { cs_exchange_get, cs_exchange_next, NULL };
 
 static void
 gather_root(struct cs_op *op)
 {
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	if (call->send.base)
-		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
-	for (uint64_t round = 0; gather_round(op, node->node->shape.slot_bytes, round); round++)
-		cs_node_done(node, round + 1);
-	cs_node_end(node);
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	size_t chunk = op->team->node.shape.slot_bytes;
+	*exchange = (struct cs_exchange){ .chunk = chunk, .get = gather_get, .takes = cs_rounds(gather_most(op), chunk) };
+	cs_exchange_start(op, gather_root_node, 0);
+	gather_keep_own(op);
+}
+
+/* Blocks that are to come in lines. */
+static void
+gather_root_fast(struct cs_op *op)
+{
+	const struct cs_exchange only = { .chunk = CS_INLINE };
+	cs_node_begin(&op->node);
+	gather_keep_own(op);
+	for (int rank = 0; rank < op->team->shape.ranks; rank++)
+		if (rank != op->call.root && cs_blocks_bytes(&op->call.recv, rank))
+			gather_get(op, &only, 0, rank, cs_node_await(&op->node, rank, 1));
+	cs_node_end(&op->node);
 }
 
 /* The block travels in the line itself. */
@@ -84,38 +104,36 @@ cost_of(const struct cs_team *team, int reader)
 }
 
 static __attribute__((noinline)) void
-gather_staged(struct cs_op *op, size_t direct_from)
+gather_leaf(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_exchange exchange = { .op = op, .chunk = team->node.shape.slot_bytes,
-					.fill = gather_fill };
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_reach_cost cost = cost_of(team, call->root);
 	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
-	if (cs_copies_reach(op, direct_from, call->bytes, &cost) &&
-	    cs_node_offer(&op->node, call->send.base, call->bytes)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)call->send.base;
-		cs_exchange_run(&exchange, 1, 0, call->bytes);
-	} else {
-		exchange.is_small = cs_is_small(op, call->bytes);
-		exchange.span = call->bytes;
-		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
+	*exchange = (struct cs_exchange){ .chunk = team->node.shape.slot_bytes, .bytes = call->bytes, .span = call->bytes,
+					  .fill = gather_fill, .fills = 1 };
+	exchange->is_inline = call->bytes <= CS_INLINE;
+	exchange->is_direct = !exchange->is_inline && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+			      cs_node_offer(&op->node, call->send.base, call->bytes);
+	exchange->is_small = exchange->is_direct || cs_is_small(op, call->bytes);
+	if (exchange->is_direct) {
+		exchange->fill = NULL;
+		exchange->address = (uint64_t)(uintptr_t)call->send.base;
+	} else if (!exchange->is_inline) {
+		exchange->fills = cs_rounds(call->bytes, exchange->chunk);
 	}
+	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
-static void
-gather_one_node(struct cs_op *op, size_t direct_from)
+bool
+cs_rooted_gather_fast(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->shape.rank == call->root)
-		gather_root(op);
-	else if (call->bytes <= CS_INLINE)
-		gather_inline(op);
-	else
-		gather_staged(op, direct_from);
+	bool is_root = op->team->shape.rank == op->call.root;
+	if (op->team->shape.nodes > 1 || (is_root ? gather_most(op) : op->call.bytes) > CS_INLINE)
+		return false;
+	(is_root ? gather_root_fast : gather_inline)(op);
+	return true;
 }
 
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
@@ -133,9 +151,8 @@ scatter_piece(struct cs_op *op, char *to, const char *block, size_t bytes,
 }
 
 static void
-scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+scatter_fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
 	const struct cs_call *call = &op->call;
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
@@ -165,58 +182,106 @@ scatter_wanted(struct cs_call *call, size_t sent)
 	return cs_exchange_lesser(call, sent, call->bytes);
 }
 
-static __attribute__((noinline)) void
-scatter_take_staged(struct cs_op *op)
+/* A rank that gets its block. */
+struct scatter_leaf {
+	size_t chunk, whole; /* bytes of a piece; of the block, not more than was sent */
+	uint64_t round, rounds;
+};
+
+static void
+scatter_get_inline(struct cs_op *op, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t chunk = scatter_chunk(team), whole = SIZE_MAX;
-	uint64_t rounds = cs_rounds(call->bytes, chunk);
-	/* Less may have been sent than is expected here. */
-	for (uint64_t round = 0; round < rounds && round * chunk < whole; round++) {
-		const struct cs_line *line;
-		const char *from = cs_exchange_peer(op, call->root, round, &line);
-		from += (size_t)team->shape.rank * cs_exchange_stride(chunk, line);
-		if (round == 0) {
-			uint64_t sent;
-			memcpy(&sent, from, sizeof sent);
-			whole = scatter_wanted(call, sent);
-		}
-		cs_copy_out(op, whole, call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
-		if (round + 1 < rounds)
-			cs_node_done(&op->node, round + 1);
-	}
+	size_t self = (size_t)op->team->shape.rank;
+	size_t each = cs_line_bytes_here(&op->node, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
+	size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
+	cs_copy(op->call.recv.base, (const char *)&line->word[1] + offset, scatter_wanted(&op->call, sent));
 }
 
 static void
-scatter_take(struct cs_op *op, struct cs_node_at at)
+scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
-	size_t self = (size_t)team->shape.rank;
-	const struct cs_line *line = cs_at_await(at, call->root, 1);
-	if (line->word[0] == CS_MARK_INLINE) {
-		size_t each = cs_line_bytes_here(at.op, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
-		size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
-		cs_copy(call->recv.base, (const char *)&line->word[1] + offset, scatter_wanted(call, sent));
-	} else if (line->word[0] == CS_MARK_DIRECT) {
-		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
-		cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
-				   scatter_wanted(call, far[self].bytes));
-	} else {
-		scatter_take_staged(op);
+	int self = op->team->shape.rank;
+	const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
+	cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
+			   scatter_wanted(call, far[self].bytes));
+}
+
+static void
+scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	uint64_t round = leaf->round;
+	const char *from = cs_exchange_peer(op, call->root, round, line);
+	from += (size_t)op->team->shape.rank * cs_exchange_stride(leaf->chunk, line);
+	if (round == 0) {
+		uint64_t sent;
+		memcpy(&sent, from, sizeof sent);
+		leaf->whole = scatter_wanted(call, sent);
 	}
+	cs_copy_out(op, leaf->whole, call->recv.base + round * leaf->chunk, from + PIECE_HEAD,
+		    cs_piece(leaf->whole, leaf->chunk, round));
+}
+
+static enum cs_status
+scatter_get(struct cs_op *op)
+{
+	struct scatter_leaf *leaf = CS_OP_STATE(struct scatter_leaf, op);
+	struct cs_node_op *node = &op->node;
+	/* Less may have been sent than is expected here. */
+	while (leaf->round < leaf->rounds && leaf->round * leaf->chunk < leaf->whole) {
+		const struct cs_line *line = cs_node_look(node, op->call.root, leaf->round + 1);
+		if (!line)
+			return CS_AGAIN;
+		bool is_whole = line->word[0] != CS_MARK_STAGED;
+		if (line->word[0] == CS_MARK_INLINE)
+			scatter_get_inline(op, line);
+		else if (is_whole)
+			scatter_get_direct(op, line);
+		else
+			scatter_get_piece(op, leaf, line);
+		leaf->round = is_whole ? leaf->rounds : leaf->round + 1;
+		if (leaf->round < leaf->rounds)
+			cs_node_done(node, leaf->round);
+	}
+	cs_node_end(node);
+	return CS_OK;
+}
+
+static cs_phase *const scatter_leaf_node[] = { scatter_get, NULL };
+
+/* The call has begun. */
+static void
+scatter_leaf_go_on(struct cs_op *op)
+{
+	size_t chunk = scatter_chunk(op->team);
+	*CS_OP_STATE(struct scatter_leaf, op) =
+		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX, .rounds = cs_rounds(op->call.bytes, chunk) };
+	cs_op_go_on(op, scatter_leaf_node);
 }
 
 static void
 scatter_leaf(struct cs_op *op)
 {
-	struct cs_call *call = &op->call;
+	cs_node_begin(&op->node);
+	scatter_leaf_go_on(op);
+}
+
+/* A block that comes in the root's line; else it goes on from there. */
+static void
+scatter_leaf_fast(struct cs_op *op)
+{
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
-	if (call->bytes)
-		scatter_take(op, at);
+	if (op->call.bytes) {
+		const struct cs_line *line = cs_at_await(at, op->call.root, 1);
+		if (line->word[0] != CS_MARK_INLINE) {
+			scatter_leaf_go_on(op);
+			return;
+		}
+		scatter_get_inline(op, line);
+	}
 	cs_at_end(at);
 }
 
@@ -239,53 +304,68 @@ scatter_inline(struct cs_op *op, size_t each)
 	cs_at_publish(at, line, 1);
 }
 
+struct scatter_sizes {
+	size_t most, all; /* of the blocks to other ranks: the largest, all together */
+};
+
+static struct scatter_sizes
+scatter_sizes_of(const struct cs_op *op)
+{
+	struct scatter_sizes sizes = { 0, 0 };
+	for (int rank = 0; rank < op->team->shape.ranks; rank++) {
+		size_t bytes = rank != op->call.root ? cs_blocks_bytes(&op->call.send, rank) : 0;
+		sizes.most = bytes > sizes.most ? bytes : sizes.most;
+		sizes.all += bytes;
+	}
+	return sizes;
+}
+
+static void
+scatter_keep_own(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	if (call->recv.base)
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
+}
+
 static __attribute__((noinline)) void
-scatter_staged(struct cs_op *op, size_t most, size_t direct_from)
+scatter_root(struct cs_op *op, size_t most, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->shape.ranks;
-	struct cs_exchange exchange = { .op = op, .fill = scatter_fill, .chunk = scatter_chunk(team) };
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_reach_cost cost = cost_of(team, -1);
 	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
 	size_t table = locals * sizeof(struct cs_far);
-	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(op, direct_from, most, &cost) &&
-			     cs_exchange_offer(op, &call->send);
-	if (exchange.is_direct)
-		exchange.is_small = table <= CS_SMALL;
+	*exchange = (struct cs_exchange){ .fill = scatter_fill, .chunk = scatter_chunk(team), .bytes = most };
+	exchange->is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(op, direct_from, most, &cost) &&
+			      cs_exchange_offer(op, &call->send);
+	if (exchange->is_direct)
+		exchange->is_small = table <= CS_SMALL;
 	else
-		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
-	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
+		cs_exchange_lay(op, exchange, most, PIECE_HEAD, locals);
+	exchange->fills = exchange->is_direct ? 1 : cs_rounds(most, exchange->chunk);
+	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
-static void
-scatter_root(struct cs_op *op, size_t direct_from)
+bool
+cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->shape.ranks, most = 0, all = 0;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
-		most = bytes > most ? bytes : most;
-		all += bytes;
+	if (op->team->shape.nodes > 1)
+		return false;
+	if (op->team->shape.rank != op->call.root) {
+		scatter_leaf_fast(op);
+		return true;
 	}
-	if (call->recv.base)
-		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
-	if (most * locals <= CS_LINE_ROOM && all == most * (locals - 1))
-		scatter_inline(op, most);
+	size_t locals = (size_t)op->team->shape.ranks;
+	struct scatter_sizes sizes = scatter_sizes_of(op);
+	scatter_keep_own(op);
+	if (sizes.most * locals <= CS_LINE_ROOM && sizes.all == sizes.most * (locals - 1))
+		scatter_inline(op, sizes.most);
 	else
-		scatter_staged(op, most, direct_from);
-}
-
-static void
-scatter_one_node(struct cs_op *op, size_t direct_from)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->shape.rank == call->root)
-		scatter_root(op, direct_from);
-	else
-		scatter_leaf(op);
+		scatter_root(op, sizes.most, direct_from);
+	return true;
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -655,19 +735,23 @@ scatter_several(struct cs_op *op, bool sizes_known)
 void
 cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	if (team->shape.nodes > 1)
+	if (op->team->shape.nodes > 1)
 		gather_several(op, sizes_known);
+	else if (op->team->shape.rank == op->call.root)
+		gather_root(op);
 	else
-		gather_one_node(op, direct_from);
+		gather_leaf(op, direct_from);
 }
 
 void
 cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	if (team->shape.nodes > 1)
+	if (op->team->shape.nodes > 1) {
 		scatter_several(op, sizes_known);
-	else
-		scatter_one_node(op, direct_from);
+	} else if (op->team->shape.rank == op->call.root) {
+		scatter_keep_own(op);
+		scatter_root(op, scatter_sizes_of(op).most, direct_from);
+	} else {
+		scatter_leaf(op);
+	}
 }

@@ -13,46 +13,45 @@ own_block(struct cs_op *op)
 }
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_call *call = &exchange->op->call;
-	const char *from = own_block(exchange->op) + round * exchange->chunk;
-	cs_copy_in(exchange->op, slot, from, cs_piece(call->bytes, exchange->chunk, round));
+	cs_copy_in(op, slot, own_block(op) + round * exchange->chunk, cs_piece(op->call.bytes, exchange->chunk, round));
 }
 
 static void
-take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	int rank = cs_team_local_rank(team, local);
+	int rank = cs_team_local_rank(op->team, local);
 	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
 		return; /* its owner has no more */
-	if (line->word[0] != CS_MARK_DIRECT) {
-		const char *from = cs_exchange_piece(op, local, round, exchange->chunk, &line);
-		cs_exchange_get(op, block, to, from, cs_piece(block, exchange->chunk, round));
-	} else if (round == 0) {
+	if (exchange->is_inline)
+		cs_copy(to, line->data, block);
+	else if (line->word[0] != CS_MARK_DIRECT)
+		cs_exchange_get_staged(op, block, to, cs_exchange_piece(op, local, round, exchange->chunk, line),
+				       cs_piece(block, exchange->chunk, round));
+	else if (round == 0)
 		cs_exchange_read(op, local, to, line->word[1], block);
-	}
 }
 
-static void
-take(struct cs_exchange *exchange, uint64_t round)
+/* The own piece while this core still has it from the posting, and when the others no longer wait for it. */
+static enum cs_status
+keep_own(struct cs_op *op)
 {
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_call *call = &op->call;
-	size_t at = round * exchange->chunk;
-	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
-	if (call->send.base)
-		cs_copy_result(op, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
-			       cs_piece(call->bytes, exchange->chunk, round));
-	cs_exchange_take_each(exchange, round, take_from);
+	size_t at = exchange->taken * exchange->chunk;
+	if (call->send.base && !exchange->is_open)
+		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at, call->send.base + at,
+			       cs_piece(call->bytes, exchange->chunk, exchange->taken));
+	return CS_OK;
 }
+
+static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own, cs_exchange_get, cs_exchange_next,
+					    cs_exchange_be_read, NULL };
 
 static void
 copy_own(struct cs_op *op)
@@ -77,7 +76,7 @@ largest(struct cs_op *op)
 
 /* Flag and block in one cache line: one transfer for each pair. Local ranks are ranks. */
 static void
-spread_inline(struct cs_op *op)
+inline_blocks(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -104,26 +103,35 @@ spread_inline(struct cs_op *op)
 #define CROWDED_LEAST (512 << 10)
 
 static __attribute__((noinline)) void
-spread_staged(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
+one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
-	struct cs_exchange exchange = { .op = op, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = cs_is_small(op, call->bytes), .span = call->bytes,
-					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
-	uint64_t fills = cs_rounds(call->bytes, chunk);
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	exchange->fills = cs_rounds(call->bytes, chunk);
+	exchange->takes = cs_rounds(most, chunk);
+	exchange->bytes = call->bytes;
+	exchange->chunk = chunk;
+	exchange->is_inline = most <= CS_INLINE;
+	exchange->is_small = cs_is_small(op, call->bytes);
+	exchange->is_direct = false;
+	exchange->stride = exchange->address = 0;
+	exchange->span = call->bytes;
+	exchange->pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0;
+	exchange->fill = fill;
+	exchange->get = get;
 	if (cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
 	    cs_node_offer(&op->node, own_block(op), call->bytes)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)own_block(op);
-		fills = 1;
+		exchange->is_direct = exchange->is_small = true;
+		exchange->fill = NULL;
+		exchange->address = (uint64_t)(uintptr_t)own_block(op);
+		exchange->fills = 1;
 	} else {
 		cs_node_rewind(&op->node, call->bytes);
 	}
-	cs_exchange_run(&exchange, fills, cs_rounds(most, chunk), call->bytes);
+	cs_exchange_start(op, allgather_node, 1);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
@@ -243,16 +251,28 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 	cs_node_end(node);
 }
 
+static size_t
+most_of(struct cs_op *op)
+{
+	return op->call.recv.bytes ? largest(op) : op->call.recv.each;
+}
+
+bool
+cs_spread_fast(struct cs_op *op, const size_t *params)
+{
+	(void)params;
+	if (op->team->shape.nodes > 1 || most_of(op) > CS_INLINE)
+		return false;
+	inline_blocks(op);
+	return true;
+}
+
 void
 cs_spread(struct cs_op *op, const size_t *params)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t most = call->recv.bytes ? largest(op) : call->recv.each;
-	if (team->shape.nodes > 1)
+	size_t most = most_of(op);
+	if (op->team->shape.nodes > 1)
 		several_nodes(op, most, params[1], params[2]);
-	else if (most <= CS_INLINE)
-		spread_inline(op);
 	else
-		spread_staged(op, most, params[0], params[3]);
+		one_node(op, most, params[0], params[3]);
 }

@@ -9,9 +9,8 @@
  * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
-	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
 	const struct cs_call *call = &op->call;
 	for (int local = 0; local < team->node.shape.size; local++) {
@@ -29,9 +28,8 @@ fill(struct cs_exchange *exchange, uint64_t round, char *slot)
 }
 
 static void
-take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
@@ -49,17 +47,14 @@ take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct 
 		bytes = cs_exchange_lesser(call, most, bytes);
 	if (round * exchange->chunk >= most)
 		return;
-	const char *from = cs_exchange_peer(op, local, round, &line);
+	const char *from = cs_exchange_peer(op, local, round, line);
 	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
 	to += round * exchange->chunk;
-	cs_exchange_get(op, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	cs_exchange_get_staged(op, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
 }
 
-static void
-take(struct cs_exchange *exchange, uint64_t round)
-{
-	cs_exchange_take_each(exchange, round, take_from);
-}
+static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get, cs_exchange_next,
+					   cs_exchange_be_read, NULL };
 
 /* The largest block to or from another rank. */
 static size_t
@@ -111,21 +106,22 @@ one_node(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->node.shape.size;
-	struct cs_exchange exchange = { .op = op, .fill = fill, .take = take,
-					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
-	size_t most = largest(op, &call->send);
-	uint64_t fills = cs_rounds(most, exchange.chunk);
-	if (is_direct(op, direct_from, most, fills)) {
-		exchange.is_direct = true;
-		exchange.is_small = table_bytes(team) <= CS_SMALL;
-		fills = 1;
+	size_t locals = (size_t)team->node.shape.size, most = largest(op, &call->send);
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	*exchange = (struct cs_exchange){ .fill = fill, .get = get, .bytes = most,
+					  .chunk = cs_share(team->node.shape.slot_bytes, locals) };
+	exchange->fills = cs_rounds(most, exchange->chunk);
+	exchange->takes = cs_rounds(largest(op, &call->recv), exchange->chunk);
+	if (is_direct(op, direct_from, most, exchange->fills)) {
+		exchange->is_direct = true;
+		exchange->is_small = table_bytes(team) <= CS_SMALL;
+		exchange->fills = 1;
 	} else {
-		cs_exchange_lay(&exchange, most, 0, locals);
+		cs_exchange_lay(op, exchange, most, 0, locals);
 		cs_node_rewind(&op->node, most * locals);
 	}
 	copy_own(op);
-	cs_exchange_run(&exchange, fills, cs_rounds(largest(op, &call->recv), exchange.chunk), most);
+	cs_exchange_start(op, alltoall_node, 1);
 }
 
 /* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
