@@ -5,6 +5,13 @@
 
 #include "algorithms/op.h"
 
+/* Of a blocking operation each of these blocks until it is over: where the MPI has a blocking collective that is faster
+ * than the other one, it takes that. Of one with CS_OP_NONBLOCKING it is only begun; the arrays and the reduction are
+ * needed until it is over. */
+
+/* A phase: is over when what was begun last is. */
+enum cs_status cs_between_go(struct cs_op *op);
+
 void cs_between_barrier(struct cs_op *op);
 void cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root);
 void cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at);
@@ -22,7 +29,12 @@ void cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count
 /* In place: the sum of what the nodes before this one have, which the first node does not get. */
 void cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
 		       bool is_commutative);
+/* *value becomes the largest of all nodes'. */
+void cs_between_max(struct cs_op *op, uint64_t *value);
 void cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 			       const struct cs_reduction *reduction, bool is_commutative);
+
+/* When it is over: puts the own result, so many bytes, to the start of the buffer. */
+void cs_between_reduced(struct cs_op *op, void *buffer, size_t bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include "algorithms/team.h"
 #include "base/status.h"
 #include "coll/call.h"
+#include "plan/execute.h"
 #include "wire/request.h"
 
 #include <stddef.h>
@@ -31,6 +32,11 @@ struct cs_op {
 	uint64_t tag; /* of its messages between ranks and between nodes (wire/wire.h) */
 	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
 	cs_phase *const *phase;
+	/* What its phases have begun between ranks or between nodes, where it may not wait (CS_OP_NONBLOCKING). */
+	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN } under_way;
+	struct cs_request request; /* of the host's collective */
+	struct cs_run run;         /* of the plan, which `plan` keeps */
+	struct cs_plan plan;
 	/* What its phases keep from one to the next: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
@@ -42,11 +48,12 @@ struct cs_op {
 		(type *)(void *)(op)->state; \
 	}))
 
-/* In node.extras: it goes on with a script; it has memory; something was wrong (comm/); what came between nodes was
+/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/); what came between nodes was
  * more or less than was expected (enum cs_told). */
 enum {
 	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
-	CS_OP_MEMORY = 2 * CS_OP_GOES_ON,
+	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
+	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_WRONG = 2 * CS_OP_MEMORY,
 	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
 	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS

@@ -165,7 +165,8 @@ struct cs_node_op {
 	enum cs_wrong wrong; /* set by who meets another call */
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
 	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a local rank; or that all
-	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or the area slot with that number (CS_AWAITS_AREA). */
+	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or with so many slots of an area (CS_AWAITS_AREA); or
+	 * something that does not come through the node's memory (CS_AWAITS_MESSAGE). */
 	struct cs_awaited {
 		int local;
 		int area; /* enum cs_area_kind */
@@ -183,7 +184,7 @@ struct cs_node_op {
 		uint64_t start;
 	} timed;
 };
-enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2 };
+enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void
@@ -469,7 +470,8 @@ cs_node_peek(struct cs_node_op *op, int local, uint64_t step)
 /* --- own ring --------------------------------------------------------------------------------------------------- */
 
 /* Next slot of the own ring, free until all are done with step `step` of this call. With `may_wait` false: NULL
- * instead of waiting, and what is missing is noted. The slot number that others need is cs_node_slot_number() before the first of a call. */
+ * instead of waiting, and what is missing is noted. The slot number that others need is cs_node_slot_number()
+ * before the first of a call. */
 void *cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait);
 static inline uint64_t
 cs_node_slot_number(const struct cs_node_op *op)
