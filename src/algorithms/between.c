@@ -127,19 +127,6 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 	run(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
 }
 
-static size_t
-agree_on_largest(struct cs_team *team, const size_t *send_bytes, const size_t *recv_bytes)
-{
-	size_t most = 0;
-	for (int node = 0; node < team->shape.nodes; node++) {
-		size_t larger = send_bytes[node] > recv_bytes[node] ? send_bytes[node] : recv_bytes[node];
-		most = node != team->shape.node && larger > most ? larger : most;
-	}
-	uint64_t largest = most;
-	team->host->max(team->leaders, &largest, NULL);
-	return largest;
-}
-
 void
 cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
 		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
@@ -155,7 +142,7 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 	problem.recv_sizes = recv_bytes;
 	problem.recv_at = recv_at;
 	if (op->between->needs.largest)
-		problem.bytes = largest ? largest : agree_on_largest(team, send_bytes, recv_bytes);
+		problem.bytes = largest;
 	run(op, &problem, send, recv, NULL);
 }
 

@@ -18,8 +18,8 @@ void cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, 
 /* With a plan that needs it, bytes[] is right for all nodes on each of them (needs.all_sizes). */
 void cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root);
 void cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root);
-/* largest: no node's message to another is longer, and all ranks of the lane say the same; 0: not known, so a plan that needs
- * it (needs.largest) agrees on it first. */
+/* largest: no node's message to another is longer, and all ranks of the lane say the same; for a plan that needs it
+ * (needs.largest). */
 void cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at,
 			  void *recv, const size_t *recv_bytes, const size_t *recv_at, size_t largest);
 void cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
