@@ -11,6 +11,7 @@
 #include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
 
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)
@@ -185,62 +186,115 @@ reader_fast(struct cs_op *op, size_t wanted_chunk)
 	cs_at_end(at);
 }
 
-/* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
- * in its node's area, 2r+2 a lane's part is in the area. */
+/* --- several nodes: `lanes` ranks of each node broadcast their part of a large piece each ------------------------- */
+
+struct several {
+	struct cs_hier hier;
+	size_t chunk; /* bytes of a round */
+	int root_node, root_local;
+	bool is_root, is_root_node;
+};
+
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	size_t chunk = CS_OP_STATE(struct several, op)->chunk;
+	round->at = round->index * chunk;
+	round->room = round->count = cs_piece(op->call.bytes, chunk, round->index);
+}
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	struct several *several = CS_OP_STATE(struct several, op);
+	const struct cs_hier_round *round = cs_hier_now(&several->hier);
+	struct cs_line *line = several->hier.line;
+	if (line && !round->index)
+		cs_line_say(&op->node, line, op->call.bytes);
+	if (several->is_root) {
+		cs_copy_in(op, round->area[0], op->call.recv.base + round->at, round->count);
+		cs_node_publish(&op->node, line, round->here);
+	}
+	return CS_OK;
+}
+
+static bool
+is_root_here(struct cs_op *op, int local)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	return several->is_root_node && local == several->root_local;
+}
+
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	size_t first, part = cs_slice(round->count, 1, several->hier.lanes, op->team->lane, &first);
+	if (part)
+		cs_between_bcast(op, round->area[0] + first, part, several->root_node);
+}
+
+/* The line's bytes tell the node that more or less came than was expected. */
+static void
+tell(struct cs_op *op, struct cs_line *line)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	if (!several->is_root && (op->node.extras & CS_OP_MORE))
+		cs_line_say(&op->node, line, op->call.bytes + 1);
+	else if (!several->is_root && (op->node.extras & CS_OP_LESS))
+		cs_line_say(&op->node, line, op->call.bytes - 1);
+}
+
+static int
+source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	if (!several->is_root_node)
+		return op->team->lane_local[lane];
+	*step = round->here;
+	return several->root_local;
+}
+
+static bool
+takes(struct cs_op *op)
+{
+	return !CS_OP_STATE(struct several, op)->is_root;
+}
+
+static void
+take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	size_t first = 0, part = round->count; /* at the root's node it is there as a whole */
+	if (!several->is_root_node)
+		part = cs_slice(round->count, 1, several->hier.lanes, lane, &first);
+	else if (lane)
+		return;
+	compare(&op->node, &op->call, cs_line_bytes(line));
+	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
+}
+
+static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring, .waits_for = is_root_here,
+						.between = between, .tell = tell, .source = source, .takes = takes,
+						.take_lane = take_lane };
+
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
-	bool is_root = shape->rank == call->root;
-	bool is_root_node = shape->node == root_node;
-	if (chunk > node->node->shape.area_bytes)
-		chunk = node->node->shape.area_bytes;
-	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
-	uint64_t rounds = cs_rounds(call->bytes, chunk);
-
-	cs_node_begin(node);
-	struct cs_line *line = is_root || team->lane < lanes ? cs_node_line(node) : NULL;
-	if (line)
-		cs_line_say(node, line, call->bytes);
-	for (uint64_t round = 0; round < rounds; round++) {
-		size_t bytes = cs_piece(call->bytes, chunk, round);
-		char *area = cs_node_area(node, bytes);
-		char *user = call->recv.base + round * chunk;
-		if (is_root) {
-			cs_copy_in(op, area, user, bytes);
-			cs_node_publish(node, line, 2 * round + 1);
-		}
-		if (team->lane < lanes) {
-			size_t first, part = cs_slice(bytes, 1, lanes, team->lane, &first);
-			if (is_root_node && !is_root)
-				cs_node_await(node, root_local, 2 * round + 1);
-			if (part)
-				cs_between_bcast(op, area + first, part, root_node);
-			/* The line's bytes tell the node that more or less came than was expected. */
-			if (!is_root && (op->node.extras & CS_OP_MORE))
-				cs_line_say(node, line, call->bytes + 1);
-			else if (!is_root && (op->node.extras & CS_OP_LESS))
-				cs_line_say(node, line, call->bytes - 1);
-			cs_node_publish(node, line, 2 * round + 2);
-		}
-		if (is_root_node && !is_root) {
-			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
-			compare(node, call, cs_line_bytes(root));
-			cs_copy_result(op, user, area, bytes);
-		}
-		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
-			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
-			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
-			compare(node, call, cs_line_bytes(sender));
-			cs_copy_result(op, user + first, area + first, part);
-		}
-		cs_node_area_done(node, bytes, 1);
-	}
-	cs_node_end(node);
+	struct several *several = CS_OP_STATE(struct several, op);
+	several->chunk = chunk < team->node.shape.area_bytes ? chunk : team->node.shape.area_bytes;
+	several->root_node = shape->node_of[call->root];
+	several->root_local = shape->local_of[call->root];
+	several->is_root = shape->rank == call->root;
+	several->is_root_node = shape->node == several->root_node;
+	several->hier.rounds = cs_rounds(call->bytes, several->chunk);
+	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_hier_start(op, &bcast_hier, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
+		      CS_HIER_SCRIPT_ROUND);
+	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
 static bool

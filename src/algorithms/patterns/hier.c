@@ -94,6 +94,7 @@ cs_hier_meet(struct cs_op *op)
 		return CS_OK;
 	if (cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
 		return CS_AGAIN;
+	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
 	hier->kind->between(op, cs_hier_now(hier));
 	return CS_OK;
 }
