@@ -133,7 +133,8 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at, request_of(op)));
+		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
+						     request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);

@@ -48,8 +48,8 @@ struct cs_op {
 		(type *)(void *)(op)->state; \
 	}))
 
-/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/); what came between nodes was
- * more or less than was expected (enum cs_told). */
+/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/);
+ * what came between nodes was more or less than was expected (enum cs_told). */
 enum {
 	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
@@ -86,6 +86,7 @@ cs_op_go_on(struct cs_op *op, cs_phase *const *script)
 {
 	op->phase = script;
 	op->node.extras |= CS_OP_GOES_ON;
+	cs_node_go_on(&op->node);
 }
 
 /* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that does not go on with
@@ -101,6 +102,7 @@ cs_op_step(struct cs_op *op)
 		return CS_AGAIN;
 	}
 	op->node.extras &= ~(unsigned)CS_OP_GOES_ON;
+	cs_node_over(&op->node);
 	return CS_OK;
 }
 

@@ -4,7 +4,7 @@
 #ifndef CS_SHM_NODE_PARTS_H
 #define CS_SHM_NODE_PARTS_H
 
-#include "shm/node.h"
+#include "shm/node_slots.h"
 
 #define LINE CS_CACHE_LINE
 

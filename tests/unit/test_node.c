@@ -464,9 +464,9 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	};
 	cs_exchange_start(&op, cs_exchange_post_only, 0);
 	assert_int_equal(cs_op_step(&op), CS_OK);
-	assert_int_equal(team.node.slot_next, 3);
+	assert_int_equal(team.node.ring.next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
-		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
+		assert_int_equal(team.node.ring.until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
 	for (uint64_t round = 0; round < 5; round++) {
 		const char *piece = cs_node_slot_of(&ops[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
 		assert_int_equal(piece[0], round + 1);

@@ -23,6 +23,26 @@ cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
 	return cs_node_offer(&op->node, from, (size_t)(to - from));
 }
 
+/* The memory for the own rounds. */
+static void
+reserve(struct cs_op *op, struct cs_exchange *exchange)
+{
+	struct cs_node_op *node = &op->node;
+	exchange->slot_number = CS_SLOT_SMALL;
+	exchange->is_cut = false;
+	if (exchange->is_inline || exchange->is_small || !exchange->fills)
+		return;
+	exchange->is_cut = exchange->fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span);
+	if (exchange->is_cut) {
+		exchange->slot_number = cs_node_reserve_cut(node, 1, exchange->span);
+		return;
+	}
+	uint64_t pieces = exchange->pieces > 1 ? exchange->pieces : 1;
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve(node, (exchange->fills + pieces - 1) / pieces);
+	exchange->slot_number = cs_node_slot_number(node);
+}
+
 void
 cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 {
@@ -30,6 +50,7 @@ cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 	struct cs_node_op *node = &op->node;
 	cs_node_expect(node, exchange->fills > exchange->takes ? exchange->fills : exchange->takes, 1);
 	cs_node_begin(node);
+	reserve(op, exchange);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
 	if (!exchange->takes)
 		cs_node_end_reading(node);
@@ -57,14 +78,11 @@ cs_exchange_open(struct cs_op *op)
 		exchange->only = (char *)line->data;
 		return CS_OK;
 	}
-	line->slot = exchange->is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
-	if (exchange->is_small) {
+	line->slot = exchange->slot_number;
+	if (exchange->is_small)
 		exchange->only = cs_node_small(node);
-	} else if (exchange->fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span)) {
-		exchange->only = cs_node_try_cut(node, 1, exchange->span, &line->slot);
-		if (!exchange->only)
-			return CS_AGAIN;
-	}
+	else if (exchange->is_cut && !(exchange->only = cs_node_try_cut(node, exchange->slot_number)))
+		return CS_AGAIN;
 	line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
 	line->word[1] = exchange->address;
 	line->word[2] = exchange->stride;

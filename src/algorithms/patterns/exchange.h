@@ -32,6 +32,8 @@ struct cs_exchange {
 	/* Uses what round r of a local rank brings, which is there; line: of step 1. */
 	void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line);
 	/* Where it stands. */
+	bool is_cut; /* an only round lies in a piece of a slot */
+	uint64_t slot_number; /* for the own line */
 	cs_phase *const *again; /* the first phase of each round */
 	uint64_t filled, taken;
 	struct cs_line *line;

@@ -17,6 +17,8 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	hier->next = hier->area = 0;
 	hier->again = script + first;
 	cs_node_begin(&op->node);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve_area(&op->node, (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
 	cs_op_go_on(op, script);
 }
 

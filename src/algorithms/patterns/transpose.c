@@ -320,7 +320,8 @@ static uint64_t
 longest_message(const struct cs_op *op, const struct wide *wide)
 {
 	const struct cs_shape *shape = &op->team->shape;
-	const size_t *send = (const size_t *)(const void *)wide->shared, *recv = send + (size_t)shape->locals * (size_t)shape->ranks;
+	const size_t *send = (const size_t *)(const void *)wide->shared;
+	const size_t *recv = send + (size_t)shape->locals * (size_t)shape->ranks;
 	uint64_t most = 0;
 	for (int n = 0; n < shape->nodes; n++) {
 		uint64_t out = 0, in = 0;
