@@ -117,6 +117,7 @@ enum cs_op_use {
 	CS_OP_PART,    /* what leaders get out of a buffer that they still read */
 	CS_OP_PLAN,    /* CS_TMP of a plan */
 	CS_OP_NODES,   /* cs_op_nodes */
+	CS_OP_REQUESTS, /* of messages between nodes */
 	CS_OP_PENDING, /* local ranks of which something has to come */
 	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
 	CS_OP_USES

@@ -239,7 +239,7 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 	if (window->count)
 		number = next_of(&area->slots, window, &tag);
 	if (area->floor < tag && (area->floor = area_floor(op, kind)) < tag) {
-		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .area = (int)kind, .tag = tag };
+		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .of = (int)kind, .tag = tag };
 		return NULL;
 	}
 	window->next++;

@@ -85,6 +85,15 @@ char *cs_node_try_area(struct cs_node_op *op, size_t bytes);
 /* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
  * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
 _Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
+/* Is it up? Local rank `local` raises it; what is missing is noted. */
+static inline bool
+cs_node_is_flag_up(struct cs_node_op *op, int local, _Atomic uint64_t *flag, uint64_t turn)
+{
+	if (atomic_load_explicit(flag, memory_order_acquire) >= turn)
+		return true;
+	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_FLAG, .of = local, .flag = flag, .tag = turn };
+	return false;
+}
 static inline uint64_t
 cs_node_area_turn(const struct cs_node_op *op)
 {

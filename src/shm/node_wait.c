@@ -322,7 +322,9 @@ cs_node_wait_awaited(struct cs_node_op *op)
 {
 	const struct cs_awaited *awaited = &op->awaited;
 	if (awaited->local == CS_AWAITS_AREA)
-		cs_node_area_wait(op, (enum cs_area_kind)awaited->area, awaited->tag);
+		cs_node_area_wait(op, (enum cs_area_kind)awaited->of, awaited->tag);
+	else if (awaited->local == CS_AWAITS_FLAG)
+		cs_node_wait(op, awaited->of, awaited->flag, awaited->tag);
 	else if (awaited->local == CS_AWAITS_ALL)
 		cs_node_all_done_slow(op, awaited->tag);
 	else
