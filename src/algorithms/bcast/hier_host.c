@@ -17,14 +17,6 @@
 #define LEAST_PIECE (4 << 10)
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
-static void
-fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	const struct cs_call *call = &op->call;
-	cs_copy_in(op, slot, call->recv.base + round * exchange->chunk,
-		   cs_piece(call->bytes, exchange->chunk, round));
-}
-
 /* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small pieces only make them take
  * turns more often. */
 static size_t
@@ -55,21 +47,10 @@ is_read(struct cs_op *op, size_t direct_from)
 static __attribute__((noinline)) void
 node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
-	*exchange = (struct cs_exchange){ .chunk = piece_of(team, wanted_chunk), .fill = fill, .bytes = call->bytes,
-					  .is_inline = call->bytes <= CS_INLINE, .span = call->bytes };
-	exchange->is_direct = !exchange->is_inline && is_read(op, direct_from);
-	exchange->is_small = exchange->is_direct || cs_is_small(op, call->bytes);
-	if (exchange->is_direct) {
-		exchange->fill = NULL;
-		exchange->address = (uint64_t)(uintptr_t)call->recv.base;
-		exchange->fills = 1;
-	} else {
-		exchange->pieces = call->bytes > exchange->chunk ? cs_pieces(team, exchange->chunk) : 0;
-		exchange->fills = cs_rounds(call->bytes, exchange->chunk);
-	}
+	bool is_inline = call->bytes <= CS_INLINE;
+	cs_exchange_init(op, piece_of(op->team, wanted_chunk), NULL);
+	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline && is_read(op, direct_from), true);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
@@ -125,13 +106,14 @@ get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
 		cs_copy(call->recv.base, line->data, reader->limit);
 		return true;
 	}
-	if (line->word[0] == CS_MARK_DIRECT) {
+	if (cs_post_is_single_copy(line)) {
 		cs_node_get_direct(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
 		return true;
 	}
 	if (at < reader->limit)
 		cs_copy_out(op, reader->limit, call->recv.base + at,
-			    cs_exchange_piece(op, call->root, reader->round, reader->chunk, line),
+			    cs_post_find(&op->node, call->root, line, reader->round, reader->chunk,
+					 cs_post_pieces(&op->team->node, reader->chunk)),
 			    cs_piece(reader->limit, reader->chunk, reader->round));
 	return at + reader->chunk >= reader->limit;
 }

@@ -23,24 +23,90 @@ cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
 	return cs_node_offer(&op->node, from, (size_t)(to - from));
 }
 
-/* The memory for the own rounds. */
-static void
-reserve(struct cs_op *op, struct cs_exchange *exchange)
+struct cs_exchange *
+cs_exchange_init(struct cs_op *op, size_t chunk,
+		 void (*get)(struct cs_op *, const struct cs_exchange *, uint64_t, int, const struct cs_line *))
 {
-	struct cs_node_op *node = &op->node;
-	exchange->slot_number = CS_SLOT_SMALL;
-	exchange->is_cut = false;
-	if (exchange->is_inline || exchange->is_small || !exchange->fills)
-		return;
-	exchange->is_cut = exchange->fills == 1 && exchange->span && cs_node_is_cut(node, exchange->span);
-	if (exchange->is_cut) {
-		exchange->slot_number = cs_node_reserve_cut(node, 1, exchange->span);
-		return;
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	exchange->post.chunk = chunk;
+	exchange->post.rounds = exchange->post.posted = 0;
+	exchange->post.stride = 0;
+	exchange->takes = 0;
+	exchange->get = get;
+	exchange->head = 0;
+	return exchange;
+}
+
+static void
+fill_block(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	size_t chunk = exchange->post.chunk;
+	cs_copy_in(op, slot, exchange->own + round * chunk, cs_piece(exchange->post.bytes, chunk, round));
+}
+
+void
+cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_reached, bool shares)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_post *post = &exchange->post;
+	uint64_t rounds = cs_rounds(bytes, post->chunk);
+	post->way = is_inline						  ? CS_POST_INLINE
+		    : is_reached					  ? CS_POST_SINGLE_COPY
+		    : cs_is_small(op, bytes)				  ? CS_POST_SMALL
+		    : rounds == 1 && cs_node_is_cut(&op->node, bytes) ? CS_POST_PIECE
+									  : CS_POST_RING;
+	post->rounds = post->way == CS_POST_RING ? rounds : 1;
+	post->bytes = post->span = bytes;
+	post->pieces = shares && rounds > 1 ? cs_post_pieces(&op->team->node, post->chunk) : 0;
+	post->address = is_reached ? (uint64_t)(uintptr_t)block : 0;
+	exchange->own = block;
+	exchange->fill = is_reached ? NULL : fill_block;
+}
+
+/* Of blocks of their own. */
+static void
+fill_blocks(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
+{
+	const struct cs_blocks *blocks = &op->call.send;
+	const struct cs_post *post = &exchange->post;
+	for (int local = 0; local < op->team->node.shape.size; local++) {
+		int rank = cs_team_local_rank(op->team, local);
+		const char *block = cs_blocks_at(blocks, rank);
+		uint64_t bytes = cs_blocks_bytes(blocks, rank);
+		char *to = slot + (size_t)local * post->stride;
+		if (local == op->team->node.shape.local)
+			continue;
+		if (post->way == CS_POST_SINGLE_COPY) {
+			((struct cs_far *)(void *)slot)[local] = (struct cs_far){ (uint64_t)(uintptr_t)block, bytes };
+			continue;
+		}
+		if (exchange->head)
+			memcpy(to, &bytes, sizeof bytes);
+		cs_copy_in(op, to + exchange->head, block + round * post->chunk, cs_piece(bytes, post->chunk, round));
 	}
-	uint64_t pieces = exchange->pieces > 1 ? exchange->pieces : 1;
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve(node, (exchange->fills + pieces - 1) / pieces);
-	exchange->slot_number = cs_node_slot_number(node);
+}
+
+/* As close as pieces fit, so that small calls share memory and many are in flight. */
+void
+cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_reached)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_post *post = &exchange->post;
+	size_t parts = (size_t)op->team->node.shape.size, chunk = post->chunk, small = cs_share(CS_SMALL, parts);
+	size_t close = (most + head + 63) & ~(size_t)63;
+	bool is_small = most + head <= small && cs_is_small(op, (most + head) * parts);
+	post->rounds = is_reached ? 1 : cs_rounds(most, chunk);
+	post->bytes = most;
+	post->stride = is_small ? small : most < chunk && close < chunk + head ? close : chunk + head;
+	post->span = is_reached ? parts * sizeof(struct cs_far) : post->stride * parts;
+	post->way = is_reached							     ? CS_POST_SINGLE_COPY
+		    : is_small							     ? CS_POST_SMALL
+		    : post->rounds == 1 && cs_node_is_cut(&op->node, post->span) ? CS_POST_PIECE
+										     : CS_POST_RING;
+	post->pieces = 0;
+	post->address = 0;
+	exchange->head = head;
+	exchange->fill = fill_blocks;
 }
 
 void
@@ -48,15 +114,15 @@ cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_node_op *node = &op->node;
-	cs_node_expect(node, exchange->fills > exchange->takes ? exchange->fills : exchange->takes, 1);
+	uint64_t rounds = exchange->post.rounds;
+	cs_node_expect(node, rounds > exchange->takes ? rounds : exchange->takes, 1);
 	cs_node_begin(node);
-	reserve(op, exchange);
+	cs_post_reserve(node, &exchange->post, op->node.extras & CS_OP_NONBLOCKING);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
 	if (!exchange->takes)
 		cs_node_end_reading(node);
 	exchange->again = script + first;
-	exchange->filled = exchange->taken = 0;
-	exchange->only = exchange->slot = NULL;
+	exchange->taken = 0;
 	exchange->pending = NULL;
 	exchange->is_open = false;
 	cs_op_go_on(op, script);
@@ -66,55 +132,21 @@ enum cs_status
 cs_exchange_open(struct cs_op *op)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
-	struct cs_node_op *node = &op->node;
-	if (!exchange->fills)
-		return CS_OK;
-	struct cs_line *line = cs_node_try_line(node);
-	if (!line)
-		return CS_AGAIN;
-	exchange->line = line;
-	cs_line_say(node, line, exchange->bytes);
-	if (exchange->is_inline) {
-		exchange->only = (char *)line->data;
-		return CS_OK;
-	}
-	line->slot = exchange->slot_number;
-	if (exchange->is_small)
-		exchange->only = cs_node_small(node);
-	else if (exchange->is_cut && !(exchange->only = cs_node_try_cut(node, exchange->slot_number)))
-		return CS_AGAIN;
-	line->word[0] = exchange->is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
-	line->word[1] = exchange->address;
-	line->word[2] = exchange->stride;
-	return CS_OK;
-}
-
-/* Memory for the next round; NULL: there is none yet. */
-static char *
-next_slot(struct cs_op *op, const struct cs_exchange *exchange)
-{
-	struct cs_node_op *node = &op->node;
-	uint64_t round = exchange->filled;
-	if (exchange->only)
-		return exchange->only;
-	if (exchange->pieces < 2 || round % exchange->pieces == 0)
-		return cs_node_slot(node, round + 1, false);
-	cs_node_slot_until(node, round + 1);
-	return exchange->slot + cs_piece_room(exchange->chunk);
+	return !exchange->post.rounds || cs_post_open(&op->node, &exchange->post) ? CS_OK : CS_AGAIN;
 }
 
 enum cs_status
 cs_exchange_post(struct cs_op *op)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
-	while (exchange->filled < exchange->fills) {
-		char *slot = next_slot(op, exchange);
-		if (!slot)
-			return exchange->taken == exchange->takes || exchange->filled <= exchange->taken ? CS_AGAIN : CS_OK;
-		exchange->slot = slot;
+	struct cs_post *post = &exchange->post;
+	while (post->posted < post->rounds) {
+		char *room = cs_post_room(&op->node, post);
+		if (!room)
+			return exchange->taken == exchange->takes || post->posted <= exchange->taken ? CS_AGAIN : CS_OK;
 		if (exchange->fill)
-			exchange->fill(op, exchange, exchange->filled, slot);
-		cs_node_publish(&op->node, exchange->line, ++exchange->filled);
+			exchange->fill(op, exchange, post->posted, room);
+		cs_post_publish(&op->node, post);
 	}
 	return CS_OK;
 }
@@ -133,7 +165,7 @@ open_round(struct cs_op *op, struct cs_exchange *exchange)
 	memset(exchange->pending, 0, words * sizeof *exchange->pending);
 	for (int local = 0; local < locals; local++)
 		if (local != team->node.shape.local &&
-		    cs_piece(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)), exchange->chunk,
+		    cs_piece(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)), exchange->post.chunk,
 			     exchange->taken))
 			exchange->pending[local / 64] |= UINT64_C(1) << local % 64;
 	exchange->is_open = true;
@@ -144,7 +176,7 @@ static bool
 is_there(struct cs_op *op, const struct cs_exchange *exchange, int local, const struct cs_line *line)
 {
 	uint64_t round = exchange->taken;
-	return !round || line->word[0] == CS_MARK_DIRECT || round * exchange->chunk >= cs_line_bytes(line) ||
+	return !round || cs_post_is_single_copy(line) || round * exchange->post.chunk >= cs_line_bytes(line) ||
 	       cs_node_look(&op->node, local, round + 1);
 }
 
@@ -192,11 +224,11 @@ cs_exchange_next(struct cs_op *op)
 	exchange->is_open = false;
 	if (exchange->taken < exchange->takes && ++exchange->taken < exchange->takes)
 		cs_node_done(node, exchange->taken);
-	else if (exchange->filled < exchange->fills)
+	else if (exchange->post.posted < exchange->post.rounds)
 		cs_node_end_reading(node);
 	else
 		cs_node_end(node);
-	if (exchange->taken < exchange->takes || exchange->filled < exchange->fills)
+	if (exchange->taken < exchange->takes || exchange->post.posted < exchange->post.rounds)
 		op->phase = exchange->again;
 	return CS_OK;
 }
@@ -206,7 +238,8 @@ cs_exchange_be_read(struct cs_op *op)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_node_op *node = &op->node;
-	return !exchange->is_direct || cs_node_are_done(node, cs_node_has_read(node->number)) ? CS_OK : CS_AGAIN;
+	return !exchange->post.rounds || exchange->post.way != CS_POST_SINGLE_COPY ||
+			       cs_node_are_done(node, cs_node_has_read(node->number)) ? CS_OK : CS_AGAIN;
 }
 
 cs_phase *const cs_exchange_post_only[] = { cs_exchange_open, cs_exchange_post, cs_exchange_be_read, NULL };

@@ -9,6 +9,7 @@
 #define CS_ALGORITHMS_PATTERNS_EXCHANGE_H
 
 #include "algorithms/op.h"
+#include "shm/post.h"
 
 #include <string.h>
 
@@ -16,31 +17,39 @@
 
 /* The state of the script. */
 struct cs_exchange {
-	uint64_t fills, takes; /* rounds of own data, and of others' */
-	size_t bytes; /* goes into the own line */
-	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
-	bool is_inline; /* the one round of own data fits into the line itself (CS_INLINE), which then has no words */
-	bool is_small; /* it fits into the small slot (CS_SMALL) */
-	bool is_direct; /* others read our memory by single copy: not over before all are done */
-	bool is_open;   /* the pending ones of this round are noted */
-	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
-	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
-	uint64_t address; /* goes into word[1] of the own line */
-	size_t pieces;    /* rounds that share a slot, side by side (cs_pieces); 0: one */
-	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it is, at `address`. */
+	struct cs_post post; /* what this rank puts out; no rounds: nothing */
+	uint64_t takes;      /* rounds of others */
+	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it is. */
 	void (*fill)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot);
 	/* Uses what round r of a local rank brings, which is there; line: of step 1. */
 	void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line);
+	const char *own; /* the own block, where there is one for all */
+	size_t head;     /* bytes before each piece, which say how long its block is: 0, or of a word */
 	/* Where it stands. */
-	bool is_cut; /* an only round lies in a piece of a slot */
-	uint64_t slot_number; /* for the own line */
 	cs_phase *const *again; /* the first phase of each round */
-	uint64_t filled, taken;
-	struct cs_line *line;
-	char *only; /* memory of an only round that is less than a slot */
-	char *slot;
+	uint64_t taken;
+	bool is_open; /* the pending ones of this round are noted */
 	uint64_t *pending, few[CS_EXCHANGE_WORDS]; /* a bit for each local rank */
 };
+
+/* An exchange with pieces of `chunk` bytes, of which nothing is put out and nothing is taken so far. */
+struct cs_exchange *cs_exchange_init(struct cs_op *op, size_t chunk,
+				     void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+						 const struct cs_line *line));
+
+/* Puts out a block of `bytes` for all others: in the line itself if is_inline, where it is if is_reached (cs_node_offer has been
+ * told), else copied. shares: rounds lie side by side in a slot. */
+void cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_reached, bool shares);
+
+/* Puts out call->send, a block for each other local rank, of which the largest has `most` bytes: where they are if is_reached, else
+ * copied, with heads of `head` bytes. (One node: ranks are local ranks.) */
+void cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_reached);
+/* Do so many readers' places fit into a slot? */
+static inline bool
+cs_exchange_may_reach_blocks(const struct cs_team *team)
+{
+	return (size_t)team->node.shape.size * sizeof(struct cs_far) <= team->node.shape.slot_bytes;
+}
 
 /* Begins the call on the node and goes on with the script, an exchange of which the state is in the operation. `first`:
  * of its phases the first of each round. */
@@ -206,18 +215,6 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 		cs_put_large(&team->node.puts[cs_put_kind(bytes)][call->coll], to, from, bytes);
 }
 
-/* Where a block is in its owner's memory. */
-struct cs_far {
-	uint64_t address, bytes;
-};
-
-/* Marks of a line in word[0]. */
-#define CS_MARK_STAGED 0 /* the data is in the slots */
-#define CS_MARK_DIRECT 1 /* the data is in the publisher's memory: word[1] has the address, or the slot a struct cs_far for
-			  * each local rank */
-#define CS_MARK_INLINE 2 /* the data is in the line behind the mark, cs_line_bytes for each local rank */
-#define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind the mark */
-
 /* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: from these on their pieces are
  * rather cut from the ring, which is larger than a core's own cache, so that their lines are no longer in the reader's when they
  * are written again (a Xeon, bcast of 2000 B in a row: 0.39 us, of 2500 B 0.24). */
@@ -230,63 +227,13 @@ cs_is_small(struct cs_op *op, size_t bytes)
 	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
 }
 
-/* Lays pieces for `parts` ranks, each a head of `head` bytes and at most `most` or a chunk, side by side: as close as they
- * fit, so that small calls share memory and many are in flight. chunk must be set. */
-static inline void
-cs_exchange_lay(struct cs_op *op, struct cs_exchange *exchange, size_t most, size_t head, size_t parts)
-{
-	size_t close = (most + head + 63) & ~(size_t)63;
-	exchange->is_small = most + head <= cs_share(CS_SMALL, parts) &&
-			     cs_is_small(op, (most + head) * parts);
-	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
-			   : most < exchange->chunk && close < exchange->chunk + head ? close
-										      : exchange->chunk + head;
-	exchange->span = exchange->stride * parts;
-}
-
-#define CS_MOST_HEAD 8
-
-/* The stride that a peer has published, kept inside a slot. */
-static inline size_t
-cs_exchange_stride(size_t chunk, const struct cs_line *line)
-{
-	size_t most = chunk + CS_MOST_HEAD;
-	return line->word[2] < most ? line->word[2] : most;
-}
-
-/* Pieces of so many bytes that fit side by side into a slot. Small pieces leave early, and whole slots are used in turn: of
- * memory that is less than a core's own cache, each line would have to be fetched from the other's (EPYC, where the cores do
- * not share a complex: bcast of 1 MiB 28 us instead of 58). */
-static inline size_t
-cs_piece_room(size_t chunk)
-{
-	return (chunk + 63) & ~(size_t)63;
-}
+/* Of reductions, whose vectors lie as one block for all does. */
+#define CS_MARK_STAGED CS_POST_RING
+#define CS_MARK_DIRECT CS_POST_SINGLE_COPY
 static inline size_t
 cs_pieces(const struct cs_team *team, size_t chunk)
 {
-	size_t pieces = team->node.shape.slot_bytes / cs_piece_room(chunk);
-	return pieces ? pieces : 1;
-}
-
-/* Round `round`'s piece, where they share slots; `line` says that it is there. */
-static inline const char *
-cs_exchange_piece(struct cs_op *op, int local, uint64_t round, size_t chunk, const struct cs_line *line)
-{
-	struct cs_team *team = op->team;
-	if (!round)
-		return cs_node_slot_of(&op->node, local, line->slot, 0);
-	/* What is cut from a slot is a call's only round: here an offset could only come from a rank that sees another size. */
-	size_t pieces = cs_pieces(team, chunk);
-	uint64_t first = line->slot % CS_PIECE_UNIT;
-	return cs_node_slot_of(&op->node, local, first, round / pieces) + round % pieces * cs_piece_room(chunk);
-}
-
-/* Chunk `round` of what `local` published in this call with its line, which says that it is there. */
-static inline const char *
-cs_exchange_peer(struct cs_op *op, int local, uint64_t round, const struct cs_line *line)
-{
-	return cs_node_slot_of(&op->node, local, line->slot, round);
+	return cs_post_pieces(&team->node, chunk);
 }
 
 #endif

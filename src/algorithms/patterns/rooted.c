@@ -4,13 +4,6 @@
 
 /* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
 
-static void
-gather_fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	const struct cs_call *call = &op->call;
-	cs_copy_in(op, slot, call->send.base + round * exchange->chunk, cs_piece(call->bytes, exchange->chunk, round));
-}
-
 /* A block as it was published: not more of it than both sides know of. */
 static size_t
 agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
@@ -23,17 +16,18 @@ static void
 gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank, const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
-	char *to = cs_blocks_at(&call->recv, rank) + round * exchange->chunk;
+	size_t chunk = exchange->post.chunk;
+	char *to = cs_blocks_at(&call->recv, rank) + round * chunk;
 	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
-	size_t piece = cs_piece(bytes, exchange->chunk, round);
+	size_t piece = cs_piece(bytes, chunk, round);
 	if (cs_line_bytes(line) <= CS_INLINE) {
 		if (round == 0)
 			cs_copy(to, line->data, bytes);
-	} else if (line->word[0] == CS_MARK_DIRECT) {
+	} else if (cs_post_is_single_copy(line)) {
 		if (round == 0)
 			cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
 	} else if (piece) {
-		cs_copy_out(op, bytes, to, cs_exchange_peer(op, rank, round, line), piece);
+		cs_copy_out(op, bytes, to, cs_post_find(&op->node, rank, line, round, chunk, 0), piece);
 	}
 }
 
@@ -61,9 +55,8 @@ static cs_phase *const gather_root_node[] = { cs_exchange_get, cs_exchange_next,
 static void
 gather_root(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	size_t chunk = op->team->node.shape.slot_bytes;
-	*exchange = (struct cs_exchange){ .chunk = chunk, .get = gather_get, .takes = cs_rounds(gather_most(op), chunk) };
+	cs_exchange_init(op, chunk, gather_get)->takes = cs_rounds(gather_most(op), chunk);
 	cs_exchange_start(op, gather_root_node, 0);
 	gather_keep_own(op);
 }
@@ -72,7 +65,7 @@ gather_root(struct cs_op *op)
 static void
 gather_root_fast(struct cs_op *op)
 {
-	const struct cs_exchange only = { .chunk = CS_INLINE };
+	const struct cs_exchange only = { .post.chunk = CS_INLINE };
 	cs_node_begin(&op->node);
 	gather_keep_own(op);
 	for (int rank = 0; rank < op->team->shape.ranks; rank++)
@@ -107,21 +100,13 @@ gather_leaf(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_reach_cost cost = cost_of(team, call->root);
 	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
-	*exchange = (struct cs_exchange){ .chunk = team->node.shape.slot_bytes, .bytes = call->bytes, .span = call->bytes,
-					  .fill = gather_fill, .fills = 1 };
-	exchange->is_inline = call->bytes <= CS_INLINE;
-	exchange->is_direct = !exchange->is_inline && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
-			      cs_node_offer(&op->node, call->send.base, call->bytes);
-	exchange->is_small = exchange->is_direct || cs_is_small(op, call->bytes);
-	if (exchange->is_direct) {
-		exchange->fill = NULL;
-		exchange->address = (uint64_t)(uintptr_t)call->send.base;
-	} else if (!exchange->is_inline) {
-		exchange->fills = cs_rounds(call->bytes, exchange->chunk);
-	}
+	bool is_inline = call->bytes <= CS_INLINE;
+	bool is_reached = !is_inline && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+			  cs_node_offer(&op->node, call->send.base, call->bytes);
+	cs_exchange_init(op, team->node.shape.slot_bytes, NULL);
+	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_reached, false);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
@@ -137,35 +122,6 @@ cs_rooted_gather_fast(struct cs_op *op)
 
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
 #define PIECE_HEAD sizeof(uint64_t)
-
-/* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, where they
- * are in the root's memory. */
-static void
-scatter_piece(struct cs_op *op, char *to, const char *block, size_t bytes,
-	      size_t chunk, uint64_t round)
-{
-	uint64_t whole = bytes;
-	memcpy(to, &whole, sizeof whole);
-	cs_copy_in(op, to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
-}
-
-static void
-scatter_fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	struct cs_team *team = op->team;
-	const struct cs_call *call = &op->call;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		const char *block = cs_blocks_at(&call->send, rank);
-		if (rank == call->root)
-			continue;
-		if (exchange->is_direct)
-			((struct cs_far *)(void *)slot)[rank] =
-				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
-		else
-			scatter_piece(op, slot + (size_t)rank * exchange->stride, block,
-				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
-	}
-}
 
 /* Pieces of at most this many bytes of a block. */
 static size_t
@@ -202,9 +158,8 @@ scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int self = op->team->shape.rank;
-	const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
-	cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
-			   scatter_wanted(call, far[self].bytes));
+	const struct cs_far *far = cs_post_far(node, call->root, line, self);
+	cs_node_get_direct(node, call->coll, call->root, call->recv.base, far->address, scatter_wanted(call, far->bytes));
 }
 
 static void
@@ -212,8 +167,8 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 {
 	struct cs_call *call = &op->call;
 	uint64_t round = leaf->round;
-	const char *from = cs_exchange_peer(op, call->root, round, line);
-	from += (size_t)op->team->shape.rank * cs_exchange_stride(leaf->chunk, line);
+	const char *from = cs_post_find(&op->node, call->root, line, round, leaf->chunk, 0);
+	from += (size_t)op->team->shape.rank * cs_post_stride(leaf->chunk, line);
 	if (round == 0) {
 		uint64_t sent;
 		memcpy(&sent, from, sizeof sent);
@@ -233,8 +188,8 @@ scatter_get(struct cs_op *op)
 		const struct cs_line *line = cs_node_look(node, op->call.root, leaf->round + 1);
 		if (!line)
 			return CS_AGAIN;
-		bool is_whole = line->word[0] != CS_MARK_STAGED;
-		if (line->word[0] == CS_MARK_INLINE)
+		bool is_inline = line->word[0] == CS_POST_INLINE, is_whole = is_inline || cs_post_is_single_copy(line);
+		if (is_inline)
 			scatter_get_inline(op, line);
 		else if (is_whole)
 			scatter_get_direct(op, line);
@@ -275,7 +230,7 @@ scatter_leaf_fast(struct cs_op *op)
 	cs_at_begin(at);
 	if (op->call.bytes) {
 		const struct cs_line *line = cs_at_await(at, op->call.root, 1);
-		if (line->word[0] != CS_MARK_INLINE) {
+		if (line->word[0] != CS_POST_INLINE) {
 			scatter_leaf_go_on(op);
 			return;
 		}
@@ -295,7 +250,7 @@ scatter_inline(struct cs_op *op, size_t each)
 	cs_at_end_reading(at);
 	struct cs_line *line = cs_at_line(at);
 	cs_at_say(at, line, each);
-	line->word[0] = CS_MARK_INLINE;
+	line->word[0] = CS_POST_INLINE;
 	char *to = (char *)&line->word[1];
 	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
 		if (rank != call->root)
@@ -332,19 +287,12 @@ scatter_root(struct cs_op *op, size_t most, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->shape.ranks;
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_reach_cost cost = cost_of(team, -1);
-	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
-	size_t table = locals * sizeof(struct cs_far);
-	*exchange = (struct cs_exchange){ .fill = scatter_fill, .chunk = scatter_chunk(team), .bytes = most };
-	exchange->is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(op, direct_from, most, &cost) &&
-			      cs_exchange_offer(op, &call->send);
-	if (exchange->is_direct)
-		exchange->is_small = table <= CS_SMALL;
-	else
-		cs_exchange_lay(op, exchange, most, PIECE_HEAD, locals);
-	exchange->fills = exchange->is_direct ? 1 : cs_rounds(most, exchange->chunk);
+	cost.puts = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
+	bool is_reached = cs_exchange_may_reach_blocks(team) && cs_copies_reach(op, direct_from, most, &cost) &&
+			  cs_exchange_offer(op, &call->send);
+	cs_exchange_init(op, scatter_chunk(team), NULL);
+	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_reached);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 

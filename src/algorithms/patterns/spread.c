@@ -14,26 +14,22 @@ own_block(struct cs_op *op)
 }
 
 static void
-fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	cs_copy_in(op, slot, own_block(op) + round * exchange->chunk, cs_piece(op->call.bytes, exchange->chunk, round));
-}
-
-static void
 get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
 	int rank = cs_team_local_rank(op->team, local);
-	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
+	size_t chunk = exchange->post.chunk, at = round * chunk, block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
 		return; /* its owner has no more */
-	if (exchange->is_inline)
+	if (exchange->post.way == CS_POST_INLINE)
 		cs_copy(to, line->data, block);
-	else if (line->word[0] != CS_MARK_DIRECT)
-		cs_exchange_get_staged(op, block, to, cs_exchange_piece(op, local, round, exchange->chunk, line),
-				       cs_piece(block, exchange->chunk, round));
+	else if (!cs_post_is_single_copy(line))
+		cs_exchange_get_staged(op, block, to,
+				       cs_post_find(&op->node, local, line, round, chunk,
+						    cs_post_pieces(&op->team->node, chunk)),
+				       cs_piece(block, chunk, round));
 	else if (round == 0)
 		cs_exchange_read(op, local, to, line->word[1], block);
 }
@@ -44,10 +40,10 @@ keep_own(struct cs_op *op)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_call *call = &op->call;
-	size_t at = exchange->taken * exchange->chunk;
+	size_t at = exchange->taken * exchange->post.chunk;
 	if (call->send.base && !exchange->is_open)
 		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at, call->send.base + at,
-			       cs_piece(call->bytes, exchange->chunk, exchange->taken));
+			       cs_piece(call->bytes, exchange->post.chunk, exchange->taken));
 	return CS_OK;
 }
 
@@ -110,28 +106,16 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
 	struct cs_call *call = &op->call;
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
-	exchange->fills = cs_rounds(call->bytes, chunk);
+	struct cs_exchange *exchange = cs_exchange_init(op, chunk, get);
+	bool is_inline = most <= CS_INLINE;
+	bool is_reached = !is_inline && cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
+			  cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_rounds(most, chunk);
-	exchange->bytes = call->bytes;
-	exchange->chunk = chunk;
-	exchange->is_inline = most <= CS_INLINE;
-	exchange->is_small = cs_is_small(op, call->bytes);
-	exchange->is_direct = false;
-	exchange->stride = exchange->address = 0;
-	exchange->span = call->bytes;
-	exchange->pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0;
-	exchange->fill = fill;
-	exchange->get = get;
-	if (cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
-	    cs_node_offer(&op->node, own_block(op), call->bytes)) {
-		exchange->is_direct = exchange->is_small = true;
-		exchange->fill = NULL;
-		exchange->address = (uint64_t)(uintptr_t)own_block(op);
-		exchange->fills = 1;
-	} else {
+	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING; /* of others' blocks, if there is no own one */
+	if (call->bytes || is_inline)
+		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_reached, true);
+	if (!is_reached)
 		cs_node_rewind(&op->node, call->bytes);
-	}
 	cs_exchange_start(op, allgather_node, 1);
 }
 

@@ -10,25 +10,6 @@
  * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
 
 static void
-fill(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	struct cs_team *team = op->team;
-	const struct cs_call *call = &op->call;
-	for (int local = 0; local < team->node.shape.size; local++) {
-		int rank = cs_team_local_rank(team, local);
-		const char *block = cs_blocks_at(&call->send, rank);
-		if (local == team->node.shape.local)
-			continue;
-		if (exchange->is_direct)
-			((struct cs_far *)(void *)slot)[local] =
-				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
-		else
-			cs_copy_in(op, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
-				   cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
-	}
-}
-
-static void
 get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
 	struct cs_team *team = op->team;
@@ -36,22 +17,22 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
 	size_t bytes = cs_blocks_bytes(&call->recv, rank), most = cs_line_bytes(line);
 	char *to = cs_blocks_at(&call->recv, rank);
-	if (line->word[0] == CS_MARK_DIRECT) {
-		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&op->node, local, line->slot, 0);
-		bytes = cs_exchange_lesser(call, far[self].bytes, bytes);
+	if (cs_post_is_single_copy(line)) {
+		const struct cs_far *far = cs_post_far(&op->node, local, line, self);
+		bytes = cs_exchange_lesser(call, far->bytes, bytes);
 		if (round == 0)
-			cs_exchange_read(op, local, to, far[self].address, bytes);
+			cs_exchange_read(op, local, to, far->address, bytes);
 		return;
 	}
 	/* The line has the largest of the sender's blocks: of blocks of one size it is this one's. */
 	if (call->coll == CS_ALLTOALL)
 		bytes = cs_exchange_lesser(call, most, bytes);
-	if (round * exchange->chunk >= most)
+	size_t chunk = exchange->post.chunk;
+	if (round * chunk >= most)
 		return;
-	const char *from = cs_exchange_peer(op, local, round, line);
-	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
-	to += round * exchange->chunk;
-	cs_exchange_get_staged(op, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	const char *from = cs_post_find(&op->node, local, line, round, chunk, 0);
+	from += (size_t)self * cs_post_stride(chunk, line);
+	cs_exchange_get_staged(op, bytes, to + round * chunk, from, cs_piece(bytes, chunk, round));
 }
 
 static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get, cs_exchange_next,
@@ -82,19 +63,13 @@ copy_own(struct cs_op *op)
 			       cs_blocks_bytes(&call->recv, rank));
 }
 
-static size_t
-table_bytes(const struct cs_team *team)
-{
-	return (size_t)team->node.shape.size * sizeof(struct cs_far);
-}
-
 static bool
 is_direct(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
-	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
+	if (cs_call_is_in_place(call) || !cs_exchange_may_reach_blocks(team))
 		return false;
 	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read directly. */
 	if (!from && team->node.is_crowded && fills > team->node.shape.slots)
@@ -108,19 +83,13 @@ one_node(struct cs_op *op, size_t direct_from)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->node.shape.size, most = largest(op, &call->send);
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
-	*exchange = (struct cs_exchange){ .fill = fill, .get = get, .bytes = most,
-					  .chunk = cs_share(team->node.shape.slot_bytes, locals) };
-	exchange->fills = cs_rounds(most, exchange->chunk);
-	exchange->takes = cs_rounds(largest(op, &call->recv), exchange->chunk);
-	if (is_direct(op, direct_from, most, exchange->fills)) {
-		exchange->is_direct = true;
-		exchange->is_small = table_bytes(team) <= CS_SMALL;
-		exchange->fills = 1;
-	} else {
-		cs_exchange_lay(op, exchange, most, 0, locals);
+	struct cs_exchange *exchange = cs_exchange_init(op, cs_share(team->node.shape.slot_bytes, locals), get);
+	size_t chunk = exchange->post.chunk;
+	bool is_reached = is_direct(op, direct_from, most, cs_rounds(most, chunk));
+	exchange->takes = cs_rounds(largest(op, &call->recv), chunk);
+	cs_exchange_put_blocks(op, most, 0, is_reached);
+	if (!is_reached)
 		cs_node_rewind(&op->node, most * locals);
-	}
 	copy_own(op);
 	cs_exchange_start(op, alltoall_node, 1);
 }
