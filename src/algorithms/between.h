@@ -9,6 +9,18 @@
  * than the other one, it takes that. Of one with CS_OP_NONBLOCKING it is only begun; the arrays and the reduction are
  * needed until it is over. */
 
+/* May this operation begin a collective of the host now? All ranks have to begin those of a communicator in the same order: so the
+ * oldest operation of the team may. False: what is missing is noted. Plans need not ask. */
+static inline bool
+cs_between_is_turn(struct cs_op *op)
+{
+	const struct cs_node *node = &op->team->node;
+	if (node->under_way <= 1 || op->node.number == node->oldest)
+		return true;
+	op->node.awaited.local = CS_AWAITS_MESSAGE;
+	return false;
+}
+
 /* A phase: is over when what was begun last is. */
 enum cs_status cs_between_go(struct cs_op *op);
 

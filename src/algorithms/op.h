@@ -80,13 +80,21 @@ cs_op_at(struct cs_op *op)
 	return (struct cs_node_at){ &op->node, &op->team->node };
 }
 
-/* Goes on with a script, from its first phase: what an algorithm does last in its run(). */
+/* Goes on with a script, from its first phase, when the call has begun on the node and nothing has been said in it. */
 static inline void
 cs_op_go_on(struct cs_op *op, cs_phase *const *script)
 {
 	op->phase = script;
 	op->node.extras |= CS_OP_GOES_ON;
 	cs_node_go_on(&op->node);
+}
+
+/* Begins the call on the node, and goes on with a script. */
+static inline void
+cs_op_start(struct cs_op *op, cs_phase *const *script)
+{
+	cs_node_begin(&op->node);
+	cs_op_go_on(op, script);
 }
 
 /* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that does not go on with

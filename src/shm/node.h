@@ -175,8 +175,8 @@ struct cs_node {
 		uint64_t floor; /* all local ranks' area_done are at least this */
 		struct cs_slots slots; /* the same on all local ranks */
 	} areas[2]; /* by enum cs_area_kind */
-	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`, but for those that are over. The
-	 * done words tell of the oldest one; what the others have done is said when their turn has come. */
+	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`. The done words tell of the oldest
+	 * one; what the others have done is said when their turn has come, and so are some of them over already. */
 	unsigned under_way;
 	uint64_t oldest;
 	struct cs_later {
@@ -331,8 +331,10 @@ void cs_node_over_slow(struct cs_node_op *op);
 static inline void
 cs_node_over(struct cs_node_op *op)
 {
-	if (__builtin_expect(--op->node->under_way != 0, 0))
+	if (__builtin_expect(op->node->under_way != 1, 0))
 		cs_node_over_slow(op);
+	else
+		op->node->under_way = 0;
 }
 
 /* Says that this operation's done word is `value`, as soon as it is the oldest one. */

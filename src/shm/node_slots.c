@@ -44,19 +44,14 @@ is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 
 /* --- slots, whether of a ring or of an area ---------------------------------------------------------------------------- */
 
-static bool
-is_under_way(const struct cs_node *node, uint64_t number)
-{
-	return node->under_way && number >= node->oldest &&
-	       (number == node->oldest || !node->later[number % CS_LINES].is_over);
-}
-
-/* Reserves a slot. If the operation that has it is under way: returns the done value that it ends with; else 0. */
+/* Reserves a slot. If an operation that has it may be under way: returns the done value that frees it; else 0. (The one that
+ * reserved it last may be over and never have used it, so that what an older one has is still in it.) */
 static uint64_t
 reserve_slot(struct cs_node_op *op, struct cs_slots *slots, uint64_t number)
 {
+	const struct cs_node *node = op->node;
 	uint64_t until = slots->until[number], owner = until >> CS_STEP_BITS;
-	bool is_in_use = until == cs_node_has_read(owner) && is_under_way(op->node, owner);
+	bool is_in_use = until == cs_node_has_read(owner) && node->under_way && owner >= node->oldest;
 	if (!is_in_use)
 		slots->step[number] = until;
 	slots->until[number] = cs_node_has_read(op->number);
@@ -81,16 +76,19 @@ static uint64_t
 next_of(const struct cs_slots *slots, const struct cs_node_window *window, uint64_t *tag)
 {
 	uint64_t number = (window->first + window->next % window->count) % slots->count;
-	*tag = window->next < window->count && window->after ? window->after : slots->step[number];
+	*tag = slots->step[number];
+	if (window->next < window->count && window->after > *tag)
+		*tag = window->after;
 	return number;
 }
 
-/* The slot is in use until `tag`: for others, too, if this was its last use. */
+/* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has reserved it meanwhile. */
 static void
 use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t number, uint64_t tag)
 {
+	bool is_last = window->uses != CS_USES_UNKNOWN && window->next + window->count > window->uses;
 	slots->step[number] = tag;
-	if (window->uses != CS_USES_UNKNOWN && window->next + window->count > window->uses)
+	if (is_last && slots->until[number] >> CS_STEP_BITS == tag >> CS_STEP_BITS)
 		slots->until[number] = tag;
 }
 
@@ -160,10 +158,9 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 		node->shared_used = 0;
 	}
 	uint64_t number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
-	/* A slot is free again when its last piece is. */
-	node->ring.until[node->shared_slot] = cs_node_tag(op, step);
+	node->ring.until[node->shared_slot] = cs_node_has_read(op->number);
 	node->shared_used += size;
-	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used,
+	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used, .next = step,
 					    .after = node->shared_after };
 	return number;
 }
@@ -171,8 +168,12 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 char *
 cs_node_try_cut(struct cs_node_op *op, uint64_t number)
 {
+	uint64_t *until = &op->node->ring.until[op->ring.first];
 	if (!is_free(op, op->ring.after, false))
 		return NULL;
+	/* A slot is free again when its last piece is. */
+	if (*until == cs_node_has_read(op->number))
+		*until = cs_node_tag(op, op->ring.next);
 	populate(op, op->ring.first, op->ring.uses);
 	return cs_node_slot_of(op, op->node->shape.local, number, 0);
 }
@@ -328,8 +329,10 @@ cs_node_over_slow(struct cs_node_op *op)
 		node->later[op->number % CS_LINES].is_over = true;
 		return;
 	}
+	const struct cs_later *later;
 	do {
-		node->oldest++;
-		say_now(node, &node->later[node->oldest % CS_LINES]);
-	} while (node->later[node->oldest % CS_LINES].is_over);
+		later = &node->later[++node->oldest % CS_LINES];
+		if (--node->under_way)
+			say_now(node, later);
+	} while (node->under_way && later->is_over);
 }

@@ -102,10 +102,11 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 char *
 cs_post_room(struct cs_node_op *op, struct cs_post *post)
 {
+	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = post->posted + pieces;
 	if (post->only)
 		return post->only;
-	if (post->pieces < 2 || post->posted % post->pieces == 0)
-		return post->slot = cs_node_slot(op, post->posted + 1, false);
-	cs_node_slot_until(op, post->posted + 1);
+	/* Others may have the slot when all are done with the last of its pieces. */
+	if (post->posted % pieces == 0)
+		return post->slot = cs_node_slot(op, end < post->rounds ? end : post->rounds, false);
 	return post->slot += cs_piece_room(post->chunk);
 }

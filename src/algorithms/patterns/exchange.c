@@ -116,7 +116,7 @@ cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 	struct cs_node_op *node = &op->node;
 	uint64_t rounds = exchange->post.rounds;
 	cs_node_expect(node, rounds > exchange->takes ? rounds : exchange->takes, 1);
-	cs_node_begin(node);
+	cs_op_start(op, script);
 	cs_post_reserve(node, &exchange->post, op->node.extras & CS_OP_NONBLOCKING);
 	/* Who reads nothing is done at once; who waits for a slot below must not wait for it in a circle. */
 	if (!exchange->takes)
@@ -125,7 +125,6 @@ cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 	exchange->taken = 0;
 	exchange->pending = NULL;
 	exchange->is_open = false;
-	cs_op_go_on(op, script);
 }
 
 enum cs_status

@@ -15,11 +15,12 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	hier->needs_line = true;
 	hier->round = 0;
 	hier->next = hier->area = 0;
+	hier->is_laid_out = false;
+	op->under_way = CS_UNDER_WAY_NOTHING;
 	hier->again = script + first;
-	cs_node_begin(&op->node);
+	cs_op_start(op, script);
 	if (op->node.extras & CS_OP_NONBLOCKING)
 		cs_node_reserve_area(&op->node, (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
-	cs_op_go_on(op, script);
 }
 
 enum cs_status
@@ -46,17 +47,19 @@ cs_hier_begin_round(struct cs_op *op)
 	struct cs_hier_round *round = cs_hier_now(hier);
 	if (!is_brought(hier))
 		return CS_OK;
-	if (!hier->area) {
+	if (!hier->is_laid_out) {
 		round->index = hier->round;
 		round->here = hier->step + 1;
 		round->arrived = hier->step + 2;
 		if (kind->lay_out)
 			kind->lay_out(op, round);
+		hier->is_laid_out = true;
 	}
 	for (; hier->area < kind->areas; hier->area++)
 		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
 			return CS_AGAIN;
 	hier->area = 0;
+	hier->is_laid_out = false;
 	return CS_OK;
 }
 
@@ -95,6 +98,8 @@ cs_hier_meet(struct cs_op *op)
 	if (!is_brought(hier) || !hier->drives)
 		return CS_OK;
 	if (cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
+		return CS_AGAIN;
+	if (!op->between && !cs_between_is_turn(op))
 		return CS_AGAIN;
 	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
 	hier->kind->between(op, cs_hier_now(hier));

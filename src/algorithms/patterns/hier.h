@@ -58,7 +58,8 @@ struct cs_hier {
 	bool needs_line;      /* this rank publishes something */
 	uint64_t round;       /* the one at hand; taken is the one `lag` before it */
 	int next;             /* lane or local rank that is looked at next */
-	int area;             /* areas of the round at hand that have been taken */
+	bool is_laid_out;     /* the round at hand, of which so many areas have been taken: */
+	int area;
 	const struct cs_line *first; /* of the first lane's source in this round */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];

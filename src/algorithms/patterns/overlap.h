@@ -86,10 +86,9 @@ cs_stage_is_up(struct cs_op *op, const struct cs_stage *stage, int flag)
 static inline void
 cs_stage_start(struct cs_op *op, uint64_t slots, cs_phase *const *script)
 {
-	cs_node_begin(&op->node);
+	cs_op_start(op, script);
 	if (op->node.extras & CS_OP_NONBLOCKING)
 		cs_node_reserve_area(&op->node, slots);
-	cs_op_go_on(op, script);
 }
 
 /* Waits, as a phase, for step `step` of all other local ranks, from local rank *next on. */

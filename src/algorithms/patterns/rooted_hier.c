@@ -211,6 +211,8 @@ gather_meet_sizes(struct cs_op *op)
 		return CS_AGAIN;
 	if (needs_node && cs_hier_look_all(op, 1, NULL) == CS_AGAIN)
 		return CS_AGAIN;
+	if (rooted->is_leader && !cs_between_is_turn(op))
+		return CS_AGAIN;
 	if (rooted->is_root_node && !rooted->shares_sizes)
 		memcpy(rooted->sizes, rooted->shared, table_bytes(op));
 	for (int local = 0; needs_node && local < shape->locals; local++) {
@@ -393,6 +395,8 @@ scatter_meet_sizes(struct cs_op *op)
 	if (!rooted->is_leader)
 		return CS_OK;
 	if (rooted->is_root_node && !cs_node_look(&op->node, rooted->root_local, 1))
+		return CS_AGAIN;
+	if (!cs_between_is_turn(op))
 		return CS_AGAIN;
 	lay_out_sizes(op, rooted);
 	if (rooted->shares_sizes)

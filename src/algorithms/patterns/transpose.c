@@ -273,7 +273,7 @@ agree_on_largest(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	if (!cs_team_is_leader(op->team))
 		return CS_OK;
-	if (cs_hier_look_all(op, 1, NULL) == CS_AGAIN)
+	if (cs_hier_look_all(op, 1, NULL) == CS_AGAIN || !cs_between_is_turn(op))
 		return CS_AGAIN;
 	wide->agreed = 0;
 	for (int local = 0; local < shape->locals; local++) {
