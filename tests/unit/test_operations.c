@@ -513,7 +513,8 @@ setting_of(uint64_t seed, bool several_nodes, int under_way)
 		setting.sizes[0] = 2, setting.sizes[WORLD_MOST - 1] = 0;
 	setting.cyclic = random_below(&random, 2);
 	setting.has_cma = random_below(&random, 3) == 0;
-	setting.shape = (struct cs_node_shape){ .slots = 2 + random_below(&random, 3), .slot_bytes = (size_t)4096 << random_below(&random, 3),
+	setting.shape = (struct cs_node_shape){ .slots = 2 + random_below(&random, 3),
+						.slot_bytes = (size_t)4096 << random_below(&random, 3),
 						.area_slots = 4 + random_below(&random, 3), .area_bytes = (size_t)32 << 10,
 						.spin = 1, .yields = 1, .streams = CS_SWITCH_OFF };
 	return setting;
