@@ -113,6 +113,7 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	row->name = name;
 	row->summary = summary;
 	row->inner = inner;
+	row->fast = NULL; /* it is for several nodes */
 	add_needs(&row->needs, &inner->needs);
 	struct cs_param *params = row->params;
 	memcpy(params, inner->params, sizeof row->params);

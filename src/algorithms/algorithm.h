@@ -57,9 +57,14 @@ struct cs_algorithm {
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
-	/* Runs one blocking operation. `params` has this algorithm's values in order. By contract it cannot fail softly: once it
-	 * returns the call is done (transport failures end the job through the host's abort). */
+	/* Begins an operation, and goes on with a script (cs_op_go_on). `params` has this algorithm's values in order; they
+	 * stay as long as the operation. By contract it cannot fail softly: once it returns the call will be done (transport
+	 * failures end the job through the host's abort). Some with several nodes wait, and have done it all when they
+	 * return. */
 	void (*run)(struct cs_op *op, const size_t *params);
+	/* With run: a small call at once, straight on the flags; may wait. For blocking calls while nothing else is under way
+	 * on the team. False: not of this size, and nothing has been begun. NULL: there is no such way. */
+	bool (*fast)(struct cs_op *op, const size_t *params);
 	/* With run: between nodes it leaves cs_colls[coll].between to the host. Each algorithm of
 	 * that collective that is a plan and runs among leaders may stand there instead:
 	 * "hier:host" then also makes "hier:ring". */

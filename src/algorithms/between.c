@@ -16,7 +16,46 @@ run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *ou
     const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
-	cs_op_note(op, cs_plans_run(op, &team->lane_plans, team->leaders, op->between, problem, in, out, reduction));
+	struct cs_plans *plans = &team->lane_plans;
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_plans_begin(op, plans, team->leaders, op->between, problem, in, out, reduction);
+	else
+		cs_op_note(op, cs_plans_run(op, plans, team->leaders, op->between, problem, in, out, reduction));
+}
+
+/* For the host's collectives: NULL, and it blocks; or the operation's request. */
+static struct cs_request *
+request_of(struct cs_op *op)
+{
+	if (!(op->node.extras & CS_OP_NONBLOCKING))
+		return NULL;
+	op->under_way = CS_UNDER_WAY_HOST;
+	return &op->request;
+}
+
+enum cs_status
+cs_between_go(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	if (!(op->node.extras & CS_OP_NONBLOCKING))
+		return CS_OK;
+	if (op->under_way == CS_UNDER_WAY_PLAN && cs_plans_go(op, &team->lane_plans) == CS_AGAIN)
+		return CS_AGAIN;
+	if (op->under_way == CS_UNDER_WAY_HOST) {
+		if (!team->host->test(&op->request)) {
+			op->node.awaited.local = CS_AWAITS_MESSAGE;
+			return CS_AGAIN;
+		}
+		cs_op_note(op, op->request.told);
+	}
+	op->under_way = CS_UNDER_WAY_NOTHING;
+	return CS_OK;
+}
+
+void
+cs_between_max(struct cs_op *op, uint64_t *value)
+{
+	cs_op_note(op, op->team->host->max(op->team->leaders, value, request_of(op)));
 }
 
 void
@@ -24,7 +63,7 @@ cs_between_barrier(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->barrier(team->leaders, NULL));
+		cs_op_note(op, team->host->barrier(team->leaders, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BARRIER, 0, 0);
@@ -36,7 +75,7 @@ cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, NULL));
+		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
@@ -48,7 +87,7 @@ cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, NULL));
+		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, op->between->coll, 0, 0);
@@ -63,7 +102,7 @@ cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const si
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, NULL));
+		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_GATHERV, 0, root);
@@ -78,7 +117,7 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, NULL));
+		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_SCATTERV, 0, root);
@@ -88,26 +127,14 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 	run(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
 }
 
-static size_t
-agree_on_largest(struct cs_team *team, const size_t *send_bytes, const size_t *recv_bytes)
-{
-	size_t most = 0;
-	for (int node = 0; node < team->shape.nodes; node++) {
-		size_t larger = send_bytes[node] > recv_bytes[node] ? send_bytes[node] : recv_bytes[node];
-		most = node != team->shape.node && larger > most ? larger : most;
-	}
-	uint64_t largest = most;
-	team->host->max(team->leaders, &largest, NULL);
-	return largest;
-}
-
 void
 cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
 		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at, NULL));
+		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
+						     request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
@@ -116,7 +143,7 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 	problem.recv_sizes = recv_bytes;
 	problem.recv_at = recv_at;
 	if (op->between->needs.largest)
-		problem.bytes = largest ? largest : agree_on_largest(team, send_bytes, recv_bytes);
+		problem.bytes = largest;
 	run(op, &problem, send, recv, NULL);
 }
 
@@ -126,7 +153,7 @@ cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct 
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, NULL));
+		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
@@ -142,7 +169,7 @@ cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, con
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, NULL));
+		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
@@ -157,7 +184,7 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, NULL));
+		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, request_of(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
@@ -168,12 +195,19 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 }
 
 void
+cs_between_reduced(struct cs_op *op, void *buffer, size_t bytes)
+{
+	if (op->between && bytes)
+		memcpy(buffer, cs_op_memory(op, CS_OP_PART, bytes), bytes);
+}
+
+void
 cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
 			  bool is_commutative)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, NULL));
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, request_of(op)));
 		return;
 	}
 	int nodes = team->shape.nodes;
@@ -185,9 +219,5 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
-	size_t mine = sizes[team->shape.node];
-	char *part = cs_op_memory(op, CS_OP_PART, mine);
-	run(op, &problem, buffer, part, reduction);
-	if (mine)
-		memcpy(buffer, part, mine);
+	run(op, &problem, buffer, cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]), reduction);
 }

@@ -1,4 +1,4 @@
-/* algorithms/op.c gives operations memory, which the team keeps from one to the next. */
+/* algorithms/op.c steps operations, and gives them memory, which the team keeps from one to the next. */
 #include "algorithms/op.h"
 
 #include "base/cpu.h"
@@ -12,6 +12,21 @@
 #define KEEP ((size_t)4 << 20)
 #define KEEP_PACKED ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
+#define NAP_NS 1000000 /* for messages that have not come */
+
+void
+cs_op_finish(struct cs_op *op)
+{
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS,
+				.progress = op->team->host->progress };
+	while (cs_op_step(op) == CS_AGAIN) {
+		if (op->node.awaited.local == CS_AWAITS_MESSAGE)
+			cs_wait_turn(&wait);
+		else
+			cs_node_wait_awaited(&op->node);
+	}
+}
 
 struct cs_op_memory {
 	struct cs_op_memory *next; /* of those that are idle */

@@ -6,8 +6,20 @@
 #define CS_ALGORITHMS_OP_H
 
 #include "algorithms/team.h"
+#include "base/status.h"
 #include "coll/call.h"
+#include "plan/execute.h"
 #include "wire/request.h"
+
+#include <stddef.h>
+
+#define CS_OP_STATE_BYTES 384
+
+struct cs_op;
+/* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on; CS_AGAIN: something
+ * has to come first, which op->node.awaited says. It never waits, so that an operation can be left at any of its
+ * phases, and taken up by whoever has time. */
+typedef enum cs_status cs_phase(struct cs_op *op);
 
 struct cs_op {
 	struct cs_team *team;
@@ -18,12 +30,30 @@ struct cs_op {
 	const size_t *between_params;
 	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
 	uint64_t tag; /* of its messages between ranks and between nodes (wire/wire.h) */
+	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
+	cs_phase *const *phase;
+	/* What its phases have begun between ranks or between nodes, where it may not wait (CS_OP_NONBLOCKING). */
+	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN } under_way;
+	struct cs_request request; /* of the host's collective */
+	struct cs_run run;         /* of the plan, which `plan` keeps */
+	struct cs_plan plan;
+	/* What its phases keep from one to the next: CS_OP_STATE. */
+	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
 
-/* In node.extras: it has memory; something was wrong (comm/); what came between nodes was more or less than
- * was expected (enum cs_told). */
+/* The state of an operation's phases, which all take it for the same type; what starts the script fills it in. */
+#define CS_OP_STATE(type, op) \
+	(__extension__({ \
+		_Static_assert(sizeof(type) <= CS_OP_STATE_BYTES, "the state of a script fits into an operation"); \
+		(type *)(void *)(op)->state; \
+	}))
+
+/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/);
+ * what came between nodes was more or less than was expected (enum cs_told). */
 enum {
-	CS_OP_MEMORY = CS_NODE_EXTRAS + 1,
+	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
+	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
+	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_WRONG = 2 * CS_OP_MEMORY,
 	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
 	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS
@@ -50,6 +80,43 @@ cs_op_at(struct cs_op *op)
 	return (struct cs_node_at){ &op->node, &op->team->node };
 }
 
+/* Goes on with a script, from its first phase, when the call has begun on the node and nothing has been said in it. */
+static inline void
+cs_op_go_on(struct cs_op *op, cs_phase *const *script)
+{
+	op->phase = script;
+	op->node.extras |= CS_OP_GOES_ON;
+	cs_node_go_on(&op->node);
+}
+
+/* Begins the call on the node, and goes on with a script. */
+static inline void
+cs_op_start(struct cs_op *op, cs_phase *const *script)
+{
+	cs_node_begin(&op->node);
+	cs_op_go_on(op, script);
+}
+
+/* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that does not go on with
+ * the one behind it sets op->phase. */
+static inline enum cs_status
+cs_op_step(struct cs_op *op)
+{
+	for (cs_phase *now; (now = *op->phase);) {
+		op->phase++;
+		if (now(op) != CS_AGAIN)
+			continue;
+		op->phase--;
+		return CS_AGAIN;
+	}
+	op->node.extras &= ~(unsigned)CS_OP_GOES_ON;
+	cs_node_over(&op->node);
+	return CS_OK;
+}
+
+/* Steps it until it is over: a blocking call. */
+void cs_op_finish(struct cs_op *op);
+
 /* What an operation's memory is for. */
 enum cs_op_use {
 	CS_OP_SCRATCH, /* patterns/fold */
@@ -58,6 +125,8 @@ enum cs_op_use {
 	CS_OP_PART,    /* what leaders get out of a buffer that they still read */
 	CS_OP_PLAN,    /* CS_TMP of a plan */
 	CS_OP_NODES,   /* cs_op_nodes */
+	CS_OP_REQUESTS, /* of messages between nodes */
+	CS_OP_PENDING, /* local ranks of which something has to come */
 	CS_OP_INPUT, CS_OP_OUTPUT, /* packed data (comm/) */
 	CS_OP_USES
 };

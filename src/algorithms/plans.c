@@ -70,12 +70,13 @@ drop(struct cs_plans *plans, int i)
 	plans->cached[i] = plans->cached[--plans->count];
 }
 
+/* The plan that was used longest ago, and is not in use; -1: there is none. */
 static int
 oldest(const struct cs_plans *plans)
 {
-	int least = 0;
-	for (int i = 1; i < plans->count; i++)
-		if (plans->cached[i].used < plans->cached[least].used)
+	int least = -1;
+	for (int i = 0; i < plans->count; i++)
+		if (!plans->cached[i].users && (least < 0 || plans->cached[i].used < plans->cached[least].used))
 			least = i;
 	return least;
 }
@@ -90,11 +91,17 @@ no_memory(struct cs_team *team)
 static struct cs_cached_plan *
 build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key, const struct cs_problem *problem)
 {
-	if (!plans->cached)
-		plans->cached = calloc(CS_PLANS + 1, sizeof *plans->cached); /* one more while its call runs */
-	if (!plans->cached)
-		no_memory(team);
+	/* One more than are kept while its call runs, and those of operations under way. */
+	if (plans->count + 1 > plans->room) {
+		int room = plans->count < CS_PLANS ? CS_PLANS + 1 : 2 * plans->count;
+		struct cs_cached_plan *larger = realloc(plans->cached, (size_t)room * sizeof *larger);
+		if (!larger)
+			no_memory(team);
+		plans->cached = larger;
+		plans->room = room;
+	}
 	struct cs_cached_plan *cached = &plans->cached[plans->count];
+	*cached = (struct cs_cached_plan){ .users = 0 };
 	struct cs_builder builder;
 	cs_builder_init(&builder, problem, &cached->plan);
 	key->algorithm->build(&builder);
@@ -151,16 +158,16 @@ cs_plans_warn_host(const struct cs_algorithm *algorithm, const struct cs_problem
 		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
 }
 
-/* What was used last stays, unless it is too large by itself; then the others do. */
+/* What was used last stays, unless it is too large by itself; then the others do. What is in use stays in any case. */
 static void
 trim(struct cs_plans *plans, struct cs_cached_plan *last)
 {
-	if (bytes_of(last) > CS_PLAN_BUDGET) {
+	if (bytes_of(last) > CS_PLAN_BUDGET && !last->users) {
 		warn_too_large(last);
 		drop(plans, (int)(last - plans->cached));
 	}
-	while (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
-		drop(plans, oldest(plans));
+	for (int i; (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET) && (i = oldest(plans)) >= 0;)
+		drop(plans, i);
 }
 
 static struct cs_cached_plan *
@@ -177,12 +184,12 @@ find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *al
 	return cached;
 }
 
-unsigned
-cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-	     const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+/* A run of the plan in the operation's memory. */
+static struct cs_run
+run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached, const void *in, void *out,
+       const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
-	struct cs_cached_plan *cached = find(team, plans, algorithm, problem);
 	size_t spare = reduction && !reduction->kernel ? cached->spare : 0;
 	size_t tmp = cached->plan.tmp_bytes, requests = (size_t)cached->plan.requests * sizeof(struct cs_request);
 	struct cs_run run = { .plan = &cached->plan, .tag = op->tag, .host = team->host, .reduction = reduction };
@@ -193,10 +200,48 @@ cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct
 	run.spare = memory + tmp;
 	run.requests = (struct cs_request *)(void *)(memory + ((tmp + spare + 63) & ~(size_t)63));
 	run.wire = team->host->wire(group);
+	return run;
+}
+
+unsigned
+cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+	     const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+{
+	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
+	struct cs_run run = run_of(op, group, cached, in, out, reduction);
 	cs_run_finish(&run);
 	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
 		trim(plans, cached);
 	return run.told;
+}
+
+void
+cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+	       const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+{
+	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
+	cached->users++;
+	op->run = run_of(op, group, cached, in, out, reduction);
+	op->plan = cached->plan; /* others may come and go in the cache meanwhile */
+	op->run.plan = &op->plan;
+	op->under_way = CS_UNDER_WAY_PLAN;
+}
+
+enum cs_status
+cs_plans_go(struct cs_op *op, struct cs_plans *plans)
+{
+	struct cs_cached_plan *cached = plans->cached;
+	if (cs_run_progress(&op->run) == CS_AGAIN) {
+		op->node.awaited.local = CS_AWAITS_MESSAGE;
+		return CS_AGAIN;
+	}
+	cs_op_note(op, op->run.told);
+	while (cached->plan.steps != op->plan.steps)
+		cached++;
+	cached->users--;
+	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
+		trim(plans, cached);
+	return CS_OK;
 }
 
 void
@@ -206,4 +251,5 @@ cs_plans_fini(struct cs_plans *plans)
 		drop(plans, plans->count - 1);
 	free(plans->cached);
 	plans->cached = NULL;
+	plans->room = 0;
 }

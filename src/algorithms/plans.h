@@ -31,8 +31,9 @@ struct cs_plans {
 		struct cs_plan plan;
 		size_t spare;      /* bytes for a reduction without kernel */
 		uint64_t used;     /* by `clock` */
+		int users;         /* operations under way that run it: it stays */
 	} *cached;
-	int count;
+	int count, room;
 	size_t bytes;
 	uint64_t clock;
 };
@@ -41,6 +42,12 @@ struct cs_plans {
  * the group call it alike. Returns bits of enum cs_told. Ends the job if memory is out. */
 unsigned cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 		      const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
+
+/* The same of an operation that may not wait: begins it, as op->run. It is over when cs_plans_go, for the same plans, says
+ * CS_OK; then op knows what was told. */
+void cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+		    const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
+enum cs_status cs_plans_go(struct cs_op *op, struct cs_plans *plans);
 
 void cs_plans_fini(struct cs_plans *plans);
 

@@ -9,7 +9,7 @@
 #include "algorithms/lanes.h"
 #include "algorithms/plans.h"
 #include "base/parse.h"
-#include "shm/node.h"
+#include "shm/node_slots.h"
 #include "wire/host.h"
 
 #include <stdbool.h>

@@ -56,12 +56,11 @@ truncated(const struct cs_serving *serving, const struct cs_call *call)
 
 /* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it (4.0.2, 4.1.4). No other collective
  * minds in either. */
-static __attribute__((noinline)) void
+static void
 note_wrong(struct cs_serving *serving)
 {
 	struct cs_op *op = &serving->op;
 	const struct cs_call *call = &op->call;
-	cs_node_op_fini(&op->node);
 	enum cs_wrong reason = op->node.wrong;
 	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE);
 	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
@@ -77,6 +76,18 @@ note_wrong(struct cs_serving *serving)
 	op->node.extras |= CS_OP_WRONG;
 }
 
+/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its end. */
+static __attribute__((noinline)) void
+attend(struct cs_serving *serving)
+{
+	struct cs_op *op = &serving->op;
+	if (op->node.extras & CS_OP_GOES_ON)
+		cs_op_finish(op);
+	cs_node_op_fini(&op->node);
+	if (op->call.truncated | op->node.wrong | (op->node.extras & (CS_OP_MORE | CS_OP_LESS)))
+		note_wrong(serving);
+}
+
 bool
 cs_serve_run(struct cs_serving *serving, uint64_t sign)
 {
@@ -88,9 +99,9 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	op->node.node = &op->team->node;
 	op->node.sign = sign;
 	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
-	/* One question for all that is seldom. */
+	/* One question for all of it. */
 	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
-		note_wrong(serving);
+		attend(serving);
 	return true;
 }
 

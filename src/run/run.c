@@ -112,10 +112,25 @@ cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds)
 }
 
 void
+cs_runner_begin(struct cs_answer *answer, struct cs_op *op)
+{
+	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	if (!algorithm->run) {
+		cs_flat_run(op, algorithm, answer->choice.params);
+		return;
+	}
+	op->between = algorithm->inner;
+	op->between_params = answer->choice.params;
+	algorithm->run(op, answer->choice.params + answer->inner_params);
+}
+
+void
 cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
 	cs_runner_run_quietly(answer, op);
+	if (op->node.extras & CS_OP_GOES_ON)
+		cs_op_finish(op);
 	cs_runner_count(runner, answer, op->call.coll, bytes, cs_clock_ns() - start);
 }
 

@@ -67,19 +67,17 @@ cs_runner_find(struct cs_runner *runner, enum cs_coll coll, size_t bytes)
 
 /* Runs the call by the answer's algorithm (which is not the host). */
 void cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes);
+/* All but a small call. */
+void cs_runner_begin(struct cs_answer *answer, struct cs_op *op);
 static inline void
 cs_runner_run_quietly(struct cs_answer *answer, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = answer->choice.algorithm;
-	if (__builtin_expect(algorithm->run != NULL, 1)) {
-		op->between = algorithm->inner;
-		op->between_params = answer->choice.params;
-		algorithm->run(op, answer->choice.params + answer->inner_params);
-	} else {
-		cs_flat_run(op, algorithm, answer->choice.params);
-	}
+	if (!algorithm->fast || !algorithm->fast(op, answer->choice.params))
+		cs_runner_begin(answer, op);
 }
-/* Afterwards op->node.wrong says what was wrong, and cs_node_op_fini is to be called. */
+/* Afterwards, where CS_OP_GOES_ON is in op->node.extras, cs_op_finish is to be called; then op->node.wrong says what
+ * was wrong, and cs_node_op_fini is to be called. */
 static inline void
 cs_runner_run(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {

@@ -21,7 +21,7 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	{ LIMIT(slots), .low = 2, .high = CS_MAX_SLOTS, .multiple = 1, .meaning = "slots in each rank's ring" },
 	{ LIMIT(area_bytes), .low = 4 * KIB, .high = 1024 * MIB, .multiple = 64,
 	  .meaning = "bytes of one slot of the node's area (teams on several nodes)" },
-	{ LIMIT(area_slots), .low = 2, .high = 1024, .multiple = 1, .meaning = "slots of the node's area" },
+	{ LIMIT(area_slots), .low = 2, .high = CS_MAX_SLOTS, .multiple = 1, .meaning = "slots of the node's area" },
 	{ LIMIT(spin), .low = 0, .high = 1000000000, .multiple = 1,
 	  .meaning = "polls of a flag before the first yield, when each rank has a core of its own" },
 	{ LIMIT(yields), .low = 0, .high = 1000000000, .multiple = 1,

@@ -86,9 +86,10 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->slot_stride = slot_stride(shape);
 	char *area = node->ranks + (size_t)shape->size * node->rank_stride;
 	node->areas[CS_AREA_LARGE_SLOTS] =
-		(struct cs_area){ .base = area, .slots = shape->area_slots, .stride = area_stride(shape) };
+		(struct cs_area){ .base = area, .slots.count = shape->area_slots, .stride = area_stride(shape) };
 	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
-							     .slots = small_slots(shape), .stride = SMALL_STRIDE };
+							     .slots.count = small_slots(shape), .stride = SMALL_STRIDE };
+	node->ring.count = shape->slots;
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->self = cs_node_rank(node, shape->local);

@@ -43,7 +43,7 @@
  * again would take old lines for new ones. The first call has number CS_LINES + 1, so that the number of the call that had
  * its line before is none below 0. */
 #define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
-#define CS_MAX_SLOTS 64
+#define CS_MAX_SLOTS 64 /* of a ring, or of an area */
 #define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
 #define CS_NODE_TABLE 8192 /* bytes of the table of the machine */
 #define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
@@ -78,7 +78,8 @@ struct cs_plea {
 struct cs_rank_head {
 	_Alignas(CS_APART) _Atomic uint64_t done;
 	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its sign */
-	_Alignas(CS_APART) _Atomic uint64_t area_done[2]; /* by enum cs_area_kind */
+	/* By enum cs_area_kind: the number of a call << CS_STEP_BITS | uses of area slots that it is done with. */
+	_Alignas(CS_APART) _Atomic uint64_t area_done[2];
 	/* Written once before the first call. */
 	_Alignas(CS_APART) int64_t pid;
 	int64_t only_cpu; /* the one that it may use, -1: several */
@@ -117,6 +118,25 @@ struct cs_node_shape {
 	enum cs_switch streams; /* large copies past the cache: shm/put.h */
 };
 
+/* Slots that are used in turn. */
+struct cs_slots {
+	uint64_t count, next; /* how many there are; how many have been taken */
+	uint64_t until[CS_MAX_SLOTS]; /* the done value that frees the slot for other operations */
+	uint64_t step[CS_MAX_SLOTS];  /* the one that frees it for the operation that has reserved it */
+};
+
+/* What an operation has reserved of them, at its start and in the order of numbers: so the oldest one has all that it needs, and
+ * none waits for what a younger one holds. It uses them in turn. */
+struct cs_node_window {
+	uint64_t first; /* slot */
+	uint64_t count; /* slots; 0: none are reserved */
+	uint64_t uses;  /* that there will be, or CS_USES_UNKNOWN */
+	uint64_t next;  /* uses so far */
+	uint64_t done;  /* uses that this rank is done with: of an area */
+	uint64_t after; /* the done value from which on any of them may be written; 0: each has its own */
+};
+#define CS_USES_UNKNOWN UINT64_MAX
+
 struct cs_node {
 	struct cs_node_shape shape;
 	struct cs_segment segment;
@@ -138,8 +158,7 @@ struct cs_node {
 	uint64_t calls;            /* number of the call that was begun last */
 	struct cs_node_op *offering; /* operations under way that let others read memory of ours */
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
-	uint64_t slot_next;        /* slots this rank has used since it last began at the ring's front */
-	uint64_t slot_until[CS_MAX_SLOTS]; /* the done value that frees the slot */
+	struct cs_slots ring;      /* this rank's, since it last began at the ring's front */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
 	struct cs_put puts[CS_PUT_RESULTS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
 	struct cs_put results[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* and those into the program's memory, by cs_reach_size */
@@ -149,12 +168,21 @@ struct cs_node {
 	unsigned short_gets; /* since the last one that was measured */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
+	uint64_t shared_after;     /* the done value from which on it may be written */
 	struct cs_area {
 		char *base;
-		size_t slots, stride;
-		uint64_t next;  /* slots the node has used, ever (same on all local ranks) */
+		size_t stride;
 		uint64_t floor; /* all local ranks' area_done are at least this */
+		struct cs_slots slots; /* the same on all local ranks */
 	} areas[2]; /* by enum cs_area_kind */
+	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`. The done words tell of the oldest
+	 * one; what the others have done is said when their turn has come, and so are some of them over already. */
+	unsigned under_way;
+	uint64_t oldest;
+	struct cs_later {
+		uint64_t done, area_done[2]; /* to be said; 0: nothing */
+		bool is_over;
+	} later[CS_LINES]; /* by number */
 };
 
 /* What one operation has on the node, from its begin to its end. Several may be under way on one node. */
@@ -164,6 +192,17 @@ struct cs_node_op {
 	uint64_t sign;       /* of the call; of a reduction with its bytes */
 	enum cs_wrong wrong; /* set by who meets another call */
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
+	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a local rank; or that all
+	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or with so many slots of an area (CS_AWAITS_AREA); or
+	 * something that does not come through the node's memory (CS_AWAITS_MESSAGE); or that a flag is `tag` or more
+	 * (CS_AWAITS_FLAG). */
+	struct cs_awaited {
+		int local;
+		int of; /* enum cs_area_kind; the local rank that raises the flag */
+		uint64_t tag;
+		_Atomic uint64_t *flag;
+	} awaited;
+	struct cs_node_window ring, area[2]; /* by enum cs_area_kind */
 	/* With CS_NODE_OFFERS: others may ask for what lies in [from, to). */
 	struct cs_offer {
 		uintptr_t from, to;
@@ -176,6 +215,7 @@ struct cs_node_op {
 		uint64_t start;
 	} timed;
 };
+enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void
@@ -271,6 +311,42 @@ static inline void
 cs_node_begin(struct cs_node_op *op)
 {
 	cs_at_begin(cs_node_at(op));
+	op->ring.count = op->area[0].count = op->area[1].count = 0;
+	op->area[0].next = op->area[1].next = op->area[0].done = op->area[1].done = 0;
+}
+
+/* The operation goes on when the function that has begun it returns: others may begin before it is over, at most CS_LINES - 1
+ * at a time. Then it is over. */
+void cs_node_go_on_slow(struct cs_node_op *op);
+static inline void
+cs_node_go_on(struct cs_node_op *op)
+{
+	if (__builtin_expect(op->node->under_way != 0, 0))
+		cs_node_go_on_slow(op);
+	else
+		op->node->oldest = op->number;
+	op->node->under_way++;
+}
+void cs_node_over_slow(struct cs_node_op *op);
+static inline void
+cs_node_over(struct cs_node_op *op)
+{
+	if (__builtin_expect(op->node->under_way != 1, 0))
+		cs_node_over_slow(op);
+	else
+		op->node->under_way = 0;
+}
+
+/* Says that this operation's done word is `value`, as soon as it is the oldest one. */
+void cs_node_say_later(struct cs_node_op *op, uint64_t value);
+static inline void
+cs_node_say_done(struct cs_node_op *op, uint64_t value)
+{
+	struct cs_node *node = op->node;
+	if (__builtin_expect(node->under_way > 1 && op->number != node->oldest, 0))
+		cs_node_say_later(op, value);
+	else
+		cs_node_store(node, &node->self->done, value);
 }
 
 /* The done word of who reads nothing more in a call, less than of who has left it. */
@@ -289,8 +365,11 @@ cs_at_end_reading(struct cs_node_at at)
 static inline void
 cs_node_end_reading(struct cs_node_op *op)
 {
-	cs_at_end_reading(cs_node_at(op));
+	cs_node_say_done(op, cs_node_has_read(op->number));
 }
+
+/* The area slots that were reserved are not used any more. */
+void cs_node_area_end(struct cs_node_op *op);
 
 /* Nor is anything published. */
 static inline void
@@ -301,7 +380,9 @@ cs_at_end(struct cs_node_at at)
 static inline void
 cs_node_end(struct cs_node_op *op)
 {
-	cs_at_end(cs_node_at(op));
+	if (op->area[0].count | op->area[1].count)
+		cs_node_area_end(op);
+	cs_node_say_done(op, (op->number + 1) << CS_STEP_BITS);
 }
 
 /* Asked where a round moves little of a block, before the first of so many, with `each` steps in it: ends the job if the
@@ -318,8 +399,7 @@ cs_node_expect(struct cs_node_op *op, uint64_t rounds, uint64_t each)
 static inline void
 cs_node_done(struct cs_node_op *op, uint64_t step)
 {
-	struct cs_node *node = op->node;
-	cs_node_store(node, &node->self->done, cs_node_tag(op, step));
+	cs_node_say_done(op, cs_node_tag(op, step));
 }
 
 /* Own line of this call, free to be filled (all are done with the call that used it 64 calls ago). */
@@ -391,6 +471,46 @@ cs_node_await(struct cs_node_op *op, int local, uint64_t step)
 	return cs_at_await(cs_node_at(op), local, step);
 }
 
+/* --- the same without waiting: what an operation does that may be left and taken up ------------------------------
+ *
+ * Each returns at once. What says "not yet" (NULL, false) has noted in op->awaited what is missing: who has nothing
+ * else to do waits for that with cs_node_wait_awaited, and asks again. */
+
+/* The line of step `step` of local rank `local`, as cs_node_await returns it; NULL: not published yet. */
+const struct cs_line *cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step);
+static inline const struct cs_line *
+cs_node_look(struct cs_node_op *op, int local, uint64_t step)
+{
+	struct cs_node *node = op->node;
+	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step) ||
+				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
+		return cs_node_look_slow(op, local, step);
+	return line;
+}
+
+/* Are all local ranks' done words at least `tag`? */
+bool cs_node_are_done_slow(struct cs_node_op *op, uint64_t tag);
+static inline bool
+cs_node_are_done(struct cs_node_op *op, uint64_t tag)
+{
+	return op->node->done_floor >= tag || cs_node_are_done_slow(op, tag);
+}
+
+/* Own line of this call, as cs_node_line; NULL: a rank is not done with what it held. */
+static inline struct cs_line *
+cs_node_try_line(struct cs_node_op *op)
+{
+	if (!cs_node_are_done(op, ((op->number - CS_LINES + 1) << CS_STEP_BITS) - 1))
+		return NULL;
+	struct cs_line *line = &op->node->self->lines[op->number % CS_LINES];
+	line->said = op->sign;
+	return line;
+}
+
+/* Waits until what op->awaited says has come, or never will: the next look then tells. */
+void cs_node_wait_awaited(struct cs_node_op *op);
+
 /* The same of a reduction: a vector of another size is one of another call. */
 const struct cs_line *cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line);
 static inline const struct cs_line *
@@ -398,6 +518,13 @@ cs_node_await_alike(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = cs_node_await(op, local, step);
 	return __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
+}
+
+static inline const struct cs_line *
+cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
+{
+	const struct cs_line *line = cs_node_look(op, local, step);
+	return !line || __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
 }
 
 /* As cs_node_await without waiting: NULL if it has not. */
@@ -411,64 +538,7 @@ cs_node_peek(struct cs_node_op *op, int local, uint64_t step)
 	return __builtin_expect((line->said ^ op->sign) >> CS_SIGN_SHIFT != 0, 0) ? cs_node_await_slow(op, local, step) : line;
 }
 
-/* --- own ring --------------------------------------------------------------------------------------------------- */
-
-/* Next slot of the own ring, free until all are done with step `step` of this call. With `may_wait` false: NULL
- * instead of waiting. The slot number that others need is cs_node_slot_number() before the first of a call. */
-void *cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait);
-static inline uint64_t
-cs_node_slot_number(const struct cs_node_op *op)
-{
-	const struct cs_node *node = op->node;
-	return node->slot_next % node->shape.slots;
-}
-/* Call this before taking slots in a call in which all ranks wait for all; `bytes`: what this rank will write to
- * them. On an oversubscribed node a long call begins at the ring's front again: the ring then stays in the cache,
- * which is worth more than a slot that is free, since a rank that is not done with the slot needs the core first
- * in any case. */
-static inline void
-cs_node_rewind(struct cs_node_op *op, size_t bytes)
-{
-	struct cs_node *node = op->node;
-	if (node->is_crowded && bytes >= node->shape.slot_bytes)
-		node->slot_next = 0;
-}
-/* The last slot taken stays in use until all are done with step `step`, too. */
-static inline void
-cs_node_slot_until(struct cs_node_op *op, uint64_t step)
-{
-	struct cs_node *node = op->node;
-	node->slot_until[(node->slot_next - 1) % node->shape.slots] = cs_node_tag(op, step);
-}
-/* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from shared memory. */
-static inline char *
-cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
-{
-	struct cs_node *node = op->node;
-	if (first == CS_SLOT_SMALL)
-		return cs_node_rank(node, local)->small[op->number % CS_LINES];
-	uint64_t slot = first % CS_PIECE_UNIT + k, offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
-	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
-	       slot % node->shape.slots * node->slot_stride + offset;
-}
-
-/* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a slot, so that many are
- * in flight. Waits if it must. *number is what goes into line->slot: the slot, and the offset in it times CS_PIECE_UNIT. */
-char *cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number);
-static inline bool
-cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
-{
-	const struct cs_node *node = op->node;
-	return bytes <= node->shape.slot_bytes / 4;
-}
-
-/* The small slot of this call: free once cs_node_line has returned. */
-static inline char *
-cs_node_small(struct cs_node_op *op)
-{
-	struct cs_node *node = op->node;
-	return node->self->small[op->number % CS_LINES];
-}
+/* --- memory of the program that others read --------------------------------------------------------------------- */
 
 /* Waits until all others are done with this call, and so with memory of ours that they read directly. */
 static inline void
@@ -514,23 +584,5 @@ bool cs_node_agree(struct cs_node *node, bool is_so);
  * are used and no rank has been seen in another call than the others (which is told once for each node). Processes may
  * differ in the answer. */
 bool cs_node_may_go_on(const struct cs_node *node);
-
-/* --- the area (several nodes) ----------------------------------------------------------------------------------- */
-
-/* Next slot of the node's area for `bytes` (at most area_bytes) of this round, a small one if that does: all local ranks ask
- * for the same ones in the same order, with the same number or with any above CS_AREA_SMALL. Waits until all are done with
- * what it held. */
-char *cs_node_area(struct cs_node_op *op, size_t bytes);
-/* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
- * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
-_Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
-static inline uint64_t
-cs_node_area_turn(const struct cs_node_op *op)
-{
-	const struct cs_node *node = op->node;
-	return node->areas[CS_AREA_LARGE_SLOTS].next;
-}
-/* Done with the oldest `count` slots taken for so many bytes and not yet given back. */
-void cs_node_area_done(struct cs_node_op *op, size_t bytes, uint64_t count);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef CS_SHM_NODE_PARTS_H
 #define CS_SHM_NODE_PARTS_H
 
-#include "shm/node.h"
+#include "shm/node_slots.h"
 
 #define LINE CS_CACHE_LINE
 
@@ -20,6 +20,9 @@ cs_node_is_near(struct cs_node *node, int local)
 {
 	return node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
 }
+
+/* Waits until all local ranks are done with `target` area slots of that kind. */
+void cs_node_area_wait(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target);
 
 /* Gives other ranks what they ask for just now of the memory that is offered to them; did anybody ask? */
 bool cs_node_help(struct cs_node *node);

@@ -30,56 +30,163 @@ populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 	node->slot_populated[number] = bytes;
 }
 
-/* Takes the next slot, `bytes` of which will be used. False: it is in use, and that was not to be waited for. */
+/* May the memory that `tag` frees be written? */
 static bool
-take_slot(struct cs_node_op *op, uint64_t step, bool may_wait, size_t bytes)
+is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
+{
+	if (op->node->done_floor >= tag)
+		return true;
+	if (!may_wait)
+		return cs_node_are_done(op, tag);
+	cs_node_all_done_slow(op, tag);
+	return true;
+}
+
+/* --- slots, whether of a ring or of an area ---------------------------------------------------------------------------- */
+
+/* Reserves a slot. If an operation that has it may be under way: returns the done value that frees it; else 0. (The one that
+ * reserved it last may be over and never have used it, so that what an older one has is still in it.) */
+static uint64_t
+reserve_slot(struct cs_node_op *op, struct cs_slots *slots, uint64_t number)
+{
+	const struct cs_node *node = op->node;
+	uint64_t until = slots->until[number], owner = until >> CS_STEP_BITS;
+	bool is_in_use = until == cs_node_has_read(owner) && node->under_way && owner >= node->oldest;
+	if (!is_in_use)
+		slots->step[number] = until;
+	slots->until[number] = cs_node_has_read(op->number);
+	return is_in_use ? until : 0;
+}
+
+static struct cs_node_window
+reserve(struct cs_node_op *op, struct cs_slots *slots, uint64_t uses, uint64_t count)
+{
+	struct cs_node_window window = { .first = slots->next % slots->count, .uses = uses,
+					 .count = count < slots->count ? count : slots->count };
+	for (uint64_t k = 0; k < window.count; k++) {
+		uint64_t after = reserve_slot(op, slots, (window.first + k) % slots->count);
+		window.after = after > window.after ? after : window.after;
+	}
+	slots->next += window.count;
+	return window;
+}
+
+/* The slot of the next use, and the done value from which on it may be written. */
+static uint64_t
+next_of(const struct cs_slots *slots, const struct cs_node_window *window, uint64_t *tag)
+{
+	uint64_t number = (window->first + window->next % window->count) % slots->count;
+	*tag = slots->step[number];
+	if (window->next < window->count && window->after > *tag)
+		*tag = window->after;
+	return number;
+}
+
+/* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has reserved it meanwhile. */
+static void
+use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t number, uint64_t tag)
+{
+	bool is_last = window->uses != CS_USES_UNKNOWN && window->next + window->count > window->uses;
+	slots->step[number] = tag;
+	if (is_last && slots->until[number] >> CS_STEP_BITS == tag >> CS_STEP_BITS)
+		slots->until[number] = tag;
+}
+
+/* --- the own ring ------------------------------------------------------------------------------------------------------- */
+
+/* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be waited for. */
+static void *
+take_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
 {
 	struct cs_node *node = op->node;
-	uint64_t number = node->slot_next % node->shape.slots;
-	uint64_t tag = node->slot_until[number];
+	uint64_t number = cs_node_slot_number(op);
 	if (number == node->shared_slot)
 		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
-	if (node->done_floor < tag) {
-		if (!may_wait && !cs_node_is_done(op, tag))
-			return false;
-		if (may_wait)
-			cs_node_all_done_slow(op, tag);
-	}
-	populate(op, number, bytes);
-	node->slot_until[number] = cs_node_tag(op, step);
-	node->slot_next++;
-	return true;
+	if (!is_free(op, node->ring.until[number], may_wait))
+		return NULL;
+	populate(op, number, node->shape.slot_bytes);
+	node->ring.until[number] = cs_node_tag(op, step);
+	node->ring.next++;
+	return cs_node_slot_of(op, node->shape.local, number, 0);
+}
+
+void
+cs_node_reserve(struct cs_node_op *op, uint64_t uses)
+{
+	struct cs_node *node = op->node;
+	op->ring = reserve(op, &node->ring, uses, uses);
+	if ((node->shared_slot + node->ring.count - op->ring.first) % node->ring.count < op->ring.count)
+		node->shared_slot = CS_SLOT_SMALL;
 }
 
 void *
 cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
 {
 	struct cs_node *node = op->node;
-	uint64_t number = cs_node_slot_number(op);
-	if (!take_slot(op, step, may_wait, node->shape.slot_bytes))
+	uint64_t tag;
+	if (!op->ring.count)
+		return take_slot(op, step, may_wait);
+	uint64_t number = next_of(&node->ring, &op->ring, &tag);
+	if (!is_free(op, tag, may_wait))
 		return NULL;
+	populate(op, number, node->shape.slot_bytes);
+	op->ring.next++;
+	use_until(&node->ring, &op->ring, number, cs_node_tag(op, step));
 	return cs_node_slot_of(op, node->shape.local, number, 0);
+}
+
+void
+cs_node_slot_until(struct cs_node_op *op, uint64_t step)
+{
+	struct cs_slots *ring = &op->node->ring;
+	uint64_t tag = cs_node_tag(op, step);
+	if (!op->ring.count)
+		ring->until[(ring->next - 1) % ring->count] = tag;
+	else
+		use_until(ring, &op->ring, (op->ring.first + (op->ring.next - 1) % op->ring.count) % ring->count, tag);
+}
+
+uint64_t
+cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	size_t size = cs_round_up(bytes, LINE);
+	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
+		uint64_t slot = node->ring.next++ % node->ring.count, after = reserve_slot(op, &node->ring, slot);
+		node->shared_slot = slot;
+		node->shared_after = after ? after : node->ring.step[slot];
+		node->shared_used = 0;
+	}
+	uint64_t number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
+	node->ring.until[node->shared_slot] = cs_node_has_read(op->number);
+	node->shared_used += size;
+	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used, .next = step,
+					    .after = node->shared_after };
+	return number;
+}
+
+char *
+cs_node_try_cut(struct cs_node_op *op, uint64_t number)
+{
+	uint64_t *until = &op->node->ring.until[op->ring.first];
+	if (!is_free(op, op->ring.after, false))
+		return NULL;
+	/* A slot is free again when its last piece is. */
+	if (*until == cs_node_has_read(op->number))
+		*until = cs_node_tag(op, op->ring.next);
+	populate(op, op->ring.first, op->ring.uses);
+	return cs_node_slot_of(op, op->node->shape.local, number, 0);
 }
 
 char *
 cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number)
 {
-	struct cs_node *node = op->node;
-	size_t size = cs_round_up(bytes, LINE);
-	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
-		uint64_t slot = cs_node_slot_number(op);
-		take_slot(op, step, true, size);
-		node->shared_slot = slot;
-		node->shared_used = 0;
-	}
-	populate(op, node->shared_slot, node->shared_used + size);
-	/* A slot is free again when its last piece is. */
-	node->slot_until[node->shared_slot] = cs_node_tag(op, step);
-	*number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
-	char *piece = cs_node_slot_of(op, node->shape.local, *number, 0);
-	node->shared_used += size;
-	return piece;
+	*number = cs_node_reserve_cut(op, step, bytes);
+	is_free(op, op->ring.after, true);
+	return cs_node_try_cut(op, *number);
 }
+
+/* --- the area ------------------------------------------------------------------------------------------------------------ */
 
 static enum cs_area_kind
 kind_of(size_t bytes)
@@ -87,8 +194,8 @@ kind_of(size_t bytes)
 	return bytes <= CS_AREA_SMALL ? CS_AREA_SMALL_SLOTS : CS_AREA_LARGE_SLOTS;
 }
 
-static void
-wait_for_area(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
+void
+cs_node_area_wait(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
 {
 	struct cs_node *node = op->node;
 	uint64_t floor = UINT64_MAX;
@@ -102,16 +209,57 @@ wait_for_area(struct cs_node_op *op, enum cs_area_kind kind, uint64_t target)
 	node->areas[kind].floor = floor;
 }
 
+static uint64_t
+area_floor(const struct cs_node_op *op, enum cs_area_kind kind)
+{
+	struct cs_node *node = op->node;
+	uint64_t floor = UINT64_MAX;
+	for (int local = 0; local < node->shape.size; local++) {
+		uint64_t value =
+			atomic_load_explicit(&cs_node_rank(node, local)->area_done[kind], memory_order_acquire);
+		if (value < floor)
+			floor = value;
+	}
+	return floor;
+}
+
+void
+cs_node_reserve_area(struct cs_node_op *op, uint64_t count)
+{
+	for (enum cs_area_kind kind = 0; kind <= CS_AREA_SMALL_SLOTS; kind++)
+		op->area[kind] = reserve(op, &op->node->areas[kind].slots, CS_USES_UNKNOWN, count);
+}
+
+char *
+cs_node_try_area(struct cs_node_op *op, size_t bytes)
+{
+	enum cs_area_kind kind = kind_of(bytes);
+	struct cs_area *area = &op->node->areas[kind];
+	struct cs_node_window *window = &op->area[kind];
+	uint64_t number = area->slots.next % area->slots.count, tag = area->slots.until[number];
+	if (window->count)
+		number = next_of(&area->slots, window, &tag);
+	if (area->floor < tag && (area->floor = area_floor(op, kind)) < tag) {
+		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .of = (int)kind, .tag = tag };
+		return NULL;
+	}
+	window->next++;
+	if (window->count) {
+		use_until(&area->slots, window, number, cs_node_tag(op, window->next));
+	} else {
+		area->slots.until[number] = cs_node_tag(op, window->next);
+		area->slots.next++;
+	}
+	return area->base + number * area->stride;
+}
+
 char *
 cs_node_area(struct cs_node_op *op, size_t bytes)
 {
-	struct cs_node *node = op->node;
-	enum cs_area_kind kind = kind_of(bytes);
-	struct cs_area *area = &node->areas[kind];
-	uint64_t number = area->next++;
-	if (number >= area->floor + area->slots)
-		wait_for_area(op, kind, number - area->slots + 1);
-	return area->base + number % area->slots * area->stride;
+	char *area;
+	while (!(area = cs_node_try_area(op, bytes)))
+		cs_node_wait_awaited(op);
+	return area;
 }
 
 _Atomic uint64_t *
@@ -120,11 +268,71 @@ cs_node_area_flags(const struct cs_node *node, char *area)
 	return (_Atomic uint64_t *)(void *)(area + cs_round_up(node->shape.area_bytes, CS_APART) + LINE);
 }
 
+/* Says that this rank's area_done word is `value`, as soon as the operation is the oldest one. */
+static void
+say_area_done(struct cs_node_op *op, enum cs_area_kind kind, uint64_t value)
+{
+	struct cs_node *node = op->node;
+	if (node->under_way > 1 && op->number != node->oldest)
+		node->later[op->number % CS_LINES].area_done[kind] = value;
+	else
+		cs_node_store(node, &node->self->area_done[kind], value);
+}
+
 void
 cs_node_area_done(struct cs_node_op *op, size_t bytes, uint64_t count)
 {
+	enum cs_area_kind kind = kind_of(bytes);
+	op->area[kind].done += count;
+	say_area_done(op, kind, cs_node_tag(op, op->area[kind].done));
+}
+
+void
+cs_node_area_end(struct cs_node_op *op)
+{
+	for (enum cs_area_kind kind = 0; kind <= CS_AREA_SMALL_SLOTS; kind++)
+		if (op->area[kind].count)
+			say_area_done(op, kind, (op->number + 1) << CS_STEP_BITS);
+}
+
+/* --- several operations under way -------------------------------------------------------------------------------------- */
+
+void
+cs_node_go_on_slow(struct cs_node_op *op)
+{
+	op->node->later[op->number % CS_LINES] = (struct cs_later){ .is_over = false };
+}
+
+void
+cs_node_say_later(struct cs_node_op *op, uint64_t value)
+{
+	struct cs_later *later = &op->node->later[op->number % CS_LINES];
+	later->done = value > later->done ? value : later->done;
+}
+
+/* Says what an operation has done that has become the oldest one. */
+static void
+say_now(struct cs_node *node, const struct cs_later *later)
+{
+	for (enum cs_area_kind kind = 0; kind <= CS_AREA_SMALL_SLOTS; kind++)
+		if (later->area_done[kind])
+			cs_node_store(node, &node->self->area_done[kind], later->area_done[kind]);
+	if (later->done)
+		cs_node_store(node, &node->self->done, later->done);
+}
+
+void
+cs_node_over_slow(struct cs_node_op *op)
+{
 	struct cs_node *node = op->node;
-	_Atomic uint64_t *word = &node->self->area_done[kind_of(bytes)];
-	uint64_t done = atomic_load_explicit(word, memory_order_relaxed);
-	cs_node_store(node, word, done + count);
+	if (op->number != node->oldest) {
+		node->later[op->number % CS_LINES].is_over = true;
+		return;
+	}
+	const struct cs_later *later;
+	do {
+		later = &node->later[++node->oldest % CS_LINES];
+		if (--node->under_way)
+			say_now(node, later);
+	} while (node->under_way && later->is_over);
 }

@@ -294,6 +294,43 @@ cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 	node->done_floor = floor;
 }
 
+const struct cs_line *
+cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
+{
+	/* What has come, or is not waited for any more, is looked at as ever. */
+	if (op->wrong >= CS_WRONG_CALL || has_published(op, local, cs_node_tag(op, step)))
+		return cs_node_await_slow(op, local, step);
+	op->awaited = (struct cs_awaited){ .local = local, .tag = step };
+	return NULL;
+}
+
+bool
+cs_node_are_done_slow(struct cs_node_op *op, uint64_t tag)
+{
+	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
+		end_of_calls(op);
+	bool is_for_nothing =
+		op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number && tag != cs_node_has_read(op->number);
+	if (is_for_nothing || cs_node_is_done(op, tag))
+		return true;
+	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_ALL, .tag = tag };
+	return false;
+}
+
+void
+cs_node_wait_awaited(struct cs_node_op *op)
+{
+	const struct cs_awaited *awaited = &op->awaited;
+	if (awaited->local == CS_AWAITS_AREA)
+		cs_node_area_wait(op, (enum cs_area_kind)awaited->of, awaited->tag);
+	else if (awaited->local == CS_AWAITS_FLAG)
+		cs_node_wait(op, awaited->of, awaited->flag, awaited->tag);
+	else if (awaited->local == CS_AWAITS_ALL)
+		cs_node_all_done_slow(op, awaited->tag);
+	else
+		cs_node_await_slow(op, awaited->local, awaited->tag);
+}
+
 bool
 cs_node_is_done(struct cs_node_op *op, uint64_t tag)
 {

@@ -152,6 +152,8 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 	struct cs_op op = { .team = &fixture->team, .call = *call, .between = algorithm->inner, .between_params = params };
 	cs_node_op_init(&op.node, &fixture->team.node, 0);
 	algorithm->run(&op, params + inner);
+	if (op.node.extras & CS_OP_GOES_ON)
+		cs_op_finish(&op);
 	cs_op_fini(&op);
 }
 

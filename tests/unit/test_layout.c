@@ -2,7 +2,7 @@
  * processes write shares none, nor do lines of two calls, or two slots. */
 #include "unit.h"
 
-#include "shm/node.h"
+#include "shm/node_slots.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -444,12 +444,6 @@ memory_that_is_offered_has_been_touched(void **state)
 /* --- exchanges ---------------------------------------------------------------------------------------------------- */
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	memset(slot, (int)round + 1, exchange->chunk);
-}
-
-static void
 a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 {
 	static struct cs_team team; /* it is large */
@@ -459,11 +453,16 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	team.node = nodes[0];
 	struct cs_op op = { .team = &team, .call = call };
 	cs_node_op_init(&op.node, &team.node, 0);
-	struct cs_exchange exchange = { .op = &op, .chunk = SLOT / 2, .pieces = 2, .fill = fill };
-	cs_exchange_run(&exchange, 5, 0, 5 * SLOT / 2);
-	assert_int_equal(team.node.slot_next, 3);
+	static char block[5 * SLOT / 2];
+	for (size_t round = 0; round < 5; round++)
+		memset(block + round * SLOT / 2, (int)round + 1, SLOT / 2);
+	cs_exchange_init(&op, SLOT / 2, NULL);
+	cs_exchange_put_block(&op, block, sizeof block, false, false, true);
+	cs_exchange_start(&op, cs_exchange_post_only, 0);
+	assert_int_equal(cs_op_step(&op), CS_OK);
+	assert_int_equal(team.node.ring.next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
-		assert_int_equal(team.node.slot_until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
+		assert_int_equal(team.node.ring.until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
 	for (uint64_t round = 0; round < 5; round++) {
 		const char *piece = cs_node_slot_of(&ops[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
 		assert_int_equal(piece[0], round + 1);

@@ -10,12 +10,6 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/spread.h"
 
-static void
-run(struct cs_op *op, const size_t *params)
-{
-	cs_spread(op, params);
-}
-
 const struct cs_algorithm cs_algorithm_allgather_hier_host = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLGATHERV),
 	.name = "hier:host",
@@ -23,5 +17,6 @@ const struct cs_algorithm cs_algorithm_allgather_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = CS_SPREAD_PARAMS,
 	.composes = true,
-	.run = run,
+	.fast = cs_spread_fast,
+	.run = cs_spread,
 };

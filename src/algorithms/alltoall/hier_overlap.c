@@ -11,156 +11,193 @@
 
 #include <string.h>
 
-struct trade {
-	struct cs_op *op;
-	struct cs_wire *wire;
+struct state {
+	struct cs_wire *wire; /* NULL: not the leader */
 	struct cs_line *line;
 	struct cs_stage out, in;
+	int taken; /* of these two */
 	size_t chunk, piece; /* bytes of a block in a round: the most, in this one */
-	uint64_t round;
+	uint64_t round, rounds;
 	struct cs_request *receives, *sends; /* by distance */
+	int next;     /* local rank that is looked at next */
+	int distance; /* of the node whose part is waited for next, or whose part has to leave */
 };
 
-static uint64_t
-step_of(const struct trade *trade, int distance)
+static struct state *
+state_of(struct cs_op *op)
 {
-	return trade->round * (uint64_t)trade->op->team->shape.nodes + (uint64_t)distance + 1;
+	return CS_OP_STATE(struct state, op);
 }
 
-static int
-size_of(const struct trade *trade, int node)
+static uint64_t
+step_of(struct cs_op *op, int distance)
 {
-	return cs_team_node_size(trade->op->team, node);
+	return state_of(op)->round * (uint64_t)op->team->shape.nodes + (uint64_t)distance + 1;
 }
 
 /* Where in an area the pieces to or from a node begin, and how many bytes they are. */
 static size_t
-part_at(const struct trade *trade, int node)
+part_at(struct cs_op *op, int node)
 {
-	const struct cs_shape *shape = &trade->op->team->shape;
-	return (size_t)shape->locals * (size_t)shape->first[node] * trade->piece;
+	const struct cs_shape *shape = &op->team->shape;
+	return (size_t)shape->locals * (size_t)shape->first[node] * state_of(op)->piece;
 }
 
 static size_t
-part_bytes(const struct trade *trade, int node)
+part_bytes(struct cs_op *op, int node)
 {
-	return (size_t)trade->op->team->shape.locals * (size_t)size_of(trade, node) * trade->piece;
+	return (size_t)op->team->shape.locals * (size_t)cs_team_node_size(op->team, node) * state_of(op)->piece;
 }
 
 static void
-copy_in(struct trade *trade)
+copy_in(struct cs_op *op)
 {
-	const struct cs_shape *shape = &trade->op->team->shape;
+	const struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
 	for (int node = 0; node < shape->nodes; node++) {
-		int size = size_of(trade, node);
-		char *to = trade->out.area + part_at(trade, node) + (size_t)shape->local * (size_t)size * trade->piece;
-		for (int local = 0; local < size; local++, to += trade->piece)
-			cs_copy_in(trade->op, to,
-				   cs_blocks_at(&trade->op->call.send, shape->order[shape->first[node] + local]) +
-					   trade->round * trade->chunk,
-				   trade->piece);
+		int size = cs_team_node_size(op->team, node);
+		char *to = state->out.area + part_at(op, node) + (size_t)shape->local * (size_t)size * state->piece;
+		for (int local = 0; local < size; local++, to += state->piece)
+			cs_copy_in(op, to,
+				   cs_blocks_at(&op->call.send, shape->order[shape->first[node] + local]) +
+					   state->round * state->chunk,
+				   state->piece);
 	}
 }
 
 /* The pieces from a node's ranks, in the area `from` where they lie sender by sender. */
 static void
-copy_out(struct trade *trade, int node, const char *area)
+copy_out(struct cs_op *op, int node, const char *area)
 {
-	const struct cs_shape *shape = &trade->op->team->shape;
-	const char *from = area + part_at(trade, node) + (size_t)shape->local * trade->piece;
-	for (int local = 0; local < size_of(trade, node); local++, from += (size_t)shape->locals * trade->piece)
-		cs_copy_result(trade->op,
-			       cs_blocks_at(&trade->op->call.recv, shape->order[shape->first[node] + local]) +
-				       trade->round * trade->chunk,
-			       from, trade->piece);
+	const struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	const char *from = area + part_at(op, node) + (size_t)shape->local * state->piece;
+	for (int local = 0; local < cs_team_node_size(op->team, node); local++, from += (size_t)shape->locals * state->piece)
+		cs_copy_result(op,
+			       cs_blocks_at(&op->call.recv, shape->order[shape->first[node] + local]) +
+				       state->round * state->chunk,
+			       from, state->piece);
 }
 
 static void
-start_receives(struct trade *trade)
+start_receives(struct cs_op *op)
 {
-	const struct cs_shape *shape = &trade->op->team->shape;
+	struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
-		trade->wire->recv_direct(trade->wire, &trade->receives[distance], node, trade->op->tag,
-					 trade->in.area + part_at(trade, node), part_bytes(trade, node), NULL, 0);
+		state->wire->recv_direct(state->wire, &state->receives[distance], node, op->tag,
+					 state->in.area + part_at(op, node), part_bytes(op, node), NULL, 0);
 	}
 }
 
 static void
-start_sends(struct trade *trade)
+start_sends(struct cs_op *op)
 {
-	const struct cs_shape *shape = &trade->op->team->shape;
+	struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node - distance + shape->nodes) % shape->nodes;
-		trade->wire->send_direct(trade->wire, &trade->sends[distance], node, trade->op->tag,
-					 trade->out.area + part_at(trade, node), part_bytes(trade, node));
+		state->wire->send_direct(state->wire, &state->sends[distance], node, op->tag,
+					 state->out.area + part_at(op, node), part_bytes(op, node));
 	}
 }
 
-static void
-wait_for_node(struct trade *trade)
+static enum cs_status
+open_call(struct cs_op *op)
 {
-	struct cs_node_op *node = &trade->op->node;
-	for (int local = 0; local < node->node->shape.size; local++)
-		if (local != node->node->shape.local)
-			cs_node_await(node, local, step_of(trade, 0));
+	struct state *state = state_of(op);
+	state->line = cs_node_try_line(&op->node);
+	return state->line ? CS_OK : CS_AGAIN;
 }
 
-static void
-run_round(struct trade *trade)
+static enum cs_status
+bring(struct cs_op *op)
 {
-	struct cs_op *op = trade->op;
-	struct cs_team *team = op->team;
-	const struct cs_shape *shape = &team->shape;
-	trade->out = cs_stage_take(op);
-	trade->in = cs_stage_take(op);
-	if (trade->wire)
-		start_receives(trade);
-	copy_in(trade);
-	cs_node_publish(&op->node, trade->line, step_of(trade, 0));
-	wait_for_node(trade);
-	if (trade->wire)
-		start_sends(trade);
-	copy_out(trade, shape->node, trade->out.area);
-	for (int distance = 1; distance < shape->nodes; distance++) {
-		if (trade->wire) {
-			cs_stage_wait(op, trade->wire, &trade->receives[distance]);
-			cs_node_publish(&op->node, trade->line, step_of(trade, distance));
+	struct state *state = state_of(op);
+	for (; state->taken < 2; state->taken++)
+		if (!cs_stage_take(op, state->taken ? &state->in : &state->out))
+			return CS_AGAIN;
+	state->taken = 0;
+	state->piece = cs_piece(op->call.send.each, state->chunk, state->round);
+	if (state->wire)
+		start_receives(op);
+	copy_in(op);
+	cs_node_publish(&op->node, state->line, step_of(op, 0));
+	return CS_OK;
+}
+
+static enum cs_status
+meet(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	if (cs_stage_meet(op, &state->next, step_of(op, 0)) == CS_AGAIN)
+		return CS_AGAIN;
+	if (state->wire)
+		start_sends(op);
+	copy_out(op, op->team->shape.node, state->out.area);
+	state->distance = 1;
+	return CS_OK;
+}
+
+/* What comes, the nearest node's first. */
+static enum cs_status
+take(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	for (; state->distance < shape->nodes; state->distance++) {
+		if (!state->wire) {
+			if (!cs_node_look(&op->node, cs_team_leader(op->team), step_of(op, state->distance)))
+				return CS_AGAIN;
+		} else if (cs_stage_is_over(op, state->wire, &state->receives[state->distance])) {
+			cs_node_publish(&op->node, state->line, step_of(op, state->distance));
 		} else {
-			cs_node_await(&op->node, cs_team_leader(team), step_of(trade, distance));
+			return CS_AGAIN;
 		}
-		copy_out(trade, (shape->node + distance) % shape->nodes, trade->in.area);
+		copy_out(op, (shape->node + state->distance) % shape->nodes, state->in.area);
 	}
-	for (int distance = 1; trade->wire && distance < shape->nodes; distance++)
-		cs_stage_wait(op, trade->wire, &trade->sends[distance]);
+	state->distance = 1;
+	return CS_OK;
+}
+
+static enum cs_status next(struct cs_op *op);
+static cs_phase *const script[] = { open_call, bring, meet, take, next, NULL };
+
+static enum cs_status
+next(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	for (; state->wire && state->distance < op->team->shape.nodes; state->distance++)
+		if (!cs_stage_is_over(op, state->wire, &state->sends[state->distance]))
+			return CS_AGAIN;
 	cs_stage_done(op, 2);
+	if (++state->round < state->rounds)
+		op->phase = script + 1;
+	else
+		cs_node_end(&op->node);
+	return CS_OK;
 }
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	size_t limit = params[0] < node->node->shape.area_bytes ? params[0] : node->node->shape.area_bytes;
+	size_t limit = params[0] < team->node.shape.area_bytes ? params[0] : team->node.shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
-	struct trade trade = { .op = op, .chunk = cs_share(limit, pairs) };
-	if (!trade.chunk)
-		trade.chunk = 1;
+	struct state *state = state_of(op);
+	*state = (struct state){ .chunk = cs_share(limit, pairs) };
+	if (!state->chunk)
+		state->chunk = 1;
+	state->rounds = cs_rounds(op->call.send.each, state->chunk);
+	cs_node_expect(&op->node, state->rounds, (uint64_t)team->shape.nodes);
 	if (cs_team_is_leader(team)) {
-		trade.wire = team->host->wire(team->leaders);
-		trade.receives = cs_op_memory(op, CS_OP_SCRATCH, 2 * (size_t)team->shape.nodes * sizeof *trade.receives);
-		trade.sends = trade.receives + team->shape.nodes;
+		state->wire = team->host->wire(team->leaders);
+		state->receives =
+			cs_op_memory(op, CS_OP_REQUESTS, 2 * (size_t)team->shape.nodes * sizeof *state->receives);
+		state->sends = state->receives + team->shape.nodes;
 	}
-	cs_node_begin(node);
-	trade.line = cs_node_line(node);
-	uint64_t rounds = cs_rounds(call->send.each, trade.chunk);
-	cs_node_expect(node, rounds, (uint64_t)team->shape.nodes);
-	for (; trade.round < rounds; trade.round++) {
-		trade.piece = cs_piece(call->send.each, trade.chunk, trade.round);
-		run_round(&trade);
-	}
-	cs_node_end(node);
+	cs_stage_start(op, 2, script);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_overlap = {

@@ -11,18 +11,11 @@
 #include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
 
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
-
-static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	const struct cs_call *call = &exchange->op->call;
-	cs_copy_in(exchange->op, slot, call->recv.base + round * exchange->chunk,
-		   cs_piece(call->bytes, exchange->chunk, round));
-}
 
 /* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small pieces only make them take
  * turns more often. */
@@ -52,32 +45,19 @@ is_read(struct cs_op *op, size_t direct_from)
 }
 
 static __attribute__((noinline)) void
-root_large(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_exchange exchange = { .op = op, .chunk = piece_of(team, wanted_chunk), .fill = fill,
-					.is_small = cs_is_small(op, call->bytes), .span = call->bytes };
-	if (is_read(op, direct_from)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)call->recv.base;
-		cs_exchange_run(&exchange, 1, 0, call->bytes);
-		return;
-	}
-	if (call->bytes > exchange.chunk)
-		exchange.pieces = cs_pieces(team, exchange.chunk);
-	cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
-}
-
-static void
 node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_call *call = &op->call;
-	if (call->bytes > CS_INLINE) {
-		root_large(op, wanted_chunk, direct_from);
-		return;
-	}
+	bool is_inline = call->bytes <= CS_INLINE;
+	cs_exchange_init(op, piece_of(op->team, wanted_chunk), NULL);
+	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline && is_read(op, direct_from), true);
+	cs_exchange_start(op, cs_exchange_post_only, 0);
+}
+
+static void
+root_fast(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
@@ -85,20 +65,6 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
 	cs_copy(line->data, call->recv.base, call->bytes);
 	cs_at_publish(at, line, 1);
 	cs_at_end(at);
-}
-
-static __attribute__((noinline)) void
-read_staged(struct cs_op *op, size_t limit, size_t chunk)
-{
-	struct cs_call *call = &op->call;
-	const struct cs_line *line;
-	uint64_t rounds = cs_rounds(limit, chunk);
-	for (uint64_t round = 0; round < rounds; round++) {
-		const char *from = cs_exchange_piece(op, call->root, round, chunk, &line);
-		cs_copy_out(op, limit, call->recv.base + round * chunk, from, cs_piece(limit, chunk, round));
-		if (round + 1 < rounds)
-			cs_node_done(&op->node, round + 1);
-	}
 }
 
 /* What the root has said that it sends, or its part of what there is to say. */
@@ -111,86 +77,218 @@ compare(struct cs_node_op *node, struct cs_call *call, size_t sent)
 		node->wrong = CS_WRONG_LESS;
 }
 
+/* A rank that gets the root's data. */
+struct reader {
+	size_t chunk, limit; /* bytes of a piece; that may be written */
+	uint64_t round;
+};
+
+/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how much may be written. */
+static size_t
+limit_of(struct cs_op *op, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	size_t bytes = cs_line_bytes(line);
+	if (bytes != call->bytes)
+		compare(&op->node, call, bytes);
+	return bytes < call->bytes ? bytes : call->bytes;
+}
+
+/* One round of it; true: there are no more. */
+static bool
+get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	size_t at = reader->round * reader->chunk;
+	if (!reader->round)
+		reader->limit = limit_of(op, line);
+	if (cs_line_bytes(line) <= CS_INLINE) {
+		cs_copy(call->recv.base, line->data, reader->limit);
+		return true;
+	}
+	if (cs_post_is_single_copy(line)) {
+		cs_node_get_direct(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
+		return true;
+	}
+	if (at < reader->limit)
+		cs_copy_out(op, reader->limit, call->recv.base + at,
+			    cs_post_find(&op->node, call->root, line, reader->round, reader->chunk,
+					 cs_post_pieces(&op->team->node, reader->chunk)),
+			    cs_piece(reader->limit, reader->chunk, reader->round));
+	return at + reader->chunk >= reader->limit;
+}
+
+static enum cs_status
+read_rounds(struct cs_op *op)
+{
+	struct reader *reader = CS_OP_STATE(struct reader, op);
+	struct cs_node_op *node = &op->node;
+	const struct cs_line *line;
+	while ((line = cs_node_look(node, op->call.root, reader->round + 1))) {
+		if (get_round(op, reader, line)) {
+			cs_node_end(node);
+			return CS_OK;
+		}
+		cs_node_done(node, ++reader->round);
+	}
+	return CS_AGAIN;
+}
+
+static cs_phase *const bcast_reader[] = { read_rounds, NULL };
+
+/* The call has begun. */
+static __attribute__((noinline)) void
+reader_go_on(struct cs_op *op, size_t wanted_chunk)
+{
+	*CS_OP_STATE(struct reader, op) = (struct reader){ .chunk = piece_of(op->team, wanted_chunk) };
+	cs_op_go_on(op, bcast_reader);
+}
+
 /* Local ranks are ranks. */
 static void
 node_reader(struct cs_op *op, size_t wanted_chunk)
 {
-	struct cs_team *team = op->team;
+	cs_node_begin(&op->node);
+	reader_go_on(op, wanted_chunk);
+}
+
+/* What comes in the root's line; else it goes on from there. */
+static void
+reader_fast(struct cs_op *op, size_t wanted_chunk)
+{
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
 	const struct cs_line *line = cs_at_await(at, call->root, 1);
-	/* The root's size, not ours, says how many rounds come; ours says how much may be written. */
-	size_t bytes = cs_line_bytes(line);
-	size_t limit = bytes < call->bytes ? bytes : call->bytes;
-	if (bytes != call->bytes)
-		compare(node, call, bytes);
-	if (bytes <= CS_INLINE)
-		cs_copy(call->recv.base, line->data, limit);
-	else if (line->word[0] == CS_MARK_DIRECT)
-		cs_node_get_direct(node, CS_BCAST, call->root, call->recv.base, line->word[1], limit);
-	else
-		read_staged(op, limit, piece_of(team, wanted_chunk));
+	if (cs_line_bytes(line) > CS_INLINE) {
+		reader_go_on(op, wanted_chunk);
+		return;
+	}
+	cs_copy(call->recv.base, line->data, limit_of(op, line));
 	cs_at_end(at);
 }
 
-/* Large messages: `lanes` ranks of each node broadcast their part of a piece each. Steps of a round: 2r+1 the root's data is
- * in its node's area, 2r+2 a lane's part is in the area. */
+/* --- several nodes: `lanes` ranks of each node broadcast their part of a large piece each ------------------------- */
+
+struct several {
+	struct cs_hier hier;
+	size_t chunk; /* bytes of a round */
+	int root_node, root_local;
+	bool is_root, is_root_node;
+};
+
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	size_t chunk = CS_OP_STATE(struct several, op)->chunk;
+	round->at = round->index * chunk;
+	round->room = round->count = cs_piece(op->call.bytes, chunk, round->index);
+}
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	struct several *several = CS_OP_STATE(struct several, op);
+	const struct cs_hier_round *round = cs_hier_now(&several->hier);
+	struct cs_line *line = several->hier.line;
+	if (line && !round->index)
+		cs_line_say(&op->node, line, op->call.bytes);
+	if (several->is_root) {
+		cs_copy_in(op, round->area[0], op->call.recv.base + round->at, round->count);
+		cs_node_publish(&op->node, line, round->here);
+	}
+	return CS_OK;
+}
+
+static bool
+is_root_here(struct cs_op *op, int local)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	return several->is_root_node && local == several->root_local;
+}
+
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	size_t first, part = cs_slice(round->count, 1, several->hier.lanes, op->team->lane, &first);
+	if (part)
+		cs_between_bcast(op, round->area[0] + first, part, several->root_node);
+}
+
+/* The line's bytes tell the node that more or less came than was expected. */
+static void
+tell(struct cs_op *op, struct cs_line *line)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	if (!several->is_root && (op->node.extras & CS_OP_MORE))
+		cs_line_say(&op->node, line, op->call.bytes + 1);
+	else if (!several->is_root && (op->node.extras & CS_OP_LESS))
+		cs_line_say(&op->node, line, op->call.bytes - 1);
+}
+
+static int
+source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	if (!several->is_root_node)
+		return op->team->lane_local[lane];
+	*step = round->here;
+	return several->root_local;
+}
+
+static bool
+takes(struct cs_op *op)
+{
+	return !CS_OP_STATE(struct several, op)->is_root;
+}
+
+static void
+take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+{
+	const struct several *several = CS_OP_STATE(struct several, op);
+	size_t first = 0, part = round->count; /* at the root's node it is there as a whole */
+	if (!several->is_root_node)
+		part = cs_slice(round->count, 1, several->hier.lanes, lane, &first);
+	else if (lane)
+		return;
+	compare(&op->node, &op->call, cs_line_bytes(line));
+	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
+}
+
+static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring, .waits_for = is_root_here,
+						.between = between, .tell = tell, .source = source, .takes = takes,
+						.take_lane = take_lane };
+
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	int root_node = shape->node_of[call->root], root_local = shape->local_of[call->root];
-	bool is_root = shape->rank == call->root;
-	bool is_root_node = shape->node == root_node;
-	if (chunk > node->node->shape.area_bytes)
-		chunk = node->node->shape.area_bytes;
-	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
-	uint64_t rounds = cs_rounds(call->bytes, chunk);
+	struct several *several = CS_OP_STATE(struct several, op);
+	several->chunk = chunk < team->node.shape.area_bytes ? chunk : team->node.shape.area_bytes;
+	several->root_node = shape->node_of[call->root];
+	several->root_local = shape->local_of[call->root];
+	several->is_root = shape->rank == call->root;
+	several->is_root_node = shape->node == several->root_node;
+	several->hier.rounds = cs_rounds(call->bytes, several->chunk);
+	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_hier_start(op, &bcast_hier, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
+		      CS_HIER_SCRIPT_ROUND);
+	several->hier.needs_line = several->is_root || several->hier.drives;
+}
 
-	cs_node_begin(node);
-	struct cs_line *line = is_root || team->lane < lanes ? cs_node_line(node) : NULL;
-	if (line)
-		cs_line_say(node, line, call->bytes);
-	for (uint64_t round = 0; round < rounds; round++) {
-		size_t bytes = cs_piece(call->bytes, chunk, round);
-		char *area = cs_node_area(node, bytes);
-		char *user = call->recv.base + round * chunk;
-		if (is_root) {
-			cs_copy_in(op, area, user, bytes);
-			cs_node_publish(node, line, 2 * round + 1);
-		}
-		if (team->lane < lanes) {
-			size_t first, part = cs_slice(bytes, 1, lanes, team->lane, &first);
-			if (is_root_node && !is_root)
-				cs_node_await(node, root_local, 2 * round + 1);
-			if (part)
-				cs_between_bcast(op, area + first, part, root_node);
-			/* The line's bytes tell the node that more or less came than was expected. */
-			if (!is_root && (op->node.extras & CS_OP_MORE))
-				cs_line_say(node, line, call->bytes + 1);
-			else if (!is_root && (op->node.extras & CS_OP_LESS))
-				cs_line_say(node, line, call->bytes - 1);
-			cs_node_publish(node, line, 2 * round + 2);
-		}
-		if (is_root_node && !is_root) {
-			const struct cs_line *root = cs_node_await(node, root_local, 2 * round + 1);
-			compare(node, call, cs_line_bytes(root));
-			cs_copy_result(op, user, area, bytes);
-		}
-		for (int lane = 0; !is_root_node && lane < lanes; lane++) {
-			size_t first, part = cs_slice(bytes, 1, lanes, lane, &first);
-			const struct cs_line *sender = cs_node_await(node, team->lane_local[lane], 2 * round + 2);
-			compare(node, call, cs_line_bytes(sender));
-			cs_copy_result(op, user + first, area + first, part);
-		}
-		cs_node_area_done(node, bytes, 1);
-	}
-	cs_node_end(node);
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	if (op->team->shape.nodes > 1 || op->call.bytes > CS_INLINE)
+		return false;
+	if (op->team->shape.rank == op->call.root)
+		root_fast(op);
+	else
+		reader_fast(op, params[0]);
+	return true;
 }
 
 static void
@@ -217,5 +315,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES },
 		    CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

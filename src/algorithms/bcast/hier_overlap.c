@@ -15,127 +15,144 @@
 
 #define AHEAD 2 /* pieces that a node receives at once */
 
-struct flow {
-	struct cs_op *op;
-	struct cs_wire *wire;
-	struct cs_line *line;
+struct state {
+	struct cs_wire *wire; /* NULL: not the leader */
+	struct cs_line *line; /* the root's */
 	size_t chunk;
-	uint64_t rounds, taken;        /* pieces; area slots taken for them */
+	uint64_t round, rounds, taken; /* pieces; area slots taken for them */
 	struct cs_stage stages[AHEAD]; /* of piece k: k % AHEAD */
-	struct cs_request receives[AHEAD], sends[CS_OVERLAP_MOST];
-	int place;                     /* of the own node, counted from the root's */
+	struct cs_request *receives, *sends;
+	int place;  /* of the own node, counted from the root's */
+	int sent;   /* messages to children that have been begun */
+	int waited; /* those of them that are over */
 };
 
+static struct state *
+state_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct state, op);
+}
+
 static size_t
-piece_of(const struct flow *flow, uint64_t round)
+piece_of(struct cs_op *op, uint64_t round)
 {
-	return cs_piece(flow->op->call.bytes, flow->chunk, round);
+	return cs_piece(op->call.bytes, state_of(op)->chunk, round);
 }
 
 static int
-node_at(const struct flow *flow, int place)
+node_at(const struct cs_op *op, int place)
 {
-	const struct cs_shape *shape = &flow->op->team->shape;
-	return (place + shape->node_of[flow->op->call.root]) % shape->nodes;
+	const struct cs_shape *shape = &op->team->shape;
+	return (place + shape->node_of[op->call.root]) % shape->nodes;
 }
 
-/* Area slots for pieces up to this one; a leader says at once that it is ready for them. */
-static void
-take_stages(struct flow *flow, uint64_t until)
+static bool
+is_root(const struct cs_op *op)
 {
-	for (; flow->taken < flow->rounds && flow->taken <= until; flow->taken++) {
-		int index = (int)(flow->taken % AHEAD);
-		struct cs_stage *stage = &flow->stages[index];
-		*stage = cs_stage_take(flow->op);
-		if (flow->wire && flow->place)
-			flow->wire->recv_direct(flow->wire, &flow->receives[index],
-						node_at(flow, cs_overlap_parent(flow->place)), flow->op->tag,
-						stage->area, piece_of(flow, flow->taken), &stage->flags[0],
-						stage->turn);
+	return op->team->shape.rank == op->call.root;
+}
+
+static enum cs_status
+open_call(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	if (is_root(op) && !(state->line = cs_node_try_line(&op->node)))
+		return CS_AGAIN;
+	return CS_OK;
+}
+
+/* Area slots for this piece and those that may be on their way behind it; a leader says at once that it is ready for them. */
+static enum cs_status
+take_stages(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	struct cs_wire *wire = state->wire;
+	for (; state->taken < state->rounds && state->taken < state->round + AHEAD; state->taken++) {
+		int index = (int)(state->taken % AHEAD);
+		struct cs_stage *stage = &state->stages[index];
+		if (!cs_stage_take(op, stage))
+			return CS_AGAIN;
+		if (wire && state->place)
+			wire->recv_direct(wire, &state->receives[index], node_at(op, cs_overlap_parent(state->place)),
+					  op->tag, stage->area, piece_of(op, state->taken), &stage->flags[0], stage->turn);
 	}
+	return CS_OK;
 }
 
-/* To the children, the farthest first. Returns how many. */
-static int
-pass_on(struct flow *flow, uint64_t round)
+/* The piece is in the area. */
+static enum cs_status
+meet(struct cs_op *op)
 {
+	struct state *state = state_of(op);
+	struct cs_stage *stage = &state->stages[state->round % AHEAD];
+	if (state->place && !state->wire)
+		return cs_stage_is_up(op, stage, 0) ? CS_OK : CS_AGAIN;
+	if (state->place) {
+		if (!cs_stage_is_over(op, state->wire, &state->receives[state->round % AHEAD]))
+			return CS_AGAIN;
+		cs_stage_raise(op, stage, 0);
+	} else if (is_root(op)) {
+		cs_copy_in(op, stage->area, op->call.recv.base + state->round * state->chunk, piece_of(op, state->round));
+		cs_node_publish(&op->node, state->line, state->round + 1);
+	} else if (!cs_node_look(&op->node, op->team->shape.local_of[op->call.root], state->round + 1)) {
+		return CS_AGAIN;
+	}
+	return CS_OK;
+}
+
+/* To the children, the farthest first, and out. */
+static enum cs_status
+pass_on(struct cs_op *op)
+{
+	struct state *state = state_of(op);
 	int children[CS_OVERLAP_MOST];
-	int count = cs_overlap_children(flow->place, flow->op->team->shape.nodes, children);
-	for (int i = 0; i < count; i++)
-		flow->wire->send_direct(flow->wire, &flow->sends[i], node_at(flow, children[count - 1 - i]), flow->op->tag,
-					flow->stages[round % AHEAD].area, piece_of(flow, round));
-	return count;
+	int count = cs_overlap_children(state->place, op->team->shape.nodes, children);
+	const char *area = state->stages[state->round % AHEAD].area;
+	size_t bytes = piece_of(op, state->round);
+	state->sent = state->wire ? count : 0;
+	state->waited = 0;
+	for (int i = 0; i < state->sent; i++)
+		state->wire->send_direct(state->wire, &state->sends[i], node_at(op, children[count - 1 - i]), op->tag, area,
+					 bytes);
+	if (!is_root(op))
+		cs_copy_result(op, op->call.recv.base + state->round * state->chunk, area, bytes);
+	return CS_OK;
 }
 
-static void
-copy_out(struct flow *flow, uint64_t round)
-{
-	cs_copy_result(flow->op, flow->op->call.recv.base + round * flow->chunk, flow->stages[round % AHEAD].area,
-		       piece_of(flow, round));
-}
+static enum cs_status next(struct cs_op *op);
+static cs_phase *const script[] = { open_call, take_stages, meet, pass_on, next, NULL };
 
-static void
-root_node_piece(struct flow *flow, uint64_t round)
+static enum cs_status
+next(struct cs_op *op)
 {
-	struct cs_op *op = flow->op;
-	struct cs_team *team = op->team;
-	bool is_root = team->shape.rank == op->call.root;
-	if (is_root) {
-		cs_copy_in(op, flow->stages[round % AHEAD].area, op->call.recv.base + round * flow->chunk,
-			   piece_of(flow, round));
-		cs_node_publish(&op->node, flow->line, round + 1);
-	} else {
-		cs_node_await(&op->node, team->shape.local_of[op->call.root], round + 1);
-	}
-	int sends = flow->wire ? pass_on(flow, round) : 0;
-	if (!is_root)
-		copy_out(flow, round);
-	for (int i = 0; i < sends; i++)
-		cs_stage_wait(flow->op, flow->wire, &flow->sends[i]);
-}
-
-static void
-other_node_piece(struct flow *flow, uint64_t round)
-{
-	struct cs_stage *stage = &flow->stages[round % AHEAD];
-	int sends = 0;
-	if (flow->wire) {
-		cs_stage_wait(flow->op, flow->wire, &flow->receives[round % AHEAD]);
-		cs_stage_raise(flow->op, stage, 0);
-		sends = pass_on(flow, round);
-	} else {
-		cs_stage_await(flow->op, stage, 0);
-	}
-	copy_out(flow, round);
-	for (int i = 0; i < sends; i++)
-		cs_stage_wait(flow->op, flow->wire, &flow->sends[i]);
+	struct state *state = state_of(op);
+	for (; state->waited < state->sent; state->waited++)
+		if (!cs_stage_is_over(op, state->wire, &state->sends[state->waited]))
+			return CS_AGAIN;
+	cs_stage_done(op, 1);
+	if (++state->round < state->rounds)
+		op->phase = script + 1;
+	else
+		cs_node_end(&op->node);
+	return CS_OK;
 }
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	struct flow flow = { .op = op,
-			     .chunk = params[0] < node->node->shape.area_bytes ? params[0] : node->node->shape.area_bytes };
-	flow.rounds = cs_rounds(call->bytes, flow.chunk);
-	flow.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
-	if (cs_team_is_leader(team))
-		flow.wire = team->host->wire(team->leaders);
-	cs_node_begin(node);
-	if (shape->rank == call->root)
-		flow.line = cs_node_line(node);
-	for (uint64_t round = 0; round < flow.rounds; round++) {
-		take_stages(&flow, round + AHEAD - 1);
-		if (flow.place)
-			other_node_piece(&flow, round);
-		else
-			root_node_piece(&flow, round);
-		cs_stage_done(op, 1);
+	size_t area = team->node.shape.area_bytes;
+	struct state *state = state_of(op);
+	*state = (struct state){ .chunk = params[0] < area ? params[0] : area };
+	state->rounds = cs_rounds(op->call.bytes, state->chunk);
+	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
+	if (cs_team_is_leader(team)) {
+		state->wire = team->host->wire(team->leaders);
+		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (AHEAD + CS_OVERLAP_MOST) * sizeof *state->receives);
+		state->sends = state->receives + AHEAD;
 	}
-	cs_node_end(node);
+	cs_stage_start(op, AHEAD, script);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {

@@ -13,6 +13,13 @@ run(struct cs_op *op, const size_t *params)
 	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[0]);
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	(void)params;
+	return cs_rooted_gather_fast(op);
+}
+
 const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "hier:host",
@@ -20,5 +27,6 @@ const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

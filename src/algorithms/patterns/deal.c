@@ -215,8 +215,9 @@ several_nodes_short(struct cs_op *op, struct cs_window all)
 	char *area = cs_node_area(node, call->bytes);
 	if (cs_team_is_leader(team)) {
 		cs_combine_fold(op, area, vector);
-		cs_between_reduce_scatter(op, area, counts_of_nodes(op, all), &call->reduction,
-					  call->is_commutative);
+		size_t *counts = counts_of_nodes(op, all);
+		cs_between_reduce_scatter(op, area, counts, &call->reduction, call->is_commutative);
+		cs_between_reduced(op, area, counts[team->shape.node] * call->reduction.unit);
 		cs_node_publish(node, cs_node_line(node), 2);
 	} else {
 		cs_combine_publish(op, vector);
@@ -270,6 +271,7 @@ several_nodes(struct cs_op *op, const char *send, const struct deal *deal)
 			for (int local = 0; local < locals; local++)
 				cs_node_await(node, local, 3 * round + 2);
 			cs_between_reduce_scatter(op, area, counts, &call->reduction, call->is_commutative);
+			cs_between_reduced(op, area, counts[shape->node] * unit);
 			cs_node_publish(node, line, 3 * round + 3);
 		} else {
 			cs_node_await(node, cs_team_leader(team), 3 * round + 3);

@@ -1,42 +1,71 @@
 /* patterns/exchange.h — rounds on one node: everybody publishes chunks of its data, everybody takes what it needs.
  *
- *   rank 0   fill 0  fill 1 | take 0            | take 1
- *   rank 1           fill 0  fill 1 | take 0    | take 1
+ *   rank 0   post 0  post 1 | get 0            | get 1
+ *   rank 1           post 0  post 1 | get 0    | get 1
  *
- * A rank fills as far ahead as its ring has free slots, and takes round r only after it has filled round r; so a
- * crowded node changes ranks a few times per call and not per round, and nobody can wait in a circle. */
+ * A rank posts as far ahead as its ring has free slots, and gets round r only after it has posted round r; so an
+ * oversubscribed node changes ranks a few times per call and not per round, and nobody can wait in a circle. */
 #ifndef CS_ALGORITHMS_PATTERNS_EXCHANGE_H
 #define CS_ALGORITHMS_PATTERNS_EXCHANGE_H
 
 #include "algorithms/op.h"
+#include "shm/post.h"
 
 #include <string.h>
 
+#define CS_EXCHANGE_WORDS 4 /* of a set of local ranks that lies in the state; a larger one lies in the operation's memory */
+
+/* The state of the script. */
 struct cs_exchange {
-	struct cs_op *op;
-	size_t chunk; /* bytes per round, meaning as the algorithm needs it */
-	bool is_small; /* the one round of own data fits into the small slot (CS_SMALL) */
-	size_t stride;  /* from one rank's piece to the next in a slot; goes into word[2] of the own line */
-	size_t span;    /* bytes of the own data in a slot if it is one round; 0: whole slots */
-	uint64_t address; /* goes into word[1] of the own line */
-	size_t pieces;    /* rounds that share a slot, side by side (cs_pieces); 0: one */
-	bool is_direct; /* others read our memory by single copy: not back before all are done */
-	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it is, at `address`. */
-	void (*fill)(struct cs_exchange *exchange, uint64_t round, char *slot);
-	/* Waits for and uses what round r of the others brings. */
-	void (*take)(struct cs_exchange *exchange, uint64_t round);
+	struct cs_post post; /* what this rank puts out; no rounds: nothing */
+	uint64_t takes;      /* rounds of others */
+	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it is. */
+	void (*fill)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot);
+	/* Uses what round r of a local rank brings, which is there; line: of step 1. */
+	void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line);
+	const char *own; /* the own block, where there is one for all */
+	size_t head;     /* bytes before each piece, which say how long its block is: 0, or of a word */
+	/* Where it stands. */
+	cs_phase *const *again; /* the first phase of each round */
+	uint64_t taken;
+	bool is_open; /* the pending ones of this round are noted */
+	uint64_t *pending, few[CS_EXCHANGE_WORDS]; /* a bit for each local rank */
 };
 
-/* One call's rounds: `fills` own rounds, `takes` rounds of others. `bytes` goes into the own line. Begins and ends the
- * call on the node. */
-void cs_exchange_run(struct cs_exchange *exchange, uint64_t fills, uint64_t takes, uint64_t bytes);
+/* An exchange with pieces of `chunk` bytes, of which nothing is put out and nothing is taken so far. */
+struct cs_exchange *cs_exchange_init(struct cs_op *op, size_t chunk,
+				     void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+						 const struct cs_line *line));
 
-/* A `take` where call->recv has a block for each rank: `take_from` for each other local rank whose block is not over yet, with
- * its line of step 1. Who is there first is served first: a late rank holds up only its own block. Rounds after the first, and
- * what is staged, take_from waits for. */
-void cs_exchange_take_each(struct cs_exchange *exchange, uint64_t round,
-			   void (*take_from)(struct cs_exchange *exchange, uint64_t round, int local,
-					     const struct cs_line *line));
+/* Puts out a block of `bytes` for all others: in the line itself if is_inline, where it is if is_reached (cs_node_offer has been
+ * told), else copied. shares: rounds lie side by side in a slot. */
+void cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_reached, bool shares);
+
+/* Puts out call->send, a block for each other local rank, of which the largest has `most` bytes: where they are if is_reached, else
+ * copied, with heads of `head` bytes. (One node: ranks are local ranks.) */
+void cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_reached);
+/* Do so many readers' places fit into a slot? */
+static inline bool
+cs_exchange_may_reach_blocks(const struct cs_team *team)
+{
+	return (size_t)team->node.shape.size * sizeof(struct cs_far) <= team->node.shape.slot_bytes;
+}
+
+/* Begins the call on the node and goes on with the script, an exchange of which the state is in the operation. `first`:
+ * of its phases the first of each round. */
+void cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first);
+
+/* Phases. */
+enum cs_status cs_exchange_open(struct cs_op *op); /* takes the own line, and memory for an only round */
+enum cs_status cs_exchange_post(struct cs_op *op); /* the own rounds, as far as there is room */
+/* A round of others: of each other local rank whose block of call->recv is not over yet. Who is there first is served
+ * first: a late rank holds up only its own block. */
+enum cs_status cs_exchange_get(struct cs_op *op);
+enum cs_status cs_exchange_next(struct cs_op *op); /* says how far it is, and goes on with the next round */
+enum cs_status cs_exchange_be_read(struct cs_op *op); /* until nobody reads our memory any more */
+
+/* For who only posts: open, post, be_read. */
+extern cs_phase *const cs_exchange_post_only[];
 
 /* Of a block that another rank says is so long, and that is expected to be so long: what is to be taken. A longer one is told. */
 static inline size_t
@@ -115,7 +144,7 @@ cs_exchange_reaches(struct cs_op *op, size_t from, size_t bytes, size_t crowded,
 }
 /* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
 static inline void
-cs_exchange_get(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
+cs_exchange_get_staged(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	if (team->node.is_crowded)
@@ -186,18 +215,6 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 		cs_put_large(&team->node.puts[cs_put_kind(bytes)][call->coll], to, from, bytes);
 }
 
-/* Where a block is in its owner's memory. */
-struct cs_far {
-	uint64_t address, bytes;
-};
-
-/* Marks of a line in word[0]. */
-#define CS_MARK_STAGED 0 /* the data is in the slots */
-#define CS_MARK_DIRECT 1 /* the data is in the publisher's memory: word[1] has the address, or the slot a struct cs_far for
-			  * each local rank */
-#define CS_MARK_INLINE 2 /* the data is in the line behind the mark, cs_line_bytes for each local rank */
-#define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind the mark */
-
 /* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: from these on their pieces are
  * rather cut from the ring, which is larger than a core's own cache, so that their lines are no longer in the reader's when they
  * are written again (a Xeon, bcast of 2000 B in a row: 0.39 us, of 2500 B 0.24). */
@@ -210,65 +227,13 @@ cs_is_small(struct cs_op *op, size_t bytes)
 	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
 }
 
-/* Lays pieces for `parts` ranks, each a head of `head` bytes and at most `most` or a chunk, side by side: as close as they
- * fit, so that small calls share memory and many are in flight. chunk must be set. */
-static inline void
-cs_exchange_lay(struct cs_exchange *exchange, size_t most, size_t head, size_t parts)
-{
-	size_t close = (most + head + 63) & ~(size_t)63;
-	exchange->is_small = most + head <= cs_share(CS_SMALL, parts) &&
-			     cs_is_small(exchange->op, (most + head) * parts);
-	exchange->stride = exchange->is_small ? cs_share(CS_SMALL, parts)
-			   : most < exchange->chunk && close < exchange->chunk + head ? close
-										      : exchange->chunk + head;
-	exchange->span = exchange->stride * parts;
-}
-
-#define CS_MOST_HEAD 8
-
-/* The stride that a peer has published, kept inside a slot. */
-static inline size_t
-cs_exchange_stride(size_t chunk, const struct cs_line *line)
-{
-	size_t most = chunk + CS_MOST_HEAD;
-	return line->word[2] < most ? line->word[2] : most;
-}
-
-/* Pieces of so many bytes that fit side by side into a slot. Small pieces leave early, and whole slots are used in turn: of
- * memory that is less than a core's own cache, each line would have to be fetched from the other's (EPYC, where the cores do
- * not share a complex: bcast of 1 MiB 28 us instead of 58). */
-static inline size_t
-cs_piece_room(size_t chunk)
-{
-	return (chunk + 63) & ~(size_t)63;
-}
+/* Of reductions, whose vectors lie as one block for all does. */
+#define CS_MARK_STAGED CS_POST_RING
+#define CS_MARK_DIRECT CS_POST_SINGLE_COPY
 static inline size_t
 cs_pieces(const struct cs_team *team, size_t chunk)
 {
-	size_t pieces = team->node.shape.slot_bytes / cs_piece_room(chunk);
-	return pieces ? pieces : 1;
-}
-
-/* Round `round`'s piece, where they share slots. */
-static inline const char *
-cs_exchange_piece(struct cs_op *op, int local, uint64_t round, size_t chunk, const struct cs_line **line)
-{
-	struct cs_team *team = op->team;
-	*line = cs_node_await(&op->node, local, round + 1);
-	if (!round)
-		return cs_node_slot_of(&op->node, local, (*line)->slot, 0);
-	/* What is cut from a slot is a call's only round: here an offset could only come from a rank that sees another size. */
-	size_t pieces = cs_pieces(team, chunk);
-	uint64_t first = (*line)->slot % CS_PIECE_UNIT;
-	return cs_node_slot_of(&op->node, local, first, round / pieces) + round % pieces * cs_piece_room(chunk);
-}
-
-/* Chunk `round` of what `local` published in this call with its line; waits for it. */
-static inline const char *
-cs_exchange_peer(struct cs_op *op, int local, uint64_t round, const struct cs_line **line)
-{
-	*line = cs_node_await(&op->node, local, round + 1);
-	return cs_node_slot_of(&op->node, local, (*line)->slot, round);
+	return cs_post_pieces(&team->node, chunk);
 }
 
 #endif

@@ -37,11 +37,15 @@ struct cs_stage {
 	uint64_t turn;
 };
 
-static inline struct cs_stage
-cs_stage_take(struct cs_op *op)
+/* False: there is none yet. */
+static inline bool
+cs_stage_take(struct cs_op *op, struct cs_stage *stage)
 {
-	char *area = cs_node_area(&op->node, SIZE_MAX); /* small slots have no flags */
-	return (struct cs_stage){ area, cs_node_area_flags(op->node.node, area), cs_node_area_turn(&op->node) };
+	char *area = cs_node_try_area(&op->node, SIZE_MAX); /* small slots have no flags */
+	if (!area)
+		return false;
+	*stage = (struct cs_stage){ area, cs_node_area_flags(op->node.node, area), cs_node_area_turn(&op->node) };
+	return true;
 }
 
 /* Done with the oldest `count` of them. */
@@ -51,12 +55,18 @@ cs_stage_done(struct cs_op *op, uint64_t count)
 	cs_node_area_done(&op->node, SIZE_MAX, count);
 }
 
-/* Waits for a message of the operation's. */
-static inline void
-cs_stage_wait(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
+/* Is a message of the operation's over? A blocking one waits for it. */
+static inline bool
+cs_stage_is_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
 {
-	wire->wait(wire, request);
+	if (!(op->node.extras & CS_OP_NONBLOCKING)) {
+		wire->wait(wire, request);
+	} else if (!wire->test(wire, request)) {
+		op->node.awaited.local = CS_AWAITS_MESSAGE;
+		return false;
+	}
 	cs_op_note(op, request->told);
+	return true;
 }
 
 /* The leader has a message: everybody on the node may know. */
@@ -66,11 +76,31 @@ cs_stage_raise(struct cs_op *op, const struct cs_stage *stage, int flag)
 	cs_node_store(op->node.node, &stage->flags[flag], stage->turn);
 }
 
-static inline void
-cs_stage_await(struct cs_op *op, const struct cs_stage *stage, int flag)
+static inline bool
+cs_stage_is_up(struct cs_op *op, const struct cs_stage *stage, int flag)
 {
-	struct cs_team *team = op->team;
-	cs_node_wait(&op->node, cs_team_leader(team), &stage->flags[flag], stage->turn);
+	return cs_node_is_flag_up(&op->node, cs_team_leader(op->team), &stage->flags[flag], stage->turn);
+}
+
+/* Begins such a call on the node, which holds so many slots of the area at a time. */
+static inline void
+cs_stage_start(struct cs_op *op, uint64_t slots, cs_phase *const *script)
+{
+	cs_op_start(op, script);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve_area(&op->node, slots);
+}
+
+/* Waits, as a phase, for step `step` of all other local ranks, from local rank *next on. */
+static inline enum cs_status
+cs_stage_meet(struct cs_op *op, int *next, uint64_t step)
+{
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	for (; *next < shape->size; ++*next)
+		if (*next != shape->local && !cs_node_look(&op->node, *next, step))
+			return CS_AGAIN;
+	*next = 0;
+	return CS_OK;
 }
 
 #endif

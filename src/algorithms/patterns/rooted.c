@@ -1,17 +1,8 @@
 #include "algorithms/patterns/rooted.h"
-#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 
 /* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
-
-static void
-gather_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	const struct cs_call *call = &exchange->op->call;
-	cs_copy_in(exchange->op, slot, call->send.base + round * exchange->chunk,
-		   cs_piece(call->bytes, exchange->chunk, round));
-}
 
 /* A block as it was published: not more of it than both sides know of. */
 static size_t
@@ -20,46 +11,67 @@ agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 	return cs_exchange_lesser(call, cs_line_bytes(line), expected);
 }
 
-/* What round `round` brings to the root; true if it expects more. */
-static bool
-gather_round(struct cs_op *op, size_t chunk, uint64_t round)
+/* What round `round` of a rank brings to the root. */
+static void
+gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	bool is_more = false;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		size_t expected = cs_blocks_bytes(&call->recv, rank), from = round * chunk;
-		if (rank == call->root || expected <= from)
-			continue;
-		is_more = is_more || expected - from > chunk;
-		char *to = cs_blocks_at(&call->recv, rank) + from;
-		const struct cs_line *line = cs_node_await(&op->node, rank, 1);
-		size_t bytes = agreed_bytes(call, line, expected);
-		if (cs_line_bytes(line) <= CS_INLINE) {
-			if (round == 0)
-				cs_copy(to, line->data, bytes);
-		} else if (line->word[0] == CS_MARK_DIRECT) {
-			if (round == 0)
-				cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
-		} else if (cs_piece(bytes, chunk, round)) {
-			const char *slot = cs_exchange_peer(op, rank, round, &line);
-			cs_copy_out(op, bytes, to, slot, cs_piece(bytes, chunk, round));
-		}
+	size_t chunk = exchange->post.chunk;
+	char *to = cs_blocks_at(&call->recv, rank) + round * chunk;
+	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
+	size_t piece = cs_piece(bytes, chunk, round);
+	if (cs_line_bytes(line) <= CS_INLINE) {
+		if (round == 0)
+			cs_copy(to, line->data, bytes);
+	} else if (cs_post_is_single_copy(line)) {
+		if (round == 0)
+			cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
+	} else if (piece) {
+		cs_copy_out(op, bytes, to, cs_post_find(&op->node, rank, line, round, chunk, 0), piece);
 	}
-	return is_more;
 }
+
+static size_t
+gather_most(const struct cs_op *op)
+{
+	const struct cs_blocks *blocks = &op->call.recv;
+	size_t most = blocks->bytes ? 0 : blocks->each;
+	for (int rank = 0; blocks->bytes && rank < op->team->shape.ranks; rank++)
+		if (rank != op->call.root && blocks->bytes[rank] > most)
+			most = blocks->bytes[rank];
+	return most;
+}
+
+static void
+gather_keep_own(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
+}
+
+static cs_phase *const gather_root_node[] = { cs_exchange_get, cs_exchange_next, NULL };
 
 static void
 gather_root(struct cs_op *op)
 {
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	if (call->send.base)
-		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
-	for (uint64_t round = 0; gather_round(op, node->node->shape.slot_bytes, round); round++)
-		cs_node_done(node, round + 1);
-	cs_node_end(node);
+	size_t chunk = op->team->node.shape.slot_bytes;
+	cs_exchange_init(op, chunk, gather_get)->takes = cs_rounds(gather_most(op), chunk);
+	cs_exchange_start(op, gather_root_node, 0);
+	gather_keep_own(op);
+}
+
+/* Blocks that are to come in lines. */
+static void
+gather_root_fast(struct cs_op *op)
+{
+	const struct cs_exchange only = { .post.chunk = CS_INLINE };
+	cs_node_begin(&op->node);
+	gather_keep_own(op);
+	for (int rank = 0; rank < op->team->shape.ranks; rank++)
+		if (rank != op->call.root && cs_blocks_bytes(&op->call.recv, rank))
+			gather_get(op, &only, 0, rank, cs_node_await(&op->node, rank, 1));
+	cs_node_end(&op->node);
 }
 
 /* The block travels in the line itself. */
@@ -84,72 +96,32 @@ cost_of(const struct cs_team *team, int reader)
 }
 
 static __attribute__((noinline)) void
-gather_staged(struct cs_op *op, size_t direct_from)
+gather_leaf(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_exchange exchange = { .op = op, .chunk = team->node.shape.slot_bytes,
-					.fill = gather_fill };
 	struct cs_reach_cost cost = cost_of(team, call->root);
 	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
-	if (cs_copies_reach(op, direct_from, call->bytes, &cost) &&
-	    cs_node_offer(&op->node, call->send.base, call->bytes)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)call->send.base;
-		cs_exchange_run(&exchange, 1, 0, call->bytes);
-	} else {
-		exchange.is_small = cs_is_small(op, call->bytes);
-		exchange.span = call->bytes;
-		cs_exchange_run(&exchange, cs_rounds(call->bytes, exchange.chunk), 0, call->bytes);
-	}
+	bool is_inline = call->bytes <= CS_INLINE;
+	bool is_reached = !is_inline && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+			  cs_node_offer(&op->node, call->send.base, call->bytes);
+	cs_exchange_init(op, team->node.shape.slot_bytes, NULL);
+	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_reached, false);
+	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
-static void
-gather_one_node(struct cs_op *op, size_t direct_from)
+bool
+cs_rooted_gather_fast(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->shape.rank == call->root)
-		gather_root(op);
-	else if (call->bytes <= CS_INLINE)
-		gather_inline(op);
-	else
-		gather_staged(op, direct_from);
+	bool is_root = op->team->shape.rank == op->call.root;
+	if (op->team->shape.nodes > 1 || (is_root ? gather_most(op) : op->call.bytes) > CS_INLINE)
+		return false;
+	(is_root ? gather_root_fast : gather_inline)(op);
+	return true;
 }
 
 /* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
 #define PIECE_HEAD sizeof(uint64_t)
-
-/* The root's slot of a round holds a piece for each rank, by rank; or, where blocks are large, where they
- * are in the root's memory. */
-static void
-scatter_piece(struct cs_op *op, char *to, const char *block, size_t bytes,
-	      size_t chunk, uint64_t round)
-{
-	uint64_t whole = bytes;
-	memcpy(to, &whole, sizeof whole);
-	cs_copy_in(op, to + PIECE_HEAD, block + round * chunk, cs_piece(bytes, chunk, round));
-}
-
-static void
-scatter_fill(struct cs_exchange *exchange, uint64_t round, char *slot)
-{
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
-	const struct cs_call *call = &op->call;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		const char *block = cs_blocks_at(&call->send, rank);
-		if (rank == call->root)
-			continue;
-		if (exchange->is_direct)
-			((struct cs_far *)(void *)slot)[rank] =
-				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
-		else
-			scatter_piece(op, slot + (size_t)rank * exchange->stride, block,
-				      cs_blocks_bytes(&call->send, rank), exchange->chunk, round);
-	}
-}
 
 /* Pieces of at most this many bytes of a block. */
 static size_t
@@ -165,58 +137,105 @@ scatter_wanted(struct cs_call *call, size_t sent)
 	return cs_exchange_lesser(call, sent, call->bytes);
 }
 
-static __attribute__((noinline)) void
-scatter_take_staged(struct cs_op *op)
+/* A rank that gets its block. */
+struct scatter_leaf {
+	size_t chunk, whole; /* bytes of a piece; of the block, not more than was sent */
+	uint64_t round, rounds;
+};
+
+static void
+scatter_get_inline(struct cs_op *op, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t chunk = scatter_chunk(team), whole = SIZE_MAX;
-	uint64_t rounds = cs_rounds(call->bytes, chunk);
-	/* Less may have been sent than is expected here. */
-	for (uint64_t round = 0; round < rounds && round * chunk < whole; round++) {
-		const struct cs_line *line;
-		const char *from = cs_exchange_peer(op, call->root, round, &line);
-		from += (size_t)team->shape.rank * cs_exchange_stride(chunk, line);
-		if (round == 0) {
-			uint64_t sent;
-			memcpy(&sent, from, sizeof sent);
-			whole = scatter_wanted(call, sent);
-		}
-		cs_copy_out(op, whole, call->recv.base + round * chunk, from + PIECE_HEAD, cs_piece(whole, chunk, round));
-		if (round + 1 < rounds)
-			cs_node_done(&op->node, round + 1);
-	}
+	size_t self = (size_t)op->team->shape.rank;
+	size_t each = cs_line_bytes_here(&op->node, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
+	size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
+	cs_copy(op->call.recv.base, (const char *)&line->word[1] + offset, scatter_wanted(&op->call, sent));
 }
 
 static void
-scatter_take(struct cs_op *op, struct cs_node_at at)
+scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 {
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
-	size_t self = (size_t)team->shape.rank;
-	const struct cs_line *line = cs_at_await(at, call->root, 1);
-	if (line->word[0] == CS_MARK_INLINE) {
-		size_t each = cs_line_bytes_here(at.op, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
-		size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
-		cs_copy(call->recv.base, (const char *)&line->word[1] + offset, scatter_wanted(call, sent));
-	} else if (line->word[0] == CS_MARK_DIRECT) {
-		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(node, call->root, line->slot, 0);
-		cs_node_get_direct(node, call->coll, call->root, call->recv.base, far[self].address,
-				   scatter_wanted(call, far[self].bytes));
-	} else {
-		scatter_take_staged(op);
+	int self = op->team->shape.rank;
+	const struct cs_far *far = cs_post_far(node, call->root, line, self);
+	cs_node_get_direct(node, call->coll, call->root, call->recv.base, far->address, scatter_wanted(call, far->bytes));
+}
+
+static void
+scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	uint64_t round = leaf->round;
+	const char *from = cs_post_find(&op->node, call->root, line, round, leaf->chunk, 0);
+	from += (size_t)op->team->shape.rank * cs_post_stride(leaf->chunk, line);
+	if (round == 0) {
+		uint64_t sent;
+		memcpy(&sent, from, sizeof sent);
+		leaf->whole = scatter_wanted(call, sent);
 	}
+	cs_copy_out(op, leaf->whole, call->recv.base + round * leaf->chunk, from + PIECE_HEAD,
+		    cs_piece(leaf->whole, leaf->chunk, round));
+}
+
+static enum cs_status
+scatter_get(struct cs_op *op)
+{
+	struct scatter_leaf *leaf = CS_OP_STATE(struct scatter_leaf, op);
+	struct cs_node_op *node = &op->node;
+	/* Less may have been sent than is expected here. */
+	while (leaf->round < leaf->rounds && leaf->round * leaf->chunk < leaf->whole) {
+		const struct cs_line *line = cs_node_look(node, op->call.root, leaf->round + 1);
+		if (!line)
+			return CS_AGAIN;
+		bool is_inline = line->word[0] == CS_POST_INLINE, is_whole = is_inline || cs_post_is_single_copy(line);
+		if (is_inline)
+			scatter_get_inline(op, line);
+		else if (is_whole)
+			scatter_get_direct(op, line);
+		else
+			scatter_get_piece(op, leaf, line);
+		leaf->round = is_whole ? leaf->rounds : leaf->round + 1;
+		if (leaf->round < leaf->rounds)
+			cs_node_done(node, leaf->round);
+	}
+	cs_node_end(node);
+	return CS_OK;
+}
+
+static cs_phase *const scatter_leaf_node[] = { scatter_get, NULL };
+
+/* The call has begun. */
+static void
+scatter_leaf_go_on(struct cs_op *op)
+{
+	size_t chunk = scatter_chunk(op->team);
+	*CS_OP_STATE(struct scatter_leaf, op) =
+		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX, .rounds = cs_rounds(op->call.bytes, chunk) };
+	cs_op_go_on(op, scatter_leaf_node);
 }
 
 static void
 scatter_leaf(struct cs_op *op)
 {
-	struct cs_call *call = &op->call;
+	cs_node_begin(&op->node);
+	scatter_leaf_go_on(op);
+}
+
+/* A block that comes in the root's line; else it goes on from there. */
+static void
+scatter_leaf_fast(struct cs_op *op)
+{
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
-	if (call->bytes)
-		scatter_take(op, at);
+	if (op->call.bytes) {
+		const struct cs_line *line = cs_at_await(at, op->call.root, 1);
+		if (line->word[0] != CS_POST_INLINE) {
+			scatter_leaf_go_on(op);
+			return;
+		}
+		scatter_get_inline(op, line);
+	}
 	cs_at_end(at);
 }
 
@@ -231,7 +250,7 @@ scatter_inline(struct cs_op *op, size_t each)
 	cs_at_end_reading(at);
 	struct cs_line *line = cs_at_line(at);
 	cs_at_say(at, line, each);
-	line->word[0] = CS_MARK_INLINE;
+	line->word[0] = CS_POST_INLINE;
 	char *to = (char *)&line->word[1];
 	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
 		if (rank != call->root)
@@ -239,435 +258,83 @@ scatter_inline(struct cs_op *op, size_t each)
 	cs_at_publish(at, line, 1);
 }
 
-static __attribute__((noinline)) void
-scatter_staged(struct cs_op *op, size_t most, size_t direct_from)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->shape.ranks;
-	struct cs_exchange exchange = { .op = op, .fill = scatter_fill, .chunk = scatter_chunk(team) };
-	struct cs_reach_cost cost = cost_of(team, -1);
-	cost.puts = team->node.is_crowded ? 1 : (unsigned)locals - 1;
-	size_t table = locals * sizeof(struct cs_far);
-	exchange.is_direct = table <= team->node.shape.slot_bytes && cs_copies_reach(op, direct_from, most, &cost) &&
-			     cs_exchange_offer(op, &call->send);
-	if (exchange.is_direct)
-		exchange.is_small = table <= CS_SMALL;
-	else
-		cs_exchange_lay(&exchange, most, PIECE_HEAD, locals);
-	cs_exchange_run(&exchange, exchange.is_direct ? 1 : cs_rounds(most, exchange.chunk), 0, most);
-}
-
-static void
-scatter_root(struct cs_op *op, size_t direct_from)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->shape.ranks, most = 0, all = 0;
-	for (int rank = 0; rank < team->shape.ranks; rank++) {
-		size_t bytes = rank != call->root ? cs_blocks_bytes(&call->send, rank) : 0;
-		most = bytes > most ? bytes : most;
-		all += bytes;
-	}
-	if (call->recv.base)
-		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
-	if (most * locals <= CS_LINE_ROOM && all == most * (locals - 1))
-		scatter_inline(op, most);
-	else
-		scatter_staged(op, most, direct_from);
-}
-
-static void
-scatter_one_node(struct cs_op *op, size_t direct_from)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (team->shape.rank == call->root)
-		scatter_root(op, direct_from);
-	else
-		scatter_leaf(op);
-}
-
-/* --- several nodes ------------------------------------------------------------------------------------------------
- *
- * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the root's node all of
- * them, elsewhere the own node's at the front. Where only the root knows the sizes:
- *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number of rounds
- *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
- * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share them all.
- */
-
-struct rooted {
-	struct cs_op *op;
-	int root_node, root_local;
-	bool is_root, is_root_node, is_leader;
-	bool shares_sizes; /* all of them are known everywhere */
-	size_t chunk;
-	const size_t *sizes; /* by position: all of them at the root's node, at least the own node's elsewhere */
+struct scatter_sizes {
+	size_t most, all; /* of the blocks to other ranks: the largest, all together */
 };
 
-static struct rooted
-rooted_of(struct cs_op *op)
+static struct scatter_sizes
+scatter_sizes_of(const struct cs_op *op)
 {
-	struct cs_team *team = op->team;
+	struct scatter_sizes sizes = { 0, 0 };
+	for (int rank = 0; rank < op->team->shape.ranks; rank++) {
+		size_t bytes = rank != op->call.root ? cs_blocks_bytes(&op->call.send, rank) : 0;
+		sizes.most = bytes > sizes.most ? bytes : sizes.most;
+		sizes.all += bytes;
+	}
+	return sizes;
+}
+
+static void
+scatter_keep_own(struct cs_op *op)
+{
 	struct cs_call *call = &op->call;
-	const struct cs_shape *shape = &team->shape;
-	return (struct rooted){
-		.op = op,
-		.root_node = shape->node_of[call->root], .root_local = shape->local_of[call->root],
-		.is_root = shape->rank == call->root,
-		.is_root_node = shape->node == shape->node_of[call->root],
-		.is_leader = cs_team_is_leader(team),
-		.shares_sizes = op->between && op->between->needs.all_sizes,
-		.chunk = cs_share(team->node.shape.area_bytes, (size_t)shape->ranks),
-	};
-}
-
-/* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at the front; own_at is the
- * own piece's. Nodes whose sizes are not known have 0 in the leaders' arrays: whatever the last call left there would make
- * another problem of this one, and a plan of its own. */
-static void
-lay_out(const struct rooted *rooted, uint64_t round, size_t *bytes, size_t *at, size_t *own_at)
-{
-	const struct cs_shape *shape = &rooted->op->team->shape;
-	int own = shape->position[shape->rank];
-	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
-	size_t offset = 0;
-	for (int n = 0; n < shape->nodes; n++) {
-		at[n] = rooted->is_root_node ? offset : 0;
-		bytes[n] = 0;
-		for (int p = shape->first[n]; (knows_all || n == shape->node) && p < shape->first[n + 1]; p++) {
-			if (p == own)
-				*own_at = at[n] + bytes[n];
-			bytes[n] += cs_piece(rooted->sizes[p], rooted->chunk, round);
-		}
-		offset += bytes[n];
-	}
-}
-
-/* Of a table of sizes by position. */
-static size_t
-table_bytes(const struct cs_team *team)
-{
-	return (size_t)team->shape.ranks * sizeof(size_t);
-}
-
-/* Sizes by position in a private array (the team's copy buffer). */
-static size_t *
-sizes_array(struct cs_op *op)
-{
-	struct cs_team *team = op->team;
-	return cs_op_memory(op, CS_OP_COPY, (size_t)team->shape.ranks * sizeof(size_t));
-}
-
-static uint64_t
-most_rounds(const struct rooted *rooted, int from, int to)
-{
-	uint64_t most = 0;
-	for (int p = from; p < to; p++)
-		if (cs_rounds(rooted->sizes[p], rooted->chunk) > most)
-			most = cs_rounds(rooted->sizes[p], rooted->chunk);
-	return most;
-}
-
-/* Where bytes[] and at[] of sizes by position lie, node by node. */
-static void
-lay_out_sizes(const struct cs_shape *shape, size_t *bytes, size_t *at)
-{
-	for (int n = 0; n < shape->nodes; n++) {
-		bytes[n] = (size_t)(shape->first[n + 1] - shape->first[n]) * sizeof(size_t);
-		at[n] = (size_t)shape->first[n] * sizeof(size_t);
-	}
-}
-
-/* A leader with its own node's sizes in `sizes`: what each rank has goes to the root's node, and what is moved of it, which
- * is not more than the root expects, comes back. Is any cut short? */
-static bool
-share_gathered(const struct rooted *rooted, size_t *sizes, const size_t *expected)
-{
-	struct cs_op *op = rooted->op;
-	struct cs_team *team = op->team;
-	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
-	bool is_cut = false;
-	lay_out_sizes(shape, bytes, at);
-	team->host->gatherv(team->leaders, sizes, bytes, at, rooted->root_node, NULL);
-	for (int p = 0; rooted->is_root_node && p < shape->ranks; p++) {
-		is_cut = is_cut || sizes[p] > expected[p];
-		sizes[p] = sizes[p] < expected[p] ? sizes[p] : expected[p];
-	}
-	team->host->bcast(team->leaders, sizes, (size_t)shape->ranks * sizeof *sizes, rooted->root_node, NULL);
-	return is_cut;
-}
-
-/* As gather_sizes, all sizes on all ranks. */
-static uint64_t
-gather_all_sizes(struct rooted *rooted, struct cs_line *line)
-{
-	struct cs_op *op = rooted->op;
-	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(op), all = (size_t)shape->ranks * sizeof *sizes;
-	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, op->call.bytes);
-	if (rooted->is_root)
-		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
-	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
-	if (rooted->is_leader) {
-		if (rooted->is_root_node)
-			cs_node_await(node, rooted->root_local, 2);
-		for (int local = 0; local < node->node->shape.size; local++)
-			sizes[shape->first[shape->node] + local] = cs_line_bytes(cs_node_await(node, local, 1));
-		line->word[0] = share_gathered(rooted, sizes, shared);
-		memcpy(shared, sizes, all);
-		cs_node_publish(node, line, 3);
-	}
-	if (cs_node_await(node, cs_team_leader(team), 3)->word[0] && rooted->is_root)
-		op->call.truncated = op->call.bytes + 1;
-	memcpy(sizes, shared, all);
-	rooted->sizes = sizes;
-	cs_node_area_done(node, table_bytes(team), 1);
-	return most_rounds(rooted, 0, shape->ranks);
-}
-
-/* Step 1: everybody's own size in its line; step 2 of the root: all sizes in the area; step 3 of a leader: the number of
- * rounds. Returns the number of rounds; takes one slot of the area. */
-static uint64_t
-gather_sizes(struct rooted *rooted, struct cs_line *line)
-{
-	struct cs_op *op = rooted->op;
-	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(op);
-	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	cs_line_say(node, line, op->call.bytes);
-	if (rooted->is_root)
-		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
-	cs_node_publish(node, line, rooted->is_root ? 2 : 1);
-	int first = shape->first[shape->node];
-	if (rooted->is_root_node) {
-		cs_node_await(node, rooted->root_local, 2);
-		memcpy(sizes, shared, (size_t)shape->ranks * sizeof *sizes);
-		for (int local = 0; rooted->is_root && local < node->node->shape.size; local++)
-			agreed_bytes(&op->call, cs_node_await(node, local, 1), sizes[first + local]);
-	} else {
-		for (int local = 0; local < node->node->shape.size; local++)
-			sizes[first + local] = cs_line_bytes(cs_node_await(node, local, 1));
-	}
-	rooted->sizes = sizes;
-	uint64_t rounds;
-	if (rooted->is_leader) {
-		rounds = rooted->is_root_node ? most_rounds(rooted, 0, shape->ranks) : 0;
-		team->host->max(team->leaders, &rounds, NULL);
-		line->word[0] = rounds;
-		cs_node_publish(node, line, 3);
-	} else {
-		rounds = cs_node_await(node, cs_team_leader(team), 3)->word[0];
-	}
-	cs_node_area_done(node, table_bytes(team), 1);
-	return rounds;
-}
-
-/* Step 1 of the root: all sizes in the area; step 3 of a leader: the own node's sizes there. */
-static uint64_t
-scatter_sizes(struct rooted *rooted, struct cs_line *line)
-{
-	struct cs_op *op = rooted->op;
-	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	size_t *sizes = sizes_array(op);
-	size_t *shared = (size_t *)cs_node_area(node, table_bytes(team));
-	bool knows_all = rooted->is_root_node || rooted->shares_sizes;
-	int first = knows_all ? 0 : shape->first[shape->node];
-	int last = knows_all ? shape->ranks : shape->first[shape->node + 1];
-	if (rooted->is_root) {
-		for (int p = 0; p < shape->ranks; p++)
-			shared[p] = cs_blocks_bytes(&op->call.send, shape->order[p]);
-		cs_node_publish(node, line, 1);
-	}
-	if (rooted->is_leader) {
-		size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
-		lay_out_sizes(shape, bytes, at);
-		if (rooted->is_root_node)
-			cs_node_await(node, rooted->root_local, 1);
-		if (rooted->shares_sizes)
-			team->host->bcast(team->leaders, shared, (size_t)shape->ranks * sizeof *sizes, rooted->root_node,
-					  NULL);
-		else
-			cs_between_scatterv(op, shared, bytes, at, rooted->root_node);
-		uint64_t rounds = 0;
-		if (rooted->is_root_node)
-			for (int p = 0; p < shape->ranks; p++)
-				if (cs_rounds(shared[p], rooted->chunk) > rounds)
-					rounds = cs_rounds(shared[p], rooted->chunk);
-		team->host->max(team->leaders, &rounds, NULL);
-		line->word[0] = rounds;
-		cs_node_publish(node, line, 3);
-	} else {
-		cs_node_await(node, cs_team_leader(team), 3);
-	}
-	memcpy(sizes + first, shared + first, (size_t)(last - first) * sizeof *sizes);
-	rooted->sizes = sizes;
-	uint64_t rounds = cs_node_await(node, cs_team_leader(team), 3)->word[0];
-	cs_node_area_done(node, table_bytes(team), 1);
-	return rounds;
-}
-
-static uint64_t
-equal_sizes(struct rooted *rooted, size_t each)
-{
-	size_t *sizes = sizes_array(rooted->op);
-	for (int p = 0; p < rooted->op->team->shape.ranks; p++)
-		sizes[p] = each;
-	rooted->sizes = sizes;
-	return cs_rounds(each, rooted->chunk);
-}
-
-/* Of all blocks in a round, as far as all ranks know alike. */
-static size_t
-round_bytes(const struct rooted *rooted, bool sizes_known)
-{
-	size_t each = sizes_known && rooted->op->call.bytes < rooted->chunk ? rooted->op->call.bytes : rooted->chunk;
-	return each * (size_t)rooted->op->team->shape.ranks;
+	if (call->recv.base)
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
 
 static __attribute__((noinline)) void
-gather_several(struct cs_op *op, bool sizes_known)
+scatter_root(struct cs_op *op, size_t most, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct rooted rooted = rooted_of(op);
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
-
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	uint64_t base = sizes_known ? 0 : 3;
-	uint64_t rounds = sizes_known		 ? equal_sizes(&rooted, call->bytes)
-			  : rooted.shares_sizes ? gather_all_sizes(&rooted, line)
-						: gather_sizes(&rooted, line);
-	size_t moved = rooted.sizes[shape->position[shape->rank]];
-	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
-	size_t room = round_bytes(&rooted, sizes_known);
-	cs_node_expect(node, rounds, 2);
-	for (uint64_t round = 0; round < rounds; round++) {
-		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *area = cs_node_area(node, room);
-		size_t own_at = 0;
-		lay_out(&rooted, round, bytes, at, &own_at);
-		/* The root's own block stays with it, so that the leader need not wait for it in each call. */
-		if (!rooted.is_root)
-			cs_copy_in(op, area + own_at, own + round * rooted.chunk, cs_piece(moved, rooted.chunk, round));
-		if (rooted.is_leader) {
-			for (int local = 0; local < node->node->shape.size; local++)
-				if (local != shape->local && (!rooted.is_root_node || local != rooted.root_local))
-					cs_node_await(node, local, here);
-			cs_between_gatherv(op, area, bytes, at, rooted.root_node);
-			line->word[1] = op->node.extras & CS_OP_MORE;
-			cs_node_publish(node, line, arrived);
-		} else if (!rooted.is_root) {
-			cs_node_publish(node, line, here);
-		}
-		if (rooted.is_root) {
-			if (cs_node_await(node, cs_team_leader(team), arrived)->word[1])
-				call->truncated = call->bytes + 1;
-			const char *from = area;
-			for (int p = 0; p < shape->ranks; p++) {
-				int rank = shape->order[p];
-				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
-				char *to = cs_blocks_at(&call->recv, rank) + round * rooted.chunk;
-				if (rank != shape->rank)
-					cs_copy_result(op, to, from, piece);
-				else if (call->send.base)
-					cs_copy_result(op, to, own + round * rooted.chunk, piece);
-				from += piece;
-			}
-		}
-		cs_node_area_done(node, room, 1);
-	}
-	cs_node_end(node);
+	struct cs_reach_cost cost = cost_of(team, -1);
+	cost.puts = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
+	bool is_reached = cs_exchange_may_reach_blocks(team) && cs_copies_reach(op, direct_from, most, &cost) &&
+			  cs_exchange_offer(op, &call->send);
+	cs_exchange_init(op, scatter_chunk(team), NULL);
+	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_reached);
+	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
-static __attribute__((noinline)) void
-scatter_several(struct cs_op *op, bool sizes_known)
+bool
+cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct rooted rooted = rooted_of(op);
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	size_t *bytes = cs_op_nodes(op), *at = bytes + shape->nodes;
-
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, rooted.is_root && sizes_known ? call->bytes : 0); /* tells the node of more than was expected */
-	uint64_t base = sizes_known ? 0 : 3;
-	uint64_t rounds = sizes_known ? equal_sizes(&rooted, call->bytes) : scatter_sizes(&rooted, line);
-	size_t sent = rooted.sizes[shape->position[shape->rank]], wanted = sent < call->bytes ? sent : call->bytes;
-	if (call->recv.base && sent > call->bytes)
-		call->truncated = sent;
-	size_t room = round_bytes(&rooted, sizes_known);
-	cs_node_expect(node, rounds, 2);
-	for (uint64_t round = 0; round < rounds; round++) {
-		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *area = cs_node_area(node, room);
-		size_t own_at = 0;
-		const struct cs_line *told = line;
-		lay_out(&rooted, round, bytes, at, &own_at);
-		if (rooted.is_root) {
-			char *to = area;
-			for (int p = 0; p < shape->ranks; p++) {
-				size_t piece = cs_piece(rooted.sizes[p], rooted.chunk, round);
-				cs_copy_in(op, to, cs_blocks_at(&call->send, shape->order[p]) + round * rooted.chunk,
-					   piece);
-				to += piece;
-			}
-			cs_node_publish(node, line, here);
-		}
-		if (rooted.is_leader) {
-			if (rooted.is_root_node)
-				told = cs_node_await(node, rooted.root_local, here);
-			cs_between_scatterv(op, area, bytes, at, rooted.root_node);
-			if (!rooted.is_root_node && (op->node.extras & CS_OP_MORE))
-				cs_line_say(node, line, call->bytes + 1);
-			cs_node_publish(node, line, arrived);
-		} else if (rooted.is_root_node) {
-			told = cs_node_await(node, rooted.root_local, here);
-		} else {
-			told = cs_node_await(node, cs_team_leader(team), arrived);
-		}
-		if (cs_line_bytes(told) > call->bytes)
-			call->truncated = cs_line_bytes(told);
-		if (call->recv.base)
-			cs_copy_result(op, call->recv.base + round * rooted.chunk, area + own_at,
-				       cs_piece(wanted, rooted.chunk, round));
-		cs_node_area_done(node, room, 1);
+	if (op->team->shape.nodes > 1)
+		return false;
+	if (op->team->shape.rank != op->call.root) {
+		scatter_leaf_fast(op);
+		return true;
 	}
-	cs_node_end(node);
+	size_t locals = (size_t)op->team->shape.ranks;
+	struct scatter_sizes sizes = scatter_sizes_of(op);
+	scatter_keep_own(op);
+	if (sizes.most * locals <= CS_LINE_ROOM && sizes.all == sizes.most * (locals - 1))
+		scatter_inline(op, sizes.most);
+	else
+		scatter_root(op, sizes.most, direct_from);
+	return true;
 }
 
 void
 cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	if (team->shape.nodes > 1)
-		gather_several(op, sizes_known);
+	if (op->team->shape.nodes > 1)
+		cs_rooted_gather_hier(op, sizes_known);
+	else if (op->team->shape.rank == op->call.root)
+		gather_root(op);
 	else
-		gather_one_node(op, direct_from);
+		gather_leaf(op, direct_from);
 }
 
 void
 cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from)
 {
-	struct cs_team *team = op->team;
-	if (team->shape.nodes > 1)
-		scatter_several(op, sizes_known);
-	else
-		scatter_one_node(op, direct_from);
+	if (op->team->shape.nodes > 1) {
+		cs_rooted_scatter_hier(op, sizes_known);
+	} else if (op->team->shape.rank == op->call.root) {
+		scatter_keep_own(op);
+		scatter_root(op, scatter_sizes_of(op).most, direct_from);
+	} else {
+		scatter_leaf(op);
+	}
 }

@@ -3,6 +3,7 @@
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
 
 static const char *
 own_block(struct cs_op *op)
@@ -13,46 +14,41 @@ own_block(struct cs_op *op)
 }
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_call *call = &exchange->op->call;
-	const char *from = own_block(exchange->op) + round * exchange->chunk;
-	cs_copy_in(exchange->op, slot, from, cs_piece(call->bytes, exchange->chunk, round));
-}
-
-static void
-take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
-{
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	int rank = cs_team_local_rank(team, local);
-	size_t at = round * exchange->chunk, block = cs_blocks_bytes(&call->recv, rank);
+	int rank = cs_team_local_rank(op->team, local);
+	size_t chunk = exchange->post.chunk, at = round * chunk, block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
 		return; /* its owner has no more */
-	if (line->word[0] != CS_MARK_DIRECT) {
-		const char *from = cs_exchange_piece(op, local, round, exchange->chunk, &line);
-		cs_exchange_get(op, block, to, from, cs_piece(block, exchange->chunk, round));
-	} else if (round == 0) {
+	if (exchange->post.way == CS_POST_INLINE)
+		cs_copy(to, line->data, block);
+	else if (!cs_post_is_single_copy(line))
+		cs_exchange_get_staged(op, block, to,
+				       cs_post_find(&op->node, local, line, round, chunk,
+						    cs_post_pieces(&op->team->node, chunk)),
+				       cs_piece(block, chunk, round));
+	else if (round == 0)
 		cs_exchange_read(op, local, to, line->word[1], block);
-	}
 }
 
-static void
-take(struct cs_exchange *exchange, uint64_t round)
+/* The own piece while this core still has it from the posting, and when the others no longer wait for it. */
+static enum cs_status
+keep_own(struct cs_op *op)
 {
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_call *call = &op->call;
-	size_t at = round * exchange->chunk;
-	/* The own piece while this core still has it from the filling, and when the others no longer wait for it. */
-	if (call->send.base)
-		cs_copy_result(op, cs_blocks_at(&call->recv, team->shape.rank) + at, call->send.base + at,
-			       cs_piece(call->bytes, exchange->chunk, round));
-	cs_exchange_take_each(exchange, round, take_from);
+	size_t at = exchange->taken * exchange->post.chunk;
+	if (call->send.base && !exchange->is_open)
+		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at, call->send.base + at,
+			       cs_piece(call->bytes, exchange->post.chunk, exchange->taken));
+	return CS_OK;
 }
+
+static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own, cs_exchange_get, cs_exchange_next,
+					    cs_exchange_be_read, NULL };
 
 static void
 copy_own(struct cs_op *op)
@@ -77,7 +73,7 @@ largest(struct cs_op *op)
 
 /* Flag and block in one cache line: one transfer for each pair. Local ranks are ranks. */
 static void
-spread_inline(struct cs_op *op)
+inline_blocks(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -104,33 +100,29 @@ spread_inline(struct cs_op *op)
 #define CROWDED_LEAST (512 << 10)
 
 static __attribute__((noinline)) void
-spread_staged(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
+one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
-	struct cs_exchange exchange = { .op = op, .chunk = chunk, .fill = fill, .take = take,
-					.is_small = cs_is_small(op, call->bytes), .span = call->bytes,
-					.pieces = call->bytes > chunk ? cs_pieces(team, chunk) : 0 };
-	uint64_t fills = cs_rounds(call->bytes, chunk);
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = (unsigned)team->shape.ranks - 1 };
-	if (cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
-	    cs_node_offer(&op->node, own_block(op), call->bytes)) {
-		exchange.is_direct = exchange.is_small = true;
-		exchange.fill = NULL;
-		exchange.address = (uint64_t)(uintptr_t)own_block(op);
-		fills = 1;
-	} else {
+	struct cs_exchange *exchange = cs_exchange_init(op, chunk, get);
+	bool is_inline = most <= CS_INLINE;
+	bool is_reached = !is_inline && cs_exchange_reaches(op, direct_from, call->bytes, CROWDED_LEAST, &cost) &&
+			  cs_node_offer(&op->node, own_block(op), call->bytes);
+	exchange->takes = cs_rounds(most, chunk);
+	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING; /* of others' blocks, if there is no own one */
+	if (call->bytes || is_inline)
+		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_reached, true);
+	if (!is_reached)
 		cs_node_rewind(&op->node, call->bytes);
-	}
-	cs_exchange_run(&exchange, fills, cs_rounds(most, chunk), call->bytes);
+	cs_exchange_start(op, allgather_node, 1);
 }
 
 /* --- several nodes ------------------------------------------------------------------------------------------------
  *
  * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With several lanes each lane's
- * rank exchanges its slice of every node's part. Steps of a round: 2r+1 own piece is in the area, 2r+2 (lanes) own slice has
- * come. */
+ * rank exchanges its slice of every node's part. */
 
 #define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
 
@@ -145,43 +137,71 @@ total(struct cs_op *op)
 	return bytes;
 }
 
-struct layout {
-	size_t *bytes, *at;           /* of each node's part in the area */
-	size_t *lane_bytes, *lane_at; /* of this lane's slice of it */
+struct several {
+	struct cs_hier hier;
+	struct cs_window window; /* of the round at hand */
+	size_t limit, room; /* bytes of all blocks in a round: at most; as its slot is taken */
+	bool is_whole;      /* a round is the result */
+	/* Of each node's part in the area, and of this lane's slice of it: memory of the operation. */
+	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
 };
 
-static void
-lay_out(struct cs_op *op, struct cs_window window, int lanes, struct layout *layout)
+static struct several *
+several_of(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	const struct cs_shape *shape = &team->shape;
-	int own = shape->position[shape->rank];
-	layout->total = 0;
-	for (int n = 0; n < shape->nodes; n++) {
-		layout->at[n] = layout->total;
-		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
-			if (p == own)
-				layout->own_at = layout->total;
-			layout->total += cs_window_piece(cs_blocks_bytes(&call->recv, shape->order[p]), window);
-		}
-		layout->bytes[n] = layout->total - layout->at[n];
-		size_t first = 0;
-		layout->lane_bytes[n] = team->lane < lanes ? cs_slice(layout->bytes[n], 1, lanes, team->lane, &first) : 0;
-		layout->lane_at[n] = layout->at[n] + first;
-	}
+	return CS_OP_STATE(struct several, op);
 }
 
 static void
-exchange_lane(struct cs_op *op, struct cs_line *line, char *area, const struct layout *layout, uint64_t round)
+next_window(const struct cs_op *op, struct several *several)
 {
-	struct cs_node_op *node = &op->node;
-	for (int local = 0; local < node->node->shape.size; local++)
-		if (local != node->node->shape.local)
-			cs_node_await(node, local, 2 * round + 1);
-	cs_between_allgatherv(op, area, layout->lane_bytes, layout->lane_at);
-	cs_node_publish(node, line, 2 * round + 2);
+	several->window.at += several->window.most;
+	several->window.most =
+		cs_window_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at, several->limit);
+}
+
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	struct cs_team *team = op->team;
+	const struct cs_shape *shape = &team->shape;
+	int own = shape->position[shape->rank];
+	if (round->index)
+		next_window(op, several);
+	round->room = several->room;
+	several->total = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		several->at[n] = several->total;
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+			if (p == own)
+				several->own_at = several->total;
+			several->total += cs_window_piece(cs_blocks_bytes(&op->call.recv, shape->order[p]), several->window);
+		}
+		several->bytes[n] = several->total - several->at[n];
+		size_t first = 0;
+		several->lane_bytes[n] =
+			several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes, team->lane, &first) : 0;
+		several->lane_at[n] = several->at[n] + first;
+	}
+}
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	cs_copy_in(op, cs_hier_now(&several->hier)->area[0] + several->own_at, own_block(op) + several->window.at,
+		   cs_window_piece(op->call.bytes, several->window));
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	cs_between_allgatherv(op, round->area[0], several->lane_bytes, several->lane_at);
 }
 
 static void
@@ -199,60 +219,80 @@ copy_out(struct cs_op *op, const char *from, struct cs_window window)
 	}
 }
 
+static void
+take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	if (several->is_whole)
+		cs_copy_result(op, op->call.recv.base, round->area[0], several->total);
+	else
+		copy_out(op, round->area[0], several->window);
+}
+
+static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring, .between = between,
+						    .take = take };
+
+static uint64_t
+count_rounds(const struct cs_op *op, const struct several *several, size_t most)
+{
+	struct several counted = *several;
+	uint64_t rounds = 0;
+	if (!op->call.recv.bytes)
+		return cs_rounds(most, several->window.most);
+	for (; counted.window.at < most; next_window(op, &counted))
+		rounds++;
+	return rounds;
+}
+
 static __attribute__((noinline)) void
 several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t limit = wire_chunk < node->node->shape.area_bytes ? wire_chunk : node->node->shape.area_bytes;
+	size_t limit = wire_chunk < team->node.shape.area_bytes ? wire_chunk : team->node.shape.area_bytes;
 	/* A byte of each block fits in any case: the area holds larger tables (comm/make_team.c). */
 	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
-	int lanes = total(op) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes);
 	size_t *work = cs_op_nodes(op), nodes = (size_t)shape->nodes;
-	struct layout layout = { work, work + nodes, work + 2 * nodes, work + 3 * nodes, 0, 0 };
-	const char *own = own_block(op);
-	struct cs_window window = { 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
-	bool is_one_round = window.most >= most, is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
+	struct several *several = several_of(op);
+	several->bytes = work;
+	several->at = work + nodes;
+	several->lane_bytes = work + 2 * nodes;
+	several->lane_at = work + 3 * nodes;
+	several->limit = limit;
+	several->window = (struct cs_window){ 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
+	bool is_one_round = several->window.most >= most;
 	size_t all = most * (size_t)shape->ranks;
-	size_t room = is_one_round && all < limit ? all : limit; /* of a round, at most */
+	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
+	several->room = is_one_round && all < limit ? all : limit;
+	several->hier.rounds = count_rounds(op, several, most);
+	cs_node_expect(&op->node, several->hier.rounds, 2);
+	cs_hier_start(op, &allgather_hier, total(op) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
+		      CS_HIER_SCRIPT_ROUND);
+}
 
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	for (uint64_t round = 0; window.at < most; round++) {
-		char *area = cs_node_area(node, room);
-		lay_out(op, window, lanes, &layout);
-		cs_copy_in(op, area + layout.own_at, own + window.at, cs_window_piece(call->bytes, window));
-		if (lanes > 1 || team->lane >= lanes)
-			cs_node_publish(node, line, 2 * round + 1);
-		if (team->lane < lanes)
-			exchange_lane(op, line, area, &layout, round);
-		for (int lane = 0; lane < lanes; lane++)
-			if (lane != team->lane)
-				cs_node_await(node, team->lane_local[lane], 2 * round + 2);
-		if (is_whole)
-			cs_copy_result(op, call->recv.base, area, layout.total);
-		else
-			copy_out(op, area, window);
-		cs_node_area_done(node, room, 1);
-		window.at += window.most;
-		if (window.at < most)
-			window.most = cs_window_fair(call->recv.bytes, shape->ranks, window.at, limit);
-	}
-	cs_node_end(node);
+static size_t
+most_of(struct cs_op *op)
+{
+	return op->call.recv.bytes ? largest(op) : op->call.recv.each;
+}
+
+bool
+cs_spread_fast(struct cs_op *op, const size_t *params)
+{
+	(void)params;
+	if (op->team->shape.nodes > 1 || most_of(op) > CS_INLINE)
+		return false;
+	inline_blocks(op);
+	return true;
 }
 
 void
 cs_spread(struct cs_op *op, const size_t *params)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t most = call->recv.bytes ? largest(op) : call->recv.each;
-	if (team->shape.nodes > 1)
+	size_t most = most_of(op);
+	if (op->team->shape.nodes > 1)
 		several_nodes(op, most, params[1], params[2]);
-	else if (most <= CS_INLINE)
-		spread_inline(op);
 	else
-		spread_staged(op, most, params[0], params[3]);
+		one_node(op, most, params[0], params[3]);
 }

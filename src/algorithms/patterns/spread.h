@@ -13,5 +13,6 @@
 
 /* Every rank's block to every rank; sizes from call->recv. `params` as CS_SPREAD_PARAMS has them. */
 void cs_spread(struct cs_op *op, const size_t *params);
+bool cs_spread_fast(struct cs_op *op, const size_t *params);
 
 #endif

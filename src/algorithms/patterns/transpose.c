@@ -2,6 +2,7 @@
 #include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/hier.h"
 
 /* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ *
  *
@@ -9,57 +10,33 @@
  * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
 
 static void
-fill(struct cs_exchange *exchange, uint64_t round, char *slot)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
 {
-	struct cs_op *op = exchange->op;
-	struct cs_team *team = op->team;
-	const struct cs_call *call = &op->call;
-	for (int local = 0; local < team->node.shape.size; local++) {
-		int rank = cs_team_local_rank(team, local);
-		const char *block = cs_blocks_at(&call->send, rank);
-		if (local == team->node.shape.local)
-			continue;
-		if (exchange->is_direct)
-			((struct cs_far *)(void *)slot)[local] =
-				(struct cs_far){ (uint64_t)(uintptr_t)block, cs_blocks_bytes(&call->send, rank) };
-		else
-			cs_copy_in(op, slot + (size_t)local * exchange->stride, block + round * exchange->chunk,
-				   cs_piece(cs_blocks_bytes(&call->send, rank), exchange->chunk, round));
-	}
-}
-
-static void
-take_from(struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
-{
-	struct cs_op *op = exchange->op;
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	int self = team->node.shape.local, rank = cs_team_local_rank(team, local);
 	size_t bytes = cs_blocks_bytes(&call->recv, rank), most = cs_line_bytes(line);
 	char *to = cs_blocks_at(&call->recv, rank);
-	if (line->word[0] == CS_MARK_DIRECT) {
-		const struct cs_far *far = (const struct cs_far *)(const void *)cs_node_slot_of(&op->node, local, line->slot, 0);
-		bytes = cs_exchange_lesser(call, far[self].bytes, bytes);
+	if (cs_post_is_single_copy(line)) {
+		const struct cs_far *far = cs_post_far(&op->node, local, line, self);
+		bytes = cs_exchange_lesser(call, far->bytes, bytes);
 		if (round == 0)
-			cs_exchange_read(op, local, to, far[self].address, bytes);
+			cs_exchange_read(op, local, to, far->address, bytes);
 		return;
 	}
 	/* The line has the largest of the sender's blocks: of blocks of one size it is this one's. */
 	if (call->coll == CS_ALLTOALL)
 		bytes = cs_exchange_lesser(call, most, bytes);
-	if (round * exchange->chunk >= most)
+	size_t chunk = exchange->post.chunk;
+	if (round * chunk >= most)
 		return;
-	const char *from = cs_exchange_peer(op, local, round, &line);
-	from += (size_t)self * cs_exchange_stride(exchange->chunk, line);
-	to += round * exchange->chunk;
-	cs_exchange_get(op, bytes, to, from, cs_piece(bytes, exchange->chunk, round));
+	const char *from = cs_post_find(&op->node, local, line, round, chunk, 0);
+	from += (size_t)self * cs_post_stride(chunk, line);
+	cs_exchange_get_staged(op, bytes, to + round * chunk, from, cs_piece(bytes, chunk, round));
 }
 
-static void
-take(struct cs_exchange *exchange, uint64_t round)
-{
-	cs_exchange_take_each(exchange, round, take_from);
-}
+static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get, cs_exchange_next,
+					   cs_exchange_be_read, NULL };
 
 /* The largest block to or from another rank. */
 static size_t
@@ -86,19 +63,13 @@ copy_own(struct cs_op *op)
 			       cs_blocks_bytes(&call->recv, rank));
 }
 
-static size_t
-table_bytes(const struct cs_team *team)
-{
-	return (size_t)team->node.shape.size * sizeof(struct cs_far);
-}
-
 static bool
 is_direct(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1 };
-	if (cs_call_is_in_place(call) || table_bytes(team) > team->node.shape.slot_bytes)
+	if (cs_call_is_in_place(call) || !cs_exchange_may_reach_blocks(team))
 		return false;
 	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read directly. */
 	if (!from && team->node.is_crowded && fills > team->node.shape.slots)
@@ -111,21 +82,16 @@ one_node(struct cs_op *op, size_t direct_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	size_t locals = (size_t)team->node.shape.size;
-	struct cs_exchange exchange = { .op = op, .fill = fill, .take = take,
-					.chunk = cs_share(team->node.shape.slot_bytes, locals) };
-	size_t most = largest(op, &call->send);
-	uint64_t fills = cs_rounds(most, exchange.chunk);
-	if (is_direct(op, direct_from, most, fills)) {
-		exchange.is_direct = true;
-		exchange.is_small = table_bytes(team) <= CS_SMALL;
-		fills = 1;
-	} else {
-		cs_exchange_lay(&exchange, most, 0, locals);
+	size_t locals = (size_t)team->node.shape.size, most = largest(op, &call->send);
+	struct cs_exchange *exchange = cs_exchange_init(op, cs_share(team->node.shape.slot_bytes, locals), get);
+	size_t chunk = exchange->post.chunk;
+	bool is_reached = is_direct(op, direct_from, most, cs_rounds(most, chunk));
+	exchange->takes = cs_rounds(largest(op, &call->recv), chunk);
+	cs_exchange_put_blocks(op, most, 0, is_reached);
+	if (!is_reached)
 		cs_node_rewind(&op->node, most * locals);
-	}
 	copy_own(op);
-	cs_exchange_run(&exchange, fills, cs_rounds(largest(op, &call->recv), exchange.chunk), most);
+	cs_exchange_start(op, alltoall_node, 1);
 }
 
 /* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
@@ -140,180 +106,276 @@ one_node(struct cs_op *op, size_t direct_from)
 #define WORTH_CUTTING (64 << 10) /* bytes of a message between nodes from which several ranks send parts of it */
 
 struct wide {
-	struct cs_op *op;
-	size_t chunk, largest;             /* largest: of all blocks; or all of them, unless: */
+	struct cs_hier hier;
+	size_t chunk, largest; /* largest: of all blocks; or all of them, unless: */
 	const size_t *send_rows, *recv_rows; /* [local][position] */
+	size_t message; /* the longest between two nodes in any round; 0: not known */
+	size_t room;    /* bytes of a round, at most */
+	struct cs_deal deal;
+	size_t wanted_lanes;
+	size_t *send_bytes, *send_at, *recv_bytes, *recv_at; /* by node */
+	/* While sizes are agreed on. */
+	char *shared;
+	uint64_t agreed, agreed_message;
 };
 
-static size_t
-send_piece(const struct wide *wide, int local, int position, uint64_t round)
+static struct wide *
+wide_of(struct cs_op *op)
 {
-	size_t bytes = wide->send_rows ? wide->send_rows[(size_t)local * (size_t)wide->op->team->shape.ranks +
-							 (size_t)position]
-				       : wide->largest;
-	return cs_piece(bytes, wide->chunk, round);
+	return CS_OP_STATE(struct wide, op);
 }
 
 static size_t
-recv_piece(const struct wide *wide, int local, int position, uint64_t round)
+row_piece(const struct cs_op *op, const struct wide *wide, const size_t *rows, int local, int position, uint64_t round)
 {
-	size_t bytes = wide->recv_rows ? wide->recv_rows[(size_t)local * (size_t)wide->op->team->shape.ranks +
-							 (size_t)position]
-				       : wide->largest;
-	return cs_piece(bytes, wide->chunk, round);
+	size_t ranks = (size_t)op->team->shape.ranks;
+	return cs_piece(rows ? rows[(size_t)local * ranks + (size_t)position] : wide->largest, wide->chunk, round);
 }
 
 static void
-copy_in(const struct wide *wide, uint64_t round, char *area, size_t *bytes, size_t *at)
+copy_in(struct cs_op *op, struct wide *wide, uint64_t round, char *area)
 {
-	const struct cs_shape *shape = &wide->op->team->shape;
+	const struct cs_shape *shape = &op->team->shape;
 	size_t offset = 0;
 	for (int n = 0; n < shape->nodes; n++) {
-		at[n] = offset;
+		wide->send_at[n] = offset;
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
 			for (int local = 0; local < shape->locals; local++) {
-				size_t piece = send_piece(wide, local, p, round);
+				size_t piece = row_piece(op, wide, wide->send_rows, local, p, round);
 				if (local == shape->local)
-					cs_copy_in(wide->op, area + offset,
-						   cs_blocks_at(&wide->op->call.send, shape->order[p]) +
-							   round * wide->chunk,
-						   piece);
+					cs_copy_in(op, area + offset,
+						   cs_blocks_at(&op->call.send, shape->order[p]) + round * wide->chunk, piece);
 				offset += piece;
 			}
-		bytes[n] = offset - at[n];
+		wide->send_bytes[n] = offset - wide->send_at[n];
 	}
 }
 
 /* Where each node's message arrives; with `area`, the own pieces go to the user as well. */
 static void
-copy_out(const struct wide *wide, uint64_t round, const char *area, size_t *bytes, size_t *at)
+copy_out(struct cs_op *op, struct wide *wide, uint64_t round, const char *area)
 {
-	const struct cs_shape *shape = &wide->op->team->shape;
+	const struct cs_shape *shape = &op->team->shape;
 	size_t offset = 0;
 	for (int n = 0; n < shape->nodes; n++) {
-		at[n] = offset;
+		wide->recv_at[n] = offset;
 		for (int local = 0; local < shape->locals; local++)
 			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
-				size_t piece = recv_piece(wide, local, p, round);
+				size_t piece = row_piece(op, wide, wide->recv_rows, local, p, round);
 				if (area && local == shape->local)
-					cs_copy_result(wide->op,
-						       cs_blocks_at(&wide->op->call.recv, shape->order[p]) + round * wide->chunk,
+					cs_copy_result(op, cs_blocks_at(&op->call.recv, shape->order[p]) + round * wide->chunk,
 						       area + offset, piece);
 				offset += piece;
 			}
-		bytes[n] = offset - at[n];
+		wide->recv_bytes[n] = offset - wide->recv_at[n];
 	}
 }
 
-/* Steps 1 and 2: rows into the area, the largest block agreed by the leaders. Rows are copied out of it. */
 static void
-share_sizes(struct wide *wide, struct cs_line *line)
+lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
-	struct cs_op *op = wide->op;
+	round->room = wide_of(op)->room;
+}
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	struct wide *wide = wide_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&wide->hier);
+	copy_in(op, wide, round->index, round->area[0]);
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+/* A lane's part of a round. */
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
 	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t ranks = (size_t)shape->ranks, rows = (size_t)shape->locals * ranks;
-	size_t table = 2 * (size_t)shape->ppn_max * ranks * sizeof(size_t);
-	size_t *shared = (size_t *)cs_node_area(node, table);
-	size_t *send = shared + (size_t)shape->local * ranks, *recv = send + rows;
-	size_t most = 0;
+	struct wide *wide = wide_of(op);
+	const struct cs_deal *deal = &wide->deal;
+	size_t first;
+	copy_out(op, wide, round->index, NULL);
+	for (int n = 0; deal->lanes > 1 && n < shape->nodes; n++) {
+		wide->send_bytes[n] = cs_lanes_share(deal, team->lane, shape->node, n, wide->send_bytes[n], &first);
+		wide->send_at[n] += first;
+		wide->recv_bytes[n] = cs_lanes_share(deal, team->lane, n, shape->node, wide->recv_bytes[n], &first);
+		wide->recv_at[n] += first;
+	}
+	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of which a lane carries a part. */
+	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
+	size_t message = wide->send_rows ? wide->message : cs_piece(wide->largest, wide->chunk, round->index) * cells;
+	cs_between_alltoallv(op, round->area[0], wide->send_bytes, wide->send_at, round->area[1], wide->recv_bytes,
+			     wide->recv_at, cs_lanes_most(deal, message));
+}
+
+static void
+take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	copy_out(op, wide_of(op), round->index, round->area[1]);
+}
+
+static const struct cs_hier_kind alltoall_hier = { .areas = 2, .lay_out = lay_out, .bring = bring, .between = between,
+						   .take = take };
+
+/* The largest block is known on all ranks. */
+static void
+deal_messages(struct cs_op *op, struct wide *wide)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks, first = cs_piece(wide->largest, wide->chunk, 0);
+	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
+	wide->deal = cs_lanes_deal(shape->nodes, cs_team_lanes(op->team, wide->wanted_lanes), message >= WORTH_CUTTING);
+	wide->room = first * cells;
+	wide->hier.lanes = wide->deal.lanes;
+	wide->hier.drives = op->team->lane < wide->deal.lanes;
+	wide->hier.rounds = cs_rounds(wide->largest, wide->chunk);
+	cs_node_expect(&op->node, wide->hier.rounds, 2);
+}
+
+/* --- sizes that are not equal: each rank's rows into the area; the leaders agree on the largest block, and, for plans that
+ * ask for it, on the longest message. */
+
+static size_t
+table_room(const struct cs_op *op)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	return 2 * (size_t)shape->ppn_max * (size_t)shape->ranks * sizeof(size_t);
+}
+
+/* Step 1. */
+static enum cs_status
+bring_sizes(struct cs_op *op)
+{
+	struct wide *wide = wide_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t ranks = (size_t)shape->ranks, most = 0;
+	wide->shared = cs_node_try_area(&op->node, table_room(op));
+	if (!wide->shared)
+		return CS_AGAIN;
+	size_t *send = (size_t *)(void *)wide->shared + (size_t)shape->local * ranks;
+	size_t *recv = send + (size_t)shape->locals * ranks;
 	for (size_t p = 0; p < ranks; p++) {
 		send[p] = cs_blocks_bytes(&op->call.send, shape->order[p]);
 		recv[p] = cs_blocks_bytes(&op->call.recv, shape->order[p]);
 		most = send[p] > most ? send[p] : most;
 	}
-	line->word[1] = most;
-	cs_node_publish(node, line, 1);
+	wide->hier.line->word[1] = most;
+	cs_node_publish(&op->node, wide->hier.line, 1);
+	return CS_OK;
+}
+
+static enum cs_status
+agree_on_largest(struct cs_op *op)
+{
+	struct wide *wide = wide_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	if (!cs_team_is_leader(op->team))
+		return CS_OK;
+	if (cs_hier_look_all(op, 1, NULL) == CS_AGAIN || !cs_between_is_turn(op))
+		return CS_AGAIN;
+	wide->agreed = 0;
 	for (int local = 0; local < shape->locals; local++) {
-		size_t other = cs_node_await(node, local, 1)->word[1];
-		most = other > most ? other : most;
+		uint64_t most = cs_node_look(&op->node, local, 1)->word[1];
+		wide->agreed = most > wide->agreed ? most : wide->agreed;
 	}
-	if (cs_team_is_leader(team)) {
-		uint64_t largest = most;
-		team->host->max(team->leaders, &largest, NULL);
-		line->word[0] = largest;
-		cs_node_publish(node, line, 2);
+	cs_between_max(op, &wide->agreed);
+	return CS_OK;
+}
+
+/* The longest message of this node to or from another one in a round: the first has the largest pieces. */
+static uint64_t
+longest_message(const struct cs_op *op, const struct wide *wide)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	const size_t *send = (const size_t *)(const void *)wide->shared;
+	const size_t *recv = send + (size_t)shape->locals * (size_t)shape->ranks;
+	uint64_t most = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		uint64_t out = 0, in = 0;
+		for (int p = shape->first[n]; n != shape->node && p < shape->first[n + 1]; p++)
+			for (int local = 0; local < shape->locals; local++) {
+				out += row_piece(op, wide, send, local, p, 0);
+				in += row_piece(op, wide, recv, local, p, 0);
+			}
+		most = out > most ? out : most;
+		most = in > most ? in : most;
 	}
-	wide->largest = cs_node_await(node, cs_team_leader(team), 2)->word[0];
-	wide->send_rows = memcpy(cs_op_memory(op, CS_OP_COPY, 2 * rows * sizeof(size_t)), shared,
-				 2 * rows * sizeof(size_t));
+	return most;
+}
+
+static enum cs_status
+agree_on_message(struct cs_op *op)
+{
+	struct wide *wide = wide_of(op);
+	wide->agreed_message = 0;
+	if (!cs_team_is_leader(op->team) || !op->between || !op->between->needs.largest)
+		return CS_OK;
+	wide->agreed_message = longest_message(op, wide);
+	cs_between_max(op, &wide->agreed_message);
+	return CS_OK;
+}
+
+static enum cs_status
+between_sizes(struct cs_op *op)
+{
+	return cs_team_is_leader(op->team) ? cs_between_go(op) : CS_OK;
+}
+
+/* Step 2. Rows are copied out of the area. */
+static enum cs_status
+take_sizes(struct cs_op *op)
+{
+	struct wide *wide = wide_of(op);
+	struct cs_node_op *node = &op->node;
+	const struct cs_shape *shape = &op->team->shape;
+	size_t rows = (size_t)shape->locals * (size_t)shape->ranks, bytes = 2 * rows * sizeof(size_t);
+	if (cs_team_is_leader(op->team)) {
+		wide->hier.line->word[0] = wide->agreed;
+		wide->hier.line->word[2] = wide->agreed_message;
+		cs_node_publish(node, wide->hier.line, 2);
+	}
+	const struct cs_line *line = cs_node_look(node, cs_team_leader(op->team), 2);
+	if (!line)
+		return CS_AGAIN;
+	wide->largest = line->word[0];
+	wide->message = line->word[2];
+	wide->send_rows = memcpy(cs_op_memory(op, CS_OP_COPY, bytes), wide->shared, bytes);
 	wide->recv_rows = wide->send_rows + rows;
-	cs_node_area_done(node, table, 1);
+	cs_node_area_done(node, table_room(op), 1);
+	wide->hier.step = 2;
+	deal_messages(op, wide);
+	return CS_OK;
 }
 
-static struct cs_deal
-deal_messages(const struct wide *wide, size_t wanted_lanes)
-{
-	const struct cs_shape *shape = &wide->op->team->shape;
-	size_t message = cs_piece(wide->largest, wide->chunk, 0) * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	return cs_lanes_deal(shape->nodes, cs_team_lanes(wide->op->team, wanted_lanes), message >= WORTH_CUTTING);
-}
+static cs_phase *const alltoallv_script[] = { cs_hier_open,     bring_sizes,   agree_on_largest, between_sizes,
+					      agree_on_message, between_sizes, take_sizes,       CS_HIER_ROUND_PHASES,
+					      NULL };
+#define ALLTOALLV_ROUND 7
 
-/* A lane's part of a round, when all local ranks have brought theirs (step `here`). */
-static void
-exchange_lane(const struct wide *wide, const struct cs_deal *deal, uint64_t here, uint64_t round, const char *out, char *in)
-{
-	struct cs_op *op = wide->op;
-	struct cs_team *team = op->team;
-	const struct cs_shape *shape = &team->shape;
-	size_t *send_bytes = cs_op_nodes(op), *send_at = send_bytes + shape->nodes;
-	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes, first;
-	for (int local = 0; local < shape->locals; local++)
-		if (local != shape->local)
-			cs_node_await(&op->node, local, here);
-	copy_out(wide, round, NULL, recv_bytes, recv_at);
-	for (int n = 0; deal->lanes > 1 && n < shape->nodes; n++) {
-		send_bytes[n] = cs_lanes_share(deal, team->lane, shape->node, n, send_bytes[n], &first);
-		send_at[n] += first;
-		recv_bytes[n] = cs_lanes_share(deal, team->lane, n, shape->node, recv_bytes[n], &first);
-		recv_at[n] += first;
-	}
-	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of which a lane carries a part. */
-	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	size_t largest = wide->send_rows ? 0 : cs_lanes_most(deal, cs_piece(wide->largest, wide->chunk, round) * cells);
-	cs_between_alltoallv(op, out, send_bytes, send_at, in, recv_bytes, recv_at, largest);
-}
-
-/* Steps of a round: base + 2r + 1 own pieces are in the area, base + 2r + 2 (lanes) what the lane carries has come. */
 static void
 several_nodes(struct cs_op *op, size_t wanted_lanes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks;
-	struct wide wide = { .op = op, .chunk = cs_share(node->node->shape.area_bytes, cells),
-			     .largest = call->send.each };
-	size_t *send_bytes = cs_op_nodes(op), *send_at = send_bytes + shape->nodes;
-	size_t *recv_bytes = send_at + shape->nodes, *recv_at = recv_bytes + shape->nodes;
-
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	uint64_t base = call->send.bytes ? 2 : 0;
-	if (call->send.bytes)
-		share_sizes(&wide, line);
-	uint64_t rounds = cs_rounds(wide.largest, wide.chunk);
-	cs_node_expect(node, rounds, 2);
-	struct cs_deal deal = deal_messages(&wide, wanted_lanes);
-	size_t room = cs_piece(wide.largest, wide.chunk, 0) * cells; /* of a round, at most */
-	for (uint64_t round = 0; round < rounds; round++) {
-		uint64_t here = base + 2 * round + 1, arrived = here + 1;
-		char *out = cs_node_area(node, room), *in = cs_node_area(node, room);
-		copy_in(&wide, round, out, send_bytes, send_at);
-		if (deal.lanes > 1 || team->lane >= deal.lanes)
-			cs_node_publish(node, line, here);
-		if (team->lane < deal.lanes) {
-			exchange_lane(&wide, &deal, here, round, out, in);
-			cs_node_publish(node, line, arrived);
-		}
-		for (int lane = 0; lane < deal.lanes; lane++)
-			cs_node_await(node, team->lane_local[lane], arrived);
-		copy_out(&wide, round, in, recv_bytes, recv_at);
-		cs_node_area_done(node, room, 2);
+	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks, nodes = (size_t)shape->nodes;
+	struct wide *wide = wide_of(op);
+	wide->chunk = cs_share(team->node.shape.area_bytes, cells);
+	wide->largest = call->send.each;
+	wide->send_rows = wide->recv_rows = NULL;
+	wide->wanted_lanes = wanted_lanes;
+	wide->send_bytes = cs_op_nodes(op);
+	wide->send_at = wide->send_bytes + nodes;
+	wide->recv_bytes = wide->send_at + nodes;
+	wide->recv_at = wide->recv_bytes + nodes;
+	if (call->send.bytes) {
+		cs_hier_start(op, &alltoall_hier, 1, alltoallv_script, ALLTOALLV_ROUND);
+	} else {
+		cs_hier_start(op, &alltoall_hier, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+		deal_messages(op, wide);
 	}
-	cs_node_end(node);
 }
 
 void

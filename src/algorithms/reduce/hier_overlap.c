@@ -44,7 +44,9 @@ count_of(const struct tide *tide, uint64_t round)
 static struct cs_stage
 take_stage(struct tide *tide, uint64_t round)
 {
-	struct cs_stage stage = cs_stage_take(tide->op);
+	struct cs_stage stage;
+	while (!cs_stage_take(tide->op, &stage))
+		cs_node_wait_awaited(&tide->op->node);
 	size_t bytes = count_of(tide, round) * tide->op->call.reduction.unit;
 	for (int i = 0; tide->wire && i < tide->child_count; i++)
 		tide->wire->recv_direct(tide->wire, &tide->receives[i], node_at(tide, tide->children[i]), tide->op->tag,
@@ -64,10 +66,11 @@ add_children(struct tide *tide, const struct cs_stage *stage, uint64_t round)
 	char *sum = stage->area + first * reduction->unit;
 	for (int i = 0; i < tide->child_count; i++) {
 		if (tide->wire) {
-			cs_stage_wait(tide->op, tide->wire, &tide->receives[i]);
+			cs_stage_is_over(tide->op, tide->wire, &tide->receives[i]);
 			cs_stage_raise(op, stage, i);
 		} else {
-			cs_stage_await(op, stage, i);
+			while (!cs_stage_is_up(op, stage, i))
+				cs_node_wait_awaited(&op->node);
 		}
 		const void *from[] = { sum, sum + (size_t)(i + 1) * tide->part };
 		cs_fold(op, reduction, sum, from, 2, mine);
@@ -115,7 +118,7 @@ reduce_pieces(struct tide *tide)
 		cs_node_publish(&op->node, tide->line, 2 * round + 2);
 		if (round) {
 			if (tide->place && tide->wire)
-				cs_stage_wait(tide->op, tide->wire, &tide->send);
+				cs_stage_is_over(tide->op, tide->wire, &tide->send);
 			cs_stage_done(op, 1);
 		}
 		if (round + 1 < tide->rounds)
@@ -123,7 +126,7 @@ reduce_pieces(struct tide *tide)
 		hand_on(tide, &stage, round);
 	}
 	if (tide->rounds && tide->place && tide->wire)
-		cs_stage_wait(tide->op, tide->wire, &tide->send);
+		cs_stage_is_over(tide->op, tide->wire, &tide->send);
 	if (tide->rounds)
 		cs_stage_done(op, 1);
 }

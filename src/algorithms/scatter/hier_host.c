@@ -11,6 +11,12 @@ run(struct cs_op *op, const size_t *params)
 	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[0]);
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	return cs_rooted_scatter_fast(op, params[0]);
+}
+
 const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "hier:host",
@@ -18,5 +24,6 @@ const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

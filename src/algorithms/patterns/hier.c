@@ -1,0 +1,180 @@
+/* patterns/hier.c has the phases that all collectives over several nodes are made of. */
+#include "algorithms/patterns/hier.h"
+
+#include "algorithms/between.h"
+
+void
+cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script, int first)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	hier->kind = kind;
+	hier->line = NULL;
+	hier->step = 0;
+	hier->lanes = lanes;
+	hier->drives = op->team->lane < lanes;
+	hier->needs_line = true;
+	hier->round = 0;
+	hier->next = hier->area = 0;
+	hier->is_laid_out = false;
+	op->under_way = CS_UNDER_WAY_NOTHING;
+	hier->again = script + first;
+	cs_op_start(op, script);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve_area(&op->node, (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
+}
+
+enum cs_status
+cs_hier_open(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (hier->needs_line && !(hier->line = cs_node_try_line(&op->node)))
+		return CS_AGAIN;
+	return CS_OK;
+}
+
+static bool
+is_brought(const struct cs_hier *hier)
+{
+	return hier->round < hier->rounds;
+}
+
+/* Lays the round out, and takes its slots of the area. */
+enum cs_status
+cs_hier_begin_round(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_hier_kind *kind = hier->kind;
+	struct cs_hier_round *round = cs_hier_now(hier);
+	if (!is_brought(hier))
+		return CS_OK;
+	if (!hier->is_laid_out) {
+		round->index = hier->round;
+		round->here = hier->step + 1;
+		round->arrived = hier->step + 2;
+		if (kind->lay_out)
+			kind->lay_out(op, round);
+		hier->is_laid_out = true;
+	}
+	for (; hier->area < kind->areas; hier->area++)
+		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
+			return CS_AGAIN;
+	hier->area = 0;
+	hier->is_laid_out = false;
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_bring(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	return is_brought(hier) ? hier->kind->bring(op) : CS_OK;
+}
+
+void
+cs_hier_is_here(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (hier->lanes > 1 || !hier->drives)
+		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->here);
+}
+
+enum cs_status
+cs_hier_look_all(struct cs_op *op, uint64_t step, bool (*waits_for)(struct cs_op *op, int local))
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	for (; hier->next < shape->size; hier->next++)
+		if (hier->next != shape->local && (!waits_for || waits_for(op, hier->next)) &&
+		    !cs_node_look(&op->node, hier->next, step))
+			return CS_AGAIN;
+	hier->next = 0;
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_meet(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (!is_brought(hier) || !hier->drives)
+		return CS_OK;
+	if (cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
+		return CS_AGAIN;
+	if (!op->between && !cs_between_is_turn(op))
+		return CS_AGAIN;
+	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
+	hier->kind->between(op, cs_hier_now(hier));
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_between(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	return is_brought(hier) && hier->drives ? cs_between_go(op) : CS_OK;
+}
+
+enum cs_status
+cs_hier_tell(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (!is_brought(hier))
+		return CS_OK;
+	hier->step = cs_hier_now(hier)->arrived;
+	if (hier->drives && hier->line) {
+		if (hier->kind->tell)
+			hier->kind->tell(op, hier->line);
+		cs_node_publish(&op->node, hier->line, hier->step);
+	}
+	return CS_OK;
+}
+
+/* Takes what the lanes carried of the round, as it comes. */
+static enum cs_status
+take_lanes(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_hier_kind *kind = hier->kind;
+	for (; hier->next < hier->lanes; hier->next++) {
+		uint64_t step = round->arrived;
+		int local = kind->source ? kind->source(op, round, hier->next, &step) : op->team->lane_local[hier->next];
+		const struct cs_line *line = hier->line;
+		if (local != op->team->node.shape.local && !(line = cs_node_look(&op->node, local, step)))
+			return CS_AGAIN;
+		if (kind->take_lane)
+			kind->take_lane(op, round, hier->next, line);
+	}
+	hier->next = 0;
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_take(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_hier_kind *kind = hier->kind;
+	if (hier->round < (uint64_t)kind->lag || hier->round - (uint64_t)kind->lag >= hier->rounds)
+		return CS_OK;
+	const struct cs_hier_round *round = cs_hier_round_at(hier, hier->round - (uint64_t)kind->lag);
+	if (!kind->takes || kind->takes(op)) {
+		if (take_lanes(op, round) == CS_AGAIN)
+			return CS_AGAIN;
+		if (kind->take)
+			kind->take(op, round);
+	}
+	if (kind->areas)
+		cs_node_area_done(&op->node, round->room, (uint64_t)kind->areas);
+	return CS_OK;
+}
+
+enum cs_status
+cs_hier_next(struct cs_op *op)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
+		op->phase = hier->again;
+	else
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+cs_phase *const cs_hier_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };

@@ -1,0 +1,112 @@
+/* shm/post.c has the table of ways by which bytes reach a reader on the node. */
+#include "shm/post.h"
+
+/* What differs. Those without a function of a kind have nothing to do there. */
+struct way {
+	bool is_only; /* serves one round, in memory of its own */
+	void (*reserve)(struct cs_node_op *op, struct cs_post *post, bool is_left);
+	char *(*only)(struct cs_node_op *op, struct cs_post *post); /* NULL: not yet */
+};
+
+static void
+reserve_ring(struct cs_node_op *op, struct cs_post *post, bool is_left)
+{
+	uint64_t pieces = post->pieces > 1 ? post->pieces : 1;
+	if (is_left)
+		cs_node_reserve(op, (post->rounds + pieces - 1) / pieces);
+	post->number = cs_node_slot_number(op);
+}
+
+static void
+reserve_piece(struct cs_node_op *op, struct cs_post *post, bool is_left)
+{
+	(void)is_left;
+	post->number = cs_node_reserve_cut(op, 1, post->span);
+}
+
+static void
+reserve_small(struct cs_node_op *op, struct cs_post *post, bool is_left)
+{
+	(void)op, (void)is_left;
+	post->number = CS_SLOT_SMALL;
+}
+
+/* Blocks of their own: where they are takes a small slot, or one of the ring. */
+static void
+reserve_single_copy(struct cs_node_op *op, struct cs_post *post, bool is_left)
+{
+	if (post->address || post->span <= CS_SMALL)
+		reserve_small(op, post, is_left);
+	else
+		reserve_ring(op, post, is_left);
+}
+
+static char *
+only_in_line(struct cs_node_op *op, struct cs_post *post)
+{
+	(void)op;
+	return (char *)post->line->data;
+}
+
+static char *
+only_in_small(struct cs_node_op *op, struct cs_post *post)
+{
+	(void)post;
+	return cs_node_small(op);
+}
+
+static char *
+only_in_piece(struct cs_node_op *op, struct cs_post *post)
+{
+	return cs_node_try_cut(op, post->number);
+}
+
+static const struct way ways[CS_POST_WAYS] = {
+	[CS_POST_INLINE] = { .is_only = true, .only = only_in_line },
+	[CS_POST_SMALL] = { .is_only = true, .reserve = reserve_small, .only = only_in_small },
+	[CS_POST_PIECE] = { .is_only = true, .reserve = reserve_piece, .only = only_in_piece },
+	[CS_POST_RING] = { .reserve = reserve_ring },
+	[CS_POST_SINGLE_COPY] = { .reserve = reserve_single_copy },
+};
+
+void
+cs_post_reserve(struct cs_node_op *op, struct cs_post *post, bool is_left)
+{
+	const struct way *way = &ways[post->way];
+	post->posted = 0;
+	post->only = post->slot = NULL;
+	if (post->rounds && way->reserve)
+		way->reserve(op, post, is_left);
+}
+
+bool
+cs_post_open(struct cs_node_op *op, struct cs_post *post)
+{
+	const struct way *way = &ways[post->way];
+	if (!(post->line = cs_node_try_line(op)))
+		return false;
+	cs_line_say(op, post->line, post->bytes);
+	if (way->is_only && !(post->only = way->only(op, post)))
+		return false;
+	if (post->way == CS_POST_SINGLE_COPY && post->number == CS_SLOT_SMALL)
+		post->only = cs_node_small(op);
+	if (post->way == CS_POST_INLINE)
+		return true;
+	post->line->slot = post->number;
+	post->line->word[0] = post->way;
+	post->line->word[1] = post->address;
+	post->line->word[2] = post->stride;
+	return true;
+}
+
+char *
+cs_post_room(struct cs_node_op *op, struct cs_post *post)
+{
+	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = post->posted + pieces;
+	if (post->only)
+		return post->only;
+	/* Others may have the slot when all are done with the last of its pieces. */
+	if (post->posted % pieces == 0)
+		return post->slot = cs_node_slot(op, end < post->rounds ? end : post->rounds, false);
+	return post->slot += cs_piece_room(post->chunk);
+}
