@@ -30,11 +30,18 @@ populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 	node->slot_populated[number] = bytes;
 }
 
-/* May the memory that `tag` frees be written? */
+/* May the memory that `tag` frees be written? Not while an operation that has it is under way here: this rank, of which others'
+ * done words say nothing, may read it, too. */
 static bool
 is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 {
-	if (op->node->done_floor >= tag)
+	const struct cs_node *node = op->node;
+	uint64_t owner = tag >> CS_STEP_BITS;
+	if (node->under_way > 1 && tag == cs_node_has_read(owner) && owner < op->number && owner >= node->oldest) {
+		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_ALL, .tag = tag };
+		return false;
+	}
+	if (node->done_floor >= tag)
 		return true;
 	if (!may_wait)
 		return cs_node_are_done(op, tag);

@@ -31,7 +31,7 @@ struct plan {
 	const struct cs_algorithm *algorithm;
 	enum cs_coll coll;
 	int root;
-	bool in_place;
+	bool in_place, is_commutative;
 	size_t params[CS_MAX_PARAMS];
 	int inner;
 	size_t each; /* bytes of a block, or of the vector */
@@ -53,6 +53,7 @@ struct run {
 	struct plan *plans;
 	struct part (*parts)[MOST_CALLS]; /* by rank */
 	int begun[WORLD_MOST];
+	bool is_commutative; /* of the call that is made */
 	char failure[2048];
 };
 
@@ -115,6 +116,131 @@ is_block(const struct plan *plan, int call, const char *block, int from, int rec
 	return true;
 }
 
+static char *
+buffer(size_t bytes)
+{
+	char *memory = malloc(bytes + GUARD);
+	assert_non_null(memory);
+	memset(memory, 0x5a, bytes + GUARD);
+	return memory;
+}
+
+static bool
+is_guard_whole(const char *memory, size_t bytes)
+{
+	for (size_t at = bytes; memory && at < bytes + GUARD; at++)
+		if (memory[at] != 0x5a)
+			return false;
+	return true;
+}
+
+/* --- reductions: of elements of two bytes, which are maps x -> a x + b; their composition is not commutative ----------------- */
+
+#define UNIT 2
+
+static void
+compose(void *out, const void *left, const void *right, size_t count)
+{
+	const unsigned char *f = left, *g = right;
+	unsigned char *to = out;
+	for (size_t i = 0; i < UNIT * count; i += UNIT) {
+		unsigned char a = (unsigned char)(f[i] * g[i]), b = (unsigned char)(f[i] * g[i + 1] + f[i + 1]);
+		to[i] = a;
+		to[i + 1] = b;
+	}
+}
+
+static void
+add_up(void *out, const void *left, const void *right, size_t count)
+{
+	const unsigned char *f = left, *g = right;
+	unsigned char *to = out;
+	for (size_t i = 0; i < UNIT * count; i++)
+		to[i] = (unsigned char)(f[i] + g[i]);
+}
+
+static void
+fill_vector(int call, char *to, int rank, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at++)
+		to[at] = (char)(byte_at(call, rank, 0, at) | (at % UNIT == 0)); /* odd: no information is lost */
+}
+
+static size_t
+count_of(const struct plan *plan, int rank)
+{
+	return plan->coll == CS_REDUCE_SCATTER ? plan->sizes[0][rank] / UNIT : plan->each / UNIT;
+}
+
+/* Elements of the whole vector. */
+static size_t
+total_of(const struct run *run, const struct plan *plan)
+{
+	size_t total = 0;
+	if (!cs_coll_is_scattered(&cs_colls[plan->coll]))
+		return plan->each / UNIT;
+	for (int rank = 0; rank < run->world.ranks; rank++)
+		total += count_of(plan, rank);
+	return total;
+}
+
+static void
+make_reduction(struct run *run, const struct plan *plan, int call, int rank, struct part *part)
+{
+	struct cs_call *made = &part->op.call;
+	const struct cs_coll_info *info = &cs_colls[plan->coll];
+	size_t total = total_of(run, plan), bytes = total * UNIT;
+	bool receives = !info->rooted || rank == plan->root, is_scattered = cs_coll_is_scattered(info);
+	made->count = total;
+	made->bytes = bytes;
+	made->is_commutative = plan->is_commutative;
+	made->reduction = (struct cs_reduction){ .unit = UNIT, .kernel = plan->is_commutative ? add_up : compose };
+	for (int other = 0; other < run->world.ranks; other++)
+		part->arrays[0][other] = count_of(plan, other);
+	if (plan->coll == CS_REDUCE_SCATTER)
+		made->counts = part->arrays[0];
+	bool is_in_place = plan->in_place && receives;
+	part->recv_bytes = is_in_place || !is_scattered ? bytes : count_of(plan, rank) * UNIT;
+	if (receives) {
+		part->recv = buffer(part->recv_bytes);
+		made->recv.base = part->recv;
+	}
+	if (!is_in_place) {
+		part->send_bytes = bytes;
+		part->send = buffer(bytes);
+	}
+	made->send.base = is_in_place ? part->recv : part->send;
+	fill_vector(call, made->send.base, rank, bytes);
+}
+
+static bool
+is_reduced(const struct run *run, const struct plan *plan, int call, int rank, const struct part *part)
+{
+	const struct cs_coll_info *info = &cs_colls[plan->coll];
+	size_t bytes = total_of(run, plan) * UNIT, from = 0, count = bytes / UNIT;
+	int last = run->world.ranks - 1;
+	char *sum = malloc(bytes + 1), *other = malloc(bytes + 1);
+	assert_non_null(sum);
+	assert_non_null(other);
+	if (cs_coll_is_scan(info))
+		last = plan->coll == CS_SCAN ? rank : rank - 1;
+	if (cs_coll_is_scattered(info)) {
+		count = count_of(plan, rank);
+		for (int before = 0; before < rank; before++)
+			from += count_of(plan, before) * UNIT;
+	}
+	if (last >= 0)
+		fill_vector(call, sum, last, bytes);
+	for (int i = last - 1; i >= 0; i--) {
+		fill_vector(call, other, i, bytes);
+		part->op.call.reduction.kernel(sum, other, sum, bytes / UNIT);
+	}
+	bool is_same = last < 0 || !memcmp(part->recv, sum + from, count * UNIT);
+	free(sum);
+	free(other);
+	return is_same;
+}
+
 /* --- one rank's call -------------------------------------------------------------------------------------------------- */
 
 static struct cs_blocks
@@ -138,24 +264,6 @@ sum_of(const struct run *run, const struct plan *plan, int rank, bool is_sent)
 	for (int other = 0; other < run->world.ranks; other++)
 		sum += is_sent ? block_bytes(plan, rank, other) : block_bytes(plan, other, rank);
 	return sum;
-}
-
-static char *
-buffer(size_t bytes)
-{
-	char *memory = malloc(bytes + GUARD);
-	assert_non_null(memory);
-	memset(memory, 0x5a, bytes + GUARD);
-	return memory;
-}
-
-static bool
-is_guard_whole(const char *memory, size_t bytes)
-{
-	for (size_t at = bytes; memory && at < bytes + GUARD; at++)
-		if (memory[at] != 0x5a)
-			return false;
-	return true;
 }
 
 static void
@@ -227,7 +335,11 @@ make_call(struct run *run, int call, int rank)
 	const struct cs_coll_info *info = &cs_colls[plan->coll];
 	bool is_root = rank == plan->root;
 	cs_call_init(&part->op.call, plan->coll, info->rooted ? plan->root : -1, plan->each);
-	if (plan->coll == CS_BCAST) {
+	if (plan->coll == CS_BARRIER) {
+		part->op.call.bytes = 0;
+	} else if (info->reduces) {
+		make_reduction(run, plan, call, rank, part);
+	} else if (plan->coll == CS_BCAST) {
 		part->recv_bytes = plan->each;
 		part->recv = buffer(plan->each);
 		part->op.call.recv.base = part->recv;
@@ -254,6 +366,8 @@ is_right(const struct run *run, int call, int rank)
 		return false;
 	if (!part->recv)
 		return true;
+	if (cs_colls[plan->coll].reduces)
+		return is_reduced(run, plan, call, rank, part);
 	if (plan->coll == CS_BCAST || plan->coll == CS_SCATTER || plan->coll == CS_SCATTERV)
 		return is_block(plan, call, part->recv, plan->root, rank);
 	for (int from = 0; from < run->world.ranks; from++)
@@ -272,7 +386,8 @@ begin(struct run *run, int rank)
 	struct part *part = &run->parts[rank][call];
 	struct cs_team *team = &run->world.teams[rank];
 	make_call(run, call, rank);
-	cs_op_init(&part->op, team, cs_call_sign(plan->coll, (unsigned)part->op.call.root));
+	bool reduces = cs_colls[plan->coll].reduces;
+	cs_op_init(&part->op, team, cs_call_sign(plan->coll, (unsigned)part->op.call.root) | (reduces ? part->op.call.bytes : 0));
 	if (run->setting.may_be_left)
 		part->op.node.extras |= CS_OP_NONBLOCKING;
 	part->op.between = plan->algorithm->inner;
@@ -371,13 +486,16 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 	const struct world *world = &run->world;
 	*plan = (struct plan){ .algorithm = algorithm, .coll = algorithm->coll };
 	plan->root = (int)chance(run, (uint32_t)world->ranks);
+	plan->is_commutative = run->is_commutative;
 	plan->in_place = chance(run, 3) == 0 && plan->coll != CS_ALLTOALLV && plan->coll != CS_ALLTOALLW;
 	uint32_t kinds = COUNT(sizes) - (world->ranks > 6 ? 2 : 0);
 	plan->each = sizes[chance(run, kinds)];
 	for (int from = 0; from < world->ranks; from++)
 		for (int to = 0; to < world->ranks; to++)
 			plan->sizes[from][to] = chance(run, 4) ? sizes[chance(run, kinds - 2)] : 0;
-	plan->sizes[0][0] += !plan->sizes[0][0]; /* something is moved */
+	plan->sizes[0][0] += plan->sizes[0][0] ? 0 : UNIT; /* something is moved */
+	if (cs_colls[plan->coll].reduces)
+		plan->each += plan->each % UNIT;
 	while (algorithm->inner && algorithm->inner->params[plan->inner].name)
 		plan->inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
@@ -394,13 +512,11 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 
 /* --- which algorithms ------------------------------------------------------------------------------------------------- */
 
-/* Scripts, so far: what moves blocks. */
+/* Those that are scripts: not what sends between all ranks, nor what verbs alone can do. */
 static bool
 is_script(const struct cs_algorithm *algorithm)
 {
-	const struct cs_coll_info *info = &cs_colls[algorithm->coll];
-	return algorithm->run && !info->reduces && !algorithm->needs.everyone && !algorithm->needs.verbs &&
-	       algorithm->coll != CS_BARRIER;
+	return algorithm->run && !algorithm->needs.everyone && !algorithm->needs.verbs;
 }
 
 static const struct cs_algorithm *
@@ -409,18 +525,22 @@ any_algorithm(struct run *run)
 	const struct world *world = &run->world;
 	const struct cs_algorithm *found[CS_MOST_ROWS];
 	int count = 0;
-	struct cs_facts facts = { .ranks = world->ranks, .nodes = world->nodes, .is_commutative = true,
-				  .is_block_placed = world->is_block_placed };
+	struct cs_facts facts = { .ranks = world->ranks, .nodes = world->nodes, .is_block_placed = world->is_block_placed };
+	bool is_commutative = chance(run, 2);
 	for (int node = 0; node < world->nodes; node++) {
 		int size = world->first[node + 1] - world->first[node];
 		facts.ppn_max = size > facts.ppn_max ? size : facts.ppn_max;
 	}
 	for (int i = 0; cs_algorithm_at(i); i++) {
 		const struct cs_algorithm *algorithm = cs_algorithm_at(i);
+		facts.coll = algorithm->coll;
+		facts.is_commutative = !cs_colls[algorithm->coll].reduces || is_commutative;
 		if (is_script(algorithm) && (world->nodes > 1 || !algorithm->inner) && !cs_algorithm_unmet(algorithm, &facts))
 			found[count++] = algorithm;
 	}
-	return count ? found[chance(run, (uint32_t)count)] : NULL;
+	const struct cs_algorithm *algorithm = count ? found[chance(run, (uint32_t)count)] : NULL;
+	run->is_commutative = is_commutative || (algorithm && algorithm->needs.commutative);
+	return algorithm;
 }
 
 static void

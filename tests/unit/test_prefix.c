@@ -202,6 +202,7 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	struct cs_op op = { .team = &self->team, .call = call };
 	cs_node_op_init(&op.node, &self->team.node, cs_call_sign(coll, 1) | bytes);
 	cs_prefix(&op, ways[way].params);
+	cs_op_finish(&op);
 	cs_node_op_fini(&op.node);
 	cs_op_fini(&op);
 	check(self, &call, ways[way].name, count, in_place);

@@ -18,6 +18,13 @@ run(struct cs_op *op, const size_t *params)
 							      .wire_chunk = params[2], .lanes = params[3], .cma_min = params[4] });
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	op->call.root = -1;
+	return cs_combine_fast(op, params[0]);
+}
+
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "hier:host",
@@ -30,5 +37,6 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES },
 		    CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

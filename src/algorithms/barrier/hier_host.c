@@ -3,31 +3,99 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/op.h"
+#include "algorithms/patterns/hier.h"
 
 #define ALL_READ_ALL 16
+
+static bool
+all_read_all(const struct cs_op *op)
+{
+	return op->team->node.shape.size <= ALL_READ_ALL;
+}
+
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	struct cs_node_op *node = &op->node;
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	(void)params;
+	if (op->team->shape.nodes > 1)
+		return false;
+	cs_node_begin(node);
+	struct cs_line *line = cs_node_line(node);
+	cs_node_publish(node, line, 1);
+	for (int i = 1; i < locals && (all_read_all(op) || cs_team_is_leader(op->team)); i++)
+		cs_node_await(node, (self + i) % locals, 1);
+	if (!all_read_all(op) && cs_team_is_leader(op->team))
+		cs_node_publish(node, line, 2);
+	else if (!all_read_all(op))
+		cs_node_await(node, cs_team_leader(op->team), 2);
+	cs_node_end(node);
+	return true;
+}
+
+/* The same where it may not wait. */
+struct state {
+	struct cs_line *line;
+	int next; /* local rank that is looked at next */
+};
+
+static enum cs_status
+come(struct cs_op *op)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	if (!(state->line = cs_node_try_line(&op->node)))
+		return CS_AGAIN;
+	cs_node_publish(&op->node, state->line, 1);
+	return CS_OK;
+}
+
+static enum cs_status
+hear(struct cs_op *op)
+{
+	struct state *state = CS_OP_STATE(struct state, op);
+	struct cs_node_op *node = &op->node;
+	bool hears_all = all_read_all(op) || cs_team_is_leader(op->team);
+	for (; hears_all && state->next < op->team->node.shape.size; state->next++)
+		if (!cs_node_look(node, state->next, 1))
+			return CS_AGAIN;
+	if (!hears_all && !cs_node_look(node, cs_team_leader(op->team), 2))
+		return CS_AGAIN;
+	if (!all_read_all(op) && hears_all)
+		cs_node_publish(node, state->line, 2);
+	cs_node_end(node);
+	return CS_OK;
+}
+
+static cs_phase *const one_node[] = { come, hear, NULL };
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
+	(void)round;
+	cs_between_barrier(op);
+}
+
+static const struct cs_hier_kind several_nodes = { .bring = bring, .between = between };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
-	int locals = node->node->shape.size;
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_node_publish(node, line, 1);
-	if (team->shape.nodes == 1 && locals <= ALL_READ_ALL) {
-		for (int i = 1; i < locals; i++)
-			cs_node_await(node, (node->node->shape.local + i) % locals, 1);
-	} else if (cs_team_is_leader(team)) {
-		for (int local = 0; local < locals; local++)
-			cs_node_await(node, local, 1);
-		if (team->shape.nodes > 1)
-			cs_between_barrier(op);
-		cs_node_publish(node, line, 2);
-	} else {
-		cs_node_await(node, cs_team_leader(team), 2);
+	(void)params;
+	if (op->team->shape.nodes > 1) {
+		cs_hier_of(op)->rounds = 1;
+		cs_hier_start(op, &several_nodes, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+		return;
 	}
-	cs_node_end(node);
+	CS_OP_STATE(struct state, op)->next = 0;
+	cs_op_start(op, one_node);
 }
 
 const struct cs_algorithm cs_algorithm_barrier_hier_host = {
@@ -36,5 +104,6 @@ const struct cs_algorithm cs_algorithm_barrier_hier_host = {
 	.summary = "flags on the node, host barrier between leaders",
 	.needs = { .several_per_node = true },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

@@ -1,8 +1,10 @@
+/* patterns/combine.c — reduce and allreduce on one node and over several. */
 #include "algorithms/patterns/combine.h"
 #include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/vector.h"
 
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
 /* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond read_all: */
@@ -23,87 +25,172 @@ is_read_directly(struct cs_op *op, size_t direct_from, bool is_whole)
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
-/* Where local rank `local`'s vector of this call's single round is. */
-static struct cs_part
-vector_of(struct cs_op *op, int local, size_t bytes)
+static bool
+takes_result(const struct cs_op *op)
 {
-	const struct cs_line *line = cs_node_await_alike(&op->node, local, 1);
-	if (bytes <= CS_INLINE)
-		return (struct cs_part){ .near = (const char *)line->data };
-	if (line->word[0] == CS_MARK_DIRECT)
-		return (struct cs_part){ .far = line->word[1] };
-	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, 0) };
+	return op->call.root < 0 || op->call.root == op->team->shape.rank;
 }
 
-/* In step 1 of a call. */
+/* --- one node, short: one hop, publish and read all ---------------------------------------------------------------------- */
+
+struct one_short {
+	struct cs_vector vector;
+	bool is_posted; /* nobody reads the vector of who alone gets the result */
+};
+
+static enum cs_status
+post_vector(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	return state->is_posted ? CS_OK : cs_vector_post(op, &state->vector);
+}
+
+/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
+static enum cs_status
+fold_vectors(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	if (!takes_result(op))
+		return CS_OK;
+	if (cs_vector_await(op, &state->vector, op->team->node.shape.size) == CS_AGAIN)
+		return CS_AGAIN;
+	cs_vector_fold(op, op->call.recv.base, op->call.send.base);
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static enum cs_status
+be_read(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	bool is_reached = !state->is_posted && state->vector.post.way == CS_POST_SINGLE_COPY;
+	return !is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const one_node_short_script[] = { post_vector, fold_vectors, be_read, NULL };
+
 static void
-publish_vector(struct cs_op *op, const char *vector, bool is_direct)
+one_node_short(struct cs_op *op, bool is_reached)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	cs_op_start(op, one_node_short_script);
+	state->is_posted = op->call.root >= 0 && takes_result(op);
+	state->vector.next = 0;
+	if (!state->is_posted)
+		cs_vector_init(op, &state->vector, op->call.send.base, is_reached);
+	if (!takes_result(op))
+		cs_node_end_reading(&op->node);
+}
+
+/* What fits into lines. */
+static void
+one_node_inline(struct cs_op *op)
 {
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	struct cs_line *line = cs_node_line(node);
-	if (call->bytes > CS_INLINE)
-		line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
-	if (call->bytes <= CS_INLINE) {
-		cs_copy(line->data, vector, call->bytes);
-	} else if (is_direct) {
-		line->word[1] = (uint64_t)(uintptr_t)vector;
-	} else if (cs_is_small(op, call->bytes)) {
-		line->slot = CS_SLOT_SMALL;
-		memcpy(cs_node_small(node), vector, call->bytes);
-	} else if (cs_node_is_cut(node, call->bytes)) {
-		cs_copy_in(op, cs_node_cut(node, 1, call->bytes, &line->slot), vector, call->bytes);
-	} else {
-		line->slot = cs_node_slot_number(node);
-		cs_copy_in(op, cs_node_slot(node, 1, true), vector, call->bytes);
+	struct cs_node_at at = cs_op_at(op);
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	bool takes = takes_result(op);
+	const void *from[locals];
+	cs_at_begin(at);
+	if (!takes)
+		cs_at_end_reading(at);
+	if (!takes || call->root < 0) {
+		struct cs_line *line = cs_at_line(at);
+		cs_copy(line->data, call->send.base, call->bytes);
+		cs_at_publish(at, line, 1);
 	}
-	cs_node_publish(node, line, 1);
-}
-
-void
-cs_combine_publish(struct cs_op *op, const char *vector)
-{
-	publish_vector(op, vector, false);
-}
-
-/* The own one from the user's memory unless that is where the result goes. */
-void
-cs_combine_fold(struct cs_op *op, void *out, const void *own)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	int locals = team->node.shape.size;
-	struct cs_part parts[locals];
+	if (!takes)
+		return;
 	for (int local = 0; local < locals; local++)
-		parts[local] = local == team->node.shape.local ? (struct cs_part){ .near = own }
-							       : vector_of(op, local, call->bytes);
-	cs_fold_parts(op, &call->reduction, out, parts, call->count);
+		from[local] = local == self ? call->send.base
+					    : (const char *)cs_node_await_alike(&op->node, local, 1)->data;
+	cs_fold(op, &call->reduction, call->recv.base, from, locals, call->count);
+	cs_at_end(at);
 }
 
-/* One hop: publish and read all. */
-static void
-one_node_short(struct cs_op *op, bool is_direct)
+/* --- one node, long: rounds, in which each rank reduces one slice ----------------------------------------------------------
+ *
+ *   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is read directly
+ *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
+ */
+
+struct rounds {
+	struct cs_line *line;
+	size_t per_round; /* elements */
+	uint64_t round, rounds;
+	bool is_reached; /* the others read our vector and our slices of the result where they are */
+	char *slot;      /* of this round; NULL: is_reached */
+	int next;        /* local rank, or how many behind the own one, that is looked at next */
+};
+
+static struct rounds *
+rounds_of(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	bool takes = call->root < 0 || call->root == team->shape.rank;
-	cs_node_begin(node);
-	if (takes && call->root >= 0) {
-		/* Nobody reads the root's vector: nothing to publish. */
-		cs_combine_fold(op, call->recv.base, call->send.base);
-	} else {
-		/* With a vector in place cs_fold may meet its result among its sources: it knows how. */
-		if (!takes)
-			cs_node_end_reading(node);
-		publish_vector(op, call->send.base, is_direct);
-		if (takes)
-			cs_combine_fold(op, call->recv.base, call->send.base);
+	return CS_OP_STATE(struct rounds, op);
+}
+
+/* Bytes of the vector before the round, its elements, and the slice of a rank in it. */
+struct slice {
+	size_t at, total, first, count;
+};
+
+static struct slice
+slice_of(struct cs_op *op, int local)
+{
+	const struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	struct slice slice = { .at = state->round * state->per_round * unit,
+			       .total = cs_piece(op->call.count, state->per_round, state->round) };
+	slice.count = cs_slice(slice.total, unit, op->team->node.shape.size, local, &slice.first);
+	return slice;
+}
+
+static enum cs_status
+open_rounds(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	struct cs_line *line = cs_node_try_line(&op->node);
+	if (!line)
+		return CS_AGAIN;
+	line->slot = cs_node_slot_number(&op->node);
+	line->word[0] = state->is_reached ? CS_POST_SINGLE_COPY : CS_POST_RING;
+	line->word[1] = (uint64_t)(uintptr_t)op->call.send.base;
+	line->word[2] = (uint64_t)(uintptr_t)op->call.recv.base;
+	state->line = line;
+	return CS_OK;
+}
+
+/* Own data of a round for the others: all but the own slice. */
+static enum cs_status
+post_round(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	struct slice own = slice_of(op, op->team->node.shape.local);
+	const char *send = op->call.send.base + own.at;
+	size_t behind = own.first + own.count;
+	state->slot = NULL;
+	if (!state->is_reached) {
+		state->slot = cs_node_slot(&op->node, 2 * state->round + 2, false);
+		if (!state->slot)
+			return CS_AGAIN;
+		cs_copy_in(op, state->slot, send, own.first * unit);
+		cs_copy_in(op, state->slot + behind * unit, send + behind * unit, (own.total - behind) * unit);
 	}
-	if (takes)
-		cs_node_end(node);
-	if (is_direct)
-		cs_node_all_done(node);
+	cs_node_publish(&op->node, state->line, 2 * state->round + 1);
+	return CS_OK;
+}
+
+/* Local rank `local`'s vector in this round, from the own slice on. */
+static struct cs_part
+part_of(struct cs_op *op, int local, const struct slice *own)
+{
+	const struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, 2 * state->round + 1);
+	if (cs_post_is_single_copy(line))
+		return (struct cs_part){ .far = line->word[1] + own->at + own->first * unit };
+	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, state->round) + own->first * unit };
 }
 
 /* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
@@ -123,152 +210,125 @@ reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_part *par
 		cs_copy_result(op, recv, sum, bytes);
 }
 
-/* A long vector's way: rounds of `per_round` elements, each rank reduces one slice. */
-struct rounds {
-	struct cs_op *op;
-	struct cs_line *line;
-	size_t per_round;
-	bool takes;
-	bool is_direct; /* the others read our vector and our slices of the result where they are */
-};
-
-/* `first` elements into round `round`: local rank `local`'s vector. */
-static struct cs_part
-part_of(const struct rounds *long_way, int local, uint64_t round, size_t first)
+static enum cs_status
+reduce_round(struct cs_op *op)
 {
-	struct cs_node_op *node = &long_way->op->node;
-	size_t unit = long_way->op->call.reduction.unit;
-	const struct cs_line *line = cs_node_await_alike(node, local, 2 * round + 1);
-	if (line->word[0] == CS_MARK_DIRECT)
-		return (struct cs_part){ .far = line->word[1] + (round * long_way->per_round + first) * unit };
-	return (struct cs_part){ .near = cs_node_slot_of(node, local, line->slot, round) + first * unit };
-}
-
-/* What local rank `local` has made of its slice of round `round`, into the own result. */
-static void
-take_sum(const struct rounds *long_way, int local, uint64_t round, size_t first, size_t count)
-{
-	struct cs_node_op *node = &long_way->op->node;
-	size_t unit = long_way->op->call.reduction.unit, at = (round * long_way->per_round + first) * unit;
-	const struct cs_line *line = cs_node_await(node, local, 2 * round + 2);
-	char *to = long_way->op->call.recv.base + at;
-	if (line->word[0] == CS_MARK_DIRECT)
-		cs_node_read(node, local, to, line->word[2] + at, count * unit);
-	else
-		cs_copy_result(long_way->op, to,
-			       cs_node_slot_of(node, local, line->slot, round) + first * unit, count * unit);
-}
-
-/* Own data of a round for the others: all but the own slice, in its slot, which is returned; NULL: it is read where it is. */
-static char *
-put_round(const struct rounds *long_way, uint64_t round, const char *send, size_t count, size_t first, size_t mine)
-{
-	struct cs_op *op = long_way->op;
-	size_t unit = op->call.reduction.unit, behind = first + mine;
-	if (long_way->is_direct)
-		return NULL;
-	char *slot = cs_node_slot(&op->node, 2 * round + 2, true);
-	cs_copy_in(op, slot, send, first * unit);
-	cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
-	return slot;
-}
-
-/*   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is read directly
- *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
- */
-static void
-long_round(const struct rounds *long_way, uint64_t round)
-{
-	struct cs_op *op = long_way->op;
+	struct rounds *state = rounds_of(op);
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	int locals = node->node->shape.size, self = node->node->shape.local;
-	size_t unit = call->reduction.unit, at = round * long_way->per_round * unit;
-	size_t count = cs_piece(call->count, long_way->per_round, round);
-	const char *send = call->send.base + at;
-	size_t first, mine = cs_slice(count, unit, locals, self, &first);
-	char *slot = put_round(long_way, round, send, count, first, mine);
-	cs_node_publish(node, long_way->line, 2 * round + 1);
-
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	size_t unit = call->reduction.unit;
+	for (; state->next < locals; state->next++)
+		if (state->next != self && !cs_node_look_alike(&op->node, state->next, 2 * state->round + 1))
+			return CS_AGAIN;
+	state->next = 0;
+	struct slice own = slice_of(op, self);
 	struct cs_part parts[locals];
 	for (int local = 0; local < locals; local++)
-		parts[local] = local == self ? (struct cs_part){ .near = send + first * unit }
-					     : part_of(long_way, local, round, first);
-	char *recv = long_way->takes ? call->recv.base + at + first * unit : NULL;
-	if (slot)
-		reduce_slice(op, slot + first * unit, recv, parts, mine);
+		parts[local] = local == self ? (struct cs_part){ .near = call->send.base + own.at + own.first * unit }
+					     : part_of(op, local, &own);
+	char *recv = takes_result(op) ? call->recv.base + own.at + own.first * unit : NULL;
+	if (state->slot)
+		reduce_slice(op, state->slot + own.first * unit, recv, parts, own.count);
 	else
-		cs_fold_parts(op, &call->reduction, recv, parts, mine);
-	cs_node_publish(node, long_way->line, 2 * round + 2);
+		cs_fold_parts(op, &call->reduction, recv, parts, own.count);
+	cs_node_publish(&op->node, state->line, 2 * state->round + 2);
+	return CS_OK;
+}
 
-	for (int i = 1; long_way->takes && i < locals; i++) {
-		int local = self + i < locals ? self + i : self + i - locals;
-		size_t part = cs_slice(count, unit, locals, local, &first);
-		if (part)
-			take_sum(long_way, local, round, first, part);
+/* What the others have made of their slices, into the own result. */
+static enum cs_status
+get_sums(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	size_t unit = op->call.reduction.unit;
+	for (; takes_result(op) && state->next + 1 < locals; state->next++) {
+		int local = (self + 1 + state->next) % locals;
+		struct slice slice = slice_of(op, local);
+		if (!slice.count)
+			continue;
+		const struct cs_line *line = cs_node_look(&op->node, local, 2 * state->round + 2);
+		if (!line)
+			return CS_AGAIN;
+		size_t at = slice.at + slice.first * unit;
+		if (cs_post_is_single_copy(line))
+			cs_node_read(&op->node, local, op->call.recv.base + at, line->word[2] + at, slice.count * unit);
+		else
+			cs_copy_result(op, op->call.recv.base + at,
+				       cs_node_slot_of(&op->node, local, line->slot, state->round) + slice.first * unit,
+				       slice.count * unit);
 	}
+	state->next = 0;
+	return CS_OK;
+}
+
+static enum cs_status next_round(struct cs_op *op);
+
+static enum cs_status
+all_have_read(struct cs_op *op)
+{
+	return !rounds_of(op)->is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const one_node_long_script[] = { open_rounds, post_round, reduce_round, get_sums,
+						  next_round,  all_have_read, NULL };
+
+static enum cs_status
+next_round(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	if (++state->round == state->rounds) {
+		cs_node_end(&op->node);
+	} else {
+		cs_node_done(&op->node, 2 * state->round);
+		op->phase = one_node_long_script + 1;
+	}
+	return CS_OK;
 }
 
 static void
-one_node_long(struct cs_op *op, size_t chunk, bool is_direct)
+one_node_long(struct cs_op *op, size_t chunk, bool is_reached)
+{
+	struct cs_call *call = &op->call;
+	struct rounds *state = rounds_of(op);
+	*state = (struct rounds){ .per_round = chunk / call->reduction.unit, .is_reached = is_reached };
+	state->rounds = cs_rounds(call->count, state->per_round);
+	cs_node_expect(&op->node, state->rounds, 2);
+	cs_op_start(op, one_node_long_script);
+	if (call->root < 0)
+		cs_node_rewind(&op->node, call->bytes);
+	if (!is_reached && (op->node.extras & CS_OP_NONBLOCKING))
+		cs_node_reserve(&op->node, state->rounds);
+}
+
+/* --- several nodes ---------------------------------------------------------------------------------------------------------
+ *
+ * The node's sum is collected in the area; the result of the leaders' step appears there, too, for a reduction to one rank in
+ * another slot of it. */
+
+static char *
+result_of(const struct cs_op *op, const struct cs_hier_round *round)
+{
+	return round->area[op->call.root < 0 ? 0 : 1];
+}
+
+static void
+leaders_step(struct cs_op *op, const struct cs_hier_round *round, size_t offset, size_t count)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	struct rounds long_way = { .op = op, .per_round = chunk / call->reduction.unit,
-				   .takes = call->root < 0 || call->root == team->shape.rank, .is_direct = is_direct };
-	uint64_t rounds = cs_rounds(call->count, long_way.per_round);
-	cs_node_begin(node);
-	struct cs_line *line = long_way.line = cs_node_line(node);
+	char *sum = round->area[0] + offset;
 	if (call->root < 0)
-		cs_node_rewind(node, call->bytes);
-	line->slot = cs_node_slot_number(node);
-	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
-	line->word[1] = (uint64_t)(uintptr_t)call->send.base;
-	line->word[2] = (uint64_t)(uintptr_t)call->recv.base;
-	for (uint64_t round = 0; round < rounds; round++) {
-		long_round(&long_way, round);
-		if (round + 1 < rounds)
-			cs_node_done(node, 2 * round + 2);
-	}
-	cs_node_end(node);
-	if (is_direct)
-		cs_node_all_done(node);
-}
-
-/* Where the node's sum is collected, and where the result of the leaders' step appears: for a reduction to one rank apart
- * from it. */
-struct areas {
-	char *sum, *result;
-	size_t bytes; /* room for so many in each */
-};
-
-static struct areas
-take_areas(struct cs_op *op, size_t bytes)
-{
-	struct cs_call *call = &op->call;
-	struct areas areas = { .sum = cs_node_area(&op->node, bytes), .bytes = bytes };
-	areas.result = call->root < 0 ? areas.sum : cs_node_area(&op->node, bytes);
-	return areas;
-}
-
-static void
-give_areas(struct cs_op *op, const struct areas *areas)
-{
-	struct cs_call *call = &op->call;
-	cs_node_area_done(&op->node, areas->bytes, call->root < 0 ? 1 : 2);
-}
-
-static void
-leaders_step(struct cs_op *op, const struct areas *areas, size_t offset, size_t count)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	if (call->root < 0)
-		cs_between_allreduce(op, areas->sum + offset, count, &call->reduction, call->is_commutative);
+		cs_between_allreduce(op, sum, count, &call->reduction, call->is_commutative);
 	else
-		cs_between_reduce(op, areas->sum + offset, areas->result + offset, count,
-				   &call->reduction, call->is_commutative, team->shape.node_of[call->root]);
+		cs_between_reduce(op, sum, round->area[1] + offset, count, &call->reduction, call->is_commutative,
+				  team->shape.node_of[call->root]);
+}
+
+static bool
+hier_takes(struct cs_op *op)
+{
+	return takes_result(op);
 }
 
 /* The lane whose ranks reduce their nodes' vectors: the root's own, so that nobody has to hand the result on to it and wait for
@@ -282,91 +342,99 @@ driving_lane(const struct cs_team *team, int root)
 }
 
 /* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for everybody else. */
+struct several_short {
+	struct cs_hier hier;
+	struct cs_vector vector;
+};
+
+static void
+lay_out_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	round->room = op->call.bytes;
+}
+
+static enum cs_status
+bring_short(struct cs_op *op)
+{
+	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
+}
+
+static void
+between_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	cs_vector_fold(op, round->area[0], op->call.send.base);
+	leaders_step(op, round, 0, op->call.count);
+}
+
+static void
+take_short(struct cs_op *op, const struct cs_hier_round *round)
+{
+	cs_copy_result(op, op->call.recv.base, result_of(op, round), op->call.bytes);
+}
+
+static const struct cs_hier_kind short_kinds[] = {
+	{ .areas = 1, .lay_out = lay_out_short, .bring = bring_short, .between = between_short, .take = take_short },
+	{ .areas = 2, .lay_out = lay_out_short, .bring = bring_short, .between = between_short, .takes = hier_takes,
+	  .take = take_short },
+};
+
+/* The line is the vector's post's, which takes it when it is put out; the driver's is its own. */
+static cs_phase *const several_short_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };
+
 static void
 several_nodes_short(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	bool takes = call->root < 0 || call->root == shape->rank;
-	int lane = driving_lane(team, call->root);
-	bool is_driver = team->lane == lane;
-	bool is_root_node = call->root < 0 || shape->node_of[call->root] == shape->node;
-
-	cs_node_begin(node);
-	/* Only the driver reads lines of step 1. */
-	if (!is_driver && !takes)
-		cs_node_end_reading(node);
-	struct areas areas = take_areas(op, call->bytes);
-	if (is_driver) {
-		cs_combine_fold(op, areas.sum, call->send.base);
-		leaders_step(op, &areas, 0, call->count);
-		if (is_root_node && call->root != shape->rank) {
-			struct cs_line *line = cs_node_line(node);
-			cs_node_publish(node, line, 2);
-		}
-	} else {
-		cs_combine_publish(op, call->send.base);
-		if (takes)
-			cs_node_await(node, team->lane_local[lane], 2);
-	}
-	if (takes)
-		cs_copy_result(op, call->recv.base, areas.result, call->bytes);
-	give_areas(op, &areas);
-	if (is_driver || takes)
-		cs_node_end(node);
+	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	state->hier.rounds = 1;
+	cs_hier_start(op, &short_kinds[op->call.root >= 0], 1, several_short_script, 1);
+	cs_hier_set_lanes(op, driving_lane(op->team, op->call.root), 1);
+	state->hier.needs_line = state->hier.drives;
+	if (!state->hier.drives)
+		cs_vector_init(op, &state->vector, op->call.send.base, false);
 }
 
 void
-cs_combine_piece(struct cs_op *op, struct cs_line *line, uint64_t step, uint64_t piece_index,
-		 const char *send, char *area, size_t count)
+cs_combine_ring_init(struct cs_op *op, struct cs_combine_ring *ring)
+{
+	*ring = (struct cs_combine_ring){ .step = 0 };
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+}
+
+enum cs_status
+cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, struct cs_line *line, const char *send, char *area,
+		 size_t count)
 {
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int locals = node->node->shape.size, self = node->node->shape.local;
-	size_t unit = call->reduction.unit;
-	size_t first, mine = cs_slice(count, unit, locals, self, &first);
-	size_t behind = first + mine;
-	char *slot = cs_node_slot(node, step, true);
-	cs_copy_in(op, slot, send, first * unit);
-	cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
-	cs_node_publish(node, line, step);
-
+	size_t unit = call->reduction.unit, first, mine = cs_slice(count, unit, locals, self, &first), behind = first + mine;
+	if (!ring->is_posted) {
+		line->slot = ring->index ? line->slot : cs_node_slot_number(node);
+		char *slot = cs_node_slot(node, ring->step + 1, false);
+		if (!slot)
+			return CS_AGAIN;
+		cs_copy_in(op, slot, send, first * unit);
+		cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
+		cs_node_publish(node, line, ring->step + 1);
+		ring->is_posted = true;
+	}
+	for (; ring->next < locals; ring->next++)
+		if (ring->next != self && !cs_node_look_alike(node, ring->next, ring->step + 1))
+			return CS_AGAIN;
 	const void *from[locals];
-	for (int local = 0; local < locals; local++) {
-		if (local == self) {
-			from[local] = send + first * unit;
-			continue;
-		}
-		const struct cs_line *other = cs_node_await_alike(node, local, step);
-		from[local] = cs_node_slot_of(node, local, other->slot, piece_index) + first * unit;
-	}
+	for (int local = 0; local < locals; local++)
+		from[local] = local == self ? send + first * unit
+					    : cs_node_slot_of(node, local, cs_node_look_alike(node, local, ring->step + 1)->slot,
+							      ring->index) + first * unit;
 	cs_fold(op, &call->reduction, area + first * unit, from, locals, mine);
-	cs_node_done(node, step);
-}
-
-/* What a round's leaders have found: in the area from step `step` of the lanes' on. */
-struct outcome {
-	struct areas areas;
-	size_t at, count; /* bytes before it in the vector; elements */
-	uint64_t step;
-};
-
-static void
-take_outcome(struct cs_op *op, int lanes, const struct outcome *outcome)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	bool takes = call->root < 0 || call->root == team->shape.rank;
-	size_t unit = call->reduction.unit;
-	for (int lane = 0; takes && lane < lanes; lane++) {
-		size_t first, part = cs_slice(outcome->count, unit, lanes, lane, &first);
-		cs_node_await(&op->node, team->lane_local[lane], outcome->step);
-		cs_copy_result(op, call->recv.base + outcome->at + first * unit, outcome->areas.result + first * unit,
-			       part * unit);
-	}
-	give_areas(op, &outcome->areas);
+	ring->step++;
+	ring->index++;
+	ring->is_posted = false;
+	ring->next = 0;
+	cs_node_done(node, ring->step);
+	return CS_OK;
 }
 
 /* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
@@ -375,63 +443,91 @@ take_outcome(struct cs_op *op, int lanes, const struct outcome *outcome)
  *   + 1      all slices are there                            + 2   leaders' result in the area; copy out
  *
  * With several lanes each lane's rank exchanges its part of the round. An allreduce copies a round out while the next one is
- * exchanged (seed 004's overlap). */
+ * exchanged (seed 004's overlap); a reduction to one rank has next to no copy-out, and holds two areas. */
+struct several_long {
+	struct cs_hier hier;
+	struct cs_combine_ring ring;
+	size_t per_piece, per_round; /* elements */
+	uint64_t piece; /* of the round */
+};
+
+static void
+lay_out_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several_long *state = CS_OP_STATE(struct several_long, op);
+	size_t unit = op->call.reduction.unit;
+	round->count = cs_piece(op->call.count, state->per_round, round->index);
+	round->at = round->index * state->per_round * unit;
+	round->room = round->count * unit;
+	round->here += cs_rounds(round->count, state->per_piece);
+	round->arrived = round->here + 1;
+	state->ring.step = state->hier.step;
+}
+
+static enum cs_status
+bring_long(struct cs_op *op)
+{
+	struct several_long *state = CS_OP_STATE(struct several_long, op);
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	size_t unit = op->call.reduction.unit;
+	const char *send = op->call.send.base + round->at;
+	for (; state->piece < cs_rounds(round->count, state->per_piece); state->piece++) {
+		size_t offset = state->piece * state->per_piece * unit;
+		if (cs_combine_piece(op, &state->ring, state->hier.line, send + offset, round->area[0] + offset,
+				     cs_piece(round->count, state->per_piece, state->piece)) == CS_AGAIN)
+			return CS_AGAIN;
+	}
+	state->piece = 0;
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static void
+between_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	const struct several_long *state = CS_OP_STATE(struct several_long, op);
+	size_t unit = op->call.reduction.unit, first;
+	size_t part = cs_slice(round->count, unit, state->hier.lanes, op->team->lane, &first);
+	if (part)
+		leaders_step(op, round, first * unit, part);
+}
+
+static void
+take_lane_long(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+{
+	size_t unit = op->call.reduction.unit, first;
+	size_t part = cs_slice(round->count, unit, cs_hier_of(op)->lanes, lane, &first);
+	(void)line;
+	cs_copy_result(op, op->call.recv.base + round->at + first * unit, result_of(op, round) + first * unit, part * unit);
+}
+
+static const struct cs_hier_kind long_kinds[] = {
+	{ .areas = 1, .lag = 1, .lay_out = lay_out_long, .bring = bring_long, .between = between_long,
+	  .take_lane = take_lane_long },
+	{ .areas = 2, .lay_out = lay_out_long, .bring = bring_long, .between = between_long, .takes = hier_takes,
+	  .take_lane = take_lane_long },
+};
+
 static void
 several_nodes_long(struct cs_op *op, const struct cs_combine_params *params, size_t chunk)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	int locals = node->node->shape.size;
-	size_t unit = call->reduction.unit;
-	size_t wire_chunk = params->wire_chunk < node->node->shape.area_bytes ? params->wire_chunk
-									: node->node->shape.area_bytes;
+	struct several_long *state = CS_OP_STATE(struct several_long, op);
+	size_t unit = call->reduction.unit, area = team->node.shape.area_bytes;
+	size_t wire_chunk = params->wire_chunk < area ? params->wire_chunk : area;
 	/* An element that fits into no area slot cannot be here: comm/ sends such types to the host. */
 	if (wire_chunk < unit)
 		wire_chunk = unit;
-	size_t per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
-	size_t per_round = wire_chunk / unit / per_piece * per_piece;
-	uint64_t rounds = cs_rounds(call->count, per_round), step = 0, piece_index = 0;
-	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes);
-	/* A reduction to one rank has next to no copy-out, and holds two areas. */
-	bool lags = call->root < 0;
-	struct outcome last = { .step = 0 };
-
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
+	state->per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
+	state->per_round = wire_chunk / unit / state->per_piece * state->per_piece;
+	state->piece = 0;
+	state->hier.rounds = cs_rounds(call->count, state->per_round);
+	cs_hier_start(op, &long_kinds[call->root >= 0], call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes),
+		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	if (call->root < 0)
-		cs_node_rewind(node, call->bytes);
-	line->slot = cs_node_slot_number(node);
-	for (uint64_t round = 0; round < rounds; round++) {
-		size_t count = cs_piece(call->count, per_round, round);
-		size_t at = round * per_round * unit;
-		const char *send = call->send.base + at;
-		struct areas areas = take_areas(op, count * unit);
-		uint64_t pieces = cs_rounds(count, per_piece);
-		for (uint64_t piece = 0; piece < pieces; piece++) {
-			size_t offset = piece * per_piece * unit;
-			cs_combine_piece(op, line, ++step, piece_index++, send + offset, areas.sum + offset,
-					 cs_piece(count, per_piece, piece));
-		}
-		cs_node_publish(node, line, ++step);
-		if (team->lane < lanes) {
-			size_t first, part = cs_slice(count, unit, lanes, team->lane, &first);
-			for (int local = 0; local < locals; local++)
-				cs_node_await(node, local, step);
-			if (part)
-				leaders_step(op, &areas, first * unit, part);
-			cs_node_publish(node, line, step + 1);
-		}
-		struct outcome outcome = { .areas = areas, .at = at, .count = count, .step = ++step };
-		if (!lags)
-			take_outcome(op, lanes, &outcome);
-		else if (round)
-			take_outcome(op, lanes, &last);
-		last = outcome;
-	}
-	if (lags && rounds)
-		take_outcome(op, lanes, &last);
-	cs_node_end(node);
+		cs_node_rewind(&op->node, call->bytes);
+	cs_combine_ring_init(op, &state->ring);
 }
 
 /* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once instead of twice; where ranks
@@ -449,6 +545,15 @@ is_read_whole(struct cs_op *op, size_t read_all)
 	if (call->bytes <= read_all)
 		return true;
 	return read_all && team->shape.nodes == 1 && (others == 1 || node->node->is_crowded) && call->bytes <= most / others;
+}
+
+bool
+cs_combine_fast(struct cs_op *op, size_t read_all)
+{
+	if (op->team->shape.nodes > 1 || op->call.bytes > CS_INLINE || !is_read_whole(op, read_all))
+		return false;
+	one_node_inline(op);
+	return true;
 }
 
 void

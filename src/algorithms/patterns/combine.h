@@ -16,16 +16,23 @@ struct cs_combine_params {
 /* call->root < 0: all ranks get the result. */
 void cs_combine(struct cs_op *op, const struct cs_combine_params *params);
 
-/* The whole vector of a call, of at most a slot, for others to read after step 1. */
-void cs_combine_publish(struct cs_op *op, const char *vector);
+/* The same of a small vector on one node, at once. False: it is not. */
+bool cs_combine_fast(struct cs_op *op, size_t read_all);
 
-/* What all ranks of the node have published so, `own` in place of the own vector, into `out`, in the order of ranks. */
-void cs_combine_fold(struct cs_op *op, void *out, const void *own);
+/* Pieces of long vectors through the ring, in the state of a script; zeroed but for `step`, the last one before the next piece. */
+struct cs_combine_ring {
+	uint64_t step, index; /* index: pieces of the call so far */
+	bool is_posted;       /* the piece at hand */
+	int next;             /* local rank that is looked at next */
+};
 
-/* What one rank does in one piece of a long vector: publishes its input (but the own slice), reduces its slice of
- * everybody's into `area`. `line`: the own one of this call, line->slot set; `step` is the piece's; `piece_index` counts the
- * pieces of the call; `send`: the piece in the own vector, `count` elements that fit a slot. */
-void cs_combine_piece(struct cs_op *op, struct cs_line *line, uint64_t step, uint64_t piece_index,
-		      const char *send, char *area, size_t count);
+/* When the call has begun. */
+void cs_combine_ring_init(struct cs_op *op, struct cs_combine_ring *ring);
+
+/* What one rank does in one piece, a part of a phase that may be taken up again: publishes its input (but the own slice),
+ * reduces its slice of everybody's into `area`, one step. `line`: the own one; `send`: the piece in the own vector, `count`
+ * elements that fit a slot. */
+enum cs_status cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, struct cs_line *line, const char *send, char *area,
+				size_t count);
 
 #endif

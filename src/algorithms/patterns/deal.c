@@ -1,9 +1,10 @@
+/* patterns/deal.c — reduce_scatter on one node and over several. */
 #include "algorithms/patterns/deal.h"
 #include "algorithms/between.h"
 
-#include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/vector.h"
 
 static size_t
 count_of(struct cs_op *op, int rank)
@@ -99,75 +100,138 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 	return done;
 }
 
-/* What `local` has of this rank's block in round `round`: in its slot behind `before` elements, in its vector behind `ahead`. */
-static struct cs_part
-part_of(struct cs_op *op, int local, uint64_t round, size_t before, size_t ahead)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	const struct cs_line *line = cs_node_await_alike(&op->node, local, round + 1);
-	size_t unit = call->reduction.unit;
-	if (line->word[0] == CS_MARK_DIRECT && local == team->node.shape.local)
-		return (struct cs_part){ .near = (const char *)(uintptr_t)line->word[1] + ahead * unit };
-	if (line->word[0] == CS_MARK_DIRECT)
-		return (struct cs_part){ .far = line->word[1] + ahead * unit };
-	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, round) + before * unit };
-}
-
-/* One node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
+/* --- one node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
  * where they are, straight into its result. */
-static void
-one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_direct)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	uint64_t rounds = deal->rounds;
-	struct cs_node_op *node = &op->node;
-	int locals = node->node->shape.size;
-	size_t unit = call->reduction.unit;
 
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	bool is_small = is_direct || (call->bytes <= CS_SMALL && rounds == 1);
-	line->word[0] = is_direct ? CS_MARK_DIRECT : CS_MARK_STAGED;
-	line->word[1] = (uint64_t)(uintptr_t)send;
-	if (!is_small)
-		cs_node_rewind(node, call->bytes);
-	line->slot = is_small ? CS_SLOT_SMALL : cs_node_slot_number(node);
-	uint64_t filled = is_direct ? rounds : 0;
-	if (is_direct)
-		cs_node_publish(node, line, rounds);
-	struct cs_window window = deal->first, filling = deal->first;
-	size_t ahead = 0; /* elements in a vector before this rank's block */
-	for (int rank = 0; rank < team->shape.rank; rank++)
-		ahead += count_of(op, rank);
-	for (uint64_t round = 0; round < rounds; round++, next(op, deal, &window)) {
-		/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
-		while (filled < rounds && filled - round < node->node->shape.slots) {
-			char *slot = is_small ? cs_node_small(node)
-					      : cs_node_slot(node, filled + 1, filled <= round);
-			if (!slot)
-				break;
-			pack_round(op, send, filling, slot);
-			next(op, deal, &filling);
-			cs_node_publish(node, line, ++filled);
-		}
-		size_t mine = cs_window_piece(count_of(op, team->shape.rank), window);
-		size_t before = 0;
-		for (int rank = 0; rank < team->shape.rank; rank++)
-			before += cs_window_piece(count_of(op, rank), window);
-		struct cs_part parts[locals];
-		for (int local = 0; local < locals && mine; local++)
-			parts[local] = part_of(op, local, round, before, ahead + window.at);
-		if (mine)
-			cs_fold_parts(op, &call->reduction, call->recv.base + window.at * unit, parts, mine);
-		if (round + 1 < rounds)
-			cs_node_done(node, round + 1);
-	}
-	cs_node_end(node);
-	if (is_direct)
-		cs_node_all_done(node);
+struct one_node {
+	struct deal deal;
+	const char *send;
+	struct cs_line *line;
+	bool is_reached, is_small;
+	struct cs_window window, filling; /* of the round that is reduced, and of the next one that is put out */
+	uint64_t round, filled;
+	size_t ahead; /* elements in a vector before this rank's block */
+	int next;     /* local rank that is looked at next */
+};
+
+static struct one_node *
+one_node_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct one_node, op);
 }
+
+static enum cs_status
+open_call(struct cs_op *op)
+{
+	struct one_node *state = one_node_of(op);
+	struct cs_line *line = cs_node_try_line(&op->node);
+	if (!line)
+		return CS_AGAIN;
+	line->word[0] = state->is_reached ? CS_POST_SINGLE_COPY : CS_POST_RING;
+	line->word[1] = (uint64_t)(uintptr_t)state->send;
+	line->slot = state->is_small ? CS_SLOT_SMALL : cs_node_slot_number(&op->node);
+	state->line = line;
+	if (state->is_reached) {
+		state->filled = state->deal.rounds;
+		cs_node_publish(&op->node, line, state->filled);
+	}
+	return CS_OK;
+}
+
+/* The own slot is read here too, and nobody else knows when: it must not be filled again before. */
+static enum cs_status
+post_rounds(struct cs_op *op)
+{
+	struct one_node *state = one_node_of(op);
+	struct cs_node_op *node = &op->node;
+	while (state->filled < state->deal.rounds && state->filled - state->round < node->node->shape.slots) {
+		char *slot = state->is_small ? cs_node_small(node) : cs_node_slot(node, state->filled + 1, false);
+		if (!slot)
+			return state->filled <= state->round ? CS_AGAIN : CS_OK;
+		pack_round(op, state->send, state->filling, slot);
+		next(op, &state->deal, &state->filling);
+		cs_node_publish(node, state->line, ++state->filled);
+	}
+	return CS_OK;
+}
+
+/* What `local` has of this rank's block in the round: in its slot behind `before` elements, in its vector behind `ahead`. */
+static struct cs_part
+part_of(struct cs_op *op, int local, size_t before, size_t ahead)
+{
+	const struct one_node *state = one_node_of(op);
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, state->round + 1);
+	size_t unit = op->call.reduction.unit;
+	if (cs_post_is_single_copy(line) && local == op->team->node.shape.local)
+		return (struct cs_part){ .near = (const char *)(uintptr_t)line->word[1] + ahead * unit };
+	if (cs_post_is_single_copy(line))
+		return (struct cs_part){ .far = line->word[1] + ahead * unit };
+	return (struct cs_part){ .near = cs_node_slot_of(&op->node, local, line->slot, state->round) + before * unit };
+}
+
+static enum cs_status
+reduce_round(struct cs_op *op)
+{
+	struct one_node *state = one_node_of(op);
+	int locals = op->team->node.shape.size, self = op->team->shape.rank;
+	size_t mine = cs_window_piece(count_of(op, self), state->window), before = 0;
+	for (; mine && state->next < locals; state->next++)
+		if (!cs_node_look_alike(&op->node, state->next, state->round + 1))
+			return CS_AGAIN;
+	state->next = 0;
+	for (int rank = 0; rank < self; rank++)
+		before += cs_window_piece(count_of(op, rank), state->window);
+	struct cs_part parts[locals];
+	for (int local = 0; local < locals && mine; local++)
+		parts[local] = part_of(op, local, before, state->ahead + state->window.at);
+	if (mine)
+		cs_fold_parts(op, &op->call.reduction, op->call.recv.base + state->window.at * op->call.reduction.unit, parts,
+			      mine);
+	return CS_OK;
+}
+
+static enum cs_status next_round(struct cs_op *op);
+
+static enum cs_status
+be_read(struct cs_op *op)
+{
+	return !one_node_of(op)->is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const one_node_script[] = { open_call, post_rounds, reduce_round, next_round, be_read, NULL };
+
+static enum cs_status
+next_round(struct cs_op *op)
+{
+	struct one_node *state = one_node_of(op);
+	if (++state->round == state->deal.rounds) {
+		cs_node_end(&op->node);
+		return CS_OK;
+	}
+	cs_node_done(&op->node, state->round);
+	next(op, &state->deal, &state->window);
+	op->phase = one_node_script + 1;
+	return CS_OK;
+}
+
+static void
+one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_reached)
+{
+	struct one_node *state = one_node_of(op);
+	*state = (struct one_node){ .deal = *deal, .send = send, .is_reached = is_reached, .window = deal->first,
+				    .filling = deal->first,
+				    .is_small = is_reached || (op->call.bytes <= CS_SMALL && deal->rounds == 1) };
+	for (int rank = 0; rank < op->team->shape.rank; rank++)
+		state->ahead += count_of(op, rank);
+	cs_op_start(op, one_node_script);
+	if (!state->is_small)
+		cs_node_rewind(&op->node, op->call.bytes);
+	/* Its own slots are read here, too: others may have them when it is over. */
+	if (!state->is_small && (op->node.extras & CS_OP_NONBLOCKING))
+		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+}
+
+/* --- several nodes --------------------------------------------------------------------------------------------------------- */
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
@@ -198,88 +262,189 @@ take_block(struct cs_op *op, const char *area, struct cs_window window)
 		       cs_window_piece(count_of(op, shape->rank), window) * unit);
 }
 
-/* Several nodes, a short vector: the leader alone reduces its node's vectors, so that the others wait once. */
+static void
+between_nodes(struct cs_op *op, char *area, struct cs_window window)
+{
+	cs_between_reduce_scatter(op, area, counts_of_nodes(op, window), &op->call.reduction, op->call.is_commutative);
+}
+
+/* The leader has the node's part, which belongs at the front of the area. */
+static void
+keep_result(struct cs_op *op, char *area, struct cs_window window)
+{
+	size_t count = counts_of_nodes(op, window)[op->team->shape.node];
+	cs_between_reduced(op, area, count * op->call.reduction.unit);
+}
+
+/* A short vector: the leader alone reduces its node's vectors, so that the others wait once. */
+struct several_short {
+	struct cs_hier hier;
+	struct cs_vector vector;
+	struct cs_window all;
+	const char *own;
+};
+
+static struct several_short *
+short_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct several_short, op);
+}
+
+static void
+lay_out_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	round->room = op->call.bytes;
+}
+
+static enum cs_status
+bring_short(struct cs_op *op)
+{
+	return short_of(op)->hier.drives ? CS_OK : cs_vector_post(op, &short_of(op)->vector);
+}
+
+static void
+between_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	cs_vector_fold(op, round->area[0], short_of(op)->own);
+	between_nodes(op, round->area[0], short_of(op)->all);
+}
+
+static void
+tell_short(struct cs_op *op, struct cs_line *line)
+{
+	(void)line;
+	keep_result(op, cs_hier_now(&short_of(op)->hier)->area[0], short_of(op)->all);
+}
+
+static void
+take_short(struct cs_op *op, const struct cs_hier_round *round)
+{
+	take_block(op, round->area[0], short_of(op)->all);
+}
+
+static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short, .bring = bring_short,
+						.between = between_short, .tell = tell_short, .take = take_short };
+
 static void
 several_nodes_short(struct cs_op *op, struct cs_window all)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	const char *vector = call->send.base;
-	if (!team->shape.is_block_placed) {
-		char *packed = cs_op_memory(op, CS_OP_COPY, call->bytes);
-		pack_round(op, vector, all, packed);
-		vector = packed;
+	struct several_short *state = short_of(op);
+	state->own = op->call.send.base;
+	if (!op->team->shape.is_block_placed) {
+		char *packed = cs_op_memory(op, CS_OP_COPY, op->call.bytes);
+		pack_round(op, state->own, all, packed);
+		state->own = packed;
 	}
-	cs_node_begin(node);
-	char *area = cs_node_area(node, call->bytes);
-	if (cs_team_is_leader(team)) {
-		cs_combine_fold(op, area, vector);
-		size_t *counts = counts_of_nodes(op, all);
-		cs_between_reduce_scatter(op, area, counts, &call->reduction, call->is_commutative);
-		cs_between_reduced(op, area, counts[team->shape.node] * call->reduction.unit);
-		cs_node_publish(node, cs_node_line(node), 2);
-	} else {
-		cs_combine_publish(op, vector);
-		cs_node_await(node, cs_team_leader(team), 2);
-	}
-	take_block(op, area, all);
-	cs_node_area_done(node, call->bytes, 1);
-	cs_node_end(node);
+	state->all = all;
+	state->hier.rounds = 1;
+	cs_hier_start(op, &short_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	state->hier.needs_line = state->hier.drives;
+	if (!state->hier.drives)
+		cs_vector_init(op, &state->vector, state->own, false);
 }
 
-/* Several nodes: publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
- * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
+/* Publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders' reduce_scatter gives each node its
+ * ranks' pieces (3r+3); everybody takes its own. */
+struct several_long {
+	struct cs_hier hier;
+	struct deal deal;
+	const char *send;
+	struct cs_window window; /* of the round at hand */
+	size_t room;             /* bytes of a round, at most */
+	size_t count;            /* elements of the round */
+	bool is_posted;
+};
+
+static struct several_long *
+long_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct several_long, op);
+}
+
+static void
+lay_out_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several_long *state = long_of(op);
+	if (round->index)
+		next(op, &state->deal, &state->window);
+	round->room = state->room;
+	round->here = 3 * round->index + 2;
+	round->arrived = round->here + 1;
+}
+
+static enum cs_status
+bring_long(struct cs_op *op)
+{
+	struct several_long *state = long_of(op);
+	struct cs_node_op *node = &op->node;
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	int locals = node->node->shape.size;
+	size_t unit = op->call.reduction.unit, first;
+	if (!state->is_posted) {
+		if (!round->index)
+			state->hier.line->slot = cs_node_slot_number(node);
+		char *slot = cs_node_slot(node, round->here, false);
+		if (!slot)
+			return CS_AGAIN;
+		state->count = pack_round(op, state->send, state->window, slot);
+		cs_node_publish(node, state->hier.line, round->here - 1);
+		state->is_posted = true;
+	}
+	for (; state->hier.next < locals; state->hier.next++)
+		if (!cs_node_look_alike(node, state->hier.next, round->here - 1))
+			return CS_AGAIN;
+	state->hier.next = 0;
+	state->is_posted = false;
+	size_t slice = cs_slice(state->count, unit, locals, node->node->shape.local, &first);
+	const void *from[locals];
+	for (int local = 0; local < locals; local++)
+		from[local] = cs_node_slot_of(node, local, cs_node_look_alike(node, local, round->here - 1)->slot, round->index) +
+			      first * unit;
+	cs_fold(op, &op->call.reduction, round->area[0] + first * unit, from, locals, slice);
+	cs_node_done(node, round->here);
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static void
+between_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	between_nodes(op, round->area[0], long_of(op)->window);
+}
+
+static void
+tell_long(struct cs_op *op, struct cs_line *line)
+{
+	(void)line;
+	keep_result(op, cs_hier_now(&long_of(op)->hier)->area[0], long_of(op)->window);
+}
+
+static void
+take_long(struct cs_op *op, const struct cs_hier_round *round)
+{
+	take_block(op, round->area[0], long_of(op)->window);
+}
+
+static const struct cs_hier_kind long_kind = { .areas = 1, .lay_out = lay_out_long, .bring = bring_long,
+					       .between = between_long, .tell = tell_long, .take = take_long };
+
 static void
 several_nodes(struct cs_op *op, const char *send, const struct deal *deal)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	const struct cs_shape *shape = &team->shape;
-	int locals = node->node->shape.size, self = node->node->shape.local;
-	size_t unit = call->reduction.unit;
-	bool is_leader = cs_team_is_leader(team);
-
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_node_rewind(node, call->bytes);
-	line->slot = cs_node_slot_number(node);
-	struct cs_window window = deal->first;
-	size_t room = deal->room; /* of a round, at most */
-	if (deal->rounds == 1 && window.most < room / (size_t)shape->ranks)
-		room = window.most * (size_t)shape->ranks;
-	room *= unit;
-	for (uint64_t round = 0; round < deal->rounds; round++, next(op, deal, &window)) {
-		char *slot = cs_node_slot(node, 3 * round + 2, true);
-		size_t count = pack_round(op, send, window, slot);
-		cs_node_publish(node, line, 3 * round + 1);
-
-		char *area = cs_node_area(node, room);
-		size_t first, slice = cs_slice(count, unit, locals, self, &first);
-		const void *from[locals];
-		for (int local = 0; local < locals; local++) {
-			const struct cs_line *other = cs_node_await_alike(node, local, 3 * round + 1);
-			from[local] = cs_node_slot_of(node, local, other->slot, round) + first * unit;
-		}
-		cs_fold(op, &call->reduction, area + first * unit, from, locals, slice);
-		cs_node_done(node, 3 * round + 2);
-		cs_node_publish(node, line, 3 * round + 2);
-
-		if (is_leader) {
-			size_t *counts = counts_of_nodes(op, window);
-			for (int local = 0; local < locals; local++)
-				cs_node_await(node, local, 3 * round + 2);
-			cs_between_reduce_scatter(op, area, counts, &call->reduction, call->is_commutative);
-			cs_between_reduced(op, area, counts[shape->node] * unit);
-			cs_node_publish(node, line, 3 * round + 3);
-		} else {
-			cs_node_await(node, cs_team_leader(team), 3 * round + 3);
-		}
-		take_block(op, area, window);
-		cs_node_area_done(node, room, 1);
-	}
-	cs_node_end(node);
+	struct several_long *state = long_of(op);
+	size_t ranks = (size_t)op->team->shape.ranks, room = deal->room;
+	if (deal->rounds == 1 && deal->first.most < room / ranks)
+		room = deal->first.most * ranks;
+	state->deal = *deal;
+	state->send = send;
+	state->window = deal->first;
+	state->room = room * op->call.reduction.unit;
+	state->is_posted = false;
+	state->hier.rounds = deal->rounds;
+	cs_hier_start(op, &long_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	cs_node_rewind(&op->node, op->call.bytes);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
 }
 
 void

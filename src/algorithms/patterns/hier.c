@@ -4,14 +4,22 @@
 #include "algorithms/between.h"
 
 void
+cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
+{
+	struct cs_hier *hier = cs_hier_of(op);
+	hier->first_lane = first;
+	hier->lanes = lanes;
+	hier->drives = op->team->lane >= first && op->team->lane < first + lanes;
+}
+
+void
 cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script, int first)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	hier->kind = kind;
 	hier->line = NULL;
 	hier->step = 0;
-	hier->lanes = lanes;
-	hier->drives = op->team->lane < lanes;
+	cs_hier_set_lanes(op, 0, lanes);
 	hier->needs_line = true;
 	hier->round = 0;
 	hier->next = hier->area = 0;
@@ -136,7 +144,8 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 	const struct cs_hier_kind *kind = hier->kind;
 	for (; hier->next < hier->lanes; hier->next++) {
 		uint64_t step = round->arrived;
-		int local = kind->source ? kind->source(op, round, hier->next, &step) : op->team->lane_local[hier->next];
+		int lane = hier->first_lane + hier->next;
+		int local = kind->source ? kind->source(op, round, lane, &step) : op->team->lane_local[lane];
 		const struct cs_line *line = hier->line;
 		if (local != op->team->node.shape.local && !(line = cs_node_look(&op->node, local, step)))
 			return CS_AGAIN;

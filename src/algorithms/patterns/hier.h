@@ -53,14 +53,13 @@ struct cs_hier {
 	struct cs_line *line; /* own; NULL: not taken, since nobody reads it */
 	uint64_t rounds;      /* of the call: equal on all ranks */
 	uint64_t step;        /* the last one of the rounds so far */
-	int lanes;            /* that carry this call */
+	int first_lane, lanes; /* that carry this call */
 	bool drives;          /* this rank's lane is one of them */
 	bool needs_line;      /* this rank publishes something */
 	uint64_t round;       /* the one at hand; taken is the one `lag` before it */
 	int next;             /* lane or local rank that is looked at next */
 	bool is_laid_out;     /* the round at hand, of which so many areas have been taken: */
 	int area;
-	const struct cs_line *first; /* of the first lane's source in this round */
 	cs_phase *const *again; /* the first phase of each round */
 	struct cs_hier_round last[1 + CS_HIER_LAG];
 };
@@ -85,6 +84,9 @@ cs_hier_now(struct cs_hier *hier)
 /* Fills in all but `rounds`, begins the call on the node, and goes on with a script of which the phase number `first` begins
  * each round. */
 void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script, int first);
+
+/* Says that so many lanes from `first` on carry the call. */
+void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 
 /* Publishes that what this rank has brought is here, unless it is the only driver, for whom nobody waits. */
 void cs_hier_is_here(struct cs_op *op);

@@ -1,46 +1,23 @@
+/* patterns/prefix.c — scan and exscan on one node and over several. */
 #include "algorithms/patterns/prefix.h"
 #include "algorithms/between.h"
 
-#include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/vector.h"
 
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
 #define LEAST_PIECE (4 << 10)  /* bytes of a chain's piece: a hop takes as long as some 1 KiB */
-
-static bool
-is_exclusive(const struct cs_call *call)
-{
-	return call->coll == CS_EXSCAN;
-}
-
-/* out = left op right; it may be either. */
-static void
-add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
-{
-	struct cs_call *call = &op->call;
-	const void *from[] = { left, right };
-	cs_fold(op, &call->reduction, out, from, 2, count);
-}
 
 /* A scan of the first rank. */
 static void
 keep_own(const struct cs_call *call, char *to, const char *own, size_t bytes)
 {
-	if (!is_exclusive(call) && to != own)
+	if (!cs_prefix_is_exclusive(call) && to != own)
 		cs_copy(to, own, bytes);
 }
 
 /* --- short: all vectors are read ----------------------------------------------------------------------------------------- */
-
-static const void *
-vector_of(struct cs_op *op, int local, size_t bytes)
-{
-	const struct cs_line *line = cs_node_await_alike(&op->node, local, 1);
-	if (bytes <= CS_INLINE)
-		return line->data;
-	return cs_node_slot_of(&op->node, local, line->slot, 0);
-}
 
 /* The sum of the first `others` local ranks' vectors, and of `own` behind them unless it is NULL. */
 static void
@@ -50,7 +27,7 @@ sum_up(struct cs_op *op, void *out, int others, const char *own)
 	struct cs_call *call = &op->call;
 	const void *from[others + 1];
 	for (int local = 0; local < others; local++)
-		from[local] = local == team->node.shape.local ? call->send.base : vector_of(op, local, call->bytes);
+		from[local] = local == team->node.shape.local ? call->send.base : cs_vector_part(op, local).near;
 	from[others] = own;
 	cs_fold_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
 }
@@ -62,25 +39,47 @@ take_prefix(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	int self = team->node.shape.local;
 	if (self)
-		sum_up(op, call->recv.base, self, is_exclusive(call) ? NULL : call->send.base);
+		sum_up(op, call->recv.base, self, cs_prefix_is_exclusive(call) ? NULL : call->send.base);
 	else
 		keep_own(call, call->recv.base, call->send.base, call->bytes);
 }
 
+struct one_short {
+	struct cs_vector vector;
+};
+
+static enum cs_status
+post_own(struct cs_op *op)
+{
+	bool is_read = op->team->node.shape.local + 1 < op->team->node.shape.size;
+	return is_read ? cs_vector_post(op, &CS_OP_STATE(struct one_short, op)->vector) : CS_OK;
+}
+
+static enum cs_status
+take_own(struct cs_op *op)
+{
+	int self = op->team->node.shape.local;
+	if (cs_vector_await(op, &CS_OP_STATE(struct one_short, op)->vector, self) == CS_AGAIN)
+		return CS_AGAIN;
+	take_prefix(op);
+	if (self)
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const one_node_short_script[] = { post_own, take_own, NULL };
+
 static void
 one_node_short(struct cs_op *op)
 {
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	int self = node->node->shape.local;
-	cs_node_begin(node);
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	int self = op->team->node.shape.local;
+	cs_op_start(op, one_node_short_script);
+	state->vector.next = 0;
+	if (self + 1 < op->team->node.shape.size)
+		cs_vector_init(op, &state->vector, op->call.send.base, false);
 	if (!self)
-		cs_node_end_reading(node);
-	if (self + 1 < node->node->shape.size)
-		cs_combine_publish(op, call->send.base);
-	take_prefix(op);
-	if (self)
-		cs_node_end(node);
+		cs_node_end_reading(&op->node);
 }
 
 /* The leader has what all nodes before this one have summed up in the area. */
@@ -89,157 +88,108 @@ add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (is_exclusive(call) && !team->node.shape.local)
+	if (cs_prefix_is_exclusive(call) && !team->node.shape.local)
 		cs_copy_result(op, out, area, count * call->reduction.unit);
 	else
-		add(op, out, area, out, count);
+		cs_prefix_add(op, out, area, out, count);
 }
+
+/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes before have. */
+struct several_short {
+	struct cs_hier hier;
+	struct cs_vector vector;
+};
+
+static void
+lay_out_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	round->room = op->call.bytes;
+}
+
+/* The ranks behind this one read it, and the leader. */
+static bool
+is_read(const struct cs_op *op)
+{
+	int self = op->team->node.shape.local;
+	return self + 1 < op->team->node.shape.size || self != cs_team_leader(op->team);
+}
+
+static enum cs_status
+bring_short(struct cs_op *op)
+{
+	return is_read(op) ? cs_vector_post(op, &CS_OP_STATE(struct several_short, op)->vector) : CS_OK;
+}
+
+static void
+between_short(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct cs_call *call = &op->call;
+	sum_up(op, round->area[0], op->team->node.shape.size, NULL);
+	cs_between_exscan(op, round->area[0], call->count, &call->reduction, call->is_commutative);
+}
+
+/* The first node's ranks need nothing from the others. */
+static int
+source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
+{
+	(void)round, (void)step;
+	return op->team->shape.node ? op->team->lane_local[lane] : op->team->node.shape.local;
+}
+
+static enum cs_status
+await_before(struct cs_op *op)
+{
+	return cs_vector_await(op, &CS_OP_STATE(struct several_short, op)->vector, op->team->node.shape.local);
+}
+
+static void
+take_short(struct cs_op *op, const struct cs_hier_round *round)
+{
+	take_prefix(op);
+	if (op->team->shape.node)
+		add_nodes_before(op, op->call.recv.base, round->area[0], op->call.count);
+}
+
+static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short, .bring = bring_short,
+						.between = between_short, .source = source, .take = take_short };
+
+/* A vector that is put out takes the line. */
+static enum cs_status
+open_short(struct cs_op *op)
+{
+	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	state->hier.needs_line = !is_read(op) && state->hier.drives;
+	return cs_hier_open(op);
+}
+
+static enum cs_status
+tell_short(struct cs_op *op)
+{
+	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	if (is_read(op))
+		state->hier.line = state->vector.post.line;
+	return cs_hier_tell(op);
+}
+
+static cs_phase *const several_short_script[] = { open_short, cs_hier_begin_round, cs_hier_bring, cs_hier_meet,
+						  cs_hier_between, tell_short, await_before, cs_hier_take,
+						  cs_hier_next, NULL };
 
 static void
 several_nodes_short(struct cs_op *op)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	int self = node->node->shape.local, leader = cs_team_leader(team);
-	cs_node_begin(node);
-	char *area = cs_node_area(node, call->bytes);
-	/* The ranks behind this one read it, and the leader. */
-	if (self + 1 < node->node->shape.size || self != leader)
-		cs_combine_publish(op, call->send.base);
-	if (self == leader) {
-		sum_up(op, area, node->node->shape.size, NULL);
-		cs_between_exscan(op, area, call->count, &call->reduction, call->is_commutative);
-		if (team->shape.node)
-			cs_node_publish(node, cs_node_line(node), 2);
-	}
-	take_prefix(op);
-	if (team->shape.node) {
-		if (self != leader)
-			cs_node_await(node, leader, 2);
-		add_nodes_before(op, call->recv.base, area, call->count);
-	}
-	cs_node_area_done(node, call->bytes, 1);
-	cs_node_end(node);
-}
-
-/* --- doubling ------------------------------------------------------------------------------------------------------------ */
-
-/* Steps in which a rank adds something: the first powers of two that are not above it. */
-static int
-steps_of(int local)
-{
-	int steps = 0;
-	while (local >> steps)
-		steps++;
-	return steps;
-}
-
-/* Where a rank's sums are, one behind the other: in its line, in its small slot, in a part of a slot or in all of it. */
-struct sums {
-	size_t stride;
-	bool is_inline, is_small;
-};
-
-static struct sums
-sums_of(struct cs_op *op)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t count = (size_t)steps_of(team->node.shape.size - 1);
-	struct sums sums = { .stride = (call->bytes + 63) & ~(size_t)63 };
-	sums.is_inline = count * call->bytes <= CS_INLINE;
-	if (sums.is_inline)
-		sums.stride = call->bytes;
-	sums.is_small = sums.stride * count <= CS_SMALL;
-	return sums;
-}
-
-static bool
-may_double(struct cs_op *op)
-{
-	struct cs_team *team = op->team;
-	struct sums sums = sums_of(op);
-	return sums.stride * (size_t)steps_of(team->node.shape.size - 1) <= team->node.shape.slot_bytes;
-}
-
-static char *
-take_room(struct cs_op *op, const struct sums *sums, struct cs_line *line)
-{
-	struct cs_node_op *node = &op->node;
-	int count = steps_of(node->node->shape.size - 1);
-	size_t span = (size_t)count * sums->stride;
-	if (sums->is_inline)
-		return (char *)line->data;
-	if (sums->is_small) {
-		line->slot = CS_SLOT_SMALL;
-		return cs_node_small(node);
-	}
-	if (cs_node_is_cut(node, span))
-		return cs_node_cut(node, (uint64_t)count, span, &line->slot);
-	line->slot = cs_node_slot_number(node);
-	return cs_node_slot(node, (uint64_t)count, true);
-}
-
-/* What the rank `distance` before this one has after so many steps; it has made no more of them than it adds in. */
-static const char *
-sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
-{
-	struct cs_team *team = op->team;
-	int local = team->node.shape.local - distance, last = steps_of(local), which = step < last ? step : last;
-	const struct cs_line *line = cs_node_await_alike(&op->node, local, (uint64_t)which + 1);
-	const char *base = sums->is_inline ? (const char *)line->data : cs_node_slot_of(&op->node, local, line->slot, 0);
-	return base + (size_t)which * sums->stride;
-}
-
-/*   before step k   a rank has the sum of the 2^k ranks up to itself, and who is read by the one 2^k behind it shows that
- *   an exscan       keeps the sum of those before itself besides
- */
-static void
-one_node_doubling(struct cs_op *op)
-{
-	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	int self = node->node->shape.local, locals = node->node->shape.size;
-	struct sums sums = sums_of(op);
-	const char *sum = call->send.base;
-	char *room = NULL, *recv = call->recv.base;
-	struct cs_line *line = NULL;
-	cs_node_begin(node);
-	if (!self)
-		cs_node_end_reading(node);
-	if (self + 1 < locals) {
-		line = cs_node_line(node);
-		room = take_room(op, &sums, line);
-		cs_copy_in(op, room, sum, call->bytes);
-		sum = room;
-		cs_node_publish(node, line, 1);
-	}
-	for (int step = 0; self >> step; step++) {
-		const char *before = sum_of(op, &sums, 1 << step, step);
-		bool is_shown = self + (2 << step) < locals;
-		char *next = is_shown ? room + (size_t)(step + 1) * sums.stride : recv;
-		if (is_shown || !is_exclusive(call)) {
-			add(op, next, before, sum, call->count);
-			sum = next;
-		}
-		if (is_shown)
-			cs_node_publish(node, line, (uint64_t)step + 2);
-		if (is_exclusive(call) && !step)
-			cs_copy(recv, before, call->bytes);
-		else if (is_exclusive(call))
-			add(op, recv, before, recv, call->count);
-	}
-	if (!is_exclusive(call) && sum != recv)
-		cs_copy(recv, sum, call->bytes);
-	if (self)
-		cs_node_end(node);
+	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	state->hier.rounds = 1;
+	cs_hier_start(op, &short_kind, 1, several_short_script, 1);
+	state->vector.next = 0;
+	if (is_read(op))
+		cs_vector_init(op, &state->vector, op->call.send.base, false);
 }
 
 /* --- long: a chain ------------------------------------------------------------------------------------------------------- */
 
+/* The first member of a state. */
 struct chain {
-	struct cs_op *op;
 	struct cs_line *line;
 	size_t each;     /* elements of a piece */
 	size_t room;     /* bytes of it in a slot */
@@ -261,70 +211,76 @@ piece_bytes(struct cs_op *op, size_t chunk)
 }
 
 static void
-begin_chain(struct chain *chain, size_t piece)
+init_chain(struct cs_op *op, struct chain *chain, size_t piece)
 {
-	struct cs_node_op *node = &chain->op->node;
-	size_t unit = chain->op->call.reduction.unit;
+	size_t unit = op->call.reduction.unit;
+	*chain = (struct chain){ .reads = true };
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	chain->each = piece < unit ? 1 : piece / unit;
 	chain->room = chain->each * unit;
-	cs_node_begin(node);
-	chain->line = cs_node_line(node);
-	chain->line->slot = cs_node_slot_number(node);
 }
 
-/* Pieces lie side by side in slots, as in patterns/exchange. */
-static char *
-own_piece(struct chain *chain)
+/* The line is the chain's. */
+static void
+open_chain(struct cs_op *op, struct chain *chain, struct cs_line *line)
 {
-	struct cs_node_op *node = &chain->op->node;
-	size_t at = chain->pieces % cs_pieces(chain->op->team, chain->room);
-	if (!at)
-		chain->slot = cs_node_slot(node, chain->step, true);
-	else
-		cs_node_slot_until(node, chain->step);
+	chain->line = line;
+	line->slot = cs_node_slot_number(&op->node);
+}
+
+/* Memory for the next piece; pieces lie side by side in slots, as in patterns/exchange. NULL: there is none yet. */
+static char *
+own_piece(struct cs_op *op, struct chain *chain)
+{
+	struct cs_node_op *node = &op->node;
+	size_t at = chain->pieces % cs_post_pieces(node->node, chain->room);
+	if (at)
+		cs_node_slot_until(node, chain->step + 1);
+	else if (!(chain->slot = cs_node_slot(node, chain->step + 1, false)))
+		return NULL;
 	return chain->slot + at * cs_piece_room(chain->room);
 }
 
+/* NULL: it is not there yet. */
 static const char *
-piece_before(struct chain *chain)
+piece_before(struct cs_op *op, const struct chain *chain)
 {
-	struct cs_op *op = chain->op;
-	struct cs_team *team = op->team;
-	size_t pieces = cs_pieces(team, chain->room);
-	int local = team->node.shape.local - 1;
-	const struct cs_line *line = cs_node_await_alike(&op->node, local, chain->step);
-	const char *slot = cs_node_slot_of(&op->node, local, line->slot % CS_PIECE_UNIT, chain->pieces / pieces);
-	return slot + chain->pieces % pieces * cs_piece_room(chain->room);
+	int local = op->team->node.shape.local - 1;
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, chain->step + 1);
+	if (!line)
+		return NULL;
+	return cs_post_find(&op->node, local, line, chain->pieces, chain->room, cs_post_pieces(op->node.node, chain->room));
 }
 
 /* The next piece, `count` elements from byte `at` on. `total`: where the last rank's sum goes; NULL: nobody wants it. */
-static void
-chain_piece(struct chain *chain, size_t at, size_t count, char *total)
+static enum cs_status
+chain_piece(struct cs_op *op, struct chain *chain, size_t at, size_t count, char *total)
 {
-	struct cs_op *op = chain->op;
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	bool is_last = node->node->shape.local + 1 == node->node->shape.size;
 	size_t bytes = count * call->reduction.unit;
 	const char *own = call->send.base + at;
-	char *recv = call->recv.base ? call->recv.base + at : NULL;
+	char *recv = call->recv.base ? call->recv.base + at : NULL, *sum = total;
+	const char *before = NULL;
+	if (node->node->shape.local && !(before = piece_before(op, chain)))
+		return CS_AGAIN;
+	if (!is_last && !(sum = own_piece(op, chain)))
+		return CS_AGAIN;
 	chain->step++;
-	const char *before = node->node->shape.local ? piece_before(chain) : NULL;
-	char *sum = is_last ? total : own_piece(chain);
 	if (!before) {
 		if (sum)
 			cs_copy_in(op, sum, own, bytes);
-		if (!is_exclusive(call) && recv != own)
+		if (!cs_prefix_is_exclusive(call) && recv != own)
 			cs_copy_result(op, recv, own, bytes);
-	} else if (!is_exclusive(call)) {
-		add(op, recv, before, own, count);
+	} else if (!cs_prefix_is_exclusive(call)) {
+		cs_prefix_add(op, recv, before, own, count);
 		if (sum)
 			cs_copy_in(op, sum, recv, bytes);
 	} else {
 		/* In place the own part is gone when the result is there. */
 		if (sum)
-			add(op, sum, before, own, count);
+			cs_prefix_add(op, sum, before, own, count);
 		cs_copy_result(op, recv, before, bytes);
 	}
 	if (!is_last)
@@ -332,104 +288,148 @@ chain_piece(struct chain *chain, size_t at, size_t count, char *total)
 	if (chain->reads)
 		cs_node_done(node, chain->step);
 	chain->pieces++;
+	return CS_OK;
 }
+
+static enum cs_status
+open_own(struct cs_op *op)
+{
+	struct cs_line *line = cs_node_try_line(&op->node);
+	if (!line)
+		return CS_AGAIN;
+	open_chain(op, CS_OP_STATE(struct chain, op), line);
+	return CS_OK;
+}
+
+static enum cs_status
+run_chain(struct cs_op *op)
+{
+	struct chain *chain = CS_OP_STATE(struct chain, op);
+	struct cs_call *call = &op->call;
+	for (size_t done; (done = chain->pieces * chain->each) < call->count;)
+		if (chain_piece(op, chain, done * call->reduction.unit, cs_piece(call->count, chain->each, chain->pieces), NULL) ==
+		    CS_AGAIN)
+			return CS_AGAIN;
+	if (chain->reads)
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const chain_script[] = { open_own, run_chain, NULL };
 
 static void
 one_node_long(struct cs_op *op, size_t piece)
 {
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct chain chain = { .op = op, .reads = team->node.shape.local };
-	begin_chain(&chain, piece);
-	cs_node_expect(&op->node, cs_rounds(call->count, chain.each), 1);
-	if (!chain.reads)
+	struct chain *chain = CS_OP_STATE(struct chain, op);
+	init_chain(op, chain, piece);
+	chain->reads = op->team->node.shape.local;
+	cs_node_expect(&op->node, cs_rounds(op->call.count, chain->each), 1);
+	cs_op_start(op, chain_script);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	if (!chain->reads)
 		cs_node_end_reading(&op->node);
-	for (size_t done = 0; done < call->count; done += chain.each)
-		chain_piece(&chain, done * call->reduction.unit, cs_piece(call->count, chain.each, chain.pieces), NULL);
-	if (chain.reads)
-		cs_node_end(&op->node);
-}
-
-/* A round is what the leaders scan at once, up to an area slot. */
-struct round {
-	char *area;
-	size_t at, count; /* bytes before it in the vector; elements */
-	uint64_t step;    /* of the lanes */
-};
-
-static void
-finish_round(struct chain *chain, const struct round *round, int lanes)
-{
-	struct cs_op *op = chain->op;
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t unit = call->reduction.unit;
-	for (int lane = 0; team->shape.node && lane < lanes; lane++) {
-		size_t first, part = cs_slice(round->count, unit, lanes, lane, &first);
-		if (team->lane != lane)
-			cs_node_await(&op->node, team->lane_local[lane], round->step);
-		add_nodes_before(op, call->recv.base + round->at + first * unit, round->area + first * unit, part);
-	}
-	cs_node_area_done(&op->node, round->count * unit, 1);
-}
-
-static void
-scan_round(struct chain *chain, const struct round *round, int lanes)
-{
-	struct cs_op *op = chain->op;
-	struct cs_team *team = op->team;
-	struct cs_node_op *node = &op->node;
-	struct cs_call *call = &op->call;
-	size_t unit = call->reduction.unit, first, part = cs_slice(round->count, unit, lanes, team->lane, &first);
-	int last = node->node->shape.size - 1;
-	if (last != node->node->shape.local)
-		cs_node_await(node, last, round->step - 1);
-	if (part)
-		cs_between_exscan(op, round->area + first * unit, part, &call->reduction, call->is_commutative);
-	cs_node_publish(node, chain->line, round->step);
 }
 
 /*   pieces   down the chain of the node's ranks; the last one's sums go into the area    (a step each)
  *   + 1      all of them are there
  *   + 2      what the nodes before have is there in their place; taken while the next round is under way
  *
- * With several lanes each lane's rank scans its part of the round. */
+ * A round is what the leaders scan at once, up to an area slot. With several lanes each lane's rank scans its part of it. */
+struct several_long {
+	struct cs_hier hier;
+	struct chain chain;
+	size_t per_round;  /* elements */
+	size_t done;       /* of the round that is brought */
+};
+
+static struct several_long *
+long_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct several_long, op);
+}
+
+static void
+lay_out_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several_long *state = long_of(op);
+	size_t unit = op->call.reduction.unit;
+	round->at = round->index * state->per_round * unit;
+	round->count = cs_piece(op->call.count, state->per_round, round->index);
+	round->room = round->count * unit;
+	round->here += cs_rounds(round->count, state->chain.each);
+	round->arrived = round->here + 1;
+	state->chain.step = state->hier.step;
+	if (!round->index)
+		open_chain(op, &state->chain, state->hier.line);
+}
+
+static bool
+is_last(struct cs_op *op, int local)
+{
+	return local + 1 == op->team->node.shape.size;
+}
+
+static enum cs_status
+bring_long(struct cs_op *op)
+{
+	struct several_long *state = long_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	size_t unit = op->call.reduction.unit, each = state->chain.each;
+	for (; state->done < round->count; state->done += each) {
+		size_t left = round->count - state->done, at = state->done * unit;
+		if (chain_piece(op, &state->chain, round->at + at, left < each ? left : each, round->area[0] + at) == CS_AGAIN)
+			return CS_AGAIN;
+	}
+	state->done = 0;
+	if (is_last(op, op->team->node.shape.local))
+		cs_node_publish(&op->node, state->hier.line, round->here);
+	return CS_OK;
+}
+
+static void
+between_long(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct cs_call *call = &op->call;
+	size_t unit = call->reduction.unit, first;
+	size_t part = cs_slice(round->count, unit, long_of(op)->hier.lanes, op->team->lane, &first);
+	if (part)
+		cs_between_exscan(op, round->area[0] + first * unit, part, &call->reduction, call->is_commutative);
+}
+
+static void
+take_lane_long(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+{
+	size_t unit = op->call.reduction.unit, first;
+	size_t part = cs_slice(round->count, unit, long_of(op)->hier.lanes, lane, &first);
+	(void)line;
+	if (op->team->shape.node)
+		add_nodes_before(op, op->call.recv.base + round->at + first * unit, round->area[0] + first * unit, part);
+}
+
+static const struct cs_hier_kind long_kind = { .areas = 1, .lag = 1, .lay_out = lay_out_long, .bring = bring_long,
+					       .waits_for = is_last, .between = between_long, .source = source,
+					       .take_lane = take_lane_long };
+
 static void
 several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size_t piece)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	struct chain chain = { .op = op, .reads = true };
-	size_t unit = call->reduction.unit;
-	size_t wire_chunk = params->wire_chunk < node->node->shape.area_bytes ? params->wire_chunk : node->node->shape.area_bytes;
-	piece = piece < wire_chunk ? piece : wire_chunk;
-	begin_chain(&chain, piece);
-	size_t per_round = wire_chunk / chain.room * chain.each;
-	per_round = per_round ? per_round : chain.each; /* one element; it fits, as comm/ has seen to it */
-	int lanes = call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes);
-	uint64_t rounds = cs_rounds(call->count, per_round), pieces = cs_rounds(call->count, chain.each);
-	struct round last = { .area = NULL };
-	cs_node_expect(node, pieces + 2 * rounds, 1);
-	for (uint64_t index = 0; index < rounds; index++) {
-		struct round round = { .at = index * per_round * unit, .count = cs_piece(call->count, per_round, index) };
-		round.area = cs_node_area(node, round.count * unit);
-		for (size_t done = 0; done < round.count; done += chain.each)
-			chain_piece(&chain, round.at + done * unit,
-				    round.count - done < chain.each ? round.count - done : chain.each, round.area + done * unit);
-		chain.step++;
-		if (node->node->shape.local + 1 == node->node->shape.size)
-			cs_node_publish(node, chain.line, chain.step);
-		round.step = ++chain.step;
-		if (team->lane < lanes)
-			scan_round(&chain, &round, lanes);
-		if (index)
-			finish_round(&chain, &last, lanes);
-		last = round;
-	}
-	if (rounds)
-		finish_round(&chain, &last, lanes);
-	cs_node_end(node);
+	struct several_long *state = long_of(op);
+	size_t area = team->node.shape.area_bytes;
+	size_t wire_chunk = params->wire_chunk < area ? params->wire_chunk : area;
+	init_chain(op, &state->chain, piece < wire_chunk ? piece : wire_chunk);
+	state->per_round = wire_chunk / state->chain.room * state->chain.each;
+	if (!state->per_round)
+		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to it */
+	state->done = 0;
+	state->hier.rounds = cs_rounds(call->count, state->per_round);
+	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 * state->hier.rounds, 1);
+	cs_hier_start(op, &long_kind, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes), cs_hier_script,
+		      CS_HIER_SCRIPT_ROUND);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
 }
 
 /* --- which of them ------------------------------------------------------------------------------------------------------- */
@@ -450,8 +450,8 @@ cs_prefix(struct cs_op *op, const size_t *values)
 		several_nodes_long(op, &params, piece);
 	else if (is_short)
 		one_node_short(op);
-	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && may_double(op))
-		one_node_doubling(op);
+	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && cs_prefix_may_double(op))
+		cs_prefix_double(op);
 	else
 		one_node_long(op, piece);
 }

@@ -13,6 +13,7 @@
 #define CS_ALGORITHMS_PATTERNS_PREFIX_H
 
 #include "algorithms/op.h"
+#include "algorithms/patterns/fold.h"
 
 struct cs_prefix_params {
 	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others' vectors; beyond: */
@@ -32,5 +33,25 @@ struct cs_prefix_params {
 
 /* call->coll is CS_SCAN, or CS_EXSCAN. `params`: in the order of CS_PREFIX_PARAMS. */
 void cs_prefix(struct cs_op *op, const size_t *params);
+
+/* --- what patterns/prefix.c and prefix_node.c share --------------------------------------------------------------------- */
+
+static inline bool
+cs_prefix_is_exclusive(const struct cs_call *call)
+{
+	return call->coll == CS_EXSCAN;
+}
+
+/* out = left op right; it may be either. */
+static inline void
+cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
+{
+	const void *from[] = { left, right };
+	cs_fold(op, &op->call.reduction, out, from, 2, count);
+}
+
+/* Is there room for all sums of a rank? Then: a scan of one node by doubling. */
+bool cs_prefix_may_double(struct cs_op *op);
+void cs_prefix_double(struct cs_op *op);
 
 #endif

@@ -228,8 +228,7 @@ deal_messages(struct cs_op *op, struct wide *wide)
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	wide->deal = cs_lanes_deal(shape->nodes, cs_team_lanes(op->team, wide->wanted_lanes), message >= WORTH_CUTTING);
 	wide->room = first * cells;
-	wide->hier.lanes = wide->deal.lanes;
-	wide->hier.drives = op->team->lane < wide->deal.lanes;
+	cs_hier_set_lanes(op, 0, wide->deal.lanes);
 	wide->hier.rounds = cs_rounds(wide->largest, wide->chunk);
 	cs_node_expect(&op->node, wide->hier.rounds, 2);
 }

@@ -13,6 +13,12 @@ run(struct cs_op *op, const size_t *params)
 							      .wire_chunk = params[2], .lanes = params[3] });
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	return cs_combine_fast(op, params[0]);
+}
+
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "hier:host",
@@ -24,5 +30,6 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
 		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

@@ -15,120 +15,177 @@
 
 #include <string.h>
 
-struct tide {
-	struct cs_op *op;
+struct state {
 	struct cs_wire *wire; /* NULL: not the leader */
 	struct cs_line *line;
-	size_t each;     /* elements of a piece */
-	size_t part;     /* bytes of the area for each sum */
-	uint64_t rounds; /* pieces */
-	int place;       /* of the own node, counted from the root's */
+	struct cs_combine_ring ring;
+	size_t each;            /* elements of a piece */
+	size_t part;            /* bytes of the area for each sum */
+	uint64_t round, rounds; /* pieces */
+	uint64_t taken;         /* slots of the area */
+	struct cs_stage stages[2]; /* of piece k: k % 2 */
+	int place;              /* of the own node, counted from the root's */
 	int children[CS_OVERLAP_MOST], child_count;
-	struct cs_request receives[CS_OVERLAP_MOST], send; /* by child; to the parent */
+	int child, next;        /* the child whose sum, and the local rank whose slice, is waited for next */
+	struct cs_request *receives, *send; /* by child; to the parent */
 };
 
-static int
-node_at(const struct tide *tide, int place)
+static struct state *
+state_of(struct cs_op *op)
 {
-	const struct cs_shape *shape = &tide->op->team->shape;
-	return (place + shape->node_of[tide->op->call.root]) % shape->nodes;
+	return CS_OP_STATE(struct state, op);
+}
+
+static int
+node_at(const struct cs_op *op, int place)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	return (place + shape->node_of[op->call.root]) % shape->nodes;
 }
 
 static size_t
-count_of(const struct tide *tide, uint64_t round)
+count_of(struct cs_op *op, uint64_t round)
 {
-	return cs_piece(tide->op->call.count, tide->each, round);
+	return cs_piece(op->call.count, state_of(op)->each, round);
 }
 
-/* The piece's area slot; the leader says at once that the children's sums may come. */
-static struct cs_stage
-take_stage(struct tide *tide, uint64_t round)
+static enum cs_status
+open_call(struct cs_op *op)
 {
-	struct cs_stage stage;
-	while (!cs_stage_take(tide->op, &stage))
-		cs_node_wait_awaited(&tide->op->node);
-	size_t bytes = count_of(tide, round) * tide->op->call.reduction.unit;
-	for (int i = 0; tide->wire && i < tide->child_count; i++)
-		tide->wire->recv_direct(tide->wire, &tide->receives[i], node_at(tide, tide->children[i]), tide->op->tag,
-					stage.area + (size_t)(i + 1) * tide->part, bytes, &stage.flags[i], stage.turn);
-	return stage;
+	state_of(op)->line = cs_node_try_line(&op->node);
+	return state_of(op)->line ? CS_OK : CS_AGAIN;
+}
+
+/* The area slot of the piece that is numbered `taken`; the leader says at once that the children's sums may come. */
+static bool
+take_stage(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	struct cs_stage *stage = &state->stages[state->taken % 2];
+	size_t bytes = count_of(op, state->taken) * op->call.reduction.unit;
+	if (!cs_stage_take(op, stage))
+		return false;
+	for (int i = 0; state->wire && i < state->child_count; i++)
+		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, state->children[i]), op->tag,
+					 stage->area + (size_t)(i + 1) * state->part, bytes, &stage->flags[i], stage->turn);
+	state->taken++;
+	return true;
+}
+
+static enum cs_status
+take_first(struct cs_op *op)
+{
+	return take_stage(op) ? CS_OK : CS_AGAIN;
+}
+
+static enum cs_status
+reduce_own(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	const char *send = op->call.send.base + state->round * state->each * op->call.reduction.unit;
+	state->ring.step = 2 * state->round;
+	return cs_combine_piece(op, &state->ring, state->line, send, state->stages[state->round % 2].area,
+				count_of(op, state->round));
 }
 
 /* The children's sums onto the node's, the own slice. */
-static void
-add_children(struct tide *tide, const struct cs_stage *stage, uint64_t round)
+static enum cs_status
+add_children(struct cs_op *op)
 {
-	struct cs_op *op = tide->op;
-	struct cs_team *team = op->team;
+	struct state *state = state_of(op);
 	const struct cs_reduction *reduction = &op->call.reduction;
-	const struct cs_node_shape *shape = &team->node.shape;
-	size_t first, mine = cs_slice(count_of(tide, round), reduction->unit, shape->size, shape->local, &first);
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	const struct cs_stage *stage = &state->stages[state->round % 2];
+	size_t first, mine = cs_slice(count_of(op, state->round), reduction->unit, shape->size, shape->local, &first);
 	char *sum = stage->area + first * reduction->unit;
-	for (int i = 0; i < tide->child_count; i++) {
-		if (tide->wire) {
-			cs_stage_is_over(tide->op, tide->wire, &tide->receives[i]);
+	for (; state->child < state->child_count; state->child++) {
+		int i = state->child;
+		if (!state->wire) {
+			if (!cs_stage_is_up(op, stage, i))
+				return CS_AGAIN;
+		} else if (cs_stage_is_over(op, state->wire, &state->receives[i])) {
 			cs_stage_raise(op, stage, i);
 		} else {
-			while (!cs_stage_is_up(op, stage, i))
-				cs_node_wait_awaited(&op->node);
+			return CS_AGAIN;
 		}
-		const void *from[] = { sum, sum + (size_t)(i + 1) * tide->part };
+		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
 		cs_fold(op, reduction, sum, from, 2, mine);
 	}
+	state->child = 0;
+	cs_node_publish(&op->node, state->line, 2 * state->round + 2);
+	return CS_OK;
 }
 
-static void
-await_slices(const struct tide *tide, uint64_t step)
+static bool
+sends(const struct state *state)
 {
-	struct cs_node_op *node = &tide->op->node;
-	for (int local = 0; local < node->node->shape.size; local++)
-		if (local != node->node->shape.local)
-			cs_node_await(node, local, step);
+	return state->place && state->wire;
 }
 
-/* The sum of this node and all below it is in the area. */
-static void
-hand_on(struct tide *tide, const struct cs_stage *stage, uint64_t round)
+/* The last piece has left. */
+static enum cs_status
+give_back(struct cs_op *op)
 {
-	size_t unit = tide->op->call.reduction.unit, bytes = count_of(tide, round) * unit;
-	if (tide->place && tide->wire) {
-		await_slices(tide, 2 * round + 2);
-		tide->wire->send_direct(tide->wire, &tide->send, node_at(tide, cs_overlap_parent(tide->place)), tide->op->tag,
-					stage->area, bytes);
-	} else if (tide->op->team->shape.rank == tide->op->call.root) {
-		await_slices(tide, 2 * round + 2);
-		cs_copy_result(tide->op, tide->op->call.recv.base + round * tide->each * unit, stage->area, bytes);
-	}
+	struct state *state = state_of(op);
+	if (!state->round)
+		return CS_OK;
+	if (sends(state) && !cs_stage_is_over(op, state->wire, state->send))
+		return CS_AGAIN;
+	cs_stage_done(op, 1);
+	return CS_OK;
 }
 
 /* An area slot is given back a piece later, when the leader's message is complete; with two of them nobody waits in a circle. */
-static void
-reduce_pieces(struct tide *tide)
+static enum cs_status
+take_next(struct cs_op *op)
 {
-	struct cs_op *op = tide->op;
-	size_t unit = op->call.reduction.unit;
-	struct cs_stage stage = { .area = NULL }, next = { .area = NULL };
-	if (tide->rounds)
-		next = take_stage(tide, 0);
-	for (uint64_t round = 0; round < tide->rounds; round++) {
-		stage = next;
-		cs_combine_piece(op, tide->line, 2 * round + 1, round,
-				 op->call.send.base + round * tide->each * unit, stage.area, count_of(tide, round));
-		add_children(tide, &stage, round);
-		cs_node_publish(&op->node, tide->line, 2 * round + 2);
-		if (round) {
-			if (tide->place && tide->wire)
-				cs_stage_is_over(tide->op, tide->wire, &tide->send);
-			cs_stage_done(op, 1);
-		}
-		if (round + 1 < tide->rounds)
-			next = take_stage(tide, round + 1);
-		hand_on(tide, &stage, round);
-	}
-	if (tide->rounds && tide->place && tide->wire)
-		cs_stage_is_over(tide->op, tide->wire, &tide->send);
-	if (tide->rounds)
-		cs_stage_done(op, 1);
+	struct state *state = state_of(op);
+	return state->taken == state->rounds || take_stage(op) ? CS_OK : CS_AGAIN;
+}
+
+/* The sum of this node and all below it is in the area when all slices are. */
+static enum cs_status
+hand_on(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	size_t unit = op->call.reduction.unit, bytes = count_of(op, state->round) * unit;
+	const char *area = state->stages[state->round % 2].area;
+	bool is_root = op->team->shape.rank == op->call.root;
+	if (!is_root && !sends(state))
+		return CS_OK;
+	if (cs_stage_meet(op, &state->next, 2 * state->round + 2) == CS_AGAIN)
+		return CS_AGAIN;
+	if (is_root)
+		cs_copy_result(op, op->call.recv.base + state->round * state->each * unit, area, bytes);
+	else
+		state->wire->send_direct(state->wire, state->send, node_at(op, cs_overlap_parent(state->place)), op->tag, area,
+					 bytes);
+	return CS_OK;
+}
+
+static enum cs_status next_piece(struct cs_op *op);
+
+static enum cs_status
+end_call(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	if (sends(state) && !cs_stage_is_over(op, state->wire, state->send))
+		return CS_AGAIN;
+	cs_stage_done(op, 1);
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const script[] = { open_call, take_first, reduce_own, add_children, give_back, take_next, hand_on, next_piece,
+				    end_call,  NULL };
+
+static enum cs_status
+next_piece(struct cs_op *op)
+{
+	struct state *state = state_of(op);
+	if (++state->round < state->rounds)
+		op->phase = script + 2;
+	return CS_OK;
 }
 
 /* Bytes of the area for each sum: there is room for the node's and those of the most children that a node may have. */
@@ -147,27 +204,26 @@ run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &team->shape;
-	size_t unit = call->reduction.unit;
-	struct tide tide = { .op = op, .part = part_of(op) };
-	size_t chunk = params[0] < tide.part ? params[0] : tide.part;
-	chunk = chunk < node->node->shape.slot_bytes ? chunk : node->node->shape.slot_bytes;
-	if (tide.part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to it */
+	size_t unit = call->reduction.unit, part = part_of(op), slot = team->node.shape.slot_bytes;
+	size_t chunk = params[0] < part ? params[0] : part;
+	chunk = chunk < slot ? chunk : slot;
+	if (part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to it */
 		cs_combine(op, &(struct cs_combine_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
 		return;
 	}
-	tide.each = chunk < unit ? 1 : chunk / unit;
-	tide.rounds = cs_rounds(call->count, tide.each);
-	tide.place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
-	tide.child_count = cs_overlap_children(tide.place, shape->nodes, tide.children);
-	if (cs_team_is_leader(team))
-		tide.wire = team->host->wire(team->leaders);
-	cs_node_begin(node);
-	tide.line = cs_node_line(node);
-	tide.line->slot = cs_node_slot_number(node);
-	reduce_pieces(&tide);
-	cs_node_end(node);
+	struct state *state = state_of(op);
+	*state = (struct state){ .part = part, .each = chunk < unit ? 1 : chunk / unit };
+	state->rounds = cs_rounds(call->count, state->each);
+	state->place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
+	state->child_count = cs_overlap_children(state->place, shape->nodes, state->children);
+	if (cs_team_is_leader(team)) {
+		state->wire = team->host->wire(team->leaders);
+		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (CS_OVERLAP_MOST + 1) * sizeof *state->receives);
+		state->send = state->receives + CS_OVERLAP_MOST;
+	}
+	cs_stage_start(op, 2, script);
+	cs_combine_ring_init(op, &state->ring);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {
