@@ -23,23 +23,13 @@ run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *ou
 		cs_op_note(op, cs_plans_run(op, plans, team->leaders, op->between, problem, in, out, reduction));
 }
 
-/* For the host's collectives: NULL, and it blocks; or the operation's request. */
-static struct cs_request *
-request_of(struct cs_op *op)
-{
-	if (!(op->node.extras & CS_OP_NONBLOCKING))
-		return NULL;
-	op->under_way = CS_UNDER_WAY_HOST;
-	return &op->request;
-}
-
 enum cs_status
 cs_between_go(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	if (!(op->node.extras & CS_OP_NONBLOCKING))
 		return CS_OK;
-	if (op->under_way == CS_UNDER_WAY_PLAN && cs_plans_go(op, &team->lane_plans) == CS_AGAIN)
+	if (op->under_way == CS_UNDER_WAY_PLAN && cs_plans_go(op) == CS_AGAIN)
 		return CS_AGAIN;
 	if (op->under_way == CS_UNDER_WAY_HOST) {
 		if (!team->host->test(&op->request)) {
@@ -55,7 +45,7 @@ cs_between_go(struct cs_op *op)
 void
 cs_between_max(struct cs_op *op, uint64_t *value)
 {
-	cs_op_note(op, op->team->host->max(op->team->leaders, value, request_of(op)));
+	cs_op_note(op, op->team->host->max(op->team->leaders, value, cs_between_request(op)));
 }
 
 void
@@ -63,7 +53,7 @@ cs_between_barrier(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->barrier(team->leaders, request_of(op)));
+		cs_op_note(op, team->host->barrier(team->leaders, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BARRIER, 0, 0);
@@ -75,7 +65,7 @@ cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, request_of(op)));
+		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
@@ -87,7 +77,7 @@ cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, request_of(op)));
+		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, op->between->coll, 0, 0);
@@ -102,7 +92,7 @@ cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const si
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, request_of(op)));
+		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_GATHERV, 0, root);
@@ -117,7 +107,7 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, request_of(op)));
+		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_SCATTERV, 0, root);
@@ -134,7 +124,7 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 	struct cs_team *team = op->team;
 	if (!op->between) {
 		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
-						     request_of(op)));
+						     cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
@@ -153,7 +143,7 @@ cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct 
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, request_of(op)));
+		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
@@ -169,7 +159,7 @@ cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, con
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, request_of(op)));
+		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
@@ -184,7 +174,7 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, request_of(op)));
+		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, cs_between_request(op)));
 		return;
 	}
 	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
@@ -207,7 +197,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 {
 	struct cs_team *team = op->team;
 	if (!op->between) {
-		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, request_of(op)));
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, cs_between_request(op)));
 		return;
 	}
 	int nodes = team->shape.nodes;

@@ -21,6 +21,16 @@ cs_between_is_turn(struct cs_op *op)
 	return false;
 }
 
+/* For a collective of the host's that the operation begins: NULL, and it blocks; or the operation's request. */
+static inline struct cs_request *
+cs_between_request(struct cs_op *op)
+{
+	if (!(op->node.extras & CS_OP_NONBLOCKING))
+		return NULL;
+	op->under_way = CS_UNDER_WAY_HOST;
+	return &op->request;
+}
+
 /* A phase: is over when what was begun last is. */
 enum cs_status cs_between_go(struct cs_op *op);
 

@@ -35,8 +35,9 @@ struct cs_op {
 	/* What its phases have begun between ranks or between nodes, where it may not wait (CS_OP_NONBLOCKING). */
 	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN } under_way;
 	struct cs_request request; /* of the host's collective */
-	struct cs_run run;         /* of the plan, which `plan` keeps */
+	struct cs_run run;         /* of the plan, which `plan` keeps, of these: */
 	struct cs_plan plan;
+	struct cs_plans *plans;
 	/* What its phases keep from one to the next: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };

@@ -222,14 +222,16 @@ cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const stru
 	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
 	cached->users++;
 	op->run = run_of(op, group, cached, in, out, reduction);
+	op->plans = plans;
 	op->plan = cached->plan; /* others may come and go in the cache meanwhile */
 	op->run.plan = &op->plan;
 	op->under_way = CS_UNDER_WAY_PLAN;
 }
 
 enum cs_status
-cs_plans_go(struct cs_op *op, struct cs_plans *plans)
+cs_plans_go(struct cs_op *op)
 {
+	struct cs_plans *plans = op->plans;
 	struct cs_cached_plan *cached = plans->cached;
 	if (cs_run_progress(&op->run) == CS_AGAIN) {
 		op->node.awaited.local = CS_AWAITS_MESSAGE;

@@ -43,11 +43,11 @@ struct cs_plans {
 unsigned cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 		      const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
 
-/* The same of an operation that may not wait: begins it, as op->run. It is over when cs_plans_go, for the same plans, says
- * CS_OK; then op knows what was told. */
+/* The same of an operation that may not wait: begins it, as op->run. It is over when cs_plans_go says CS_OK; then op knows what
+ * was told. */
 void cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 		    const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
-enum cs_status cs_plans_go(struct cs_op *op, struct cs_plans *plans);
+enum cs_status cs_plans_go(struct cs_op *op);
 
 void cs_plans_fini(struct cs_plans *plans);
 

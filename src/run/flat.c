@@ -1,18 +1,25 @@
+/* run/flat.c makes a plan's problem of a call, and runs it. */
 #include "run/flat.h"
+
+#include "algorithms/between.h"
 
 #include <string.h>
 
+/* The state of the script. */
 struct flat {
-	struct cs_op *op;
+	const struct cs_algorithm *algorithm;
 	struct cs_problem problem;
 	const void *in;
 	void *out;
+	size_t *sizes;  /* by rank, where the program's do not do; behind them two arrays for a gatherv of them */
+	uint64_t largest; /* block, to agree on */
+	size_t sent;    /* bytes of a block of which less is expected here; 0: none is */
 };
 
-static size_t *
-array(const struct flat *flat, int count)
+static struct flat *
+flat_of(struct cs_op *op)
 {
-	return cs_op_memory(flat->op, CS_OP_SCRATCH, (size_t)count * sizeof(size_t));
+	return CS_OP_STATE(struct flat, op);
 }
 
 static void
@@ -23,55 +30,76 @@ take_blocks(struct cs_problem *problem, const struct cs_blocks *blocks)
 	problem->at = blocks->bytes ? blocks->at : NULL;
 }
 
-/* Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than that is moved. `sizes` has
- * room for three times the ranks. */
-static void
-collect_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, size_t *sizes)
+/* --- sizes that all must know ----------------------------------------------------------------------------------------------
+ *
+ * Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than that is moved. Scatterv: the
+ * root knows them. Where the algorithm needs more than its own and the root's, all ranks learn all first. */
+
+static bool
+learns_sizes(struct cs_op *op)
 {
-	const struct cs_problem *problem = &flat->problem;
-	size_t *each = sizes + problem->ranks, *at = each + problem->ranks;
-	for (int rank = 0; rank < problem->ranks; rank++) {
-		each[rank] = sizeof *sizes;
-		at[rank] = (size_t)rank * sizeof *sizes;
-	}
-	sizes[problem->rank] = call->bytes;
-	team->host->gatherv(team->everyone, sizes, each, at, problem->root, NULL);
-	for (int rank = 0; problem->rank == problem->root && rank < problem->ranks; rank++) {
-		if (sizes[rank] > problem->sizes[rank])
-			call->truncated = sizes[rank];
-		sizes[rank] = sizes[rank] < problem->sizes[rank] ? sizes[rank] : problem->sizes[rank];
-	}
+	const struct flat *flat = flat_of(op);
+	return cs_colls[op->call.coll].sizes == CS_SIZES_AT_ROOT && flat->algorithm->needs.all_sizes;
 }
 
-/* Gatherv and scatterv: a rank knows its own size, the root all. Where the algorithm needs more, all ranks learn all
- * first. */
-static void
-share_sizes(struct cs_team *team, struct flat *flat, struct cs_call *call, const struct cs_algorithm *algorithm)
+static bool
+agrees_on_largest(struct cs_op *op)
 {
-	struct cs_problem *problem = &flat->problem;
-	bool is_root = problem->rank == problem->root;
-	size_t *sizes = array(flat, 3 * problem->ranks), all = (size_t)problem->ranks * sizeof *sizes;
-	if (algorithm->needs.all_sizes) {
+	const struct cs_coll_info *info = &cs_colls[op->call.coll];
+	return info->in.what == CS_ALL_BLOCKS && info->out.what == CS_ALL_BLOCKS && flat_of(op)->algorithm->needs.largest;
+}
+
+static enum cs_status
+collect(struct cs_op *op)
+{
+	struct flat *flat = flat_of(op);
+	struct cs_team *team = op->team;
+	const struct cs_problem *problem = &flat->problem;
+	if ((learns_sizes(op) || agrees_on_largest(op)) && !cs_between_is_turn(op))
+		return CS_AGAIN;
+	op->under_way = CS_UNDER_WAY_NOTHING;
+	if (learns_sizes(op) || agrees_on_largest(op))
 		team->host->wire(team->everyone); /* makes the communicator */
-		if (problem->coll == CS_GATHERV)
-			collect_sizes(team, flat, call, sizes);
-		else if (is_root)
-			memcpy(sizes, problem->sizes, all);
-		team->host->bcast(team->everyone, sizes, all, problem->root, NULL);
-	} else if (!is_root) {
-		memset(sizes, 0, all);
-		sizes[problem->rank] = call->bytes;
-	} else {
-		return;
+	if (agrees_on_largest(op)) {
+		team->host->max(team->everyone, &flat->largest, cs_between_request(op));
+	} else if (learns_sizes(op) && problem->coll == CS_GATHERV) {
+		size_t *each = flat->sizes + problem->ranks, *at = each + problem->ranks;
+		for (int rank = 0; rank < problem->ranks; rank++) {
+			each[rank] = sizeof *flat->sizes;
+			at[rank] = (size_t)rank * sizeof *flat->sizes;
+		}
+		flat->sizes[problem->rank] = op->call.bytes;
+		team->host->gatherv(team->everyone, flat->sizes, each, at, problem->root, cs_between_request(op));
 	}
-	problem->sizes = sizes;
+	return CS_OK;
+}
+
+static enum cs_status
+share(struct cs_op *op)
+{
+	struct flat *flat = flat_of(op);
+	struct cs_team *team = op->team;
+	const struct cs_problem *problem = &flat->problem;
+	size_t all = (size_t)problem->ranks * sizeof *flat->sizes, *sizes = flat->sizes;
+	bool is_root = problem->rank == problem->root;
+	if (!learns_sizes(op))
+		return CS_OK;
+	if (is_root && problem->coll == CS_SCATTERV)
+		memcpy(sizes, problem->sizes, all);
+	for (int rank = 0; is_root && problem->coll == CS_GATHERV && rank < problem->ranks; rank++) {
+		if (sizes[rank] > problem->sizes[rank])
+			op->call.truncated = sizes[rank];
+		sizes[rank] = sizes[rank] < problem->sizes[rank] ? sizes[rank] : problem->sizes[rank];
+	}
+	team->host->bcast(team->everyone, sizes, all, problem->root, cs_between_request(op));
+	return CS_OK;
 }
 
 /* Blocks by rank on one side, the own one on the other. */
 static void
-describe_blocks(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm,
-		struct flat *flat)
+describe_blocks(struct cs_op *op, struct flat *flat)
 {
+	struct cs_call *call = &op->call;
 	struct cs_problem *problem = &flat->problem;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
 	bool is_gathered = info->out.what == CS_ALL_BLOCKS;
@@ -79,13 +107,21 @@ describe_blocks(struct cs_team *team, struct cs_call *call, const struct cs_algo
 		take_blocks(problem, is_gathered ? &call->recv : &call->send);
 		problem->is_in_place = is_gathered ? !call->send.base : !call->recv.base;
 	}
-	if (info->sizes == CS_SIZES_AT_ROOT)
-		share_sizes(team, flat, call, algorithm);
+	bool is_root = problem->rank == problem->root;
+	if (info->sizes != CS_SIZES_AT_ROOT || (is_root && !flat->algorithm->needs.all_sizes))
+		return;
+	flat->sizes = cs_op_memory(op, CS_OP_SCRATCH, 3 * (size_t)problem->ranks * sizeof *flat->sizes);
+	if (flat->algorithm->needs.all_sizes)
+		return;
+	memset(flat->sizes, 0, (size_t)problem->ranks * sizeof *flat->sizes);
+	flat->sizes[problem->rank] = call->bytes;
+	problem->sizes = flat->sizes;
 }
 
 static void
-describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat)
+describe_reduction(struct cs_op *op, struct flat *flat)
 {
+	struct cs_call *call = &op->call;
 	struct cs_problem *problem = &flat->problem;
 	size_t unit = call->reduction.unit;
 	problem->unit = unit;
@@ -96,11 +132,11 @@ describe_reduction(struct cs_team *team, struct cs_call *call, struct flat *flat
 		return;
 	/* The own block of the result would overwrite other blocks of the input. */
 	if (problem->is_in_place)
-		flat->in = memcpy(cs_op_memory(flat->op, CS_OP_COPY, problem->bytes), call->send.base, problem->bytes);
+		flat->in = memcpy(cs_op_memory(op, CS_OP_COPY, problem->bytes), call->send.base, problem->bytes);
 	problem->is_in_place = false;
 	problem->bytes /= (size_t)problem->ranks;
 	if (call->counts) {
-		size_t *sizes = array(flat, problem->ranks);
+		size_t *sizes = cs_op_memory(op, CS_OP_SCRATCH, (size_t)problem->ranks * sizeof *sizes);
 		for (int rank = 0; rank < problem->ranks; rank++)
 			sizes[rank] = call->counts[rank] * unit;
 		problem->sizes = sizes;
@@ -122,52 +158,79 @@ largest_block(const struct cs_problem *problem)
 }
 
 static void
-describe_alltoall(struct cs_team *team, struct cs_call *call, const struct cs_algorithm *algorithm, struct flat *flat)
+describe_alltoall(struct cs_op *op, struct flat *flat)
 {
+	struct cs_call *call = &op->call;
 	struct cs_problem *problem = &flat->problem;
 	take_blocks(problem, &call->send);
 	problem->recv_sizes = call->recv.bytes;
 	problem->recv_at = call->recv.bytes ? call->recv.at : NULL;
 	problem->is_in_place = cs_call_is_in_place(call);
-	if (algorithm->needs.largest) {
-		team->host->wire(team->everyone); /* makes the communicator */
-		uint64_t largest = largest_block(problem);
-		team->host->max(team->everyone, &largest, NULL);
-		problem->bytes = largest;
-	}
+	flat->largest = largest_block(problem);
 }
 
+/* All is known: the plan. */
+static enum cs_status
+begin_plan(struct cs_op *op)
+{
+	struct flat *flat = flat_of(op);
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	struct cs_problem *problem = &flat->problem;
+	const struct cs_reduction *reduction = cs_colls[call->coll].reduces ? &call->reduction : NULL;
+	if (learns_sizes(op))
+		problem->sizes = flat->sizes;
+	if (agrees_on_largest(op))
+		problem->bytes = flat->largest;
+	/* The root sends more than is expected here: not into the program's memory. */
+	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
+	flat->sent = sent > call->bytes ? sent : 0;
+	if (flat->sent)
+		flat->out = cs_op_memory(op, CS_OP_COPY, sent);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_plans_begin(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out, reduction);
+	else
+		cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out,
+					    reduction));
+	return CS_OK;
+}
+
+static enum cs_status
+end(struct cs_op *op)
+{
+	const struct flat *flat = flat_of(op);
+	struct cs_call *call = &op->call;
+	if (op->node.extras & CS_OP_MORE)
+		call->truncated = call->bytes + 1;
+	if (flat->sent) {
+		memcpy(call->recv.base, flat->out, call->bytes);
+		call->truncated = flat->sent;
+	}
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const script[] = { collect, cs_between_go, share, cs_between_go, begin_plan, cs_between_go, end, NULL };
+
 void
-cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params)
+cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
-	struct flat flat = { .op = op,
-			     .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
-					  .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
-					  .is_commutative = true, .node_of = team->shape.node_of },
-			     .in = call->send.base, .out = call->recv.base };
-	struct cs_problem *problem = &flat.problem;
+	struct flat *flat = flat_of(op);
+	*flat = (struct flat){ .algorithm = algorithm,
+			       .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
+					    .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
+					    .is_commutative = true, .node_of = team->shape.node_of },
+			       .in = call->send.base, .out = call->recv.base };
 	if (info->reduces)
-		describe_reduction(team, call, &flat);
+		describe_reduction(op, flat);
 	else if (info->in.what == CS_ALL_BLOCKS && info->out.what == CS_ALL_BLOCKS)
-		describe_alltoall(team, call, algorithm, &flat);
+		describe_alltoall(op, flat);
 	else if (cs_coll_has_blocks(info))
-		describe_blocks(team, call, algorithm, &flat);
+		describe_blocks(op, flat);
 	else
-		flat.in = flat.out; /* bcast */
-	/* The root sends more than is expected here: not into the program's memory. */
-	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
-	bool is_cut = sent > call->bytes;
-	if (is_cut)
-		flat.out = cs_op_memory(op, CS_OP_COPY, sent);
-	unsigned told = cs_plans_run(op, &team->flat_plans, team->everyone, algorithm, problem, flat.in, flat.out,
-				     info->reduces ? &call->reduction : NULL);
-	if (told & CS_TOLD_MORE)
-		call->truncated = call->bytes + 1;
-	if (is_cut) {
-		memcpy(call->recv.base, flat.out, call->bytes);
-		call->truncated = sent;
-	}
+		flat->in = flat->out; /* bcast */
+	cs_op_start(op, script); /* it has a number among the node's calls, as all ranks know, though it needs none of its memory */
 }

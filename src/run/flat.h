@@ -4,7 +4,8 @@
 
 #include "algorithms/op.h"
 
-/* `params`: the algorithm's values. Ends the job if memory is out. */
-void cs_flat_run(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params);
+/* Begins it, and goes on with a script. `params`: the algorithm's values, which stay as long as the operation. Ends the job if
+ * memory is out. */
+void cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params);
 
 #endif

@@ -116,7 +116,7 @@ cs_runner_begin(struct cs_answer *answer, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = answer->choice.algorithm;
 	if (!algorithm->run) {
-		cs_flat_run(op, algorithm, answer->choice.params);
+		cs_flat_start(op, algorithm, answer->choice.params);
 		return;
 	}
 	op->between = algorithm->inner;

@@ -5,6 +5,7 @@
 
 #include "algorithms/algorithm.h"
 #include "coll/call.h"
+#include "run/flat.h"
 
 #include <stdlib.h>
 
@@ -388,7 +389,7 @@ begin(struct run *run, int rank)
 	make_call(run, call, rank);
 	bool reduces = cs_colls[plan->coll].reduces;
 	cs_op_init(&part->op, team, cs_call_sign(plan->coll, (unsigned)part->op.call.root) | (reduces ? part->op.call.bytes : 0));
-	if (run->setting.may_be_left)
+	if (run->setting.may_be_left || !plan->algorithm->run) /* messages would be waited for */
 		part->op.node.extras |= CS_OP_NONBLOCKING;
 	part->op.between = plan->algorithm->inner;
 	part->op.between_params = plan->params;
@@ -399,7 +400,10 @@ begin(struct run *run, int rank)
 		team->node.areas[CS_AREA_SMALL_SLOTS].slots.next++;
 		team->node.areas[CS_AREA_LARGE_SLOTS].slots.next++;
 	}
-	plan->algorithm->run(&part->op, plan->params + plan->inner);
+	if (plan->algorithm->run)
+		plan->algorithm->run(&part->op, plan->params + plan->inner);
+	else
+		cs_flat_start(&part->op, plan->algorithm, plan->params);
 	part->is_over = !(part->op.node.extras & CS_OP_GOES_ON);
 }
 
@@ -516,7 +520,7 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 static bool
 is_script(const struct cs_algorithm *algorithm)
 {
-	return algorithm->run && !algorithm->needs.everyone && !algorithm->needs.verbs;
+	return !algorithm->needs.everyone && !algorithm->needs.verbs;
 }
 
 static const struct cs_algorithm *
