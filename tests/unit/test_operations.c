@@ -647,7 +647,7 @@ setting_of(uint64_t seed, bool several_nodes, int under_way)
 static int
 cases_wanted(int usual)
 {
-	const char *more = getenv("COLLSHIM_TEST_TIMES");
+	const char *more = getenv("TEST_TIMES");
 	return usual * (more && atoi(more) > 0 ? atoi(more) : 1);
 }
 
