@@ -527,17 +527,6 @@ cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
 	return !line || __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
 }
 
-/* As cs_node_await without waiting: NULL if it has not. */
-static inline const struct cs_line *
-cs_node_peek(struct cs_node_op *op, int local, uint64_t step)
-{
-	struct cs_node *node = op->node;
-	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
-	if (atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step))
-		return NULL;
-	return __builtin_expect((line->said ^ op->sign) >> CS_SIGN_SHIFT != 0, 0) ? cs_node_await_slow(op, local, step) : line;
-}
-
 /* --- memory of the program that others read --------------------------------------------------------------------- */
 
 /* Waits until all others are done with this call, and so with memory of ours that they read directly. */

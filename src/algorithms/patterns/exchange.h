@@ -129,7 +129,8 @@ cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t b
 		cs_node_get_staged(&op->node, call->coll, block, to, from, bytes);
 }
 
-/* Where all wait for all: by calls, which cs_exchange_run ends; or, where ranks share cores, by copies, from `crowded` bytes on. */
+/* Where all wait for all: by calls, which end with the operation; or, where ranks share cores, by copies, from `crowded`
+ * bytes on. */
 static inline bool
 cs_exchange_reaches(struct cs_op *op, size_t from, size_t bytes, size_t crowded,
 		    const struct cs_reach_cost *cost)
@@ -225,15 +226,6 @@ cs_is_small(struct cs_op *op, size_t bytes)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
-}
-
-/* Of reductions, whose vectors lie as one block for all does. */
-#define CS_MARK_STAGED CS_POST_RING
-#define CS_MARK_DIRECT CS_POST_SINGLE_COPY
-static inline size_t
-cs_pieces(const struct cs_team *team, size_t chunk)
-{
-	return cs_post_pieces(&team->node, chunk);
 }
 
 #endif
