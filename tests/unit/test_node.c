@@ -222,7 +222,7 @@ calls_are_numbered_to_the_end(void **state)
 			cs_node_publish(&ops[0], line, 1);
 			assert_false(cs_node_is_done(&ops[0], cs_node_tag(&ops[0], 1)));
 			cs_node_end(&ops[0]);
-			assert_null(cs_node_peek(&ops[0], 1, 1)); /* it publishes nothing */
+			assert_null(cs_node_look(&ops[0], 1, 1)); /* it publishes nothing */
 			follow(&ops[1]);
 			assert_true(cs_node_is_done(&ops[0], (ops[0].number + 1) << CS_STEP_BITS));
 		}
@@ -572,7 +572,7 @@ await(struct cs_node *nodes, const struct cs_line *line)
 	assert_true(has_line == (ops[0].wrong == CS_WRONG_NOT));
 	if (!has_line) {
 		assert_int_equal(cs_line_bytes(line), 0);
-		assert_int_equal(line->word[0], CS_MARK_STAGED);
+		assert_int_equal(line->word[0], CS_POST_RING);
 		assert_true(cs_node_slot_of(&ops[0], 1, line->slot, 3) > small);
 	}
 	return ops[0].wrong;
@@ -593,7 +593,7 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
 	assert_false(cs_node_may_go_on(&nodes[0])); /* another team has mistakes of its own */
 	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 100)), CS_WRONG_CALL);
-	assert_non_null(cs_node_peek(&ops[0], 1, 1));
+	assert_non_null(cs_node_look(&ops[0], 1, 1));
 	/* Slots of this call are free at once, those of others are not. */
 	assert_non_null(cs_node_slot(&ops[0], 1, true));
 	assert_non_null(cs_node_slot(&ops[0], 2, true));
