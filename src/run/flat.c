@@ -206,7 +206,8 @@ end(struct cs_op *op)
 		memcpy(call->recv.base, flat->out, call->bytes);
 		call->truncated = flat->sent;
 	}
-	cs_node_end(&op->node);
+	if (op->team->node.self) /* where each node has one rank there is no memory */
+		cs_node_end(&op->node);
 	return CS_OK;
 }
 
@@ -232,5 +233,6 @@ cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size
 		describe_blocks(op, flat);
 	else
 		flat->in = flat->out; /* bcast */
-	cs_op_start(op, script); /* it has a number among the node's calls, as all ranks know, though it needs none of its memory */
+	/* It has a number among the node's calls, as all ranks know, though it needs none of the node's memory. */
+	cs_op_start(op, script);
 }
