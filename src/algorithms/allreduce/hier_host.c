@@ -22,7 +22,7 @@ static bool
 fast(struct cs_op *op, const size_t *params)
 {
 	op->call.root = -1;
-	return cs_combine_fast(op, params[0]);
+	return cs_combine_fast(op, params[0], params[4]);
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {

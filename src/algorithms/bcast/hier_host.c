@@ -12,6 +12,7 @@
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)
@@ -62,8 +63,7 @@ root_fast(struct cs_op *op)
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
 	cs_at_say(at, line, call->bytes);
-	cs_copy(line->data, call->recv.base, call->bytes);
-	cs_at_publish(at, line, 1);
+	cs_small_post(op, at, line, call->recv.base, call->bytes);
 	cs_at_end(at);
 }
 
@@ -152,7 +152,7 @@ node_reader(struct cs_op *op, size_t wanted_chunk)
 	reader_go_on(op, wanted_chunk);
 }
 
-/* What comes in the root's line; else it goes on from there. */
+/* What comes at once; else it goes on from there. */
 static void
 reader_fast(struct cs_op *op, size_t wanted_chunk)
 {
@@ -160,11 +160,12 @@ reader_fast(struct cs_op *op, size_t wanted_chunk)
 	struct cs_node_at at = cs_op_at(op);
 	cs_at_begin(at);
 	const struct cs_line *line = cs_at_await(at, call->root, 1);
-	if (cs_line_bytes(line) > CS_INLINE) {
+	size_t sent = cs_line_bytes(line);
+	if (!cs_small_is(line, sent)) {
 		reader_go_on(op, wanted_chunk);
 		return;
 	}
-	cs_copy(call->recv.base, line->data, limit_of(op, line));
+	cs_copy(call->recv.base, cs_small_find(op, call->root, line, sent), limit_of(op, line));
 	cs_at_end(at);
 }
 
@@ -282,7 +283,7 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	if (op->team->shape.nodes > 1 || op->call.bytes > CS_INLINE)
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, params[3]))
 		return false;
 	if (op->team->shape.rank == op->call.root)
 		root_fast(op);

@@ -16,8 +16,7 @@ run(struct cs_op *op, const size_t *params)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	(void)params;
-	return cs_rooted_gather_fast(op);
+	return cs_rooted_gather_fast(op, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_hier_host = {

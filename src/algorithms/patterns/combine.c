@@ -4,6 +4,7 @@
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
 
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
@@ -82,9 +83,9 @@ one_node_short(struct cs_op *op, bool is_reached)
 		cs_node_end_reading(&op->node);
 }
 
-/* What fits into lines. */
+/* The same straight on the flags. */
 static void
-one_node_inline(struct cs_op *op)
+one_node_small(struct cs_op *op)
 {
 	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
@@ -94,16 +95,13 @@ one_node_inline(struct cs_op *op)
 	cs_at_begin(at);
 	if (!takes)
 		cs_at_end_reading(at);
-	if (!takes || call->root < 0) {
-		struct cs_line *line = cs_at_line(at);
-		cs_copy(line->data, call->send.base, call->bytes);
-		cs_at_publish(at, line, 1);
-	}
+	if (!takes || call->root < 0)
+		cs_small_post(op, at, cs_at_line(at), call->send.base, call->bytes);
 	if (!takes)
 		return;
 	for (int local = 0; local < locals; local++)
 		from[local] = local == self ? call->send.base
-					    : (const char *)cs_node_await_alike(&op->node, local, 1)->data;
+					    : cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1), call->bytes);
 	cs_fold(op, &call->reduction, call->recv.base, from, locals, call->count);
 	cs_at_end(at);
 }
@@ -548,11 +546,11 @@ is_read_whole(struct cs_op *op, size_t read_all)
 }
 
 bool
-cs_combine_fast(struct cs_op *op, size_t read_all)
+cs_combine_fast(struct cs_op *op, size_t read_all, size_t direct_from)
 {
-	if (op->team->shape.nodes > 1 || op->call.bytes > CS_INLINE || !is_read_whole(op, read_all))
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, direct_from) || !is_read_whole(op, read_all))
 		return false;
-	one_node_inline(op);
+	one_node_small(op);
 	return true;
 }
 

@@ -17,7 +17,7 @@ struct cs_combine_params {
 void cs_combine(struct cs_op *op, const struct cs_combine_params *params);
 
 /* The same of a small vector on one node, at once. False: it is not. */
-bool cs_combine_fast(struct cs_op *op, size_t read_all);
+bool cs_combine_fast(struct cs_op *op, size_t read_all, size_t direct_from);
 
 /* Pieces of long vectors through the ring, in the state of a script; zeroed but for `step`, the last one before the next piece. */
 struct cs_combine_ring {

@@ -4,6 +4,7 @@
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
 
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
@@ -80,6 +81,30 @@ one_node_short(struct cs_op *op)
 		cs_vector_init(op, &state->vector, op->call.send.base, false);
 	if (!self)
 		cs_node_end_reading(&op->node);
+}
+
+/* The same of small vectors, straight on the flags. */
+static void
+one_node_small(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	int self = op->team->node.shape.local;
+	const void *from[self + 1];
+	cs_at_begin(at);
+	if (!self)
+		cs_at_end_reading(at);
+	if (self + 1 < op->team->node.shape.size)
+		cs_small_post(op, at, cs_at_line(at), call->send.base, call->bytes);
+	if (!self) {
+		keep_own(call, call->recv.base, call->send.base, call->bytes);
+		return;
+	}
+	for (int local = 0; local < self; local++)
+		from[local] = cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1), call->bytes);
+	from[self] = call->send.base;
+	cs_fold_left(op, &call->reduction, call->recv.base, from, self + !cs_prefix_is_exclusive(call), call->count);
+	cs_at_end(at);
 }
 
 /* The leader has what all nodes before this one have summed up in the area. */
@@ -434,6 +459,22 @@ several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size
 
 /* --- which of them ------------------------------------------------------------------------------------------------------- */
 
+static bool
+is_short(const struct cs_op *op, size_t read_all)
+{
+	size_t bytes = op->call.bytes, others = (size_t)op->team->shape.ppn_max - 1;
+	return bytes * others <= read_all && bytes <= op->team->node.shape.slot_bytes;
+}
+
+bool
+cs_prefix_fast(struct cs_op *op, const size_t *params)
+{
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, 0) || !is_short(op, params[0]))
+		return false;
+	one_node_small(op);
+	return true;
+}
+
 /* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the same on all. */
 void
 cs_prefix(struct cs_op *op, const size_t *values)
@@ -442,13 +483,13 @@ cs_prefix(struct cs_op *op, const size_t *values)
 	struct cs_call *call = &op->call;
 	struct cs_prefix_params params = { values[0], values[1], values[2], values[3], values[4] };
 	const struct cs_node_shape *shape = &team->node.shape;
-	size_t others = (size_t)team->shape.ppn_max - 1, piece = piece_bytes(op, params.chunk);
-	bool is_short = call->bytes <= params.read_all / others && call->bytes <= shape->slot_bytes;
-	if (team->shape.nodes > 1 && is_short && call->bytes <= shape->area_bytes)
+	size_t piece = piece_bytes(op, params.chunk);
+	bool reads_all = is_short(op, params.read_all);
+	if (team->shape.nodes > 1 && reads_all && call->bytes <= shape->area_bytes)
 		several_nodes_short(op);
 	else if (team->shape.nodes > 1)
 		several_nodes_long(op, &params, piece);
-	else if (is_short)
+	else if (reads_all)
 		one_node_short(op);
 	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && cs_prefix_may_double(op))
 		cs_prefix_double(op);

@@ -33,6 +33,8 @@ struct cs_prefix_params {
 
 /* call->coll is CS_SCAN, or CS_EXSCAN. `params`: in the order of CS_PREFIX_PARAMS. */
 void cs_prefix(struct cs_op *op, const size_t *params);
+/* The same of small vectors on one node, at once. False: they are not, or several nodes. */
+bool cs_prefix_fast(struct cs_op *op, const size_t *params);
 
 /* --- what patterns/prefix.c and prefix_node.c share --------------------------------------------------------------------- */
 

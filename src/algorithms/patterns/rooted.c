@@ -1,6 +1,6 @@
 #include "algorithms/patterns/rooted.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/small.h"
 
 /* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
 
@@ -61,11 +61,11 @@ gather_root(struct cs_op *op)
 	gather_keep_own(op);
 }
 
-/* Blocks that are to come in lines. */
+/* Blocks of which all comes in step 1. */
 static void
 gather_root_fast(struct cs_op *op)
 {
-	const struct cs_exchange only = { .post.chunk = CS_INLINE };
+	const struct cs_exchange only = { .post.chunk = CS_SMALL };
 	cs_node_begin(&op->node);
 	gather_keep_own(op);
 	for (int rank = 0; rank < op->team->shape.ranks; rank++)
@@ -74,18 +74,16 @@ gather_root_fast(struct cs_op *op)
 	cs_node_end(&op->node);
 }
 
-/* The block travels in the line itself. */
 static void
-gather_inline(struct cs_op *op)
+gather_leaf_fast(struct cs_op *op)
 {
 	struct cs_call *call = &op->call;
-	struct cs_node_op *node = &op->node;
-	cs_node_begin(node);
-	cs_node_end_reading(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_line_say(node, line, call->bytes);
-	cs_copy(line->data, call->send.base, call->bytes);
-	cs_node_publish(node, line, 1);
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	cs_at_end_reading(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, call->bytes);
+	cs_small_post(op, at, line, call->send.base, call->bytes);
 }
 
 /* Where each has a core of its own the side that copies more decides; where they share cores, all copies. */
@@ -111,12 +109,19 @@ gather_leaf(struct cs_op *op, size_t direct_from)
 }
 
 bool
-cs_rooted_gather_fast(struct cs_op *op)
+cs_rooted_gather_fast(struct cs_op *op, size_t direct_from)
 {
-	bool is_root = op->team->shape.rank == op->call.root;
-	if (op->team->shape.nodes > 1 || (is_root ? gather_most(op) : op->call.bytes) > CS_INLINE)
+	if (op->team->shape.nodes > 1)
 		return false;
-	(is_root ? gather_root_fast : gather_inline)(op);
+	if (op->team->shape.rank != op->call.root) {
+		if (!cs_small_fits(op, op->call.bytes, direct_from))
+			return false;
+		gather_leaf_fast(op);
+		return true;
+	}
+	if (gather_most(op) > CS_SMALL || !cs_node_is_cut(&op->node, CS_SMALL))
+		return false;
+	gather_root_fast(op);
 	return true;
 }
 
@@ -178,6 +183,14 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 		    cs_piece(leaf->whole, leaf->chunk, round));
 }
 
+/* A block of at most CS_SMALL bytes that came as an only piece. */
+static __attribute__((noinline)) void
+scatter_get_small(struct cs_op *op, const struct cs_line *line)
+{
+	struct scatter_leaf leaf = { .chunk = scatter_chunk(op->team) };
+	scatter_get_piece(op, &leaf, line);
+}
+
 static enum cs_status
 scatter_get(struct cs_op *op)
 {
@@ -222,7 +235,7 @@ scatter_leaf(struct cs_op *op)
 	scatter_leaf_go_on(op);
 }
 
-/* A block that comes in the root's line; else it goes on from there. */
+/* A block that comes at once; else it goes on from there. */
 static void
 scatter_leaf_fast(struct cs_op *op)
 {
@@ -230,11 +243,14 @@ scatter_leaf_fast(struct cs_op *op)
 	cs_at_begin(at);
 	if (op->call.bytes) {
 		const struct cs_line *line = cs_at_await(at, op->call.root, 1);
-		if (line->word[0] != CS_POST_INLINE) {
+		if (line->word[0] == CS_POST_INLINE) {
+			scatter_get_inline(op, line);
+		} else if (op->call.bytes > CS_SMALL || !cs_small_is(line, SIZE_MAX)) {
 			scatter_leaf_go_on(op);
 			return;
+		} else {
+			scatter_get_small(op, line);
 		}
-		scatter_get_inline(op, line);
 	}
 	cs_at_end(at);
 }
@@ -282,6 +298,33 @@ scatter_keep_own(struct cs_op *op)
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
 
+/* Small blocks for more ranks. False: they do not fit an only piece, or are to be read where they are. */
+static __attribute__((noinline)) bool
+scatter_small(struct cs_op *op, size_t most, size_t direct_from)
+{
+	const struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	size_t stride = (most + PIECE_HEAD + 63) & ~(size_t)63, span = stride * (size_t)op->team->shape.ranks;
+	bool is_small = cs_is_small(op, span);
+	if (most > CS_SMALL || (direct_from && most >= direct_from) || !(is_small || cs_node_is_cut(at.op, span)))
+		return false;
+	cs_at_begin(at);
+	cs_at_end_reading(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, most);
+	char *to = cs_small_room(op, line, span);
+	line->word[2] = stride;
+	for (int rank = 0; rank < op->team->shape.ranks; rank++, to += stride) {
+		uint64_t bytes = cs_blocks_bytes(&call->send, rank);
+		if (rank == call->root)
+			continue;
+		memcpy(to, &bytes, PIECE_HEAD);
+		cs_copy(to + PIECE_HEAD, cs_blocks_at(&call->send, rank), bytes);
+	}
+	cs_at_publish(at, line, 1);
+	return true;
+}
+
 static __attribute__((noinline)) void
 scatter_root(struct cs_op *op, size_t most, size_t direct_from)
 {
@@ -310,7 +353,7 @@ cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from)
 	scatter_keep_own(op);
 	if (sizes.most * locals <= CS_LINE_ROOM && sizes.all == sizes.most * (locals - 1))
 		scatter_inline(op, sizes.most);
-	else
+	else if (!scatter_small(op, sizes.most, direct_from))
 		scatter_root(op, sizes.most, direct_from);
 	return true;
 }

@@ -12,7 +12,7 @@ void cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from);
 void cs_rooted_gather_hier(struct cs_op *op, bool sizes_known);
 void cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known);
 /* The same of small blocks on one node, at once. False: not of this size, or several nodes. */
-bool cs_rooted_gather_fast(struct cs_op *op);
+bool cs_rooted_gather_fast(struct cs_op *op, size_t direct_from);
 bool cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from);
 
 #endif

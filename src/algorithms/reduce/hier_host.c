@@ -16,7 +16,7 @@ run(struct cs_op *op, const size_t *params)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_combine_fast(op, params[0]);
+	return cs_combine_fast(op, params[0], 0);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {

@@ -11,5 +11,6 @@ const struct cs_algorithm cs_algorithm_scan_hier_host = {
 	.needs = { .several_per_node = true, .block_placed = true },
 	.params = CS_PREFIX_PARAMS,
 	.composes = true,
+	.fast = cs_prefix_fast,
 	.run = cs_prefix,
 };
