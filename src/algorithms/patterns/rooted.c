@@ -65,13 +65,24 @@ gather_root(struct cs_op *op)
 static void
 gather_root_fast(struct cs_op *op)
 {
-	const struct cs_exchange only = { .post.chunk = CS_SMALL };
-	cs_node_begin(&op->node);
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
 	gather_keep_own(op);
-	for (int rank = 0; rank < op->team->shape.ranks; rank++)
-		if (rank != op->call.root && cs_blocks_bytes(&op->call.recv, rank))
-			gather_get(op, &only, 0, rank, cs_node_await(&op->node, rank, 1));
-	cs_node_end(&op->node);
+	for (int rank = 0; rank < op->team->shape.ranks; rank++) {
+		size_t bytes = cs_blocks_bytes(&call->recv, rank);
+		if (rank == call->root || !bytes)
+			continue;
+		const struct cs_line *line = cs_at_await(at, rank, 1);
+		size_t sent = cs_line_bytes(line);
+		char *to = cs_blocks_at(&call->recv, rank);
+		bytes = agreed_bytes(call, line, bytes);
+		if (__builtin_expect(sent > CS_INLINE && cs_post_is_single_copy(line), 0))
+			cs_node_get_direct(at.op, call->coll, rank, to, line->word[1], bytes);
+		else
+			cs_copy(to, cs_small_find(op, rank, line, sent), bytes);
+	}
+	cs_at_end(at);
 }
 
 static void

@@ -18,13 +18,15 @@ cs_small_fits(struct cs_op *op, size_t bytes, size_t direct_from)
 char *cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes);
 
 /* Puts a block out in step 1; the line is the own one. */
+void cs_small_post_copied(struct cs_op *op, struct cs_line *line, const char *block, size_t bytes);
 static inline void
 cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block, size_t bytes)
 {
-	if (bytes <= CS_INLINE)
-		cs_copy(line->data, block, bytes);
-	else
-		cs_copy_in(op, cs_small_room(op, line, bytes), block, bytes);
+	if (bytes > CS_INLINE) {
+		cs_small_post_copied(op, line, block, bytes);
+		return;
+	}
+	cs_copy(line->data, block, bytes);
 	cs_at_publish(at, line, 1);
 }
 
