@@ -11,6 +11,12 @@ run(struct cs_op *op, const size_t *params)
 	cs_transpose(op, params[0], params[1]);
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	return cs_transpose_fast(op, params[0]);
+}
+
 const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.colls = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "hier:host",
@@ -19,5 +25,6 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.params = { CS_CMA_MIN,
 		    { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0, CS_LANES } },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };

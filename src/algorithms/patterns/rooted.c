@@ -292,9 +292,13 @@ struct scatter_sizes {
 static struct scatter_sizes
 scatter_sizes_of(const struct cs_op *op)
 {
+	const struct cs_blocks *blocks = &op->call.send;
+	int ranks = op->team->shape.ranks, root = op->call.root;
+	if (!blocks->bytes)
+		return (struct scatter_sizes){ blocks->each, blocks->each * (size_t)(ranks - 1) };
 	struct scatter_sizes sizes = { 0, 0 };
-	for (int rank = 0; rank < op->team->shape.ranks; rank++) {
-		size_t bytes = rank != op->call.root ? cs_blocks_bytes(&op->call.send, rank) : 0;
+	for (int rank = 0; rank < ranks; rank++) {
+		size_t bytes = rank != root ? blocks->bytes[rank] : 0;
 		sizes.most = bytes > sizes.most ? bytes : sizes.most;
 		sizes.all += bytes;
 	}

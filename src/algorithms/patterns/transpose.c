@@ -3,6 +3,7 @@
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 
 /* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ *
  *
@@ -92,6 +93,46 @@ one_node(struct cs_op *op, size_t direct_from)
 		cs_node_rewind(&op->node, most * locals);
 	copy_own(op);
 	cs_exchange_start(op, alltoall_node, 1);
+}
+
+/* Blocks of one size that all fit into the small slot, one behind the other. */
+static void
+one_node_small(struct cs_op *op, size_t each)
+{
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	const struct cs_exchange only = { .post.chunk = CS_SMALL };
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	cs_at_begin(at);
+	struct cs_line *line = cs_at_line(at);
+	char *to = cs_node_small(at.op);
+	cs_at_say(at, line, each);
+	line->slot = CS_SLOT_SMALL;
+	line->word[0] = CS_POST_SMALL;
+	line->word[2] = each;
+	for (int local = 0; local < locals; local++, to += each)
+		if (local != self)
+			cs_copy(to, cs_blocks_at(&call->send, local), each);
+	cs_at_publish(at, line, 1);
+	copy_own(op);
+	for (int i = 1; i < locals; i++) {
+		int local = self + i < locals ? self + i : self + i - locals;
+		get(op, &only, 0, local, cs_at_await(at, local, 1));
+	}
+	cs_at_end(at);
+}
+
+bool
+cs_transpose_fast(struct cs_op *op, size_t direct_from)
+{
+	const struct cs_call *call = &op->call;
+	size_t each = call->send.each;
+	if (op->team->shape.nodes > 1 || call->coll != CS_ALLTOALL || !each ||
+	    each * (size_t)op->team->shape.ranks > CS_SMALL ||
+	    (direct_from && each >= direct_from))
+		return false;
+	one_node_small(op, each);
+	return true;
 }
 
 /* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------

@@ -8,5 +8,7 @@
  * On one node, senders with a block of `direct_from` bytes or more (0: as measured, shm/reach.h) are read by single copy. Between
  * nodes the messages are dealt to `lanes` ranks of each node. */
 void cs_transpose(struct cs_op *op, size_t direct_from, size_t lanes);
+/* The same of small blocks of one size on one node, at once. False: they are not. */
+bool cs_transpose_fast(struct cs_op *op, size_t direct_from);
 
 #endif
