@@ -1,4 +1,4 @@
-/* comm/serve_common.h — what serve_move.c and serve_reduce.c share. */
+/* comm/serve_common.h — what serve_move.c, serve_vector.c and serve_reduce.c share. */
 #ifndef CS_COMM_SERVE_COMMON_H
 #define CS_COMM_SERVE_COMMON_H
 

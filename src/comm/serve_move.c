@@ -1,88 +1,5 @@
-/* comm/serve_move.c — the collectives that move data (MPI 4.0, 6.3 to 6.8). */
-#include "comm/serve_common.h"
-
-#include "base/log.h"
-
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* --- one buffer of `count` elements ----------------------------------------------------------------------------- */
-
-struct flat {
-	void *user;
-	MPI_Count count;
-	size_t bytes;
-	const struct cs_type *type;
-};
-
-/* Null or MPI_IN_PLACE, for so much. MPI_BOTTOM is null too, but only derived types that begin elsewhere make sense of it.
- * What may be MPI_IN_PLACE does not come here; MPICH takes others where nothing is to be sent or received. */
-static __attribute__((noinline)) bool
-look_special(const void *buffer, size_t bytes, const struct cs_type *type)
-{
-	if (buffer == MPI_IN_PLACE)
-		return bytes == 0 && cs_flavour.takes_idle_in_place;
-	return bytes == 0 || !(type->is_predefined || type->is_contiguous);
-}
-
-/* `count` elements, the input's or the output's (CS_INPUT, CS_OUTPUT). False if the host should see this (null type, negative
- * count, a null buffer that is to be touched, MPI_IN_PLACE in the wrong place). */
-static inline bool
-look_at(struct cs_serving *serving, const struct cs_side *side, MPI_Count count, int which, struct flat *flat)
-{
-	flat->type = cs_serving_type(serving, side->type, which);
-	if (!flat->type || !cs_serve_bytes(flat->type, count, &flat->bytes))
-		return false;
-	flat->user = side->buffer;
-	flat->count = count;
-	return cs_serve_is_memory(side->buffer) || look_special(side->buffer, flat->bytes, flat->type);
-}
-
-static inline bool
-look(struct cs_serving *serving, const struct cs_side *side, int which, struct flat *flat)
-{
-	return look_at(serving, side, side->count, which, flat);
-}
-
-/* What of the program's data is put into packed memory: of a call in place only this rank's own block (but of an alltoall all). */
-enum filled { CS_NONE, CS_OWN, CS_ALL };
-
-static __attribute__((noinline)) char *
-pack_flat(struct cs_serving *serving, const struct flat *flat, int which, enum filled filled)
-{
-	struct cs_member *member = serving->member;
-	char *packed = cs_serve_packed(serving, which, flat->bytes);
-	MPI_Count count = filled == CS_OWN ? flat->count / member->size : flat->count;
-	MPI_Count first = filled == CS_OWN ? member->rank * count : 0;
-	if (filled != CS_NONE)
-		cs_serve_pack(serving, flat->type, (char *)flat->user + first * flat->type->extent, count,
-			      packed + (size_t)first * flat->type->size);
-	return packed;
-}
-
-/* Contiguous bytes of the data: the program's own memory, or packed memory `which`. */
-static inline char *
-open_flat(struct cs_serving *serving, const struct flat *flat, int which, enum filled filled)
-{
-	if (__builtin_expect(flat->type->is_contiguous, 1))
-		return flat->user;
-	return pack_flat(serving, flat, which, filled);
-}
-
-static inline void
-close_flat(struct cs_serving *serving, const struct flat *flat, const char *bytes)
-{
-	if (__builtin_expect(!flat->type->is_contiguous, 0))
-		cs_serve_unpack(serving, flat->type, flat->user, flat->count, bytes);
-}
-
-static bool
-has_root(const struct cs_serving *serving, int root)
-{
-	const struct cs_member *member = serving->member;
-	return root >= 0 && root < member->size;
-}
+/* comm/serve_move.c — the collectives that move data, of which all blocks have one size (MPI 4.0, 6.3 to 6.8). */
+#include "comm/serve_flat.h"
 
 bool
 cs_serve_barrier(struct cs_serving *serving)
@@ -98,18 +15,18 @@ bool
 cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 {
 	struct cs_member *member = serving->member;
-	struct flat flat;
-	if (!has_root(serving, root) || !look(serving, data, CS_INPUT, &flat))
+	struct cs_flat flat;
+	if (!cs_serve_has_root(serving, root) || !cs_flat_look(serving, data, CS_INPUT, &flat))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes, true))
 		return false;
 	bool is_root = member->rank == root;
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BCAST, root, flat.bytes);
-	call->recv.base = open_flat(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
+	call->recv.base = cs_flat_open(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
 	cs_serve_run(serving, cs_call_sign(CS_BCAST, (unsigned)root));
 	if (!is_root)
-		close_flat(serving, &flat, call->recv.base);
+		cs_flat_close(serving, &flat, call->recv.base);
 	return true;
 }
 
@@ -117,12 +34,12 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 
 /* side->count elements for each of the communicator's ranks, one after another. */
 static inline bool
-look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct flat *flat, size_t *each)
+look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct cs_flat *flat, size_t *each)
 {
 	struct cs_member *member = serving->member;
 	MPI_Count whole;
 	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole) ||
-	    !look_at(serving, side, whole, which, flat))
+	    !cs_flat_look_at(serving, side, whole, which, flat))
 		return false;
 	*each = (size_t)side->count * flat->type->size;
 	return true;
@@ -136,62 +53,16 @@ own_at(const struct cs_serving *serving, size_t each)
 	return (size_t)member->rank * each;
 }
 
-/* A type of bytes in order that goes through a copy all the same, as if it had to be packed. */
-static const struct cs_type *
-copied(struct cs_serving *serving, const struct cs_type *from, int which)
-{
-	struct cs_type *type = &serving->types[which];
-	if (from != type)
-		memcpy(type, from, sizeof *type);
-	type->is_contiguous = false;
-	return type;
-}
-
-/* is_among() and is_at() are cheap tests for possible aliasing, made in each call; is_refused() does the rest.
- * is_among: does the block `one` begin within the memory of all blocks? */
-static inline bool
-is_among(const struct cs_side *one, const struct cs_side *all, size_t bytes)
-{
-	return __builtin_expect((uintptr_t)one->buffer - (uintptr_t)all->buffer < bytes, 0);
-}
-
-/* Do both begin at one address, or is `one` the block that is `at` bytes into `all`? */
-static inline bool
-is_at(const struct cs_side *one, const struct cs_side *all, size_t at)
-{
-	uintptr_t from = (uintptr_t)all->buffer, here = (uintptr_t)one->buffer;
-	return __builtin_expect(here == from || here == from + at, 0);
-}
-
-/* What is sent and what is received begin at one address: the own block and its place on the other side, `at` bytes into it, or
- * the buffers. The former is wrong. MPICH (4.0.2) refuses it where the types are the same; it counts blocks by the data they hold,
- * so what it says of types with gaps is not relied on. Open MPI does not look and mostly gets on with it, so there are programs
- * that do it, perhaps on some ranks only (the root). The latter can be right, on one rank only, too: a root's own data in front of
- * all blocks that it gathers. Only for the host? Else *flat, the side of one block or either of an alltoall, is made a copy if
- * needed; in place it is empty. */
-static __attribute__((noinline)) bool
-is_refused(struct cs_serving *serving, const struct cs_side *one, const struct cs_side *all, size_t at, struct flat *flat,
-	   int which)
-{
-	if (flat->bytes == 0 || !one->buffer)
-		return false;
-	if (!cs_flavour.takes_aliases && one->type == all->type &&
-	    (uintptr_t)one->buffer == (uintptr_t)all->buffer + at &&
-	    (at == 0 || (size_t)flat->type->extent == flat->type->size))
-		return true;
-	if (one->buffer == all->buffer)
-		flat->type = copied(serving, flat->type, which);
-	return false;
-}
-
 bool
 cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
 {
-	struct flat out = { 0 }, in = { 0 };
+	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
-	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) || (!in_place && !look(serving, send, CS_INPUT, &in)) ||
-	    (is_among(send, recv, out.bytes) && is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
+	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) ||
+	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
+	    (cs_side_is_among(send, recv, out.bytes) &&
+	     cs_flat_is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_ALLGATHER, each, true))
 		return false;
@@ -199,10 +70,11 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_ALLGATHER, 0, each);
-	call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE), .each = each };
-	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+					.each = each };
+	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0));
-	close_flat(serving, &out, call->recv.base);
+	cs_flat_close(serving, &out, call->recv.base);
 	return true;
 }
 
@@ -210,14 +82,14 @@ bool
 cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
 	struct cs_member *member = serving->member;
-	struct flat out = { 0 }, in = { 0 };
+	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
-	if (!has_root(serving, root) || (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
-	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
-	    (is_root && is_among(send, recv, out.bytes) &&
-	     is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
+	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
+	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
+	    (is_root && cs_side_is_among(send, recv, out.bytes) &&
+	     cs_flat_is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
@@ -228,12 +100,12 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_GATHER, root, each);
 	if (is_root)
-		call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+		call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
 						.each = each };
-	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
+	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root));
 	if (is_root)
-		close_flat(serving, &out, call->recv.base);
+		cs_flat_close(serving, &out, call->recv.base);
 	return true;
 }
 
@@ -241,14 +113,14 @@ bool
 cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
 	struct cs_member *member = serving->member;
-	struct flat out = { 0 }, in = { 0 };
+	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = member->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
-	if (!has_root(serving, root) || (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
-	    (!in_place && !look(serving, recv, CS_OUTPUT, &out)) ||
-	    (is_root && is_among(recv, send, in.bytes) &&
-	     is_refused(serving, recv, send, own_at(serving, each), &out, CS_OUTPUT)))
+	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
+	    (!in_place && !cs_flat_look(serving, recv, CS_OUTPUT, &out)) ||
+	    (is_root && cs_side_is_among(recv, send, in.bytes) &&
+	     cs_flat_is_refused(serving, recv, send, own_at(serving, each), &out, CS_OUTPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
@@ -259,11 +131,11 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_SCATTER, root, each);
 	if (is_root)
-		call->send = (struct cs_blocks){ .base = open_flat(serving, &in, CS_INPUT, CS_ALL), .each = each };
-	call->recv.base = in_place ? NULL : open_flat(serving, &out, CS_OUTPUT, CS_NONE);
+		call->send = (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
+	call->recv.base = in_place ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
 	cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root));
 	if (!in_place)
-		close_flat(serving, &out, call->recv.base);
+		cs_flat_close(serving, &out, call->recv.base);
 	return true;
 }
 
@@ -272,14 +144,14 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 bool
 cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
 {
-	struct flat out = { 0 }, in = { 0 };
+	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0, send_each = 0;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	if (!look_blocks(serving, recv, CS_OUTPUT, &out, &each) ||
 	    (!in_place && !look_blocks(serving, send, CS_INPUT, &in, &send_each)) ||
 	    (__builtin_expect(send_each != each, 0) && !in_place &&
 	     cs_flavour.compares_own_blocks) ||
-	    (is_at(send, recv, 0) && is_refused(serving, send, recv, 0, &in, CS_INPUT)))
+	    (cs_side_is_at(send, recv, 0) && cs_flat_is_refused(serving, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))
 		return false;
@@ -287,371 +159,11 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_ALLTOALL, 0, each);
-	call->recv = (struct cs_blocks){ .base = open_flat(serving, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE), .each = each };
+	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE),
+					.each = each };
 	call->send = in_place ? call->recv
-			     : (struct cs_blocks){ .base = open_flat(serving, &in, CS_INPUT, CS_ALL), .each = each };
+			     : (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
 	cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0));
-	close_flat(serving, &out, call->recv.base);
+	cs_flat_close(serving, &out, call->recv.base);
 	return true;
-}
-
-/* --- blocks with counts and displacements -------------------------------------------------------------------------- */
-
-/* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in bytes. */
-struct scattered {
-	char *user;
-	const struct cs_vector *vector;
-	const struct cs_type *type;    /* for all ranks, or */
-	struct cs_type *types;         /* by rank (alltoallw); owned */
-	size_t total;
-	MPI_Aint lowest; /* of the displacements, if below 0 */
-	bool is_contiguous;
-	size_t *bytes, *at; /* by rank, in bytes; from member->sizes */
-	char *base;
-};
-
-static const struct cs_type *
-type_at(const struct scattered *blocks, int rank)
-{
-	return blocks->types ? &blocks->types[rank] : blocks->type;
-}
-
-static MPI_Count
-count_at(const struct scattered *blocks, int rank)
-{
-	return cs_serve_count_at(blocks->vector, rank);
-}
-
-static MPI_Aint
-displacement_at(const struct scattered *blocks, int rank)
-{
-	const struct cs_vector *vector = blocks->vector;
-	MPI_Aint displacement = vector->is_large ? ((const MPI_Aint *)vector->displs)[rank]
-						 : ((const int *)vector->displs)[rank];
-	return blocks->types ? displacement : displacement * blocks->type->extent;
-}
-
-/* The user's block. An address and not a sum of pointers: MPI_BOTTOM is null, and displacements from it may be negative. */
-static void *
-block_at(const struct scattered *blocks, int rank)
-{
-	return (void *)((uintptr_t)blocks->user + (uintptr_t)displacement_at(blocks, rank));
-}
-
-/* What nearly all calls have: int counts of one contiguous type. False: some count is negative. */
-static bool
-look_simple(struct scattered *blocks, int size)
-{
-	const int *counts = blocks->vector->counts, *displs = blocks->vector->displs;
-	size_t unit = blocks->type->size, total = 0, *bytes = blocks->bytes, *starts = blocks->at;
-	MPI_Aint lowest = 0;
-	for (int rank = 0; rank < size; rank++) {
-		if (counts[rank] < 0)
-			return false;
-		bytes[rank] = (size_t)counts[rank] * unit;
-		MPI_Aint at = bytes[rank] ? displs[rank] * (MPI_Aint)unit : 0;
-		starts[rank] = (size_t)at;
-		total += bytes[rank];
-		lowest = at < lowest ? at : lowest;
-	}
-	blocks->total = total;
-	blocks->lowest = lowest;
-	return cs_serve_is_memory(blocks->user) || look_special(blocks->user, total, blocks->type);
-}
-
-/* Any types and counts; blocks->type or types is set. */
-static __attribute__((noinline)) bool
-look_each(const struct cs_serving *serving, struct scattered *blocks)
-{
-	const struct cs_member *member = serving->member;
-	for (int rank = 0; rank < member->size; rank++) {
-		const struct cs_type *own_type = type_at(blocks, rank);
-		MPI_Count count = count_at(blocks, rank);
-		if (!cs_serve_bytes(own_type, count, &blocks->bytes[rank]) ||
-		    __builtin_add_overflow(blocks->total, blocks->bytes[rank], &blocks->total))
-			return false;
-		blocks->at[rank] = 0;
-		if (blocks->bytes[rank] == 0)
-			continue;
-		MPI_Aint at = displacement_at(blocks, rank);
-		blocks->at[rank] = (size_t)at;
-		blocks->lowest = at < blocks->lowest ? at : blocks->lowest;
-		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
-		if (cs_serve_is_memory(blocks->user))
-			continue;
-		/* From MPI_BOTTOM to an address that is the displacement: MPICH refuses that of predefined types only. */
-		bool is_absolute = !blocks->user && at != 0 && !own_type->is_predefined;
-		if (!is_absolute && !look_special(blocks->user, blocks->bytes[rank], own_type))
-			return false;
-		blocks->is_contiguous = false;
-	}
-	return true;
-}
-
-/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the member's four size arrays, too.
- * False: for the host. */
-static bool
-look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
-	       struct scattered *blocks)
-{
-	struct cs_member *member = serving->member;
-	blocks->user = user;
-	blocks->vector = vector;
-	blocks->bytes = cs_serve_sizes(member) + 2 * (size_t)which * (size_t)member->size;
-	blocks->at = blocks->bytes + member->size;
-	blocks->total = 0;
-	blocks->lowest = 0;
-	blocks->is_contiguous = true;
-	if (!vector->counts || !vector->displs)
-		return false;
-	if (!blocks->types) {
-		blocks->type = cs_serving_type(serving, type, which);
-		if (!blocks->type)
-			return false;
-		/* The second condition: no product of the two can overflow. */
-		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector->is_large)
-			return look_simple(blocks, member->size);
-	}
-	return look_each(serving, blocks);
-}
-
-/* Packed one after another. */
-static __attribute__((noinline)) void
-pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum filled filled)
-{
-	struct cs_member *member = serving->member;
-	size_t offset = 0;
-	blocks->base = cs_serve_packed(serving, which, blocks->total);
-	for (int rank = 0; rank < member->size; rank++) {
-		blocks->at[rank] = offset;
-		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == member->rank)))
-			cs_serve_pack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
-				      blocks->base + offset);
-		offset += blocks->bytes[rank];
-	}
-}
-
-/* Where the blocks are as bytes: in the program's memory, or packed. */
-static inline struct cs_blocks
-open_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum filled filled)
-{
-	struct cs_member *member = serving->member;
-	if (!blocks->is_contiguous) {
-		pack_scattered(serving, blocks, which, filled);
-	} else {
-		/* Displacements may be negative: count from the lowest block. */
-		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
-			if (blocks->bytes[rank])
-				blocks->at[rank] -= (size_t)blocks->lowest;
-		blocks->base = blocks->user + blocks->lowest;
-	}
-	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
-}
-
-/* The own block of a call in place, too: it holds the same bytes. */
-static void
-close_scattered(struct cs_serving *serving, const struct scattered *blocks)
-{
-	struct cs_member *member = serving->member;
-	if (blocks->is_contiguous)
-		return;
-	for (int rank = 0; rank < member->size; rank++)
-		if (blocks->bytes[rank])
-			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
-					blocks->base + blocks->at[rank]);
-}
-
-bool
-cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
-		    const struct cs_vector *vector)
-{
-	struct cs_member *member = serving->member;
-	struct scattered out;
-	struct flat in = { 0 };
-	bool in_place = send->buffer == MPI_IN_PLACE;
-	out.types = NULL;
-	if (!look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
-	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
-	    (is_at(send, recv, out.at[member->rank]) &&
-	     is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
-		return cs_serve_not(serving, "arguments not served");
-	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
-	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
-	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
-		return false;
-	if (!in_place && in.bytes != out.bytes[member->rank])
-		return cs_serve_not(serving, "arguments not served");
-	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
-	call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
-	/* An empty block may come with a null buffer, which is not "in place". */
-	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
-	if (!in_place && !call->send.base)
-		call->send.base = (char *)call->recv.base;
-	cs_serve_run(serving, cs_call_sign(CS_ALLGATHERV, 0));
-	close_scattered(serving, &out);
-	return true;
-}
-
-bool
-cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
-		 const struct cs_vector *vector, int root)
-{
-	struct cs_member *member = serving->member;
-	struct scattered out;
-	struct flat in = { 0 };
-	bool is_root = member->rank == root;
-	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
-	out.types = NULL;
-	if (!has_root(serving, root) ||
-	    (is_root && !look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
-	    (!in_place && !look(serving, send, CS_INPUT, &in)) ||
-	    (is_root && is_at(send, recv, out.at[member->rank]) &&
-	     is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
-		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN, true))
-		return false;
-	if (is_root && !in_place && in.bytes != out.bytes[member->rank])
-		return cs_serve_not(serving, "arguments not served");
-	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
-	if (is_root)
-		call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
-	call->send.base = in_place ? NULL : open_flat(serving, &in, CS_INPUT, CS_ALL);
-	if (!in_place && !call->send.base)
-		call->send.base = (char *)"";
-	cs_serve_run(serving, cs_call_sign(CS_GATHERV, (unsigned)root));
-	if (is_root)
-		close_scattered(serving, &out);
-	return true;
-}
-
-bool
-cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *vector,
-		  const struct cs_side *recv, int root)
-{
-	struct cs_member *member = serving->member;
-	struct scattered in;
-	struct flat out = { 0 };
-	bool is_root = member->rank == root;
-	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
-	in.types = NULL;
-	if (!has_root(serving, root) ||
-	    (is_root && !look_scattered(serving, send->buffer, send->type, vector, CS_INPUT, &in)) ||
-	    (!in_place && !look(serving, recv, CS_OUTPUT, &out)) ||
-	    (is_root && is_at(recv, send, in.at[member->rank]) &&
-	     is_refused(serving, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
-		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
-		return false;
-	if (is_root && !in_place && out.bytes != in.bytes[member->rank])
-		return cs_serve_not(serving, "arguments not served");
-	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
-	if (is_root)
-		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
-	call->recv.base = in_place || !out.bytes ? NULL : open_flat(serving, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root));
-	if (call->recv.base)
-		close_flat(serving, &out, call->recv.base);
-	return true;
-}
-
-/* The same of an alltoallv or alltoallw. `is_alike`: one type, or array of types, and one array of counts for both sides; only then
- * MPICH compares the buffers, and it does not look where the blocks are. */
-static inline bool
-is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered *out)
-{
-	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 || out->total == 0)
-		return false;
-	if (!cs_flavour.takes_aliases && is_alike)
-		return true;
-	in->is_contiguous = false; /* packs them first */
-	return false;
-}
-
-static bool
-exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, struct scattered *out)
-{
-	struct cs_member *member = serving->member;
-	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
-	if (!is_even && cs_flavour.compares_own_blocks)
-		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN, true))
-		return false;
-	if (!is_even)
-		return cs_serve_not(serving, "arguments not served");
-	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, coll, 0, 0);
-	call->recv = open_scattered(serving, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
-	call->send = in ? open_scattered(serving, in, CS_INPUT, CS_ALL) : call->recv;
-	cs_serve_run(serving, cs_call_sign(coll, 0));
-	close_scattered(serving, out);
-	return true;
-}
-
-bool
-cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *send_vector,
-		   const struct cs_side *recv, const struct cs_vector *recv_vector)
-{
-	struct scattered in, out;
-	bool in_place = send->buffer == MPI_IN_PLACE;
-	bool is_alike = send->type == recv->type && send_vector->counts == recv_vector->counts;
-	in.types = out.types = NULL;
-	if (!look_scattered(serving, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
-	    (!in_place && (!look_scattered(serving, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
-			   is_refused_scattered(is_alike, &in, &out))))
-		return cs_serve_not(serving, "arguments not served");
-	return exchange(serving, CS_ALLTOALLV, in_place ? NULL : &in, &out);
-}
-
-/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type: MPICH takes
- * MPI_DATATYPE_NULL there, and one rank's answer must not be another than its peers'. */
-static struct cs_type *
-look_types(const struct cs_serving *serving, const MPI_Datatype *types, const struct cs_vector *vector)
-{
-	const struct cs_member *member = serving->member;
-	struct scattered counts = { .vector = vector };
-	if (!types || !vector->counts)
-		return NULL;
-	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
-	if (!found) {
-		cs_warn_local("no memory for the types of %d ranks; ending the job", member->size);
-		cs_host_mpi.abort("out of memory");
-	}
-	for (int rank = 0; found && rank < member->size; rank++) {
-		MPI_Count count = count_at(&counts, rank);
-		const struct cs_type *type = count > 0 ? cs_type_look(types[rank], &found[rank]) : &found[rank];
-		if (count < 0 || !type) {
-			free(found);
-			found = NULL;
-		} else if (type != &found[rank]) {
-			memcpy(&found[rank], type, sizeof *type);
-		}
-	}
-	return found;
-}
-
-bool
-cs_serve_alltoallw(struct cs_serving *serving, const void *send, const struct cs_vector *send_vector,
-		   const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
-		   const MPI_Datatype *recv_types)
-{
-	struct scattered in = { 0 }, out = { 0 };
-	bool in_place = send == MPI_IN_PLACE;
-	bool is_alike = send_types == recv_types && send_vector->counts == recv_vector->counts;
-	out.types = look_types(serving, recv_types, recv_vector);
-	in.types = in_place ? NULL : look_types(serving, send_types, send_vector);
-	bool is_served = out.types && (in_place || in.types) &&
-			 look_scattered(serving, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
-			 (in_place ||
-			  (look_scattered(serving, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
-			   !is_refused_scattered(is_alike, &in, &out)));
-	if (is_served)
-		is_served = exchange(serving, CS_ALLTOALLW, in_place ? NULL : &in, &out);
-	else
-		cs_serve_not(serving, "arguments not served");
-	free(out.types);
-	free(in.types);
-	return is_served;
 }
