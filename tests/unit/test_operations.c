@@ -508,6 +508,8 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 		plan->params[i] = param->fallback;
 		if (!strcmp(param->name, "chunk") || !strcmp(param->name, "wire_chunk"))
 			plan->params[i] = (size_t)4096 << chance(run, 4);
+		if (!strcmp(param->name, "bundle"))
+			plan->params[i] = chance(run, 3) ? (size_t)300 << chance(run, 6) : 0;
 		if (!strcmp(param->name, "lanes"))
 			plan->params[i] = chance(run, 4);
 		if (!strcmp(param->name, "cma_min"))
@@ -521,7 +523,7 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 static bool
 is_script(const struct cs_algorithm *algorithm)
 {
-	return !algorithm->needs.everyone && !algorithm->needs.verbs;
+	return !algorithm->needs.verbs;
 }
 
 static const struct cs_algorithm *

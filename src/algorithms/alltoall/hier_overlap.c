@@ -150,7 +150,7 @@ take(struct cs_op *op)
 		if (!state->wire) {
 			if (!cs_node_look(&op->node, cs_team_leader(op->team), step_of(op, state->distance)))
 				return CS_AGAIN;
-		} else if (cs_stage_is_over(op, state->wire, &state->receives[state->distance])) {
+		} else if (cs_message_is_over(op, state->wire, &state->receives[state->distance])) {
 			cs_node_publish(&op->node, state->line, step_of(op, state->distance));
 		} else {
 			return CS_AGAIN;
@@ -169,7 +169,7 @@ next(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	for (; state->wire && state->distance < op->team->shape.nodes; state->distance++)
-		if (!cs_stage_is_over(op, state->wire, &state->sends[state->distance]))
+		if (!cs_message_is_over(op, state->wire, &state->sends[state->distance]))
 			return CS_AGAIN;
 	cs_stage_done(op, 2);
 	if (++state->round < state->rounds)

@@ -88,7 +88,7 @@ meet(struct cs_op *op)
 	if (state->place && !state->wire)
 		return cs_stage_is_up(op, stage, 0) ? CS_OK : CS_AGAIN;
 	if (state->place) {
-		if (!cs_stage_is_over(op, state->wire, &state->receives[state->round % AHEAD]))
+		if (!cs_message_is_over(op, state->wire, &state->receives[state->round % AHEAD]))
 			return CS_AGAIN;
 		cs_stage_raise(op, stage, 0);
 	} else if (is_root(op)) {
@@ -127,7 +127,7 @@ next(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	for (; state->waited < state->sent; state->waited++)
-		if (!cs_stage_is_over(op, state->wire, &state->sends[state->waited]))
+		if (!cs_message_is_over(op, state->wire, &state->sends[state->waited]))
 			return CS_AGAIN;
 	cs_stage_done(op, 1);
 	if (++state->round < state->rounds)

@@ -168,7 +168,7 @@ step_between(struct cs_op *op)
 	}
 	if (!wire && !cs_stage_is_up(op, &state->stage, state->step))
 		return CS_AGAIN;
-	if (wire && bytes_of(state, state->have, count) && !cs_stage_is_over(op, wire, &state->receives[state->step]))
+	if (wire && bytes_of(state, state->have, count) && !cs_message_is_over(op, wire, &state->receives[state->step]))
 		return CS_AGAIN;
 	if (wire)
 		cs_stage_raise(op, &state->stage, state->step);
@@ -203,7 +203,7 @@ next(struct cs_op *op)
 	struct state *state = state_of(op);
 	for (; state->wire && state->have < op->team->shape.nodes; state->step++, state->have *= 2)
 		if (bytes_of(state, 0, coming(op, state->have)) &&
-		    !cs_stage_is_over(op, state->wire, &state->sends[state->step]))
+		    !cs_message_is_over(op, state->wire, &state->sends[state->step]))
 			return CS_AGAIN;
 	cs_stage_done(op, 1);
 	if (++state->round < state->rounds)

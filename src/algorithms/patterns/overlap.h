@@ -10,8 +10,7 @@
 #ifndef CS_ALGORITHMS_PATTERNS_OVERLAP_H
 #define CS_ALGORITHMS_PATTERNS_OVERLAP_H
 
-#include "algorithms/op.h"
-#include "wire/wire.h"
+#include "algorithms/message.h"
 
 #define CS_OVERLAP_CHUNK                                                                             \
 	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
@@ -53,20 +52,6 @@ static inline void
 cs_stage_done(struct cs_op *op, uint64_t count)
 {
 	cs_node_area_done(&op->node, SIZE_MAX, count);
-}
-
-/* Is a message of the operation's over? A blocking one waits for it. */
-static inline bool
-cs_stage_is_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *request)
-{
-	if (!(op->node.extras & CS_OP_NONBLOCKING)) {
-		wire->wait(wire, request);
-	} else if (!wire->test(wire, request)) {
-		op->node.awaited.local = CS_AWAITS_MESSAGE;
-		return false;
-	}
-	cs_op_note(op, request->told);
-	return true;
 }
 
 /* The leader has a message: everybody on the node may know. */

@@ -103,7 +103,7 @@ add_children(struct cs_op *op)
 		if (!state->wire) {
 			if (!cs_stage_is_up(op, stage, i))
 				return CS_AGAIN;
-		} else if (cs_stage_is_over(op, state->wire, &state->receives[i])) {
+		} else if (cs_message_is_over(op, state->wire, &state->receives[i])) {
 			cs_stage_raise(op, stage, i);
 		} else {
 			return CS_AGAIN;
@@ -129,7 +129,7 @@ give_back(struct cs_op *op)
 	struct state *state = state_of(op);
 	if (!state->round)
 		return CS_OK;
-	if (sends(state) && !cs_stage_is_over(op, state->wire, state->send))
+	if (sends(state) && !cs_message_is_over(op, state->wire, state->send))
 		return CS_AGAIN;
 	cs_stage_done(op, 1);
 	return CS_OK;
@@ -169,7 +169,7 @@ static enum cs_status
 end_call(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	if (sends(state) && !cs_stage_is_over(op, state->wire, state->send))
+	if (sends(state) && !cs_message_is_over(op, state->wire, state->send))
 		return CS_AGAIN;
 	cs_stage_done(op, 1);
 	cs_node_end(&op->node);
