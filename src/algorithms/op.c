@@ -21,7 +21,9 @@ cs_op_finish(struct cs_op *op)
 	struct cs_wait wait = { .polls = shape->spin, .yields = shape->yields, .nap_ns = NAP_NS,
 				.progress = op->team->host->progress };
 	while (cs_op_step(op) == CS_AGAIN) {
-		if (op->node.awaited.local == CS_AWAITS_MESSAGE)
+		int local = op->node.awaited.local;
+		wait.yields = local == CS_AWAITS_PIECE ? CS_WAIT_AWAKE : shape->yields;
+		if (local == CS_AWAITS_MESSAGE || local == CS_AWAITS_PIECE)
 			cs_wait_turn(&wait);
 		else
 			cs_node_wait_awaited(&op->node);

@@ -194,8 +194,8 @@ struct cs_node_op {
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
 	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a local rank; or that all
 	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or with so many slots of an area (CS_AWAITS_AREA); or
-	 * something that does not come through the node's memory (CS_AWAITS_MESSAGE); or that a flag is `tag` or more
-	 * (CS_AWAITS_FLAG). */
+	 * something that does not come through the node's memory (CS_AWAITS_MESSAGE), or may never come, and is looked for
+	 * so many times (CS_AWAITS_PIECE); or that a flag is `tag` or more (CS_AWAITS_FLAG). */
 	struct cs_awaited {
 		int local;
 		int of; /* enum cs_area_kind; the local rank that raises the flag */
@@ -215,7 +215,7 @@ struct cs_node_op {
 		uint64_t start;
 	} timed;
 };
-enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4 };
+enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4, CS_AWAITS_PIECE = -5 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void

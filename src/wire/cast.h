@@ -24,7 +24,7 @@ struct cs_cast_piece {
 
 struct cs_cast {
 	size_t room;         /* bytes of a piece */
-	uint32_t broadcasts; /* made so far; its user counts */
+	uint32_t broadcasts, over; /* begun so far, and over; its user counts */
 	/* Sends piece number `piece` of a broadcast of `total` bytes from `data`, the broadcast's first byte. Does not block;
 	 * `data` is free afterwards. False: no room now, ask again. */
 	bool (*send)(struct cs_cast *cast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total);

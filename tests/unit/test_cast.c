@@ -370,9 +370,11 @@ static void
 run_bcast(struct rank *rank)
 {
 	extern const struct cs_algorithm cs_algorithm_bcast_multicast;
-	struct cs_op op = { .team = &rank->team, .call = rank->call, .tag = rank->team.tags++ };
+	struct cs_op op = { .call = rank->call };
+	cs_op_init(&op, &rank->team, cs_call_sign(CS_BCAST, (unsigned)op.call.root));
 	rank->team.idle = &rank->idle;
 	cs_algorithm_bcast_multicast.run(&op, &world.patience);
+	cs_op_finish(&op);
 	rank->call = op.call;
 	assert_int_equal(op.node.extras & (CS_OP_MORE | CS_OP_LESS), 0);
 	cs_op_fini(&op);

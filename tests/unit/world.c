@@ -134,6 +134,85 @@ test(struct cs_wire *wire, struct cs_request *request)
 	return true;
 }
 
+/* --- multicast: of a piece for each rank chance says whether it is lost, comes once or twice, and when ----------------------- */
+
+#define PIECE 96 /* bytes: long calls have several windows */
+
+struct datagram {
+	struct datagram *next;
+	int to;
+	uint32_t broadcast, piece;
+	uint64_t total;
+	size_t bytes;
+	char data[PIECE];
+};
+
+static struct seat *
+seat_with(struct cs_cast *cast)
+{
+	return (struct seat *)(void *)((char *)cast - offsetof(struct seat, cast));
+}
+
+static bool
+cast_piece(struct cs_cast *cast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total)
+{
+	struct seat *seat = seat_with(cast);
+	struct world *world = seat->world;
+	if (random_below(&world->random, 4) == 0)
+		return false;
+	for (int to = 0; to < world->ranks; to++)
+		for (uint64_t times = random_below(&world->random, 4) % 3; to != seat->rank && times; times--) {
+			struct datagram *new = malloc(sizeof *new), **end = &world->datagrams;
+			size_t at = (size_t)piece * PIECE, left = (size_t)total - at;
+			assert_non_null(new);
+			*new = (struct datagram){ .to = to, .broadcast = broadcast, .piece = piece, .total = total,
+						  .bytes = left < PIECE ? left : PIECE };
+			memcpy(new->data, data + at, new->bytes);
+			while (*end)
+				end = &(*end)->next;
+			*end = new;
+		}
+	return true;
+}
+
+static bool
+take_piece(struct cs_cast *cast, uint32_t broadcast, struct cs_cast_piece *piece)
+{
+	struct seat *seat = seat_with(cast);
+	struct world *world = seat->world;
+	free(seat->looked_at);
+	seat->looked_at = NULL;
+	for (struct datagram **at = &world->datagrams, *found; (found = *at);) {
+		if (found->to != seat->rank || found->broadcast > broadcast || random_below(&world->random, 3) == 0) {
+			at = &found->next;
+			continue;
+		}
+		*at = found->next;
+		seat->looked_at = found;
+		if (found->broadcast == broadcast)
+			break;
+		free(found);
+		seat->looked_at = NULL;
+	}
+	if (seat->looked_at)
+		*piece = (struct cs_cast_piece){ .piece = seat->looked_at->piece, .total = seat->looked_at->total,
+						 .data = seat->looked_at->data, .bytes = seat->looked_at->bytes };
+	return seat->looked_at != NULL;
+}
+
+static void
+count_resent(struct cs_cast *cast, uint32_t pieces)
+{
+	(void)cast, (void)pieces;
+}
+
+static struct cs_cast *
+cast_of(struct cs_wire *wire, uint64_t tag)
+{
+	(void)tag;
+	return &seat_of(wire)->cast;
+}
+
 static struct cs_wire *
 wire_of(void *group)
 {
@@ -421,9 +500,13 @@ progress(void)
 {
 }
 
+jmp_buf *world_after_end;
+
 static void __attribute__((noreturn))
 end(const char *why)
 {
+	if (world_after_end)
+		longjmp(*world_after_end, 1);
 	fail_msg("the job ended: %s", why);
 	abort();
 }
@@ -440,7 +523,9 @@ take_seat(struct world *world, struct seat *seat, int group, int rank)
 {
 	*seat = (struct seat){ .world = world, .group = group, .rank = rank };
 	seat->wire = (struct cs_wire){ .rank = rank, .ranks = members_of(world, group), .send = send, .recv = receive,
-				       .send_direct = send_direct, .recv_direct = receive_direct, .test = test };
+				       .send_direct = send_direct, .recv_direct = receive_direct, .test = test,
+				       .cast = cast_of };
+	seat->cast = (struct cs_cast){ .room = PIECE, .send = cast_piece, .take = take_piece, .resent = count_resent };
 }
 
 static void
@@ -573,7 +658,13 @@ world_clear(struct world *world)
 		world->meetings_under_way = gone->next;
 		free(gone);
 	}
+	while (world->datagrams) {
+		struct datagram *gone = world->datagrams;
+		world->datagrams = gone->next;
+		free(gone);
+	}
 	for (int rank = 0; rank < world->ranks; rank++) {
+		free(world->everyone[rank].looked_at);
 		cs_plans_fini(&world->teams[rank].lane_plans);
 		cs_plans_fini(&world->teams[rank].flat_plans);
 		cs_op_memory_free(&world->idle[rank]);

@@ -20,17 +20,15 @@
  * which wait for none. Large messages, many ranks, a network without loss. Each rank must have come within the patience,
  * or what it missed goes by the tree as in binomial. */
 #include "algorithms/algorithm.h"
+#include "algorithms/between.h"
+#include "algorithms/message.h"
 #include "algorithms/plans.h"
-#include "algorithms/op.h"
-#include "base/wait.h"
 #include "wire/cast.h"
-#include "wire/wire.h"
 
 #include <string.h>
 
 #define MOST_CHILDREN 32
 #define MOST_RANGES (CS_CAST_WINDOW / 2)
-#define POLLS 64
 /* Once the window's last piece is here, what is missing is late at most by a little: by this part of the patience. */
 #define LATE 64
 
@@ -46,25 +44,31 @@ struct verdict {
 	uint64_t total;  /* of the root */
 };
 
+/* In the operation's memory. */
 struct broadcast {
-	const struct cs_host *host;
 	struct cs_call *call;
 	struct cs_wire *wire;
-	uint64_t tag;
 	struct cs_cast *cast;
+	uint64_t tag;
+	size_t patience;
 	uint32_t number;
 	int parent; /* -1: the root */
 	int child[MOST_CHILDREN], children;
-	struct told told[MOST_CHILDREN];
-	struct cs_request hears[MOST_CHILDREN]; /* of that */
-	struct cs_request requests[MOST_RANGES];
 	uint64_t served; /* bytes that come here */
 	uint64_t total;  /* the root's bytes; UINT64_MAX: not known yet */
 	/* Of the window at hand: */
-	uint32_t window;
-	uint64_t missing;
+	uint32_t window, sent; /* its number; pieces of it that the root has cast */
+	uint64_t missing, seen;
+	size_t idle; /* looks in a row that found no piece */
 	bool is_with_us[MOST_CHILDREN]; /* has that child this window too? */
+	int repaired; /* children that have all they missed */
+	struct told own, told[MOST_CHILDREN];
+	struct verdict verdict;
+	/* Words of children; other messages that have been begun. */
+	int heard, begun, waited;
+	struct cs_request hears[MOST_CHILDREN], requests[MOST_CHILDREN];
 };
+_Static_assert(MOST_CHILDREN >= MOST_RANGES, "requests for all ranges of a window");
 _Static_assert(CS_CAST_WINDOW == 64, "a word has a bit for each piece");
 
 static uint64_t
@@ -84,6 +88,12 @@ static inline uint64_t
 lesser(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
+}
+
+static struct broadcast *
+broadcast_of(struct cs_op *op)
+{
+	return *CS_OP_STATE(struct broadcast *, op);
 }
 
 /* Bits of the pieces that a message of so many bytes has in the window at hand. */
@@ -111,18 +121,36 @@ learn_total(struct broadcast *broadcast, uint64_t total)
 		broadcast->call->truncated = total;
 }
 
-static struct cs_wait
-new_wait(const struct broadcast *broadcast)
+static struct cs_request *
+next_request(struct broadcast *broadcast)
 {
-	return (struct cs_wait){ .eager = POLLS, .polls = POLLS, .yields = CS_WAIT_AWAKE,
-				 .progress = broadcast->host->progress };
+	return &broadcast->requests[broadcast->begun++];
+}
+
+/* A phase: the messages that were begun are over, but for children's words. */
+static enum cs_status
+be_done(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	if (cs_messages_are_over(op, broadcast->wire, broadcast->requests, broadcast->begun, &broadcast->waited) == CS_AGAIN)
+		return CS_AGAIN;
+	broadcast->begun = broadcast->waited = 0;
+	return CS_OK;
+}
+
+/* Of a piece, or of room for one, nobody says when it comes. */
+static enum cs_status
+look_again(struct cs_op *op)
+{
+	op->node.awaited.local = CS_AWAITS_PIECE;
+	return CS_AGAIN;
 }
 
 /* --- cast --------------------------------------------------------------------------------------------------------- */
 
 /* Takes one piece, if any is there. A second copy changes nothing. */
 static bool
-take(struct broadcast *broadcast, uint64_t *seen)
+take(struct broadcast *broadcast)
 {
 	struct cs_cast_piece piece;
 	if (!broadcast->cast->take(broadcast->cast, broadcast->number, &piece))
@@ -133,7 +161,7 @@ take(struct broadcast *broadcast, uint64_t *seen)
 	uint64_t bit = UINT64_C(1) << piece.piece % CS_CAST_WINDOW;
 	if (piece.piece / CS_CAST_WINDOW != broadcast->window)
 		return true;
-	*seen |= bit;
+	broadcast->seen |= bit;
 	if (broadcast->missing & bit) {
 		size_t at = (size_t)piece.piece * broadcast->cast->room;
 		memcpy(broadcast->call->recv.base + at, piece.data, lesser(piece.bytes, broadcast->served - at));
@@ -142,33 +170,41 @@ take(struct broadcast *broadcast, uint64_t *seen)
 	return true;
 }
 
-static void
-cast_window(struct broadcast *broadcast)
+/* Casts have their order on all ranks, so that none drops pieces of one that is under way. */
+static enum cs_status
+begin(struct cs_op *op)
 {
-	uint64_t pieces = all_pieces(broadcast, broadcast->served), unused = 0;
-	uint32_t first = broadcast->window * CS_CAST_WINDOW;
-	for (uint32_t i = 0; i < CS_CAST_WINDOW && pieces >> i & 1; i++) {
-		struct cs_wait wait = new_wait(broadcast);
-		while (!broadcast->cast->send(broadcast->cast, broadcast->number, first + i, broadcast->call->recv.base,
-					      broadcast->served))
-			cs_wait_turn(&wait);
-	}
-	while (take(broadcast, &unused))
-		; /* own pieces come back on some networks, and would fill our slots */
+	struct broadcast *broadcast = broadcast_of(op);
+	if (broadcast->cast->over + 1 == broadcast->number)
+		return CS_OK;
+	op->node.awaited.local = CS_AWAITS_MESSAGE;
+	return CS_AGAIN;
 }
 
-static void
-listen(struct broadcast *broadcast, size_t patience)
+static enum cs_status
+cast(struct cs_op *op)
 {
-	uint64_t pieces = all_pieces(broadcast, broadcast->served), seen = 0, last = pieces ^ pieces >> 1;
-	struct cs_wait wait = new_wait(broadcast);
-	broadcast->missing = pieces;
-	while (broadcast->missing && wait.turn < (seen & last ? patience / LATE : patience)) {
-		if (take(broadcast, &seen))
-			cs_wait_anew(&wait);
-		else
-			cs_wait_turn(&wait);
-	}
+	struct broadcast *broadcast = broadcast_of(op);
+	uint64_t pieces = is_root(broadcast) ? all_pieces(broadcast, broadcast->served) : 0;
+	uint32_t first = broadcast->window * CS_CAST_WINDOW;
+	for (; broadcast->sent < CS_CAST_WINDOW && pieces >> broadcast->sent & 1; broadcast->sent++)
+		if (!broadcast->cast->send(broadcast->cast, broadcast->number, first + broadcast->sent,
+					   broadcast->call->recv.base, broadcast->served))
+			return look_again(op);
+	while (is_root(broadcast) && take(broadcast))
+		; /* own pieces come back on some networks, and would fill our slots */
+	return CS_OK;
+}
+
+static enum cs_status
+listen(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	uint64_t pieces = all_pieces(broadcast, broadcast->served), last = pieces ^ pieces >> 1;
+	while (broadcast->missing && take(broadcast))
+		broadcast->idle = 0;
+	size_t patience = broadcast->seen & last ? broadcast->patience / LATE : broadcast->patience;
+	return broadcast->missing && broadcast->idle++ < patience ? look_again(op) : CS_OK;
 }
 
 /* --- told --------------------------------------------------------------------------------------------------------- */
@@ -181,9 +217,14 @@ is_with_us(const struct broadcast *broadcast, int child)
 	       windows(broadcast, lesser(broadcast->told[child].bytes, broadcast->served)) > broadcast->window;
 }
 
-static void
-ask_children(struct broadcast *broadcast)
+/* Opens a window: children will say what they miss of it. */
+static enum cs_status
+ask_children(struct cs_op *op)
 {
+	struct broadcast *broadcast = broadcast_of(op);
+	broadcast->missing = is_root(broadcast) ? 0 : all_pieces(broadcast, broadcast->served);
+	broadcast->seen = broadcast->idle = broadcast->sent = 0;
+	broadcast->heard = broadcast->repaired = 0;
 	for (int i = 0; i < broadcast->children; i++) {
 		broadcast->is_with_us[i] = is_with_us(broadcast, i);
 		broadcast->told[i].missing = 0;
@@ -191,22 +232,36 @@ ask_children(struct broadcast *broadcast)
 			broadcast->wire->recv(broadcast->wire, &broadcast->hears[i], broadcast->child[i], broadcast->tag,
 					      &broadcast->told[i], sizeof broadcast->told[i]);
 	}
+	return CS_OK;
 }
 
-static void
-await_children(struct broadcast *broadcast)
+static enum cs_status
+hear_children(struct cs_op *op)
 {
-	for (int i = 0; i < broadcast->children; i++)
-		if (broadcast->is_with_us[i])
-			broadcast->wire->wait(broadcast->wire, &broadcast->hears[i]);
+	struct broadcast *broadcast = broadcast_of(op);
+	for (; broadcast->heard < broadcast->children; broadcast->heard++)
+		if (broadcast->is_with_us[broadcast->heard] &&
+		    !cs_message_is_over(op, broadcast->wire, &broadcast->hears[broadcast->heard]))
+			return CS_AGAIN;
+	return CS_OK;
 }
 
 static void
 say(struct broadcast *broadcast, int peer, const void *words, size_t bytes)
 {
-	struct cs_request request;
-	broadcast->wire->send(broadcast->wire, &request, peer, broadcast->tag, words, bytes);
-	broadcast->wire->wait(broadcast->wire, &request);
+	broadcast->wire->send(broadcast->wire, next_request(broadcast), peer, broadcast->tag, words, bytes);
+}
+
+static enum cs_status
+tell_parent(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	while (broadcast->missing && take(broadcast))
+		; /* what came meanwhile */
+	broadcast->own = (struct told){ .missing = broadcast->missing, .bytes = broadcast->call->bytes };
+	if (!is_root(broadcast))
+		say(broadcast, broadcast->parent, &broadcast->own, sizeof broadcast->own);
+	return CS_OK;
 }
 
 /* Does a rank that has told this of the first window need its parent's verdict? */
@@ -216,27 +271,37 @@ needs_verdict(const struct broadcast *broadcast, const struct told *told)
 	return told->missing || !told->bytes || windows(broadcast, told->bytes) > 1;
 }
 
-static void
-hear_verdict(struct broadcast *broadcast)
+/* The first window's, of the parent. */
+static bool
+hears_verdict(const struct broadcast *broadcast)
 {
-	struct verdict verdict;
-	struct cs_request request;
-	broadcast->wire->recv(broadcast->wire, &request, broadcast->parent, broadcast->tag, &verdict, sizeof verdict);
-	broadcast->wire->wait(broadcast->wire, &request);
-	broadcast->served = lesser(broadcast->served, verdict.served);
-	learn_total(broadcast, verdict.total);
+	return broadcast->window == 0 && !is_root(broadcast) && needs_verdict(broadcast, &broadcast->own);
 }
 
-/* From the parent, if this rank needs it, and to the children that do. */
-static void
-pass_verdict(struct broadcast *broadcast, const struct told *own)
+static enum cs_status
+hear_verdict(struct cs_op *op)
 {
-	if (!is_root(broadcast) && needs_verdict(broadcast, own))
-		hear_verdict(broadcast);
-	struct verdict verdict = { .served = broadcast->served, .total = broadcast->total };
-	for (int i = 0; i < broadcast->children; i++)
+	struct broadcast *broadcast = broadcast_of(op);
+	if (hears_verdict(broadcast))
+		broadcast->wire->recv(broadcast->wire, next_request(broadcast), broadcast->parent, broadcast->tag,
+				      &broadcast->verdict, sizeof broadcast->verdict);
+	return CS_OK;
+}
+
+/* To the children that need it. */
+static enum cs_status
+pass_verdict(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	if (hears_verdict(broadcast)) {
+		broadcast->served = lesser(broadcast->served, broadcast->verdict.served);
+		learn_total(broadcast, broadcast->verdict.total);
+	}
+	broadcast->verdict = (struct verdict){ .served = broadcast->served, .total = broadcast->total };
+	for (int i = 0; broadcast->window == 0 && i < broadcast->children; i++)
 		if (needs_verdict(broadcast, &broadcast->told[i]))
-			say(broadcast, broadcast->child[i], &verdict, sizeof verdict);
+			say(broadcast, broadcast->child[i], &broadcast->verdict, sizeof broadcast->verdict);
+	return CS_OK;
 }
 
 /* --- repair ------------------------------------------------------------------------------------------------------- */
@@ -259,35 +324,70 @@ next_range(const struct broadcast *broadcast, uint64_t bits, unsigned *bit, uint
 }
 
 /* What this rank misses, from its parent, which knows the list, and as many bytes are served. */
-static void
-be_repaired(struct broadcast *broadcast, uint64_t missing)
+static enum cs_status
+be_repaired(struct cs_op *op)
 {
+	struct broadcast *broadcast = broadcast_of(op);
 	struct cs_wire *wire = broadcast->wire;
 	uint64_t at, length;
-	int count = 0;
-	for (unsigned bit = 0; next_range(broadcast, missing, &bit, broadcast->served, &at, &length);)
-		wire->recv(wire, &broadcast->requests[count++], broadcast->parent, broadcast->tag,
-			   broadcast->call->recv.base + at, length);
-	for (int i = 0; i < count; i++)
-		wire->wait(wire, &broadcast->requests[i]);
+	for (unsigned bit = 0; next_range(broadcast, broadcast->own.missing, &bit, broadcast->served, &at, &length);)
+		wire->recv(wire, next_request(broadcast), broadcast->parent, broadcast->tag, broadcast->call->recv.base + at,
+			   length);
+	return CS_OK;
 }
 
 static void
-repair(struct broadcast *broadcast, int child)
+begin_repair(struct broadcast *broadcast, int child)
 {
 	struct cs_wire *wire = broadcast->wire;
 	const struct told *told = &broadcast->told[child];
 	uint64_t at, length, limit = lesser(told->bytes, broadcast->served);
-	int count = 0;
 	for (unsigned bit = 0; next_range(broadcast, told->missing, &bit, limit, &at, &length);)
-		wire->send(wire, &broadcast->requests[count++], broadcast->child[child], broadcast->tag,
+		wire->send(wire, next_request(broadcast), broadcast->child[child], broadcast->tag,
 			   broadcast->call->recv.base + at, length);
-	for (int i = 0; i < count; i++)
-		wire->wait(wire, &broadcast->requests[i]);
 	broadcast->cast->resent(broadcast->cast, (uint32_t)__builtin_popcountll(told->missing));
 }
 
+static enum cs_status
+repair(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	for (; broadcast->repaired < broadcast->children; broadcast->repaired++) {
+		if (!broadcast->begun)
+			begin_repair(broadcast, broadcast->repaired);
+		if (be_done(op) == CS_AGAIN)
+			return CS_AGAIN;
+	}
+	return CS_OK;
+}
+
 /* --- all ---------------------------------------------------------------------------------------------------------- */
+
+static enum cs_status next_window(struct cs_op *op);
+static cs_phase *const script[] = { begin, ask_children, cast, listen, hear_children, tell_parent, be_done, hear_verdict, be_done,
+				    pass_verdict, be_done, be_repaired, be_done, repair, next_window, NULL };
+#define SCRIPT_WINDOW 1 /* its first phase of a window */
+
+/* No rank of the node has anything to read. */
+static enum cs_status
+end(struct cs_op *op)
+{
+	if (op->team->node.self) /* where each node has one rank there is no memory */
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static enum cs_status
+next_window(struct cs_op *op)
+{
+	struct broadcast *broadcast = broadcast_of(op);
+	if (++broadcast->window < windows(broadcast, broadcast->served)) {
+		op->phase = script + SCRIPT_WINDOW;
+		return CS_OK;
+	}
+	broadcast->cast->over++;
+	return end(op);
+}
 
 static void
 describe(struct broadcast *broadcast, int root)
@@ -301,41 +401,25 @@ describe(struct broadcast *broadcast, int root)
 			broadcast->child[broadcast->children++] = (rank + mask) % p;
 }
 
-static void
-run_window(struct broadcast *broadcast, size_t patience)
-{
-	uint64_t unused = 0;
-	ask_children(broadcast);
-	if (is_root(broadcast))
-		cast_window(broadcast);
-	else
-		listen(broadcast, patience);
-	await_children(broadcast);
-	while (broadcast->missing && take(broadcast, &unused))
-		; /* what came meanwhile */
-	struct told own = { .missing = broadcast->missing, .bytes = broadcast->call->bytes };
-	if (!is_root(broadcast))
-		say(broadcast, broadcast->parent, &own, sizeof own);
-	if (broadcast->window == 0)
-		pass_verdict(broadcast, &own);
-	if (own.missing)
-		be_repaired(broadcast, own.missing);
-	for (int i = 0; i < broadcast->children; i++)
-		if (broadcast->told[i].missing)
-			repair(broadcast, i);
-}
-
 /* Without multicast, on all ranks alike. */
-static void
-run_plan(struct cs_op *op)
+static enum cs_status
+begin_plan(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
+	const struct cs_algorithm *plan = cs_algorithm_by_name(CS_BCAST, "binomial");
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
 				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
-	cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, cs_algorithm_by_name(CS_BCAST, "binomial"), &problem,
-				    call->recv.base, call->recv.base, NULL));
+	op->under_way = CS_UNDER_WAY_NOTHING;
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		cs_plans_begin(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base, call->recv.base, NULL);
+	else
+		cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base,
+					    call->recv.base, NULL));
+	return CS_OK;
 }
+
+static cs_phase *const script_of_plan[] = { begin_plan, cs_between_go, end, NULL };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -345,16 +429,24 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_wire *wire = team->host->wire(team->everyone);
 	struct cs_cast *cast = wire->cast ? wire->cast(wire, op->tag) : NULL;
 	if (!cast) {
-		run_plan(op);
+		cs_op_start(op, script_of_plan);
 		return;
 	}
-	struct broadcast broadcast = { .host = team->host, .call = call, .wire = wire, .tag = op->tag, .cast = cast,
-				       .number = ++cast->broadcasts, .served = call->bytes, .total = UINT64_MAX };
-	describe(&broadcast, call->root);
-	if (is_root(&broadcast))
-		broadcast.total = call->bytes;
-	for (; broadcast.window < windows(&broadcast, broadcast.served); broadcast.window++)
-		run_window(&broadcast, params[0]);
+	struct broadcast *broadcast = cs_op_memory(op, CS_OP_SCRATCH, sizeof *broadcast);
+	memset(broadcast, 0, offsetof(struct broadcast, hears));
+	*CS_OP_STATE(struct broadcast *, op) = broadcast;
+	broadcast->call = call;
+	broadcast->wire = wire;
+	broadcast->tag = op->tag;
+	broadcast->cast = cast;
+	broadcast->patience = params[0];
+	broadcast->number = ++cast->broadcasts;
+	broadcast->served = call->bytes;
+	broadcast->total = UINT64_MAX;
+	describe(broadcast, call->root);
+	if (is_root(broadcast))
+		broadcast->total = call->bytes;
+	cs_op_start(op, script);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_multicast = {
