@@ -20,6 +20,7 @@
 
 #define BENCH_MAX_SIZES 64
 #define BENCH_MAX_ROOTS 16
+#define BENCH_MAX_ROWS 8
 #define BENCH_MAX_ROUNDS 101
 #define BENCH_MAX_BUFFERS 16
 #define BENCH_MAX_CALLS 5000 /* timed calls (or rows of calls) in one block */
@@ -62,10 +63,11 @@ struct bench_case {
 	size_t size; /* as asked for */
 	int root;
 	enum bench_distribution distribution;
+	int row; /* calls in a row after one barrier; 1: single calls */
 };
 
 struct bench_options {
-	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots; in place of the next three */
+	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots and rows; in place of the next three */
 	int case_count;
 	bool has_coll[CS_COLL_COUNT];
 	size_t sizes[BENCH_MAX_SIZES];
@@ -76,8 +78,10 @@ struct bench_options {
 	double seconds;       /* wanted per case */
 	double limit;         /* a case that would need more seconds is left out */
 	int rounds;           /* each: one block of the host's, one of ours */
-	int batch, batch_rooted; /* calls in a row; 1: single calls */
-	bool is_per_rank_max; /* the longest time of one rank in the call, not last entry to last exit */
+	int rows[BENCH_MAX_ROWS]; /* calls in a row: each case is measured with each of these */
+	int row_count;
+	int row_rooted; /* the only one of the rooted collectives; 0: theirs are those of all */
+	bool is_per_rank_max; /* always the longest time of one rank in the call, not last entry to last exit */
 	int buffers;
 	size_t memory;        /* bytes of buffers per rank */
 	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
@@ -90,6 +94,9 @@ struct bench_options {
 CS_CHECKED enum cs_status bench_options_read(struct bench_options *options, int argc, char **argv, int ranks,
 					     char complaint[256]);
 void bench_options_help(FILE *out);
+/* How many lengths of rows the collective is measured with, and the n-th of them. */
+int bench_row_count(const struct bench_options *options, enum cs_coll coll);
+int bench_row(const struct bench_options *options, enum cs_coll coll, int n);
 /* "last", "rotate" or the number; static storage. */
 const char *bench_root_name(int root);
 
@@ -154,7 +161,8 @@ struct bench_result {
 	struct bench_case what;
 	size_t bytes;
 	char skipped[160]; /* why there are no times; "" if there are */
-	int rounds, calls, batch;
+	int rounds, calls;
+	int batch; /* calls in a row that were made: a slow case has fewer than what.row */
 	double seconds[BENCH_SIDES][BENCH_MAX_ROUNDS]; /* median of each round's calls */
 	double median[BENCH_SIDES];                    /* of the rounds */
 	double ratio, ratio_min, ratio_max;            /* host / ours, per round */
@@ -162,6 +170,9 @@ struct bench_result {
 };
 
 void bench_world_look(struct bench_world *world);
+/* Is it a single call of which the last rank to enter may find all done, since it had to wait for its core while the others
+ * made theirs? Its time is the longest of the ranks' own then. */
+bool bench_looks_free(const struct bench_case *what, const struct bench_world *world);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t bench_now(void);

@@ -8,6 +8,18 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The case with each of its lengths of rows. */
+static int
+add_rows(struct bench_case *cases, const struct bench_case *what, const struct bench_options *options)
+{
+	int count = bench_row_count(options, what->coll);
+	for (int n = 0; n < count; n++) {
+		cases[n] = *what;
+		cases[n].row = bench_row(options, what->coll, n);
+	}
+	return count;
+}
+
 /* Those of --cases, once for each root. */
 static int
 add_named(struct bench_case *cases, const struct bench_options *options)
@@ -15,14 +27,15 @@ add_named(struct bench_case *cases, const struct bench_options *options)
 	int used = 0;
 	for (int i = 0; i < options->case_count; i++) {
 		for (int r = 0; r < (cs_colls[options->cases[i].coll].rooted ? options->root_count : 1); r++) {
-			cases[used] = options->cases[i];
-			cases[used++].root = options->roots[r];
+			struct bench_case what = options->cases[i];
+			what.root = options->roots[r];
+			used += add_rows(cases + used, &what, options);
 		}
 	}
 	return used;
 }
 
-/* Those of a collective: all sizes, roots and distributions. */
+/* Those of a collective: all sizes, roots, distributions and rows. */
 static int
 add_all_of(struct bench_case *cases, const struct bench_options *options, enum cs_coll coll)
 {
@@ -31,14 +44,16 @@ add_all_of(struct bench_case *cases, const struct bench_options *options, enum c
 	int roots = cs_colls[coll].rooted ? options->root_count : 1;
 	for (int s = 0; s < sizes; s++)
 		for (int r = 0; r < roots; r++)
-			for (enum bench_distribution d = 0; d < BENCH_DISTRIBUTIONS; d++)
+			for (enum bench_distribution d = 0; d < BENCH_DISTRIBUTIONS; d++) {
+				struct bench_case what = {
+					.coll = coll,
+					.size = coll == CS_BARRIER ? 0 : options->sizes[s],
+					.root = options->roots[r],
+					.distribution = d,
+				};
 				if (bench_is_irregular(coll) ? options->has_distribution[d] : d == 0)
-					cases[used++] = (struct bench_case){
-						.coll = coll,
-						.size = coll == CS_BARRIER ? 0 : options->sizes[s],
-						.root = options->roots[r],
-						.distribution = d,
-					};
+					used += add_rows(cases + used, &what, options);
+			}
 	return used;
 }
 
@@ -50,7 +65,7 @@ list_cases(const struct bench_options *options, int *count)
 		      ((size_t)options->root_count + BENCH_DISTRIBUTIONS);
 	if (options->case_count)
 		most = (size_t)options->case_count * (size_t)options->root_count;
-	struct bench_case *cases = calloc(most, sizeof *cases);
+	struct bench_case *cases = calloc(most * BENCH_MAX_ROWS, sizeof *cases);
 	if (!cases)
 		return NULL;
 	*count = add_named(cases, options);
@@ -82,8 +97,10 @@ save(const struct bench_options *options, const struct bench_world *world, const
 static void
 tell_progress(const struct bench_case *next, int done, int all)
 {
-	char bytes[CS_NUMBER_TEXT], text[64];
-	snprintf(text, sizeof text, "%s %s", cs_colls[next->coll].name, cs_bytes_text(bytes, next->size));
+	char bytes[CS_NUMBER_TEXT], text[96], row[32] = "";
+	if (next->row > 1)
+		snprintf(row, sizeof row, " in rows of %d", next->row);
+	snprintf(text, sizeof text, "%s %s%s", cs_colls[next->coll].name, cs_bytes_text(bytes, next->size), row);
 	bench_progress(text, done, all);
 }
 

@@ -390,10 +390,10 @@ make_plan(struct plan *plan, const struct bench_operation *op, const struct benc
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
 		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes connections */
 	plan->rounds = options->rounds;
-	plan->is_own_time = options->is_per_rank_max || !world->has_one_clock;
+	plan->batch = op->what.row;
+	plan->is_own_time = options->is_per_rank_max || !world->has_one_clock || bench_looks_free(&op->what, world);
 	plan->clock_seconds = world->clock_seconds;
 	plan->turns = world->cores < world->ranks ? 2 : 0;
-	plan->batch = cs_colls[op->what.coll].rooted ? options->batch_rooted : options->batch;
 	int least_batch = plan->batch < LEAST_BATCH ? plan->batch : LEAST_BATCH;
 	if (both * plan->rounds * LEAST_CALLS * least_batch > 2 * options->limit) {
 		/* The first call may have been slow for once: ask again before the case is given up. */
@@ -418,6 +418,12 @@ make_plan(struct plan *plan, const struct bench_operation *op, const struct benc
 	double calls = blocks / (both * plan->batch);
 	plan->calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > BENCH_MAX_CALLS ? BENCH_MAX_CALLS : (int)calls;
 	return true;
+}
+
+bool
+bench_looks_free(const struct bench_case *what, const struct bench_world *world)
+{
+	return what->row == 1 && cs_colls[what->coll].rooted && world->cores < world->ranks;
 }
 
 /* Median over the calls of one block, at rank 0. A call's time is from the moment the last rank entered to the moment

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_IN_A_ROW 1000000 /* as the texts say, too */
+
 enum {
 	OPT_ROOT = 256,
 	OPT_DISTRIBUTION,
 	OPT_CASES,
 	OPT_LOGGP,
 	OPT_REPEAT,
+	OPT_ROWS,
 	OPT_THROUGHPUT,
 	OPT_THROUGHPUT_ROOTED,
 	OPT_PER_RANK_MAX,
@@ -36,6 +39,7 @@ static const struct option long_options[] = {
 	{ "cases", required_argument, NULL, OPT_CASES },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
+	{ "rows", required_argument, NULL, OPT_ROWS },
 	{ "throughput", required_argument, NULL, OPT_THROUGHPUT },
 	{ "throughput-rooted", required_argument, NULL, OPT_THROUGHPUT_ROOTED },
 	{ "per-rank-max", no_argument, NULL, OPT_PER_RANK_MAX },
@@ -69,11 +73,14 @@ bench_options_help(FILE *out)
 	      "                           parameters; rates of copies and sums, and a flag's latency, on a node\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
 	      "  --repeat N               rounds in that time, host and ours once in each; default 5\n"
-	      "  --throughput K           K calls in a row after one barrier, time / K, from the first rank's entry to the\n"
-	      "                           last rank's exit; fewer (down to 4) for slow calls\n"
-	      "  --throughput-rooted K    that for the rooted collectives only\n"
-	      "  --per-rank-max           a call's time is the longest of the ranks' own times; default: from the last\n"
-	      "                           rank's entry to the last rank's exit, where all ranks share one clock\n"
+	      "  --rows LIST              each case with rows of each of these many calls after one barrier; 1 is a single\n"
+	      "                           call. A row's time is divided by its calls, and goes from the first rank's entry\n"
+	      "                           to the last rank's exit; slow calls have shorter rows (down to 4). Default 1\n"
+	      "  --throughput K           the same as --rows K\n"
+	      "  --throughput-rooted K    rows of K calls, and no others, for the rooted collectives\n"
+	      "  --per-rank-max           a call's time is always the longest of the ranks' own times. Default: a single\n"
+	      "                           call's goes from the last rank's entry to the last rank's exit, where all ranks\n"
+	      "                           share one clock, but for rooted collectives of more ranks than cores\n"
 	      "  --rotate-buffers N       change between N sets of buffers from call to call; default 2\n"
 	      "  --memory BYTES           of buffers per rank; a case that needs more is left out; default 256M\n"
 	      "  --limit SECONDS          a case whose least number of calls needs more is left out; default 60\n"
@@ -99,6 +106,18 @@ bench_root_name(int root)
 		return "rotate";
 	snprintf(number, sizeof number, "%d", root);
 	return number;
+}
+
+int
+bench_row_count(const struct bench_options *options, enum cs_coll coll)
+{
+	return cs_colls[coll].rooted && options->row_rooted ? 1 : options->row_count;
+}
+
+int
+bench_row(const struct bench_options *options, enum cs_coll coll, int n)
+{
+	return cs_colls[coll].rooted && options->row_rooted ? options->row_rooted : options->rows[n];
 }
 
 /* --- one value ---------------------------------------------------------------------------------------------------------- */
@@ -217,6 +236,23 @@ find_distribution(const char *word, enum bench_distribution *found)
 	return false;
 }
 
+static enum cs_status
+add_row(struct reading *reading, const char *word)
+{
+	struct bench_options *options = reading->options;
+	int row;
+	if (read_int(word, 1, MOST_IN_A_ROW, &row) != CS_OK) {
+		snprintf(reading->complaint, 256, "--rows: '%s' is not a number of calls from 1 to %d", word, MOST_IN_A_ROW);
+		return CS_BAD_INPUT;
+	}
+	if (options->row_count == BENCH_MAX_ROWS) {
+		snprintf(reading->complaint, 256, "--rows: more than %d", BENCH_MAX_ROWS);
+		return CS_BAD_INPUT;
+	}
+	options->rows[options->row_count++] = row;
+	return CS_OK;
+}
+
 /* "allgather:8K", "allgatherv:1K:spike", "barrier". */
 static enum cs_status
 add_case(struct reading *reading, const char *word)
@@ -284,12 +320,13 @@ read_number(struct reading *reading, int option, const char *text)
 		expected = "--repeat: from 1 to 101 rounds";
 		break;
 	case OPT_THROUGHPUT:
-		status = read_int(text, 1, 1000000, &options->batch);
-		options->batch_rooted = options->batch;
+		status = read_int(text, 1, MOST_IN_A_ROW, &options->rows[0]);
+		options->row_count = 1;
+		options->row_rooted = 0;
 		expected = "--throughput: calls in a row, from 1 to 1000000";
 		break;
 	case OPT_THROUGHPUT_ROOTED:
-		status = read_int(text, 1, 1000000, &options->batch_rooted);
+		status = read_int(text, 1, MOST_IN_A_ROW, &options->row_rooted);
 		expected = "--throughput-rooted: calls in a row, from 1 to 1000000";
 		break;
 	case OPT_ROTATE_BUFFERS:
@@ -331,6 +368,9 @@ read_option(struct reading *reading, int option, char **argv)
 		return read_list(reading, optarg, add_root);
 	case OPT_DISTRIBUTION:
 		return read_list(reading, optarg, add_distribution);
+	case OPT_ROWS:
+		options->row_count = 0;
+		return read_list(reading, optarg, add_row);
 	case OPT_CASES:
 		return read_list(reading, optarg, add_case);
 	case OPT_LOGGP:
@@ -381,6 +421,8 @@ fill_defaults(struct bench_options *options, struct reading *reading)
 		(void)!read_list(reading, "8,1K,8K,64K,1M", add_size);
 	if (options->root_count == 0)
 		(void)!add_root(reading, "0");
+	if (options->row_count == 0)
+		(void)!add_row(reading, "1");
 	if (!has_distribution)
 		options->has_distribution[BENCH_REGULAR] = true;
 }
@@ -391,8 +433,6 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 	*options = (struct bench_options){ .seconds = 0.5,
 					   .limit = 60,
 					   .rounds = 5,
-					   .batch = 1,
-					   .batch_rooted = 1,
 					   .buffers = 2,
 					   .line_seconds = -1,
 					   .memory = (size_t)256 << 20 };

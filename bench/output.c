@@ -23,14 +23,26 @@ is_our_variable(const char *entry)
 static const char *
 clock_words(const struct bench_options *options, const struct bench_world *world)
 {
+	bool has_single = false, has_rows = false, has_own = false;
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++) {
+		for (int n = 0; n < bench_row_count(options, coll); n++) {
+			struct bench_case what = { .coll = coll, .row = bench_row(options, coll, n) };
+			has_rows |= what.row > 1;
+			has_single |= what.row == 1;
+			has_own |= bench_looks_free(&what, world);
+		}
+	}
 	if (options->is_per_rank_max)
 		return "the longest of the ranks' own times";
-	if (world->has_one_clock && options->batch > 1)
+	if (!world->has_one_clock)
+		return "the longest of the ranks' own times (the nodes' clocks differ)";
+	if (!has_single)
 		return "first rank in to last rank out";
-	if (world->has_one_clock && options->batch_rooted > 1)
-		return "last (of rows: first) rank in to last rank out";
-	return world->has_one_clock ? "last rank in to last rank out" :
-				      "the longest of the ranks' own times (the nodes' clocks differ)";
+	if (has_own)
+		return has_rows ? "last (of rows: first) rank in to last rank out; of single rooted calls the longest of the "
+				  "ranks' own times" :
+				  "last rank in to last rank out; of rooted calls the longest of the ranks' own times";
+	return has_rows ? "last (of rows: first) rank in to last rank out" : "last rank in to last rank out";
 }
 
 static void
@@ -81,7 +93,7 @@ bench_print_result(FILE *out, const struct bench_result *result)
 		coll->rooted ? bench_root_name(result->what.root) : "-",
 		bench_is_irregular(result->what.coll) ? bench_distribution_names[result->what.distribution] : "-");
 	if (*result->skipped) {
-		fprintf(out, "left out: %s\n", result->skipped);
+		fprintf(out, "left out, %d in a row: %s\n", result->what.row, result->skipped);
 	} else {
 		char spread[64];
 		snprintf(spread, sizeof spread, "[%.2f-%.2f]", result->ratio_min, result->ratio_max);
@@ -161,6 +173,7 @@ json_result(FILE *out, const struct bench_result *result)
 	fputs(", \"distribution\": ", out);
 	cs_json_string(out, bench_is_irregular(result->what.coll) ? bench_distribution_names[result->what.distribution] :
 								    NULL);
+	fprintf(out, ", \"row\": %d", result->what.row);
 	if (*result->skipped) {
 		fputs(", \"skipped\": ", out);
 		cs_json_string(out, result->skipped);
