@@ -14,6 +14,7 @@ from collshim.texts import listed, read_size, speaker
 
 DISTRIBUTIONS = list(PARTS)
 MPIS = ["mpich", "openmpi"]
+MOST_ROWS = 8    # of collshim-bench, which takes no more
 say = speaker("bench")
 
 
@@ -44,9 +45,9 @@ def parse(argv, usage):
     parser.add_argument("--out")
     parser.add_argument("--resume")
     parser.add_argument("--markdown")
-    parser.add_argument("--seconds", type=float, default=0.25)
+    parser.add_argument("--seconds", type=float, default=0.15)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--throughput", type=int, default=64)
+    parser.add_argument("--rows", default="1,20")
     parser.add_argument("--limit", type=float, default=6)
     parser.add_argument("--memory", default="256M")
     parser.add_argument("--build")
@@ -67,8 +68,9 @@ def parse(argv, usage):
     if args.repeats < 1:
         parser.error("--repeats: 1 or more")
     # As collshim-bench takes them: else each of its jobs would fail.
-    if not 1 <= args.rounds <= 101 or not 1 <= args.throughput <= 1000000:
-        parser.error("--rounds: from 1 to 101; --throughput: from 1 to 1000000")
+    if not 1 <= args.rounds <= 101:
+        parser.error("--rounds: from 1 to 101")
+    args.rows = read_rows(args.rows)
     if not 0.001 <= args.seconds <= 1e6 or not 0.001 <= args.limit <= 1e6:
         parser.error("--seconds and --limit: seconds, from 0.001 to 1000000")
     if read_size(args.memory) is None:
@@ -90,6 +92,17 @@ def parse(argv, usage):
         parser.error("--out: %s is there already (--resume goes on with it)" % args.out)
     find_programs(parser, args)
     return args
+
+
+def read_rows(text):
+    words = text.split(",")
+    for word in words:
+        if not re.fullmatch(r"[1-9]\d{0,5}|1000000", word):
+            refuse("--rows: '%s' is not a number of calls from 1 to 1000000" % word)
+    rows = sorted(set(map(int, words)))
+    if len(rows) > MOST_ROWS:
+        refuse("--rows: more than %d" % MOST_ROWS)
+    return rows
 
 
 def read_sizes(text):

@@ -5,8 +5,8 @@ import json
 from collshim.failure import Failure
 from collshim.files import write_whole
 
-FORMAT = 1
-KEY = ("mpi", "shape", "rate", "algo", "collective", "size", "root", "distribution")
+FORMAT = 2    # 1 had the length of rows in its options, that of rooted collectives only
+KEY = ("mpi", "shape", "rate", "algo", "collective", "size", "root", "distribution", "row")
 
 
 def cell_key(cell):
@@ -30,8 +30,8 @@ class Grid:
         return found
 
     def has(self, job, coll, size, ways):
-        """Has the job's repeat been done for that collective and size, for every root and
-        distribution?"""
+        """Has the job's repeat been done for that collective and size, for every root,
+        distribution and row?"""
         cells = [self.cells.get((job.mpi, job.shape, job.rate, job.algo, coll, size, *way))
                  for way in ways]
         return all(cell and ("skipped" in cell or any(run["repeat"] == job.repeat
@@ -47,6 +47,17 @@ def load(path):
             data = json.load(file)
     except (OSError, ValueError) as error:
         raise Failure(2, "%s: %s" % (path, error))
+    if data.get("collshim-bench-grid") == 1:
+        add_rows(data)
     if data.get("collshim-bench-grid") != FORMAT:
         raise Failure(2, "%s: not a file of scripts/bench" % path)
     return data
+
+
+def add_rows(data):
+    """Makes FORMAT of 1."""
+    row = data["options"].pop("throughput")
+    for cell in data["cells"]:
+        cell["row"] = 1 if cell["root"] is None else row
+    data["options"]["rows"] = sorted({1, row})
+    data["collshim-bench-grid"] = FORMAT

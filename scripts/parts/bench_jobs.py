@@ -44,13 +44,13 @@ def list_jobs(args):
 
 
 def ways_of(args, coll):
-    """[(root, distribution)] in which each size is measured."""
+    """[(root, distribution, row)] in which each size is measured."""
     coll = args.known[coll]
     roots = list(dict.fromkeys(args.root.split(","))) if coll.is_rooted else [None]
     names = args.distribution.split(",")
     names = [name for name in DISTRIBUTIONS if name in names or
              "all" in names] if coll.is_uneven else [None]
-    return [(root, name) for root in roots for name in names]
+    return [(root, name, row) for root in roots for name in names for row in args.rows]
 
 
 def case_count(args, colls, sizes):
@@ -105,18 +105,21 @@ def command_of(args, job, colls, sizes, folder):
                 ",".join(map(str, sizes)), "--root", args.root, "--distribution", args.distribution,
                 "--limit", "%g" % args.limit, "--memory", args.memory, "--json",
                 os.path.join(folder, "bench.json")]
+    command += ["--rows", ",".join(map(str, args.rows))]
     if job.is_why:
         return command + ["-t", "0.001", "--repeat", "1"]
-    return command + ["-t", "%g" % args.seconds, "--repeat", str(args.rounds),
-                      "--throughput-rooted",
-                      str(args.throughput)]
+    return command + ["-t", "%g" % args.seconds, "--repeat", str(args.rounds)]
+
+
+def cell_of(grid, job, case):
+    return grid.cell(mpi=job.mpi, shape=job.shape, rate=job.rate, algo=job.algo,
+                     **{name: case[name] for name in ("collective", "size", "root", "distribution",
+                                                      "row")})
 
 
 def add_runs(grid, job, result):
     for case in result["cases"]:
-        cell = grid.cell(mpi=job.mpi, shape=job.shape, rate=job.rate, algo=job.algo,
-                         collective=case["collective"],
-                         size=case["size"], root=case["root"], distribution=case["distribution"])
+        cell = cell_of(grid, job, case)
         if "skipped" in case:
             cell["skipped"] = case["skipped"]
             continue
@@ -133,9 +136,7 @@ def add_runs(grid, job, result):
 
 def add_chosen(grid, job, result, report):
     for case in result["cases"]:
-        cell = grid.cell(mpi=job.mpi, shape=job.shape, rate=job.rate, algo=job.algo,
-                         collective=case["collective"],
-                         size=case["size"], root=case["root"], distribution=case["distribution"])
+        cell = cell_of(grid, job, case)
         if "skipped" in case:
             continue
         chosen = report.chosen(case["collective"], case["bytes"])

@@ -36,7 +36,8 @@ def shape_order(shape):
 
 def cell_order(cell):
     return (cell["mpi"], cell["rate"] or "", cell["algo"] or "", shape_order(cell["shape"]),
-            cell["collective"], cell["size"], cell["root"] or "", cell["distribution"] or "")
+            cell["collective"], cell["size"], cell["root"] or "", cell["distribution"] or "",
+            cell["row"])
 
 
 def cell_name(cell):
@@ -47,7 +48,13 @@ def cell_name(cell):
         words.append("root " + cell["root"])
     if cell["distribution"] not in (None, "regular"):
         words.append(cell["distribution"])
+    if cell["row"] > 1:
+        words.append("x%d" % cell["row"])
     return " ".join(words)
+
+
+def calls_text(row):
+    return "single" if row == 1 else "rows of %d" % row
 
 
 def measured(data):
@@ -64,8 +71,10 @@ def render_text(data, out):
                                                      "[least-most]", "chosen"), file=out)
     for cell in sorted(data["cells"], key=cell_order):
         head = "%-8s %-8s %-30s" % (cell["mpi"], cell["shape"], cell_name(cell))
+        calls = cell.get("calls_in_a_row", cell["row"])
         tail = " ".join(word for word in (cell.get("chosen"), cell["rate"], cell["algo"] and
-                                          "forced " + cell["algo"])
+                                          "forced " + cell["algo"],
+                                          calls != cell["row"] and "(rows of %d)" % calls)
                         if word)
         if cell["runs"]:
             s = summary(cell)
@@ -103,6 +112,20 @@ def markdown_cell(cell):
     return text + " h" if cell.get("chosen") == "host" else text
 
 
+def rows_text(rows):
+    """How calls are made and timed, as sentences."""
+    text = ""
+    if 1 in rows:
+        text += """Single calls are timed from the last rank's entry to the
+last rank's exit; those of rooted collectives, where ranks share cores, by the longest of the ranks'
+own times. """
+    if max(rows) > 1:
+        text += """A field with x%s is of rows of so many calls (or fewer, where they
+would take too long), from the first rank's entry to the last rank's exit, divided by their number.
+""" % " or x".join(str(row) for row in rows if row > 1)
+    return text
+
+
 def render_markdown(data, out):
     machine = data["machine"]
     print("Measured %s on %s, %d cores, Linux %s, with\n" %
@@ -113,10 +136,8 @@ def render_markdown(data, out):
     print("""
 A field is: ratio host / ours, [least-most] of it over the jobs, microseconds of a call by the host
 / by ours. More than 1 is faster. `h`: our choice was to leave this call to the host. **Bold** with
-(loss): even the largest ratio is below %.2f. Rooted collectives are timed by throughput (up to %d
-calls in a row, from the first rank's entry to the last rank's exit), the others singly, from the
-last rank's entry to the last rank's exit; host and ours take turns within each job.
-""" % (LOSS, data["options"]["throughput"]), file=out)
+(loss): even the largest ratio is below %.2f. %sHost and ours take turns within each job.
+""" % (LOSS, rows_text(data["options"]["rows"])), file=out)
     cells = sorted(data["cells"], key=cell_order)
     groups = {}
     for cell in cells:
@@ -130,7 +151,8 @@ last rank's entry to the last rank's exit; host and ours take turns within each 
         print("| | %s |" % " | ".join(shapes), file=out)
         print("|---|%s" % ("---|" * len(shapes)), file=out)
         rows = {}
-        for cell in sorted(members, key=lambda cell: (cell["collective"], cell["size"])):
+        for cell in sorted(members, key=lambda cell: (cell["collective"], cell["size"],
+                                                      cell["row"])):
             rows.setdefault(cell_name(cell), {})[cell["shape"]] = cell
         for name, row in rows.items():
             print("| %s | %s |" % (name, " | ".join(markdown_cell(row.get(shape))
@@ -147,17 +169,17 @@ def markdown_text(data):
 
 def render_summary(data, out):
     cells = measured(data)
-    print("| MPI | shape | cells | faster beyond spread | slower beyond spread | median ratio "
-          "| largest |", file=out)
-    print("|---|---|---|---|---|---|---|", file=out)
+    print("| MPI | shape | calls | cells | faster beyond spread | slower beyond spread "
+          "| median ratio | largest |", file=out)
+    print("|---|---|---|---|---|---|---|---|", file=out)
     groups = {}
     for cell in cells:
-        groups.setdefault((cell["mpi"], cell["shape"], cell["rate"], cell["algo"]),
+        groups.setdefault((cell["mpi"], cell["shape"], cell["rate"], cell["algo"], cell["row"]),
                           []).append(summary(cell))
-    for (mpi, shape, rate, algo), found in groups.items():
+    for (mpi, shape, rate, algo, row), found in groups.items():
         name = " ".join(word for word in (shape, rate, algo) if word)
-        print("| %s | %s | %d | %d | %d | %.2f | %.2f |" % (
-            mpi, name, len(found), sum(s["low"] > 1 / LOSS for s in found),
+        print("| %s | %s | %s | %d | %d | %d | %.2f | %.2f |" % (
+            mpi, name, calls_text(row), len(found), sum(s["low"] > 1 / LOSS for s in found),
             sum(s["is_loss"] for s in found),
             statistics.median(s["ratio"] for s in found), max(s["ratio"] for s in found)), file=out)
     print(file=out)
