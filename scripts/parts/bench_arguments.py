@@ -6,6 +6,7 @@ import re
 import signal
 import sys
 
+from bench_against import check_library
 from collshim import working_copy
 from collshim.distributions import PARTS
 from collshim.failure import Failure
@@ -14,6 +15,8 @@ from collshim.texts import listed, read_size, speaker
 
 DISTRIBUTIONS = list(PARTS)
 MPIS = ["mpich", "openmpi"]
+SHAPES = "1x2,1x4,1x8,2x2,4x1,4x2,4x4"
+SHAPES_AGAINST = "1x2,1x4,1x8,2x2,4x4"
 MOST_ROWS = 8    # of collshim-bench, which takes no more
 say = speaker("bench")
 
@@ -32,7 +35,8 @@ def parse(argv, usage):
     parser.add_argument("-h", "--help", action="store_true")
     parser.add_argument("--render")
     parser.add_argument("--text", action="store_true")
-    parser.add_argument("--shapes", default="1x2,1x4,1x8,2x2,4x1,4x2,4x4")
+    parser.add_argument("--against")
+    parser.add_argument("--shapes")
     parser.add_argument("--sizes", default="8,1K,8K,64K,1M")
     parser.add_argument("--colls")
     parser.add_argument("--mpis")
@@ -76,12 +80,15 @@ def parse(argv, usage):
     if read_size(args.memory) is None:
         parser.error("--memory: '%s' is not a size such as 256M" % args.memory)
     args.sizes = read_sizes(args.sizes)
+    if args.shapes is None:
+        args.shapes = SHAPES if args.against is None else SHAPES_AGAINST
     args.shapes = [word[len("cluster:"):] if word.startswith("cluster:") else word
                    for word in args.shapes.split(",")]
     for shape in args.shapes:
-        if not re.fullmatch(r"[1-9]\d*x[1-9]\d*(:cyclic)?", shape):
-            parser.error("--shapes: '%s' is not NODESxRANKS or NODESxRANKS:cyclic" % shape)
-        if re.fullmatch(r"1x\d+:cyclic", shape):
+        if not working_copy.read_shape(shape):
+            parser.error("--shapes: '%s' is not NODESxRANKS, NODESxRANKS:cyclic or "
+                         "fake:NODESxRANKS" % shape)
+        if re.fullmatch(r"(fake:)?1x\d+:cyclic|fake:1x\d+", shape):
             parser.error("--shapes: '%s' is one node, round which nothing can be dealt" % shape)
     for word in args.variables:
         if "=" not in word:
@@ -134,8 +141,17 @@ def find_programs(parser, args):
     if args.preload == "none":
         args.preload = None
         args.no_why = True
+        if args.against is not None:
+            parser.error("--against: --preload none is no library to be compared with it")
     elif not os.path.exists(args.preload):
         parser.error("--preload: no such file: " + args.preload)
+    if args.against is not None:
+        check_library("--against", args.against, args.mpis, parser.error)
+        check_library("--preload", args.preload, args.mpis, parser.error)
+        args.no_why = True
+        if "COLLSHIM_MODULE_DIR" in os.environ:
+            parser.error("--against: COLLSHIM_MODULE_DIR is set: both would take their modules "
+                         "there")
     if args.colls == "":
         args.colls, args.known = [], {}
     else:
@@ -151,7 +167,10 @@ def shown_command(argv):
     """The command for the docs: what does not matter elsewhere (where files lie) left out."""
     words, skip = [], False
     for word in argv:
-        if skip:
+        if word == "--against" or word.startswith("--against="):
+            words += ["--against", "OLD.so"]
+            skip = word == "--against"
+        elif skip:
             skip = False
         elif word in ("--out", "--resume", "--markdown", "--build", "--preload"):
             skip = True

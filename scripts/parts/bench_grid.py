@@ -35,6 +35,7 @@ class Grid:
         cells = [self.cells.get((job.mpi, job.shape, job.rate, job.algo, coll, size, *way))
                  for way in ways]
         return all(cell and ("skipped" in cell or any(run["repeat"] == job.repeat
+                                                      and run.get("side") == job.side
                                                       for run in cell["runs"])) for cell in cells)
 
     def write(self, path):

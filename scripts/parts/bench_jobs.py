@@ -7,8 +7,10 @@ import subprocess
 import tempfile
 import time
 
+from bench_against import progress_text
 from bench_arguments import DISTRIBUTIONS, say
 from collshim import working_copy
+from collshim.failure import Failure
 from collshim.files import read_json
 from collshim.report import Report
 from collshim.said import last_words, our_lines, unserved
@@ -16,10 +18,15 @@ from collshim.texts import minutes_text
 
 
 class Job:
-    def __init__(self, mpi, shape, rate, algo, repeat, is_why=False):
+    """library: what is preloaded, None: nothing. side: "old" or "new" where two libraries are
+    compared, else None."""
+
+    def __init__(self, args, mpi, shape, algo, repeat, is_why=False, library=None, side=None):
         self.mpi, self.shape, self.algo, self.repeat, self.is_why = mpi, shape, algo, repeat, is_why
-        self.nodes, self.ppn = map(int, shape.partition(":")[0].split("x"))
-        self.rate = rate if self.nodes > 1 else None
+        self.library, self.side = library, side
+        self.nodes, self.ppn, _ = working_copy.read_shape(shape)
+        is_cluster = self.nodes > 1 and not shape.startswith("fake:")
+        self.rate = args.rate if is_cluster else None
 
     def name(self):
         words = [self.mpi, self.shape]
@@ -27,6 +34,8 @@ class Job:
             words.append(self.rate)
         if self.algo:
             words.append(self.algo)
+        if self.side:
+            return " ".join(words + ["turn %d," % (self.repeat + 1), "the %s one" % self.side])
         return " ".join(words + ["(what is chosen)" if self.is_why
                                  else "repeat %d" % (self.repeat + 1)])
 
@@ -39,8 +48,17 @@ def list_jobs(args):
         for shape in args.shapes:
             for mpi in args.mpis:
                 for algo in args.algo:
-                    jobs.append(Job(mpi, shape, args.rate, algo, max(repeat, 0), is_why=repeat < 0))
+                    jobs += jobs_of(args, mpi, shape, algo, repeat)
     return jobs
+
+
+def jobs_of(args, mpi, shape, algo, repeat):
+    """The one of that repeat; of two libraries one each, first the one that was second before."""
+    if not args.against:
+        return [Job(args, mpi, shape, algo, max(repeat, 0), repeat < 0, args.preload)]
+    pair = [Job(args, mpi, shape, algo, repeat, library=library, side=side)
+            for side, library in (("old", args.against), ("new", args.preload))]
+    return pair if repeat % 2 == 0 else pair[::-1]
 
 
 def ways_of(args, coll):
@@ -91,8 +109,8 @@ def command_of(args, job, colls, sizes, folder):
     options = ([] if args.no_rt else ["--rt"]) + ([] if args.no_bind else ["--bind"])
     if job.rate:
         options += ["--rate", job.rate]
-    if args.preload:
-        options += ["--preload", os.path.abspath(args.preload)]
+    if job.library:
+        options += ["--preload", os.path.abspath(job.library)]
     for word in args.variables:
         options += ["-x", word]
     if job.algo:
@@ -129,9 +147,12 @@ def add_runs(grid, job, result):
         if "bound_us" in case:
             cell["bound_us"] = case["bound_us"]
         run = {"repeat": job.repeat}
+        if job.side:
+            run.update(side=job.side, calls_in_a_row=case["calls_in_a_row"])
         run.update({name: case[name] for name in ("host_us", "ours_us", "ratio", "ratio_min",
                                                   "ratio_max")})
-        cell["runs"] = [old for old in cell["runs"] if old["repeat"] != job.repeat] + [run]
+        cell["runs"] = [old for old in cell["runs"] if (old["repeat"], old.get("side")) !=
+                        (job.repeat, job.side)] + [run]
 
 
 def add_chosen(grid, job, result, report):
@@ -142,6 +163,10 @@ def add_chosen(grid, job, result, report):
         chosen = report.chosen(case["collective"], case["bytes"])
         if chosen:
             cell["chosen"], cell["why"] = chosen
+
+
+def is_same_file(path, other):
+    return path is not None and os.path.realpath(path) == os.path.realpath(other)
 
 
 class Runner:
@@ -177,6 +202,9 @@ class Runner:
             self.note_failure(job, colls, sizes, [], done)    # the host's times against themselves
             return
         cases = result["cases"] if result else []
+        if cases and job.library and not is_same_file(result["library"], job.library):
+            raise Failure(1, "%s: %s does not serve the calls of the job, but %s" %
+                          (job.name(), job.library, result["library"] or "the MPI itself"))
         if result:
             self.grid.data["mpis"][job.mpi] = result["mpi"]
             if job.is_why and report:
@@ -211,7 +239,7 @@ class Runner:
 
     def note_failure(self, job, colls, sizes, cases, done):
         failure = {"mpi": job.mpi, "shape": job.shape, "rate": job.rate, "algo": job.algo,
-                   "repeat": job.repeat,
+                   "repeat": job.repeat, "side": job.side,
                    "collective": self.guilty(colls, sizes, cases), "exit": done.returncode,
                    "message": last_words(done.stderr)}
         self.failures.append(failure)
@@ -233,3 +261,7 @@ class Runner:
                     self.run(job, colls, sizes)
                 self.grid.write(self.args.out)
             del left[job]
+            is_turn = job.side and (number + 1 == len(jobs) or
+                                    jobs[number + 1].repeat != job.repeat)
+            if is_turn:
+                say("turn %d is over; %s" % (job.repeat + 1, progress_text(self.grid.data)))

@@ -3,6 +3,7 @@
 import io
 import statistics
 
+from collshim import working_copy
 from collshim.ratios import spread
 from collshim.texts import bytes_text
 
@@ -30,8 +31,8 @@ def short(number):
 
 
 def shape_order(shape):
-    sizes, _, placement = shape.partition(":")
-    return (placement, *map(int, sizes.split("x")))
+    nodes, ranks, is_cyclic = working_copy.read_shape(shape)
+    return (is_cyclic, shape.startswith("fake:"), nodes, ranks)
 
 
 def cell_order(cell):
@@ -92,6 +93,10 @@ def print_counts(data, out):
     skipped = [cell for cell in data["cells"] if not cell["runs"] and "skipped" in cell]
     print("%d cells measured, %d left out, %d below %.2f beyond their spread, %d jobs failed" % (
         len(cells), len(skipped), len(losses(data)), LOSS, len(data["failures"])), file=out)
+    print_failures(data, out)
+
+
+def print_failures(data, out):
     for failure in data["failures"]:
         print("failed: %s %s repeat %d, in %s: %s" % (failure["mpi"], failure["shape"],
                                                       failure["repeat"] + 1,

@@ -1,6 +1,7 @@
 """For scripts and tests of the working copy; not installed."""
 
 import os
+import re
 import subprocess
 
 TOP = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
@@ -12,9 +13,21 @@ def build_folder():
                           stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
+def read_shape(shape):
+    """(nodes, ranks on each, is cyclic) of a shape as "4x2", "4x2:cyclic" or "fake:4x2"; None of
+    what is none."""
+    match = re.fullmatch(r"(fake:)?([1-9]\d*)x([1-9]\d*)(:cyclic)?", shape)
+    return match and (int(match[2]), int(match[3]), bool(match[4]))
+
+
 def launch_words(build, mpi, shape, timeout, *options):
-    """A job of tests/launch, up to its "--": NODESxRANKS of several nodes is a cluster in a box."""
-    if not shape.startswith(("1x", "cluster:")):
+    """A job of tests/launch, up to its "--": NODESxRANKS of several nodes is a cluster in a box,
+    fake:NODESxRANKS are ranks that take one machine for several nodes."""
+    if shape.startswith("fake:"):
+        nodes, ranks, is_cyclic = read_shape(shape)
+        shape = "1x%d" % (nodes * ranks)
+        options += "--fake", ("cyclic:%d" if is_cyclic else "%d") % nodes
+    elif not shape.startswith(("1x", "cluster:")):
         shape = "cluster:" + shape
     words = [os.path.join(TOP, "tests", "launch"), "--mpi", mpi, "--shape", shape,
              "--timeout", "%d" % timeout]
