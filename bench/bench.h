@@ -3,6 +3,7 @@
  *
  *	options     what was asked for                      distribution   how much each rank has, v-collectives
  *	operation   buffers, the calls, known answers       measure        warm up, alternate, take times
+ *	first       from the first call on (--from-first)
  *	loggp       what a message costs (--loggp)          loggp_fit      parameters out of round trips
  *	output      table, JSON, progress
  *
@@ -87,7 +88,7 @@ struct bench_options {
 	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
 	double line_seconds;  /* a cache line from core to core, for the bound; below 0: measure */
 	const char *json;
-	bool is_quiet, wants_loggp, wants_help, wants_version;
+	bool is_quiet, wants_loggp, wants_first, wants_help, wants_version;
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
@@ -185,10 +186,46 @@ void bench_gather_quietly(void);
 /* Collective over all ranks; half a second. A line on rank 0's stderr if other processes keep cores of a node busy. */
 void bench_tell_busy(const struct bench_world *world);
 
+/* Collective over all ranks: the buffers, on all of them or on none. NULL: `skipped` says why. */
+struct bench_operation *bench_prepare(const struct bench_case *what, const struct bench_options *options, int rank, int ranks,
+				      char skipped[160]);
+/* Collective over all ranks: makes the n-th call and looks at its result; with rotating roots three calls stand for all. False if
+ * one was wrong, which has been told on stderr by then. */
+bool bench_check(const struct bench_operation *op, enum bench_side side, int first_call);
+
 /* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by then. The times are
  * filled in at rank 0 only. */
 bool bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
 		   const struct bench_world *world);
+
+/* --- first.c --------------------------------------------------------------------------------------------------- */
+
+#define BENCH_PARTS 4
+
+struct bench_spread {
+	double mean, most; /* over the ranks */
+};
+
+struct bench_first {
+	struct bench_case what;
+	size_t bytes;
+	char skipped[160]; /* why nothing was measured; "" if something was */
+	struct bench_part {
+		bool is_there; /* false: it would have taken too long */
+		int from, to;  /* calls, from 1 */
+		double seconds, own_seconds; /* of a call: first rank in to last rank out; the longest of the ranks' own */
+		struct bench_spread minor, major; /* page faults of a rank */
+	} parts[BENCH_PARTS];
+	/* Bytes of shared memory that a rank has touched in these calls, and of that what bears the library's name; below 0: not
+	 * known. */
+	struct bench_spread shared, ours;
+};
+
+/* Collective over all ranks: the calls of a case from the first one on, through MPI_X only. The first case is right when nothing
+ * but this has been done with the MPI since MPI_Init. False if the last result was wrong: the fault has been told by then. The
+ * numbers are filled in at rank 0 only. */
+bool bench_first_measure(struct bench_first *first, const struct bench_case *what, const struct bench_options *options,
+			 int rank, int ranks);
 
 /* --- loggp_fit.c ---------------------------------------------------------------------------------------------- */
 
@@ -251,10 +288,17 @@ void bench_print_head(FILE *out, const struct bench_options *options, const stru
 void bench_print_result(FILE *out, const struct bench_result *result);
 void bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world);
 
-/* What there is to write so far: cases, or what messages cost. */
+/* A case of --from-first. */
+void bench_print_first_head(FILE *out, const struct bench_options *options, const struct bench_world *world,
+			    double init_seconds);
+void bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times);
+
+/* What there is to write so far: cases, what messages cost, or calls from the first one on. */
 struct bench_findings {
 	const struct bench_result *results;
-	int count;
+	const struct bench_first *firsts; /* NULL: not these */
+	double init_seconds;              /* the longest of the ranks' MPI_Init, with firsts */
+	int count; /* of results, or of firsts */
 	const struct bench_network *network; /* NULL: cases */
 	bool is_complete;
 };

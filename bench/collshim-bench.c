@@ -166,6 +166,46 @@ measure_all(const struct bench_options *options, const struct bench_world *world
 	return code;
 }
 
+/* Exit code. Nothing but what the first call needs is done with the MPI before it: what the job looks like is asked behind
+ * that. */
+static int
+measure_first(const struct bench_options *options, int rank, int ranks, double init_seconds)
+{
+	int count = 0, code = 0;
+	struct bench_case *cases = list_cases(options, &count);
+	struct bench_first *firsts = calloc((size_t)count, sizeof *firsts);
+	struct bench_findings findings = { .firsts = firsts };
+	struct bench_world world;
+	int has_memory = cases && firsts, have_all;
+	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	if (!have_all) {
+		if (rank == 0)
+			fprintf(stderr, "collshim-bench: no memory for %d cases\n", count);
+		code = 1;
+	}
+	bool has_table = rank == 0 && (!options->json || strcmp(options->json, "-") != 0);
+	for (int i = 0; i < count && code == 0; i++) {
+		if (!bench_first_measure(&firsts[i], &cases[i], options, rank, ranks)) {
+			code = 1;
+			break;
+		}
+		if (i == 0) {
+			bench_world_look(&world);
+			PMPI_Reduce(&init_seconds, &findings.init_seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+			if (has_table)
+				bench_print_first_head(stdout, options, &world, findings.init_seconds);
+		}
+		if (has_table)
+			bench_print_first(stdout, &firsts[i], options->is_per_rank_max || !world.has_one_clock);
+		findings.count = i + 1;
+		findings.is_complete = i + 1 == count;
+		code = !save(options, &world, &findings);
+	}
+	free(cases);
+	free(firsts);
+	return code;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -177,13 +217,22 @@ main(int argc, char **argv)
 	FILE *out = cs_printable_stream(STDOUT_FILENO), *errors = cs_printable_stream(STDERR_FILENO);
 	stdout = out ? out : stdout;
 	stderr = errors ? errors : stderr;
+	int rank, ranks;
+	int64_t start = bench_now();
 	MPI_Init(&argc, &argv);
-	bench_world_look(&world);
-	bool speaks = world.rank == 0;
-	if (bench_options_read(&options, argc, argv, world.ranks, complaint) != CS_OK) {
+	double init_seconds = (double)(bench_now() - start) * 1e-9;
+	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	bool speaks = rank == 0, is_right = bench_options_read(&options, argc, argv, ranks, complaint) == CS_OK;
+	bool is_first = is_right && options.wants_first && !options.wants_help && !options.wants_version;
+	if (!is_first)
+		bench_world_look(&world);
+	if (!is_right) {
 		if (speaks)
 			fprintf(stderr, "collshim-bench: %s (--help shows what is known)\n", complaint);
 		code = 2;
+	} else if (is_first) {
+		code = measure_first(&options, rank, ranks, init_seconds);
 	} else if (options.wants_help) {
 		if (speaks)
 			bench_options_help(stdout);

@@ -307,21 +307,24 @@ agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side 
 	return false;
 }
 
-/* With rotating roots three of them stand for all. */
-static bool
-check_both(const struct bench_operation *op, int first_call)
+bool
+bench_check(const struct bench_operation *op, enum bench_side side, int first_call)
 {
 	int calls[3] = { first_call, first_call + op->ranks / 2, first_call + op->ranks - 1 };
 	bool is_rotating = cs_colls[op->what.coll].rooted && op->what.root == BENCH_ROOT_ROTATE;
 	for (int k = 0; k < (is_rotating ? 3 : 1); k++) {
-		for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
-			struct bench_fault fault = { "" };
-			bool is_right = bench_operation_check(op, side, calls[k], &fault);
-			if (!agree_on_fault(is_right, op, side, calls[k], &fault))
-				return false;
-		}
+		struct bench_fault fault = { "" };
+		bool is_right = bench_operation_check(op, side, calls[k], &fault);
+		if (!agree_on_fault(is_right, op, side, calls[k], &fault))
+			return false;
 	}
 	return true;
+}
+
+static bool
+check_both(const struct bench_operation *op, int first_call)
+{
+	return bench_check(op, BENCH_HOST, first_call) && bench_check(op, BENCH_OURS, first_call);
 }
 
 /* --- times ------------------------------------------------------------------------------------------------------------- */
@@ -495,26 +498,25 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 	return have_all;
 }
 
-/* The buffers, on all ranks or on none. */
-static struct bench_operation *
-prepare(struct bench_result *result, const struct bench_options *options, const struct bench_world *world)
+struct bench_operation *
+bench_prepare(const struct bench_case *what, const struct bench_options *options, int rank, int ranks, char skipped[160])
 {
 	struct bench_operation *op = NULL;
-	size_t memory = bench_operation_memory(&result->what, world->ranks);
+	size_t memory = bench_operation_memory(what, ranks);
 	if (memory == SIZE_MAX) {
-		snprintf(result->skipped, sizeof result->skipped, "more than 2^31 bytes in one buffer");
+		snprintf(skipped, 160, "more than 2^31 bytes in one buffer");
 		return NULL;
 	}
 	if (memory > options->memory / (size_t)options->buffers) {
-		snprintf(result->skipped, sizeof result->skipped, "%d sets of buffers of %zu bytes are more than --memory %zu",
-			 options->buffers, memory, options->memory);
+		snprintf(skipped, 160, "%d sets of buffers of %zu bytes are more than --memory %zu", options->buffers, memory,
+			 options->memory);
 		return NULL;
 	}
-	int is_ready = bench_operation_create(&op, &result->what, world->rank, world->ranks, options->buffers) == CS_OK;
+	int is_ready = bench_operation_create(&op, what, rank, ranks, options->buffers) == CS_OK;
 	int all_ready;
 	PMPI_Allreduce(&is_ready, &all_ready, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	if (!all_ready) {
-		snprintf(result->skipped, sizeof result->skipped, "no memory for the buffers");
+		snprintf(skipped, 160, "no memory for the buffers");
 		if (is_ready)
 			bench_operation_destroy(op);
 		return NULL;
@@ -528,7 +530,7 @@ bench_measure(struct bench_result *result, const struct bench_case *what, const 
 {
 	memset(result, 0, sizeof *result);
 	result->what = *what;
-	struct bench_operation *op = prepare(result, options, world);
+	struct bench_operation *op = bench_prepare(what, options, world->rank, world->ranks, result->skipped);
 	if (!op)
 		return true;
 	result->bytes = op->bytes;

@@ -13,6 +13,7 @@ enum {
 	OPT_ROOT = 256,
 	OPT_DISTRIBUTION,
 	OPT_CASES,
+	OPT_FROM_FIRST,
 	OPT_LOGGP,
 	OPT_REPEAT,
 	OPT_ROWS,
@@ -37,6 +38,7 @@ static const struct option long_options[] = {
 	{ "root", required_argument, NULL, OPT_ROOT },
 	{ "distribution", required_argument, NULL, OPT_DISTRIBUTION },
 	{ "cases", required_argument, NULL, OPT_CASES },
+	{ "from-first", no_argument, NULL, OPT_FROM_FIRST },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "rows", required_argument, NULL, OPT_ROWS },
@@ -69,6 +71,9 @@ bench_options_help(FILE *out)
 	      "  --distribution LIST      of regular (default), broadcast, spike, half, decreasing, geometric, or all:\n"
 	      "                           for the collectives with counts per rank, all with the same total\n"
 	      "  --cases LIST             of COLLECTIVE:SIZE or COLLECTIVE:SIZE:DISTRIBUTION, in place of these (not --root)\n"
+	      "  --from-first             the first 1000 calls of a case through MPI_X: time of the 1st, means of 2 to 10, 11 to\n"
+	      "                           100 and 101 to 1000, page faults, shared memory that was touched. The first case is the\n"
+	      "                           job's first collective. For the host's own run it in a job without the library\n"
 	      "  --loggp                  no collectives: what a message costs, between nodes and within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's latency, on a node\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
@@ -83,7 +88,8 @@ bench_options_help(FILE *out)
 	      "                           share one clock, but for rooted collectives of more ranks than cores\n"
 	      "  --rotate-buffers N       change between N sets of buffers from call to call; default 2\n"
 	      "  --memory BYTES           of buffers per rank; a case that needs more is left out; default 256M\n"
-	      "  --limit SECONDS          a case whose least number of calls needs more is left out; default 60\n"
+	      "  --limit SECONDS          a case whose least number of calls needs more is left out (--from-first: a part of the\n"
+	      "                           calls); default 60\n"
 	      "  --bandwidth GB/S         of one core's copies, for the column 'bound'; default: measured\n"
 	      "  --line-latency NS        of a cache line from core to core, for the bound; default: measured\n"
 	      "  --json FILE              all numbers; - is stdout instead of the table\n"
@@ -373,6 +379,9 @@ read_option(struct reading *reading, int option, char **argv)
 		return read_list(reading, optarg, add_row);
 	case OPT_CASES:
 		return read_list(reading, optarg, add_case);
+	case OPT_FROM_FIRST:
+		options->wants_first = true;
+		return CS_OK;
 	case OPT_LOGGP:
 		options->wants_loggp = true;
 		return CS_OK;
@@ -446,6 +455,10 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 	}
 	if (optind < argc) {
 		snprintf(complaint, 256, "an argument that belongs to no option: %s", argv[optind]);
+		return CS_BAD_INPUT;
+	}
+	if (options->wants_first && (options->wants_loggp || options->row_count || options->row_rooted)) {
+		snprintf(complaint, 256, "--from-first: not with --loggp, and not with rows of a length");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

@@ -107,6 +107,95 @@ bench_print_result(FILE *out, const struct bench_result *result)
 	fflush(out);
 }
 
+/* --- from the first call on ----------------------------------------------------------------------------------------------- */
+
+void
+bench_print_first_head(FILE *out, const struct bench_options *options, const struct bench_world *world, double init_seconds)
+{
+	bool has_own_times = options->is_per_rank_max || !world->has_one_clock;
+	print_world(out, world);
+	if (world->is_interposed)
+		fprintf(out, "# calls of %s\n", world->library);
+	else
+		fputs("# calls of the MPI itself: no library is preloaded\n", out);
+	for (char **entry = environ; *entry; entry++)
+		if (is_our_variable(*entry))
+			fprintf(out, "# in force: %s\n", *entry);
+	fprintf(out, "# MPI_Init took %.3f ms (the longest of the ranks); the first case is the job's first collective\n",
+		init_seconds * 1e3);
+	fprintf(out, "# us of a call: %s, by the number of calls. A rank's page faults in all these calls, and bytes of\n"
+		     "# shared memory that it has touched in them: mean over the ranks, and the most of one\n",
+		has_own_times ? "the longest of the ranks' own times" : "first rank in to last rank out");
+	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %13s %7s %13s %13s\n", "collective", "bytes", "root", "distribution",
+		"call 1", "2-10", "11-100", "101-1000", "minor faults", "major", "touched", "of collshim's");
+	fflush(out);
+}
+
+static void
+print_pair(FILE *out, int width, const struct bench_spread *spread)
+{
+	char text[64];
+	if (spread->most < 0)
+		snprintf(text, sizeof text, "-");
+	else
+		snprintf(text, sizeof text, "%.0f %.0f", spread->mean, spread->most);
+	fprintf(out, " %*s", width, text);
+}
+
+/* As above in K. */
+static void
+print_kilobytes(FILE *out, int width, const struct bench_spread *bytes)
+{
+	char text[64];
+	if (bytes->most < 0)
+		snprintf(text, sizeof text, "-");
+	else
+		snprintf(text, sizeof text, "%.0fK %.0fK", bytes->mean / 1024, bytes->most / 1024);
+	fprintf(out, " %*s", width, text);
+}
+
+/* Page faults of a rank in all parts that there are. */
+static struct bench_spread
+all_faults(const struct bench_first *first, bool is_major)
+{
+	struct bench_spread sum = { 0, 0 };
+	for (int i = 0; i < BENCH_PARTS; i++) {
+		const struct bench_part *part = &first->parts[i];
+		sum.mean += is_major ? part->major.mean : part->minor.mean;
+		sum.most += is_major ? part->major.most : part->minor.most;
+	}
+	return sum;
+}
+
+void
+bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times)
+{
+	const struct cs_coll_info *coll = &cs_colls[first->what.coll];
+	char bytes[CS_NUMBER_TEXT];
+	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, first->what.size),
+		coll->rooted ? bench_root_name(first->what.root) : "-",
+		bench_is_irregular(first->what.coll) ? bench_distribution_names[first->what.distribution] : "-");
+	if (*first->skipped) {
+		fprintf(out, "left out: %s\n", first->skipped);
+		fflush(out);
+		return;
+	}
+	for (int i = 0; i < BENCH_PARTS; i++) {
+		const struct bench_part *part = &first->parts[i];
+		if (part->is_there)
+			fprintf(out, " %10.3f", (has_own_times ? part->own_seconds : part->seconds) * 1e6);
+		else
+			fprintf(out, " %10s", "-");
+	}
+	struct bench_spread minor = all_faults(first, false), major = all_faults(first, true);
+	print_pair(out, 13, &minor);
+	print_pair(out, 7, &major);
+	print_kilobytes(out, 13, &first->shared);
+	print_kilobytes(out, 13, &first->ours);
+	fputc('\n', out);
+	fflush(out);
+}
+
 void
 bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world)
 {
@@ -164,22 +253,29 @@ json_rounds(FILE *out, const char *name, const double *seconds, int rounds)
 	fputs("]", out);
 }
 
+/* The beginning of a case's object. False if there is no more to come, since it was left out. */
+static bool
+json_case(FILE *out, const struct bench_case *what, const char *skipped)
+{
+	const struct cs_coll_info *coll = &cs_colls[what->coll];
+	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, what->size);
+	cs_json_string(out, coll->rooted ? bench_root_name(what->root) : NULL);
+	fputs(", \"distribution\": ", out);
+	cs_json_string(out, bench_is_irregular(what->coll) ? bench_distribution_names[what->distribution] : NULL);
+	fprintf(out, ", \"row\": %d", what->row);
+	if (!*skipped)
+		return true;
+	fputs(", \"skipped\": ", out);
+	cs_json_string(out, skipped);
+	fputs("}", out);
+	return false;
+}
+
 static void
 json_result(FILE *out, const struct bench_result *result)
 {
-	const struct cs_coll_info *coll = &cs_colls[result->what.coll];
-	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, result->what.size);
-	cs_json_string(out, coll->rooted ? bench_root_name(result->what.root) : NULL);
-	fputs(", \"distribution\": ", out);
-	cs_json_string(out, bench_is_irregular(result->what.coll) ? bench_distribution_names[result->what.distribution] :
-								    NULL);
-	fprintf(out, ", \"row\": %d", result->what.row);
-	if (*result->skipped) {
-		fputs(", \"skipped\": ", out);
-		cs_json_string(out, result->skipped);
-		fputs("}", out);
+	if (!json_case(out, &result->what, result->skipped))
 		return;
-	}
 	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, \"calls_in_a_row\": %d", result->bytes,
 		result->rounds, result->calls, result->batch);
 	fprintf(out, ", \"host_us\": %.4f, \"ours_us\": %.4f", result->median[BENCH_HOST] * 1e6,
@@ -222,6 +318,35 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 			bench_loggp_prtt(loggp, time->n, time->delay, time->bytes) * 1e6);
 	}
 	fputs("]}", out);
+}
+
+static void
+json_pair(FILE *out, const char *name, const struct bench_spread *spread)
+{
+	if (spread->most < 0)
+		fprintf(out, ", \"%s\": null", name);
+	else
+		fprintf(out, ", \"%s\": {\"mean\": %.1f, \"most\": %.0f}", name, spread->mean, spread->most);
+}
+
+static void
+json_first(FILE *out, const struct bench_first *first, bool has_own_times)
+{
+	if (!json_case(out, &first->what, first->skipped))
+		return;
+	fprintf(out, ", \"bytes\": %zu,\n   \"parts\": [", first->bytes);
+	for (int i = 0; i < BENCH_PARTS && first->parts[i].is_there; i++) {
+		const struct bench_part *part = &first->parts[i];
+		fprintf(out, "%s{\"from\": %d, \"to\": %d, \"us\": %.4f", i ? ",\n    " : "\n    ", part->from, part->to,
+			(has_own_times ? part->own_seconds : part->seconds) * 1e6);
+		json_pair(out, "minor_faults", &part->minor);
+		json_pair(out, "major_faults", &part->major);
+		fputs("}", out);
+	}
+	fputs("]", out);
+	json_pair(out, "shared_bytes", &first->shared);
+	json_pair(out, "collshim_bytes", &first->ours);
+	fputs("}", out);
 }
 
 static const char *const level_names[BENCH_LEVELS] = { [BENCH_INTER] = "inter", [BENCH_INTRA] = "intra" };
@@ -273,6 +398,16 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	json_environment(out);
 	if (findings->network) {
 		json_network(out, findings->network);
+		return;
+	}
+	if (findings->firsts) {
+		bool has_own_times = options->is_per_rank_max || !world->has_one_clock;
+		fprintf(out, ",\n \"from_first\": true, \"init_us\": %.1f,\n \"cases\": [", findings->init_seconds * 1e6);
+		for (int i = 0; i < findings->count; i++) {
+			fputs(i ? ",\n  " : "\n  ", out);
+			json_first(out, &findings->firsts[i], has_own_times);
+		}
+		fputs("]}\n", out);
 		return;
 	}
 	fputs(",\n \"time\": ", out);
