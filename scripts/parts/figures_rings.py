@@ -102,7 +102,7 @@ def ask_ring(sim, nodes, ppn, distribution, algorithm, *params):
 def ask_rings(sim, nodes, ppn, distribution, block):
     """Linear, with the paper's block, with the chosen one for each window."""
     return [ask_ring(sim, nodes, ppn, distribution, "ring"),
-            ask_ring(sim, nodes, ppn, distribution, "pipelined-ring", "block=%d" % block)] + [
+            ask_ring(sim, nodes, ppn, distribution, "pipelined-ring", "segment=%d" % block)] + [
             ask_ring(sim, nodes, ppn, distribution, "pipelined-ring", "window=%d" % window)
             for window in WINDOWS]
 
@@ -114,7 +114,7 @@ def ask_in_place(sim, nodes, ppn, distribution, block):
     return [sim.ask("allgatherv:" + words[0], models, nodes, ppn,
                     base_size(distribution, nodes * ppn),
                     "--distribution", distribution, *words[1:])
-            for words in (("ring",), ("pipelined-ring", "block=%d" % block),
+            for words in (("ring",), ("pipelined-ring", "segment=%d" % block),
                           ("pipelined-ring", "window=4"))
             if ppn == 1]
 
@@ -150,7 +150,7 @@ def figure_vring(sim, args):
     asked = {shape: ask_rings(sim, *shape) for shape in shapes}
     in_place = {shape: ask_in_place(sim, *shape) for shape in shapes}
     sweep = {(distribution, block): ask_ring(sim, *SWEEP[:2], distribution, "pipelined-ring",
-                                             "block=%d" % block)
+                                             "segment=%d" % block)
              for distribution in SWEEP[2] for block in BLOCKS}
     print_title("Pipelined against linear ring: allgatherv", args.shown % "vring",
                 """All ranks together have %s, dealt by the six distributions. "given": with the

@@ -12,8 +12,8 @@ FANOUTS = (2, 4)        # k = f
 GIVEN = {"L": 5.0, "or": 1.5, "g": 3.0}
 GIVEN_RANKS = {2: (3, 5, 9, 16, 27, 64, 81, 128, 243, 256),
                4: (3, 5, 9, 16, 25, 64, 125, 128, 256, 625)}
-SCATTERS = ("linear", "binomial", "nway")
-NWAY = (2, 4, 8)
+SCATTERS = ("linear", "binomial", "knomial")
+KNOMIAL = (2, 4, 8)
 SCATTER_RANKS = (8, 32, 256, 1024)
 
 
@@ -34,7 +34,7 @@ def given_model(overhead, k):
 def ask_given(sim, k, ranks):
     models = [given_model(overhead, k) for overhead in OVERHEADS]
     return [sim.ask("scatter:" + algorithm, models, ranks, 1, 8,
-                    *(["k=%d" % k] if algorithm == "nway" else []))
+                    *(["k=%d" % k] if algorithm == "knomial" else []))
             for algorithm in SCATTERS]
 
 
@@ -52,21 +52,21 @@ def print_given(asked):
             print("LogfP, k = f = %d, simulated, us (in brackets the paper's closed form): "
                   "`--model %s`\n"
                   % (k, given_model(overhead, k)))
-            print_table(["ranks", "linear", "binomial", "nway k=%d" % k, "fastest",
-                         "binomial / nway"],
+            print_table(["ranks", "linear", "binomial", "knomial k=%d" % k, "fastest",
+                         "binomial / knomial"],
                         [given_row(k, at, ranks, asked[k, ranks]) for ranks in GIVEN_RANKS[k]])
 
 
 def ask_scatters(sim, ranks, size):
     return [sim.ask_sets("scatter:" + words[0], ranks, 1, size, *words[1:])
-            for words in [("linear",), ("binomial",)] + [("nway", "k=%d" % k) for k in NWAY]]
+            for words in [("linear",), ("binomial",)] + [("knomial", "k=%d" % k) for k in KNOMIAL]]
 
 
 def scatter_row(name, size, ranks, futures):
-    linear, binomial, *nway = (times_of(future, name) for future in futures)
-    best = [min(times) for times in zip(*nway)]
+    linear, binomial, *knomial = (times_of(future, name) for future in futures)
+    best = [min(times) for times in zip(*knomial)]
     return [size_text(size), "{:,}".format(ranks)] + [time_text(times[0])
-                                                      for times in [linear, binomial] + nway] + [
+                                                      for times in [linear, binomial] + knomial] + [
         ratio_text(linear, best), ratio_text(binomial, best)]
 
 
@@ -83,8 +83,8 @@ def figure_scatter(sim, args):
     print_sets(sim)
     for name in SETS:
         print("%s, simulated; size: of one rank's block:\n" % name)
-        print_table(["block", "ranks", "linear", "binomial"] + ["nway k=%d" % k for k in NWAY] +
-                    ["linear / best nway", "binomial / best nway"],
+        print_table(["block", "ranks", "linear", "binomial"] + ["knomial k=%d" % k for k in KNOMIAL] +
+                    ["linear / best knomial", "binomial / best knomial"],
                     [scatter_row(name, *key, asked[key]) for key in asked])
 
 
@@ -194,7 +194,7 @@ VERBS_RANKS = (2, 4, 6, 8, 16, 28)
 SMALL, LARGE = 4, 32 << 10
 VERBS_SIZES = (64, 1 << 10, 4 << 10, 16 << 10, 256 << 10)
 GATHERS = {"linear": ("gather:linear",), "fanout 1": ("gather:binomial",),
-           "fanout 3": ("gather:nway", "k=3")}
+           "fanout 3": ("gather:knomial", "k=3")}
 ALLGATHERS = {"linear": ("allgather:direct-ring",), "doubling": ("allgather:recursive-doubling",),
               **{"bruck %d" % k: ("allgather:bruck", "k=%d" % k) for k in (1, 2, 3)}}
 

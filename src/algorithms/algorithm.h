@@ -23,6 +23,7 @@ struct cs_param {
 	const char *meaning;
 	size_t fallback, low, high; /* value used if not given; smallest and largest allowed */
 	bool is_within_nodes; /* of a plan: counts ranks of a node, and has no effect where each node has one, as between nodes */
+	const char *former;   /* the name it had before, or NULL; the table fills it in (aliases.def) */
 };
 
 /* What must hold before an algorithm may be asked for; all from cs_facts. Whoever adds one says in
@@ -54,6 +55,7 @@ struct cs_algorithm {
 	uint32_t colls;      /* a set: what it is for */
 	enum cs_coll coll;   /* of them the one that this row is about; the table fills it in */
 	const char *name;    /* "hier:host" */
+	const char *former;  /* the name it had before, or NULL; the table fills it in (aliases.def) */
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
@@ -103,8 +105,16 @@ int cs_algorithm_number(const struct cs_algorithm *row);
  * their names or parameters. Not 0: the library cannot be built (tools/compile_tuning.c). */
 int cs_algorithms_left_out(void);
 
-/* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */
+/* Three functions that read a user's text. They know former names too, and the first one that a user gives is answered
+ * with a line, once per job.
+ *
+ * The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for no algorithm. */
 const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *name);
+/* Of the algorithms whose name the text begins with, up to its end or to a colon, the one with the longest name, and
+ * that length; or NULL. */
+const struct cs_algorithm *cs_algorithm_by_prefix(enum cs_coll coll, const char *text, size_t *length);
+/* Which of the algorithm's parameters the first `length` bytes of a text name; -1: none. */
+int cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, size_t length);
 
 /* NULL if the needs hold, else an English phrase that says which does not ("one rank per node"). Static storage. */
 const char *cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts);

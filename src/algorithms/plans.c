@@ -120,7 +120,7 @@ static const char *
 segment_of(const struct cs_algorithm *algorithm)
 {
 	for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
-		if (!strcmp(algorithm->params[k].name, "segment") || !strcmp(algorithm->params[k].name, "block"))
+		if (!strcmp(algorithm->params[k].name, "segment"))
 			return algorithm->params[k].name;
 	return "";
 }

@@ -43,13 +43,12 @@ trim(char *text)
 static bool
 is_given(const struct cs_use *use, const char *param, uint32_t *given)
 {
-	for (int i = 0; use->algorithm && i < CS_MAX_PARAMS && use->algorithm->params[i].name; i++)
-		if (!strcmp(use->algorithm->params[i].name, param)) {
-			bool is_again = *given & UINT32_C(1) << i;
-			*given |= UINT32_C(1) << i;
-			return is_again;
-		}
-	return false;
+	int i = use->algorithm ? cs_algorithm_param(use->algorithm, param, strlen(param)) : -1;
+	if (i < 0)
+		return false;
+	bool is_again = *given & UINT32_C(1) << i;
+	*given |= UINT32_C(1) << i;
+	return is_again;
 }
 
 /* ":chunk=64K:depth=4" behind a name. */
@@ -86,18 +85,8 @@ read_params(const struct scan *scan, char *at, struct cs_use *use)
 static enum cs_status
 read_use(const struct scan *scan, char *text, struct cs_use *use)
 {
-	const struct cs_algorithm *best = NULL;
-	size_t best_length = 0;
-	const struct cs_algorithm *algorithm;
-	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
-		size_t length = strlen(algorithm->name);
-		if (algorithm->coll != scan->coll || length <= best_length || strncmp(text, algorithm->name, length))
-			continue;
-		if (text[length] && text[length] != ':')
-			continue;
-		best = algorithm;
-		best_length = length;
-	}
+	size_t best_length;
+	const struct cs_algorithm *best = cs_algorithm_by_prefix(scan->coll, text, &best_length);
 	size_t host_length = strlen(CS_HOST);
 	bool is_host = !strncmp(text, CS_HOST, host_length) &&
 		       (!text[host_length] || text[host_length] == ':');

@@ -69,24 +69,20 @@ unknown_param(const struct cs_use *use, const char *param, char *message, size_t
 enum cs_status
 cs_use_set(struct cs_use *use, const char *param, const char *value, char *message, size_t message_bytes)
 {
-	const struct cs_algorithm *algorithm = use->algorithm;
-	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
-		const struct cs_param *known = &algorithm->params[i];
-		if (strcmp(known->name, param))
-			continue;
-		size_t number;
-		if (cs_parse_bytes(value, &number) == CS_OK && number >= known->low &&
-		    number <= known->high) {
-			use->params[i] = number;
-			return CS_OK;
-		}
-		char shown[CS_SHOWN_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
-		snprintf(message, message_bytes, "found %s, expected a number from %s to %s for %s",
-			 cs_shown(shown, value), cs_bytes_text(low, known->low),
-			 cs_bytes_text(high, known->high), known->name);
+	int i = use->algorithm ? cs_algorithm_param(use->algorithm, param, strlen(param)) : -1;
+	if (i < 0) {
+		unknown_param(use, param, message, message_bytes);
 		return CS_BAD_INPUT;
 	}
-	unknown_param(use, param, message, message_bytes);
+	const struct cs_param *known = &use->algorithm->params[i];
+	size_t number;
+	if (cs_parse_bytes(value, &number) == CS_OK && number >= known->low && number <= known->high) {
+		use->params[i] = number;
+		return CS_OK;
+	}
+	char shown[CS_SHOWN_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
+	snprintf(message, message_bytes, "found %s, expected a number from %s to %s for %s", cs_shown(shown, value),
+		 cs_bytes_text(low, known->low), cs_bytes_text(high, known->high), param);
 	return CS_BAD_INPUT;
 }
 

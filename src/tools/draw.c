@@ -172,17 +172,15 @@ set_param(struct picture *picture, const char *word)
 {
 	char low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	size_t length = strcspn(word, "="), value;
-	for (int i = 0; word[length] && i < CS_MAX_PARAMS && picture->algorithm->params[i].name; i++) {
-		const struct cs_param *param = &picture->algorithm->params[i];
-		if (strlen(param->name) != length || strncmp(param->name, word, length) != 0)
-			continue;
-		if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
-			return complain(picture, WRONG_USE, SHOWN ": expected a number from %s to %s", word,
-					cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
-		picture->params[i] = value;
-		return DONE;
-	}
-	return refuse_param(picture, word);
+	int i = word[length] ? cs_algorithm_param(picture->algorithm, word, length) : -1;
+	if (i < 0)
+		return refuse_param(picture, word);
+	const struct cs_param *param = &picture->algorithm->params[i];
+	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
+		return complain(picture, WRONG_USE, SHOWN ": expected a number from %s to %s", word,
+				cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
+	picture->params[i] = value;
+	return DONE;
 }
 
 static int
@@ -192,7 +190,7 @@ set_params(struct picture *picture)
 	for (int i = 0; i < CS_MAX_PARAMS && picture->algorithm->params[i].name; i++)
 		picture->params[i] = picture->algorithm->params[i].fallback;
 	for (int i = 0; !wrong && i < picture->request->word_count; i++)
-		if (cs_tools_is_again(picture->request->words, i))
+		if (cs_tools_is_again(picture->algorithm, picture->request->words, i))
 			wrong = complain(picture, WRONG_USE, SHOWN ": expected each parameter once",
 					 picture->request->words[i]);
 		else

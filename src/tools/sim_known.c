@@ -164,21 +164,19 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, co
 {
 	char low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	size_t length = strcspn(word, "="), value;
-	for (int i = 0; word[length] && i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
-		const struct cs_param *param = &algorithm->params[i];
-		if (strncmp(param->name, word, length) != 0 || param->name[length])
-			continue;
-		if (!cs_tool_has_effect(algorithm, i))
-			return cs_tool_wrong_use("%s: has no effect, as %s", word,
-						 param->is_within_nodes ? "one rank of each node is between nodes"
-								: "node steps are simulated in one piece, by one leader");
-		if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
-			return cs_tool_wrong_use("%s: expected a number from %s to %s", word, cs_bytes_text(low, param->low),
-						 cs_bytes_text(high, param->high));
-		params[i] = value;
-		return CS_TOOL_DONE;
-	}
-	return refuse_param(algorithm, word);
+	int i = word[length] ? cs_algorithm_param(algorithm, word, length) : -1;
+	if (i < 0)
+		return refuse_param(algorithm, word);
+	const struct cs_param *param = &algorithm->params[i];
+	if (!cs_tool_has_effect(algorithm, i))
+		return cs_tool_wrong_use("%s: has no effect, as %s", word,
+					 param->is_within_nodes ? "one rank of each node is between nodes"
+							: "node steps are simulated in one piece, by one leader");
+	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
+		return cs_tool_wrong_use("%s: expected a number from %s to %s", word, cs_bytes_text(low, param->low),
+					 cs_bytes_text(high, param->high));
+	params[i] = value;
+	return CS_TOOL_DONE;
 }
 
 int
@@ -187,7 +185,7 @@ cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algor
 	int wrong = CS_TOOL_DONE;
 	cs_tool_fallbacks(params, algorithm);
 	for (int i = 0; i < request->word_count && !wrong; i++)
-		if (cs_tools_is_again(request->words, i))
+		if (cs_tools_is_again(algorithm, request->words, i))
 			wrong = cs_tool_wrong_use("%s: expected each parameter once", request->words[i]);
 		else
 			wrong = set_param(params, algorithm, request->words[i]);

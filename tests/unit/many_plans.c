@@ -13,7 +13,7 @@ static const struct {
 } choices[] = {
 	{ CS_ALLGATHER, "bruck" }, { CS_ALLGATHER, "recursive-doubling" }, { CS_ALLGATHER, "ring" },
 	{ CS_ALLREDUCE, "rabenseifner" }, { CS_ALLREDUCE, "recursive-doubling" }, { CS_ALLREDUCE, "ring" },
-	{ CS_ALLTOALL, "bruck" }, { CS_ALLTOALL, "pairwise" }, { CS_ALLTOALL, "spread" },
+	{ CS_ALLTOALL, "bruck" }, { CS_ALLTOALL, "pairwise" }, { CS_ALLTOALL, "scattered" },
 	{ CS_BCAST, "binomial" }, { CS_BCAST, "chain" }, { CS_BCAST, "scatter-allgather" },
 	{ CS_REDUCE, "binomial" },
 };

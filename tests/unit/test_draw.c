@@ -223,7 +223,7 @@ a_call_is_drawn(void **state)
 	char *text = NULL, complaint[CS_DRAW_COMPLAINT];
 	char *const words[] = { "window=1" };
 	size_t length;
-	struct cs_draw_request request = request_for("alltoall:spread", 3);
+	struct cs_draw_request request = request_for("alltoall:scattered", 3);
 	request.words = words;
 	request.word_count = 1;
 	request.has_bytes = true;
@@ -231,7 +231,7 @@ a_call_is_drawn(void **state)
 	request.text = open_memstream(&text, &length);
 	assert_int_equal(cs_tools_draw(&request, complaint), 0);
 	fclose(request.text);
-	assert_contains(text, "alltoall:spread, 3 ranks, 2K bytes, window=1: 2 rounds, 6 messages with 12K bytes, ");
+	assert_contains(text, "alltoall:scattered, 3 ranks, 2K bytes, window=1: 2 rounds, 6 messages with 12K bytes, ");
 	assert_contains(text, "rank  round 1    round 2\n"
 			      "0     ->1 2048   ->2 2048\n");
 	free(text);
@@ -274,15 +274,15 @@ what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 		{ .what = "bcast:hier:binomial", .complaint = "between nodes it is --draw bcast:binomial" },
 		{ .what = "bcast:binomial", .ranks = CS_DRAW_MOST_RANKS + 1, .complaint = "has 1 to 256 ranks" },
 		{ .what = "bcast:binomial", .has_root = true, .root = 4, .complaint = "expected a rank from 0 to 3" },
-		{ .what = "alltoall:spread", .has_root = true, .complaint = "alltoall has no root" },
+		{ .what = "alltoall:scattered", .has_root = true, .complaint = "alltoall has no root" },
 		{ .what = "bcast:binomial", .has_bytes = true, .bytes = SIZE_MAX / 2,
 		  .complaint = "a drawing of 4 ranks has at most 1073741824" },
 		{ .what = "bcast:chain", .words = small, .has_bytes = true, .bytes = (size_t)1 << 30,
 		  .complaint = "a drawing has at most 1000000 steps; try fewer --ranks, --bytes or pieces" },
 		{ .what = "bcast:binomial", .is_non_commutative = true, .complaint = "bcast has no operation" },
-		{ .what = "alltoall:spread", .words = wide, .complaint = "expected a number from 0 to 256" },
-		{ .what = "alltoall:spread", .words = unknown, .complaint = "\"windw\" is no parameter of alltoall:spread" },
-		{ .what = "alltoall:spread", .words = bare, .complaint = "window: expected name=value" },
+		{ .what = "alltoall:scattered", .words = wide, .complaint = "expected a number from 0 to 256" },
+		{ .what = "alltoall:scattered", .words = unknown, .complaint = "\"windw\" is no parameter of alltoall:scattered" },
+		{ .what = "alltoall:scattered", .words = bare, .complaint = "window: expected name=value" },
 		{ .what = "alltoall:node-pairs", .ranks = 1, .complaint = "this call: one rank per node" },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {

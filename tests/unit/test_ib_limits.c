@@ -305,7 +305,7 @@ test_sizes_that_disagree_are_told(void **state)
 	close_pair();
 }
 
-/* As in hier:bundle, whose receiver does not know how much comes. */
+/* As in hier:aggregated, whose receiver does not know how much comes. */
 static void
 test_room_for_more_than_comes_leaves_nothing(void **state)
 {

@@ -73,8 +73,7 @@ differ(const struct cs_algorithm *algorithm, int changed, const struct cs_proble
 		params[i] = algorithm->params[i].fallback;
 	/* Windows count segments, of which there are to be some. */
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		if (i != changed && strcmp(param->name, "startup") != 0 &&
-		    (!strcmp(algorithm->params[i].name, "segment") || !strcmp(algorithm->params[i].name, "block")))
+		if (i != changed && strcmp(param->name, "startup") != 0 && !strcmp(algorithm->params[i].name, "segment"))
 			params[i] = 256;
 	for (size_t i = 0; i < COUNT(values); i++) {
 		if (values[i] < param->low || values[i] > param->high)

@@ -430,7 +430,7 @@ other_plans_do_not_grow_with_bytes(void **state)
 		if (!algorithm->build || algorithm->steps)
 			continue;
 		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
-			bool is_size = !strcmp(algorithm->params[i].name, "segment") || !strcmp(algorithm->params[i].name, "block");
+			bool is_size = !strcmp(algorithm->params[i].name, "segment");
 			params[i] = is_size ? algorithm->params[i].low + 64 : algorithm->params[i].fallback;
 		}
 		struct cs_problem problem = { .coll = algorithm->coll, .ranks = P, .unit = reduces ? 8 : 1,

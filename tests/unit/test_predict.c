@@ -72,7 +72,7 @@ every_message_of_a_rank_is_charged(void **state)
 		const char *flood; /* one round of p - 1 messages */
 		int64_t each;      /* what every further one costs */
 	} cases[] = { { CS_SCATTER, "linear", 300000 }, { CS_GATHER, "linear", 300000 }, { CS_BCAST, "linear", 300000 },
-		      { CS_ALLGATHER, "direct-ring", 600000 }, { CS_ALLTOALL, "spread", 600000 } };
+		      { CS_ALLGATHER, "direct-ring", 600000 }, { CS_ALLTOALL, "scattered", 600000 } };
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
 	for (size_t i = 0; i < COUNT(cases); i++) {

@@ -424,7 +424,7 @@ static const struct closed_form {
 	{ CS_ALLGATHER, "ring", any, ring_form },
 	{ CS_ALLGATHERV, "ring", any, ring_form },
 	{ CS_ALLGATHER, "direct-ring", any, linear_form },
-	{ CS_ALLTOALL, "spread", any, linear_form },
+	{ CS_ALLTOALL, "scattered", any, linear_form },
 	{ CS_BCAST, "linear", any, linear_form },
 	{ CS_GATHER, "linear", any, linear_form },
 	{ CS_SCATTER, "linear", any, linear_form },

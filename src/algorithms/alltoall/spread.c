@@ -29,7 +29,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 
 const struct cs_algorithm cs_algorithm_alltoall_spread = {
 	.colls = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
-	.name = "spread",
+	.name = "scattered",
 	.summary = "each rank sends to all others at once, from the next rank on",
 	.params = { { "window", "most sends, and most receives, under way (0: all)", 0, 0, CS_PAIRS_WINDOW } },
 	.build = build,

@@ -43,7 +43,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 
 const struct cs_algorithm cs_algorithm_bcast_nway = {
 	.colls = CS_SET(CS_BCAST),
-	.name = "nway",
+	.name = "knomial",
 	.summary = "tree of whole messages, k of them from a rank in each step",
 	.params = { { "k", "ranks that a rank sends to in a step", 3, 1, CS_RADIX_TREE_MOST - 1 } },
 	.build = build,

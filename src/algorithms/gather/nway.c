@@ -27,7 +27,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 
 const struct cs_algorithm cs_algorithm_gather_nway = {
 	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
-	.name = "nway",
+	.name = "knomial",
 	.summary = "n-way binomial tree: each rank collects k parts at once",
 	.needs = { .all_sizes = true },
 	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },

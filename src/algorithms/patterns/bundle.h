@@ -17,7 +17,7 @@ void cs_bundle_gather(struct cs_op *op, size_t bytes);
 void cs_bundle_scatter(struct cs_op *op, size_t bytes);
 
 #define CS_BUNDLE_BYTES \
-	{ "bundle", "most bytes of blocks that go together to or from a node; blocks above a rank's share of it go alone", \
+	{ "aggregate", "most bytes of blocks that go together to or from a node; blocks above a rank's share of it go alone", \
 	  16 << 10, 0, 1 << 20 }
 
 #endif

@@ -20,7 +20,7 @@
 
 /* Parameters of the pipelined rings, and what cs_ring_block and cs_ring_window read. */
 #define CS_RING_PARAMS \
-	{ { "block", "most bytes of a segment, at least 64 and a 16384th of all blocks; 0: chosen from the sizes", 0, 0, \
+	{ { "segment", "most bytes of a segment, at least 64 and a 16384th of all blocks; 0: chosen from the sizes", 0, 0, \
 	    1 << 30 }, \
 	  { "startup", "bytes that a link moves while a message starts", 16 << 10, 1, 1 << 20 }, \
 	  { "window", "segments under way at a time", 4, 1, CS_RING_MOST_WINDOW } }

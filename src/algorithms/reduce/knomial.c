@@ -26,7 +26,7 @@ const struct cs_algorithm cs_algorithm_reduce_knomial = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "knomial",
 	.summary = "tree of degree k of whole vectors",
-	.params = { { "k", "base of the tree: k - 1 children at a time", 4, 2, CS_RADIX_TREE_MOST } },
+	.params = { { "radix", "base of the tree: k - 1 children at a time", 4, 2, CS_RADIX_TREE_MOST } },
 	.build = build,
 	.price = price,
 };

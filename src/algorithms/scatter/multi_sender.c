@@ -39,5 +39,5 @@ const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has so many", 4, 1, 1024 } },
 	.build = build,
 	.price = price,
-	.alone = "nway",
+	.alone = "knomial",
 };

@@ -26,7 +26,7 @@ price(const struct cs_problem *problem, struct cs_price *price)
 
 const struct cs_algorithm cs_algorithm_scatter_nway = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
-	.name = "nway",
+	.name = "knomial",
 	.summary = "n-way binomial tree: who has several blocks passes on k parts at once",
 	.needs = { .all_sizes = true },
 	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },

@@ -14,7 +14,7 @@ run(struct cs_op *op, const size_t *params)
 
 const struct cs_algorithm cs_algorithm_scatterv_hier_bundle = {
 	.colls = CS_SET(CS_SCATTERV),
-	.name = "hier:bundle",
+	.name = "hier:aggregated",
 	.summary = "short blocks of a node in one message, long ones alone; no size is agreed",
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
 	.params = { CS_BUNDLE_BYTES },

@@ -9,12 +9,12 @@ from collshim.tuner.shapes import explained
 # nothing to messages that are no larger.
 VALUES = {"segment": (8192, 16384, 32768, 131072, 524288), "chunk": (32768, 524288),
           "wire_chunk": (16384, 65536, 262144),
-          "block": (8192, 65536), "cma_min": (65536, 262144), "read_all": (65536,),
-          "window": (1, 2, 8), "k": (1, 2, 4, 8),
-          "ports": (2, 4), "lanes": (1, 4), "senders": (1, 2), "bundle": (61440,)}
-CUTS_MESSAGES = ("segment", "chunk", "wire_chunk", "block")
+          "cma_min": (65536, 262144), "read_all": (65536,),
+          "window": (1, 2, 8), "k": (1, 2, 4, 8), "radix": (2, 8),
+          "ports": (2, 4), "lanes": (1, 4), "senders": (1, 2), "aggregate": (61440,)}
+CUTS_MESSAGES = ("segment", "chunk", "wire_chunk")
 # Of the ranks that there are.
-COUNTS_RANKS = ("k", "ports", "lanes", "senders")
+COUNTS_RANKS = ("k", "radix", "ports", "lanes", "senders")
 
 
 def split_candidate(text):
