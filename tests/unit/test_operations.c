@@ -509,7 +509,7 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 		plan->params[i] = param->fallback;
 		if (!strcmp(param->name, "chunk") || !strcmp(param->name, "wire_chunk"))
 			plan->params[i] = (size_t)4096 << chance(run, 4);
-		if (!strcmp(param->name, "bundle"))
+		if (!strcmp(param->name, "aggregate"))
 			plan->params[i] = chance(run, 3) ? (size_t)300 << chance(run, 6) : 0;
 		if (!strcmp(param->name, "patience"))
 			plan->params[i] = chance(run, 100);
