@@ -65,12 +65,12 @@ create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticke
 static enum cs_trouble
 commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 {
-	size_t from, share, area_from, area_share = 0;
-	cs_node_share(shape, shape->local, &from, &share);
+	size_t from, share, least, area_from, area_share = 0;
+	cs_node_share(shape, shape->local, &from, &share, &least);
 	if (shape->local == 0)
 		cs_node_area_share(shape, &area_from, &area_share);
-	if (cs_segment_commit(segment, from, share) == CS_OK &&
-	    (!area_share || cs_segment_commit(segment, area_from, area_share) == CS_OK))
+	if (cs_segment_commit(segment, from, share, least) == CS_OK &&
+	    (!area_share || cs_segment_commit(segment, area_from, area_share, 0) == CS_OK))
 		return CS_TROUBLE_NONE;
 	cs_info("shm: %zu bytes were refused: %m", share + area_share);
 	return CS_TROUBLE_NO_COMMIT;

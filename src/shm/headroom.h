@@ -5,8 +5,8 @@
  *   memory.max, memory.high, memory.current         cgroup v2, both may be mounted ("hybrid")
  *   memory.limit_in_bytes, memory.usage_in_bytes    cgroup v1
  *
- * Pages of shared memory are charged to the group when they are committed. Where a limit is reached the kernel gives back what it
- * can and then kills a process of the group; posix_fallocate is not refused. So it is asked here first. */
+ * Pages of shared memory are charged to the group when they are committed or first touched. Where a limit is reached the kernel
+ * gives back what it can and then kills a process of the group; posix_fallocate is not refused. So it is asked here first. */
 #ifndef CS_SHM_HEADROOM_H
 #define CS_SHM_HEADROOM_H
 

@@ -53,12 +53,14 @@ cs_node_bytes(const struct cs_node_shape *shape)
 }
 
 void
-cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes)
+cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes, size_t *least)
 {
 	*from = HEADS + (size_t)local * rank_stride(shape);
 	*bytes = rank_stride(shape);
+	*least = offsetof(struct cs_rank_head, small);
 	if (local == 0) { /* the node's head as well */
 		*bytes += *from - CS_SEGMENT_HEADER;
+		*least += *from - CS_SEGMENT_HEADER;
 		*from = CS_SEGMENT_HEADER;
 	}
 }
@@ -90,6 +92,7 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
 							     .slots.count = small_slots(shape), .stride = SMALL_STRIDE };
 	node->ring.count = shape->slots;
+	node->lap = LAP_LEAST < shape->slot_bytes ? LAP_LEAST : shape->slot_bytes;
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->self = cs_node_rank(node, shape->local);

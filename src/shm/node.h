@@ -166,6 +166,8 @@ struct cs_node {
 	struct cs_readable readable; /* blocks that were read directly */
 	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
+	size_t lap;                /* bytes at the front of a slot that pieces are cut from */
+	size_t lapped;             /* bytes of pieces since it was set */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	uint64_t shared_after;     /* the done value from which on it may be written */
@@ -236,10 +238,10 @@ cs_node_op_fini(struct cs_node_op *op)
 		cs_node_op_fini_slow(op);
 }
 
-/* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes). The area
- * belongs to local rank 0. */
+/* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes), of which the first `least`
+ * are used by any call. The area belongs to local rank 0. */
 size_t cs_node_bytes(const struct cs_node_shape *shape);
-void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes);
+void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes, size_t *least);
 void cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
 
 /* Takes an attached and committed segment over. cs_node_arm writes what others read before the first call; all local

@@ -7,6 +7,7 @@
 #include "shm/node_slots.h"
 
 #define LINE CS_CACHE_LINE
+#define LAP_LEAST ((size_t)64 << 10) /* bytes of each slot of a ring that pieces are cut from at first */
 
 static inline size_t
 cs_round_up(size_t value, size_t unit)

@@ -153,12 +153,33 @@ cs_node_slot_until(struct cs_node_op *op, uint64_t step)
 		use_until(ring, &op->ring, (op->ring.first + (op->ring.next - 1) % op->ring.count) % ring->count, tag);
 }
 
+/* Memory that nobody has touched costs some ten times what a copy into it does, and memory that is used again at once is still in
+ * the reader's cache, from where the writer has to fetch it. So pieces go round in little of the ring at first, and in twice as
+ * much whenever they have been round so many times: what is touched is a part of what has been sent. */
+#define LAPS 8
+
+/* Is a piece of `size` bytes to come from the slot at hand? Where the next one is in use still, more of this one is taken. */
+static bool
+has_room(struct cs_node_op *op, size_t size)
+{
+	struct cs_node *node = op->node;
+	size_t most = node->shape.slot_bytes, end = node->shared_used + size;
+	node->lapped += size;
+	if (node->lap < most && node->lapped >= LAPS * node->lap * node->ring.count) {
+		node->lap = 2 * node->lap < most ? 2 * node->lap : most;
+		node->lapped = 0;
+	}
+	if (node->shared_slot == CS_SLOT_SMALL || end > most)
+		return false;
+	return end <= node->lap || !cs_node_is_done(op, node->ring.until[node->ring.next % node->ring.count]);
+}
+
 uint64_t
 cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	size_t size = cs_round_up(bytes, LINE);
-	if (node->shared_slot == CS_SLOT_SMALL || node->shared_used + size > node->shape.slot_bytes) {
+	if (!has_room(op, size)) {
 		uint64_t slot = node->ring.next++ % node->ring.count, after = reserve_slot(op, &node->ring, slot);
 		node->shared_slot = slot;
 		node->shared_after = after ? after : node->ring.step[slot];

@@ -64,6 +64,20 @@ above_streams(int fd)
 	return moved;
 }
 
+/* Does the kernel promise only what it has (vm.overcommit_memory is 2)? A page of shared memory that it cannot give then is
+ * SIGBUS. Where it does not say, it may be so. */
+static bool
+promises_strictly(void)
+{
+	char mode = '2';
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	bool is_read = read(fd, &mode, 1) == 1;
+	close(fd);
+	return !is_read || mode == '2';
+}
+
 /* What has no name is gone with its last process, whenever that is killed: so a name is the last resort, for systems
  * that have no O_TMPFILE and for processes that cannot open each other's files in /proc. */
 static int
@@ -72,6 +86,7 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 	int fd = -1;
 	if (!needs_name && kind != CS_SHM_NAMED)
 		fd = above_streams(memfd_create("collshim", MFD_CLOEXEC));
+	ticket->may_come_late = fd >= 0 && !promises_strictly();
 	if (fd >= 0 || (kind == CS_SHM_MEMFD && !needs_name))
 		return fd;
 	if (kind == CS_SHM_MEMFD) {
@@ -220,10 +235,10 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ti
 
 /* Committing takes the time in the making of a segment. All have attached by then, and the name has served. */
 enum cs_status
-cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes)
+cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes, size_t least)
 {
 	drop_name(segment);
-	int error = allocate(segment->fd, from, bytes);
+	int error = allocate(segment->fd, from, segment->ticket.may_come_late && least < bytes ? least : bytes);
 	if (!error)
 		return CS_OK;
 	errno = error;

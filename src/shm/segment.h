@@ -10,7 +10,9 @@
  * /proc/<pid>/fd. Where that is refused: shm_open with O_EXCL, mode 0600 and an unpredictable name, which is taken away at
  * the owner's first commit. A 128-bit nonce in the first page proves that the right memory was attached (a pid of another
  * PID namespace would give another file). Pages are committed by posix_fallocate, each process its own share,
- * so that a full file system is an error here and not a SIGBUS later, and so that the pages lie near their writer. */
+ * so that a full file system is an error here and not a SIGBUS later, and so that the pages lie near their writer. A memfd is
+ * in no file system that could be full: but where the kernel is told to promise no memory that it has not got, its pages may
+ * come when they are first touched, as those of malloc do. */
 #ifndef CS_SHM_SEGMENT_H
 #define CS_SHM_SEGMENT_H
 
@@ -28,6 +30,7 @@ struct cs_segment_ticket {
 	int64_t pid;
 	int32_t fd;
 	int32_t is_named;
+	int32_t may_come_late; /* pages, when they are first touched */
 	char name[48]; /* of a named one: "/collshim-<random>" */
 };
 
@@ -52,8 +55,9 @@ size_t cs_segment_round(size_t bytes);
 /* Makes a segment of `bytes` (header included, rounded up to pages); sparse until committed. CS_SYSTEM with errno. */
 CS_CHECKED enum cs_status cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind);
 CS_CHECKED enum cs_status cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket);
-/* Commits [from, from + bytes) now. CS_NO_MEMORY if the file system or memory is full. */
-CS_CHECKED enum cs_status cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes);
+/* Commits [from, from + bytes) now, or, where pages may come late, its first `least` bytes. CS_NO_MEMORY if the file system or
+ * memory is full. */
+CS_CHECKED enum cs_status cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes, size_t least);
 /* When all have attached (or given up): removes the name and closes the descriptor; the mapping stays. */
 void cs_segment_seal(struct cs_segment *segment);
 /* Unmaps (and seals if need be). A closed segment is fine. */

@@ -122,7 +122,7 @@ try_segment(enum cs_shm_kind kind)
 	if (cs_segment_create(&segment, TRIED, kind) != CS_OK)
 		return errno ? errno : ENOMEM;
 	int error = in_another_process(attach, &segment.ticket);
-	if (!error && cs_segment_commit(&segment, 0, TRIED) != CS_OK)
+	if (!error && cs_segment_commit(&segment, 0, TRIED, TRIED) != CS_OK)
 		error = errno;
 	cs_segment_close(&segment);
 	return error;

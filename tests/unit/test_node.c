@@ -53,7 +53,7 @@ make(struct cs_node *nodes, size_t slots)
 	size_t bytes = cs_node_bytes(&shape);
 	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
 	assert_int_equal(cs_segment_attach(&segments[1], &segments[0].ticket), CS_OK);
-	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER, bytes - CS_SEGMENT_HEADER), CS_OK);
+	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER, bytes - CS_SEGMENT_HEADER, SIZE_MAX), CS_OK);
 	for (shape.local = 0; shape.local < RANKS; shape.local++) {
 		cs_segment_seal(&segments[shape.local]);
 		cs_node_init(&nodes[shape.local], &shape, &segments[shape.local], &host);

@@ -79,12 +79,12 @@ pages_are_asked_for_again_where_a_signal_came(void **state)
 	for (int times = 0; times < 12; times += 3) {
 		asked_count = 0;
 		refusals = times;
-		assert_int_equal(cs_segment_commit(&segment, 4 * KIB, 100 * KIB), CS_OK);
+		assert_int_equal(cs_segment_commit(&segment, 4 * KIB, 100 * KIB, SIZE_MAX), CS_OK);
 		expect_asked(4 * KIB, 100 * KIB);
 		assert_int_equal(refusals, 0);
 	}
 	asked_count = 0;
-	assert_int_equal(cs_segment_commit(&segment, 0, BYTES), CS_OK);
+	assert_int_equal(cs_segment_commit(&segment, 0, BYTES, SIZE_MAX), CS_OK);
 	expect_asked(0, BYTES);
 	cs_segment_close(&segment);
 }
