@@ -12,14 +12,10 @@
 #include <string.h>
 
 struct state {
+	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
-	struct cs_line *line;
-	struct cs_stage out, in;
-	int taken; /* of these two */
 	size_t chunk, piece; /* bytes of a block in a round: the most, in this one */
-	uint64_t round, rounds;
 	struct cs_request *receives, *sends; /* by distance */
-	int next;     /* local rank that is looked at next */
 	int distance; /* of the node whose part is waited for next, or whose part has to leave */
 };
 
@@ -29,10 +25,32 @@ state_of(struct cs_op *op)
 	return CS_OP_STATE(struct state, op);
 }
 
+/* The areas of a round are for what goes out and for what comes in; step `arrived` of a distance is that many behind `here`. */
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct state *state = state_of(op);
+	round->room = CS_OVERLAP_ROOM;
+	round->arrived = round->here + (uint64_t)op->team->shape.nodes - 1;
+	state->piece = cs_piece(op->call.send.each, state->chunk, round->index);
+}
+
 static uint64_t
 step_of(struct cs_op *op, int distance)
 {
-	return state_of(op)->round * (uint64_t)op->team->shape.nodes + (uint64_t)distance + 1;
+	return cs_hier_now(&state_of(op)->hier)->here + (uint64_t)distance;
+}
+
+static char *
+out_of(struct cs_op *op)
+{
+	return cs_hier_now(&state_of(op)->hier)->area[0];
+}
+
+static char *
+in_of(struct cs_op *op)
+{
+	return cs_hier_now(&state_of(op)->hier)->area[1];
 }
 
 /* Where in an area the pieces to or from a node begin, and how many bytes they are. */
@@ -56,11 +74,11 @@ copy_in(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	for (int node = 0; node < shape->nodes; node++) {
 		int size = cs_team_node_size(op->team, node);
-		char *to = state->out.area + part_at(op, node) + (size_t)shape->local * (size_t)size * state->piece;
+		char *to = out_of(op) + part_at(op, node) + (size_t)shape->local * (size_t)size * state->piece;
 		for (int local = 0; local < size; local++, to += state->piece)
 			cs_copy_in(op, to,
 				   cs_blocks_at(&op->call.send, shape->order[shape->first[node] + local]) +
-					   state->round * state->chunk,
+					   state->hier.round * state->chunk,
 				   state->piece);
 	}
 }
@@ -75,7 +93,7 @@ copy_out(struct cs_op *op, int node, const char *area)
 	for (int local = 0; local < cs_team_node_size(op->team, node); local++, from += (size_t)shape->locals * state->piece)
 		cs_copy_result(op,
 			       cs_blocks_at(&op->call.recv, shape->order[shape->first[node] + local]) +
-				       state->round * state->chunk,
+				       state->hier.round * state->chunk,
 			       from, state->piece);
 }
 
@@ -87,7 +105,7 @@ start_receives(struct cs_op *op)
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
 		state->wire->recv_direct(state->wire, &state->receives[distance], node, op->tag,
-					 state->in.area + part_at(op, node), part_bytes(op, node), NULL, 0);
+					 in_of(op) + part_at(op, node), part_bytes(op, node), NULL, 0);
 	}
 }
 
@@ -99,43 +117,32 @@ start_sends(struct cs_op *op)
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node - distance + shape->nodes) % shape->nodes;
 		state->wire->send_direct(state->wire, &state->sends[distance], node, op->tag,
-					 state->out.area + part_at(op, node), part_bytes(op, node));
+					 out_of(op) + part_at(op, node), part_bytes(op, node));
 	}
-}
-
-static enum cs_status
-open_call(struct cs_op *op)
-{
-	struct state *state = state_of(op);
-	state->line = cs_node_try_line(&op->node);
-	return state->line ? CS_OK : CS_AGAIN;
 }
 
 static enum cs_status
 bring(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	for (; state->taken < 2; state->taken++)
-		if (!cs_stage_take(op, state->taken ? &state->in : &state->out))
-			return CS_AGAIN;
-	state->taken = 0;
-	state->piece = cs_piece(op->call.send.each, state->chunk, state->round);
 	if (state->wire)
 		start_receives(op);
 	copy_in(op);
-	cs_node_publish(&op->node, state->line, step_of(op, 0));
+	cs_node_publish(&op->node, state->hier.line, step_of(op, 0));
 	return CS_OK;
 }
+
+static const struct cs_hier_kind kind = { .areas = 2, .lay_out = lay_out, .bring = bring };
 
 static enum cs_status
 meet(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	if (cs_stage_meet(op, &state->next, step_of(op, 0)) == CS_AGAIN)
+	if (cs_hier_look_all(op, step_of(op, 0), NULL) == CS_AGAIN)
 		return CS_AGAIN;
 	if (state->wire)
 		start_sends(op);
-	copy_out(op, op->team->shape.node, state->out.area);
+	copy_out(op, op->team->shape.node, out_of(op));
 	state->distance = 1;
 	return CS_OK;
 }
@@ -151,33 +158,24 @@ take(struct cs_op *op)
 			if (!cs_node_look(&op->node, cs_team_leader(op->team), step_of(op, state->distance)))
 				return CS_AGAIN;
 		} else if (cs_message_is_over(op, state->wire, &state->receives[state->distance])) {
-			cs_node_publish(&op->node, state->line, step_of(op, state->distance));
+			cs_node_publish(&op->node, state->hier.line, step_of(op, state->distance));
 		} else {
 			return CS_AGAIN;
 		}
-		copy_out(op, (shape->node + state->distance) % shape->nodes, state->in.area);
+		copy_out(op, (shape->node + state->distance) % shape->nodes, in_of(op));
 	}
 	state->distance = 1;
 	return CS_OK;
 }
 
-static enum cs_status next(struct cs_op *op);
-static cs_phase *const script[] = { open_call, bring, meet, take, next, NULL };
-
 static enum cs_status
-next(struct cs_op *op)
+leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	for (; state->wire && state->distance < op->team->shape.nodes; state->distance++)
-		if (!cs_message_is_over(op, state->wire, &state->sends[state->distance]))
-			return CS_AGAIN;
-	cs_stage_done(op, 2);
-	if (++state->round < state->rounds)
-		op->phase = script + 1;
-	else
-		cs_node_end(&op->node);
-	return CS_OK;
+	return state->wire ? cs_messages_are_over(op, state->wire, state->sends, op->team->shape.nodes, &state->distance) : CS_OK;
 }
+
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, take, leave, cs_hier_next, NULL };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -189,15 +187,15 @@ run(struct cs_op *op, const size_t *params)
 	*state = (struct state){ .chunk = cs_share(limit, pairs) };
 	if (!state->chunk)
 		state->chunk = 1;
-	state->rounds = cs_rounds(op->call.send.each, state->chunk);
-	cs_node_expect(&op->node, state->rounds, (uint64_t)team->shape.nodes);
+	state->hier.rounds = cs_rounds(op->call.send.each, state->chunk);
+	cs_node_expect(&op->node, state->hier.rounds, (uint64_t)team->shape.nodes);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
 		state->receives =
 			cs_op_memory(op, CS_OP_REQUESTS, 2 * (size_t)team->shape.nodes * sizeof *state->receives);
 		state->sends = state->receives + team->shape.nodes;
 	}
-	cs_stage_start(op, 2, script);
+	cs_hier_start(op, &kind, 1, script, 1);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_overlap = {

@@ -13,15 +13,11 @@
 
 #include <string.h>
 
-#define AHEAD 2 /* pieces that a node receives at once */
-
 struct state {
+	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
-	struct cs_line *line; /* the root's */
 	size_t chunk;
-	uint64_t round, rounds, taken; /* pieces; area slots taken for them */
-	struct cs_stage stages[AHEAD]; /* of piece k: k % AHEAD */
-	struct cs_request *receives, *sends;
+	struct cs_request *receives, *sends; /* of piece k: k % 2; of the piece that is passed on */
 	int place;  /* of the own node, counted from the root's */
 	int sent;   /* messages to children that have been begun */
 	int waited; /* those of them that are over */
@@ -52,52 +48,45 @@ is_root(const struct cs_op *op)
 	return op->team->shape.rank == op->call.root;
 }
 
-static enum cs_status
-open_call(struct cs_op *op)
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
-	struct state *state = state_of(op);
-	if (is_root(op) && !(state->line = cs_node_try_line(&op->node)))
-		return CS_AGAIN;
-	return CS_OK;
+	(void)op;
+	round->room = CS_OVERLAP_ROOM;
 }
 
-/* Area slots for this piece and those that may be on their way behind it; a leader says at once that it is ready for them. */
+/* The root's copy; elsewhere a leader says at once that it is ready for the piece. */
 static enum cs_status
-take_stages(struct cs_op *op)
+bring(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	struct cs_wire *wire = state->wire;
-	for (; state->taken < state->rounds && state->taken < state->round + AHEAD; state->taken++) {
-		int index = (int)(state->taken % AHEAD);
-		struct cs_stage *stage = &state->stages[index];
-		if (!cs_stage_take(op, stage))
-			return CS_AGAIN;
-		if (wire && state->place)
-			wire->recv_direct(wire, &state->receives[index], node_at(op, cs_overlap_parent(state->place)),
-					  op->tag, stage->area, piece_of(op, state->taken), &stage->flags[0], stage->turn);
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	size_t bytes = piece_of(op, round->index);
+	if (is_root(op)) {
+		cs_copy_in(op, round->area[0], op->call.recv.base + round->index * state->chunk, bytes);
+		cs_node_publish(&op->node, state->hier.line, round->here);
+	} else if (state->place && wire) {
+		wire->recv_direct(wire, &state->receives[round->index % 2], node_at(op, cs_overlap_parent(state->place)), op->tag,
+				  round->area[0], bytes, cs_overlap_flag(op, round, 0), round->turn);
 	}
 	return CS_OK;
 }
+
+/* The root's node passes a piece on as soon as it is there, others while the next one comes. */
+static const struct cs_hier_kind root_kind = { .areas = 1, .lay_out = lay_out, .bring = bring };
+static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out, .bring = bring };
 
 /* The piece is in the area. */
 static enum cs_status
 meet(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	struct cs_stage *stage = &state->stages[state->round % AHEAD];
-	if (state->place && !state->wire)
-		return cs_stage_is_up(op, stage, 0) ? CS_OK : CS_AGAIN;
-	if (state->place) {
-		if (!cs_message_is_over(op, state->wire, &state->receives[state->round % AHEAD]))
-			return CS_AGAIN;
-		cs_stage_raise(op, stage, 0);
-	} else if (is_root(op)) {
-		cs_copy_in(op, stage->area, op->call.recv.base + state->round * state->chunk, piece_of(op, state->round));
-		cs_node_publish(&op->node, state->line, state->round + 1);
-	} else if (!cs_node_look(&op->node, op->team->shape.local_of[op->call.root], state->round + 1)) {
-		return CS_AGAIN;
-	}
-	return CS_OK;
+	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
+	bool is_here = !round || is_root(op) ||
+		       (state->place ? cs_overlap_has_come(op, state->wire, &state->receives[round->index % 2], round, 0)
+				     : cs_node_look(&op->node, op->team->shape.local_of[op->call.root], round->here) != NULL);
+	return is_here ? CS_OK : CS_AGAIN;
 }
 
 /* To the children, the farthest first, and out. */
@@ -105,37 +94,31 @@ static enum cs_status
 pass_on(struct cs_op *op)
 {
 	struct state *state = state_of(op);
+	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
+	if (!round)
+		return CS_OK;
 	int children[CS_OVERLAP_MOST];
 	int count = cs_overlap_children(state->place, op->team->shape.nodes, children);
-	const char *area = state->stages[state->round % AHEAD].area;
-	size_t bytes = piece_of(op, state->round);
+	const char *area = round->area[0];
+	size_t bytes = piece_of(op, round->index);
 	state->sent = state->wire ? count : 0;
 	state->waited = 0;
 	for (int i = 0; i < state->sent; i++)
 		state->wire->send_direct(state->wire, &state->sends[i], node_at(op, children[count - 1 - i]), op->tag, area,
 					 bytes);
 	if (!is_root(op))
-		cs_copy_result(op, op->call.recv.base + state->round * state->chunk, area, bytes);
+		cs_copy_result(op, op->call.recv.base + round->index * state->chunk, area, bytes);
 	return CS_OK;
 }
-
-static enum cs_status next(struct cs_op *op);
-static cs_phase *const script[] = { open_call, take_stages, meet, pass_on, next, NULL };
 
 static enum cs_status
-next(struct cs_op *op)
+leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	for (; state->waited < state->sent; state->waited++)
-		if (!cs_message_is_over(op, state->wire, &state->sends[state->waited]))
-			return CS_AGAIN;
-	cs_stage_done(op, 1);
-	if (++state->round < state->rounds)
-		op->phase = script + 1;
-	else
-		cs_node_end(&op->node);
-	return CS_OK;
+	return cs_messages_are_over(op, state->wire, state->sends, state->sent, &state->waited);
 }
+
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, pass_on, leave, cs_hier_next, NULL };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -145,14 +128,16 @@ run(struct cs_op *op, const size_t *params)
 	size_t area = team->node.shape.area_bytes;
 	struct state *state = state_of(op);
 	*state = (struct state){ .chunk = params[0] < area ? params[0] : area };
-	state->rounds = cs_rounds(op->call.bytes, state->chunk);
+	state->hier.rounds = cs_rounds(op->call.bytes, state->chunk);
+	cs_node_expect(&op->node, state->hier.rounds, 2);
 	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
-		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (AHEAD + CS_OVERLAP_MOST) * sizeof *state->receives);
-		state->sends = state->receives + AHEAD;
+		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (2 + CS_OVERLAP_MOST) * sizeof *state->receives);
+		state->sends = state->receives + 2;
 	}
-	cs_stage_start(op, AHEAD, script);
+	cs_hier_start(op, state->place ? &kind : &root_kind, 1, script, 1);
+	state->hier.needs_line = is_root(op);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {

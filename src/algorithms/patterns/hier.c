@@ -40,12 +40,6 @@ cs_hier_open(struct cs_op *op)
 	return CS_OK;
 }
 
-static bool
-is_brought(const struct cs_hier *hier)
-{
-	return hier->round < hier->rounds;
-}
-
 /* Lays the round out, and takes its slots of the area. */
 enum cs_status
 cs_hier_begin_round(struct cs_op *op)
@@ -53,7 +47,7 @@ cs_hier_begin_round(struct cs_op *op)
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
 	struct cs_hier_round *round = cs_hier_now(hier);
-	if (!is_brought(hier))
+	if (!cs_hier_is_brought(hier))
 		return CS_OK;
 	if (!hier->is_laid_out) {
 		round->index = hier->round;
@@ -66,6 +60,7 @@ cs_hier_begin_round(struct cs_op *op)
 	for (; hier->area < kind->areas; hier->area++)
 		if (!(round->area[hier->area] = cs_node_try_area(&op->node, round->room)))
 			return CS_AGAIN;
+	round->turn = cs_node_area_turn(&op->node);
 	hier->area = 0;
 	hier->is_laid_out = false;
 	return CS_OK;
@@ -75,7 +70,7 @@ enum cs_status
 cs_hier_bring(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	return is_brought(hier) ? hier->kind->bring(op) : CS_OK;
+	return cs_hier_is_brought(hier) ? hier->kind->bring(op) : CS_OK;
 }
 
 void
@@ -103,7 +98,7 @@ enum cs_status
 cs_hier_meet(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (!is_brought(hier) || !hier->drives)
+	if (!cs_hier_is_brought(hier) || !hier->drives)
 		return CS_OK;
 	if (cs_hier_look_all(op, cs_hier_now(hier)->here, hier->kind->waits_for) == CS_AGAIN)
 		return CS_AGAIN;
@@ -118,20 +113,19 @@ enum cs_status
 cs_hier_between(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	return is_brought(hier) && hier->drives ? cs_between_go(op) : CS_OK;
+	return cs_hier_is_brought(hier) && hier->drives ? cs_between_go(op) : CS_OK;
 }
 
 enum cs_status
 cs_hier_tell(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
-	if (!is_brought(hier))
+	if (!cs_hier_is_brought(hier))
 		return CS_OK;
-	hier->step = cs_hier_now(hier)->arrived;
 	if (hier->drives && hier->line) {
 		if (hier->kind->tell)
 			hier->kind->tell(op, hier->line);
-		cs_node_publish(&op->node, hier->line, hier->step);
+		cs_node_publish(&op->node, hier->line, cs_hier_now(hier)->arrived);
 	}
 	return CS_OK;
 }
@@ -161,17 +155,13 @@ cs_hier_take(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	const struct cs_hier_kind *kind = hier->kind;
-	if (hier->round < (uint64_t)kind->lag || hier->round - (uint64_t)kind->lag >= hier->rounds)
+	const struct cs_hier_round *round = cs_hier_taken(hier);
+	if (!round || (kind->takes && !kind->takes(op)))
 		return CS_OK;
-	const struct cs_hier_round *round = cs_hier_round_at(hier, hier->round - (uint64_t)kind->lag);
-	if (!kind->takes || kind->takes(op)) {
-		if (take_lanes(op, round) == CS_AGAIN)
-			return CS_AGAIN;
-		if (kind->take)
-			kind->take(op, round);
-	}
-	if (kind->areas)
-		cs_node_area_done(&op->node, round->room, (uint64_t)kind->areas);
+	if (take_lanes(op, round) == CS_AGAIN)
+		return CS_AGAIN;
+	if (kind->take)
+		kind->take(op, round);
 	return CS_OK;
 }
 
@@ -179,6 +169,11 @@ enum cs_status
 cs_hier_next(struct cs_op *op)
 {
 	struct cs_hier *hier = cs_hier_of(op);
+	const struct cs_hier_round *taken = cs_hier_taken(hier);
+	if (cs_hier_is_brought(hier))
+		hier->step = cs_hier_now(hier)->arrived;
+	if (taken && hier->kind->areas)
+		cs_node_area_done(&op->node, taken->room, (uint64_t)hier->kind->areas);
 	if (++hier->round < hier->rounds + (uint64_t)hier->kind->lag)
 		op->phase = hier->again;
 	else

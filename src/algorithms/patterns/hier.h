@@ -19,6 +19,7 @@ struct cs_hier_round {
 	uint64_t index;
 	uint64_t here, arrived; /* steps */
 	char *area[CS_HIER_AREAS];
+	uint64_t turn; /* a flag of its last area is up when it is this or more (shm/node_slots.h) */
 	size_t room; /* bytes of each slot of the area: the same on all local ranks, or more than CS_AREA_SMALL on all */
 	size_t at, count; /* what of the call it moves, as the kind counts it */
 };
@@ -81,6 +82,19 @@ cs_hier_now(struct cs_hier *hier)
 	return cs_hier_round_at(hier, hier->round);
 }
 
+/* The round that is taken now; NULL: none is. */
+static inline struct cs_hier_round *
+cs_hier_taken(struct cs_hier *hier)
+{
+	uint64_t lag = (uint64_t)hier->kind->lag;
+	return hier->round < lag || hier->round - lag >= hier->rounds ? NULL : cs_hier_round_at(hier, hier->round - lag);
+}
+static inline bool
+cs_hier_is_brought(const struct cs_hier *hier)
+{
+	return hier->round < hier->rounds;
+}
+
 /* Fills in all but `rounds`, begins the call on the node, and goes on with a script of which the phase number `first` begins
  * each round. */
 void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script, int first);
@@ -102,7 +116,7 @@ enum cs_status cs_hier_meet(struct cs_op *op);
 enum cs_status cs_hier_between(struct cs_op *op);
 enum cs_status cs_hier_tell(struct cs_op *op);
 enum cs_status cs_hier_take(struct cs_op *op);
-enum cs_status cs_hier_next(struct cs_op *op);
+enum cs_status cs_hier_next(struct cs_op *op); /* gives back the areas of what was taken */
 
 /* Open, and those of a round: what a collective needs whose rounds are known from the start. */
 extern cs_phase *const cs_hier_script[];

@@ -9,14 +9,11 @@
  * `have` above, and gives its own first ones to the node `have` below. In the area a node's own part comes first, then the
  * next node's, and so on: what is sent and what comes is then one piece, for any number of nodes. */
 struct state {
+	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
-	struct cs_line *line;
-	struct cs_stage stage;
 	struct cs_request *receives, *sends; /* by step */
 	size_t chunk;   /* most bytes of a block in a round */
-	uint64_t round, rounds; /* of chunks */
 	size_t *before; /* by place: bytes of all parts in places before it; nodes + 1 */
-	int next;       /* local rank that is looked at next */
 	int step, have; /* between nodes: the step at hand, and the nodes whose parts are there before it */
 	bool is_sent;   /* in this step */
 	int ready, last; /* place and number of the parts that wait to be copied out */
@@ -39,11 +36,11 @@ static size_t
 piece_of(struct cs_op *op, int rank)
 {
 	const struct state *state = state_of(op);
-	return cs_piece(cs_blocks_bytes(&op->call.recv, rank), state->chunk, state->round);
+	return cs_piece(cs_blocks_bytes(&op->call.recv, rank), state->chunk, state->hier.round);
 }
 
 static void
-lay_out(struct cs_op *op)
+lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
 	const struct cs_shape *shape = &op->team->shape;
 	size_t *before = state_of(op)->before, at = 0;
@@ -54,6 +51,13 @@ lay_out(struct cs_op *op)
 			at += piece_of(op, shape->order[p]);
 	}
 	before[shape->nodes] = at;
+	round->room = CS_OVERLAP_ROOM;
+}
+
+static char *
+area_of(struct cs_op *op)
+{
+	return cs_hier_now(&state_of(op)->hier)->area[0];
 }
 
 static void
@@ -66,7 +70,7 @@ copy_in(struct cs_op *op)
 	size_t at = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 		at += piece_of(op, shape->order[p]);
-	cs_copy_in(op, state->stage.area + at, own + state->round * state->chunk, piece_of(op, shape->rank));
+	cs_copy_in(op, area_of(op) + at, own + state->hier.round * state->chunk, piece_of(op, shape->rank));
 }
 
 /* The blocks of so many nodes from that place on. */
@@ -76,14 +80,15 @@ copy_out(struct cs_op *op, int place, int count)
 	const struct state *state = state_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	struct cs_call *call = &op->call;
-	const char *from = state->stage.area + state->before[place];
+	const char *from = area_of(op) + state->before[place];
 	for (int end = place + count; place < end; place++) {
 		int node = node_at(op, place);
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++) {
 			int rank = shape->order[p];
 			size_t bytes = piece_of(op, rank);
 			if (rank != shape->rank || call->send.base)
-				cs_copy_result(op, cs_blocks_at(&call->recv, rank) + state->round * state->chunk, from, bytes);
+				cs_copy_result(op, cs_blocks_at(&call->recv, rank) + state->hier.round * state->chunk, from,
+					       bytes);
 			from += bytes;
 		}
 	}
@@ -108,34 +113,24 @@ static void
 start_receives(struct cs_op *op)
 {
 	struct state *state = state_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	for (int step = 0, have = 1; have < op->team->shape.nodes; step++, have *= 2) {
 		size_t bytes = bytes_of(state, have, coming(op, have));
 		if (bytes)
 			state->wire->recv_direct(state->wire, &state->receives[step], node_at(op, have), op->tag,
-						 state->stage.area + state->before[have], bytes, &state->stage.flags[step],
-						 state->stage.turn);
+						 round->area[0] + state->before[have], bytes,
+						 cs_overlap_flag(op, round, step), round->turn);
 	}
-}
-
-static enum cs_status
-open_call(struct cs_op *op)
-{
-	struct state *state = state_of(op);
-	state->line = cs_node_try_line(&op->node);
-	return state->line ? CS_OK : CS_AGAIN;
 }
 
 static enum cs_status
 bring(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	if (!cs_stage_take(op, &state->stage))
-		return CS_AGAIN;
-	lay_out(op);
 	if (state->wire)
 		start_receives(op);
 	copy_in(op);
-	cs_node_publish(&op->node, state->line, state->round + 1);
+	cs_node_publish(&op->node, state->hier.line, cs_hier_now(&state->hier)->here);
 	state->step = 0;
 	state->have = state->last = 1;
 	state->ready = 0;
@@ -143,11 +138,12 @@ bring(struct cs_op *op)
 	return CS_OK;
 }
 
+static const struct cs_hier_kind kind = { .areas = 1, .lay_out = lay_out, .bring = bring };
+
 static enum cs_status
 meet(struct cs_op *op)
 {
-	struct state *state = state_of(op);
-	return cs_stage_meet(op, &state->next, state->round + 1);
+	return cs_hier_look_all(op, cs_hier_now(&state_of(op)->hier)->here, NULL);
 }
 
 /* One step; copies out what came before it while its own part is on its way. */
@@ -162,16 +158,13 @@ step_between(struct cs_op *op)
 		size_t bytes = bytes_of(state, 0, count);
 		int below = (shape->node - state->have + shape->nodes) % shape->nodes;
 		if (wire && bytes)
-			wire->send_direct(wire, &state->sends[state->step], below, op->tag, state->stage.area, bytes);
+			wire->send_direct(wire, &state->sends[state->step], below, op->tag, area_of(op), bytes);
 		copy_out(op, state->ready, state->last);
 		state->is_sent = true;
 	}
-	if (!wire && !cs_stage_is_up(op, &state->stage, state->step))
+	struct cs_request *request = bytes_of(state, state->have, count) ? &state->receives[state->step] : NULL;
+	if (!cs_overlap_has_come(op, wire, request, cs_hier_now(&state->hier), state->step))
 		return CS_AGAIN;
-	if (wire && bytes_of(state, state->have, count) && !cs_message_is_over(op, wire, &state->receives[state->step]))
-		return CS_AGAIN;
-	if (wire)
-		cs_stage_raise(op, &state->stage, state->step);
 	state->ready = state->have;
 	state->last = count;
 	return CS_OK;
@@ -192,26 +185,19 @@ between(struct cs_op *op)
 	return CS_OK;
 }
 
+/* The messages have left. */
 static enum cs_status
-next(struct cs_op *op);
-static cs_phase *const script[] = { open_call, bring, meet, between, next, NULL };
-
-/* The messages have left; and so on with the next round. */
-static enum cs_status
-next(struct cs_op *op)
+leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	for (; state->wire && state->have < op->team->shape.nodes; state->step++, state->have *= 2)
 		if (bytes_of(state, 0, coming(op, state->have)) &&
 		    !cs_message_is_over(op, state->wire, &state->sends[state->step]))
 			return CS_AGAIN;
-	cs_stage_done(op, 1);
-	if (++state->round < state->rounds)
-		op->phase = script + 1;
-	else
-		cs_node_end(&op->node);
 	return CS_OK;
 }
+
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, between, leave, cs_hier_next, NULL };
 
 static size_t
 largest(struct cs_op *op)
@@ -233,15 +219,15 @@ cs_overlap_spread(struct cs_op *op, size_t wire_chunk)
 	*state = (struct state){ .before = cs_op_nodes(op), .chunk = cs_share(limit, (size_t)team->shape.ranks) };
 	if (!state->chunk)
 		state->chunk = 1; /* the area has room for more than a byte of each rank */
-	state->rounds = cs_rounds(largest(op), state->chunk);
-	cs_node_expect(&op->node, state->rounds, 1);
+	state->hier.rounds = cs_rounds(largest(op), state->chunk);
+	cs_node_expect(&op->node, state->hier.rounds, 2);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
 		state->receives =
 			cs_op_memory(op, CS_OP_REQUESTS, 2 * CS_OVERLAP_MOST * sizeof *state->receives);
 		state->sends = state->receives + CS_OVERLAP_MOST;
 	}
-	cs_stage_start(op, 1, script);
+	cs_hier_start(op, &kind, 1, script, 1);
 }
 
 int

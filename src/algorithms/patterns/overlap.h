@@ -11,6 +11,7 @@
 #define CS_ALGORITHMS_PATTERNS_OVERLAP_H
 
 #include "algorithms/message.h"
+#include "algorithms/patterns/hier.h"
 
 #define CS_OVERLAP_CHUNK                                                                             \
 	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
@@ -29,63 +30,28 @@ cs_overlap_parent(int place)
 	return place & (place - 1);
 }
 
-/* A use of an area slot, with its flags. */
-struct cs_stage {
-	char *area;
-	_Atomic uint64_t *flags;
-	uint64_t turn;
-};
+/* Their rounds are those of patterns/hier, with other phases between bring and next. Slots of the area are not small ones, which
+ * have no flags. */
+#define CS_OVERLAP_ROOM SIZE_MAX
 
-/* False: there is none yet. */
-static inline bool
-cs_stage_take(struct cs_op *op, struct cs_stage *stage)
+static inline _Atomic uint64_t *
+cs_overlap_flag(struct cs_op *op, const struct cs_hier_round *round, int flag)
 {
-	char *area = cs_node_try_area(&op->node, SIZE_MAX); /* small slots have no flags */
-	if (!area)
+	return cs_node_area_flags(&op->team->node, round->area[0]) + flag;
+}
+
+/* Has the message of that flag come? The leader, whose it is, raises the flag, and everybody on the node may know. `request`: the
+ * leader's; others have none. */
+static inline bool
+cs_overlap_has_come(struct cs_op *op, struct cs_wire *wire, struct cs_request *request, const struct cs_hier_round *round, int flag)
+{
+	_Atomic uint64_t *word = cs_overlap_flag(op, round, flag);
+	if (!wire)
+		return cs_node_is_flag_up(&op->node, cs_team_leader(op->team), word, round->turn);
+	if (request && !cs_message_is_over(op, wire, request))
 		return false;
-	*stage = (struct cs_stage){ area, cs_node_area_flags(op->node.node, area), cs_node_area_turn(&op->node) };
+	cs_node_store(op->node.node, word, round->turn);
 	return true;
-}
-
-/* Done with the oldest `count` of them. */
-static inline void
-cs_stage_done(struct cs_op *op, uint64_t count)
-{
-	cs_node_area_done(&op->node, SIZE_MAX, count);
-}
-
-/* The leader has a message: everybody on the node may know. */
-static inline void
-cs_stage_raise(struct cs_op *op, const struct cs_stage *stage, int flag)
-{
-	cs_node_store(op->node.node, &stage->flags[flag], stage->turn);
-}
-
-static inline bool
-cs_stage_is_up(struct cs_op *op, const struct cs_stage *stage, int flag)
-{
-	return cs_node_is_flag_up(&op->node, cs_team_leader(op->team), &stage->flags[flag], stage->turn);
-}
-
-/* Begins such a call on the node, which holds so many slots of the area at a time. */
-static inline void
-cs_stage_start(struct cs_op *op, uint64_t slots, cs_phase *const *script)
-{
-	cs_op_start(op, script);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve_area(&op->node, slots);
-}
-
-/* Waits, as a phase, for step `step` of all other local ranks, from local rank *next on. */
-static inline enum cs_status
-cs_stage_meet(struct cs_op *op, int *next, uint64_t step)
-{
-	const struct cs_node_shape *shape = &op->team->node.shape;
-	for (; *next < shape->size; ++*next)
-		if (*next != shape->local && !cs_node_look(&op->node, *next, step))
-			return CS_AGAIN;
-	*next = 0;
-	return CS_OK;
 }
 
 #endif

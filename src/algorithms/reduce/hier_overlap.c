@@ -16,17 +16,13 @@
 #include <string.h>
 
 struct state {
+	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
-	struct cs_line *line;
 	struct cs_combine_ring ring;
 	size_t each;            /* elements of a piece */
 	size_t part;            /* bytes of the area for each sum */
-	uint64_t round, rounds; /* pieces */
-	uint64_t taken;         /* slots of the area */
-	struct cs_stage stages[2]; /* of piece k: k % 2 */
 	int place;              /* of the own node, counted from the root's */
-	int children[CS_OVERLAP_MOST], child_count;
-	int child, next;        /* the child whose sum, and the local rank whose slice, is waited for next */
+	int child_count, child; /* the one whose sum is waited for next */
 	struct cs_request *receives, *send; /* by child; to the parent */
 };
 
@@ -49,70 +45,64 @@ count_of(struct cs_op *op, uint64_t round)
 	return cs_piece(op->call.count, state_of(op)->each, round);
 }
 
-static enum cs_status
-open_call(struct cs_op *op)
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
-	state_of(op)->line = cs_node_try_line(&op->node);
-	return state_of(op)->line ? CS_OK : CS_AGAIN;
+	round->room = CS_OVERLAP_ROOM;
+	state_of(op)->ring.step = round->here - 1;
 }
 
-/* The area slot of the piece that is numbered `taken`; the leader says at once that the children's sums may come. */
-static bool
-take_stage(struct cs_op *op)
+/* The leader says at once that the children's sums of a piece may come. */
+static enum cs_status
+ask_children(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	struct cs_stage *stage = &state->stages[state->taken % 2];
-	size_t bytes = count_of(op, state->taken) * op->call.reduction.unit;
-	if (!cs_stage_take(op, stage))
-		return false;
-	for (int i = 0; state->wire && i < state->child_count; i++)
-		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, state->children[i]), op->tag,
-					 stage->area + (size_t)(i + 1) * state->part, bytes, &stage->flags[i], stage->turn);
-	state->taken++;
-	return true;
-}
-
-static enum cs_status
-take_first(struct cs_op *op)
-{
-	return take_stage(op) ? CS_OK : CS_AGAIN;
+	if (!cs_hier_is_brought(&state->hier))
+		return CS_OK;
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	size_t bytes = count_of(op, round->index) * op->call.reduction.unit;
+	int children[CS_OVERLAP_MOST], count = cs_overlap_children(state->place, op->team->shape.nodes, children);
+	for (int i = 0; state->wire && i < count; i++)
+		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, children[i]), op->tag,
+					 round->area[0] + (size_t)(i + 1) * state->part, bytes,
+					 cs_overlap_flag(op, round, i), round->turn);
+	state->child_count = count;
+	return CS_OK;
 }
 
 static enum cs_status
 reduce_own(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	const char *send = op->call.send.base + state->round * state->each * op->call.reduction.unit;
-	state->ring.step = 2 * state->round;
-	return cs_combine_piece(op, &state->ring, state->line, send, state->stages[state->round % 2].area,
-				count_of(op, state->round));
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	const char *send = op->call.send.base + round->index * state->each * op->call.reduction.unit;
+	return cs_combine_piece(op, &state->ring, state->hier.line, send, round->area[0], count_of(op, round->index));
 }
+
+/* With two areas nobody waits in a circle: one is given back a piece later, when the leader's message is complete. */
+static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out, .bring = reduce_own };
 
 /* The children's sums onto the node's, the own slice. */
 static enum cs_status
 add_children(struct cs_op *op)
 {
 	struct state *state = state_of(op);
+	if (!cs_hier_is_brought(&state->hier))
+		return CS_OK;
 	const struct cs_reduction *reduction = &op->call.reduction;
 	const struct cs_node_shape *shape = &op->team->node.shape;
-	const struct cs_stage *stage = &state->stages[state->round % 2];
-	size_t first, mine = cs_slice(count_of(op, state->round), reduction->unit, shape->size, shape->local, &first);
-	char *sum = stage->area + first * reduction->unit;
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	size_t first, mine = cs_slice(count_of(op, round->index), reduction->unit, shape->size, shape->local, &first);
+	char *sum = round->area[0] + first * reduction->unit;
 	for (; state->child < state->child_count; state->child++) {
 		int i = state->child;
-		if (!state->wire) {
-			if (!cs_stage_is_up(op, stage, i))
-				return CS_AGAIN;
-		} else if (cs_message_is_over(op, state->wire, &state->receives[i])) {
-			cs_stage_raise(op, stage, i);
-		} else {
+		if (!cs_overlap_has_come(op, state->wire, &state->receives[i], round, i))
 			return CS_AGAIN;
-		}
 		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
 		cs_fold(op, reduction, sum, from, 2, mine);
 	}
 	state->child = 0;
-	cs_node_publish(&op->node, state->line, 2 * state->round + 2);
+	cs_node_publish(&op->node, state->hier.line, round->arrived);
 	return CS_OK;
 }
 
@@ -122,71 +112,36 @@ sends(const struct state *state)
 	return state->place && state->wire;
 }
 
-/* The last piece has left. */
-static enum cs_status
-give_back(struct cs_op *op)
-{
-	struct state *state = state_of(op);
-	if (!state->round)
-		return CS_OK;
-	if (sends(state) && !cs_message_is_over(op, state->wire, state->send))
-		return CS_AGAIN;
-	cs_stage_done(op, 1);
-	return CS_OK;
-}
-
-/* An area slot is given back a piece later, when the leader's message is complete; with two of them nobody waits in a circle. */
-static enum cs_status
-take_next(struct cs_op *op)
-{
-	struct state *state = state_of(op);
-	return state->taken == state->rounds || take_stage(op) ? CS_OK : CS_AGAIN;
-}
-
 /* The sum of this node and all below it is in the area when all slices are. */
 static enum cs_status
 hand_on(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	size_t unit = op->call.reduction.unit, bytes = count_of(op, state->round) * unit;
-	const char *area = state->stages[state->round % 2].area;
+	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
 	bool is_root = op->team->shape.rank == op->call.root;
-	if (!is_root && !sends(state))
+	if (!round || (!is_root && !sends(state)))
 		return CS_OK;
-	if (cs_stage_meet(op, &state->next, 2 * state->round + 2) == CS_AGAIN)
+	if (cs_hier_look_all(op, round->arrived, NULL) == CS_AGAIN)
 		return CS_AGAIN;
+	size_t unit = op->call.reduction.unit, bytes = count_of(op, round->index) * unit;
 	if (is_root)
-		cs_copy_result(op, op->call.recv.base + state->round * state->each * unit, area, bytes);
+		cs_copy_result(op, op->call.recv.base + round->index * state->each * unit, round->area[0], bytes);
 	else
-		state->wire->send_direct(state->wire, state->send, node_at(op, cs_overlap_parent(state->place)), op->tag, area,
-					 bytes);
+		state->wire->send_direct(state->wire, state->send, node_at(op, cs_overlap_parent(state->place)), op->tag,
+					 round->area[0], bytes);
 	return CS_OK;
 }
-
-static enum cs_status next_piece(struct cs_op *op);
 
 static enum cs_status
-end_call(struct cs_op *op)
+leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	if (sends(state) && !cs_message_is_over(op, state->wire, state->send))
-		return CS_AGAIN;
-	cs_stage_done(op, 1);
-	cs_node_end(&op->node);
-	return CS_OK;
+	bool is_sent = cs_hier_taken(&state->hier) && sends(state);
+	return !is_sent || cs_message_is_over(op, state->wire, state->send) ? CS_OK : CS_AGAIN;
 }
 
-static cs_phase *const script[] = { open_call, take_first, reduce_own, add_children, give_back, take_next, hand_on, next_piece,
-				    end_call,  NULL };
-
-static enum cs_status
-next_piece(struct cs_op *op)
-{
-	struct state *state = state_of(op);
-	if (++state->round < state->rounds)
-		op->phase = script + 2;
-	return CS_OK;
-}
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, ask_children, hand_on, cs_hier_bring, add_children, leave,
+				    cs_hier_next, NULL };
 
 /* Bytes of the area for each sum: there is room for the node's and those of the most children that a node may have. */
 static size_t
@@ -214,15 +169,14 @@ run(struct cs_op *op, const size_t *params)
 	}
 	struct state *state = state_of(op);
 	*state = (struct state){ .part = part, .each = chunk < unit ? 1 : chunk / unit };
-	state->rounds = cs_rounds(call->count, state->each);
+	state->hier.rounds = cs_rounds(call->count, state->each);
 	state->place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
-	state->child_count = cs_overlap_children(state->place, shape->nodes, state->children);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
 		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (CS_OVERLAP_MOST + 1) * sizeof *state->receives);
 		state->send = state->receives + CS_OVERLAP_MOST;
 	}
-	cs_stage_start(op, 2, script);
+	cs_hier_start(op, &kind, 1, script, 1);
 	cs_combine_ring_init(op, &state->ring);
 }
 
