@@ -115,6 +115,15 @@ cs_op_step(struct cs_op *op)
 	return CS_OK;
 }
 
+/* Waits until a phase is over that waits for the node's memory alone: what a small blocking call (fast) has in common with a
+ * script. */
+static inline void
+cs_op_wait_in(struct cs_op *op, cs_phase *phase)
+{
+	while (__builtin_expect(phase(op) == CS_AGAIN, 0))
+		cs_node_wait_awaited(&op->node);
+}
+
 /* Steps it until it is over: a blocking call. */
 void cs_op_finish(struct cs_op *op);
 

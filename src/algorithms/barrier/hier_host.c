@@ -13,31 +13,9 @@ all_read_all(const struct cs_op *op)
 	return op->team->node.shape.size <= ALL_READ_ALL;
 }
 
-static bool
-fast(struct cs_op *op, const size_t *params)
-{
-	struct cs_node_op *node = &op->node;
-	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
-	(void)params;
-	if (op->team->shape.nodes > 1)
-		return false;
-	cs_node_begin(node);
-	struct cs_line *line = cs_node_line(node);
-	cs_node_publish(node, line, 1);
-	for (int i = 1; i < locals && (all_read_all(op) || cs_team_is_leader(op->team)); i++)
-		cs_node_await(node, (self + i) % locals, 1);
-	if (!all_read_all(op) && cs_team_is_leader(op->team))
-		cs_node_publish(node, line, 2);
-	else if (!all_read_all(op))
-		cs_node_await(node, cs_team_leader(op->team), 2);
-	cs_node_end(node);
-	return true;
-}
-
-/* The same where it may not wait. */
 struct state {
 	struct cs_line *line;
-	int next; /* local rank that is looked at next */
+	int next; /* local rank that is looked at next, counted from the own one */
 };
 
 static enum cs_status
@@ -56,8 +34,9 @@ hear(struct cs_op *op)
 	struct state *state = CS_OP_STATE(struct state, op);
 	struct cs_node_op *node = &op->node;
 	bool hears_all = all_read_all(op) || cs_team_is_leader(op->team);
-	for (; hears_all && state->next < op->team->node.shape.size; state->next++)
-		if (!cs_node_look(node, state->next, 1))
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	for (; hears_all && state->next < locals; state->next++)
+		if (!cs_node_look(node, (self + state->next) % locals, 1))
 			return CS_AGAIN;
 	if (!hears_all && !cs_node_look(node, cs_team_leader(op->team), 2))
 		return CS_AGAIN;
@@ -68,6 +47,19 @@ hear(struct cs_op *op)
 }
 
 static cs_phase *const one_node[] = { come, hear, NULL };
+
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	(void)params;
+	if (op->team->shape.nodes > 1)
+		return false;
+	CS_OP_STATE(struct state, op)->next = 1;
+	cs_node_begin(&op->node);
+	cs_op_wait_in(op, come);
+	cs_op_wait_in(op, hear);
+	return true;
+}
 
 static enum cs_status
 bring(struct cs_op *op)
@@ -94,7 +86,7 @@ run(struct cs_op *op, const size_t *params)
 		cs_hier_start(op, &several_nodes, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 		return;
 	}
-	CS_OP_STATE(struct state, op)->next = 0;
+	CS_OP_STATE(struct state, op)->next = 1;
 	cs_op_start(op, one_node);
 }
 
