@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#define CS_OP_STATE_BYTES 384
+#define CS_OP_STATE_BYTES 448
 
 struct cs_op;
 /* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on; CS_AGAIN: something

@@ -13,7 +13,7 @@ reserve_ring(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
 	uint64_t pieces = post->pieces > 1 ? post->pieces : 1;
 	if (is_left)
-		cs_node_reserve(op, (post->rounds + pieces - 1) / pieces);
+		cs_node_reserve(op, post->rounds == CS_USES_UNKNOWN ? post->rounds : (post->rounds + pieces - 1) / pieces);
 	post->number = cs_node_slot_number(op);
 }
 
@@ -21,7 +21,7 @@ static void
 reserve_piece(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
 	(void)is_left;
-	post->number = cs_node_reserve_cut(op, 1, post->span);
+	post->number = cs_node_reserve_cut(op, post->last ? post->last : 1, post->span);
 }
 
 static void
@@ -75,6 +75,7 @@ cs_post_reserve(struct cs_node_op *op, struct cs_post *post, bool is_left)
 	const struct way *way = &ways[post->way];
 	post->posted = 0;
 	post->only = post->slot = NULL;
+	post->line = NULL;
 	if (post->rounds && way->reserve)
 		way->reserve(op, post, is_left);
 }
@@ -100,13 +101,20 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 }
 
 char *
-cs_post_room(struct cs_node_op *op, struct cs_post *post)
+cs_post_room_until(struct cs_node_op *op, struct cs_post *post, uint64_t step)
 {
-	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = post->posted + pieces;
 	if (post->only)
 		return post->only;
-	/* Others may have the slot when all are done with the last of its pieces. */
-	if (post->posted % pieces == 0)
-		return post->slot = cs_node_slot(op, end < post->rounds ? end : post->rounds, false);
+	if (post->pieces <= 1 || post->posted % post->pieces == 0)
+		return post->slot = cs_node_slot(op, step, false);
+	cs_node_slot_until(op, step);
 	return post->slot += cs_piece_room(post->chunk);
+}
+
+char *
+cs_post_room(struct cs_node_op *op, struct cs_post *post)
+{
+	/* Others may have a slot when all are done with the last of its pieces. */
+	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = (post->posted / pieces + 1) * pieces;
+	return cs_post_room_until(op, post, end < post->rounds ? end : post->rounds);
 }

@@ -27,7 +27,8 @@ struct cs_far {
 /* One rank's. */
 struct cs_post {
 	enum cs_post_way way;
-	uint64_t rounds;
+	uint64_t rounds; /* CS_USES_UNKNOWN: not known, or read by their owner, too */
+	uint64_t last;   /* step until which an only round is in use; 0: 1 */
 	size_t bytes;  /* that the line says */
 	size_t chunk;  /* of a block in a round */
 	size_t pieces; /* rounds that share a slot of the ring, side by side; 0: one */
@@ -50,11 +51,20 @@ bool cs_post_open(struct cs_node_op *op, struct cs_post *post);
 /* Memory for the next round: all of a slot, or what the way has. NULL: there is none yet, and what is missing is noted. */
 char *cs_post_room(struct cs_node_op *op, struct cs_post *post);
 
+/* The same for who numbers the steps itself: the memory is in use until all are done with `step`. */
+char *cs_post_room_until(struct cs_node_op *op, struct cs_post *post, uint64_t step);
+static inline void
+cs_post_publish_step(struct cs_node_op *op, struct cs_post *post, uint64_t step)
+{
+	post->posted++;
+	cs_node_publish(op, post->line, step);
+}
+
 /* The next round is there. */
 static inline void
 cs_post_publish(struct cs_node_op *op, struct cs_post *post)
 {
-	cs_node_publish(op, post->line, ++post->posted);
+	cs_post_publish_step(op, post, post->posted + 1);
 }
 
 /* Pieces of so many bytes that fit side by side into a slot. Small pieces leave early, and whole slots are used in turn: of

@@ -113,11 +113,9 @@ one_node_small(struct cs_op *op)
  */
 
 struct rounds {
-	struct cs_line *line;
+	struct cs_post post; /* by single copy the others read our slices of the result where they are, too */
 	size_t per_round; /* elements */
-	uint64_t round, rounds;
-	bool is_reached; /* the others read our vector and our slices of the result where they are */
-	char *slot;      /* of this round; NULL: is_reached */
+	uint64_t round;
 	int next;        /* local rank, or how many behind the own one, that is looked at next */
 };
 
@@ -143,18 +141,19 @@ slice_of(struct cs_op *op, int local)
 	return slice;
 }
 
+static bool
+is_reached(struct cs_op *op)
+{
+	return rounds_of(op)->post.way == CS_POST_SINGLE_COPY;
+}
+
 static enum cs_status
 open_rounds(struct cs_op *op)
 {
 	struct rounds *state = rounds_of(op);
-	struct cs_line *line = cs_node_try_line(&op->node);
-	if (!line)
+	if (!cs_post_open(&op->node, &state->post))
 		return CS_AGAIN;
-	line->slot = cs_node_slot_number(&op->node);
-	line->word[0] = state->is_reached ? CS_POST_SINGLE_COPY : CS_POST_RING;
-	line->word[1] = (uint64_t)(uintptr_t)op->call.send.base;
-	line->word[2] = (uint64_t)(uintptr_t)op->call.recv.base;
-	state->line = line;
+	state->post.line->word[2] = (uint64_t)(uintptr_t)op->call.recv.base;
 	return CS_OK;
 }
 
@@ -167,15 +166,14 @@ post_round(struct cs_op *op)
 	struct slice own = slice_of(op, op->team->node.shape.local);
 	const char *send = op->call.send.base + own.at;
 	size_t behind = own.first + own.count;
-	state->slot = NULL;
-	if (!state->is_reached) {
-		state->slot = cs_node_slot(&op->node, 2 * state->round + 2, false);
-		if (!state->slot)
-			return CS_AGAIN;
-		cs_copy_in(op, state->slot, send, own.first * unit);
-		cs_copy_in(op, state->slot + behind * unit, send + behind * unit, (own.total - behind) * unit);
+	char *slot = cs_post_room_until(&op->node, &state->post, 2 * state->round + 2);
+	if (!slot)
+		return CS_AGAIN;
+	if (!is_reached(op)) {
+		cs_copy_in(op, slot, send, own.first * unit);
+		cs_copy_in(op, slot + behind * unit, send + behind * unit, (own.total - behind) * unit);
 	}
-	cs_node_publish(&op->node, state->line, 2 * state->round + 1);
+	cs_post_publish_step(&op->node, &state->post, 2 * state->round + 1);
 	return CS_OK;
 }
 
@@ -225,11 +223,11 @@ reduce_round(struct cs_op *op)
 		parts[local] = local == self ? (struct cs_part){ .near = call->send.base + own.at + own.first * unit }
 					     : part_of(op, local, &own);
 	char *recv = takes_result(op) ? call->recv.base + own.at + own.first * unit : NULL;
-	if (state->slot)
-		reduce_slice(op, state->slot + own.first * unit, recv, parts, own.count);
-	else
+	if (is_reached(op))
 		cs_fold_parts(op, &call->reduction, recv, parts, own.count);
-	cs_node_publish(&op->node, state->line, 2 * state->round + 2);
+	else
+		reduce_slice(op, state->post.slot + own.first * unit, recv, parts, own.count);
+	cs_node_publish(&op->node, state->post.line, 2 * state->round + 2);
 	return CS_OK;
 }
 
@@ -265,7 +263,7 @@ static enum cs_status next_round(struct cs_op *op);
 static enum cs_status
 all_have_read(struct cs_op *op)
 {
-	return !rounds_of(op)->is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+	return !is_reached(op) || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
 }
 
 static cs_phase *const one_node_long_script[] = { open_rounds, post_round, reduce_round, get_sums,
@@ -275,7 +273,7 @@ static enum cs_status
 next_round(struct cs_op *op)
 {
 	struct rounds *state = rounds_of(op);
-	if (++state->round == state->rounds) {
+	if (++state->round == state->post.rounds) {
 		cs_node_end(&op->node);
 	} else {
 		cs_node_done(&op->node, 2 * state->round);
@@ -285,18 +283,19 @@ next_round(struct cs_op *op)
 }
 
 static void
-one_node_long(struct cs_op *op, size_t chunk, bool is_reached)
+one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 {
 	struct cs_call *call = &op->call;
 	struct rounds *state = rounds_of(op);
-	*state = (struct rounds){ .per_round = chunk / call->reduction.unit, .is_reached = is_reached };
-	state->rounds = cs_rounds(call->count, state->per_round);
-	cs_node_expect(&op->node, state->rounds, 2);
+	*state = (struct rounds){ .per_round = chunk / call->reduction.unit,
+				  .post = { .way = by_single_copy ? CS_POST_SINGLE_COPY : CS_POST_RING,
+					    .address = by_single_copy ? (uint64_t)(uintptr_t)call->send.base : 0 } };
+	state->post.rounds = cs_rounds(call->count, state->per_round);
+	cs_node_expect(&op->node, state->post.rounds, 2);
 	cs_op_start(op, one_node_long_script);
 	if (call->root < 0)
 		cs_node_rewind(&op->node, call->bytes);
-	if (!is_reached && (op->node.extras & CS_OP_NONBLOCKING))
-		cs_node_reserve(&op->node, state->rounds);
+	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
 /* --- several nodes ---------------------------------------------------------------------------------------------------------
@@ -395,44 +394,63 @@ several_nodes_short(struct cs_op *op)
 void
 cs_combine_ring_init(struct cs_op *op, struct cs_combine_ring *ring)
 {
-	*ring = (struct cs_combine_ring){ .step = 0 };
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	*ring = (struct cs_combine_ring){ .post = { .way = CS_POST_RING, .rounds = CS_USES_UNKNOWN } };
+	cs_post_reserve(&op->node, &ring->post, op->node.extras & CS_OP_NONBLOCKING);
+}
+
+char *
+cs_combine_room(struct cs_op *op, struct cs_combine_ring *ring)
+{
+	if (!ring->post.line && !cs_post_open(&op->node, &ring->post))
+		return NULL;
+	return cs_post_room_until(&op->node, &ring->post, ring->step + 1);
+}
+
+void
+cs_combine_publish(struct cs_op *op, struct cs_combine_ring *ring, const char *own)
+{
+	cs_post_publish_step(&op->node, &ring->post, ring->step + 1);
+	ring->own = own;
 }
 
 enum cs_status
-cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, struct cs_line *line, const char *send, char *area,
-		 size_t count)
+cs_combine_slices(struct cs_op *op, struct cs_combine_ring *ring, char *area, size_t count)
 {
-	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
+	const struct cs_reduction *reduction = &op->call.reduction;
 	int locals = node->node->shape.size, self = node->node->shape.local;
-	size_t unit = call->reduction.unit, first, mine = cs_slice(count, unit, locals, self, &first), behind = first + mine;
-	if (!ring->is_posted) {
-		line->slot = ring->index ? line->slot : cs_node_slot_number(node);
-		char *slot = cs_node_slot(node, ring->step + 1, false);
-		if (!slot)
-			return CS_AGAIN;
-		cs_copy_in(op, slot, send, first * unit);
-		cs_copy_in(op, slot + behind * unit, send + behind * unit, (count - behind) * unit);
-		cs_node_publish(node, line, ring->step + 1);
-		ring->is_posted = true;
-	}
+	size_t first, mine = cs_slice(count, reduction->unit, locals, self, &first), at = first * reduction->unit;
+	const void *from[locals];
 	for (; ring->next < locals; ring->next++)
 		if (ring->next != self && !cs_node_look_alike(node, ring->next, ring->step + 1))
 			return CS_AGAIN;
-	const void *from[locals];
 	for (int local = 0; local < locals; local++)
-		from[local] = local == self ? send + first * unit
-					    : cs_node_slot_of(node, local, cs_node_look_alike(node, local, ring->step + 1)->slot,
-							      ring->index) + first * unit;
-	cs_fold(op, &call->reduction, area + first * unit, from, locals, mine);
+		from[local] = at + (local == self ? ring->own
+						  : cs_post_find(node, local, cs_node_look_alike(node, local, ring->step + 1),
+								 ring->post.posted - 1, 0, 0));
+	cs_fold(op, reduction, area + at, from, locals, mine);
 	ring->step++;
-	ring->index++;
-	ring->is_posted = false;
+	ring->own = NULL;
 	ring->next = 0;
 	cs_node_done(node, ring->step);
 	return CS_OK;
+}
+
+enum cs_status
+cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, const char *send, char *area, size_t count)
+{
+	size_t unit = op->call.reduction.unit, first;
+	size_t behind = cs_slice(count, unit, op->team->node.shape.size, op->team->node.shape.local, &first);
+	if (!ring->own) {
+		char *room = cs_combine_room(op, ring);
+		if (!room)
+			return CS_AGAIN;
+		behind += first;
+		cs_copy_in(op, room, send, first * unit);
+		cs_copy_in(op, room + behind * unit, send + behind * unit, (count - behind) * unit);
+		cs_combine_publish(op, ring, send);
+	}
+	return cs_combine_slices(op, ring, area, count);
 }
 
 /* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
@@ -471,7 +489,7 @@ bring_long(struct cs_op *op)
 	const char *send = op->call.send.base + round->at;
 	for (; state->piece < cs_rounds(round->count, state->per_piece); state->piece++) {
 		size_t offset = state->piece * state->per_piece * unit;
-		if (cs_combine_piece(op, &state->ring, state->hier.line, send + offset, round->area[0] + offset,
+		if (cs_combine_piece(op, &state->ring, send + offset, round->area[0] + offset,
 				     cs_piece(round->count, state->per_piece, state->piece)) == CS_AGAIN)
 			return CS_AGAIN;
 	}

@@ -3,6 +3,7 @@
 #define CS_ALGORITHMS_PATTERNS_COMBINE_H
 
 #include "algorithms/op.h"
+#include "shm/post.h"
 
 struct cs_combine_params {
 	size_t read_all; /* vectors up to this: everybody (or the root) reads everybody's and reduces alone */
@@ -21,18 +22,23 @@ bool cs_combine_fast(struct cs_op *op, size_t read_all, size_t direct_from);
 
 /* Pieces of long vectors through the ring, in the state of a script; zeroed but for `step`, the last one before the next piece. */
 struct cs_combine_ring {
-	uint64_t step, index; /* index: pieces of the call so far */
-	bool is_posted;       /* the piece at hand */
-	int next;             /* local rank that is looked at next */
+	struct cs_post post;
+	uint64_t step;
+	const char *own; /* the piece at hand, which has been published; NULL: it has not */
+	int next;        /* local rank that is looked at next */
 };
 
 /* When the call has begun. */
 void cs_combine_ring_init(struct cs_op *op, struct cs_combine_ring *ring);
 
-/* What one rank does in one piece, a part of a phase that may be taken up again: publishes its input (but the own slice),
- * reduces its slice of everybody's into `area`, one step. `line`: the own one; `send`: the piece in the own vector, `count`
- * elements that fit a slot. */
-enum cs_status cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, struct cs_line *line, const char *send, char *area,
-				size_t count);
+/* What one rank does in one piece of at most a slot, parts of a phase that may be taken up again: finds memory for what the
+ * others read of the own piece (NULL: there is none yet); publishes it; reduces its slice of everybody's pieces, `count`
+ * elements, into `area`. `own`: the whole own piece. */
+char *cs_combine_room(struct cs_op *op, struct cs_combine_ring *ring);
+void cs_combine_publish(struct cs_op *op, struct cs_combine_ring *ring, const char *own);
+enum cs_status cs_combine_slices(struct cs_op *op, struct cs_combine_ring *ring, char *area, size_t count);
+
+/* All that for a piece at `send` in the own vector: puts out all but the own slice. */
+enum cs_status cs_combine_piece(struct cs_op *op, struct cs_combine_ring *ring, const char *send, char *area, size_t count);
 
 #endif

@@ -2,6 +2,7 @@
 #include "algorithms/patterns/deal.h"
 #include "algorithms/between.h"
 
+#include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/vector.h"
@@ -106,10 +107,9 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 struct one_node {
 	struct deal deal;
 	const char *send;
-	struct cs_line *line;
-	bool is_reached, is_small;
+	struct cs_post post;
 	struct cs_window window, filling; /* of the round that is reduced, and of the next one that is put out */
-	uint64_t round, filled;
+	uint64_t round;
 	size_t ahead; /* elements in a vector before this rank's block */
 	int next;     /* local rank that is looked at next */
 };
@@ -124,17 +124,12 @@ static enum cs_status
 open_call(struct cs_op *op)
 {
 	struct one_node *state = one_node_of(op);
-	struct cs_line *line = cs_node_try_line(&op->node);
-	if (!line)
+	if (!cs_post_open(&op->node, &state->post))
 		return CS_AGAIN;
-	line->word[0] = state->is_reached ? CS_POST_SINGLE_COPY : CS_POST_RING;
-	line->word[1] = (uint64_t)(uintptr_t)state->send;
-	line->slot = state->is_small ? CS_SLOT_SMALL : cs_node_slot_number(&op->node);
-	state->line = line;
-	if (state->is_reached) {
-		state->filled = state->deal.rounds;
-		cs_node_publish(&op->node, line, state->filled);
-	}
+	if (state->post.way != CS_POST_SINGLE_COPY)
+		return CS_OK;
+	state->post.posted = state->deal.rounds - 1;
+	cs_post_publish(&op->node, &state->post);
 	return CS_OK;
 }
 
@@ -143,14 +138,14 @@ static enum cs_status
 post_rounds(struct cs_op *op)
 {
 	struct one_node *state = one_node_of(op);
-	struct cs_node_op *node = &op->node;
-	while (state->filled < state->deal.rounds && state->filled - state->round < node->node->shape.slots) {
-		char *slot = state->is_small ? cs_node_small(node) : cs_node_slot(node, state->filled + 1, false);
-		if (!slot)
-			return state->filled <= state->round ? CS_AGAIN : CS_OK;
-		pack_round(op, state->send, state->filling, slot);
+	struct cs_post *post = &state->post;
+	while (post->posted < state->deal.rounds && post->posted - state->round < op->team->node.shape.slots) {
+		char *room = cs_post_room(&op->node, post);
+		if (!room)
+			return post->posted <= state->round ? CS_AGAIN : CS_OK;
+		pack_round(op, state->send, state->filling, room);
 		next(op, &state->deal, &state->filling);
-		cs_node_publish(node, state->line, ++state->filled);
+		cs_post_publish(&op->node, post);
 	}
 	return CS_OK;
 }
@@ -195,7 +190,8 @@ static enum cs_status next_round(struct cs_op *op);
 static enum cs_status
 be_read(struct cs_op *op)
 {
-	return !one_node_of(op)->is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+	bool is_reached = one_node_of(op)->post.way == CS_POST_SINGLE_COPY;
+	return !is_reached || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
 }
 
 static cs_phase *const one_node_script[] = { open_call, post_rounds, reduce_round, next_round, be_read, NULL };
@@ -218,17 +214,17 @@ static void
 one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_reached)
 {
 	struct one_node *state = one_node_of(op);
-	*state = (struct one_node){ .deal = *deal, .send = send, .is_reached = is_reached, .window = deal->first,
-				    .filling = deal->first,
-				    .is_small = is_reached || (op->call.bytes <= CS_SMALL && deal->rounds == 1) };
+	bool is_small = op->call.bytes <= CS_SMALL && deal->rounds == 1;
+	*state = (struct one_node){ .deal = *deal, .send = send, .window = deal->first, .filling = deal->first };
+	state->post = (struct cs_post){ .way = is_reached ? CS_POST_SINGLE_COPY : is_small ? CS_POST_SMALL : CS_POST_RING,
+					/* Its own slots are read here, too: others may have them when it is over. */
+					.rounds = CS_USES_UNKNOWN, .address = is_reached ? (uint64_t)(uintptr_t)send : 0 };
 	for (int rank = 0; rank < op->team->shape.rank; rank++)
 		state->ahead += count_of(op, rank);
 	cs_op_start(op, one_node_script);
-	if (!state->is_small)
+	if (state->post.way == CS_POST_RING)
 		cs_node_rewind(&op->node, op->call.bytes);
-	/* Its own slots are read here, too: others may have them when it is over. */
-	if (!state->is_small && (op->node.extras & CS_OP_NONBLOCKING))
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
 /* --- several nodes --------------------------------------------------------------------------------------------------------- */
@@ -347,12 +343,12 @@ several_nodes_short(struct cs_op *op, struct cs_window all)
  * ranks' pieces (3r+3); everybody takes its own. */
 struct several_long {
 	struct cs_hier hier;
+	struct cs_combine_ring ring;
 	struct deal deal;
 	const char *send;
 	struct cs_window window; /* of the round at hand */
 	size_t room;             /* bytes of a round, at most */
 	size_t count;            /* elements of the round */
-	bool is_posted;
 };
 
 static struct several_long *
@@ -368,40 +364,25 @@ lay_out_long(struct cs_op *op, struct cs_hier_round *round)
 	if (round->index)
 		next(op, &state->deal, &state->window);
 	round->room = state->room;
-	round->here = 3 * round->index + 2;
+	round->here++;
 	round->arrived = round->here + 1;
+	state->ring.step = state->hier.step;
 }
 
 static enum cs_status
 bring_long(struct cs_op *op)
 {
 	struct several_long *state = long_of(op);
-	struct cs_node_op *node = &op->node;
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	int locals = node->node->shape.size;
-	size_t unit = op->call.reduction.unit, first;
-	if (!state->is_posted) {
-		if (!round->index)
-			state->hier.line->slot = cs_node_slot_number(node);
-		char *slot = cs_node_slot(node, round->here, false);
-		if (!slot)
+	if (!state->ring.own) {
+		char *room = cs_combine_room(op, &state->ring);
+		if (!room)
 			return CS_AGAIN;
-		state->count = pack_round(op, state->send, state->window, slot);
-		cs_node_publish(node, state->hier.line, round->here - 1);
-		state->is_posted = true;
+		state->count = pack_round(op, state->send, state->window, room);
+		cs_combine_publish(op, &state->ring, room);
 	}
-	for (; state->hier.next < locals; state->hier.next++)
-		if (!cs_node_look_alike(node, state->hier.next, round->here - 1))
-			return CS_AGAIN;
-	state->hier.next = 0;
-	state->is_posted = false;
-	size_t slice = cs_slice(state->count, unit, locals, node->node->shape.local, &first);
-	const void *from[locals];
-	for (int local = 0; local < locals; local++)
-		from[local] = cs_node_slot_of(node, local, cs_node_look_alike(node, local, round->here - 1)->slot, round->index) +
-			      first * unit;
-	cs_fold(op, &op->call.reduction, round->area[0] + first * unit, from, locals, slice);
-	cs_node_done(node, round->here);
+	if (cs_combine_slices(op, &state->ring, round->area[0], state->count) == CS_AGAIN)
+		return CS_AGAIN;
 	cs_hier_is_here(op);
 	return CS_OK;
 }
@@ -439,12 +420,10 @@ several_nodes(struct cs_op *op, const char *send, const struct deal *deal)
 	state->send = send;
 	state->window = deal->first;
 	state->room = room * op->call.reduction.unit;
-	state->is_posted = false;
 	state->hier.rounds = deal->rounds;
 	cs_hier_start(op, &long_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
 	cs_node_rewind(&op->node, op->call.bytes);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	cs_combine_ring_init(op, &state->ring);
 }
 
 void

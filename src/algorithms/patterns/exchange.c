@@ -31,6 +31,7 @@ cs_exchange_init(struct cs_op *op, size_t chunk,
 	exchange->post.chunk = chunk;
 	exchange->post.rounds = exchange->post.posted = 0;
 	exchange->post.stride = 0;
+	exchange->post.last = 0;
 	exchange->takes = 0;
 	exchange->get = get;
 	exchange->head = 0;

@@ -215,12 +215,10 @@ several_nodes_short(struct cs_op *op)
 
 /* The first member of a state. */
 struct chain {
-	struct cs_line *line;
-	size_t each;     /* elements of a piece */
-	size_t room;     /* bytes of it in a slot */
+	struct cs_post post;
+	size_t each;     /* elements of a piece, and of its bytes post.chunk */
 	uint64_t pieces; /* that there have been */
 	uint64_t step;
-	char *slot;
 	bool reads; /* something, so that it is not done with the call from the start */
 };
 
@@ -242,28 +240,18 @@ init_chain(struct cs_op *op, struct chain *chain, size_t piece)
 	*chain = (struct chain){ .reads = true };
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	chain->each = piece < unit ? 1 : piece / unit;
-	chain->room = chain->each * unit;
+	size_t room = chain->each * unit;
+	chain->post = (struct cs_post){ .way = CS_POST_RING, .rounds = CS_USES_UNKNOWN, .chunk = room,
+					.pieces = cs_post_pieces(&op->team->node, room) };
 }
 
-/* The line is the chain's. */
-static void
-open_chain(struct cs_op *op, struct chain *chain, struct cs_line *line)
-{
-	chain->line = line;
-	line->slot = cs_node_slot_number(&op->node);
-}
-
-/* Memory for the next piece; pieces lie side by side in slots, as in patterns/exchange. NULL: there is none yet. */
+/* Memory for the next piece. NULL: there is none yet. */
 static char *
 own_piece(struct cs_op *op, struct chain *chain)
 {
-	struct cs_node_op *node = &op->node;
-	size_t at = chain->pieces % cs_post_pieces(node->node, chain->room);
-	if (at)
-		cs_node_slot_until(node, chain->step + 1);
-	else if (!(chain->slot = cs_node_slot(node, chain->step + 1, false)))
+	if (!chain->post.line && !cs_post_open(&op->node, &chain->post))
 		return NULL;
-	return chain->slot + at * cs_piece_room(chain->room);
+	return cs_post_room_until(&op->node, &chain->post, chain->step + 1);
 }
 
 /* NULL: it is not there yet. */
@@ -274,7 +262,7 @@ piece_before(struct cs_op *op, const struct chain *chain)
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, chain->step + 1);
 	if (!line)
 		return NULL;
-	return cs_post_find(&op->node, local, line, chain->pieces, chain->room, cs_post_pieces(op->node.node, chain->room));
+	return cs_post_find(&op->node, local, line, chain->pieces, chain->post.chunk, chain->post.pieces);
 }
 
 /* The next piece, `count` elements from byte `at` on. `total`: where the last rank's sum goes; NULL: nobody wants it. */
@@ -309,20 +297,10 @@ chain_piece(struct cs_op *op, struct chain *chain, size_t at, size_t count, char
 		cs_copy_result(op, recv, before, bytes);
 	}
 	if (!is_last)
-		cs_node_publish(node, chain->line, chain->step);
+		cs_post_publish_step(node, &chain->post, chain->step);
 	if (chain->reads)
 		cs_node_done(node, chain->step);
 	chain->pieces++;
-	return CS_OK;
-}
-
-static enum cs_status
-open_own(struct cs_op *op)
-{
-	struct cs_line *line = cs_node_try_line(&op->node);
-	if (!line)
-		return CS_AGAIN;
-	open_chain(op, CS_OP_STATE(struct chain, op), line);
 	return CS_OK;
 }
 
@@ -340,7 +318,7 @@ run_chain(struct cs_op *op)
 	return CS_OK;
 }
 
-static cs_phase *const chain_script[] = { open_own, run_chain, NULL };
+static cs_phase *const chain_script[] = { run_chain, NULL };
 
 static void
 one_node_long(struct cs_op *op, size_t piece)
@@ -350,8 +328,7 @@ one_node_long(struct cs_op *op, size_t piece)
 	chain->reads = op->team->node.shape.local;
 	cs_node_expect(&op->node, cs_rounds(op->call.count, chain->each), 1);
 	cs_op_start(op, chain_script);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	cs_post_reserve(&op->node, &chain->post, op->node.extras & CS_OP_NONBLOCKING);
 	if (!chain->reads)
 		cs_node_end_reading(&op->node);
 }
@@ -385,8 +362,6 @@ lay_out_long(struct cs_op *op, struct cs_hier_round *round)
 	round->here += cs_rounds(round->count, state->chain.each);
 	round->arrived = round->here + 1;
 	state->chain.step = state->hier.step;
-	if (!round->index)
-		open_chain(op, &state->chain, state->hier.line);
 }
 
 static bool
@@ -445,7 +420,7 @@ several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size
 	size_t area = team->node.shape.area_bytes;
 	size_t wire_chunk = params->wire_chunk < area ? params->wire_chunk : area;
 	init_chain(op, &state->chain, piece < wire_chunk ? piece : wire_chunk);
-	state->per_round = wire_chunk / state->chain.room * state->chain.each;
+	state->per_round = wire_chunk / state->chain.post.chunk * state->chain.each;
 	if (!state->per_round)
 		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to it */
 	state->done = 0;
@@ -453,8 +428,7 @@ several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size
 	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 * state->hier.rounds, 1);
 	cs_hier_start(op, &long_kind, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes), cs_hier_script,
 		      CS_HIER_SCRIPT_ROUND);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	cs_post_reserve(&op->node, &state->chain.post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
 /* --- which of them ------------------------------------------------------------------------------------------------------- */

@@ -46,44 +46,24 @@ cs_prefix_may_double(struct cs_op *op)
  */
 struct doubling {
 	struct sums sums;
-	struct cs_line *line;
+	struct cs_post post;
 	const char *sum; /* so far */
 	char *room;      /* for sums that are shown; NULL: none are */
-	uint64_t piece;  /* where they are cut from a slot */
-	bool is_cut;
 	int step;
 };
-
-static size_t
-span_of(const struct cs_op *op, const struct sums *sums)
-{
-	return (size_t)steps_of(op->team->node.shape.size - 1) * sums->stride;
-}
-
-static char *
-take_room(struct cs_op *op, struct doubling *state)
-{
-	struct cs_node_op *node = &op->node;
-	if (state->sums.is_inline)
-		return (char *)state->line->data;
-	state->line->slot = state->sums.is_small ? CS_SLOT_SMALL : state->is_cut ? state->piece : cs_node_slot_number(node);
-	if (state->sums.is_small)
-		return cs_node_small(node);
-	return state->is_cut ? cs_node_try_cut(node, state->piece)
-			     : cs_node_slot(node, (uint64_t)steps_of(node->node->shape.size - 1), false);
-}
 
 static enum cs_status
 show_own(struct cs_op *op)
 {
 	struct doubling *state = CS_OP_STATE(struct doubling, op);
+	struct cs_post *post = &state->post;
 	if (op->team->node.shape.local + 1 == op->team->node.shape.size)
 		return CS_OK;
-	if (!(state->line = cs_node_try_line(&op->node)) || !(state->room = take_room(op, state)))
+	if (!cs_post_open(&op->node, post) || !(state->room = cs_post_room_until(&op->node, post, post->last)))
 		return CS_AGAIN;
 	cs_copy_in(op, state->room, state->sum, op->call.bytes);
 	state->sum = state->room;
-	cs_node_publish(&op->node, state->line, 1);
+	cs_post_publish(&op->node, post);
 	return CS_OK;
 }
 
@@ -114,7 +94,7 @@ add_step(struct cs_op *op, struct doubling *state, const char *before)
 		state->sum = next;
 	}
 	if (is_shown)
-		cs_node_publish(&op->node, state->line, (uint64_t)step + 2);
+		cs_node_publish(&op->node, state->post.line, (uint64_t)step + 2);
 	if (cs_prefix_is_exclusive(call) && !step)
 		cs_copy(recv, before, call->bytes);
 	else if (cs_prefix_is_exclusive(call))
@@ -147,15 +127,17 @@ cs_prefix_double(struct cs_op *op)
 	struct doubling *state = CS_OP_STATE(struct doubling, op);
 	int self = op->team->node.shape.local, locals = op->team->node.shape.size;
 	*state = (struct doubling){ .sums = sums_of(op), .sum = op->call.send.base };
-	size_t span = span_of(op, &state->sums);
+	uint64_t last = (uint64_t)steps_of(locals - 1);
+	size_t span = (size_t)last * state->sums.stride;
 	/* Its own sums are read here, too: where others may begin before it is over, they get no part of its slots. */
-	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING, is_in_ring = !state->sums.is_inline && !state->sums.is_small;
-	state->is_cut = is_in_ring && !may_be_left && cs_node_is_cut(&op->node, span);
+	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING, is_cut = !may_be_left && cs_node_is_cut(&op->node, span);
+	state->post = (struct cs_post){ .way = state->sums.is_inline  ? CS_POST_INLINE
+					       : state->sums.is_small ? CS_POST_SMALL
+					       : is_cut		      ? CS_POST_PIECE
+								      : CS_POST_RING,
+					.rounds = self + 1 < locals ? CS_USES_UNKNOWN : 0, .last = last, .span = span };
 	cs_op_start(op, doubling_script);
-	if (self + 1 < locals && state->is_cut)
-		state->piece = cs_node_reserve_cut(&op->node, (uint64_t)steps_of(locals - 1), span);
-	else if (self + 1 < locals && is_in_ring && may_be_left)
-		cs_node_reserve(&op->node, CS_USES_UNKNOWN);
+	cs_post_reserve(&op->node, &state->post, may_be_left);
 	if (!self)
 		cs_node_end_reading(&op->node);
 }

@@ -76,7 +76,7 @@ reduce_own(struct cs_op *op)
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	const char *send = op->call.send.base + round->index * state->each * op->call.reduction.unit;
-	return cs_combine_piece(op, &state->ring, state->hier.line, send, round->area[0], count_of(op, round->index));
+	return cs_combine_piece(op, &state->ring, send, round->area[0], count_of(op, round->index));
 }
 
 /* With two areas nobody waits in a circle: one is given back a piece later, when the leader's message is complete. */
