@@ -552,8 +552,11 @@ clear(struct run *run)
 {
 	for (int rank = 0; rank < run->world.ranks; rank++)
 		for (int call = 0; call < run->begun[rank]; call++) {
-			free(run->parts[rank][call].send);
-			free(run->parts[rank][call].recv);
+			struct part *part = &run->parts[rank][call];
+			if (part->is_begun && !part->is_over)
+				cs_op_fini(&part->op);
+			free(part->send);
+			free(part->recv);
 		}
 	world_clear(&run->world);
 	free(run->plans);
@@ -713,7 +716,15 @@ several_operations_of_several_nodes_at_once(void **state)
 	}
 }
 
-/* What a fault brings may also be a size for which the job ends. */
+/* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no machine has, which
+ * AddressSanitizer is to refuse as malloc does. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *
+__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
 static bool
 goes_wrong(struct run *run, const struct setting *setting)
 {
