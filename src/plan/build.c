@@ -1,6 +1,7 @@
 /* plan/build.c — writes a plan's steps, or only counts them. */
 #include "plan/build.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,13 +40,15 @@ count(const struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 {
 	struct cs_tally *tally = builder->tally;
 	bool is_idle = builder->plan->requests == builder->free_count;
+	uint64_t times = builder->loop.times ? builder->loop.times : 1;
+	bytes *= times;
 	switch (kind) {
 	case CS_STEP_SEND:
-		tally->sent++;
+		tally->sent += times;
 		tally->sent_bytes += bytes;
 		break;
 	case CS_STEP_RECV:
-		tally->received++;
+		tally->received += times;
 		tally->received_bytes += bytes;
 		break;
 	case CS_STEP_COPY:
@@ -232,6 +235,55 @@ cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from,
 	int send = cs_build_send(builder, to_peer, from, send_bytes);
 	cs_build_wait(builder, recv);
 	cs_build_wait(builder, send);
+}
+
+void
+cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds)
+{
+	assert(!builder->loop.times && times);
+	builder->loop = (struct cs_step){ .bytes = stride, .times = times, .note = rounds };
+	builder->loop_start = builder->plan->count;
+	builder->loop_requests = builder->plan->requests - builder->free_count;
+}
+
+void
+cs_build_repeated(struct cs_builder *builder)
+{
+	struct cs_step loop = builder->loop;
+	size_t length = builder->plan->count - builder->loop_start;
+	assert(builder->status != CS_OK || builder->loop_requests == builder->plan->requests - builder->free_count);
+	builder->loop.times = 0;
+	struct cs_step *step = length && loop.times > 1 ? add(builder, CS_STEP_REPEAT, loop.bytes) : NULL;
+	if (!step)
+		return;
+	step->times = loop.times;
+	step->length = length;
+	step->note = loop.note;
+}
+
+static void
+write_segments(struct cs_builder *builder, const struct cs_segments *segments, size_t from, size_t to)
+{
+	for (size_t index = from; index < to; index++) {
+		builder->note = (uint32_t)index;
+		segments->write(segments->context, index);
+	}
+}
+
+void
+cs_build_segments(struct cs_builder *builder, const struct cs_segments *segments)
+{
+	size_t window = segments->window, whole = segments->total / segments->each;
+	size_t count = whole + (segments->total % segments->each > 0), next = 0;
+	size_t turns = whole / window > 2 ? whole / window - 2 : 0;
+	if (turns > 1) {
+		write_segments(builder, segments, 0, window);
+		cs_build_repeat(builder, turns, window * segments->each, (uint32_t)window);
+		write_segments(builder, segments, window, 2 * window);
+		cs_build_repeated(builder);
+		next = (turns + 1) * window;
+	}
+	write_segments(builder, segments, next, count);
 }
 
 struct cs_place

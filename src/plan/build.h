@@ -31,6 +31,9 @@ struct cs_builder {
 	struct cs_plan *plan;
 	size_t room;
 	struct cs_step counted;           /* the last one, with a tally */
+	struct cs_step loop;              /* the REPEAT to come; times 0: none */
+	size_t loop_start;                /* its first step */
+	int loop_requests;                /* under way before it */
 	int *free_requests; /* stack of numbers that were waited for */
 	int free_count, free_room;
 	enum cs_status status;
@@ -95,6 +98,26 @@ void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_p
 /* Both at once, and both waited for. */
 void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes, int from_peer,
 		       struct cs_place to, size_t recv_bytes);
+
+/* --- loops ------------------------------------------------------------------------------------------------------ */
+
+/* What is written up to cs_build_repeated is done `times` times, at least once. Each time places in CS_IN and CS_OUT are
+ * `stride` bytes further, those in CS_TMP are the same, and notes have grown by `rounds`. A request may be started in one
+ * turn and waited for in the next, where all turns find and leave the same numbers under way: so they do where a message
+ * starts behind the wait that gives its number back. Loops do not nest. */
+void cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds);
+void cs_build_repeated(struct cs_builder *builder);
+
+/* A vector of `segments` segments of `each` bytes, of which the last may be shorter. `write(context, index)` writes what is done
+ * for one of them: the same for all that have `window` segments before them and as many whole ones behind them, but for
+ * places in CS_IN and CS_OUT, which move on with the segment, and for those in CS_TMP and requests, which come round each `window`
+ * segments. However many there are, the plan has no more steps than some windows. Notes are the segments' numbers. */
+struct cs_segments {
+	size_t total, each, window; /* bytes, bytes, segments */
+	void (*write)(void *context, size_t index);
+	void *context;
+};
+void cs_build_segments(struct cs_builder *builder, const struct cs_segments *segments);
 
 /* --- what many algorithms begin with ---------------------------------------------------------------------------------- */
 

@@ -25,11 +25,11 @@ struct cs_drawn_step {
 };
 
 struct cs_drawing {
-	const struct cs_plan *plans; /* by rank */
+	struct cs_plan *plans; /* by rank; its own, without loops */
 	int ranks;
 	uint32_t rounds;
 	uint64_t messages, bytes, most_bytes; /* as in cs_verdict */
-	struct cs_drawn_step **steps;         /* by rank, by step */
+	struct cs_drawn_step **steps;         /* by rank, by step, a loop's once for each time */
 };
 
 /* When a step began and ended, in any unit. A message is drawn from the begin of its SEND to the end of its RECV (not
@@ -38,8 +38,7 @@ struct cs_step_time {
 	double begin, end;
 };
 
-/* `plans` stay with the caller, for as long as the drawing. CS_BAD_INPUT: some message has no other half of its size,
- * or a rank waits for ever. */
+/* CS_BAD_INPUT: some message has no other half of its size, a rank waits for ever, or a loop cannot be. */
 CS_CHECKED enum cs_status cs_drawing_init(struct cs_drawing *drawing, const struct cs_plan *plans, int ranks);
 void cs_drawing_fini(struct cs_drawing *drawing);
 

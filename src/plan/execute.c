@@ -39,9 +39,25 @@ reduce(const struct cs_run *run, const struct cs_step *step)
 		reduce_by_host(run, to, left, right, step->bytes);
 }
 
-/* All kinds but WAIT. */
-static inline void
-do_step(const struct cs_run *run, const struct cs_step *step)
+/* Goes back to what a loop repeats, or on behind it. The result is the step before the next one. */
+static const struct cs_step *
+repeat(struct cs_run *run, const struct cs_step *step)
+{
+	bool is_over = ++run->turn == step->times;
+	for (enum cs_memory memory = CS_IN; memory <= CS_OUT; memory++)
+		if (run->memory[memory] && is_over)
+			run->memory[memory] -= (step->times - 1) * step->bytes;
+		else if (run->memory[memory])
+			run->memory[memory] += step->bytes;
+	if (!is_over)
+		return step - step->length - 1;
+	run->turn = 0;
+	return step;
+}
+
+/* All kinds but WAIT. The result is the step before the next one. */
+static inline const struct cs_step *
+do_step(struct cs_run *run, const struct cs_step *step)
 {
 	struct cs_wire *wire = run->wire;
 	switch ((enum cs_step_kind)step->kind) {
@@ -59,10 +75,13 @@ do_step(const struct cs_run *run, const struct cs_step *step)
 	case CS_STEP_REDUCE:
 		reduce(run, step);
 		break;
+	case CS_STEP_REPEAT:
+		return repeat(run, step);
 	case CS_STEP_WAIT:
 	case CS_STEP_KINDS:
 		break;
 	}
+	return step;
 }
 
 void
@@ -75,7 +94,7 @@ cs_run_finish(struct cs_run *run)
 			run->wire->wait(run->wire, request);
 			run->told |= request->told;
 		} else {
-			do_step(run, step);
+			step = do_step(run, step);
 		}
 	}
 	run->next = run->plan->count;
@@ -84,10 +103,11 @@ cs_run_finish(struct cs_run *run)
 enum cs_status
 cs_run_progress(struct cs_run *run)
 {
-	for (; run->next < run->plan->count; run->next++) {
-		const struct cs_step *step = &run->plan->steps[run->next];
+	const struct cs_step *steps = run->plan->steps, *end = steps + run->plan->count;
+	for (const struct cs_step *step = steps + run->next; step < end; step++) {
+		run->next = (size_t)(step - steps);
 		if (step->kind != CS_STEP_WAIT) {
-			do_step(run, step);
+			step = do_step(run, step);
 			continue;
 		}
 		struct cs_request *request = &run->requests[step->request];
@@ -95,5 +115,6 @@ cs_run_progress(struct cs_run *run)
 			return CS_AGAIN;
 		run->told |= request->told;
 	}
+	run->next = run->plan->count;
 	return CS_OK;
 }

@@ -8,7 +8,8 @@
 #include "wire/wire.h"
 
 /* One run of a plan: a cursor over its steps. It is the caller's, who may have several of them under way on one wire, of
- * different tags, and take up now this one and now that. The memories' first bytes; CS_IN is not written. `spare` is memory
+ * different tags, and take up now this one and now that. The memories' first bytes, in a loop as far on as its places are; CS_IN
+ * is not written. `spare` is memory
  * for one REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
 struct cs_run {
 	const struct cs_plan *plan;
@@ -21,6 +22,7 @@ struct cs_run {
 	char *memory[CS_MEMORIES];
 	char *spare;
 	size_t next; /* step */
+	size_t turn; /* of the loop that it is in */
 };
 
 /* Bytes of the largest REDUCE step. */

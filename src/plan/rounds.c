@@ -1,5 +1,6 @@
 /* plan/rounds.c — finds the other half of each message in the plans of all ranks, and the round in which it is sent. */
 #include "plan/drawn_run.h"
+#include "plan/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,19 +188,22 @@ find_most_bytes(struct cs_drawing *drawing)
 enum cs_status
 cs_drawing_init(struct cs_drawing *drawing, const struct cs_plan *plans, int ranks)
 {
-	*drawing = (struct cs_drawing){ .plans = plans, .ranks = ranks };
+	*drawing = (struct cs_drawing){ .ranks = ranks };
 	drawing->steps = calloc((size_t)ranks, sizeof *drawing->steps);
-	enum cs_status status = drawing->steps ? CS_OK : CS_NO_MEMORY;
+	drawing->plans = calloc((size_t)ranks, sizeof *drawing->plans);
+	enum cs_status status = drawing->steps && drawing->plans ? CS_OK : CS_NO_MEMORY;
 	for (int rank = 0; status == CS_OK && rank < ranks; rank++) {
-		drawing->steps[rank] = calloc(plans[rank].count + 1, sizeof **drawing->steps);
-		status = drawing->steps[rank] ? CS_OK : CS_NO_MEMORY;
+		status = cs_plan_unroll(&plans[rank], &drawing->plans[rank]);
+		drawing->steps[rank] = calloc(drawing->plans[rank].count + 1, sizeof **drawing->steps);
+		status = status == CS_OK && !drawing->steps[rank] ? CS_NO_MEMORY : status;
 	}
 	if (status == CS_OK)
 		status = pair(drawing);
 	if (status == CS_OK)
 		status = number_rounds(drawing);
-	find_most_bytes(drawing);
-	if (status != CS_OK)
+	if (status == CS_OK)
+		find_most_bytes(drawing);
+	else
 		cs_drawing_fini(drawing);
 	return status;
 }
@@ -209,6 +213,10 @@ cs_drawing_fini(struct cs_drawing *drawing)
 {
 	for (int rank = 0; drawing->steps && rank < drawing->ranks; rank++)
 		free(drawing->steps[rank]);
+	for (int rank = 0; drawing->plans && rank < drawing->ranks; rank++)
+		free(drawing->plans[rank].steps);
 	free(drawing->steps);
+	free(drawing->plans);
 	drawing->steps = NULL;
+	drawing->plans = NULL;
 }

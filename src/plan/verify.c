@@ -1,6 +1,8 @@
-/* plan/verify.c — runs the plans of all ranks in one process, and checks each byte that they move.
- * */
+/* plan/verify.c runs the plans of all ranks in one process, and checks each byte that they move. Loops are unrolled: a step's
+ * number in a complaint is how many were done before it. */
 #include "plan/verify.h"
+
+#include "plan/walk.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +30,8 @@ struct message {
 
 struct actor {
 	const struct cs_problem *problem;
-	const struct cs_plan *plan;
+	struct cs_plan unrolled;
+	const struct cs_plan *plan; /* that one */
 	struct span spans[CS_MEMORIES];
 	struct message *messages; /* by request */
 	uint64_t *sent, *heard;   /* by peer: messages started */
@@ -224,7 +227,7 @@ make_actor(struct actor *actor, const struct cs_problem *problem, const struct c
 {
 	size_t in, out, ranks = (size_t)problem->ranks;
 	actor->problem = problem;
-	actor->plan = plan;
+	actor->plan = &actor->unrolled;
 	const struct cs_coll_info *info = &cs_colls[problem->coll];
 	bool is_alike = info->in.what == info->out.what; /* on both sides */
 	in = bytes_of(problem, info->in, info->out, problem->sizes, problem->at);
@@ -238,6 +241,8 @@ make_actor(struct actor *actor, const struct cs_problem *problem, const struct c
 		return false;
 	if (is_shared)
 		actor->spans[CS_OUT] = actor->spans[CS_IN];
+	if (cs_plan_unroll(plan, &actor->unrolled) != CS_OK)
+		return false;
 	actor->messages = calloc((size_t)plan->requests + 1, sizeof *actor->messages);
 	actor->sent = calloc(ranks, sizeof *actor->sent);
 	actor->heard = calloc(ranks, sizeof *actor->heard);
@@ -265,6 +270,7 @@ free_actor(struct actor *actor)
 	free(actor->sent);
 	free(actor->heard);
 	free(actor->knows);
+	free(actor->unrolled.steps);
 }
 
 /* --- steps --------------------------------------------------------------------------------------------------------- */
@@ -554,6 +560,9 @@ cs_plans_verify(const struct cs_problem *problems, const struct cs_plan *plans, 
 	memset(verdict, 0, sizeof *verdict);
 	stage.actors = calloc((size_t)stage.ranks, sizeof *stage.actors);
 	bool is_good = stage.actors != NULL;
+	for (int rank = 0; rank < stage.ranks; rank++)
+		if (!cs_plan_is_sound(&plans[rank]))
+			is_good = complain(&stage, "rank %d: a loop that cannot be", rank);
 	for (int rank = 0; is_good && rank < stage.ranks; rank++)
 		is_good = make_actor(&stage.actors[rank], &problems[rank], &plans[rank]);
 	if (!is_good)

@@ -1,11 +1,13 @@
 /* sim/add.c — makes a simulator, and gives the plans of ranks and the steps inside nodes to it. */
 #include "sim/actor.h"
 
+#include "plan/walk.h"
 #include "sim/room.h"
 
 #include <stdlib.h>
 
 #define FLAGS_AT_ONCE 4
+#define MOST_KEPT (SIZE_MAX / 256) /* steps: more than any budget has room for, and no number that overflows */
 
 enum cs_status
 cs_sim_create(struct cs_sim **made, int ranks, const int *node_of, size_t budget)
@@ -71,20 +73,45 @@ is_message(const struct cs_step *step)
 	return step->kind == CS_STEP_SEND || step->kind == CS_STEP_RECV;
 }
 
-/* Does step i go into the one before it? */
+/* Does a step go into the one before it, of that kind? */
 static bool
-is_joined(const struct cs_sim *sim, const struct cs_plan *plan, size_t i)
+is_joined(const struct cs_sim *sim, int before, const struct cs_step *step)
 {
-	int kind = plan->steps[i].kind;
-	return sim->joins && i && (kind == CS_STEP_COPY || kind == CS_STEP_REDUCE) && plan->steps[i - 1].kind == kind;
+	return sim->joins && (step->kind == CS_STEP_COPY || step->kind == CS_STEP_REDUCE) && step->kind == before;
 }
 
+static size_t
+kept_of(const struct cs_sim *sim, int before, const struct cs_step *step)
+{
+	return (size_t)!is_joined(sim, before, step) + (sim->eager && is_message(step));
+}
+
+/* What the further turns of the loop keep that ends with this step. */
+static size_t
+kept_by_loop(const struct cs_sim *sim, const struct cs_step *repeat)
+{
+	size_t each = 0, all;
+	int before = repeat[-1].kind;
+	for (const struct cs_step *step = repeat - repeat->length; step < repeat; before = step++->kind)
+		each += kept_of(sim, before, step);
+	return __builtin_mul_overflow(each, repeat->times - 1, &all) || all > MOST_KEPT ? MOST_KEPT : all;
+}
+
+/* Of a plan that is sound; no more than MOST_KEPT. */
 static size_t
 kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
 {
 	size_t count = 0;
-	for (size_t i = 0; i < plan->count; i++)
-		count += (size_t)!is_joined(sim, plan, i) + (sim->eager && is_message(&plan->steps[i]));
+	int before = CS_STEP_KINDS;
+	for (const struct cs_step *step = plan->steps; step < plan->steps + plan->count; step++) {
+		if (step->kind == CS_STEP_REPEAT) {
+			count += kept_by_loop(sim, step);
+		} else {
+			count += kept_of(sim, before, step);
+			before = step->kind;
+		}
+		count = count < MOST_KEPT ? count : MOST_KEPT;
+	}
 	return count;
 }
 
@@ -132,7 +159,7 @@ can_be(const struct cs_plan *plan, const struct cs_step *step)
 		return false;
 	if (is_message(step) || step->kind == CS_STEP_WAIT)
 		return step->request >= 0 && step->request < plan->requests;
-	return step->kind < CS_STEP_KINDS;
+	return step->kind < CS_STEP_KINDS; /* loops are looked at as a whole */
 }
 
 static bool
@@ -141,7 +168,7 @@ all_can_be(const struct cs_plan *plan)
 	for (size_t i = 0; i < plan->count; i++)
 		if (!can_be(plan, &plan->steps[i]))
 			return false;
-	return plan->requests < 1 << 29;
+	return plan->requests < 1 << 29 && cs_plan_is_sound(plan);
 }
 
 static void
@@ -185,13 +212,14 @@ cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const
 		sim->added = CS_NO_MEMORY;
 	if (sim->added == CS_OK && sim->eager && !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
 		sim->added = CS_NO_MEMORY;
-	for (size_t i = 0; sim->added == CS_OK && i < plan->count; i++) {
-		const struct cs_step *step = &plan->steps[i];
-		int peer = rank_of && step->peer >= 0 ? rank_of[step->peer] : step->peer;
-		if (is_joined(sim, plan, i))
-			actor->steps[actor->count - 1].bytes += step->bytes;
+	struct cs_walk walk = { .plan = plan };
+	struct cs_step step;
+	for (int before = CS_STEP_KINDS; sim->added == CS_OK && cs_walk_next(&walk, &step); before = step.kind) {
+		int peer = rank_of && step.peer >= 0 ? rank_of[step.peer] : step.peer;
+		if (is_joined(sim, before, &step))
+			actor->steps[actor->count - 1].bytes += step.bytes;
 		else
-			append_message(sim, actor, step, peer, received);
+			append_message(sim, actor, &step, peer, received);
 	}
 	free(received);
 	return sim->added;

@@ -2,6 +2,7 @@
 #include "sim/hier.h"
 
 #include "plan/build.h"
+#include "plan/walk.h"
 
 #include <stdlib.h>
 
@@ -244,10 +245,13 @@ add_rounds(struct overlap *overlap)
 static enum cs_status
 add_overlapped(struct work *work, int node)
 {
-	struct cs_plan plan;
+	struct cs_plan built, plan = { .count = 0 };
 	struct overlap overlap = { .work = work, .leader = work->leaders[node], .plan = &plan,
 				   .left = work->call->total };
-	enum cs_status status = build_plan(work, node, &plan);
+	enum cs_status status = build_plan(work, node, &built);
+	if (status == CS_OK)
+		status = cs_plan_unroll(&built, &plan);
+	cs_plan_fini(&built);
 	free(work->shares);
 	work->share_count = 0;
 	work->shares = calloc(plan.count + 2, sizeof *work->shares); /* its node's, a round each, the rest */

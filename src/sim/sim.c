@@ -346,7 +346,7 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 static void
 judge(struct cs_sim *sim)
 {
-	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "publish", "await" };
+	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat", "publish", "await" };
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
 		const struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)

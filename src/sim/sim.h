@@ -45,7 +45,8 @@ void cs_sim_destroy(struct cs_sim *sim);
 /* The functions that add put steps behind those that the rank has. CS_NO_MEMORY: over budget; CS_BAD_INPUT: a step that
  * cannot be (plan/verify.h says more). The first trouble is kept: all that follows does nothing and says the same. */
 
-/* The plan of plan->rank. A rank without steps does nothing. */
+/* The plan of plan->rank. A rank without steps does nothing. Steps of loops are kept, and counted by a watcher, once for each
+ * time. */
 CS_CHECKED enum cs_status cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan);
 /* The plan of `rank` in a group: rank_of[i] is the group's i-th. */
 CS_CHECKED enum cs_status cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan,

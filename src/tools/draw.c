@@ -6,6 +6,7 @@
 #include "coll/problem.h"
 #include "plan/build.h"
 #include "plan/draw.h"
+#include "plan/walk.h"
 #include "tools/words.h"
 
 #include <errno.h>
@@ -292,6 +293,8 @@ build(struct picture *picture)
 		picture->algorithm->build(&builder);
 		bool is_too_long = picture->plans[rank].count == builder.most;
 		enum cs_status status = cs_builder_finish(&builder);
+		size_t length = cs_plan_length(&picture->plans[rank]);
+		is_too_long = is_too_long || length > MOST_STEPS - steps;
 		if (status == CS_UNSUPPORTED)
 			return complain(picture, WRONG_USE,
 					"%s refuses this call; try other --ranks, --ppn or --bytes%s",
@@ -303,7 +306,7 @@ build(struct picture *picture)
 					MOST_STEPS);
 		if (status != CS_OK)
 			return out_of_memory(picture);
-		steps += picture->plans[rank].count;
+		steps += length;
 	}
 	return DONE;
 }

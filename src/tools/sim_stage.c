@@ -3,6 +3,7 @@
 
 #include "base/parse.h"
 #include "plan/build.h"
+#include "plan/walk.h"
 #include "sim/hier.h"
 
 #include <stdint.h>
@@ -56,10 +57,12 @@ join_copies(struct cs_plan *plan)
 static enum cs_status
 add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
-	struct cs_plan plan;
-	enum cs_status status = build(call, algorithm, 0, &plan);
+	struct cs_plan built, plan = { .count = 0 };
+	enum cs_status status = build(call, algorithm, 0, &built);
 	if (status == CS_OK)
-		join_copies(&plan);
+		status = cs_plan_unroll(&built, &plan);
+	cs_plan_fini(&built);
+	join_copies(&plan);
 	for (; status == CS_OK && plan.rank < call->ranks; plan.rank++) {
 		status = cs_sim_add(sim, &plan);
 		for (size_t i = 0; i < plan.count; i++)

@@ -71,6 +71,37 @@ a_table_has_a_row_for_each_rank_and_a_column_for_each_round(void **state)
 	free(text);
 }
 
+/* Each time of a loop is drawn. */
+static void
+a_loop_is_drawn_as_its_steps_would_be(void **state)
+{
+	static struct cs_step gives[] = { { .kind = CS_STEP_SEND, .peer = 1, .bytes = 24 },
+					  { .kind = CS_STEP_WAIT, .peer = -1 },
+					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3, .length = 2, .note = 1 } };
+	static struct cs_step takes[] = { { .kind = CS_STEP_RECV, .peer = 0, .bytes = 24 },
+					  { .kind = CS_STEP_WAIT, .peer = -1 },
+					  { .kind = CS_STEP_COPY, .bytes = 24 },
+					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3, .length = 3, .note = 1 } };
+	const struct cs_plan plans[] = { { .rank = 0, .ranks = 2, .steps = gives, .count = COUNT(gives), .requests = 1 },
+					 { .rank = 1, .ranks = 2, .steps = takes, .count = COUNT(takes), .requests = 1 } };
+	char *text = written(plans, 2, cs_drawing_write_text);
+	assert_string_equal(text, "rank  round 1\n"
+				  "0     ->1 24\n"
+				  "      ->1 24\n"
+				  "      ->1 24\n"
+				  "1     <-0 24\n"
+				  "      <-0 24\n"
+				  "      <-0 24\n"
+				  "      copy 24\n"
+				  "      copy 24\n"
+				  "      copy 24\n");
+	free(text);
+	takes[3].length = 4;
+	struct cs_drawing drawing;
+	assert_int_equal(cs_drawing_init(&drawing, plans, 2), CS_BAD_INPUT);
+	takes[3].length = 3;
+}
+
 static size_t
 count_of(const char *text, const char *part)
 {
@@ -315,6 +346,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_has_a_row_for_each_rank_and_a_column_for_each_round),
+		cmocka_unit_test(a_loop_is_drawn_as_its_steps_would_be),
 		cmocka_unit_test(a_time_line_has_arrows_and_boxes),
 		cmocka_unit_test(given_times_say_where_arrows_begin_and_end),
 		cmocka_unit_test(plans_that_do_not_fit_together_are_refused),

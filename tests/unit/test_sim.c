@@ -6,6 +6,7 @@
 #include "algorithms/patterns/cuts.h"
 #include "plan/build.h"
 #include "plan/verify.h"
+#include "plan/walk.h"
 #include "select/predict.h"
 #include "sim/hier.h"
 #include "sim/match.h"
@@ -1506,6 +1507,60 @@ joined_work_takes_less_memory_and_the_same_time(void **state)
 	cs_plan_fini(&plan);
 }
 
+static void
+send_in_turns(struct cs_builder *builder)
+{
+	int self = builder->problem->rank;
+	cs_build_copy(builder, cs_out(0), cs_in(0), 100);
+	cs_build_repeat(builder, 1000, 100, 1);
+	cs_build_copy(builder, cs_out(100), cs_in(100), 100);
+	if (self)
+		cs_build_wait(builder, cs_build_recv(builder, 0, cs_out(0), 100));
+	else
+		cs_build_wait(builder, cs_build_send(builder, 1, cs_in(0), 100));
+	cs_build_copy(builder, cs_out(200), cs_in(200), 100);
+	cs_build_repeated(builder);
+}
+
+/* In as many bytes of memory, with copies as they are, joined, and with those of messages. */
+static void
+a_loop_takes_as_long_as_its_steps_would_one_by_one(void **state)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1 };
+		struct cs_sim *sims[2];
+		struct cs_sim_result results[2];
+		for (int is_unrolled = 0; is_unrolled < 2; is_unrolled++) {
+			assert_int_equal(cs_sim_create(&sims[is_unrolled], 2, NULL, 0), CS_OK);
+			if (kind & 1)
+				cs_sim_join_work(sims[is_unrolled]);
+			cs_sim_copy_messages(sims[is_unrolled], kind & 2 ? 1000 : 0);
+		}
+		for (call.rank = 0; call.rank < 2; call.rank++) {
+			struct cs_builder builder;
+			struct cs_plan plan, unrolled;
+			cs_builder_init(&builder, &call, &plan);
+			send_in_turns(&builder);
+			assert_int_equal(cs_builder_finish(&builder), CS_OK);
+			assert_int_equal(plan.count, 6);
+			assert_int_equal(cs_plan_unroll(&plan, &unrolled), CS_OK);
+			assert_int_equal(unrolled.count, 4001);
+			assert_int_equal(cs_sim_plan_memory(sims[0], &plan), cs_sim_plan_memory(sims[1], &unrolled));
+			assert_int_equal(cs_sim_add(sims[0], &plan), CS_OK);
+			assert_int_equal(cs_sim_add(sims[1], &unrolled), CS_OK);
+			cs_plan_fini(&plan);
+			cs_plan_fini(&unrolled);
+		}
+		for (int is_unrolled = 0; is_unrolled < 2; is_unrolled++) {
+			assert_int_equal(cs_sim_run(sims[is_unrolled], &node_model, NULL, NULL, &results[is_unrolled]), CS_OK);
+			cs_sim_destroy(sims[is_unrolled]);
+		}
+		assert_int_equal(results[0].messages, 1000);
+		assert_int_equal(results[0].time, results[1].time);
+		assert_memory_equal(&results[0], &results[1], sizeof *results);
+	}
+}
+
 /* --- whole algorithms --------------------------------------------------------------------------------------------- */
 
 static const size_t *
@@ -1777,6 +1832,7 @@ main(void)
 		cmocka_unit_test(messages_are_copied_in_and_out),
 		cmocka_unit_test(flags_that_nobody_sets_are_told),
 		cmocka_unit_test(joined_work_takes_less_memory_and_the_same_time),
+		cmocka_unit_test(a_loop_takes_as_long_as_its_steps_would_one_by_one),
 		cmocka_unit_test(algorithms_run_as_they_are_proven_and_always_alike),
 		cmocka_unit_test(a_watcher_sees_each_step_once_and_without_gaps),
 		cmocka_unit_test(late_ranks_delay_those_who_need_them),

@@ -81,6 +81,29 @@ meet(struct cs_builder *builder)
 	cs_build_wait(builder, heard);
 }
 
+/* By bytes, of which two are under way at a time; half the vector goes in turns. */
+static void
+pass_on_in_turns(struct cs_builder *builder)
+{
+	int self = builder->problem->rank, requests[2];
+	struct cs_place data = self ? cs_out(0) : cs_in(0);
+	for (size_t at = 0; at < 2; at++)
+		requests[at] = self ? cs_build_recv(builder, 0, cs_plus(data, at), 1) :
+				      cs_build_send(builder, 1, cs_plus(data, at), 1);
+	cs_build_repeat(builder, BYTES / 4, 2, 1);
+	for (size_t at = 2; at < 4; at++) {
+		cs_build_wait(builder, requests[at % 2]);
+		requests[at % 2] = self ? cs_build_recv(builder, 0, cs_plus(data, at), 1) :
+					  cs_build_send(builder, 1, cs_plus(data, at), 1);
+	}
+	cs_build_repeated(builder);
+	for (size_t at = 2 + BYTES / 2; at < BYTES; at++)
+		if (self)
+			cs_build_recv(builder, 0, cs_plus(data, at), 1);
+		else
+			cs_build_send(builder, 1, cs_plus(data, at), 1);
+}
+
 static const struct cs_problem bcast = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .bytes = BYTES };
 static const struct cs_problem bcast_of_three = { .coll = CS_BCAST, .ranks = 3, .unit = 1, .bytes = BYTES };
 static const struct cs_problem allgather = { .coll = CS_ALLGATHER, .ranks = 2, .unit = 1, .bytes = BYTES };
@@ -99,6 +122,7 @@ good_plans_pass_and_are_counted(void **state)
 	} cases[] = {
 		{ &bcast, send_whole, 1, BYTES, BYTES, 1 },
 		{ &bcast_of_three, pass_on, 2, 2 * BYTES, BYTES, 2 },
+		{ &bcast, pass_on_in_turns, BYTES, BYTES, BYTES, 1 },
 		{ &allgather, exchange, 2, 2 * BYTES, BYTES, 1 },
 		{ &reduce, reduce_pair, 1, BYTES, BYTES, 1 },
 		{ &barrier, meet, 2, 0, 0, 1 },
@@ -502,20 +526,100 @@ static const struct fault {
 	  "rank 0 step 0 (send, peer 1, 16 bytes): no such memory" },
 };
 
+/* The loop of pass_on_in_turns, at rank 1. */
+static struct cs_step *
+loop_of(struct cs_plan *plans)
+{
+	struct cs_step *step = plans[1].steps;
+	while (step->kind != CS_STEP_REPEAT)
+		step++;
+	return step;
+}
+
+static void
+go_on_too_far(struct cs_plan *plans)
+{
+	loop_of(plans)->bytes = BYTES / 2;
+}
+
+static void
+stay_in_place(struct cs_plan *plans)
+{
+	loop_of(plans)->bytes = 0;
+}
+
+static void
+turn_once_less(struct cs_plan *plans)
+{
+	loop_of(plans)->times--;
+}
+
+static void
+leave_out_a_step(struct cs_plan *plans)
+{
+	loop_of(plans)->length--;
+}
+
+static void
+never_turn(struct cs_plan *plans)
+{
+	loop_of(plans)->times = 0;
+}
+
+static void
+repeat_nothing(struct cs_plan *plans)
+{
+	loop_of(plans)->length = 0;
+}
+
+static void
+begin_before_the_plan(struct cs_plan *plans)
+{
+	loop_of(plans)->length = 7;
+}
+
+static void
+loop_in_a_loop(struct cs_plan *plans)
+{
+	struct cs_step *inner = loop_of(plans);
+	inner[1] = *inner;
+	inner[1].length = 2;
+}
+
+static const struct fault in_loops[] = {
+	{ "too far on", &bcast, pass_on_in_turns, go_on_too_far,
+	  "rank 1 step 11 (recv, peer 0, 1 bytes): outside the result" },
+	{ "in one place", &bcast, pass_on_in_turns, stay_in_place, "rank 1: byte 2 of the block from rank 0 is wrong" },
+	{ "a turn too few", &bcast, pass_on_in_turns, turn_once_less, "rank 0 step 30 (wait, peer -1, 0 bytes): waits for ever" },
+	{ "a step too few", &bcast, pass_on_in_turns, leave_out_a_step,
+	  "rank 1 step 6 (recv, peer 0, 1 bytes): request number not free" },
+	{ "no turn", &bcast, pass_on_in_turns, never_turn, "rank 1: a loop that cannot be" },
+	{ "no step", &bcast, pass_on_in_turns, repeat_nothing, "rank 1: a loop that cannot be" },
+	{ "too long", &bcast, pass_on_in_turns, begin_before_the_plan, "rank 1: a loop that cannot be" },
+	{ "one in another", &bcast, pass_on_in_turns, loop_in_a_loop, "rank 1: a loop that cannot be" },
+};
+
+static int
+count_unfound(const struct fault *list, size_t count)
+{
+	int wrong = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct cs_verdict verdict;
+		bool passes = verify(list[i].call, list[i].build, list[i].spoil, &verdict);
+		if (!passes && !strcmp(verdict.text, list[i].expected))
+			continue;
+		print_error("%s: %s\"%s\", expected \"%s\"\n", list[i].name, passes ? "passes: " : "", verdict.text,
+			    list[i].expected);
+		wrong++;
+	}
+	return wrong;
+}
+
 static void
 each_fault_is_found_and_named(void **state)
 {
-	int wrong = 0;
-	for (size_t i = 0; i < COUNT(faults); i++) {
-		struct cs_verdict verdict;
-		bool passes = verify(faults[i].call, faults[i].build, faults[i].spoil, &verdict);
-		if (!passes && !strcmp(verdict.text, faults[i].expected))
-			continue;
-		print_error("%s: %s\"%s\", expected \"%s\"\n", faults[i].name, passes ? "passes: " : "", verdict.text,
-			    faults[i].expected);
-		wrong++;
-	}
-	assert_int_equal(wrong, 0);
+	assert_int_equal(count_unfound(faults, COUNT(faults)), 0);
+	assert_int_equal(count_unfound(in_loops, COUNT(in_loops)), 0);
 }
 
 int
