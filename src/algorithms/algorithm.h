@@ -81,10 +81,6 @@ struct cs_algorithm {
 	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse.
 	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);
-	/* With build, where a parameter can make plans of any length: at most so many steps has any rank's plan. From what all
-	 * ranks know alike, that is ranks, bytes and params; never fewer for more bytes. NULL: nobody asks. Where they would be
-	 * too large to be kept (algorithms/plans.h) all ranks leave the call to the host (run/run.c). */
-	uint64_t (*steps)(const struct cs_problem *problem);
 	/* With build, where it matters who is on which node: the algorithm of the collective that sends the same messages
 	 * where each node has one rank, as between nodes in a composed one. */
 	const char *alone;

@@ -2,7 +2,6 @@
 
 #include "algorithms/op.h"
 #include "base/log.h"
-#include "base/parse.h"
 #include "plan/build.h"
 #include "plan/execute.h"
 
@@ -115,57 +114,12 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	return cached;
 }
 
-/* What to set higher for shorter plans; "" if there is nothing. */
-static const char *
-segment_of(const struct cs_algorithm *algorithm)
-{
-	for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
-		if (!strcmp(algorithm->params[k].name, "segment"))
-			return algorithm->params[k].name;
-	return "";
-}
-
-static void
-warn_too_large(const struct cs_cached_plan *cached)
-{
-	static _Atomic int said[CS_MOST_ROWS];
-	const struct cs_algorithm *algorithm = cached->key.algorithm;
-	const char *larger = segment_of(algorithm);
-	char most[CS_NUMBER_TEXT];
-	cs_log_warn(&said[cs_algorithm_number(algorithm)],
-		    "plans: a plan of %s:%s takes %zu bytes and no more than %s are kept, so it is made anew in each "
-		    "such call; use %s%s%sanother algorithm for them",
-		    cs_colls[algorithm->coll].name, algorithm->name, bytes_of(cached),
-		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
-}
-
-bool
-cs_plans_may_keep(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
-{
-	return !algorithm->steps || algorithm->steps(problem) <= CS_PLAN_BUDGET / sizeof(struct cs_step);
-}
-
-void
-cs_plans_warn_host(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
-{
-	static _Atomic int said[CS_MOST_ROWS];
-	const char *larger = segment_of(algorithm);
-	char most[CS_NUMBER_TEXT];
-	cs_log_warn(&said[cs_algorithm_number(algorithm)],
-		    "plans: for %zu bytes and more between %d a plan of %s:%s may take more than the %s that are kept, so "
-		    "such calls stay with this MPI; use %s%s%sanother algorithm for them",
-		    problem->bytes, problem->ranks, cs_colls[algorithm->coll].name, algorithm->name,
-		    cs_bytes_text(most, CS_PLAN_BUDGET), *larger ? "a larger " : "", larger, *larger ? " or " : "");
-}
-
 /* What was used last stays, unless it is too large by itself; then the others do. What is in use stays in any case. */
 static void
 trim(struct cs_plans *plans, struct cs_cached_plan *last)
 {
-	if (bytes_of(last) > CS_PLAN_BUDGET && !last->users) {
-		warn_too_large(last);
+	if (bytes_of(last) > CS_PLAN_BUDGET && !last->users)
 		drop(plans, (int)(last - plans->cached));
-	}
 	for (int i; (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET) && (i = oldest(plans)) >= 0;)
 		drop(plans, i);
 }

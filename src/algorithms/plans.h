@@ -1,9 +1,9 @@
 /* algorithms/plans.h — runs algorithms that are plans: between the nodes of a team, or between all of its ranks.
  *
  * A plan is built at the first call of its shape and kept: by the algorithm, its parameters, collective, root, sizes and
- * where blocks lie. A cache keeps the plans used last, up to a number of bytes. What could be larger than that by itself
- * is not used, where the algorithm can tell beforehand (cs_plans_may_keep); else it is built for one call, the others
- * stay, and one line says so. */
+ * where blocks lie. A cache keeps the plans used last, up to a number of bytes. How long a plan is depends on the ranks and
+ * not on the bytes (cs_build_repeat); one that is larger than the cache by itself is built for one call, and the others
+ * stay. */
 #ifndef CS_ALGORITHMS_PLANS_H
 #define CS_ALGORITHMS_PLANS_H
 
@@ -50,11 +50,5 @@ void cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const
 enum cs_status cs_plans_go(struct cs_op *op);
 
 void cs_plans_fini(struct cs_plans *plans);
-
-/* Will no rank's plan be too large to be kept? Equal on all ranks: a size for which some rank takes a plan and another one
- * the host would hang. problem->rank does not matter. */
-bool cs_plans_may_keep(const struct cs_algorithm *algorithm, const struct cs_problem *problem);
-/* One line for each algorithm: calls of so many bytes and more go to the host. */
-void cs_plans_warn_host(const struct cs_algorithm *algorithm, const struct cs_problem *problem);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/parse.h"
-#include "run/fit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,12 +32,6 @@ cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes,
 	struct cs_float_state floats;
 	cs_float_hold(&floats); /* a model computes */
 	cs_selector_choose(runner->selector, &facts, &answer->choice);
-	struct cs_problem least;
-	if (!cs_fit_choice(&facts, &answer->choice, &least)) {
-		const struct cs_algorithm *algorithm = answer->choice.algorithm;
-		cs_plans_warn_host(algorithm->inner ? algorithm->inner : algorithm, &least);
-		leave_to_host(&answer->choice, "plan too large");
-	}
 	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
 	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
 	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;

@@ -3,7 +3,6 @@
 #include "base/parse.h"
 #include "base/settings.h"
 #include "coll/coll.h"
-#include "run/fit.h"
 #include "select/select.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
@@ -232,18 +231,6 @@ find_overrides(const struct cs_facts *facts, const struct cs_settings *settings,
 	holds[SHM_OFF] = settings->shm == CS_SHM_OFF;
 }
 
-/* What a job would do that has these plans to keep (run/fit.h). */
-static void
-explain_plans(const struct cs_selector *selector, const struct cs_facts *facts)
-{
-	struct cs_choice choice;
-	struct cs_problem least;
-	cs_selector_choose(selector, facts, &choice);
-	if (!cs_fit_choice(facts, &choice, &least))
-		printf("   but from %zu bytes on a plan between %d may be too large to keep: such calls stay with the MPI\n",
-		       choice.bytes_low, least.ranks);
-}
-
 static void
 explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
 {
@@ -286,7 +273,6 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	}
 	cs_selector_explain(selector, &facts, stdout);
 	explain_order(settings, &facts);
-	explain_plans(selector, &facts);
 	for (int i = 0; i < OVERRIDES; i++)
 		if (holds[i])
 			printf("   but %s\n", overrides[i].text);

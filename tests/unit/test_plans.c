@@ -1,5 +1,4 @@
-/* The cache of plans: what stays in it, what goes first, what is said of a plan that is too large for it, and which calls are
- * left to the host so that none is made. */
+/* The cache of plans: what stays in it, what goes first, how long plans are; and the answers that a runner keeps. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -7,12 +6,14 @@
 #include "base/log.h"
 #include "base/parse.h"
 #include "plan/build.h"
+#include "plan/walk.h"
 #include "run/run.h"
 #include "wire/wire.h"
 
 #define RANKS 4
 #define SEGMENT 64
-#define STEPS_OF_SEGMENT 4 /* of a rank in the midst of a chain: recv, wait, send, wait */
+#define VECTOR 16384
+#define STEPS_OF_SEGMENT 4 /* of the algorithm below: recv, wait, send, wait */
 #define SEGMENT_BYTES (STEPS_OF_SEGMENT * sizeof(struct cs_step))
 #define MOST_SEGMENTS (CS_PLAN_BUDGET / SEGMENT_BYTES) /* of a plan that is kept */
 
@@ -54,6 +55,18 @@ end(const char *why)
 
 static const struct cs_host host = { .wire = wire_of, .abort = end };
 
+/* Its plans are as long as is wanted: each segment has steps of its own. */
+static void
+build_segments(struct cs_builder *builder)
+{
+	for (size_t at = 0; at < builder->problem->bytes; at += SEGMENT) {
+		cs_build_wait(builder, cs_build_recv(builder, 0, cs_out(at), SEGMENT));
+		cs_build_wait(builder, cs_build_send(builder, 2, cs_out(at), SEGMENT));
+	}
+}
+
+static const struct cs_algorithm segments_alone = { .coll = CS_BCAST, .name = "segments", .build = build_segments };
+
 struct fixture {
 	struct cs_team team;
 	struct cs_plans plans;
@@ -61,29 +74,20 @@ struct fixture {
 };
 
 static void
-run_of(struct fixture *fixture, const char *name, size_t segments)
+run(struct fixture *fixture, size_t segments)
 {
 	static char vector[SEGMENT]; /* nothing is moved */
-	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, name);
-	size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
-				      .bytes = segments * SEGMENT, .params = params, .is_commutative = true };
-	assert_non_null(algorithm);
+				      .bytes = segments * SEGMENT, .is_commutative = true };
 	fixture->team.host = &host;
 	fixture->team.idle = &fixture->idle;
 	messages = 0;
 	struct cs_op op;
 	cs_op_init(&op, &fixture->team, 0);
-	cs_plans_run(&op, &fixture->plans, NULL, algorithm, &problem, vector, vector, NULL);
+	cs_plans_run(&op, &fixture->plans, NULL, &segments_alone, &problem, vector, vector, NULL);
 	cs_op_fini(&op);
 	assert_true(fixture->plans.count <= CS_PLANS);
 	assert_true(fixture->plans.bytes <= CS_PLAN_BUDGET);
-}
-
-static void
-run(struct fixture *fixture, size_t segments)
-{
-	run_of(fixture, "chain", segments);
 	assert_int_equal(messages, 2 * segments);
 }
 
@@ -325,13 +329,12 @@ a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
 {
 	struct fixture fixture = { 0 };
 	struct said said;
-	cs_log_set_speaker(false);
 	for (size_t segments = 1; segments <= CS_PLANS; segments++)
 		run(&fixture, segments);
 	said_begin(&said);
 	run(&fixture, MOST_SEGMENTS + 1);
 	run(&fixture, MOST_SEGMENTS + 1);
-	assert_string_equal(said_end(&said), ""); /* rank 0 speaks for the job */
+	assert_string_equal(said_end(&said), "");
 	assert_int_equal(fixture.plans.count, CS_PLANS);
 	assert_null(kept(&fixture, MOST_SEGMENTS + 1));
 	for (size_t segments = 1; segments <= CS_PLANS; segments++)
@@ -343,39 +346,184 @@ a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
 	clear(&fixture);
 }
 
-/* A process says each line once, so this is the only test that lets it speak of plans. */
+/* --- how long plans are ------------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum cs_coll coll;
+	const char *name;
+} pipelines[] = { { CS_BCAST, "chain" }, { CS_BCAST, "pipelined-binomial" }, { CS_SCAN, "chain" }, { CS_EXSCAN, "chain" } };
+
+/* Of a vector in so many segments that its plan, written out, would take more than there is memory. What is done for most of them
+ * is written once. */
 static void
-each_algorithm_with_such_plans_is_told_once_with_what_to_do(void **state)
+a_pipeline_of_any_length_is_a_plan_of_few_steps(void **state)
 {
-	struct fixture fixture = { 0 };
-	struct said said;
-	char expected[128];
-	cs_log_set_speaker(true);
-	said_begin(&said);
-	run(&fixture, MOST_SEGMENTS + 1);
-	run(&fixture, MOST_SEGMENTS + 1);
-	run(&fixture, MOST_SEGMENTS + 2);
-	const char *lines = said_end(&said);
-	assert_int_equal(count_lines(lines), 1);
-	snprintf(expected, sizeof expected, "plans: a plan of bcast:chain takes %zu bytes and no more than 8M are kept",
-		 (MOST_SEGMENTS + 1) * SEGMENT_BYTES);
-	assert_contains(lines, expected);
-	assert_contains(lines, "use a larger segment or another algorithm");
-	said_begin(&said);
-	run_of(&fixture, "pipelined-binomial", MOST_SEGMENTS); /* a leaf of its tree: half as much */
-	run(&fixture, MOST_SEGMENTS + 1);
-	assert_string_equal(said_end(&said), "");
-	said_begin(&said);
-	run_of(&fixture, "pipelined-binomial", 2 * MOST_SEGMENTS + 2);
-	lines = said_end(&said);
-	assert_int_equal(count_lines(lines), 1);
-	assert_contains(lines, "a plan of bcast:pipelined-binomial takes ");
-	clear(&fixture);
+	uint64_t random = first_seed();
+	for (int i = 0; i < 2000; i++) {
+		uint64_t before = random;
+		size_t which = random_below(&random, COUNT(pipelines)), window = 1 + random_below(&random, 16);
+		const struct cs_algorithm *algorithm = cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
+		const size_t params[CS_MAX_PARAMS] = { SEGMENT, window };
+		int ranks = 2 + (int)random_below(&random, 60), depth = 1;
+		while (1 << depth < ranks)
+			depth++;
+		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks, .unit = 8, .params = params };
+		problem.rank = (int)random_below(&random, (uint32_t)ranks);
+		problem.root = cs_colls[problem.coll].rooted ? (int)random_below(&random, (uint32_t)ranks) : 0;
+		problem.is_in_place = cs_colls[problem.coll].reduces && random_below(&random, 2);
+		problem.bytes = ((size_t)1 << (20 + random_below(&random, 30))) + 8 * random_below(&random, 100);
+		struct cs_builder builder;
+		struct cs_plan plan;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		/* A window at each end, one that is repeated, what is left of one; of a segment two steps for each message, and two
+		 * sums or copies. */
+		size_t neighbours = (size_t)depth + 1, most = 4 * window * (2 * neighbours + 2) + 1;
+		size_t segments = (problem.bytes + SEGMENT - 1) / SEGMENT;
+		if (plan.count > most || cs_plan_length(&plan) < 2 * segments)
+			fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window %zu: %zu steps written, %zu done",
+				 (unsigned long long)before, cs_colls[problem.coll].name, algorithm->name, problem.rank, ranks,
+				 problem.bytes, window, plan.count, cs_plan_length(&plan));
+		cs_plan_fini(&plan);
+	}
 }
 
-/* --- what is not made at all -------------------------------------------------------------------------------------- */
+/* What a run on a wire does, in its order; `kind` is also which function was called. */
+static struct done {
+	int kind, peer;
+	ptrdiff_t at; /* in the vector, or in CS_TMP; of a wait: which request */
+	size_t bytes;
+} *noted;
+static size_t noted_count, noted_room;
+static const struct cs_run *noted_run;
+static char *vectors[CS_MEMORIES];
+static uint64_t chance;
 
-static const char *const of_any_length[] = { "chain", "pipelined-binomial" };
+static void
+note(int kind, int peer, ptrdiff_t at, size_t bytes)
+{
+	if (noted_count == noted_room) {
+		noted_room = 2 * noted_room + 64;
+		noted = realloc(noted, noted_room * sizeof *noted);
+		assert_non_null(noted);
+	}
+	noted[noted_count++] = (struct done){ kind, peer, at, bytes };
+}
+
+static ptrdiff_t
+place_of(const char *memory)
+{
+	for (enum cs_memory which = 0; which < CS_MEMORIES; which++)
+		if (memory >= vectors[which] && memory < vectors[which] + VECTOR)
+			return (ptrdiff_t)which * VECTOR + (memory - vectors[which]);
+	fail_msg("outside all memory");
+	return -1;
+}
+
+static void
+note_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+{
+	note(CS_STEP_SEND, peer, place_of(from), bytes);
+}
+
+static void
+note_recv(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+{
+	note(CS_STEP_RECV, peer, place_of(to), bytes);
+}
+
+static void
+note_wait(struct cs_wire *wire, struct cs_request *request)
+{
+	request->told = 0;
+	note(CS_STEP_WAIT, -1, request - noted_run->requests, 0);
+}
+
+static bool
+note_test(struct cs_wire *wire, struct cs_request *request)
+{
+	if (random_below(&chance, 2))
+		return false;
+	note_wait(wire, request);
+	return true;
+}
+
+static void
+note_sum(void *out, const void *a, const void *b, size_t count)
+{
+	note(CS_STEP_REDUCE, -1, place_of(out), count);
+	note(CS_STEP_REDUCE, -1, place_of(a), count);
+	note(CS_STEP_REDUCE, -1, place_of(b), count);
+}
+
+/* Runs the plan; what it does stands in `noted`. */
+static void
+note_run(const struct cs_plan *plan, bool in_one_go)
+{
+	struct cs_wire wire = { .send = note_send, .recv = note_recv, .wait = note_wait, .test = note_test };
+	const struct cs_reduction sum = { .unit = 8, .kernel = note_sum };
+	struct cs_request requests[256];
+	struct cs_run run = { .plan = plan, .wire = &wire, .requests = requests, .reduction = &sum,
+			      .memory = { vectors[CS_IN], vectors[CS_OUT], vectors[CS_TMP] } };
+	assert_true(plan->requests <= (int)COUNT(requests) && plan->tmp_bytes <= VECTOR);
+	noted_run = &run;
+	noted_count = 0;
+	if (in_one_go)
+		cs_run_finish(&run);
+	while (!in_one_go && cs_run_progress(&run) == CS_AGAIN)
+		continue;
+	assert_int_equal(run.next, plan->count);
+	assert_ptr_equal(run.memory[CS_IN], vectors[CS_IN]);
+	assert_ptr_equal(run.memory[CS_OUT], vectors[CS_OUT]);
+}
+
+/* At once, and left at any wait. */
+static void
+a_loop_does_what_its_steps_would_one_by_one(void **state)
+{
+	uint64_t random = first_seed();
+	int loops = 0;
+	for (enum cs_memory memory = 0; memory < CS_MEMORIES; memory++)
+		assert_non_null(vectors[memory] = calloc(1, VECTOR));
+	for (int i = 0; i < 600; i++) {
+		uint64_t before = random;
+		size_t which = random_below(&random, COUNT(pipelines)), window = 1 + random_below(&random, 16);
+		const struct cs_algorithm *algorithm = cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
+		const size_t params[CS_MAX_PARAMS] = { SEGMENT, window };
+		int ranks = 2 + (int)random_below(&random, 9);
+		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks, .unit = 8, .params = params };
+		problem.rank = (int)random_below(&random, (uint32_t)ranks);
+		problem.is_in_place = cs_colls[problem.coll].reduces && random_below(&random, 2);
+		problem.bytes = 8 * random_below(&random, VECTOR / 8);
+		struct cs_builder builder;
+		struct cs_plan plan, unrolled;
+		cs_builder_init(&builder, &problem, &plan);
+		algorithm->build(&builder);
+		assert_int_equal(cs_builder_finish(&builder), CS_OK);
+		assert_int_equal(cs_plan_unroll(&plan, &unrolled), CS_OK);
+		assert_int_equal(unrolled.count, cs_plan_length(&plan));
+		loops += plan.count < unrolled.count;
+		note_run(&unrolled, true);
+		struct done *expected = noted;
+		size_t count = noted_count;
+		noted = NULL;
+		noted_room = 0;
+		for (int in_one_go = 0; in_one_go < 2; in_one_go++) {
+			note_run(&plan, in_one_go);
+			if (noted_count != count || (count && memcmp(noted, expected, count * sizeof *noted) != 0))
+				fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window %zu", (unsigned long long)before,
+					 cs_colls[problem.coll].name, algorithm->name, problem.rank, ranks, problem.bytes, window);
+		}
+		free(expected);
+		cs_plan_fini(&plan);
+		cs_plan_fini(&unrolled);
+	}
+	assert_true(loops > 200);
+	for (enum cs_memory memory = 0; memory < CS_MEMORIES; memory++)
+		free(vectors[memory]);
+	free(noted);
+}
 
 /* Steps of the longest plan of all ranks. */
 static size_t
@@ -396,30 +544,8 @@ longest_of(const struct cs_algorithm *algorithm, const struct cs_problem *call)
 	return longest;
 }
 
-/* Told from what all ranks know alike: the same number whichever rank asks, and root. */
 static void
-steps_that_are_told_are_those_of_the_longest_plan(void **state)
-{
-	const size_t lengths[] = { 0, 1, SEGMENT, SEGMENT + 1, 10 * SEGMENT, 20 * SEGMENT + 7 };
-	for (size_t name = 0; name < COUNT(of_any_length); name++)
-		for (int p = 1; p <= 40; p++)
-			for (size_t i = 0; i < COUNT(lengths); i++) {
-				const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_BCAST, of_any_length[name]);
-				const size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
-				struct cs_problem problem = { .coll = CS_BCAST, .ranks = p, .root = (int)i % p, .unit = 1,
-							      .bytes = lengths[i], .params = params };
-				size_t told = algorithm->steps(&problem);
-				if (told != longest_of(algorithm, &problem))
-					fail_msg("bcast:%s, %d ranks, %zu bytes: %zu steps, told %zu", algorithm->name, p,
-						 lengths[i], longest_of(algorithm, &problem), told);
-				for (problem.rank = 0; problem.rank < p; problem.rank++)
-					assert_int_equal(algorithm->steps(&problem), told);
-			}
-}
-
-/* Plans of no other algorithm grow with the bytes, so none of them has to tell. */
-static void
-other_plans_do_not_grow_with_bytes(void **state)
+no_plan_grows_with_the_bytes(void **state)
 {
 	enum { P = 16 };
 	int seen = 0;
@@ -427,7 +553,7 @@ other_plans_do_not_grow_with_bytes(void **state)
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
 		size_t params[CS_MAX_PARAMS] = { 0 };
 		bool reduces = cs_colls[algorithm->coll].reduces;
-		if (!algorithm->build || algorithm->steps)
+		if (!algorithm->build)
 			continue;
 		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
 			bool is_size = !strcmp(algorithm->params[i].name, "segment");
@@ -451,8 +577,8 @@ open_group(void *group)
 
 /* A runner for calls of `ranks` on `nodes`, by that tuning and the collective's variable (NULL: not set). */
 static void
-make_runner_of(struct cs_runner *runner, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
-	       int ranks, int nodes)
+make_runner(struct cs_runner *runner, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
+	    int ranks, int nodes)
 {
 	static const struct cs_host opening = { .wire = wire_of, .abort = end, .open = open_group };
 	static const struct cs_machine machine = { "mpich", "", "", 4 };
@@ -466,96 +592,11 @@ make_runner_of(struct cs_runner *runner, struct cs_team *team, const char *tunin
 						 .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
 }
 
-/* As COLLSHIM_BCAST=`forced` has it. */
-static void
-make_runner(struct cs_runner *runner, struct cs_team *team, const char *forced, int ranks, int nodes)
-{
-	make_runner_of(runner, team, "builtin", CS_BCAST, forced, ranks, nodes);
-}
-
 static void
 free_runner(struct cs_runner *runner)
 {
 	cs_selector_destroy((struct cs_selector *)runner->selector);
 	cs_runner_fini(runner);
-}
-
-/* Calls of `most` bytes go by the algorithm, one byte more to the host: asked for in this order, and in the other. */
-static void
-expect_limit(const char *forced, int ranks, int nodes, size_t most)
-{
-	for (int turn = 0; turn < 2; turn++) {
-		struct cs_runner runner;
-		struct cs_team team;
-		make_runner(&runner, &team, forced, ranks, nodes);
-		for (int i = 0; i < 4; i++) {
-			bool is_more = (i + turn) % 2;
-			struct cs_answer *answer = cs_runner_choose(&runner, CS_BCAST, most + is_more, 1, true);
-			if (!answer->choice.algorithm != is_more)
-				fail_msg("%s, %d ranks, %d nodes, %zu bytes: %s", forced, ranks, nodes, most + is_more,
-					 answer->choice.algorithm ? answer->choice.algorithm->name : answer->choice.reason);
-			if (is_more)
-				assert_string_equal(answer->choice.reason, "plan too large");
-			/* On the other side the selector's own limits. */
-			if (is_more ? answer->low != most + 1 : answer->last != most)
-				fail_msg("%s (%s), %d ranks, %d nodes, %zu bytes: from %zu to %zu", forced,
-					 answer->choice.reason, ranks, nodes, most + is_more, answer->low, answer->last);
-		}
-		assert_int_equal(runner.answers[CS_BCAST].count, 2);
-		free_runner(&runner);
-	}
-}
-
-/* The plans just fit: of `most` bytes those of all ranks, and one segment more would not on one of them at least. */
-static void
-calls_with_plans_that_are_too_large_go_to_the_host(void **state)
-{
-	const size_t all = CS_PLAN_BUDGET / sizeof(struct cs_step) / 2;
-	cs_log_set_speaker(false);
-	expect_limit("chain:segment=64", 2, 1, all * 64);
-	for (int p = 3; p < 20; p++)
-		expect_limit("chain:segment=64", p, 1, all / 2 * 64);
-	expect_limit("chain:segment=4096:window=16", 5, 2, all / 2 * 4096);
-	for (int depth = 1; depth < 12; depth++)
-		expect_limit("pipelined-binomial:segment=64", 1 << depth, 1, all / (size_t)depth * 64);
-	/* Between nodes: as many ranks as nodes, and in pieces. */
-	expect_limit("hier:chain:segment=64:wire_chunk=64M", 8, 2, all * 64);
-	expect_limit("hier:chain:segment=64:wire_chunk=64M", 8, 4, all / 2 * 64);
-}
-
-static void
-calls_with_plans_that_fit_are_not_cut(void **state)
-{
-	static const char *const cases[] = { "hier:chain:segment=64", "binomial", "hier:host", "hier:binomial" };
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_runner runner;
-		struct cs_team team;
-		make_runner(&runner, &team, cases[i], 8, 2);
-		struct cs_answer *answer = cs_runner_choose(&runner, CS_BCAST, (size_t)1 << 40, 1, true);
-		assert_non_null(answer->choice.algorithm);
-		assert_int_equal(answer->last, CS_INF - 1);
-		free_runner(&runner);
-	}
-}
-
-static void
-what_goes_to_the_host_is_told_once(void **state)
-{
-	struct cs_runner runner;
-	struct cs_team team;
-	struct said said;
-	cs_log_set_speaker(true);
-	said_begin(&said);
-	for (int i = 0; i < 2; i++) {
-		make_runner(&runner, &team, "chain:segment=64", 4, 1);
-		cs_runner_choose(&runner, CS_BCAST, 16 << 20, 1, true);
-		cs_runner_choose(&runner, CS_BCAST, 1000, 1, true);
-		free_runner(&runner);
-	}
-	const char *lines = said_end(&said);
-	assert_int_equal(count_lines(lines), 1);
-	assert_contains(lines, "between 4 a plan of bcast:chain may take more than the 8M that are kept, so such calls stay with "
-			       "this MPI; use a larger segment or another algorithm for them");
 }
 
 /* --- answers that are kept ---------------------------------------------------------------------------------------- */
@@ -586,7 +627,7 @@ the_host_for_some_calls_is_not_the_host_for_all(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cs_runner runner;
 		struct cs_team team;
-		make_runner_of(&runner, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
+		make_runner(&runner, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
 		cs_log_set_speaker(false);
 		assert_string_equal(answer_of(&runner, CS_ALLREDUCE, cases[i].bytes, 1, cases[i].is_commutative), "host");
 		assert_int_equal(runner.host_only, cases[i].is_for_all ? 1u << CS_ALLREDUCE : 0);
@@ -620,7 +661,7 @@ answers_that_depend_on_skew_are_for_that_skew_only(void **state)
 	assert_true(file >= 0);
 	assert_int_equal(write(file, rules, sizeof rules - 1), sizeof rules - 1);
 	close(file);
-	make_runner_of(&runner, &team, path, CS_ALLGATHERV, NULL, 4, 1);
+	make_runner(&runner, &team, path, CS_ALLGATHERV, NULL, 4, 1);
 	unlink(path);
 	for (size_t i = 0; i < COUNT(asked); i++)
 		assert_string_equal(answer_of(&runner, CS_ALLGATHERV, 1000, asked[i].skew, true), asked[i].name);
@@ -638,12 +679,9 @@ main(void)
 		cmocka_unit_test(of_more_than_8_mib_of_plans_the_least_recently_used_go_first),
 		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
 		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
-		cmocka_unit_test(each_algorithm_with_such_plans_is_told_once_with_what_to_do),
-		cmocka_unit_test(steps_that_are_told_are_those_of_the_longest_plan),
-		cmocka_unit_test(other_plans_do_not_grow_with_bytes),
-		cmocka_unit_test(calls_with_plans_that_are_too_large_go_to_the_host),
-		cmocka_unit_test(calls_with_plans_that_fit_are_not_cut),
-		cmocka_unit_test(what_goes_to_the_host_is_told_once),
+		cmocka_unit_test(a_pipeline_of_any_length_is_a_plan_of_few_steps),
+		cmocka_unit_test(a_loop_does_what_its_steps_would_one_by_one),
+		cmocka_unit_test(no_plan_grows_with_the_bytes),
 		cmocka_unit_test(the_host_for_some_calls_is_not_the_host_for_all),
 		cmocka_unit_test(answers_that_depend_on_skew_are_for_that_skew_only),
 	};

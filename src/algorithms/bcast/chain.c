@@ -28,13 +28,6 @@ price(const struct cs_problem *problem, struct cs_price *price)
 	price->bytes = problem->ranks > 1 ? problem->bytes : 0;
 }
 
-/* Of a rank that has one before it and one behind it. */
-static uint64_t
-steps(const struct cs_problem *problem)
-{
-	return cs_pipe_steps(problem, problem->params[0], problem->ranks < 3 ? problem->ranks - 1 : 2);
-}
-
 const struct cs_algorithm cs_algorithm_bcast_chain = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "chain",
@@ -43,5 +36,4 @@ const struct cs_algorithm cs_algorithm_bcast_chain = {
 		    { "window", "segments under way to a rank", 4, 1, CS_PIPE_WINDOW } },
 	.build = build,
 	.price = price,
-	.steps = steps,
 };

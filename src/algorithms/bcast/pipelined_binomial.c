@@ -33,13 +33,6 @@ price(const struct cs_problem *problem, struct cs_price *price)
 	price->bytes = (uint64_t)cs_radix_tree_children(problem->ranks, 2) * problem->bytes;
 }
 
-/* Of the root: who has one child less has a parent, others have fewer of them. */
-static uint64_t
-steps(const struct cs_problem *problem)
-{
-	return cs_pipe_steps(problem, problem->params[0], cs_radix_tree_children(problem->ranks, 2));
-}
-
 const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "pipelined-binomial",
@@ -48,5 +41,4 @@ const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
 		    { "window", "segments under way to a rank", 4, 1, CS_PIPE_WINDOW } },
 	.build = build,
 	.price = price,
-	.steps = steps,
 };

@@ -1,41 +1,58 @@
+/* patterns/pipe.c writes the steps of a rank in a tree through which a vector goes in segments. */
 #include "algorithms/patterns/pipe.h"
 
-static size_t
-segment_bytes(const struct cs_pipe *pipe, size_t total, size_t index)
+struct work {
+	struct cs_builder *builder;
+	const struct cs_pipe *pipe;
+	struct cs_place data;
+	int recvs[CS_PIPE_WINDOW], sends[CS_PIPE_WINDOW][CS_PIPE_CHILDREN];
+};
+
+static struct cs_place
+place_of(const struct work *work, size_t index)
 {
-	size_t left = total - index * pipe->segment;
-	return left < pipe->segment ? left : pipe->segment;
+	return cs_plus(work->data, index * work->pipe->segment);
+}
+
+/* None behind the last segment. */
+static size_t
+bytes_of(const struct work *work, size_t index)
+{
+	size_t total = work->builder->problem->bytes, at = index * work->pipe->segment;
+	size_t left = at < total ? total - at : 0;
+	return left < work->pipe->segment ? left : work->pipe->segment;
+}
+
+static void
+ask(struct work *work, size_t index)
+{
+	if (work->pipe->parent >= 0)
+		work->recvs[index % work->pipe->window] = cs_build_recv(work->builder, work->pipe->parent,
+									 place_of(work, index), bytes_of(work, index));
+}
+
+static void
+pass_on(void *context, size_t index)
+{
+	struct work *work = context;
+	const struct cs_pipe *pipe = work->pipe;
+	size_t slot = index % pipe->window;
+	for (size_t ahead = index ? pipe->window - 1 : 0; ahead < pipe->window; ahead++)
+		ask(work, index + ahead);
+	if (pipe->parent >= 0)
+		cs_build_wait(work->builder, work->recvs[slot]);
+	for (int child = 0; child < pipe->count; child++) {
+		if (index >= pipe->window)
+			cs_build_wait(work->builder, work->sends[slot][child]);
+		work->sends[slot][child] = cs_build_send(work->builder, pipe->children[child], place_of(work, index),
+							 bytes_of(work, index));
+	}
 }
 
 void
 cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe)
 {
-	size_t total = builder->problem->bytes, asked = 0;
-	size_t segments = total / pipe->segment + (total % pipe->segment > 0);
-	struct cs_place data = pipe->parent < 0 ? cs_in(0) : cs_out(0);
-	int recvs[CS_PIPE_WINDOW], sends[CS_PIPE_WINDOW][CS_PIPE_CHILDREN];
-	for (size_t index = 0; index < segments; index++) {
-		size_t slot = index % pipe->window;
-		builder->note = (uint32_t)index;
-		for (; pipe->parent >= 0 && asked < segments && asked < index + pipe->window; asked++)
-			recvs[asked % pipe->window] = cs_build_recv(builder, pipe->parent,
-								    cs_plus(data, asked * pipe->segment),
-								    segment_bytes(pipe, total, asked));
-		if (pipe->parent >= 0)
-			cs_build_wait(builder, recvs[slot]);
-		for (int child = 0; child < pipe->count; child++) {
-			if (index >= pipe->window)
-				cs_build_wait(builder, sends[slot][child]);
-			sends[slot][child] = cs_build_send(builder, pipe->children[child],
-							   cs_plus(data, index * pipe->segment),
-							   segment_bytes(pipe, total, index));
-		}
-	}
-}
-
-uint64_t
-cs_pipe_steps(const struct cs_problem *problem, size_t segment, int neighbours)
-{
-	uint64_t segments = problem->bytes / segment + (problem->bytes % segment > 0), steps;
-	return __builtin_mul_overflow(segments, 2 * (uint64_t)neighbours, &steps) ? UINT64_MAX : steps;
+	struct work work = { .builder = builder, .pipe = pipe, .data = pipe->parent < 0 ? cs_in(0) : cs_out(0) };
+	cs_build_segments(builder, &(struct cs_segments){ .total = builder->problem->bytes, .each = pipe->segment,
+							  .window = pipe->window, .write = pass_on, .context = &work });
 }

@@ -20,7 +20,4 @@ struct cs_pipe {
 
 void cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe);
 
-/* Steps of a rank with so many neighbours: for each segment and neighbour a message that is started and waited for. */
-uint64_t cs_pipe_steps(const struct cs_problem *problem, size_t segment, int neighbours);
-
 #endif

@@ -73,27 +73,23 @@ keep_own(const struct chain *chain, size_t index)
 
 /* A segment's place, and its request's, is the one of a window before. */
 static void
-build(struct chain *chain)
+pass_on(void *context, size_t index)
 {
+	struct chain *chain = context;
 	struct cs_builder *builder = chain->builder;
 	const struct cs_problem *problem = builder->problem;
 	bool sends = problem->rank + 1 < problem->ranks, receives = problem->rank;
-	for (size_t index = 0; receives && index < chain->segments && index < chain->window; index++)
-		ask(chain, index);
-	for (size_t index = 0; index < chain->segments; index++) {
-		size_t slot = index % chain->window;
-		builder->note = (uint32_t)index;
-		if (receives)
-			cs_build_wait(builder, chain->recvs[slot]);
-		if (sends && index >= chain->window)
-			cs_build_wait(builder, chain->sends[slot]);
-		struct cs_place sum = add(chain, index);
-		if (sends)
-			chain->sends[slot] = cs_build_send(builder, problem->rank + 1, sum, bytes_of(chain, index));
-		keep_own(chain, index);
-		if (receives && index + chain->window < chain->segments)
-			ask(chain, index + chain->window);
-	}
+	size_t slot = index % chain->window;
+	if (receives)
+		cs_build_wait(builder, chain->recvs[slot]);
+	if (sends && index >= chain->window)
+		cs_build_wait(builder, chain->sends[slot]);
+	struct cs_place sum = add(chain, index);
+	if (sends)
+		chain->sends[slot] = cs_build_send(builder, problem->rank + 1, sum, bytes_of(chain, index));
+	keep_own(chain, index);
+	if (receives && index + chain->window < chain->segments)
+		ask(chain, index + chain->window);
 }
 
 static size_t
@@ -120,7 +116,10 @@ cs_prefix_chain_build(struct cs_builder *builder)
 		chain.spare = cs_build_tmp(builder, chain.window * most);
 	if (is_inner && is_exclusive(problem))
 		chain.sums = cs_build_tmp(builder, chain.window * most);
-	build(&chain);
+	for (size_t index = 0; problem->rank && index < chain.segments && index < chain.window; index++)
+		ask(&chain, index);
+	cs_build_segments(builder, &(struct cs_segments){ .total = problem->bytes, .each = chain.each,
+							  .window = chain.window, .write = pass_on, .context = &chain });
 }
 
 void
@@ -133,13 +132,4 @@ cs_prefix_chain_price(const struct cs_problem *problem, struct cs_price *price)
 	size_t each = segment_of(problem);
 	if (adders > 0)
 		price->reduced = problem->bytes + (uint64_t)(adders - 1) * (each < problem->bytes ? each : problem->bytes);
-}
-
-/* A message that comes, one that goes, and two that are made of it. Whole elements are more than half a segment; how long they are
- * nobody says here. */
-uint64_t
-cs_prefix_chain_steps(const struct cs_problem *problem)
-{
-	uint64_t segments = problem->bytes / (problem->params[0] / 2) + 1, steps;
-	return __builtin_mul_overflow(segments, UINT64_C(6), &steps) ? UINT64_MAX : steps;
 }

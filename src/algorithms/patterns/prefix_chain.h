@@ -21,6 +21,5 @@
 /* builder->problem->coll is CS_SCAN, or CS_EXSCAN. */
 void cs_prefix_chain_build(struct cs_builder *builder);
 void cs_prefix_chain_price(const struct cs_problem *problem, struct cs_price *price);
-uint64_t cs_prefix_chain_steps(const struct cs_problem *problem);
 
 #endif

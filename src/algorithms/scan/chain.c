@@ -13,5 +13,4 @@ const struct cs_algorithm cs_algorithm_scan_chain = {
 	.params = CS_PREFIX_CHAIN_PARAMS,
 	.build = cs_prefix_chain_build,
 	.price = cs_prefix_chain_price,
-	.steps = cs_prefix_chain_steps,
 };
