@@ -289,10 +289,10 @@ cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *
 	if (needs->verbs && facts->wire != CS_WIRE_IB)
 		return "plans send by MPI, not by verbs";
 	if (needs->commutative && !facts->is_commutative)
-		return "the operation is not commutative";
+		return CS_NOT_COMMUTATIVE;
 	if (needs->block_placed && !facts->is_block_placed)
 		return "ranks of a node not consecutive";
 	if (needs->block_if_not_commutative && !facts->is_commutative && !facts->is_block_placed)
-		return "order of a non-commutative operation, ranks of a node not consecutive";
+		return CS_NOT_IN_ORDER;
 	return NULL;
 }

@@ -73,7 +73,7 @@ struct cs_algorithm {
 	bool composes;
 	const struct cs_algorithm *inner; /* of those: the plan; its parameters come first, this one's own behind them */
 	/* Instead of run, for algorithms between equal ranks: writes the steps of builder->problem->rank. For any number of
-	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot. */
+	 * ranks, root and sizes; cs_build_refuse where the algorithm itself cannot: the host serves then. */
 	void (*build)(struct cs_builder *builder);
 	/* With build: where a rank's problem is rank 0's with ranks counted from it (blocks of one size, to begin with), so is its
 	 * plan, but for places and for how many copies stand where copies follow each other. The simulator builds one. */
@@ -93,6 +93,10 @@ struct cs_algorithm {
 /* Row number i of the table, sorted by collective; composed ones, with `inner`, stand behind a
  * collective's others, which are sorted by name. NULL behind the last. */
 const struct cs_algorithm *cs_algorithm_at(int i);
+
+/* What is said of two needs, also by plans that refuse. */
+#define CS_NOT_COMMUTATIVE "the operation is not commutative"
+#define CS_NOT_IN_ORDER "order of a non-commutative operation, ranks of a node not consecutive"
 
 /* A number below CS_MOST_ROWS for each row. */
 int cs_algorithm_number(const struct cs_algorithm *row);

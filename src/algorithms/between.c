@@ -11,16 +11,20 @@ problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 				    .unit = 1, .bytes = bytes, .is_commutative = true, .params = op->between_params };
 }
 
-static void
-run(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out,
-    const struct cs_reduction *reduction)
+/* Does it by the plan. False: there is none, or its algorithm refuses, on all nodes alike; then the host does it now and in all
+ * rounds that follow, or later, if it is not this operation's turn to begin a collective of the host's. */
+static bool
+is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
 {
-	struct cs_team *team = op->team;
-	struct cs_plans *plans = &team->lane_plans;
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_plans_begin(op, plans, team->leaders, op->between, problem, in, out, reduction);
-	else
-		cs_op_note(op, cs_plans_run(op, plans, team->leaders, op->between, problem, in, out, reduction));
+	if (!op->between)
+		return false;
+	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in, out, reduction))
+		return true;
+	op->between = NULL;
+	if (!(op->node.extras & CS_OP_NONBLOCKING) || cs_between_is_turn(op))
+		return false;
+	op->under_way = CS_UNDER_WAY_LATER;
+	return true;
 }
 
 enum cs_status
@@ -52,69 +56,54 @@ void
 cs_between_barrier(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->barrier(team->leaders, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_BARRIER, 0, 0);
-	run(op, &problem, NULL, NULL, NULL);
+	if (!is_by_plan(op, &problem, NULL, NULL, NULL))
+		cs_op_note(op, team->host->barrier(team->leaders, cs_between_request(op)));
 }
 
 void
 cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
-	run(op, &problem, buffer, buffer, NULL);
+	if (!is_by_plan(op, &problem, buffer, buffer, NULL))
+		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, cs_between_request(op)));
 }
 
 void
 cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, cs_between_request(op)));
-		return;
-	}
-	struct cs_problem problem = problem_of(op, op->between->coll, 0, 0);
+	struct cs_problem problem = problem_of(op, op->between ? op->between->coll : CS_ALLGATHERV, 0, 0);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = true;
-	run(op, &problem, NULL, buffer, NULL);
+	if (!is_by_plan(op, &problem, NULL, buffer, NULL))
+		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, cs_between_request(op)));
 }
 
 void
 cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_GATHERV, 0, root);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
-	run(op, &problem, (char *)buffer + at[problem.rank], buffer, NULL);
+	if (!is_by_plan(op, &problem, (char *)buffer + at[problem.rank], buffer, NULL))
+		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
 }
 
 void
 cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at, int root)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_SCATTERV, 0, root);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
-	run(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL);
+	if (!is_by_plan(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL))
+		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
 }
 
 void
@@ -122,19 +111,16 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
-						     cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
 	problem.sizes = send_bytes;
 	problem.at = send_at;
 	problem.recv_sizes = recv_bytes;
 	problem.recv_at = recv_at;
-	if (op->between->needs.largest)
+	if (op->between && op->between->needs.largest)
 		problem.bytes = largest;
-	run(op, &problem, send, recv, NULL);
+	if (!is_by_plan(op, &problem, send, recv, NULL))
+		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
+						     cs_between_request(op)));
 }
 
 void
@@ -142,15 +128,12 @@ cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct 
 		     bool is_commutative)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
 	problem.unit = reduction->unit;
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
-	run(op, &problem, buffer, buffer, reduction);
+	if (!is_by_plan(op, &problem, buffer, buffer, reduction))
+		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, cs_between_request(op)));
 }
 
 void
@@ -158,14 +141,11 @@ cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, con
 		  bool is_commutative, int root)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
 	problem.unit = reduction->unit;
 	problem.is_commutative = is_commutative;
-	run(op, &problem, in, out, reduction);
+	if (!is_by_plan(op, &problem, in, out, reduction))
+		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, cs_between_request(op)));
 }
 
 void
@@ -173,15 +153,12 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 		  bool is_commutative)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, cs_between_request(op)));
-		return;
-	}
 	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
 	problem.unit = reduction->unit;
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
-	run(op, &problem, buffer, buffer, reduction);
+	if (!is_by_plan(op, &problem, buffer, buffer, reduction))
+		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, cs_between_request(op)));
 }
 
 void
@@ -196,10 +173,6 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 			  bool is_commutative)
 {
 	struct cs_team *team = op->team;
-	if (!op->between) {
-		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, cs_between_request(op)));
-		return;
-	}
 	int nodes = team->shape.nodes;
 	size_t *sizes = cs_op_nodes(op) + nodes; /* counts is the first of the four */
 	for (int node = 0; node < nodes; node++)
@@ -209,5 +182,7 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
-	run(op, &problem, buffer, cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]), reduction);
+	char *result = op->between ? cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]) : buffer;
+	if (!is_by_plan(op, &problem, buffer, result, reduction))
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, cs_between_request(op)));
 }

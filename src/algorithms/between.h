@@ -1,5 +1,6 @@
-/* algorithms/between.h — what a hierarchical algorithm does between nodes: the host's collective, or a plan's
- * (op->between), among the ranks of this one's lane. Arguments as in wire/host.h; nodes take the place of ranks. */
+/* algorithms/between.h — what a hierarchical algorithm does between nodes, among the ranks of this one's lane: the host's
+ * collective, or a plan's (op->between), or the host's where that is refused. Arguments as in wire/host.h; nodes take the place
+ * of ranks. */
 #ifndef CS_ALGORITHMS_BETWEEN_H
 #define CS_ALGORITHMS_BETWEEN_H
 

@@ -33,11 +33,13 @@ struct cs_op {
 	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
 	cs_phase *const *phase;
 	/* What its phases have begun between ranks or between nodes, where it may not wait (CS_OP_NONBLOCKING). */
-	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN } under_way;
+	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN, CS_UNDER_WAY_LATER } under_way;
 	struct cs_request request; /* of the host's collective */
 	struct cs_run run;         /* of the plan, which `plan` keeps, of these: */
 	struct cs_plan plan;
+	uint64_t plan_number;
 	struct cs_plans *plans;
+	const char *refused; /* with CS_OP_REFUSED in node.extras: why a plan was none */
 	/* What its phases keep from one to the next: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
@@ -50,19 +52,29 @@ struct cs_op {
 	}))
 
 /* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/);
- * what came between nodes was more or less than was expected (enum cs_told). */
+ * what came between nodes was more or less than was expected (enum cs_told); a plan was refused by its algorithm,
+ * and the host served in its place; between all ranks, and all of the call is left to the host. */
 enum {
 	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
 	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_WRONG = 2 * CS_OP_MEMORY,
 	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
-	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS
+	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS,
+	CS_OP_REFUSED = 2 * CS_OP_LESS,
+	CS_OP_LEFT = 2 * CS_OP_REFUSED
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)
 {
 	op->node.extras |= told * (CS_OP_MORE / CS_TOLD_MORE);
+}
+
+static inline void
+cs_op_refuse(struct cs_op *op, const char *why)
+{
+	op->refused = why;
+	op->node.extras |= CS_OP_REFUSED;
 }
 
 /* Begins an operation on a team; its call is the caller's to fill in. */

@@ -104,10 +104,11 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	struct cs_builder builder;
 	cs_builder_init(&builder, problem, &cached->plan);
 	key->algorithm->build(&builder);
-	/* What an algorithm refuses its needs keep away, so this is memory. */
-	if (cs_builder_finish(&builder) != CS_OK)
+	if (cs_builder_finish(&builder) == CS_NO_MEMORY)
 		no_memory(team);
 	cached->key = *key;
+	cached->refused = builder.refused;
+	cached->number = ++plans->built;
 	cached->spare = cs_plan_spare(&cached->plan);
 	plans->count++;
 	plans->bytes += bytes_of(cached);
@@ -157,29 +158,44 @@ run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached, const
 	return run;
 }
 
-unsigned
-cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-	     const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+static void
+run(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached, struct cs_run *run)
 {
-	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
-	struct cs_run run = run_of(op, group, cached, in, out, reduction);
-	cs_run_finish(&run);
+	cs_run_finish(run);
+	cs_op_note(op, run->told);
 	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)
 		trim(plans, cached);
-	return run.told;
 }
 
-void
-cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+static void
+begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached, const struct cs_run *run)
+{
+	cached->users++;
+	op->run = *run;
+	op->plans = plans;
+	op->plan = cached->plan; /* others may come and go in the cache meanwhile */
+	op->plan_number = cached->number;
+	op->run.plan = &op->plan;
+	op->under_way = CS_UNDER_WAY_PLAN;
+}
+
+bool
+cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 	       const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
 {
 	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
-	cached->users++;
-	op->run = run_of(op, group, cached, in, out, reduction);
-	op->plans = plans;
-	op->plan = cached->plan; /* others may come and go in the cache meanwhile */
-	op->run.plan = &op->plan;
-	op->under_way = CS_UNDER_WAY_PLAN;
+	if (cached->refused) {
+		cs_op_refuse(op, cached->refused);
+		if (plans->count > CS_PLANS)
+			trim(plans, cached);
+		return false;
+	}
+	struct cs_run its = run_of(op, group, cached, in, out, reduction);
+	if (op->node.extras & CS_OP_NONBLOCKING)
+		begin(op, plans, cached, &its);
+	else
+		run(op, plans, cached, &its);
+	return true;
 }
 
 enum cs_status
@@ -192,7 +208,7 @@ cs_plans_go(struct cs_op *op)
 		return CS_AGAIN;
 	}
 	cs_op_note(op, op->run.told);
-	while (cached->plan.steps != op->plan.steps)
+	while (cached->number != op->plan_number)
 		cached++;
 	cached->users--;
 	if (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET)

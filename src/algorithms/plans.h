@@ -29,23 +29,22 @@ struct cs_plans {
 	struct cs_cached_plan {
 		struct cs_plan_key key;
 		struct cs_plan plan;
+		const char *refused; /* why there is none, or NULL */
+		uint64_t number;     /* of its own in this cache */
 		size_t spare;      /* bytes for a reduction without kernel */
 		uint64_t used;     /* by `clock` */
 		int users;         /* operations under way that run it: it stays */
 	} *cached;
 	int count, room;
 	size_t bytes;
-	uint64_t clock;
+	uint64_t clock, built;
 };
 
 /* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as coll/problem.h says. All ranks of
- * the group call it alike. Returns bits of enum cs_told. Ends the job if memory is out. */
-unsigned cs_plans_run(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-		      const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
-
-/* The same of an operation that may not wait: begins it, as op->run. It is over when cs_plans_go says CS_OK; then op knows what
- * was told. */
-void cs_plans_begin(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
+ * the group call it alike. It is run to its end; of an operation that may not wait it is only begun, and over when cs_plans_go says
+ * CS_OK. Then op knows what was told. False: the algorithm refuses this problem, on all ranks of the group; nothing has been
+ * done, and op knows why (cs_op_refuse). Ends the job if memory is out. */
+bool cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
 		    const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
 enum cs_status cs_plans_go(struct cs_op *op);
 

@@ -76,8 +76,8 @@ note_wrong(struct cs_serving *serving)
 	op->node.extras |= CS_OP_WRONG;
 }
 
-/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its end. */
-static __attribute__((noinline)) void
+/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its end. False: as cs_serve_run. */
+static __attribute__((noinline)) bool
 attend(struct cs_serving *serving)
 {
 	struct cs_op *op = &serving->op;
@@ -86,6 +86,7 @@ attend(struct cs_serving *serving)
 	cs_node_op_fini(&op->node);
 	if (op->call.truncated | op->node.wrong | (op->node.extras & (CS_OP_MORE | CS_OP_LESS)))
 		note_wrong(serving);
+	return !(op->node.extras & CS_OP_LEFT) || cs_serve_not(serving, op->refused);
 }
 
 bool
@@ -101,7 +102,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
 	/* One question for all of it. */
 	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
-		attend(serving);
+		return attend(serving);
 	return true;
 }
 

@@ -46,7 +46,8 @@ cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes, boo
 }
 
 /* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG). `sign`: cs_call_sign,
- * of a reduction with the bytes below it. Always true. */
+ * of a reduction with the bytes below it. False: its plan was refused, on all ranks; nothing has been touched, and the host
+ * is to do the call. */
 bool cs_serve_run(struct cs_serving *serving, uint64_t sign);
 static inline uint64_t
 cs_serve_reduction_sign(const struct cs_call *call)

@@ -24,7 +24,8 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BCAST, root, flat.bytes);
 	call->recv.base = cs_flat_open(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
-	cs_serve_run(serving, cs_call_sign(CS_BCAST, (unsigned)root));
+	if (!cs_serve_run(serving, cs_call_sign(CS_BCAST, (unsigned)root)))
+		return false;
 	if (!is_root)
 		cs_flat_close(serving, &flat, call->recv.base);
 	return true;
@@ -73,7 +74,8 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const
 	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
 					.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0));
+	if (!cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0)))
+		return false;
 	cs_flat_close(serving, &out, call->recv.base);
 	return true;
 }
@@ -103,7 +105,8 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 		call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
 						.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
-	cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root));
+	if (!cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root)))
+		return false;
 	if (is_root)
 		cs_flat_close(serving, &out, call->recv.base);
 	return true;
@@ -133,7 +136,8 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 	if (is_root)
 		call->send = (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
 	call->recv.base = in_place ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root));
+	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root)))
+		return false;
 	if (!in_place)
 		cs_flat_close(serving, &out, call->recv.base);
 	return true;
@@ -163,7 +167,8 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 					.each = each };
 	call->send = in_place ? call->recv
 			     : (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
-	cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0));
+	if (!cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0)))
+		return false;
 	cs_flat_close(serving, &out, call->recv.base);
 	return true;
 }

@@ -141,7 +141,8 @@ finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *
 		return cs_serve_run(serving, sign);
 	call->send.base = shaped_copy(serving, reduced, from, input);
 	call->recv.base = recv ? cs_serve_packed(serving, 1, output * call->reduction.unit) : NULL;
-	cs_serve_run(serving, sign);
+	if (!cs_serve_run(serving, sign))
+		return false;
 	if (recv && output)
 		shaped_result(serving, reduced, call->recv.base, output);
 	return true;

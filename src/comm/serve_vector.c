@@ -198,7 +198,8 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, cons
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call->send.base)
 		call->send.base = (char *)call->recv.base;
-	cs_serve_run(serving, cs_call_sign(CS_ALLGATHERV, 0));
+	if (!cs_serve_run(serving, cs_call_sign(CS_ALLGATHERV, 0)))
+		return false;
 	close_scattered(serving, &out);
 	return true;
 }
@@ -230,7 +231,8 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call->send.base)
 		call->send.base = (char *)"";
-	cs_serve_run(serving, cs_call_sign(CS_GATHERV, (unsigned)root));
+	if (!cs_serve_run(serving, cs_call_sign(CS_GATHERV, (unsigned)root)))
+		return false;
 	if (is_root)
 		close_scattered(serving, &out);
 	return true;
@@ -261,7 +263,8 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const 
 	if (is_root)
 		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
 	call->recv.base = in_place || !out.bytes ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
-	cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root));
+	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root)))
+		return false;
 	if (call->recv.base)
 		cs_flat_close(serving, &out, call->recv.base);
 	return true;
@@ -295,7 +298,8 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 	cs_call_init(call, coll, 0, 0);
 	call->recv = open_scattered(serving, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
 	call->send = in ? open_scattered(serving, in, CS_INPUT, CS_ALL) : call->recv;
-	cs_serve_run(serving, cs_call_sign(coll, 0));
+	if (!cs_serve_run(serving, cs_call_sign(coll, 0)))
+		return false;
 	close_scattered(serving, out);
 	return true;
 }

@@ -24,8 +24,10 @@ fail(struct cs_builder *builder, enum cs_status status)
 }
 
 void
-cs_build_refuse(struct cs_builder *builder)
+cs_build_refuse(struct cs_builder *builder, const char *why)
 {
+	if (builder->status == CS_OK)
+		builder->refused = why;
 	fail(builder, CS_UNSUPPORTED);
 }
 
@@ -120,8 +122,9 @@ struct cs_place
 cs_build_tmp(struct cs_builder *builder, size_t bytes)
 {
 	struct cs_place place = cs_tmp(builder->plan->tmp_bytes);
-	if (bytes > SIZE_MAX / 2 - builder->plan->tmp_bytes)
-		fail(builder, CS_UNSUPPORTED);
+	size_t most = SIZE_MAX / 4; /* of both, so that their sum is a number */
+	if (bytes > most || place.at > most)
+		cs_build_refuse(builder, "its plan needs more memory than there can be");
 	else
 		builder->plan->tmp_bytes += (bytes + 63) & ~(size_t)63;
 	return place;

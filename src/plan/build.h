@@ -37,15 +37,17 @@ struct cs_builder {
 	int *free_requests; /* stack of numbers that were waited for */
 	int free_count, free_room;
 	enum cs_status status;
+	const char *refused; /* UNSUPPORTED: why */
 };
 
 /* `plan` is ready after cs_builder_finish. */
 void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan);
 /* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty; NO_MEMORY, or UNSUPPORTED if build()
- * refused, which it does on all ranks of a problem or on none. */
+ * refused, which it does on all ranks of a problem or on none: builder->refused says why. */
 CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
-/* For an algorithm that finds that it cannot serve this problem. */
-void cs_build_refuse(struct cs_builder *builder);
+/* For an algorithm that finds that it cannot serve this problem: by what all ranks know alike, so that the host does the call on
+ * all of them. `why` is a static phrase ("the number of blocks is odd"), for the report. */
+void cs_build_refuse(struct cs_builder *builder, const char *why);
 /* For an algorithm that finds no memory to work with while it builds. */
 void cs_build_no_memory(struct cs_builder *builder);
 

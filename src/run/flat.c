@@ -187,11 +187,12 @@ begin_plan(struct cs_op *op)
 	flat->sent = sent > call->bytes ? sent : 0;
 	if (flat->sent)
 		flat->out = cs_op_memory(op, CS_OP_COPY, sent);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_plans_begin(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out, reduction);
-	else
-		cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out,
-					    reduction));
+	if (cs_plans_start(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out, reduction))
+		return CS_OK;
+	/* Refused, on all ranks: nothing of the program's has been touched. */
+	op->node.extras |= CS_OP_LEFT;
+	op->under_way = CS_UNDER_WAY_NOTHING;
+	call->truncated = flat->sent = 0;
 	return CS_OK;
 }
 

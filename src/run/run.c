@@ -117,6 +117,14 @@ cs_runner_begin(struct cs_answer *answer, struct cs_op *op)
 	algorithm->run(op, answer->choice.params + answer->inner_params);
 }
 
+/* A call in which the host served between nodes, since the plan was refused. */
+static void
+count_refused(const struct cs_answer *answer, const struct cs_op *op, size_t bytes, uint64_t nanoseconds)
+{
+	cs_report_count(cs_report_row((int)op->call.coll, bytes, false, answer->choice.algorithm->name, op->refused), bytes,
+			nanoseconds);
+}
+
 void
 cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
 {
@@ -124,7 +132,12 @@ cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct
 	cs_runner_run_quietly(answer, op);
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
-	cs_runner_count(runner, answer, op->call.coll, bytes, cs_clock_ns() - start);
+	if (op->node.extras & CS_OP_LEFT)
+		return; /* who hands it to the host counts it */
+	if (op->node.extras & CS_OP_REFUSED)
+		count_refused(answer, op, bytes, cs_clock_ns() - start);
+	else
+		cs_runner_count(runner, answer, op->call.coll, bytes, cs_clock_ns() - start);
 }
 
 void

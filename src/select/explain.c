@@ -172,6 +172,10 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	else
 		fprintf(out, "; the same for %s <= bytes < %s\n", cs_bytes_text(low, choice.bytes_low),
 			cs_bytes_text(high, choice.bytes_high));
+	const char *refused = choice.algorithm ? cs_predict_refusal(choice.algorithm, facts, choice.params) : NULL;
+	if (refused)
+		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n", refused,
+			choice.algorithm->inner ? " between nodes" : "");
 }
 
 void

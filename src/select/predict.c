@@ -3,6 +3,8 @@
 
 #include "plan/build.h"
 
+#include <stdlib.h>
+
 #define MOST_NODES 4096 /* sizes and places by node lie on the stack */
 #define MOST_COUNTED ((size_t)1 << 30)
 
@@ -124,6 +126,35 @@ count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, in
 	builder.tally = tally;
 	plan->build(&builder);
 	return cs_builder_finish(&builder) == CS_OK;
+}
+
+const char *
+cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts, const size_t *params)
+{
+	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
+	if (!plan->build || facts->bytes == CS_BYTES_UNKNOWN)
+		return NULL;
+	size_t nodes = (size_t)facts->nodes, ranks = (size_t)facts->ranks;
+	size_t *sizes = calloc(2 * nodes, sizeof *sizes);
+	int *node_of = calloc(ranks, sizeof *node_of);
+	struct cs_builder builder = { .refused = NULL };
+	struct cs_tally tally = { 0 };
+	struct cs_plan none;
+	if (sizes && node_of) {
+		struct cs_problem problem = problem_of(plan, facts, facts->bytes, algorithm->inner ? sizes : NULL, sizes + nodes);
+		for (size_t rank = 0; rank < ranks; rank++)
+			node_of[rank] = (int)rank / facts->ppn_max;
+		problem.node_of = algorithm->inner ? NULL : node_of;
+		problem.params = params;
+		cs_builder_init(&builder, &problem, &none);
+		builder.tally = &tally;
+		plan->build(&builder);
+		if (cs_builder_finish(&builder) != CS_UNSUPPORTED)
+			builder.refused = NULL;
+	}
+	free(sizes);
+	free(node_of);
+	return builder.refused;
 }
 
 static bool

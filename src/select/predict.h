@@ -30,6 +30,11 @@ bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
  * the last one of an odd number.) Steps are counted, not kept. False: the plan refuses the problem. */
 bool cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load);
 
+/* Why the algorithm's plan, or the one between nodes, refuses such a call with blocks of one size, ranks placed node by node, and
+ * the first rank of what is not known as its root; NULL: it does not, there is none, or that cannot be told (no size, no
+ * memory). */
+const char *cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts, const size_t *params);
+
 /* The phrase that says why not: "several nodes only" and the like; static. After cs_predict gave false. */
 const char *cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts);
 

@@ -41,7 +41,7 @@ const struct cs_algorithm cs_algorithm_allgather_ring = {
 		    { "fourth", "any", 4, 0, 9 } },
 };
 
-/* A plan that costs one round of all bytes for each rank. */
+/* A plan that costs one round of all bytes for each rank. It refuses one size. */
 static void
 price_of_ring(const struct cs_problem *problem, struct cs_price *price)
 {
@@ -52,6 +52,8 @@ static void
 build_ring(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
+	if (problem->bytes == 4711)
+		cs_build_refuse(builder, "it is 4711 bytes");
 	for (int i = 0; i < problem->ranks; i++)
 		cs_build_send(builder, 0, cs_in(0), problem->bytes / (size_t)problem->ranks);
 }

@@ -5,6 +5,7 @@
 
 #include "algorithms/algorithm.h"
 #include "coll/call.h"
+#include "plan/build.h"
 #include "run/flat.h"
 
 #include <stdlib.h>
@@ -16,12 +17,12 @@
 #define GUARD 64 /* bytes behind each buffer */
 
 /* What is done wrong on purpose. */
-enum fault { NONE, DONE_TOO_EARLY, AREA_DONE_TOO_EARLY, WINDOW_OUT_OF_ORDER, TAG_REUSED };
+enum fault { NONE, DONE_TOO_EARLY, AREA_DONE_TOO_EARLY, WINDOW_OUT_OF_ORDER, TAG_REUSED, REFUSED_BY_ONE };
 
 struct setting {
 	uint64_t seed;
 	int sizes[WORLD_MOST + 1];
-	bool cyclic, has_cma, may_be_left;
+	bool cyclic, has_cma, may_be_left, refuses;
 	int lanes, calls, under_way;
 	struct cs_node_shape shape;
 	enum fault fault;
@@ -34,7 +35,7 @@ struct plan {
 	enum cs_coll coll;
 	int root;
 	bool in_place, is_commutative;
-	size_t params[CS_MAX_PARAMS];
+	size_t params[CS_MAX_PARAMS + 1]; /* the last one is for build_or_refuse */
 	int inner;
 	size_t each; /* bytes of a block, or of the vector */
 	size_t sizes[WORLD_MOST][WORLD_MOST]; /* from, to: of v-calls */
@@ -47,6 +48,7 @@ struct part {
 	size_t send_bytes, recv_bytes;
 	size_t arrays[4][WORLD_MOST];
 	bool is_begun, is_over;
+	uint64_t digest; /* of both buffers when it began */
 };
 
 struct run {
@@ -356,6 +358,27 @@ make_call(struct run *run, int call, int rank)
 	}
 }
 
+static uint64_t
+digest_of(const struct part *part)
+{
+	uint64_t digest = 1;
+	for (size_t i = 0; part->send && i < part->send_bytes + GUARD; i++)
+		digest = digest * 31 + (unsigned char)part->send[i];
+	for (size_t i = 0; part->recv && i < part->recv_bytes + GUARD; i++)
+		digest = digest * 37 + (unsigned char)part->recv[i];
+	return digest;
+}
+
+static bool
+is_left_by_all(const struct run *run, int call)
+{
+	for (int rank = 0; rank < run->world.ranks; rank++)
+		if (!(run->parts[rank][call].op.node.extras & CS_OP_LEFT) ||
+		    run->parts[rank][call].digest != digest_of(&run->parts[rank][call]))
+			return false;
+	return true;
+}
+
 static bool
 is_right(const struct run *run, int call, int rank)
 {
@@ -366,6 +389,8 @@ is_right(const struct run *run, int call, int rank)
 		return false;
 	if (made->truncated || part->op.node.wrong || part->op.node.extras & (CS_OP_MORE | CS_OP_LESS))
 		return false;
+	if (part->op.node.extras & CS_OP_LEFT)
+		return is_left_by_all(run, call);
 	if (!part->recv)
 		return true;
 	if (cs_colls[plan->coll].reduces)
@@ -396,6 +421,7 @@ begin(struct run *run, int rank)
 	part->op.between = plan->algorithm->inner;
 	part->op.between_params = plan->params;
 	part->is_begun = true;
+	part->digest = digest_of(part);
 	if (run->setting.fault == TAG_REUSED)
 		part->op.tag = 0;
 	if (run->setting.fault == WINDOW_OUT_OF_ORDER && rank == 1 && call % 2) {
@@ -547,6 +573,57 @@ any_algorithm(struct run *run)
 	return algorithm;
 }
 
+/* --- plans that are refused ------------------------------------------------------------------------------------------- */
+
+static int built, refused;
+static bool is_refused_by_one;
+
+/* As the algorithm of which params[CS_MAX_PARAMS] / 2 is the number, but half of the shapes are refused: by what all ranks know
+ * alike. */
+static void
+build_or_refuse(struct cs_builder *builder)
+{
+	const struct cs_problem *problem = builder->problem;
+	size_t planted = problem->params[CS_MAX_PARAMS], shape = problem->sizes ? 0 : problem->bytes / problem->unit;
+	if ((shape + (size_t)problem->root + planted) % 2 && (!is_refused_by_one || problem->rank == 1)) {
+		refused++;
+		cs_build_refuse(builder, "planted");
+	} else {
+		built++;
+		cs_algorithm_at((int)(planted / 2))->build(builder);
+	}
+}
+
+static int
+number_of(const struct cs_algorithm *algorithm)
+{
+	int number = 0;
+	while (cs_algorithm_at(number) != algorithm)
+		number++;
+	return number;
+}
+
+static const struct cs_algorithm *
+planted_of(const struct cs_algorithm *algorithm)
+{
+	static struct cs_algorithm planted[CS_MOST_ROWS];
+	struct cs_algorithm *its = &planted[number_of(algorithm)];
+	*its = *algorithm;
+	if (its->build)
+		its->build = build_or_refuse;
+	if (its->inner)
+		its->inner = planted_of(its->inner);
+	return its;
+}
+
+static void
+plant(struct run *run, struct plan *plan)
+{
+	const struct cs_algorithm *plans = plan->algorithm->inner ? plan->algorithm->inner : plan->algorithm;
+	plan->params[CS_MAX_PARAMS] = 2 * (size_t)number_of(plans) + chance(run, 2);
+	plan->algorithm = planted_of(plan->algorithm);
+}
+
 static void
 clear(struct run *run)
 {
@@ -580,6 +657,8 @@ run_setting(struct run *run, const struct setting *setting)
 		const struct cs_algorithm *algorithm = any_algorithm(run);
 		assert_non_null(algorithm);
 		make_plan(run, &run->plans[call], algorithm);
+		if (setting->refuses)
+			plant(run, &run->plans[call]);
 	}
 	long steps = 0, most = setting->most_steps ? setting->most_steps : MOST_STEPS;
 	for (; !is_all_over(run) && steps < most; steps++)
@@ -716,6 +795,21 @@ several_operations_of_several_nodes_at_once(void **state)
 	}
 }
 
+/* On all ranks, whoever comes first: between nodes the host serves in the place of the plan, also in the midst of an
+ * operation; between all ranks the call is left to the host as it came. */
+static void
+what_is_refused_goes_to_the_host(void **state)
+{
+	uint64_t seed = first_seed();
+	built = refused = 0;
+	for (int i = 0; i < cases_wanted(600); i++) {
+		struct setting setting = setting_of(seed + (uint64_t)i, i % 3, i % 2 ? 1 : several(seed + (uint64_t)i));
+		setting.refuses = true;
+		expect_right(&setting);
+	}
+	assert_true(built > 1000 && refused > 1000);
+}
+
 /* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no machine has, which
  * AddressSanitizer is to refuse as malloc does. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
@@ -750,10 +844,12 @@ wrong_cases(enum fault fault, bool several_nodes, int under_way, uint64_t cases)
 		struct setting setting = setting_of(seed, several_nodes, under_way);
 		setting.calls += 3;
 		setting.fault = fault;
+		setting.refuses = is_refused_by_one = fault == REFUSED_BY_ONE;
 		setting.most_steps = MOST_WRONG_STEPS;
 		wrong += goes_wrong(run, &setting);
 		clear(run);
 	}
+	is_refused_by_one = false;
 	free(run);
 	return wrong;
 }
@@ -770,7 +866,8 @@ wrong_interleavings_are_seen(void **state)
 	} faults[] = { { DONE_TOO_EARLY, false, 1, 60 },
 		       { AREA_DONE_TOO_EARLY, true, 1, 20 },
 		       { WINDOW_OUT_OF_ORDER, true, 1, 20 },
-		       { TAG_REUSED, true, 3, 20 } };
+		       { TAG_REUSED, true, 3, 20 },
+		       { REFUSED_BY_ONE, true, 1, 20 } };
 	for (size_t i = 0; i < COUNT(faults); i++) {
 		bool several_nodes = faults[i].several_nodes;
 		int under_way = faults[i].under_way;
@@ -790,6 +887,7 @@ main(void)
 		cmocka_unit_test(several_operations_of_a_node_at_once),
 		cmocka_unit_test(ranks_of_several_nodes_in_any_order),
 		cmocka_unit_test(several_operations_of_several_nodes_at_once),
+		cmocka_unit_test(what_is_refused_goes_to_the_host),
 		cmocka_unit_test(wrong_interleavings_are_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,7 +84,7 @@ run(struct fixture *fixture, size_t segments)
 	messages = 0;
 	struct cs_op op;
 	cs_op_init(&op, &fixture->team, 0);
-	cs_plans_run(&op, &fixture->plans, NULL, &segments_alone, &problem, vector, vector, NULL);
+	assert_true(cs_plans_start(&op, &fixture->plans, NULL, &segments_alone, &problem, vector, vector, NULL));
 	cs_op_fini(&op);
 	assert_true(fixture->plans.count <= CS_PLANS);
 	assert_true(fixture->plans.bytes <= CS_PLAN_BUDGET);
@@ -246,10 +246,10 @@ a_plan_serves_its_own_shape_only(void **state)
 		fixture.team.idle = &fixture.idle;
 		cs_op_init(&op, &fixture.team, 0);
 		for (int turn = 0; turn < 2; turn++) {
-			cs_plans_run(&op, &fixture.plans, NULL, algorithm, &problem, input, result,
-				     reduces ? &reduction : NULL);
-			cs_plans_run(&op, &fixture.plans, NULL, algorithm, &other, input, result,
-				     reduces ? &reduction : NULL);
+			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &problem, input, result,
+						   reduces ? &reduction : NULL));
+			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &other, input, result,
+						   reduces ? &reduction : NULL));
 			if (fixture.plans.count != 2)
 				fail_msg("%s: %d plans", cases[i].what, fixture.plans.count);
 		}
@@ -344,6 +344,58 @@ a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
 	run(&fixture, MOST_SEGMENTS + 1);
 	assert_int_equal(fixture.plans.count, 0);
 	clear(&fixture);
+}
+
+static int builds;
+
+static void
+refuse_all(struct cs_builder *builder)
+{
+	builds++;
+	cs_build_refuse(builder, "it is planted");
+	cs_build_refuse(builder, "and again");
+}
+
+static void
+need_too_much(struct cs_builder *builder)
+{
+	builds++;
+	for (int i = 0; i < 3; i++)
+		cs_build_tmp(builder, SIZE_MAX / 4);
+	cs_build_send(builder, 0, cs_tmp(0), 8);
+}
+
+/* Nothing is done, the operation knows why, and nobody asks again for a call of that shape. */
+static void
+a_refusal_is_told_with_its_reason_and_kept(void **state)
+{
+	static const struct cs_algorithm refusing[] = {
+		{ .coll = CS_BCAST, .name = "refusing", .build = refuse_all },
+		{ .coll = CS_BCAST, .name = "wanting", .build = need_too_much },
+	};
+	static const char *const reasons[] = { "it is planted", "its plan needs more memory than there can be" };
+	for (size_t i = 0; i < COUNT(refusing); i++) {
+		struct fixture fixture = { .team.host = &host };
+		char vector[SEGMENT];
+		fixture.team.idle = &fixture.idle;
+		builds = 0;
+		messages = 0;
+		for (size_t shape = 0; shape < 2 * CS_PLANS; shape++) {
+			struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
+						      .bytes = 1 + shape / 2 };
+			struct cs_op op;
+			cs_op_init(&op, &fixture.team, 0);
+			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i], &problem, vector, vector, NULL));
+			assert_true(op.node.extras & CS_OP_REFUSED);
+			assert_string_equal(op.refused, reasons[i]);
+			assert_int_equal(builds, 1 + shape / 2);
+			cs_op_fini(&op);
+		}
+		assert_int_equal(messages, 0);
+		run(&fixture, 3);
+		assert_int_equal(fixture.plans.count, CS_PLANS); /* a refusal gave way */
+		clear(&fixture);
+	}
 }
 
 /* --- how long plans are ------------------------------------------------------------------------------------------- */
@@ -679,6 +731,7 @@ main(void)
 		cmocka_unit_test(of_more_than_8_mib_of_plans_the_least_recently_used_go_first),
 		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
 		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
+		cmocka_unit_test(a_refusal_is_told_with_its_reason_and_kept),
 		cmocka_unit_test(a_pipeline_of_any_length_is_a_plan_of_few_steps),
 		cmocka_unit_test(a_loop_does_what_its_steps_would_one_by_one),
 		cmocka_unit_test(no_plan_grows_with_the_bytes),

@@ -911,6 +911,18 @@ explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 }
 
 static void
+explaining_says_which_calls_a_plan_refuses(void **state)
+{
+	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "ring");
+	struct cs_facts facts = usual(CS_BCAST, 4711);
+	assert_contains(explain(selector, &facts), "-> ring (forced by COLLSHIM_BCAST); the same for 0 <= bytes < inf\n"
+						   "   but its plan refuses this call (it is 4711 bytes): the host serves it\n");
+	facts.bytes = 4712;
+	assert_null(strstr(explain(selector, &facts), "refuses"));
+	cs_selector_destroy(selector);
+}
+
+static void
 explaining_a_call_of_unknown_size_names_no_size(void **state)
 {
 	struct cs_selector *selector = make(NULL);
@@ -1021,6 +1033,7 @@ main(void)
 		cmocka_unit_test(whatever_can_change_a_choice_changes_the_digest),
 		cmocka_unit_test(explaining_names_the_row_that_decides_and_why_not_the_others),
 		cmocka_unit_test(explaining_says_which_wire_a_rule_asks_for),
+		cmocka_unit_test(explaining_says_which_calls_a_plan_refuses),
 		cmocka_unit_test(explaining_says_which_placement_a_rule_asks_for),
 		cmocka_unit_test(explaining_says_what_is_wrong_with_a_variable_or_a_forced_call),
 		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),

@@ -70,7 +70,7 @@ build(struct cs_builder *builder)
 	struct ring ring = { .builder = builder, .p = p, .self = self, .right = (self + 1) % p,
 			     .left = (self + p - 1) % p, .pieces = cs_pieces_of_vector(problem, p) };
 	if (!problem->is_commutative) {
-		cs_build_refuse(builder);
+		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
 		return;
 	}
 	if (p == 1 && !problem->is_in_place)

@@ -289,7 +289,7 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	struct work work = { .builder = builder, .bytes = problem->bytes, .senders = problem->params[0] };
 	if (!problem->node_of) {
-		cs_build_refuse(builder);
+		cs_build_refuse(builder, "nothing is known of nodes");
 		return;
 	}
 	if (!cs_node_ranks_init(&work.nodes, problem)) {

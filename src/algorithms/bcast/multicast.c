@@ -411,11 +411,8 @@ begin_plan(struct cs_op *op)
 	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
 				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
 	op->under_way = CS_UNDER_WAY_NOTHING;
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_plans_begin(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base, call->recv.base, NULL);
-	else
-		cs_op_note(op, cs_plans_run(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base,
-					    call->recv.base, NULL));
+	if (!cs_plans_start(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base, call->recv.base, NULL))
+		op->node.extras |= CS_OP_LEFT;
 	return CS_OK;
 }
 

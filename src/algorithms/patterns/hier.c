@@ -106,7 +106,7 @@ cs_hier_meet(struct cs_op *op)
 		return CS_AGAIN;
 	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
 	hier->kind->between(op, cs_hier_now(hier));
-	return CS_OK;
+	return op->under_way == CS_UNDER_WAY_LATER ? CS_AGAIN : CS_OK;
 }
 
 enum cs_status

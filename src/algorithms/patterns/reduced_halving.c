@@ -76,7 +76,7 @@ cs_reduced_halving_build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	struct halving halving = { .builder = builder };
 	if (!problem->is_commutative) {
-		cs_build_refuse(builder);
+		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
 		return;
 	}
 	if (cs_pieces_of_blocks(&halving.pieces, problem) != CS_OK) {

@@ -97,7 +97,7 @@ cs_reduced_ring_build(struct cs_builder *builder)
 	struct ring ring = { .builder = builder };
 	int p = problem->ranks;
 	if (!problem->is_commutative) {
-		cs_build_refuse(builder);
+		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
 		return;
 	}
 	if (cs_pieces_of_blocks(&ring.pieces, problem) != CS_OK) {

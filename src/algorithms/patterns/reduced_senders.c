@@ -324,7 +324,7 @@ cs_reduced_senders_build(struct cs_builder *builder)
 	if (is_alone(&part.layout))
 		cs_reduced_pairwise_build(builder);
 	else if (!problem->is_commutative && !is_block_placed(&part.layout))
-		cs_build_refuse(builder);
+		cs_build_refuse(builder, CS_NOT_IN_ORDER);
 	else
 		act(&part);
 	clear(&part.layout);
