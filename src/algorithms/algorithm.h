@@ -43,13 +43,16 @@ struct cs_needs {
 	bool largest;   /* of CS_SIZES_BY_PAIR: all must know the largest block, so they agree */
 };
 
-/* What a plan costs, told without building it; a test compares with the plans of all ranks. */
+/* What the plans of all ranks cost. */
 struct cs_price {
 	uint64_t rounds; /* messages in the longest chain in which each waits for the one before */
 	uint64_t bytes;  /* the most that one rank sends or receives, the larger of the two */
 	/* Of bytes that are reduced one after the other on the longest chain, if they are more than what a rank reduces; else 0. */
 	uint64_t reduced;
 };
+
+/* The formula is not for this problem: it is to be counted. */
+#define CS_PRICE_NONE ((struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX })
 
 struct cs_algorithm {
 	uint32_t colls;      /* a set: what it is for */
@@ -78,7 +81,9 @@ struct cs_algorithm {
 	/* With build: where a rank's problem is rank 0's with ranks counted from it (blocks of one size, to begin with), so is its
 	 * plan, but for places and for how many copies stand where copies follow each other. The simulator builds one. */
 	bool is_turned;
-	/* With build: the price for all ranks together (problem->rank does not matter), where build does not refuse.
+	/* With build, where that is a formula: the price for all ranks together (problem->rank does not matter), where build
+	 * does not refuse; or CS_PRICE_NONE. A test holds it against the plans. Else it is counted from the plans of all
+	 * ranks (sim/count.h), as far as they are few: among many a model only knows of algorithms that have a formula.
 	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
 	void (*price)(const struct cs_problem *problem, struct cs_price *price);
 	/* With build, where it matters who is on which node: the algorithm of the collective that sends the same messages

@@ -2,10 +2,16 @@
 #include "select/predict.h"
 
 #include "plan/build.h"
+#include "sim/count.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define MOST_NODES 4096 /* sizes and places by node lie on the stack */
+/* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among all 1024). */
+#define MOST_STEPS_COUNTED ((size_t)1 << 17)
+#define MOST_RANKS_COUNTED 1024
+#define KEPT 256 /* prices that were counted */
 #define MOST_COUNTED ((size_t)1 << 30)
 
 /* ---- the host ------------------------------------------------------------------------------------------------ */
@@ -164,6 +170,60 @@ does_more(const struct cs_tally *one, const struct cs_tally *other)
 	return messages > others || (messages == others && one->copied + one->reduced > other->copied + other->reduced);
 }
 
+/* --- counted prices ---
+ *
+ * They are kept for the process, as each communicator asks for the same. */
+
+struct counted {
+	const struct cs_algorithm *plan;
+	int ranks;
+	size_t bytes;
+	bool is_commutative, is_known; /* false: too much to count, or refused */
+	struct cs_price price;
+};
+
+static struct counted kept[KEPT];
+static int kept_next;
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Blocks are of one size, and parameters have their fallbacks. */
+static struct counted
+count(const struct cs_algorithm *plan, const struct cs_problem *problem)
+{
+	struct counted counted = { .plan = plan, .ranks = problem->ranks, .bytes = problem->bytes,
+				   .is_commutative = problem->is_commutative };
+	struct cs_count all;
+	pthread_mutex_lock(&kept_lock);
+	for (int i = 0; i < KEPT; i++)
+		if (kept[i].plan == plan && kept[i].ranks == problem->ranks && kept[i].bytes == problem->bytes &&
+		    kept[i].is_commutative == problem->is_commutative) {
+			counted = kept[i];
+			pthread_mutex_unlock(&kept_lock);
+			return counted;
+		}
+	counted.is_known = problem->ranks <= MOST_RANKS_COUNTED &&
+			   cs_count_plans(plan->build, problem, MOST_STEPS_COUNTED, &all) == CS_OK;
+	if (counted.is_known)
+		counted.price = (struct cs_price){ all.rounds, all.bytes, all.reduced };
+	kept[kept_next++ % KEPT] = counted;
+	pthread_mutex_unlock(&kept_lock);
+	return counted;
+}
+
+/* By the formula, or counted. False: neither is to be had, or the plan refuses. */
+static bool
+price_of(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_price *price)
+{
+	if (plan->price) {
+		plan->price(problem, price);
+		if (price->rounds != CS_PRICE_NONE.rounds)
+			return true;
+	}
+	struct counted counted = count(plan, problem);
+	*price = counted.price;
+	return counted.is_known;
+}
+
 bool
 cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load)
 {
@@ -178,7 +238,8 @@ cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *proble
 		if (does_more(&other, &tally))
 			tally = other;
 	}
-	plan->price(problem, &price);
+	if (!price_of(plan, problem, &price))
+		return false;
 	*load = (struct cs_load){ price.rounds, tally.sent, tally.received, tally.sent_bytes, tally.received_bytes,
 				  tally.copied, tally.hidden, tally.reduced };
 	/* Copies are made beside a chain. */
@@ -269,7 +330,7 @@ cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 	const struct cs_algorithm *algorithm, *cheapest = NULL;
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
 		const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
-		if (algorithm->coll != facts->coll || !plan->price || is_among(excluded, algorithm) ||
+		if (algorithm->coll != facts->coll || !plan->build || is_among(excluded, algorithm) ||
 		    cs_algorithm_unmet(algorithm, facts))
 			continue;
 		double time;

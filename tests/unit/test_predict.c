@@ -76,10 +76,10 @@ every_message_of_a_rank_is_charged(void **state)
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_facts facts = facts_of(cases[i].coll, 8, 512, 1);
+		struct cs_facts facts = facts_of(cases[i].coll, 8, 128, 1);
 		int64_t flood = predict_of(model, &facts, cases[i].flood).ps;
 		/* The copy of the own block is not hidden everywhere. */
-		assert_in_range(flood, 1600280 + 510 * cases[i].each, 1600280 + 510 * cases[i].each + 800);
+		assert_in_range(flood, 1600280 + 126 * cases[i].each, 1600280 + 126 * cases[i].each + 800);
 		struct cs_prediction best = predict(model, &facts);
 		assert_string_not_equal(best.best->name, cases[i].flood);
 		assert_in_range(best.ps, 1600280, flood / 2);
@@ -222,6 +222,57 @@ any_size_is_answered(void **state)
 	assert_in_range(twice, 2 * once - once / 100, 2 * once);
 }
 
+/* What an algorithm has no formula for is counted from its plans, blocks of one size or a vector; asked again, it is the same. */
+static void
+plans_without_a_formula_are_counted(void **state)
+{
+	static const struct {
+		enum cs_coll coll;
+		const char *name;
+		int ranks;
+		uint64_t rounds, bytes; /* of 160 bytes a block, or a vector */
+	} cases[] = {
+		{ CS_GATHER, "binomial", 64, 6, 63 * 160 },
+		{ CS_GATHER, "linear", 1000, 1, 999 * 160 },
+		{ CS_ALLGATHER, "recursive-doubling", 8, 3, 7 * 160 },
+		{ CS_ALLGATHER, "gather-bcast", 8, 6, 3 * 8 * 160 },
+		{ CS_ALLREDUCE, "rabenseifner", 16, 8, 2 * 15 * 160 / 16 },
+		{ CS_BARRIER, "binomial", 1024, 20, 0 },
+	};
+	for (int turn = 0; turn < 2; turn++)
+		for (size_t i = 0; i < COUNT(cases); i++) {
+			const struct cs_algorithm *algorithm = cs_algorithm_by_name(cases[i].coll, cases[i].name);
+			size_t params[CS_MAX_PARAMS] = { 0 };
+			assert_non_null(algorithm);
+			assert_null(algorithm->price);
+			for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
+				params[k] = algorithm->params[k].fallback;
+			struct cs_problem problem = { .coll = cases[i].coll, .ranks = cases[i].ranks, .unit = 1,
+						      .bytes = cases[i].coll == CS_BARRIER ? 0 : 160,
+						      .is_commutative = true, .params = params };
+			struct cs_load load;
+			assert_true(cs_predict_load(algorithm, &problem, &load));
+			assert_int_equal(load.rounds, cases[i].rounds);
+			assert_int_equal(load.sent_bytes > load.received_bytes ? load.sent_bytes : load.received_bytes,
+					 cases[i].bytes);
+		}
+}
+
+/* Of that many ranks a model knows formulas only, so that it is soon done. */
+static void
+among_thousands_of_ranks_a_plan_needs_a_formula(void **state)
+{
+	const struct cs_algorithm *without = cs_algorithm_by_name(CS_GATHER, "binomial"),
+				  *with = cs_algorithm_by_name(CS_BCAST, "binomial");
+	const size_t params[CS_MAX_PARAMS] = { 0 };
+	struct cs_problem problem = { .coll = CS_GATHER, .ranks = 4096, .unit = 1, .bytes = 8, .params = params };
+	struct cs_load load;
+	assert_false(cs_predict_load(without, &problem, &load));
+	problem.coll = CS_BCAST;
+	assert_true(cs_predict_load(with, &problem, &load));
+	assert_int_equal(load.rounds, 12);
+}
+
 int
 main(void)
 {
@@ -236,6 +287,8 @@ main(void)
 		cmocka_unit_test(a_model_is_silent_of_uneven_blocks),
 		cmocka_unit_test(a_model_is_silent_of_ranks_dealt_round_the_nodes),
 		cmocka_unit_test(any_size_is_answered),
+		cmocka_unit_test(plans_without_a_formula_are_counted),
+		cmocka_unit_test(among_thousands_of_ranks_a_plan_needs_a_formula),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ build(struct cs_builder *builder)
 static void
 price(const struct cs_problem *problem, struct cs_price *price)
 {
-	cs_ports_price(problem, problem->params[0], false, price);
+	cs_ports_price(problem, problem->params[0], price);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_bruck = {

@@ -35,23 +35,10 @@ build(struct cs_builder *builder)
 	cs_build_keep_own(builder);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	uint64_t total = cs_problem_total(problem), others = (uint64_t)problem->ranks - 1;
-	*price = (struct cs_price){ .rounds = total && others };
-	for (int rank = 0; others && rank < problem->ranks; rank++) {
-		uint64_t own = cs_problem_size(problem, rank);
-		uint64_t most = others * own > total - own ? others * own : total - own;
-		price->bytes = most > price->bytes ? most : price->bytes;
-	}
-}
-
 const struct cs_algorithm cs_algorithm_allgather_direct_ring = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "direct-ring",
 	.summary = "each rank sends its own block to every other, all at once",
 	.params = { { "window", "sends under way at a time; 0: all", 0, 0, MOST_WINDOW } },
 	.build = build,
-	.price = price,
 };

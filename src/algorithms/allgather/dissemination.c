@@ -43,16 +43,9 @@ build(struct cs_builder *builder)
 	}
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	cs_ports_price(problem, 1, true, price);
-}
-
 const struct cs_algorithm cs_algorithm_allgather_dissemination = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "dissemination",
 	.summary = "what a rank has doubles in each round, every block in its place at once",
 	.build = build,
-	.price = price,
 };

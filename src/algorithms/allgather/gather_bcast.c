@@ -11,7 +11,6 @@
  * times. For few bytes where no better algorithm is at hand; the one that others are compared with. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/parcel.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/pieces.h"
 
 /* Blocks that `rank`, `mask` below its parent, has gathered. */
@@ -67,36 +66,9 @@ build(struct cs_builder *builder)
 		cs_parcel_spread(builder, together, 0, p);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_pieces blocks;
-	struct cs_ledger ledger;
-	int p = problem->ranks, mask;
-	if (cs_pieces_of_blocks(&blocks, problem) != CS_OK) {
-		*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
-		return;
-	}
-	cs_ledger_init(&ledger, p);
-	for (mask = 1; mask < p; mask *= 2) {
-		for (int rank = mask; rank < p; rank += 2 * mask)
-			cs_ledger_message(&ledger, rank, rank - mask,
-					 cs_pieces_run(&blocks, p, rank, gathered(p, rank, mask)));
-		cs_ledger_end_round(&ledger, 0, p);
-	}
-	for (mask /= 2; mask; mask /= 2) {
-		for (int rank = mask; rank < p; rank += 2 * mask)
-			cs_ledger_message(&ledger, rank - mask, rank, cs_pieces_run(&blocks, p, 0, p));
-		cs_ledger_end_round(&ledger, 0, p);
-	}
-	cs_ledger_close(&ledger, price);
-	cs_pieces_fini(&blocks);
-}
-
 const struct cs_algorithm cs_algorithm_allgather_gather_bcast = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "gather-bcast",
 	.summary = "binomial gather to rank 0, binomial broadcast from there",
 	.build = build,
-	.price = price,
 };

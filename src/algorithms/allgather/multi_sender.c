@@ -21,7 +21,6 @@
  * Price: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
  * small and middle blocks where one sender does not fill the node's link. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/parcel.h"
 #include "algorithms/patterns/ports.h"
@@ -233,65 +232,11 @@ build(struct cs_builder *builder)
 	free(requests);
 }
 
-/* --- price -------------------------------------------------------------------------------------------------------- */
-
-/* From one rank of a node to all others. */
-static void
-price_share(struct cs_ledger *ledger, const struct layout *layout, int node, int from, size_t bytes)
-{
-	for (int i = 0; bytes && i < cs_node_size(&layout->nodes, node); i++)
-		if (cs_node_rank(&layout->nodes, node, i) != from)
-			cs_ledger_message(ledger, from, cs_node_rank(&layout->nodes, node, i), bytes);
-}
-
-static void
-price_gather(struct cs_ledger *ledger, const struct layout *layout)
-{
-	for (int rank = 0; rank < layout->problem->ranks; rank++)
-		price_share(ledger, layout, layout->nodes.node_of[rank], rank, cs_problem_size(layout->problem, rank));
-	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
-}
-
-static void
-price_exchange(struct cs_ledger *ledger, const struct layout *layout, int n)
-{
-	int nodes = layout->nodes.nodes;
-	for (int node = 0; node < nodes; node++)
-		FOR_EACH_HOP(hop, layout, n) {
-			int from = (node + hop.distance) % nodes;
-			cs_ledger_message(ledger, carrier(layout, from, hop.port), carrier(layout, node, hop.port),
-					 bytes_of(layout, from, hop.blocks));
-		}
-	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
-	for (int node = 0; node < nodes; node++)
-		FOR_EACH_HOP(hop, layout, n)
-			price_share(ledger, layout, node, carrier(layout, node, hop.port),
-				    bytes_of(layout, (node + hop.distance) % nodes, hop.blocks));
-	cs_ledger_end_round(ledger, 0, layout->problem->ranks);
-}
-
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct layout layout;
-	struct cs_ledger ledger;
-	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
-	if (!lay(&layout, problem))
-		return;
-	cs_ledger_init(&ledger, problem->ranks);
-	price_gather(&ledger, &layout);
-	for (int n = 1; n < layout.nodes.nodes; n *= layout.ports + 1)
-		price_exchange(&ledger, &layout, n);
-	cs_ledger_close(&ledger, price);
-	drop(&layout);
-}
-
 const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "multi-sender",
 	.summary = "Bruck between nodes, several ranks of a node sending at once",
 	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks", 0, 0, 64 } },
 	.build = build,
-	.price = price,
 	.alone = "bruck",
 };

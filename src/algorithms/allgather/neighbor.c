@@ -44,13 +44,6 @@ taken(struct circle circle, int rank, int round)
 	return (rank / 2 + ((rank + round) % 2 ? half - away : away)) % half;
 }
 
-static size_t
-pair_bytes(const struct cs_problem *problem, int pair)
-{
-	size_t first = cs_problem_size(problem, 2 * pair);
-	return 2 * pair + 1 < problem->ranks ? first + cs_problem_size(problem, 2 * pair + 1) : first;
-}
-
 /* Does `rank` get a message in this round? The one who is played has no partner in itself, and not the same pair
  * twice. */
 static bool
@@ -105,50 +98,9 @@ build(struct cs_builder *builder)
 	}
 }
 
-/* Bytes that `rank` sends: its own block, its pair, and each pair that it got before the last round. */
-static uint64_t
-sent_by(const struct cs_problem *problem, struct circle circle, int rank, uint64_t total)
-{
-	uint64_t own = cs_problem_size(problem, rank);
-	bool is_odd = circle.q != circle.ranks;
-	if (is_odd && rank == circle.ranks - 1) {
-		own = 0;
-		for (int round = 1; round <= circle.last; round += 2)
-			for (int side = 0; side < 2; side++)
-				own += pair_bytes(problem, taken(circle, partner(circle, rank + side, round), round));
-		return own;
-	}
-	if (!circle.last)
-		return own;
-	own += total - pair_bytes(problem, taken(circle, rank, circle.last));
-	if (is_odd && rank == 0 && circle.last % 2)
-		own -= pair_bytes(problem, taken(circle, circle.ranks, circle.last));
-	return own;
-}
-
-/* A message of round `last` has last + 1 in its chain if the same pair was under way in all rounds between real
- * ranks: from the lower rank of a pair upwards if that does not meet the end of the ranks, from the upper one
- * downwards else. Other blocks make a chain that is one shorter. */
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct circle circle = circle_of(problem->ranks);
-	uint64_t total = cs_problem_total(problem);
-	bool is_odd = circle.q != circle.ranks, is_longest = !is_odd && total;
-	*price = (struct cs_price){ 0 };
-	for (int rank = 0; problem->ranks > 1 && rank < problem->ranks; rank++) {
-		uint64_t size = cs_problem_size(problem, rank), sent = sent_by(problem, circle, rank, total);
-		uint64_t most = sent > total - size ? sent : total - size;
-		price->bytes = most > price->bytes ? most : price->bytes;
-		is_longest = is_longest || (size && (rank % 2 ? rank - 1 >= circle.last : rank < circle.last));
-	}
-	price->rounds = total ? (uint64_t)circle.last + is_longest : 0;
-}
-
 const struct cs_algorithm cs_algorithm_allgather_neighbor = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "neighbor",
 	.summary = "exchanges with the two neighbours in turn, two blocks at a time",
 	.build = build,
-	.price = price,
 };

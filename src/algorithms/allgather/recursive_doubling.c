@@ -13,7 +13,6 @@
  * everything once more. For small blocks on a power of two. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/parcel.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/pieces.h"
 
 struct halves {
@@ -105,40 +104,9 @@ build(struct cs_builder *builder)
 		hand_back(builder, self + 1);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_pieces blocks;
-	struct cs_ledger ledger;
-	struct halves halves = halve(problem->ranks);
-	int p = problem->ranks;
-	if (cs_pieces_of_blocks(&blocks, problem) != CS_OK) {
-		*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
-		return;
-	}
-	cs_ledger_init(&ledger, p);
-	for (int odd = 1; odd < 2 * halves.rest; odd += 2)
-		cs_ledger_message(&ledger, odd, odd - 1, cs_pieces_run(&blocks, p, odd, 1));
-	cs_ledger_end_round(&ledger, 0, p);
-	for (int mask = 1; mask < halves.q; mask *= 2) {
-		for (int index = 0; index < halves.q; index++) {
-			int count, first = held(halves, index, mask, &count);
-			cs_ledger_message(&ledger, member(halves, index), member(halves, index ^ mask),
-					 cs_pieces_run(&blocks, p, first, count));
-		}
-		cs_ledger_end_round(&ledger, 0, p);
-	}
-	for (int odd = 1; odd < 2 * halves.rest; odd += 2)
-		cs_ledger_message(&ledger, odd - 1, odd, cs_pieces_run(&blocks, p, odd + 1, p - 1));
-	cs_ledger_end_round(&ledger, 0, p);
-	cs_ledger_close(&ledger, price);
-	cs_pieces_fini(&blocks);
-}
-
 const struct cs_algorithm cs_algorithm_allgather_recursive_doubling = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "recursive-doubling",
 	.summary = "ranks 1, 2, 4 .. apart exchange all that they have",
 	.build = build,
-	.price = price,
 };

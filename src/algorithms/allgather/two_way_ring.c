@@ -45,25 +45,9 @@ build(struct cs_builder *builder)
 }
 
 /* A rank sends its own block both ways and passes on all but the last that it gets from each side. */
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	int p = problem->ranks, down = (p - 1) / 2;
-	uint64_t total = cs_problem_total(problem);
-	*price = (struct cs_price){ .rounds = total ? (uint64_t)p / 2 : 0 };
-	for (int rank = 0; p > 1 && rank < p; rank++) {
-		uint64_t own = cs_problem_size(problem, rank), received = total - own;
-		uint64_t sent = total + own - cs_problem_size(problem, (rank + down) % p) -
-				cs_problem_size(problem, (rank + down + 1) % p);
-		uint64_t most = sent > received ? sent : received;
-		price->bytes = most > price->bytes ? most : price->bytes;
-	}
-}
-
 const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "two-way-ring",
 	.summary = "blocks travel both ways round the ring, each half way",
 	.build = build,
-	.price = price,
 };

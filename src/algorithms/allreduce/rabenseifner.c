@@ -32,29 +32,9 @@ build(struct cs_builder *builder)
 	cs_butterfly_unfold(&fly);
 }
 
-/* A number receives as many bytes as it sends: while halving its ranges, while gathering all but its piece. Of the
- * numbers that are not folded the one with the first piece has the longest ranges. */
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_butterfly fly;
-	cs_butterfly_shape(&fly, problem, 0);
-	price->rounds = problem->bytes ? 2 * (uint64_t)(fly.levels + (fly.folds > 0)) : 0;
-	price->bytes = 0;
-	for (int i = 0; fly.levels && i <= fly.folds; i++) {
-		bool is_folded = i < fly.folds;
-		int number = is_folded ? i : fly.size - 1;
-		struct cs_range piece = cs_butterfly_range(&fly, number, fly.levels);
-		uint64_t bytes = cs_butterfly_received(&fly, number) + problem->bytes * (is_folded ? 2 : 1) -
-				 cs_pieces_bytes(&fly.pieces, piece.first, piece.count);
-		price->bytes = bytes > price->bytes ? bytes : price->bytes;
-	}
-}
-
 const struct cs_algorithm cs_algorithm_allreduce_rabenseifner = {
 	.colls = CS_SET(CS_ALLREDUCE),
 	.name = "rabenseifner",
 	.summary = "partners exchange halves, then halves of halves, and back",
 	.build = build,
-	.price = price,
 };

@@ -300,38 +300,6 @@ build(struct cs_builder *builder)
 	cs_node_ranks_fini(&work.nodes);
 }
 
-/* Of all ranks of other nodes that a rank deals with, both ways: the most times its node's others. */
-static uint64_t
-most_relayed(const struct cs_node_ranks *nodes, int node, size_t senders)
-{
-	uint64_t most = 0;
-	int size = cs_node_size(nodes, node);
-	for (int place = 0; size > 1 && place < size; place++) {
-		uint64_t load = load_of(nodes, node, place, senders) + load_of(nodes, node, size - 1 - place, senders);
-		most = load > most ? load : most;
-	}
-	return most * (uint64_t)(size - 1);
-}
-
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_node_ranks nodes;
-	uint64_t relayed = 0, several = 0;
-	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX }; /* no memory to tell it */
-	if (!cs_node_ranks_init(&nodes, problem))
-		return;
-	for (int node = 0; node < nodes.nodes; node++) {
-		uint64_t here = most_relayed(&nodes, node, problem->params[0]);
-		relayed = here > relayed ? here : relayed;
-		several += cs_node_size(&nodes, node) > 1;
-	}
-	price->rounds = (nodes.nodes > 1 ? 1 : 0) + (several > 2 ? 2 : several);
-	price->rounds = problem->bytes ? price->rounds : 0;
-	price->bytes = ((uint64_t)problem->ranks - 1 + relayed) * problem->bytes;
-	cs_node_ranks_fini(&nodes);
-}
-
 const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {
 	.colls = CS_SET(CS_ALLTOALL),
 	.name = "node-pairs",
@@ -340,5 +308,4 @@ const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {
 	.params = { { "senders", "ranks of a node that send to other nodes, and that hear them (0: all)", 0, 0,
 		      1 << 20 } },
 	.build = build,
-	.price = price,
 };

@@ -25,22 +25,10 @@ build(struct cs_builder *builder)
 		cs_build_signal(builder, cs_part_cut(&cuts, &rest).first);
 }
 
-/* As long up as a gather takes, and down as a scatter. */
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_problem all_have_a_byte = { .ranks = problem->ranks, .bytes = 1 };
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, (int)problem->params[0]);
-	cs_handout_price(&all_have_a_byte, &cuts, 0, price);
-	*price = (struct cs_price){ .rounds = 2 * price->rounds };
-}
-
 const struct cs_algorithm cs_algorithm_barrier_binomial = {
 	.colls = CS_SET(CS_BARRIER),
 	.name = "binomial",
 	.summary = "signals up a binomial tree, and down again",
 	.params = { { "k", "children per step", 1, 1, 1 << 20 } },
 	.build = build,
-	.price = price,
 };

@@ -12,8 +12,8 @@
  * Price: ring: p - 1 rounds (who gets a piece late from the scatter gets it early in the ring), the root sends the
  * vector almost twice, the others receive it once. Doubling: up to 2 ceil(log2 p) rounds. The ring for large vectors,
  * doubling for medium ones; both where the root sending it log2 p times takes longer. */
+#include "algorithms/algorithm.h"
 #include "algorithms/patterns/halves.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/pieces.h"
 #include "plan/build.h"
 
@@ -128,39 +128,14 @@ build(struct cs_builder *builder)
 	}
 }
 
-/* Both phases of the ranks [first, first + count). */
-static void
-write_down(struct cs_ledger *ledger, const struct cs_pieces *pieces, int first, int count)
-{
-	if (count < 2)
-		return;
-	int upper = count / 2, lower = count - upper, middle = first + lower;
-	size_t lower_bytes = cs_pieces_bytes(pieces, first, lower);
-	size_t upper_bytes = cs_pieces_bytes(pieces, middle, upper);
-	cs_ledger_message(ledger, first, middle, upper_bytes);
-	cs_ledger_end_round(ledger, first, count);
-	write_down(ledger, pieces, first, lower);
-	write_down(ledger, pieces, middle, upper);
-	for (int i = 0; i < upper; i++) {
-		cs_ledger_message(ledger, first + i, middle + i, lower_bytes);
-		cs_ledger_message(ledger, middle + i, first + i, i ? upper_bytes : 0);
-	}
-	if (lower > upper)
-		cs_ledger_message(ledger, first + count - 1, middle - 1, upper_bytes);
-	cs_ledger_end_round(ledger, first, count);
-}
-
 /* Ring: the root sends all pieces but its own in the scatter, and all but rank 1's in the ring. */
 static void
 price(const struct cs_problem *problem, struct cs_price *price)
 {
 	int p = problem->ranks;
 	struct cs_pieces pieces = cs_pieces_of_vector(problem, p);
-	struct cs_ledger ledger;
 	if (problem->params[0]) {
-		cs_ledger_init(&ledger, p);
-		write_down(&ledger, &pieces, 0, p);
-		cs_ledger_close(&ledger, price);
+		*price = CS_PRICE_NONE;
 		return;
 	}
 	price->rounds = problem->bytes ? (uint64_t)p - 1 : 0;

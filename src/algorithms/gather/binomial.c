@@ -16,19 +16,10 @@ build(struct cs_builder *builder)
 	cs_handout_gather(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, 1);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_gather_binomial = {
 	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "binomial",
 	.summary = "binomial tree: each rank collects the blocks of its subtree",
 	.needs = { .all_sizes = true },
 	.build = build,
-	.price = price,
 };

@@ -16,18 +16,9 @@ build(struct cs_builder *builder)
 	cs_handout_gather(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, CS_CUTS_FLAT);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_gather_linear = {
 	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "linear",
 	.summary = "all send their block to the root at once",
 	.build = build,
-	.price = price,
 };

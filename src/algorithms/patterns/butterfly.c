@@ -176,12 +176,3 @@ cs_butterfly_gather(struct cs_butterfly *fly)
 		cs_build_wait(builder, cs_build_recv(builder, partner, at(fly, fly->sum, other), bytes_of(fly, other)));
 	}
 }
-
-uint64_t
-cs_butterfly_received(const struct cs_butterfly *fly, int number)
-{
-	uint64_t bytes = 0;
-	for (int level = 1; level <= fly->levels; level++)
-		bytes += bytes_of(fly, cs_butterfly_range(fly, number, level));
-	return bytes;
-}

@@ -65,7 +65,4 @@ void cs_butterfly_scatter(struct cs_butterfly *fly);
 void cs_butterfly_allgather(struct cs_butterfly *fly);
 void cs_butterfly_gather(struct cs_butterfly *fly);
 
-/* What `number` receives while it halves. It sends all but its last piece. */
-uint64_t cs_butterfly_received(const struct cs_butterfly *fly, int number);
-
 #endif

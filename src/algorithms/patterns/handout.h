@@ -22,8 +22,5 @@
  * uses the sizes of its group's part only, the root all. */
 void cs_handout_scatter(struct cs_builder *builder, const struct cs_cuts *cuts, int senders);
 void cs_handout_gather(struct cs_builder *builder, const struct cs_cuts *cuts, int senders);
-/* As many rounds as messages carry the block that travels most, which is looked for in O(ranks). */
-void cs_handout_price(const struct cs_problem *problem, const struct cs_cuts *cuts, int senders,
-		      struct cs_price *price);
 
 #endif

@@ -14,8 +14,7 @@ cs_ports_blocks(int ranks, int n, int distance)
 	return distance >= ranks ? 0 : ranks - distance < n ? ranks - distance : n;
 }
 
-/* is_up: ranks send the blocks up to their own to higher ranks (dissemination); else those from their own on to lower
- * ones (Bruck). */
-void cs_ports_price(const struct cs_problem *problem, size_t k, bool is_up, struct cs_price *price);
+/* Of blocks of one size, with k messages at once. */
+void cs_ports_price(const struct cs_problem *problem, size_t k, struct cs_price *price);
 
 #endif

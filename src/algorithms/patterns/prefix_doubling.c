@@ -96,5 +96,5 @@ cs_prefix_doubling_price(const struct cs_problem *problem, struct cs_price *pric
 	price->rounds = problem->bytes ? rounds : 0;
 	price->bytes = messages * problem->bytes;
 	if (!is_exclusive(problem))
-		price->reduced = rounds * problem->bytes;
+		price->reduced = messages * problem->bytes;
 }

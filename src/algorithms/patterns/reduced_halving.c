@@ -1,7 +1,6 @@
 #include "algorithms/patterns/reduced_halving.h"
 
 #include "algorithms/patterns/halves.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/pieces.h"
 
 /* Memory that holds a part of the vector, from byte `begin` of it on. */
@@ -96,35 +95,4 @@ cs_reduced_halving_build(struct cs_builder *builder)
 		builder->note++;
 	}
 	cs_pieces_fini(&halving.pieces);
-}
-
-/* --- price ------------------------------------------------------------------------------------------------------- */
-
-static void
-count_part(struct cs_ledger *ledger, const struct cs_pieces *pieces, int first, int count)
-{
-	if (count < 2)
-		return;
-	for (int rank = first; rank < first + count; rank++) {
-		struct cs_halves cut = cs_halves_cut(first, count, rank);
-		cs_ledger_message(ledger, rank, cut.partner < 0 ? cut.also : cut.partner,
-				  cs_pieces_bytes(pieces, cut.other_first, cut.other_count));
-	}
-	cs_ledger_end_round(ledger, first, count);
-	count_part(ledger, pieces, first, count - count / 2);
-	count_part(ledger, pieces, first + count - count / 2, count / 2);
-}
-
-void
-cs_reduced_halving_price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_ledger ledger;
-	struct cs_pieces pieces;
-	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
-	if (cs_pieces_of_blocks(&pieces, problem) != CS_OK)
-		return;
-	cs_ledger_init(&ledger, problem->ranks);
-	count_part(&ledger, &pieces, 0, problem->ranks);
-	cs_ledger_close(&ledger, price);
-	cs_pieces_fini(&pieces);
 }

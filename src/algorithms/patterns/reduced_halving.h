@@ -19,7 +19,4 @@
 
 void cs_reduced_halving_build(struct cs_builder *builder);
 
-/* A loop over the p ceil(log2 p) messages, as parts differ in size. */
-void cs_reduced_halving_price(const struct cs_problem *problem, struct cs_price *price);
-
 #endif

@@ -1,7 +1,6 @@
 #include "algorithms/patterns/reduced_pairwise.h"
 
 #include "algorithms/patterns/cyclic_sum.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/pieces.h"
 
 struct pairwise {
@@ -48,20 +47,6 @@ cs_reduced_pairwise_build(struct cs_builder *builder)
 	cs_pieces_fini(&pairwise.pieces);
 }
 
-static void
-count_messages(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_ledger ledger;
-	int p = problem->ranks;
-	cs_ledger_init(&ledger, p);
-	for (int round = 1; round < p; round++) {
-		for (int to = 0; to < p; to++)
-			cs_ledger_message(&ledger, (to + p - round) % p, to, cs_problem_size(problem, to));
-		cs_ledger_end_round(&ledger, 0, p);
-	}
-	cs_ledger_close(&ledger, price);
-}
-
 void
 cs_reduced_pairwise_price(const struct cs_problem *problem, struct cs_price *price)
 {
@@ -72,8 +57,8 @@ cs_reduced_pairwise_price(const struct cs_problem *problem, struct cs_price *pri
 		least = size < least ? size : least;
 		most = size > most ? size : most;
 	}
-	if (!least && most) {
-		count_messages(problem, price);
+	if (!least && most) { /* chains end at empty blocks */
+		*price = CS_PRICE_NONE;
 		return;
 	}
 	price->rounds = most ? others : 0;

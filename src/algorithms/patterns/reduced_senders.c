@@ -1,7 +1,6 @@
 #include "algorithms/patterns/reduced_senders.h"
 
 #include "algorithms/patterns/cyclic_sum.h"
-#include "algorithms/patterns/ledger.h"
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/pieces.h"
 #include "algorithms/patterns/reduced_pairwise.h"
@@ -58,12 +57,6 @@ is_block_placed(const struct layout *layout)
 		if (layout->nodes.ranks[i] != i)
 			return false;
 	return true;
-}
-
-static int
-reducer_of(const struct layout *layout, int node)
-{
-	return cs_node_rank(&layout->nodes, node, 0);
 }
 
 static int
@@ -328,82 +321,4 @@ cs_reduced_senders_build(struct cs_builder *builder)
 	else
 		act(&part);
 	clear(&part.layout);
-}
-
-/* --- price ------------------------------------------------------------------------------------------------------- */
-
-static void
-count_copy_in(struct cs_ledger *ledger, const struct layout *layout, int node)
-{
-	const struct cs_node_ranks *nodes = &layout->nodes;
-	for (int owner = 0; owner < owners_of(layout, node); owner++) {
-		size_t bytes = share_bytes(layout, node, owner);
-		for (int place = 0; place < cs_node_size(nodes, node); place++)
-			if (place != owner)
-				cs_ledger_message(ledger, cs_node_rank(nodes, node, place),
-						  cs_node_rank(nodes, node, owner), bytes);
-	}
-}
-
-static void
-count_round(struct cs_ledger *ledger, const struct layout *layout, int round)
-{
-	for (int node = 0; node < layout->nodes.nodes; node++) {
-		int above = node_at(layout, node, round);
-		cs_ledger_message(ledger, sender_of(layout, node, round), sender_of(layout, above, round),
-				  layout->bytes[above]);
-	}
-	for (int node = 0; node < layout->nodes.nodes; node++)
-		cs_ledger_end_round(ledger, sender_of(layout, node, round), 1);
-	for (int node = 0; node < layout->nodes.nodes; node++) {
-		if (cs_node_size(&layout->nodes, node) == 1)
-			continue;
-		int reducer = reducer_of(layout, node);
-		cs_ledger_message(ledger, sender_of(layout, node, round), reducer, layout->bytes[node]);
-		cs_ledger_end_round(ledger, reducer, 1);
-	}
-}
-
-static void
-count_copy_out(struct cs_ledger *ledger, const struct layout *layout, int node)
-{
-	for (int place = 1; place < cs_node_size(&layout->nodes, node); place++) {
-		int rank = cs_node_rank(&layout->nodes, node, place);
-		cs_ledger_message(ledger, reducer_of(layout, node), rank, cs_pieces_bytes(&layout->pieces, rank, 1));
-	}
-}
-
-static void
-count_all(const struct layout *layout, struct cs_price *price)
-{
-	struct cs_ledger ledger;
-	int ranks = layout->problem->ranks, nodes = layout->nodes.nodes;
-	cs_ledger_init(&ledger, ranks);
-	for (int node = 0; node < nodes; node++)
-		count_copy_in(&ledger, layout, node);
-	cs_ledger_end_round(&ledger, 0, ranks);
-	for (int round = 1; round < nodes; round++)
-		count_round(&ledger, layout, round);
-	for (int node = 0; node < nodes; node++)
-		count_copy_out(&ledger, layout, node);
-	cs_ledger_end_round(&ledger, 0, ranks);
-	cs_ledger_close(&ledger, price);
-}
-
-void
-cs_reduced_senders_price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct layout layout;
-	if (!problem->node_of) {
-		cs_reduced_pairwise_price(problem, price);
-		return;
-	}
-	*price = (struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX };
-	if (!lay_out(&layout, problem))
-		return;
-	if (is_alone(&layout))
-		cs_reduced_pairwise_price(problem, price);
-	else
-		count_all(&layout, price);
-	clear(&layout);
 }

@@ -29,8 +29,4 @@
 
 void cs_reduced_senders_build(struct cs_builder *builder);
 
-/* A loop over the messages between nodes: nodes times nodes. With the same s senders and no empty block on n nodes
- * there is one round for the copy-in, ceil((n - 1) / s) exchanges, one to the reducer, and one for the copy-out. */
-void cs_reduced_senders_price(const struct cs_problem *problem, struct cs_price *price);
-
 #endif

@@ -31,45 +31,9 @@ build(struct cs_builder *builder)
 	cs_butterfly_gather(&fly);
 }
 
-static size_t
-range_bytes(const struct cs_butterfly *fly, int number, int level)
-{
-	struct cs_range range = cs_butterfly_range(fly, number, level);
-	return cs_pieces_bytes(&fly->pieces, range.first, range.count);
-}
-
-/* The larger of what a number sends and receives. It leaves the gather with the range of the highest bit in which it
- * differs from the pivot (which stays until it has everything). */
-static uint64_t
-bytes_of(const struct cs_butterfly *fly, size_t vector, int number)
-{
-	int level = 0, pivot = (fly->size - 1) ^ fly->flip;
-	while (level < fly->levels && (number ^ pivot) >> level)
-		level++;
-	uint64_t piece = range_bytes(fly, number, fly->levels), gathered = range_bytes(fly, number, level);
-	uint64_t sent = vector - piece + (number == pivot ? 0 : gathered);
-	uint64_t received = cs_butterfly_received(fly, number) + gathered - piece + (number < fly->folds ? vector : 0);
-	return sent > received ? sent : received;
-}
-
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_butterfly fly;
-	cs_butterfly_shape(&fly, problem, problem->root);
-	int rounds = 2 * fly.levels + (problem->root < 2 * fly.folds);
-	price->rounds = problem->bytes ? (uint64_t)rounds : 0;
-	price->bytes = 0;
-	for (int number = 0; fly.levels && number < fly.size; number++) {
-		uint64_t bytes = bytes_of(&fly, problem->bytes, number);
-		price->bytes = bytes > price->bytes ? bytes : price->bytes;
-	}
-}
-
 const struct cs_algorithm cs_algorithm_reduce_scatter_gather = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "scatter-gather",
 	.summary = "partners exchange halves, then the root gathers the sums of all pieces",
 	.build = build,
-	.price = price,
 };

@@ -14,5 +14,4 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_halving = {
 	.summary = "ranks cut in two give each other their parts, then each part in two",
 	.needs = { .commutative = true },
 	.build = cs_reduced_halving_build,
-	.price = cs_reduced_halving_price,
 };

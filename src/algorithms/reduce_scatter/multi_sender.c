@@ -16,6 +16,5 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_multi_sender = {
 	.needs = { .several_nodes = true, .block_if_not_commutative = true },
 	.params = CS_REDUCED_SENDERS_PARAMS,
 	.build = cs_reduced_senders_build,
-	.price = cs_reduced_senders_price,
 	.alone = "pairwise",
 };

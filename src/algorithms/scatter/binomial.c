@@ -16,19 +16,10 @@ build(struct cs_builder *builder)
 	cs_handout_scatter(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, 1);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_scatter_binomial = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "binomial",
 	.summary = "binomial tree: who has several blocks passes half of them on",
 	.needs = { .all_sizes = true },
 	.build = build,
-	.price = price,
 };

@@ -15,18 +15,9 @@ build(struct cs_builder *builder)
 	cs_handout_scatter(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, CS_CUTS_FLAT);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_scatter_linear = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "linear",
 	.summary = "the root sends each rank its block, all at once",
 	.build = build,
-	.price = price,
 };

@@ -23,14 +23,6 @@ build(struct cs_builder *builder)
 	cs_handout_scatter(builder, &cuts, (int)builder->problem->params[0]);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, (int)problem->params[0]);
-	cs_handout_price(problem, &cuts, (int)problem->params[0], price);
-}
-
 const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "multi-sender",
@@ -38,6 +30,5 @@ const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.needs = { .several_per_node = true, .all_sizes = true },
 	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has so many", 4, 1, 1024 } },
 	.build = build,
-	.price = price,
 	.alone = "knomial",
 };

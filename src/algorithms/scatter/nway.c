@@ -16,14 +16,6 @@ build(struct cs_builder *builder)
 	cs_handout_scatter(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, (int)problem->params[0]);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_scatter_nway = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "knomial",
@@ -31,5 +23,4 @@ const struct cs_algorithm cs_algorithm_scatter_nway = {
 	.needs = { .all_sizes = true },
 	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
 	.build = build,
-	.price = price,
 };

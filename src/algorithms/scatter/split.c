@@ -20,14 +20,6 @@ build(struct cs_builder *builder)
 	cs_handout_scatter(builder, &cuts, 0);
 }
 
-static void
-price(const struct cs_problem *problem, struct cs_price *price)
-{
-	struct cs_cuts cuts;
-	cs_cuts_split_by(&cuts, problem);
-	cs_handout_price(problem, &cuts, 0, price);
-}
-
 const struct cs_algorithm cs_algorithm_scatter_split = {
 	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
 	.name = "split",
@@ -35,5 +27,4 @@ const struct cs_algorithm cs_algorithm_scatter_split = {
 	.needs = { .all_sizes = true },
 	.params = { CS_CUTS_SPLIT_PARAMS },
 	.build = build,
-	.price = price,
 };
