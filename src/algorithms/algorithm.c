@@ -1,3 +1,4 @@
+/* algorithms/algorithm.c — makes the table of algorithms and finds rows by what users call them. */
 #include "algorithms/algorithm.h"
 
 #include "base/log.h"

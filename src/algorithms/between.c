@@ -1,3 +1,4 @@
+/* algorithms/between.c — runs what goes between nodes, by the chosen plan or by the host. */
 #include "algorithms/between.h"
 
 #include <string.h>

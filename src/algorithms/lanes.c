@@ -1,3 +1,4 @@
+/* algorithms/lanes.c — decides which ranks of a node are lanes, and which lane carries what. */
 #include "algorithms/lanes.h"
 
 #include "algorithms/patterns/fold.h"

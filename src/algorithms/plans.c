@@ -1,3 +1,4 @@
+/* algorithms/plans.c — keeps the plans that a team used last, and runs them. */
 #include "algorithms/plans.h"
 
 #include "algorithms/op.h"

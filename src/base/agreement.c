@@ -1,3 +1,4 @@
+/* base/agreement.c — compares digests over all processes of a job, by a tree of messages. */
 #include "base/agreement.h"
 
 #include "base/clock.h"

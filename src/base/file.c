@@ -1,3 +1,4 @@
+/* base/file.c — reads small files and writes files that are not there yet. */
 #include "base/file.h"
 
 #include <errno.h>

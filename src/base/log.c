@@ -1,3 +1,4 @@
+/* base/log.c — writes lines on stderr, each once per job. */
 
 #include "base/log.h"
 

@@ -1,3 +1,4 @@
+/* base/nearest.c — finds the known word that is nearest to a wrong one. */
 #include "base/nearest.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* base/parse.c — reads sizes, counts and ranges, and writes them. */
 #include "base/parse.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* base/printable.c — makes any bytes fit for one line of a terminal. */
 #include "base/printable.h"
 
 #include <errno.h>

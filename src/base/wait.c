@@ -1,3 +1,4 @@
+/* base/wait.c — polls, yields and sleeps: the loop of everything that waits. */
 #include "base/wait.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* coll/coll.c — has the table of collectives with their signatures. */
 #include "coll/coll.h"
 
 #include <string.h>

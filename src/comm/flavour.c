@@ -1,3 +1,4 @@
+/* comm/flavour.c — finds out what the MPI does differently from others. */
 #include "comm/flavour.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* comm/handles.c — knows each MPI's handles as words, without an mpi.h. */
 #include "comm/handles.h"
 
 /* MPICH has a handle's kind in bits 26 to 29, and its storage class in the top two (0: null; 1:

@@ -24,12 +24,13 @@ struct cs_ledger_page {
 	struct cs_ledger_page *next;
 };
 
-/* Before the team's first barrier, after it, and before its segment goes. A page that was not opened may be closed. */
+/* The three are called before the team's first barrier, after it, and before its segment goes. Closing a page that was not
+ * opened does nothing. */
 void cs_ledger_open_page(struct cs_ledger_page *page, struct cs_node *node);
 void cs_ledger_ready_page(struct cs_ledger_page *page);
 void cs_ledger_close_page(struct cs_ledger_page *page);
 
-/* What the maker of a segment tells the others, who may have to look for themselves. */
+/* The maker of a segment sends this to the others, who may have to look for themselves. */
 struct cs_claim {
 	uint64_t most;    /* of all segments on the node */
 	uint64_t groups;  /* digest of the maker's control groups */

@@ -122,7 +122,8 @@ drop_groups(struct cs_member *member)
 	cs_group_close(&member->seat->everyone);
 }
 
-/* By what the process is bound to, or, for tests, by its place among the node's: consecutive parts of them. */
+/* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the node's ranks, of which
+ * consecutive parts are in one domain. */
 static int
 domain_of(struct cs_team *team, int local)
 {

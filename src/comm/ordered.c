@@ -160,7 +160,7 @@ fold(const struct ordered *ordered, size_t count)
 	return sum;
 }
 
-/* Of the first `ranks` of them: each plus all before it, in its place. */
+/* Makes partial sums of the first `ranks` contributions, each in its place: it plus all before it. */
 static void
 add_up(const struct ordered *ordered, size_t ranks, size_t count)
 {

@@ -9,12 +9,12 @@
  * exchange with the next node went well. Collective over the team. Sets facts.wire, the groups' ib, and pins the
  * node's segment. */
 void cs_rdma_agree(struct cs_member *member);
-/* Before the node's segment is unmapped or given to the pool. */
+/* Gives back what the team has of verbs; called before the node's segment is unmapped or given to the pool. */
 void cs_rdma_drop(struct cs_member *member);
 
 /* This process's, once it is open, else NULL. */
 struct cs_ib *cs_rdma_here(void);
-/* What this process has done by verbs, as lines of the report; nothing if there are none. */
+/* Adds what this process has done by verbs to the report, line by line; nothing if there are no verbs. */
 void cs_rdma_report(void);
 void cs_rdma_close(void);
 

@@ -46,7 +46,7 @@ large_type(size_t bytes)
 	return all;
 }
 
-/* What of a request is ours. */
+/* Our part of a request (struct cs_request). */
 struct message {
 	MPI_Request mpi;
 	_Atomic uint64_t *flag; /* of a direct receive; NULL: none */

@@ -1,3 +1,4 @@
+/* ib/doctor.c — tries verbs for collshim-info --doctor as a first connection would. */
 #include "ib/doctor.h"
 
 #include "ib/internal.h"

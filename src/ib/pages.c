@@ -1,3 +1,4 @@
+/* ib/pages.c — allocates memory in whole pages, for registration. */
 #include "ib/pages.h"
 
 #include <errno.h>

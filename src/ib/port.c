@@ -1,3 +1,4 @@
+/* ib/port.c — chooses the device and the port. */
 #include "ib/port.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* ib/registrations.c — keeps the program's memory registered while it may be used again. */
 #include "ib/registrations.h"
 
 #include "ib/watch.h"

@@ -1,3 +1,4 @@
+/* ib/verbs.c — loads libibverbs and fills the table of its functions. */
 #include "ib/verbs.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* ib/watch.c — learns that the program has changed its mappings. */
 #include "ib/watch.h"
 
 #include <errno.h>

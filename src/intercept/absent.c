@@ -1,3 +1,4 @@
+/* intercept/absent.c — makes weak references to our names null again where no MPI is there. */
 #include "intercept/absent.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* intercept/descriptor.c — reads the compiler's descriptors of Fortran arrays. */
 #include "intercept/descriptor.h"
 
 #include <dlfcn.h>

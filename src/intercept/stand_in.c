@@ -1,3 +1,4 @@
+/* intercept/stand_in.c — takes part in the agreement at MPI_Init where there is no module. */
 #include "intercept/stand_in.h"
 
 #include "base/agreement.h"

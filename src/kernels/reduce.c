@@ -1,3 +1,4 @@
+/* kernels/reduce.c — has the loops that reduce two vectors, for each operation and type. */
 #include "kernels/reduce.h"
 
 #include <stdbool.h>

@@ -14,7 +14,7 @@
 
 #define CS_NO_REQUEST (-1)
 
-/* What one rank does, without the steps. */
+/* The counts of what one rank does, without the steps. */
 struct cs_tally {
 	uint64_t sent, received;             /* messages */
 	uint64_t sent_bytes, received_bytes;
@@ -123,7 +123,7 @@ void cs_build_segments(struct cs_builder *builder, const struct cs_segments *seg
 
 /* --- what many algorithms begin with ---------------------------------------------------------------------------------- */
 
-/* Where block `rank` is in OUT (allgather, gather). */
+/* Returns the place of block `rank` in OUT (allgather, gather). */
 struct cs_place cs_build_block(const struct cs_builder *builder, int rank);
 /* Own block where it can be sent from: IN, or in place OUT (allgather, gather). */
 struct cs_place cs_build_own(const struct cs_builder *builder);

@@ -17,7 +17,7 @@ cs_drawn_is_local(const struct cs_step *step)
 
 /* Steps of one kind in a row that one entry tells, from `first` on: copies, reductions; else it is one step. */
 size_t cs_drawn_run(const struct cs_drawing *drawing, int rank, size_t first);
-/* What these `count` steps do: "->2 8", "copy 64 in 3". */
+/* Writes what these `count` steps do: "->2 8", "copy 64 in 3". */
 void cs_drawn_say(char text[CS_DRAWN_TEXT], const struct cs_step *steps, size_t count);
 
 #endif

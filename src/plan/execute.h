@@ -28,10 +28,10 @@ struct cs_run {
 /* Bytes of the largest REDUCE step. */
 size_t cs_plan_spare(const struct cs_plan *plan);
 
-/* To the end, blocking. */
+/* Runs the plan to its end; blocks. */
 void cs_run_finish(struct cs_run *run);
 
-/* As far as it goes without blocking: CS_OK when it has come to the end, else CS_AGAIN. */
+/* Runs the plan as far as it goes without blocking: CS_OK when it has come to the end, else CS_AGAIN. */
 CS_CHECKED enum cs_status cs_run_progress(struct cs_run *run);
 
 #endif

@@ -116,7 +116,7 @@ walk_wait(struct cs_drawing *drawing, struct walker *walkers, int rank, int32_t 
 	return true;
 }
 
-/* One step; false: it has to wait, perhaps for ever. */
+/* Plays one step; false: it has to wait, perhaps for ever. */
 static bool
 walk_step(struct cs_drawing *drawing, struct walker *walkers, int rank)
 {

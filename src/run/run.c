@@ -1,3 +1,4 @@
+/* run/run.c — chooses what serves a call, keeps that by intervals of bytes, runs and counts. */
 #include "run/run.h"
 
 #include "base/clock.h"

@@ -5,7 +5,7 @@
 
 #include "select/tuning.h"
 
-/* Which guard of the block does not hold on the machine, as text; false if all do. */
+/* Says which guard of the block does not hold on the machine; false if all hold. */
 bool cs_guard_fails(const struct cs_block *block, const struct cs_machine *machine, char *why, size_t why_bytes);
 
 /* One line "label:line: ..." each; false if there is nothing to say.

@@ -66,7 +66,7 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
-/* What a side of the call copies on a node, in units of the call's bytes. */
+/* Returns how much a side of the call copies on a node, in units of the call's bytes. */
 static double
 copied_of(struct cs_flow flow, int ranks)
 {

@@ -143,7 +143,7 @@ cs_take_text(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 		*(char **)field = copy_line(reader, value->text);
 }
 
-/* Of "2026-01-31". */
+/* Reads a date as "2026-01-31". */
 static bool
 is_day(const char *text)
 {

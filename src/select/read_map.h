@@ -67,7 +67,7 @@ void cs_take_models(struct cs_reader *reader, const struct cs_yaml *value, void 
 void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field); /* struct cs_block */
 void cs_take_guard(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* struct cs_block */
 
-/* By enum cs_wire_kind: "", "auto", "host", "ib"; ended by NULL. */
+/* The names of wires by enum cs_wire_kind: "", "auto", "host", "ib"; ended by NULL. */
 extern const char *const cs_wire_words[];
 
 #endif

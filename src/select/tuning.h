@@ -60,7 +60,7 @@ struct cs_rule {
 	unsigned line;
 };
 
-/* What the host's collective takes, on so many nodes with equally many ranks each; sizes in rising order. */
+/* The measured time of a collective of the host's, on so many nodes with equally many ranks each; sizes rise. */
 struct cs_host_cost {
 	enum cs_coll coll;
 	int ranks, nodes;
@@ -95,7 +95,7 @@ struct cs_tuning {
 	bool is_compiled; /* blocks are constants, and what they point to */
 };
 
-/* Where errors go. */
+/* Collects the errors of a file. */
 struct cs_tuning_errors {
 	FILE *out;    /* each is printed there; NULL: they are only counted */
 	size_t count;

@@ -1,3 +1,4 @@
+/* shm/headroom.c — asks how much memory control groups and machine leave. */
 #include "shm/headroom.h"
 
 #include "base/hash.h"

@@ -187,7 +187,7 @@ struct cs_node {
 	} later[CS_LINES]; /* by number */
 };
 
-/* What one operation has on the node, from its begin to its end. Several may be under way on one node. */
+/* The part of an operation that is on the node, from its begin to its end. Several may be under way on one node. */
 struct cs_node_op {
 	struct cs_node *node;
 	uint64_t number;     /* of the call, from cs_node_begin on */

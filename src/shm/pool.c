@@ -1,3 +1,4 @@
+/* shm/pool.c — keeps the nodes of former teams for the next team of the same processes. */
 #include "shm/pool.h"
 
 #include "base/hash.h"

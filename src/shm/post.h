@@ -24,7 +24,7 @@ struct cs_far {
 	uint64_t address, bytes;
 };
 
-/* One rank's. */
+/* The post of one rank in one operation. */
 struct cs_post {
 	enum cs_post_way way;
 	uint64_t rounds; /* CS_USES_UNKNOWN: not known, or read by their owner, too */
@@ -60,7 +60,7 @@ cs_post_publish_step(struct cs_node_op *op, struct cs_post *post, uint64_t step)
 	cs_node_publish(op, post->line, step);
 }
 
-/* The next round is there. */
+/* Publishes that the next round is there. */
 static inline void
 cs_post_publish(struct cs_node_op *op, struct cs_post *post)
 {

@@ -1,3 +1,4 @@
+/* shm/put.c — copies past the cache or into it, as it has measured what takes less. */
 #include "shm/put.h"
 
 #include "base/clock.h"

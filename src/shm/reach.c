@@ -1,3 +1,4 @@
+/* shm/reach.c — tries single copy and copy-in-copy-out by turns and keeps what takes less. */
 #include "shm/reach.h"
 
 #include "shm/segment.h"

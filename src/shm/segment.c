@@ -1,3 +1,4 @@
+/* shm/segment.c — makes a shared segment, hands it to other processes, and takes it away. */
 #include "shm/segment.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* tools/doctor.c — says what collshim would use on this node, and what prevents more. */
 #include "tools/doctor.h"
 
 #include "base/parse.h"

@@ -1,3 +1,4 @@
+/* tools/doctor_look.c — looks at what --doctor reports: the loader, the modules, the settings. */
 #include "tools/doctor.h"
 
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* tools/draw.c — reads what --draw is to draw, and draws it. */
 #include "tools/draw.h"
 
 #include "algorithms/algorithm.h"

@@ -1,3 +1,4 @@
+/* tools/info_json.c — writes what collshim-info knows as JSON. */
 #include "tools/info_json.h"
 
 #include "base/parse.h"

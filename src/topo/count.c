@@ -1,3 +1,4 @@
+/* topo/count.c — counts packages, domains, cores and threads by hwloc, for tools. */
 #include "topo/count.h"
 
 #include <hwloc.h>

@@ -1,3 +1,4 @@
+/* topo/topo.c — reads from /sys which package, domain and cache each CPU is in. */
 #include "topo/topo.h"
 
 #include "base/hash.h"
