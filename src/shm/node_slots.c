@@ -17,11 +17,11 @@ static void
 populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	size_t done = node->slot_populated[number];
-	if (done >= bytes)
+	size_t done = node->slot_populated[number], most = node->shape.slot_bytes;
+	if (done >= bytes || done >= most)
 		return;
 	bytes = cs_round_up(bytes, POPULATED_AT_ONCE);
-	bytes = bytes < node->shape.slot_bytes ? bytes : node->shape.slot_bytes;
+	bytes = bytes < most ? bytes : most;
 	uintptr_t slot = (uintptr_t)cs_node_slot_of(op, node->shape.local, number, 0);
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (slot + done) / page * page;
 	int saved = errno;
@@ -103,7 +103,7 @@ use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t 
 
 /* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be waited for. */
 static void *
-take_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
+take_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 {
 	struct cs_node *node = op->node;
 	uint64_t number = cs_node_slot_number(op);
@@ -111,7 +111,7 @@ take_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
 		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
 	if (!is_free(op, node->ring.until[number], may_wait))
 		return NULL;
-	populate(op, number, node->shape.slot_bytes);
+	populate(op, number, bytes);
 	node->ring.until[number] = cs_node_tag(op, step);
 	node->ring.next++;
 	return cs_node_slot_of(op, node->shape.local, number, 0);
@@ -127,16 +127,16 @@ cs_node_reserve(struct cs_node_op *op, uint64_t uses)
 }
 
 void *
-cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait)
+cs_node_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 {
 	struct cs_node *node = op->node;
 	uint64_t tag;
 	if (!op->ring.count)
-		return take_slot(op, step, may_wait);
+		return take_slot(op, step, bytes, may_wait);
 	uint64_t number = next_of(&node->ring, &op->ring, &tag);
 	if (!is_free(op, tag, may_wait))
 		return NULL;
-	populate(op, number, node->shape.slot_bytes);
+	populate(op, number, bytes);
 	op->ring.next++;
 	use_until(&node->ring, &op->ring, number, cs_node_tag(op, step));
 	return cs_node_slot_of(op, node->shape.local, number, 0);

@@ -14,9 +14,10 @@
 void cs_node_reserve(struct cs_node_op *op, uint64_t uses);
 
 /* Next slot of the own ring, of those that are reserved, if any are; free until all are done with step `step` of this
- * call. With `may_wait` false: NULL instead of waiting, and what is missing is noted. The slot number that others need is
- * cs_node_slot_number() before the first of a call. */
-void *cs_node_slot(struct cs_node_op *op, uint64_t step, bool may_wait);
+ * call. `bytes` of it are mapped at once if they have not been (cs_post_room knows them). With `may_wait` false: NULL instead
+ * of waiting, and what is missing is noted. The slot number that others need is cs_node_slot_number() before the first of a
+ * call. */
+void *cs_node_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait);
 static inline uint64_t
 cs_node_slot_number(const struct cs_node_op *op)
 {

@@ -100,13 +100,22 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 	return true;
 }
 
+/* Bytes of a slot that are written as far as is known: to be mapped at once. */
+static size_t
+used_bytes(const struct cs_node *node, const struct cs_post *post)
+{
+	if (post->rounds == 1 && post->span)
+		return post->span;
+	return post->stride ? node->shape.slot_bytes : post->pieces > 1 ? post->bytes : post->chunk;
+}
+
 char *
 cs_post_room_until(struct cs_node_op *op, struct cs_post *post, uint64_t step)
 {
 	if (post->only)
 		return post->only;
 	if (post->pieces <= 1 || post->posted % post->pieces == 0)
-		return post->slot = cs_node_slot(op, step, false);
+		return post->slot = cs_node_slot(op, step, used_bytes(op->node, post), false);
 	cs_node_slot_until(op, step);
 	return post->slot += cs_piece_room(post->chunk);
 }

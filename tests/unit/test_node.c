@@ -102,10 +102,10 @@ pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
 	end_both(nodes);
 	begin(nodes);
 	assert_int_equal(cut(&ops[0]), 0);
-	assert_non_null(cs_node_slot(&ops[0], 1, false));
+	assert_non_null(cs_node_slot(&ops[0], 1, 0, false));
 	end_both(nodes);
 	begin(nodes);
-	assert_non_null(cs_node_slot(&ops[0], 1, false)); /* slot 0, which the other rank still reads in the next call: */
+	assert_non_null(cs_node_slot(&ops[0], 1, 0, false)); /* slot 0, which the other rank still reads in the next call: */
 	cs_node_end(&ops[0]);
 	cs_node_begin(&ops[0]);
 	assert_int_equal(cut(&ops[0]), 1);
@@ -124,10 +124,10 @@ a_slot_is_free_when_its_last_piece_is(void **state)
 	cut(&ops[0]);
 	cs_node_end(&ops[0]); /* the other rank reads on */
 	cs_node_begin(&ops[0]);
-	assert_non_null(cs_node_slot(&ops[0], 1, false));
-	assert_null(cs_node_slot(&ops[0], 2, false));
+	assert_non_null(cs_node_slot(&ops[0], 1, 0, false));
+	assert_null(cs_node_slot(&ops[0], 2, 0, false));
 	cs_node_end(&ops[1]);
-	assert_non_null(cs_node_slot(&ops[0], 2, false));
+	assert_non_null(cs_node_slot(&ops[0], 2, 0, false));
 	clear(nodes);
 }
 
@@ -137,7 +137,7 @@ put(struct cs_node *nodes, size_t bytes)
 {
 	cs_node_begin(&ops[0]);
 	cs_node_rewind(&ops[0], bytes);
-	const char *slot = cs_node_slot(&ops[0], 1, false);
+	const char *slot = cs_node_slot(&ops[0], 1, 0, false);
 	cs_node_end(&ops[0]);
 	return slot;
 }
@@ -218,7 +218,7 @@ calls_are_numbered_to_the_end(void **state)
 		for (int call = 0; call < 299; call++) {
 			cs_node_begin(&ops[0]);
 			struct cs_line *line = cs_node_line(&ops[0]);
-			assert_non_null(cs_node_slot(&ops[0], 1, false)); /* free, and taken for that */
+			assert_non_null(cs_node_slot(&ops[0], 1, 0, false)); /* free, and taken for that */
 			cs_node_publish(&ops[0], line, 1);
 			assert_false(cs_node_is_done(&ops[0], cs_node_tag(&ops[0], 1)));
 			cs_node_end(&ops[0]);
@@ -595,9 +595,9 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 100)), CS_WRONG_CALL);
 	assert_non_null(cs_node_look(&ops[0], 1, 1));
 	/* Slots of this call are free at once, those of others are not. */
-	assert_non_null(cs_node_slot(&ops[0], 1, true));
-	assert_non_null(cs_node_slot(&ops[0], 2, true));
-	assert_non_null(cs_node_slot(&ops[0], 3, true));
+	assert_non_null(cs_node_slot(&ops[0], 1, 0, true));
+	assert_non_null(cs_node_slot(&ops[0], 2, 0, true));
+	assert_non_null(cs_node_slot(&ops[0], 3, 0, true));
 	end_both(nodes);
 
 	cs_node_op_init(&ops[0], &nodes[0], ops[1].sign);
