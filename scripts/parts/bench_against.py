@@ -45,20 +45,26 @@ def digest_of(path, mpis):
 
 
 def begin(data, args):
-    """Notes in the file which libraries are compared. A file that is gone on with must be of the
-    same; a turn of which it has one half is measured again as a whole."""
+    """Notes in the file what is compared. A file that is gone on with must be of the same; a turn
+    of which it has one half is measured again as a whole."""
+    if args.resume and data.get("from_first", False) != args.from_first:
+        raise Failure(2, "--resume: %s is %s --from-first" % (args.resume, "not of"
+                                                              if args.from_first else "of"))
     libraries = args.against and {side: digest_of(path, args.mpis) for side, path in
                                   zip(SIDES, (args.against, args.preload))}
     if args.resume and data.get("libraries") != libraries:
         raise Failure(2, "--resume: %s is of other libraries" % args.resume if args.against else
                       "--resume: %s compares two libraries: it goes on with --against" %
                       args.resume)
-    if not libraries:
+    if libraries:
+        data["libraries"] = libraries
+    elif args.from_first:
+        data["from_first"] = True
+    else:
         return
-    data["libraries"] = libraries
     for cell in data["cells"]:
         halves = [run["repeat"] for run in cell["runs"]]
-        cell["runs"] = [run for run in cell["runs"] if halves.count(run["repeat"]) == len(SIDES)]
+        cell["runs"] = [run for run in cell["runs"] if halves.count(run["repeat"]) == 2]
 
 
 class Turns:

@@ -16,7 +16,8 @@ from collshim.texts import listed, read_size, speaker
 DISTRIBUTIONS = list(PARTS)
 MPIS = ["mpich", "openmpi"]
 SHAPES = "1x2,1x4,1x8,2x2,4x1,4x2,4x4"
-SHAPES_AGAINST = "1x2,1x4,1x8,2x2,4x4"
+SHAPES_BY_JOBS = "1x2,1x4,1x8,2x2,4x4"    # by turns of whole jobs, which take longer
+COLLS_FROM_FIRST = "allgather,allreduce,alltoall,barrier,bcast,reduce"
 MOST_ROWS = 8    # of collshim-bench, which takes no more
 say = speaker("bench")
 
@@ -36,6 +37,7 @@ def parse(argv, usage):
     parser.add_argument("--render")
     parser.add_argument("--text", action="store_true")
     parser.add_argument("--against")
+    parser.add_argument("--from-first", action="store_true")
     parser.add_argument("--shapes")
     parser.add_argument("--sizes", default="8,1K,8K,64K,1M")
     parser.add_argument("--colls")
@@ -51,7 +53,7 @@ def parse(argv, usage):
     parser.add_argument("--markdown")
     parser.add_argument("--seconds", type=float, default=0.15)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rows", default="1,20")
+    parser.add_argument("--rows")
     parser.add_argument("--limit", type=float, default=6)
     parser.add_argument("--memory", default="256M")
     parser.add_argument("--build")
@@ -74,14 +76,18 @@ def parse(argv, usage):
     # As collshim-bench takes them: else each of its jobs would fail.
     if not 1 <= args.rounds <= 101:
         parser.error("--rounds: from 1 to 101")
-    args.rows = read_rows(args.rows)
+    if args.from_first:
+        check_from_first(parser, args)
+    else:
+        args.rows = read_rows(args.rows or "1,20")
     if not 0.001 <= args.seconds <= 1e6 or not 0.001 <= args.limit <= 1e6:
         parser.error("--seconds and --limit: seconds, from 0.001 to 1000000")
     if read_size(args.memory) is None:
         parser.error("--memory: '%s' is not a size such as 256M" % args.memory)
     args.sizes = read_sizes(args.sizes)
     if args.shapes is None:
-        args.shapes = SHAPES if args.against is None else SHAPES_AGAINST
+        is_by_jobs = args.against is not None or args.from_first
+        args.shapes = SHAPES_BY_JOBS if is_by_jobs else SHAPES
     args.shapes = [word[len("cluster:"):] if word.startswith("cluster:") else word
                    for word in args.shapes.split(",")]
     for shape in args.shapes:
@@ -99,6 +105,21 @@ def parse(argv, usage):
         parser.error("--out: %s is there already (--resume goes on with it)" % args.out)
     find_programs(parser, args)
     return args
+
+
+def check_from_first(parser, args):
+    if args.against is not None:
+        parser.error("--from-first: not with --against")
+    if args.rows is not None:
+        parser.error("--from-first: not with --rows")
+    if args.preload == "none":
+        parser.error("--from-first: --preload none is no library to be compared with")
+    if "," in args.root or "," in args.distribution or args.distribution == "all":
+        parser.error("--from-first: one --root and one --distribution, since a job has one first "
+                     "call")
+    args.rows, args.no_why = [1], True
+    if args.colls is None:
+        args.colls = COLLS_FROM_FIRST
 
 
 def read_rows(text):

@@ -7,23 +7,30 @@ import subprocess
 import tempfile
 import time
 
-from bench_against import progress_text
+import bench_against
+import bench_first
 from bench_arguments import DISTRIBUTIONS, say
 from collshim import working_copy
 from collshim.failure import Failure
 from collshim.files import read_json
 from collshim.report import Report
 from collshim.said import last_words, our_lines, unserved
-from collshim.texts import minutes_text
+from collshim.texts import bytes_text, minutes_text
+
+
+SIDE_NAMES = {"old": "the old one", "new": "the new one", "host": "without the library",
+              "ours": "with it"}
 
 
 class Job:
     """library: what is preloaded, None: nothing. side: "old" or "new" where two libraries are
-    compared, else None."""
+    compared, "host" or "ours" where jobs with the library are with those without, else None. cell:
+    the only collective and size that is measured, None: all."""
 
-    def __init__(self, args, mpi, shape, algo, repeat, is_why=False, library=None, side=None):
+    def __init__(self, args, mpi, shape, algo, repeat, is_why=False, library=None, side=None,
+                 cell=None):
         self.mpi, self.shape, self.algo, self.repeat, self.is_why = mpi, shape, algo, repeat, is_why
-        self.library, self.side = library, side
+        self.library, self.side, self.cell = library, side, cell
         self.nodes, self.ppn, _ = working_copy.read_shape(shape)
         is_cluster = self.nodes > 1 and not shape.startswith("fake:")
         self.rate = args.rate if is_cluster else None
@@ -35,7 +42,10 @@ class Job:
         if self.algo:
             words.append(self.algo)
         if self.side:
-            return " ".join(words + ["turn %d," % (self.repeat + 1), "the %s one" % self.side])
+            if self.cell:
+                words.append(self.cell[0])
+                words += [bytes_text(self.cell[1])] if self.cell[1] else []
+            return " ".join(words + ["turn %d, %s" % (self.repeat + 1, SIDE_NAMES[self.side])])
         return " ".join(words + ["(what is chosen)" if self.is_why
                                  else "repeat %d" % (self.repeat + 1)])
 
@@ -53,12 +63,22 @@ def list_jobs(args):
 
 
 def jobs_of(args, mpi, shape, algo, repeat):
-    """The one of that repeat; of two libraries one each, first the one that was second before."""
-    if not args.against:
+    """The one of that repeat; of two libraries one each, first the one that was second before; of
+    first calls the same for each collective and size, since only the first of a job is its
+    first."""
+    if args.against:
+        sides, cells = (("old", args.against), ("new", args.preload)), [None]
+    elif args.from_first:
+        sides = ("host", None), ("ours", args.preload)
+        cells = [(coll, size) for coll in args.colls for size in sizes_of(args, coll)]
+    else:
         return [Job(args, mpi, shape, algo, max(repeat, 0), repeat < 0, args.preload)]
-    pair = [Job(args, mpi, shape, algo, repeat, library=library, side=side)
-            for side, library in (("old", args.against), ("new", args.preload))]
-    return pair if repeat % 2 == 0 else pair[::-1]
+    return [Job(args, mpi, shape, algo, repeat, library=library, side=side, cell=cell)
+            for cell in cells for side, library in (sides if repeat % 2 == 0 else sides[::-1])]
+
+
+def sizes_of(args, coll):
+    return [0] if coll == "barrier" else args.sizes
 
 
 def ways_of(args, coll):
@@ -81,7 +101,7 @@ def missing_groups(grid, job, args):
     sizes together."""
     groups = {}
     for coll in args.colls:
-        sizes = [0] if coll == "barrier" else args.sizes
+        sizes = [size for size in sizes_of(args, coll) if job.cell in (None, (coll, size))]
         if job.is_why:
             lacking = [size for size in sizes if not any(
                 "chosen" in cell for cell in grid.data["cells"]
@@ -98,6 +118,8 @@ def missing_groups(grid, job, args):
 
 def expected_seconds(args, job, count):
     """A first guess, corrected by what jobs really take."""
+    if args.from_first:
+        return 2
     if job.is_why:
         return 2 + count * 0.03 * (1 if job.nodes == 1 else 2)
     return 2 + count * (args.seconds * 1.2 + 0.01 * job.nodes * job.ppn)
@@ -106,6 +128,8 @@ def expected_seconds(args, job, count):
 def command_of(args, job, colls, sizes, folder):
     count = case_count(args, colls, sizes)
     timeout = 60 + count * (args.seconds + args.limit / 3)
+    if args.from_first:    # the limit is of each of four parts, as expected before it
+        timeout = 60 + 10 * args.limit
     options = ([] if args.no_rt else ["--rt"]) + ([] if args.no_bind else ["--bind"])
     if job.rate:
         options += ["--rate", job.rate]
@@ -123,6 +147,8 @@ def command_of(args, job, colls, sizes, folder):
                 ",".join(map(str, sizes)), "--root", args.root, "--distribution", args.distribution,
                 "--limit", "%g" % args.limit, "--memory", args.memory, "--json",
                 os.path.join(folder, "bench.json")]
+    if args.from_first:
+        return command + ["--from-first"]
     command += ["--rows", ",".join(map(str, args.rows))]
     if job.is_why:
         return command + ["-t", "0.001", "--repeat", "1"]
@@ -135,6 +161,11 @@ def cell_of(grid, job, case):
                                                       "row")})
 
 
+# Of a case, which a run has too.
+NUMBERS = ("host_us", "ours_us", "ratio", "ratio_min", "ratio_max", "calls_in_a_row", "parts",
+           "shared_bytes", "collshim_bytes")
+
+
 def add_runs(grid, job, result):
     for case in result["cases"]:
         cell = cell_of(grid, job, case)
@@ -142,15 +173,17 @@ def add_runs(grid, job, result):
             cell["skipped"] = case["skipped"]
             continue
         cell.pop("skipped", None)
-        cell["calls_in_a_row"] = case["calls_in_a_row"]
         cell["bytes"] = case["bytes"]
+        if "calls_in_a_row" in case:
+            cell["calls_in_a_row"] = case["calls_in_a_row"]
         if "bound_us" in case:
             cell["bound_us"] = case["bound_us"]
         run = {"repeat": job.repeat}
         if job.side:
-            run.update(side=job.side, calls_in_a_row=case["calls_in_a_row"])
-        run.update({name: case[name] for name in ("host_us", "ours_us", "ratio", "ratio_min",
-                                                  "ratio_max")})
+            run["side"] = job.side
+        if "parts" in case:
+            run["init_us"] = result["init_us"]
+        run.update({name: case[name] for name in NUMBERS if name in case})
         cell["runs"] = [old for old in cell["runs"] if (old["repeat"], old.get("side")) !=
                         (job.repeat, job.side)] + [run]
 
@@ -264,4 +297,6 @@ class Runner:
             is_turn = job.side and (number + 1 == len(jobs) or
                                     jobs[number + 1].repeat != job.repeat)
             if is_turn:
-                say("turn %d is over; %s" % (job.repeat + 1, progress_text(self.grid.data)))
+                progress = bench_first if self.args.from_first else bench_against
+                say("turn %d is over; %s" % (job.repeat + 1,
+                                             progress.progress_text(self.grid.data)))
