@@ -27,9 +27,10 @@ behind it. Each --mpirun is one shape; all ranks must see the folder of FILE.
   --keep-going       when a job fails, do without what it measured; else the sweep ends there
   --repeats N        jobs in which the best candidates are measured again, default 3
   --margin PART      an algorithm gets a rule where each of these jobs' medians of host / ours is
-                     more than 1 + PART, and the lower quartile of all their rounds more than 1;
-                     default 0.05. Then the rules run as a program would meet them, all in one job and
-                     each collective alone: what loses there has no rule
+                     more than 1 + PART, and the lower quartile of all their rounds more than 1, in
+                     single calls or in rows of 20, if it loses by more than PART in neither;
+                     default 0.05. Then the rules run as a program would meet them, all in one job
+                     and each collective alone: what loses there has no rule
   --limit S          a case whose fewest calls need more than S seconds is left out, default 5
   --patience S       a job that is done with no further case for S seconds is taken for hung and
                      stopped, default 120

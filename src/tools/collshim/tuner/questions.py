@@ -7,6 +7,10 @@ from collshim.texts import bytes_text, read_bytes
 
 DISTRIBUTIONS = [name for name in PARTS if name != "half"]
 
+# Calls in a row: programs call singly, and many times in a row. A rule holds for both, so each
+# question is asked for both.
+ROWS = (1, 20)
+
 SKEWED_FROM = 1.5    # largest block over mean block: below it is `skew: 1`
 
 
@@ -32,11 +36,12 @@ def whole_bytes(coll, size, ranks):
 
 
 class Question:
-    """What one rule has to answer: one candidate for some cells (size, distribution) of a
-    collective, by its name."""
+    """What one rule has to answer: one candidate for some cells (size, distribution, calls in a
+    row) of a collective, by its name: each of the (size, distribution) with each of ROWS."""
 
-    def __init__(self, coll, size, skew, cells):
-        self.coll, self.size, self.skew, self.cells = coll, size, skew, tuple(cells)
+    def __init__(self, coll, size, skew, cases):
+        self.coll, self.size, self.skew = coll, size, skew
+        self.cells = tuple((*case, row) for case in cases for row in ROWS)
 
     def __str__(self):
         words = [self.coll]
@@ -47,7 +52,7 @@ class Question:
         return " ".join(words)
 
     def most_bytes(self):
-        return max(size for size, _ in self.cells)
+        return max(cell[0] for cell in self.cells)
 
 
 def distributions_by_skew(coll, size, ranks):

@@ -9,7 +9,7 @@ from collshim.failure import Failure
 from collshim.files import write_whole
 from collshim.texts import bytes_text
 from collshim.tuner.candidates import split_candidate
-from collshim.tuner.questions import size_range
+from collshim.tuner.questions import ROWS, size_range
 from collshim.tuner.scores import decide, unless_lost
 from collshim.tuner.shapes import is_cyclic, shape_text
 
@@ -145,9 +145,10 @@ def block_note(sweep, args):
     jobs = [score.jobs for _, _, score, _ in (decide(sweep, question, args.margin)
                                               for question in sweep.questions)
             if score and score.jobs]
-    words = ["ratio host / ours: median, quartiles of the rounds, jobs (%s); host where a job's "
-             "median is not above %g or the lower quartile not above 1" %
-             (jobs_text(jobs), 1 + args.margin)]
+    words = ["ratio host / ours: median, quartiles of the rounds, medians of single calls and of "
+             "rows of %d, jobs (%s); rules hold for both kinds of calls, else host: each job's "
+             "median above %g and the lower quartile above 1 in one, no median below %.2f in the "
+             "other" % (max(ROWS), jobs_text(jobs), 1 + args.margin, 1 / (1 + args.margin))]
     words += ["%s: time was up, %d candidates left out" % (wave, count) for wave,
               count in shape["left_out"].items()]
     words += ["failed: %s by %s" % (coll, name) for coll, names in shape["banned"].items()
@@ -167,9 +168,9 @@ def block_lines(sweep, args, state):
 
 
 def host_lines(sweeps):
-    """The host's median cost at the shapes whose nodes have equally many ranks, block placed. Not
-    of rooted collectives: theirs is a call's part of a row, and the model reckons what a call takes
-    by itself."""
+    """The host's median cost of single calls at the shapes whose nodes have equally many ranks,
+    block placed. Not of rooted collectives, since the last rank to enter one may find most of it
+    done, and the model reckons what a call takes from its first entry on."""
     lines = []
     for sweep in sweeps:
         shape = sweep.shape

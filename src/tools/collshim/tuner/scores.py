@@ -14,15 +14,12 @@ MOST_VARIED = 2         # candidates whose parameters are tried, for each questi
 TOGETHER, ALONE = "proof, together", "proof, alone"
 
 
-class Score:
-    """Of a candidate at a question: ratios host / ours. `middle`: mean over the cells of the
-    medians; `least` and `most`: over cells and jobs (rounds, if there was one job); `low` and
-    `high`: over cells, of the quartiles of the rounds of all jobs."""
+class Part:
+    """Cells of a score, as (middle, least, most) and the rounds of all jobs. `middle`: mean over
+    the cells of the medians; `least` and `most`: over cells and jobs (rounds, if there was one
+    job); `low` and `high`: over cells, of the quartiles of the rounds of all jobs."""
 
-    def __init__(self, cells, jobs, rounds, proofs):
-        """cells: for each cell (middle, least, most); jobs: repeats of the cell that has fewest, 0:
-        a short measurement only; rounds: for each cell, of all its jobs; proofs: for each wave that
-        ran the file, the cells' ratios"""
+    def __init__(self, cells, rounds):
         middles = [cell[0] for cell in cells]
         self.least = min(cell[1] for cell in cells)
         self.most = max(cell[2] for cell in cells)
@@ -31,15 +28,41 @@ class Score:
         self.low, self.high = min(low for low, _ in quarters), max(high for _, high in quarters)
         self.usual_low = mean_ratio([low for low, _ in quarters])
         self.is_one = len(cells) == 1
-        self.jobs = jobs
-        self.proofs = proofs
+
+    def floor(self, margin):
+        return 1 + margin if self.is_one else 1 / (1 + margin)
 
     def wins(self, margin):
         """In each job's median by the margin, and in three quarters of all rounds at all; over
         several cells: loses in no median, and both in the mean. Least rounds would be too strict:
         one that a stranger disturbed says nothing."""
-        return (self.jobs > 0 and self.least > self.floor(margin) and self.middle > 1 + margin and
-                self.usual_low > 1 and self.holds(margin))
+        return self.least > self.floor(margin) and self.wins_in_the_mean(margin)
+
+    def wins_in_the_mean(self, margin):
+        return self.middle > 1 + margin and self.usual_low > 1
+
+
+class Score(Part):
+    """Of a candidate at a question: ratios host / ours, of all its cells; `kinds`: {calls in a row:
+    the Part of these cells}."""
+
+    def __init__(self, cells, jobs, rounds, proofs, rows):
+        """jobs: repeats of the cell that has fewest, 0: a short measurement only; proofs: for each
+        wave that ran the file, the cells' ratios; rows: for each cell, how many calls in a row"""
+        super().__init__(cells, rounds)
+        self.kinds = {row: Part([cell for cell, its in zip(cells, rows) if its == row],
+                                [ratios for ratios, its in zip(rounds, rows) if its == row])
+                      for row in dict.fromkeys(rows)}
+        self.jobs = jobs
+        self.proofs = proofs
+
+    def wins(self, margin):
+        """By one kind of calls, single ones or rows, and by all together; and loses by none more
+        than the margin, so that a rule holds for both."""
+        return (self.jobs > 0 and self.wins_in_the_mean(margin) and
+                any(kind.wins(margin) for kind in self.kinds.values()) and
+                all(kind.least > 1 / (1 + margin) for kind in self.kinds.values()) and
+                self.holds(margin))
 
     def holds(self, margin):
         """In the jobs that ran the file: in the mean not slower than the host, in no cell by more
@@ -49,10 +72,10 @@ class Score:
 
     def may_win(self, margin):
         """After more repeats."""
-        return (self.least if self.jobs > 1 else self.worst) > self.floor(margin)
-
-    def floor(self, margin):
-        return 1 + margin if self.is_one else 1 / (1 + margin)
+        lowest = [(kind.least if self.jobs > 1 else kind.worst, kind.floor(margin))
+                  for kind in self.kinds.values()]
+        return any(least > floor for least, floor in lowest) and \
+            all(least > 1 / (1 + margin) for least, _ in lowest)
 
     def text(self):
         jobs = "%d job%s" % (self.jobs, "" if self.jobs == 1
@@ -60,7 +83,9 @@ class Score:
         if self.proofs:
             jobs += ", by this file %s" % " and ".join("%.2f" % mean_ratio(ratios)
                                                        for ratios in self.proofs)
-        return "%s %s" % (spread_text(self.middle, self.low, self.high), jobs)
+        kinds = ", ".join("%s %.2f" % ("single" if row == 1 else "in rows", kind.middle)
+                          for row, kind in self.kinds.items())
+        return "%s (%s) %s" % (spread_text(self.middle, self.low, self.high), kinds, jobs)
 
 
 class Results:
@@ -72,7 +97,7 @@ class Results:
             self.add(run)
 
     def add(self, run):
-        key = (run["collective"], run["size"], run["distribution"], run["candidate"])
+        key = (run["collective"], run["size"], run["distribution"], run["row"], run["candidate"])
         self.runs.setdefault(key, {})[run["wave"]] = run
 
     def of(self, coll, cell, candidate):
@@ -101,10 +126,10 @@ class Results:
         proofs = [[self.of(question.coll, cell, candidate)[wave]["ratio"]
                    for cell in question.cells]
                   for wave in (TOGETHER, ALONE) if self.has(question, candidate, wave)]
-        return Score(cells, jobs, rounds, proofs)
+        return Score(cells, jobs, rounds, proofs, [cell[-1] for cell in question.cells])
 
     def candidates(self, coll):
-        return list(dict.fromkeys(key[3] for key in self.runs if key[0] == coll))
+        return list(dict.fromkeys(key[-1] for key in self.runs if key[0] == coll))
 
     def scores(self, question, banned):
         """[(candidate, score)], best first."""
@@ -115,10 +140,10 @@ class Results:
                       key=lambda pair: (-pair[1].middle, pair[0]))
 
     def host_us(self, coll, size, distribution=None):
-        """The median of the host's times, None without any."""
+        """The median of the host's times of a single call, None without any."""
         times = [run["host_us"] for key, runs in self.runs.items() for run in runs.values()
                  if key[:2] == (coll, size) and key[2] in (distribution, "regular", None) and
-                 "host_us" in run]
+                 key[3] == 1 and "host_us" in run]
         return statistics.median(times) if times else None
 
 

@@ -12,7 +12,7 @@ from collshim.failure import Failure
 from collshim.files import read_json, write_whole
 from collshim.texts import bytes_text
 
-FORMAT = 2    # of the state: 2 knows the placement
+FORMAT = 3    # of the state: 2 knows the placement, 3 rows of calls
 
 
 def describe_machine():

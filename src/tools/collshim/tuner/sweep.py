@@ -12,7 +12,7 @@ from collshim.texts import bytes_text, minutes_text
 from collshim.tuner import say
 from collshim.tuner.candidates import list_candidates, variants, without_defaults
 from collshim.tuner.jobs import job_path, run_job
-from collshim.tuner.questions import list_questions, size_range
+from collshim.tuner.questions import ROWS, list_questions, size_range
 from collshim.tuner.rules import tuning_text
 from collshim.tuner.scores import ALONE, TOGETHER, Results, answer, still_wins, survivors
 from collshim.tuner.shapes import explained, shape_text, warnings_of
@@ -24,7 +24,9 @@ SHARES = {"loggp": 0.1, "coarse": 0.42, "params": 0.52, "fine": 0.74}
 COARSE_SECONDS = (0.02, 0.2)                              # for a case, at least and at most
 FINE_SECONDS = (0.05, 0.4)
 COARSE_ROUNDS, FINE_ROUNDS = 2, 3
-ROW = 64                # calls in a row, rooted collectives
+# Calls, of either side's, that the bench makes at least in each round of a case: single ones and
+# rows.
+LEAST_CALLS = {1: 8, 20: 14}
 
 
 class Item:
@@ -247,9 +249,10 @@ class Sweep:
         """Seconds of an item: its time, or what the fewest calls of a slow case take."""
         rounds = COARSE_ROUNDS if wave in ("coarse", "params") else FINE_ROUNDS
         seconds = 0.0
-        for size, distribution in item.question.cells:
+        for size, distribution, row in item.question.cells:
             call = 2e-6 * (self.results.host_us(item.question.coll, size, distribution) or 0)
-            seconds += max(self.case_seconds(wave), 8 * rounds * call) + 16 * call + 0.01
+            least = LEAST_CALLS[row] * rounds * call
+            seconds += max(self.case_seconds(wave), least) + 16 * call + 0.01
         return seconds
 
     def factor(self):
@@ -321,11 +324,10 @@ class Sweep:
 
     def program(self, wave, job):
         is_short = wave in ("coarse", "params")
-        cases = ",".join(case_text(*cell) for cell in job.cells())
+        cases = ",".join(dict.fromkeys(case_text(*cell[:3]) for cell in job.cells()))
         return [self.shape["bench"], "--cases", cases, "-t", "%g" % self.case_seconds(wave),
-                "--repeat",
-                str(COARSE_ROUNDS if is_short else FINE_ROUNDS), "--throughput-rooted", str(ROW),
-                "--limit",
+                "--repeat", str(COARSE_ROUNDS if is_short else FINE_ROUNDS),
+                "--rows", ",".join(map(str, ROWS)), "--limit",
                 "%g" % self.args.limit, "--memory", self.args.memory]
 
     def sizes_of(self, coll):
@@ -390,12 +392,12 @@ class Sweep:
             for cell in item.question.cells:
                 owner[(item.question.coll, *cell)] = item
         for case in cases:
-            cell = (case["collective"], case["size"], case["distribution"])
+            cell = (case["collective"], case["size"], case["distribution"], case["row"])
             item = owner.get(cell)
             if item is None or cell[0] in refused:
                 continue
             run = {"wave": item.wave, "collective": cell[0], "size": cell[1],
-                   "distribution": cell[2],
+                   "distribution": cell[2], "row": cell[3],
                    "candidate": item.candidate}
             if "skipped" in case:
                 run["skipped"] = case["skipped"]
