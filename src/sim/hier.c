@@ -33,10 +33,13 @@ root_node(const struct work *work)
 	return work->call->node_of[work->call->root];
 }
 
+/* A root's own block stays with it where it gathers blocks. */
 static bool
 brings(const struct work *work, int rank)
 {
-	return work->info->in.who != CS_ROOT || is_root(work, rank);
+	const struct cs_coll_info *info = work->info;
+	bool is_gathered = info->in.what == CS_OWN_BLOCK && info->out.who == CS_ROOT;
+	return is_root(work, rank) ? !is_gathered : info->in.who != CS_ROOT;
 }
 
 /* Of a vector: what this rank reduces for its node. */
@@ -349,10 +352,13 @@ add_scan_rank(struct work *work, int node, int local)
 {
 	const struct cs_sim_call *call = work->call;
 	int rank = cs_sim_call_rank(call, node, local);
+	bool is_inclusive = work->info->sum == CS_SUM_UP_TO_OWN;
 	enum cs_status status = CS_OK;
 	if (call->ppn > 1) {
 		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
 		cs_sim_add_step(work->sim, rank, CS_NODE_PUBLISH, 0, 0);
+		if (!local && is_inclusive && work->is_chain)
+			cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
 		add_node_prefix(work, node, local);
 	}
 	if (!local) {
@@ -361,10 +367,11 @@ add_scan_rank(struct work *work, int node, int local)
 	} else if (node) {
 		cs_sim_add_step(work->sim, rank, CS_NODE_AWAIT, work->leaders[node], 2);
 	}
-	if (node)
-		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
-	else if (!local && work->info->sum == CS_SUM_UP_TO_OWN)
+	/* A node's first rank has no other operand there than its own, which an exscan leaves out. */
+	if (!local && (is_inclusive ? !work->is_chain : node > 0))
 		cs_sim_add_step(work->sim, rank, CS_NODE_COPY, 0, call->total);
+	if (node && (local || is_inclusive))
+		cs_sim_add_step(work->sim, rank, CS_NODE_REDUCE, 0, call->total);
 	return status;
 }
 

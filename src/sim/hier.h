@@ -5,7 +5,7 @@
  *   leader    brings its data          | awaits all flags | PLAN | flag             | copy out
  *
  *   allgather(v)      brings its block, takes all of them       alltoall(v,w)  brings and takes its row and its column
- *   gather(v)         brings its block, the root takes all      bcast          the root brings, the others take
+ *   gather(v)         all but the root bring, it takes all      bcast          the root brings, the others take
  *   scatter(v)        the root brings all, each takes its own   barrier        flags only
  *   allreduce, reduce, reduce_scatter(_block)
  *                     brings its vector (allreduce, reduce: but its own slice); each reduces a slice of all vectors on its
@@ -13,8 +13,9 @@
  *                     leader reduces alone.
  *
  * Scan, exscan: each rank brings its vector and reduces those before its own on its node, the leader all of its node's; after the
- * plan it adds what nodes before have. Where the last of them would read more than `whole` bytes each reduces once instead, what
- * the rank before it has, as soon as that has brought its own (a chain, whose pieces follow each other).
+ * plan it adds what nodes before have, which is all that a node's first rank has in an exscan. Where the last of them would read
+ * more than `whole` bytes each reduces once instead, what the rank before it has, as soon as that has brought its own (a chain,
+ * whose pieces follow each other).
  *
  * Allgather(v) with overlap (seed 004, 4): what a round of the plan has brought is copied out of the node's memory by
  * all its ranks while the next round's messages are under way.
@@ -29,7 +30,7 @@
  * A copy costs model.copy and the bus per byte, a reduction model.reduce and the bus, each flag awaited model.flag. One
  * leader for each node, and one piece: that pieces of a large call follow each other, and that several ranks of a node
  * may drive the network, is not simulated; nor are the sizes that gatherv, scatterv and alltoallv
- * exchange first. */
+ * exchange first. What ranks copy and reduce is held against what the phases do (tests/unit/test_operations.c). */
 #ifndef CS_SIM_HIER_H
 #define CS_SIM_HIER_H
 

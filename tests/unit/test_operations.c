@@ -7,6 +7,9 @@
 #include "coll/call.h"
 #include "plan/build.h"
 #include "run/flat.h"
+#include "shm/put.h"
+#include "sim/actor.h"
+#include "sim/hier.h"
 
 #include <stdlib.h>
 
@@ -27,6 +30,9 @@ struct setting {
 	struct cs_node_shape shape;
 	enum fault fault;
 	long most_steps; /* 0: MOST_STEPS */
+	/* Of all calls, from rank 0, with no parameter given; NULL, 0: as chance wants. */
+	const struct cs_algorithm *algorithm;
+	size_t each;
 };
 
 /* One call, the same on all ranks. */
@@ -138,13 +144,39 @@ is_guard_whole(const char *memory, size_t bytes)
 	return true;
 }
 
+/* --- what is counted ---------------------------------------------------------------------------------------------------- */
+
+/* Bytes that an operation copies by shm/put, as it does those of some KiB, and that it reduces. */
+struct counted {
+	uint64_t copied, reduced;
+};
+static struct counted counted[WORLD_MOST], *counting;
+
+void __real_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
+void __wrap_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
+void
+__wrap_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes)
+{
+	if (counting)
+		counting->copied += bytes;
+	__real_cs_put_large(put, to, from, bytes);
+}
+
 /* --- reductions: of elements of two bytes, which are maps x -> a x + b; their composition is not commutative ----------------- */
 
 #define UNIT 2
 
 static void
+count_reduced(size_t count)
+{
+	if (counting && !world_is_moving)
+		counting->reduced += count * UNIT;
+}
+
+static void
 compose(void *out, const void *left, const void *right, size_t count)
 {
+	count_reduced(count);
 	const unsigned char *f = left, *g = right;
 	unsigned char *to = out;
 	for (size_t i = 0; i < UNIT * count; i += UNIT) {
@@ -157,6 +189,7 @@ compose(void *out, const void *left, const void *right, size_t count)
 static void
 add_up(void *out, const void *left, const void *right, size_t count)
 {
+	count_reduced(count);
 	const unsigned char *f = left, *g = right;
 	unsigned char *to = out;
 	for (size_t i = 0; i < UNIT * count; i++)
@@ -428,10 +461,12 @@ begin(struct run *run, int rank)
 		team->node.areas[CS_AREA_SMALL_SLOTS].slots.next++;
 		team->node.areas[CS_AREA_LARGE_SLOTS].slots.next++;
 	}
+	counting = &counted[rank];
 	if (plan->algorithm->run)
 		plan->algorithm->run(&part->op, plan->params + plan->inner);
 	else
 		cs_flat_start(&part->op, plan->algorithm, plan->params);
+	counting = NULL;
 	part->is_over = !(part->op.node.extras & CS_OP_GOES_ON);
 }
 
@@ -462,7 +497,9 @@ turn(struct run *run, int rank)
 	if (!under_way)
 		return;
 	struct part *part = &run->parts[rank][which[chance(run, (uint32_t)under_way)]];
+	counting = &counted[rank];
 	part->is_over = cs_op_step(&part->op) == CS_OK;
+	counting = NULL;
 	do_wrong(run, rank, part);
 	if (part->is_over) {
 		cs_node_op_fini(&part->op.node);
@@ -530,9 +567,19 @@ make_plan(struct run *run, struct plan *plan, const struct cs_algorithm *algorit
 		plan->each += plan->each % UNIT;
 	while (algorithm->inner && algorithm->inner->params[plan->inner].name)
 		plan->inner++;
+	if (run->setting.each) {
+		plan->root = 0;
+		plan->in_place = false;
+		plan->each = run->setting.each;
+		for (int from = 0; from < world->ranks; from++)
+			for (int to = 0; to < world->ranks; to++)
+				plan->sizes[from][to] = plan->each;
+	}
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
 		const struct cs_param *param = &algorithm->params[i];
 		plan->params[i] = param->fallback;
+		if (run->setting.each)
+			continue;
 		if (!strcmp(param->name, "chunk") || !strcmp(param->name, "wire_chunk"))
 			plan->params[i] = (size_t)4096 << chance(run, 4);
 		if (!strcmp(param->name, "aggregate"))
@@ -654,7 +701,7 @@ run_setting(struct run *run, const struct setting *setting)
 	for (int rank = 0; rank < run->world.ranks; rank++)
 		run->world.teams[rank].has_cma = setting->has_cma;
 	for (int call = 0; call < setting->calls; call++) {
-		const struct cs_algorithm *algorithm = any_algorithm(run);
+		const struct cs_algorithm *algorithm = setting->algorithm ? setting->algorithm : any_algorithm(run);
 		assert_non_null(algorithm);
 		make_plan(run, &run->plans[call], algorithm);
 		if (setting->refuses)
@@ -878,6 +925,80 @@ wrong_interleavings_are_seen(void **state)
 	}
 }
 
+/* --- the simulator's telling ------------------------------------------------------------------------------------------------ */
+
+static void
+no_steps(struct cs_builder *builder)
+{
+	(void)builder;
+}
+
+/* What the simulator has each rank do on its node, without what its own core alone has to do with. */
+static void
+count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each, struct counted told[WORLD_MOST])
+{
+	bool is_scattered = cs_coll_is_scattered(&cs_colls[coll]);
+	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .is_commutative = true,
+				    .bytes = is_scattered ? each * (size_t)(nodes * ppn) : each };
+	const struct cs_hier hier = { .inner = coll, .build = no_steps };
+	struct cs_sim *sim;
+	assert_int_equal(cs_sim_call_init(&call), CS_OK);
+	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);
+	assert_int_equal(cs_hier_add(sim, &call, &hier), CS_OK);
+	for (int rank = 0; rank < call.ranks; rank++) {
+		told[rank] = (struct counted){ 0, 0 };
+		for (size_t i = 0; i < sim->actors[rank].count; i++) {
+			const struct cs_sim_step *step = &sim->actors[rank].steps[i];
+			told[rank].copied += step->kind == CS_NODE_COPY ? step->bytes : 0;
+			told[rank].reduced += step->kind == CS_NODE_REDUCE ? step->bytes : 0;
+		}
+		/* A sum's own block, which is put into the own slot by memcpy. */
+		told[rank].copied -= is_scattered ? each : 0;
+	}
+	cs_sim_destroy(sim);
+	cs_sim_call_fini(&call);
+}
+
+static void
+expect_as_simulated(struct run *run, enum cs_coll coll, int nodes, int ppn)
+{
+	/* Pieces of a chain are not too short to be counted. */
+	struct setting setting = { .seed = 1, .may_be_left = true, .lanes = 1, .calls = 1, .under_way = 1, .each = 192 << 10,
+				   .algorithm = cs_algorithm_by_name(coll, "hier:host"),
+				   .shape = { .slots = 4, .slot_bytes = 2 << 20, .area_slots = 4, .area_bytes = 8 << 20, .spin = 1,
+					      .yields = 1, .streams = CS_SWITCH_OFF } };
+	struct counted told[WORLD_MOST];
+	for (int node = 0; node < nodes; node++)
+		setting.sizes[node] = ppn;
+	memset(counted, 0, sizeof counted);
+	run_setting(run, &setting);
+	if (*run->failure)
+		fail_msg("%s: %s", cs_colls[coll].name, run->failure);
+	count_simulated(coll, nodes, ppn, setting.each, told);
+	for (int rank = 0; rank < nodes * ppn; rank++)
+		if (counted[rank].copied != told[rank].copied || counted[rank].reduced != told[rank].reduced)
+			fail_msg("%s, %d nodes of %d, rank %d: %llu bytes copied, %llu reduced, and not %llu, %llu",
+				 cs_colls[coll].name, nodes, ppn, rank, (unsigned long long)counted[rank].copied,
+				 (unsigned long long)counted[rank].reduced, (unsigned long long)told[rank].copied,
+				 (unsigned long long)told[rank].reduced);
+	clear(run);
+}
+
+/* Long calls, in which each copy can be counted. */
+static void
+nodes_do_what_the_simulator_says(void **state)
+{
+	struct run *run = malloc(sizeof *run);
+	assert_non_null(run);
+	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (int ppn = 2; ppn <= 4; ppn += 2) /* which divide all pieces evenly */
+			if (coll != CS_BARRIER)
+				expect_as_simulated(run, coll, 2, ppn);
+	expect_as_simulated(run, CS_ALLGATHER, 3, 3);
+	expect_as_simulated(run, CS_SCAN, 3, 2);
+	free(run);
+}
+
 int
 main(void)
 {
@@ -889,6 +1010,7 @@ main(void)
 		cmocka_unit_test(several_operations_of_several_nodes_at_once),
 		cmocka_unit_test(what_is_refused_goes_to_the_host),
 		cmocka_unit_test(wrong_interleavings_are_seen),
+		cmocka_unit_test(nodes_do_what_the_simulator_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1308,8 +1308,9 @@ nodes_take_their_copies_and_flags(void **state)
 		       p * S + flag + S);
 		expect("gather, root leads", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 0, S, 0),
 		       S + collect + p * S);
+		/* The leader does not await the root's block, which stays with it. */
 		expect("gather", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 1, S, 0),
-		       S + collect + flag + p * S);
+		       S + collect + p * S);
 		/* Small vectors are the leader's work, of large ones everybody has a slice, which stays with it. */
 		expect("allreduce, whole", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S),
 		       S + (m - 1) * (flag + 2 * S) + flag + S);
@@ -1317,9 +1318,10 @@ nodes_take_their_copies_and_flags(void **state)
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
 		expect("reduce", m, S, hier_time(CS_REDUCE, CS_REDUCE, no_steps, NODES, m, 1, S, 0),
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
-		/* The leader adds up what all have, or the node's ranks add in a chain; then each what came before its node. */
+		/* The leader adds up what all have, or the node's ranks add in a chain; then each what came before its node. The
+		 * leader has its own to copy first. */
 		expect("scan", m, S, hier_time(CS_SCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, (size_t)S * (size_t)(m - 1)),
-		       S + (m - 1) * (flag + 2 * S) + flag + 2 * S);
+		       S + (m - 1) * (flag + 2 * S) + S + 2 * S);
 		expect("exscan, a chain", m, S, hier_time(CS_EXSCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, 0),
 		       S + flag + 2 * S + flag + flag + 2 * S);
 		if (S / 8 % p == 0)

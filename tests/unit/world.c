@@ -352,10 +352,13 @@ move_blocks(struct meeting *meeting)
 	}
 }
 
+bool world_is_moving;
+
 static void
 move(struct meeting *meeting)
 {
 	uint64_t most = 0;
+	world_is_moving = true;
 	if (meeting->kind >= ALLREDUCE && meeting->kind <= REDUCE_SCATTER)
 		reduce_all(meeting);
 	else
@@ -365,6 +368,7 @@ move(struct meeting *meeting)
 	for (int i = 0; meeting->kind == MAX && i < meeting->members; i++)
 		*(uint64_t *)(void *)meeting->guests[i].out = most;
 	meeting->is_over = true;
+	world_is_moving = false;
 }
 
 static bool

@@ -43,6 +43,9 @@ struct world {
 /* `sizes`: ranks of each node, the last one 0. cyclic: ranks are dealt to nodes in turn. */
 void world_make(struct world *world, const int *sizes, bool cyclic, int lanes, const struct cs_node_shape *shape, uint64_t seed);
 void world_clear(struct world *world);
+/* The MPI reduces now, not a rank. */
+extern bool world_is_moving;
+
 /* Where a job that ends itself goes on; NULL: that is a failure. */
 extern jmp_buf *world_after_end;
 
