@@ -82,6 +82,9 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	/* A block of a sum is a small part of it, and a scan's sum is reduced into the result. */
 	if (!cs_coll_is_scattered(coll) && coll->sum != CS_SUM_UP_TO_OWN)
 		copied += (double)bytes * copied_of(coll->out, facts->ranks);
+	/* The own block of a root that gathers stays with it. */
+	if (coll->in.what == CS_OWN_BLOCK && coll->out.who == CS_ROOT)
+		copied -= (double)bytes;
 	/* What a rank reduces of its own vector it reads in the program's memory. */
 	if (coll->sum == CS_SUM_ALL && !cs_coll_is_scattered(coll))
 		copied -= (double)bytes / ppn;

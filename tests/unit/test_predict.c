@@ -148,6 +148,14 @@ a_rank_does_not_copy_what_it_reduces_itself(void **state)
 	assert_int_equal(of_the_node(CS_REDUCE, "hier:binomial", 4096, 4), (2 * 4096 - 1024) * 100);
 }
 
+/* It is all that it does less than who scatters as many. */
+static void
+a_root_that_gathers_does_not_bring_its_block(void **state)
+{
+	int64_t scatter = of_the_node(CS_SCATTER, "hier:linear", 4096, 4);
+	assert_int_equal(scatter - of_the_node(CS_GATHER, "hier:linear", 4096, 4), 4096 * 100);
+}
+
 /* bcast: in and out of the node's memory, twice the vector. */
 static void
 a_nodes_copies_take_their_memorys_time(void **state)
@@ -280,6 +288,7 @@ main(void)
 		cmocka_unit_test(every_message_of_a_rank_is_charged),
 		cmocka_unit_test(gaps_are_charged),
 		cmocka_unit_test(a_plan_must_win_by_more_than_the_models_error),
+		cmocka_unit_test(a_root_that_gathers_does_not_bring_its_block),
 		cmocka_unit_test(a_nodes_copies_take_their_memorys_time),
 		cmocka_unit_test(a_rank_does_not_copy_what_it_reduces_itself),
 		cmocka_unit_test(a_nodes_flags_are_charged),
