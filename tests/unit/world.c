@@ -3,6 +3,17 @@
 
 #include <stdlib.h>
 
+jmp_buf *world_after_end;
+
+static void __attribute__((noreturn))
+end(const char *why)
+{
+	if (world_after_end)
+		longjmp(*world_after_end, 1);
+	fail_msg("the job ended: %s", why);
+	abort();
+}
+
 /* --- messages --------------------------------------------------------------------------------------------------------- */
 
 struct message {
@@ -266,7 +277,8 @@ meet(struct seat *seat, enum kind kind, struct cs_request *request, struct guest
 		meeting->left = meeting->members;
 		world->meetings_under_way = meeting;
 	}
-	assert_int_equal(meeting->kind, kind);
+	if (meeting->kind != kind)
+		end("two collectives meet each other");
 	guest.request = request;
 	guest.is_here = true;
 	meeting->guests[seat->rank] = guest;
@@ -502,17 +514,6 @@ max(void *group, uint64_t *value, struct cs_request *request)
 static void
 progress(void)
 {
-}
-
-jmp_buf *world_after_end;
-
-static void __attribute__((noreturn))
-end(const char *why)
-{
-	if (world_after_end)
-		longjmp(*world_after_end, 1);
-	fail_msg("the job ended: %s", why);
-	abort();
 }
 
 static const struct cs_host host = { .progress = progress, .abort = end, .wire = wire_of, .barrier = barrier, .bcast = bcast,
