@@ -64,8 +64,7 @@ struct cs_algorithm {
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
 	/* Begins an operation, and goes on with a script (cs_op_go_on). `params` has this algorithm's values in order; they
 	 * stay as long as the operation. By contract it cannot fail softly: once it returns the call will be done (transport
-	 * failures end the job through the host's abort). Some with several nodes wait, and have done it all when they
-	 * return. */
+	 * failures end the job through the host's abort). */
 	void (*run)(struct cs_op *op, const size_t *params);
 	/* With run: a small call at once, straight on the flags; may wait. For blocking calls while nothing else is under way
 	 * on the team. False: not of this size, and nothing has been begun. NULL: there is no such way. */
