@@ -5,6 +5,7 @@
 #include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
 
 static size_t
@@ -225,6 +226,41 @@ one_node(struct cs_op *op, const char *send, const struct deal *deal, bool is_re
 	if (state->post.way == CS_POST_RING)
 		cs_node_rewind(&op->node, op->call.bytes);
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
+}
+
+/* The same of vectors that all go at once, straight on the flags. The own one is read where it was put out, since the result may
+ * lie over it. */
+static void
+one_node_small(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	int locals = op->team->node.shape.size, self = op->team->shape.rank;
+	size_t mine = count_of(op, self), ahead = 0;
+	const void *from[locals];
+	cs_at_begin(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_small_post(op, at, line, call->send.base, call->bytes);
+	for (int rank = 0; rank < self; rank++)
+		ahead += count_of(op, rank);
+	for (int local = 0; local < locals && mine; local++) {
+		const struct cs_line *other = local == self ? line : cs_node_await_alike(&op->node, local, 1);
+		from[local] = cs_small_find(op, local, other, call->bytes) + ahead * call->reduction.unit;
+	}
+	if (mine)
+		cs_fold(op, &call->reduction, call->recv.base, from, locals, mine);
+	cs_at_end(at);
+}
+
+bool
+cs_deal_fast(struct cs_op *op, size_t direct_from)
+{
+	size_t bytes = op->call.bytes;
+	if (op->team->shape.nodes > 1 || !bytes || bytes > op->team->node.shape.slot_bytes ||
+	    !cs_small_fits(op, bytes, direct_from))
+		return false;
+	one_node_small(op);
+	return true;
 }
 
 /* --- several nodes --------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/fold.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/small.h"
 
 static const char *
 own_block(struct cs_op *op)
@@ -71,9 +72,9 @@ largest(struct cs_op *op)
 	return most;
 }
 
-/* Flag and block in one cache line: one transfer for each pair. Local ranks are ranks. */
-static void
-inline_blocks(struct cs_op *op)
+/* Flag and block in one cache line, one transfer for each pair; or blocks that are small. Local ranks are ranks. */
+static inline __attribute__((always_inline)) void
+small_blocks(struct cs_op *op, bool are_inline)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -82,8 +83,12 @@ inline_blocks(struct cs_op *op)
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
 	cs_at_say(at, line, call->bytes);
-	cs_copy(line->data, own_block(op), call->bytes);
-	cs_at_publish(at, line, 1);
+	if (are_inline) {
+		cs_copy(line->data, own_block(op), call->bytes);
+		cs_at_publish(at, line, 1);
+	} else {
+		cs_small_post(op, at, line, own_block(op), call->bytes);
+	}
 	copy_own(op);
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
@@ -91,7 +96,8 @@ inline_blocks(struct cs_op *op)
 		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_exchange_lesser(call, sent, bytes);
-		cs_copy(cs_blocks_at(&call->recv, rank), other->data, bytes);
+		const char *from = are_inline ? (const char *)other->data : cs_small_find(op, rank, other, sent);
+		cs_copy(cs_blocks_at(&call->recv, rank), from, bytes);
 	}
 	cs_at_end(at);
 }
@@ -277,13 +283,24 @@ most_of(struct cs_op *op)
 	return op->call.recv.bytes ? largest(op) : op->call.recv.each;
 }
 
+static __attribute__((noinline)) bool
+fast_beyond_a_line(struct cs_op *op, size_t most, size_t direct_from)
+{
+	if (!cs_small_fits(op, most, direct_from))
+		return false;
+	small_blocks(op, false);
+	return true;
+}
+
 bool
 cs_spread_fast(struct cs_op *op, const size_t *params)
 {
-	(void)params;
-	if (op->team->shape.nodes > 1 || most_of(op) > CS_INLINE)
+	if (op->team->shape.nodes > 1)
 		return false;
-	inline_blocks(op);
+	size_t most = most_of(op);
+	if (most > CS_INLINE)
+		return fast_beyond_a_line(op, most, params[3]);
+	small_blocks(op, true);
 	return true;
 }
 

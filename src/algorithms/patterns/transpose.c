@@ -95,29 +95,31 @@ one_node(struct cs_op *op, size_t direct_from)
 	cs_exchange_start(op, alltoall_node, 1);
 }
 
-/* Blocks of one size that all fit into the small slot, one behind the other. */
+/* Blocks that all fit into the small slot, one behind the other, the largest one's size apart. */
 static void
-one_node_small(struct cs_op *op, size_t each)
+one_node_small(struct cs_op *op, size_t most, size_t chunk)
 {
 	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
-	const struct cs_exchange only = { .post.chunk = CS_SMALL };
+	const struct cs_exchange only = { .post.chunk = chunk };
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
 	char *to = cs_node_small(at.op);
-	cs_at_say(at, line, each);
+	cs_at_say(at, line, most);
 	line->slot = CS_SLOT_SMALL;
 	line->word[0] = CS_POST_SMALL;
-	line->word[2] = each;
-	for (int local = 0; local < locals; local++, to += each)
+	line->word[2] = most;
+	for (int local = 0; local < locals; local++, to += most)
 		if (local != self)
-			cs_copy(to, cs_blocks_at(&call->send, local), each);
+			cs_copy(to, cs_blocks_at(&call->send, local), cs_blocks_bytes(&call->send, local));
 	cs_at_publish(at, line, 1);
 	copy_own(op);
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;
-		get(op, &only, 0, local, cs_at_await(at, local, 1));
+		/* Who has nothing for this rank may say nothing. */
+		if (cs_blocks_bytes(&call->recv, local))
+			get(op, &only, 0, local, cs_at_await(at, local, 1));
 	}
 	cs_at_end(at);
 }
@@ -126,12 +128,17 @@ bool
 cs_transpose_fast(struct cs_op *op, size_t direct_from)
 {
 	const struct cs_call *call = &op->call;
-	size_t each = call->send.each;
-	if (op->team->shape.nodes > 1 || call->coll != CS_ALLTOALL || !each ||
-	    each * (size_t)op->team->shape.ranks > CS_SMALL ||
-	    (direct_from && each >= direct_from))
+	size_t ranks = (size_t)op->team->shape.ranks;
+	if (op->team->shape.nodes > 1)
 		return false;
-	one_node_small(op, each);
+	size_t most = largest(op, &call->send), expected = largest(op, &call->recv);
+	if (!most || most * ranks > CS_SMALL || (direct_from && most >= direct_from) || expected * ranks > CS_SMALL)
+		return false;
+	/* Of a rank with larger blocks, which goes by its script, that one is there with the first round. */
+	size_t chunk = cs_share(op->team->node.shape.slot_bytes, ranks);
+	if (expected > chunk)
+		return false;
+	one_node_small(op, most, chunk);
 	return true;
 }
 

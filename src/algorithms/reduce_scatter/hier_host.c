@@ -10,6 +10,12 @@ run(struct cs_op *op, const size_t *params)
 	cs_deal(op, params[0], params[1]);
 }
 
+static bool
+fast(struct cs_op *op, const size_t *params)
+{
+	return cs_deal_fast(op, params[1]);
+}
+
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.colls = CS_SET(CS_REDUCE_SCATTER) | CS_SET(CS_REDUCE_SCATTER_BLOCK),
 	.name = "hier:host",
@@ -17,5 +23,6 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { CS_DEAL_READ_ALL, CS_CMA_MIN },
 	.composes = true,
+	.fast = fast,
 	.run = run,
 };
