@@ -708,9 +708,11 @@ run_setting(struct run *run, const struct setting *setting)
 			plant(run, &run->plans[call]);
 	}
 	long steps = 0, most = setting->most_steps ? setting->most_steps : MOST_STEPS;
-	for (; !is_all_over(run) && steps < most; steps++)
+	for (; !is_all_over(run) && steps < most && !*run->world.failure; steps++)
 		turn(run, (int)chance(run, (uint32_t)run->world.ranks));
-	if (steps == most)
+	if (*run->world.failure)
+		snprintf(run->failure, sizeof run->failure, "; %s", run->world.failure);
+	else if (steps == most)
 		say_where(run);
 	else
 		check_results(run);

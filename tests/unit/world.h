@@ -1,6 +1,11 @@
 /* world.h — virtual ranks in one process: nodes whose ranks share a piece of memory, and an MPI between them whose messages and
- * collectives take as many looks as chance wants, and whose multicast loses what it likes. Nothing waits: who holds the
- * operations steps them. */
+ * collectives take as many looks as chance wants. Who holds the operations steps them; a call that blocks lets others go on.
+ *
+ *   world.c        nodes and teams
+ *   world_wire.c   messages: what is sent is read as late as the standard allows, what is received is spoilt at first
+ *   world_cast.c   multicast, which loses what it likes
+ *   world_host.c   collectives between leaders: none waits for more ranks than the standard asks for; all ranks must agree
+ */
 #ifndef CS_TESTS_WORLD_H
 #define CS_TESTS_WORLD_H
 
@@ -30,14 +35,17 @@ struct world {
 	int ranks, nodes, lanes;
 	bool is_block_placed;
 	uint64_t random;
+	uint64_t moves; /* messages and collectives that are over */
 	int node_of[WORLD_MOST], local_of[WORLD_MOST], order[WORLD_MOST], position[WORLD_MOST], first[WORLD_MOST + 1];
-	void *memory[WORLD_MOST]; /* by node */
+	void *memory[WORLD_MOST]; /* by node; of none where each has one rank */
 	struct cs_team *teams;    /* by rank */
 	struct cs_op_memory *idle[WORLD_MOST];
 	struct seat everyone[WORLD_MOST], leaders[WORLD_MOST];
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
+	void (*wait)(void); /* lets others go on; NULL: nothing may block */
+	char failure[512];  /* the first thing that the program would have done wrong; "": nothing */
 };
 
 /* `sizes`: ranks of each node, the last one 0. cyclic: ranks are dealt to nodes in turn. */
@@ -48,8 +56,9 @@ extern bool world_is_moving;
 
 /* Where a job that ends itself goes on; NULL: that is a failure. */
 extern jmp_buf *world_after_end;
-
-/* Messages that were sent and not received, or the other way round. */
+/* Notes a failure, if it is the first. */
+void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Messages that were sent and not received, or the other way round, and collectives that are not over. */
 void world_say(const struct world *world);
 int world_left(const struct world *world);
 
