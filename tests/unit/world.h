@@ -35,7 +35,7 @@ struct world {
 	int ranks, nodes, lanes;
 	bool is_block_placed;
 	uint64_t random;
-	uint64_t moves; /* messages and collectives that are over */
+	uint64_t moves; /* messages and collectives that are over, and datagrams */
 	int node_of[WORLD_MOST], local_of[WORLD_MOST], order[WORLD_MOST], position[WORLD_MOST], first[WORLD_MOST + 1];
 	void *memory[WORLD_MOST]; /* by node; of none where each has one rank */
 	struct cs_team *teams;    /* by rank */

@@ -1,4 +1,5 @@
-/* world_cast.c has the multicast of a world: of a piece for each rank chance says whether it is lost, comes once or twice, and when. */
+/* world_cast.c has the multicast of a world: of a piece for each rank chance says whether it is lost, comes once or twice, and
+ * when. */
 #include "world_parts.h"
 
 #include <stdlib.h>
@@ -27,6 +28,7 @@ cast_piece(struct cs_cast *cast, uint32_t broadcast, uint32_t piece, const char 
 	struct world *world = seat->world;
 	if (random_below(&world->random, 4) == 0)
 		return false;
+	world->moves++;
 	for (int to = 0; to < world->ranks; to++)
 		for (uint64_t times = random_below(&world->random, 4) % 3; to != seat->rank && times; times--) {
 			struct datagram *new = malloc(sizeof *new), **end = &world->datagrams;
@@ -56,6 +58,7 @@ take_piece(struct cs_cast *cast, uint32_t broadcast, struct cs_cast_piece *piece
 		}
 		*at = found->next;
 		seat->looked_at = found;
+		world->moves++;
 		if (found->broadcast == broadcast)
 			break;
 		free(found);
