@@ -1,0 +1,99 @@
+/* The cases of test_operations.c see what it would mean if operations did something wrong: each such fault is planted into some
+ * cases, which go wrong then, and are right without it. */
+#include "operation_run.h"
+
+#include <stdlib.h>
+
+#define MOST_STEPS 400000
+
+struct planted {
+	const char *what;
+	enum fault fault;
+	bool several_nodes;
+	int under_way;
+	bool is_starving;
+	int calls; /* more than by chance */
+	size_t most_bytes;
+	int least; /* cases that go wrong */
+	int cases; /* on one node many calls are plans, which ask for no done word */
+	bool refuses;
+};
+
+static const struct planted faults[] = {
+	{ "a done word too early", DONE_TOO_EARLY, false, 1, false, 12, 0, 2, 60, false },
+	{ "a done word of the area too early", AREA_DONE_TOO_EARLY, true, 1, false, 12, 0, 2, 20, false },
+	{ "slots of the area taken out of order", WINDOW_OUT_OF_ORDER, true, 1, false, 12, 0, 2, 20, false },
+	{ "the tag of another operation's messages", TAG_REUSED, true, 3, false, 12, 0, 2, 20, false },
+	{ "an old line taken for a new one", OLD_LINE, false, 1, false, 12, 0, 2, 20, false },
+	{ "a rank taken for served that is not", PENDING_LOST, false, 1, false, 12, 0, 2, 20, false },
+	{ "a slot of the ring taken too early", SLOT_TOO_EARLY, false, 1, true, 12, 0, 2, 20, false },
+	{ "a plan refused by one rank alone", REFUSED_BY_ONE, true, 1, false, 12, 0, 2, 20, true },
+};
+
+/* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no machine has, which
+ * AddressSanitizer is to refuse as malloc does. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *
+__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
+static bool
+goes_wrong(struct run *run, const struct setting *setting)
+{
+	jmp_buf after_end;
+	if (setjmp(after_end)) {
+		world_after_end = NULL;
+		return true;
+	}
+	world_after_end = setting->fault != NONE ? &after_end : NULL;
+	run_setting(run, setting);
+	world_after_end = NULL;
+	return *run->failure != 0;
+}
+
+/* How many of the cases of the first seeds go wrong. */
+static int
+wrong_cases(const struct planted *planted, enum fault fault)
+{
+	int wrong = 0;
+	struct run *run = malloc(sizeof *run);
+	assert_non_null(run);
+	for (uint64_t seed = 1; seed <= (uint64_t)planted->cases; seed++) {
+		struct setting setting = setting_of(seed, planted->several_nodes, planted->under_way);
+		setting.calls += planted->calls;
+		setting.is_starving = planted->is_starving;
+		setting.most_bytes = planted->most_bytes;
+		setting.fault = fault;
+		setting.refuses = planted->refuses;
+		setting.most_steps = MOST_STEPS;
+		wrong += goes_wrong(run, &setting);
+		run_clear(run);
+	}
+	free(run);
+	return wrong;
+}
+
+/* With as many steps. */
+static void
+wrong_interleavings_are_seen(void **state)
+{
+	for (size_t i = 0; i < COUNT(faults); i++) {
+		int right = wrong_cases(&faults[i], NONE), wrong = wrong_cases(&faults[i], faults[i].fault);
+		if (right)
+			fail_msg("%d of %d cases go wrong without a fault", right, faults[i].cases);
+		print_message("%s: %d of %d\n", faults[i].what, wrong, faults[i].cases);
+		if (wrong < faults[i].least)
+			fail_msg("%s is seen in %d of %d cases", faults[i].what, wrong, faults[i].cases);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_interleavings_are_seen),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
