@@ -167,8 +167,8 @@ starve(struct run *run)
 		run->is_starved[chance(run, (uint32_t)ranks)] ^= true;
 }
 
-void
-run_turn(struct run *run)
+int
+run_pick(struct run *run)
 {
 	enum { PATIENCE = 8 }; /* turns of each other rank in which nothing has moved: messages take some looks */
 	int ranks = run->world.ranks, rank = (int)chance(run, (uint32_t)ranks);
@@ -177,7 +177,13 @@ run_turn(struct run *run)
 		starve(run);
 	while (run->setting.is_starving && run->is_starved[rank] != is_stuck)
 		rank = (int)chance(run, (uint32_t)ranks);
-	run->quiet = turn_of(run, rank) ? 0 : run->quiet + 1;
+	return rank;
+}
+
+void
+run_turn(struct run *run)
+{
+	run->quiet = turn_of(run, run_pick(run)) ? 0 : run->quiet + 1;
 	if (*run->world.failure)
 		run_fail(run, "; %s", run->world.failure);
 }

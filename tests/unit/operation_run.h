@@ -61,6 +61,8 @@ extern unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
 
 /* Makes the ranks and their calls. */
 void run_make(struct run *run, const struct setting *setting);
+/* Whose turn it is: by chance, and where some ranks are starved theirs when nothing else moves (run->quiet). */
+int run_pick(struct run *run);
 /* One rank's turn: it steps one of its operations, or begins one. Afterwards run->failure says what went wrong, if anything. */
 void run_turn(struct run *run);
 bool run_is_over(const struct run *run);

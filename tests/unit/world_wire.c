@@ -136,7 +136,7 @@ move(struct message *sent, struct message *receiver)
 	size_t bytes = sent->bytes < receiver->bytes ? sent->bytes : receiver->bytes;
 	if (bytes)
 		memcpy(receiver->data, sent->copy ? sent->copy : sent->data, bytes);
-	receiver->told = sent->bytes > receiver->bytes ? CS_TOLD_MORE : sent->bytes < receiver->bytes ? CS_TOLD_LESS : 0;
+	receiver->told = sent->bytes > receiver->bytes ? CS_TOLD_MORE : 0; /* of less no wire tells */
 	if (receiver->flag)
 		atomic_store(receiver->flag, receiver->value);
 	sent->is_moved = receiver->is_moved = true;

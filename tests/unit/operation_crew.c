@@ -1,0 +1,161 @@
+/* operation_crew.c runs blocking calls of several processes, each on a stack of its own. */
+#include "operation_crew.h"
+
+#include "operation_fiber.h"
+
+#include <stdlib.h>
+
+#define MOST_RESUMES 2000000
+
+/* What a process would do while it waits: others go on. (Linked in the place of the C library's.) */
+int __wrap_sched_yield(void);
+int
+__wrap_sched_yield(void)
+{
+	if (!fiber_is_inside())
+		fail_msg("a wait outside of a rank");
+	fiber_yield();
+	return 0;
+}
+
+void
+crew_make(struct crew *crew, const struct setting *settings, int count)
+{
+	*crew = (struct crew){ .count = count, .random = settings->seed };
+	for (int i = 0; i < count; i++) {
+		struct crew_team *team = &crew->teams[i];
+		run_make(&team->run, &settings[i]);
+		bool is_taken[WORLD_MOST] = { false };
+		for (int rank = 0; rank < team->run.world.ranks; rank++) {
+			int process = rank;
+			while (count > 1 && is_taken[process = (int)random_below(&crew->random, WORLD_MOST)])
+				;
+			is_taken[process] = true;
+			team->process_of[rank] = process;
+			team->run.world.teams[rank].idle = &crew->idle[process];
+		}
+	}
+}
+
+void
+crew_clear(struct crew *crew)
+{
+	for (int i = 0; i < crew->count; i++)
+		run_clear(&crew->teams[i].run);
+	for (int process = 0; process < WORLD_MOST; process++)
+		cs_op_memory_free(&crew->idle[process]);
+}
+
+const struct run *
+crew_failure(const struct crew *crew)
+{
+	for (int i = 0; i < crew->count; i++)
+		if (*crew->teams[i].run.failure)
+			return &crew->teams[i].run;
+	return NULL;
+}
+
+/* --- blocking calls ------------------------------------------------------------------------------------------------------ */
+
+struct process {
+	struct crew *crew;
+	int number;
+	struct fiber *fiber;
+};
+
+/* In turn of each team that it is in. */
+static void
+make_calls(void *context)
+{
+	struct process *process = context;
+	struct crew *crew = process->crew;
+	for (int call = 0; call < RUN_MOST_CALLS; call++)
+		for (int i = 0; i < crew->count; i++) {
+			struct crew_team *team = &crew->teams[i];
+			int rank = 0;
+			while (rank < team->run.world.ranks && team->process_of[rank] != process->number)
+				rank++;
+			if (rank == team->run.world.ranks || call >= team->run.setting.calls)
+				continue;
+			run_blocking(&team->run, rank, call);
+			if (random_below(&crew->random, 2))
+				fiber_yield();
+		}
+}
+
+/* Has a team gone further since the last time? */
+static bool
+has_moved(const struct crew *crew, uint64_t *before)
+{
+	uint64_t now = 0;
+	for (int i = 0; i < crew->count; i++) {
+		now += crew->teams[i].run.world.moves;
+		for (int rank = 0; rank < crew->teams[i].run.world.ranks; rank++)
+			now += (uint64_t)crew->teams[i].run.begun[rank] + (uint64_t)crew->teams[i].run.over[rank];
+	}
+	bool has = now != *before;
+	*before = now;
+	return has;
+}
+
+/* With one team its ranks are starved as in run_turn. */
+static int
+pick(struct crew *crew)
+{
+	struct run *run = &crew->teams[0].run;
+	return crew->count > 1 ? (int)random_below(&crew->random, WORLD_MOST) : run_pick(run);
+}
+
+static void
+note_failures(struct crew *crew, bool is_late)
+{
+	for (int i = 0; i < crew->count; i++) {
+		struct run *run = &crew->teams[i].run;
+		if (*run->world.failure)
+			run_fail(run, "; %s", run->world.failure);
+		if (is_late && !run_is_over(run)) {
+			run_fail(run, "; no end");
+			run_say_where(run);
+		}
+	}
+}
+
+void
+crew_block(struct crew *crew)
+{
+	struct process processes[WORLD_MOST];
+	bool is_over = false;
+	uint64_t before = 0;
+	for (int i = 0; i < crew->count; i++)
+		crew->teams[i].run.world.wait = fiber_yield;
+	for (int i = 0; i < WORLD_MOST; i++) {
+		processes[i] = (struct process){ .crew = crew, .number = i };
+		processes[i].fiber = fiber_make(make_calls, &processes[i]);
+	}
+	for (long turn = 0; !is_over && !crew_failure(crew); turn++) {
+		fiber_resume(processes[pick(crew)].fiber);
+		crew->teams[0].run.quiet = has_moved(crew, &before) ? 0 : crew->teams[0].run.quiet + 1;
+		note_failures(crew, turn == MOST_RESUMES);
+		is_over = true;
+		for (int i = 0; i < crew->count; i++)
+			is_over = is_over && run_is_over(&crew->teams[i].run);
+	}
+	for (int i = 0; i < WORLD_MOST; i++)
+		fiber_drop(processes[i].fiber);
+	for (int i = 0; i < crew->count; i++)
+		run_end(&crew->teams[i].run);
+}
+
+int
+expect_right_blocking(const struct setting *setting)
+{
+	struct crew *crew = malloc(sizeof *crew);
+	assert_non_null(crew);
+	crew_make(crew, setting, 1);
+	crew_block(crew);
+	if (crew_failure(crew))
+		run_say_failure(crew_failure(crew));
+	crew_clear(crew);
+	free(crew);
+	return 0;
+}

@@ -1,0 +1,56 @@
+/* Blocking calls as a program makes them, small ones at once where there is a way for that: ranks wait as in a job, with the
+ * host's blocking collectives and messages between nodes, and the others go on in random order. */
+#include "operation_crew.h"
+#include "operation_table.h"
+
+static void
+each_algorithm_for_each_number_of_ranks(void **state)
+{
+	table_walk(true, expect_right_blocking);
+}
+
+static struct setting
+blocking(uint64_t seed, bool several_nodes)
+{
+	struct setting setting = setting_of(seed, several_nodes, 1);
+	setting.is_blocking = true;
+	return setting;
+}
+
+static void
+calls_of_any_size(void **state)
+{
+	uint64_t seed = first_seed();
+	for (int i = 0; i < cases_wanted(150); i++) {
+		struct setting setting = blocking(seed + (uint64_t)i, i % 2);
+		setting.calls += 4;
+		expect_right_blocking(&setting);
+	}
+}
+
+/* Small calls at once and scripts follow each other, while some ranks have no turn as long as others can go on. */
+static void
+rows_of_small_calls_with_ranks_far_apart(void **state)
+{
+	uint64_t seed = first_seed();
+	for (int i = 0; i < cases_wanted(40); i++) {
+		struct setting setting = blocking(seed + (uint64_t)i, i % 4 == 0);
+		setting.calls = 200;
+		setting.is_starving = setting.are_scripts = true;
+		setting.has_one_root = i % 2;
+		setting.most_bytes = i % 3 ? 2200 : CS_INLINE;
+		setting.sizes[0] = i % 4 ? 2 + setting.sizes[0] % 5 : setting.sizes[0];
+		expect_right_blocking(&setting);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_algorithm_for_each_number_of_ranks),
+		cmocka_unit_test(calls_of_any_size),
+		cmocka_unit_test(rows_of_small_calls_with_ranks_far_apart),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
