@@ -18,23 +18,32 @@ __wrap_sched_yield(void)
 	return 0;
 }
 
+static void
+choose_processes(struct crew *crew, struct crew_team *team)
+{
+	bool is_taken[WORLD_MOST] = { false };
+	for (int rank = 0; rank < team->run.world.ranks; rank++) {
+		int process = rank;
+		while (crew->count > 1 && is_taken[process = (int)random_below(&crew->random, (uint32_t)crew->processes)])
+			;
+		is_taken[process] = true;
+		team->process_of[rank] = process;
+		team->run.world.teams[rank].idle = &crew->idle[process];
+	}
+}
+
 void
 crew_make(struct crew *crew, const struct setting *settings, int count)
 {
 	*crew = (struct crew){ .count = count, .random = settings->seed };
 	for (int i = 0; i < count; i++) {
-		struct crew_team *team = &crew->teams[i];
-		run_make(&team->run, &settings[i]);
-		bool is_taken[WORLD_MOST] = { false };
-		for (int rank = 0; rank < team->run.world.ranks; rank++) {
-			int process = rank;
-			while (count > 1 && is_taken[process = (int)random_below(&crew->random, WORLD_MOST)])
-				;
-			is_taken[process] = true;
-			team->process_of[rank] = process;
-			team->run.world.teams[rank].idle = &crew->idle[process];
-		}
+		run_make(&crew->teams[i].run, &settings[i]);
+		int ranks = crew->teams[i].run.world.ranks;
+		crew->processes = ranks > crew->processes ? ranks : crew->processes;
 	}
+	crew->processes += count > 1 && crew->processes < WORLD_MOST;
+	for (int i = 0; i < count; i++)
+		choose_processes(crew, &crew->teams[i]);
 }
 
 void
@@ -103,7 +112,7 @@ static int
 pick(struct crew *crew)
 {
 	struct run *run = &crew->teams[0].run;
-	return crew->count > 1 ? (int)random_below(&crew->random, WORLD_MOST) : run_pick(run);
+	return crew->count > 1 ? (int)random_below(&crew->random, (uint32_t)crew->processes) : run_pick(run);
 }
 
 static void
@@ -121,6 +130,24 @@ note_failures(struct crew *crew, bool is_late)
 }
 
 void
+crew_step(struct crew *crew)
+{
+	for (long turn = 0; !crew_failure(crew); turn++) {
+		int over = 0;
+		for (int i = 0; i < crew->count; i++)
+			over += run_is_over(&crew->teams[i].run);
+		if (over == crew->count)
+			break;
+		struct run *run = &crew->teams[random_below(&crew->random, (uint32_t)crew->count)].run;
+		if (!run_is_over(run))
+			run_turn(run);
+		note_failures(crew, turn == RUN_MOST_STEPS);
+	}
+	for (int i = 0; i < crew->count; i++)
+		run_end(&crew->teams[i].run);
+}
+
+void
 crew_block(struct crew *crew)
 {
 	struct process processes[WORLD_MOST];
@@ -128,7 +155,7 @@ crew_block(struct crew *crew)
 	uint64_t before = 0;
 	for (int i = 0; i < crew->count; i++)
 		crew->teams[i].run.world.wait = fiber_yield;
-	for (int i = 0; i < WORLD_MOST; i++) {
+	for (int i = 0; i < crew->processes; i++) {
 		processes[i] = (struct process){ .crew = crew, .number = i };
 		processes[i].fiber = fiber_make(make_calls, &processes[i]);
 	}
@@ -140,7 +167,7 @@ crew_block(struct crew *crew)
 		for (int i = 0; i < crew->count; i++)
 			is_over = is_over && run_is_over(&crew->teams[i].run);
 	}
-	for (int i = 0; i < WORLD_MOST; i++)
+	for (int i = 0; i < crew->processes; i++)
 		fiber_drop(processes[i].fiber);
 	for (int i = 0; i < crew->count; i++)
 		run_end(&crew->teams[i].run);

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
+unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS], run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
 
 struct cs_facts
 run_facts(const struct world *world, enum cs_coll coll, bool is_commutative)
@@ -60,8 +60,10 @@ begin(struct run *run, int rank, int call)
 	part->op.between = algorithm->inner;
 	part->op.between_params = spec->params;
 	fault_at_begin(run, rank, call);
-	if (run->setting.is_blocking && algorithm->fast && algorithm->fast(&part->op, spec->params))
+	if (run->setting.is_blocking && algorithm->fast && algorithm->fast(&part->op, spec->params)) {
+		run_at_once[cs_algorithm_number(algorithm)][run->world.ranks]++;
 		return;
+	}
 	if (algorithm->run)
 		algorithm->run(&part->op, spec->params + spec->inner);
 	else

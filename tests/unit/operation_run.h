@@ -58,6 +58,8 @@ enum placement run_placement(const struct world *world);
 
 /* How often an algorithm was right, on all ranks, and no plan was refused: by row of the table, ranks, and placement. */
 extern unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
+/* How often it has served a small call at once on a rank: by row, and ranks. */
+extern unsigned run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
 
 /* Makes the ranks and their calls. */
 void run_make(struct run *run, const struct setting *setting);

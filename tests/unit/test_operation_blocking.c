@@ -17,6 +17,29 @@ blocking(uint64_t seed, bool several_nodes)
 	return setting;
 }
 
+/* On one node, straight on the flags: each algorithm that has such a way, for each number of ranks. */
+static void
+small_calls_at_once(void **state)
+{
+	uint64_t seed = first_seed();
+	for (int i = 0; cs_algorithm_at(i); i++) {
+		const struct cs_algorithm *algorithm = cs_algorithm_at(i), *calls[8];
+		for (size_t k = 0; k < COUNT(calls); k++)
+			calls[k] = algorithm;
+		for (int ranks = 2; algorithm->fast && ranks <= WORLD_MOST; ranks++) {
+			struct setting setting = blocking(seed++, false);
+			setting.sizes[0] = ranks;
+			setting.algorithms = calls;
+			setting.calls = COUNT(calls);
+			setting.most_bytes = CS_INLINE;
+			expect_right_blocking(&setting);
+			if (!run_at_once[cs_algorithm_number(algorithm)][ranks])
+				fail_msg("%s %s has done no small call at once on %d ranks", cs_colls[algorithm->coll].name,
+					 algorithm->name, ranks);
+		}
+	}
+}
+
 static void
 calls_of_any_size(void **state)
 {
@@ -49,6 +72,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_algorithm_for_each_number_of_ranks),
+		cmocka_unit_test(small_calls_at_once),
 		cmocka_unit_test(calls_of_any_size),
 		cmocka_unit_test(rows_of_small_calls_with_ranks_far_apart),
 	};
