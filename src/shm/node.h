@@ -317,8 +317,16 @@ cs_node_begin(struct cs_node_op *op)
 	op->area[0].next = op->area[1].next = op->area[0].done = op->area[1].done = 0;
 }
 
-/* The operation goes on when the function that has begun it returns: others may begin before it is over, at most CS_LINES - 1
- * at a time. Then it is over. */
+/* May an operation begin that goes on? Those that are over count as long as an older one is not: each of them has its line, and
+ * its place in `later`. */
+static inline bool
+cs_node_may_begin(const struct cs_node *node)
+{
+	return node->under_way < CS_LINES - 1;
+}
+
+/* The operation goes on when the function that has begun it returns: others may begin before it is over, as long as
+ * cs_node_may_begin says so. Then it is over. */
 void cs_node_go_on_slow(struct cs_node_op *op);
 static inline void
 cs_node_go_on(struct cs_node_op *op)

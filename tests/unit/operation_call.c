@@ -331,17 +331,9 @@ call_make(const struct world *world, const struct spec *spec, int rank, struct p
 	part->digest = digest_of(part);
 }
 
-bool
-call_is_right(const struct world *world, const struct spec *spec, int rank, const struct part *part)
+static bool
+is_result(const struct world *world, const struct spec *spec, int rank, const struct part *part)
 {
-	const struct cs_call *made = &part->op.call;
-	if (!is_untouched(part->send, part->send_bytes, part->send_bytes + GUARD) ||
-	    !is_untouched(part->recv, part->recv_bytes, part->recv_bytes + GUARD))
-		return false;
-	if (made->truncated || part->op.node.wrong || part->op.node.extras & (CS_OP_MORE | CS_OP_LESS))
-		return false;
-	if (part->op.node.extras & CS_OP_LEFT) /* to the host, as it came */
-		return part->digest == digest_of(part);
 	if (!part->recv)
 		return true;
 	if (cs_colls[spec->coll].reduces)
@@ -349,6 +341,23 @@ call_is_right(const struct world *world, const struct spec *spec, int rank, cons
 	if (spec->coll == CS_BCAST || is_scatter(spec->coll))
 		return is_block(spec, part->recv, spec->root, rank);
 	return are_blocks(world, spec, rank, part);
+}
+
+const char *
+call_wrong(const struct world *world, const struct spec *spec, int rank, const struct part *part)
+{
+	if (!is_untouched(part->send, part->send_bytes, part->send_bytes + GUARD) ||
+	    !is_untouched(part->recv, part->recv_bytes, part->recv_bytes + GUARD))
+		return "writes behind a buffer";
+	if (part->op.call.truncated)
+		return "is told of a truncation";
+	if (part->op.node.wrong)
+		return "takes others' calls for different ones";
+	if (part->op.node.extras & (CS_OP_MORE | CS_OP_LESS))
+		return "is told of a message of another size";
+	if (part->op.node.extras & CS_OP_LEFT) /* to the host */
+		return part->digest == digest_of(part) ? NULL : "has changed what it leaves to the host";
+	return is_result(world, spec, rank, part) ? NULL : "has a wrong result";
 }
 
 void

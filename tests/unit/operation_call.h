@@ -43,8 +43,8 @@ call_is_v(enum cs_coll coll)
 
 /* Makes the buffers, and part->op.call. */
 void call_make(const struct world *world, const struct spec *spec, int rank, struct part *part);
-/* Is the result right, and is nothing else written? */
-bool call_is_right(const struct world *world, const struct spec *spec, int rank, const struct part *part);
+/* What is wrong with the result, or with what else was written; NULL: nothing. */
+const char *call_wrong(const struct world *world, const struct spec *spec, int rank, const struct part *part);
 /* The program uses its buffers for something else. */
 void call_spoil(struct part *part);
 void call_free(struct part *part);

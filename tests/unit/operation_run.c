@@ -88,11 +88,12 @@ end(struct run *run, int rank, int call)
 {
 	struct part *part = &run->parts[rank][call];
 	const struct spec *spec = &run->specs[call];
+	const char *wrong = call_wrong(&run->world, spec, rank, part);
 	part->is_over = true;
 	part->is_left = part->op.node.extras & CS_OP_LEFT;
 	part->is_refused = part->op.node.extras & (CS_OP_LEFT | CS_OP_REFUSED);
-	if (!call_is_right(&run->world, spec, rank, part))
-		run_fail(run, "; rank %d has a wrong result of call %d: %s %s root %d %zu bytes%s", rank, call,
+	if (wrong)
+		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong, call,
 			 cs_colls[spec->coll].name, spec->algorithm->name, spec->root, spec->each,
 			 spec->in_place ? " in place" : "");
 	if (is_left_by_some(run, call))
@@ -134,7 +135,8 @@ turn_of(struct run *run, int rank)
 	for (int call = run->over[rank]; call < begun; call++)
 		if (!run->parts[rank][call].is_over)
 			which[count++] = call;
-	bool may_begin = begun < run->setting.calls && count < run->setting.under_way;
+	bool may_begin = begun < run->setting.calls && count < run->setting.under_way &&
+			 cs_node_may_begin(&run->world.teams[rank].node);
 	if (may_begin && (!count || chance(run, 3) == 0)) {
 		run->begun[rank]++;
 		note_lead(run, rank);

@@ -7,9 +7,9 @@
 static void
 ranks_of_a_node_in_any_order(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(600); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, false, 1);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
+		struct setting setting = setting_of(seed, false, 1);
 		expect_right(&setting);
 	}
 }
@@ -18,9 +18,9 @@ ranks_of_a_node_in_any_order(void **state)
 static void
 rows_of_calls_longer_than_there_are_lines(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(12); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, false, 1);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(12); seed++) {
+		struct setting setting = setting_of(seed, false, 1);
 		setting.calls = 80;
 		setting.sizes[0] = 2 + setting.sizes[0] % 4;
 		expect_right(&setting);
@@ -32,13 +32,13 @@ rows_of_calls_longer_than_there_are_lines(void **state)
 static void
 rows_of_small_calls_with_ranks_far_apart(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(40); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, i % 2, i / 2 % 2 ? several(seed + (uint64_t)i) : 1);
-		setting.calls = 120 + 60 * (i % 3);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(40); seed++) {
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
+		setting.calls = 120 + 60 * (int)(seed % 3);
 		setting.is_starving = true;
 		setting.most_bytes = 2200;
-		if (i % 2 == 0)
+		if (seed % 2 == 0)
 			setting.sizes[0] = 2 + setting.sizes[0] % 5;
 		expect_right(&setting);
 	}
@@ -51,16 +51,16 @@ roots_far_ahead_or_far_behind(void **state)
 	static const uint32_t colls[] = { CS_SET(CS_BCAST), CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV) | CS_SET(CS_BCAST),
 					  CS_SET(CS_REDUCE), CS_SET(CS_GATHER) | CS_SET(CS_GATHERV) | CS_SET(CS_REDUCE),
 					  CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN) };
-	uint64_t seed = first_seed();
+	uint64_t first = first_seed();
 	int lead = 0;
-	for (int i = 0; i < cases_wanted(10 * COUNT(colls)); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, i % 2, i / 2 % 2 ? several(seed + (uint64_t)i) : 1);
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(10 * COUNT(colls)); seed++) {
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
 		setting.calls = 160;
 		setting.is_starving = setting.has_one_root = setting.are_scripts = true;
-		setting.most_bytes = i % 3 ? 2200 : CS_INLINE;
-		setting.colls = colls[i % COUNT(colls)];
+		setting.most_bytes = seed % 3 ? 2200 : CS_INLINE;
+		setting.colls = colls[seed % COUNT(colls)];
 		setting.cyclic = false; /* scans need it */
-		if (i % 2 == 0)
+		if (seed % 2 == 0)
 			setting.sizes[0] = 2 + setting.sizes[0] % 5;
 		int own = expect_right(&setting);
 		lead = own > lead ? own : lead;
@@ -71,9 +71,9 @@ roots_far_ahead_or_far_behind(void **state)
 static void
 calls_of_any_size_with_ranks_far_apart(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(200); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, i % 2, i / 2 % 2 ? several(seed + (uint64_t)i) : 1);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(200); seed++) {
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
 		setting.calls += 4;
 		setting.is_starving = true;
 		expect_right(&setting);
@@ -83,9 +83,9 @@ calls_of_any_size_with_ranks_far_apart(void **state)
 static void
 several_operations_of_a_node_at_once(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(600); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, false, several(seed + (uint64_t)i));
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
+		struct setting setting = setting_of(seed, false, several(seed));
 		setting.calls += 2;
 		expect_right(&setting);
 	}
@@ -94,9 +94,9 @@ several_operations_of_a_node_at_once(void **state)
 static void
 ranks_of_several_nodes_in_any_order(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(400); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, true, 1);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(400); seed++) {
+		struct setting setting = setting_of(seed, true, 1);
 		expect_right(&setting);
 	}
 }
@@ -104,9 +104,9 @@ ranks_of_several_nodes_in_any_order(void **state)
 static void
 several_operations_of_several_nodes_at_once(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(400); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, true, several(seed + (uint64_t)i));
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(400); seed++) {
+		struct setting setting = setting_of(seed, true, several(seed));
 		setting.calls += 2;
 		expect_right(&setting);
 	}
@@ -117,14 +117,40 @@ several_operations_of_several_nodes_at_once(void **state)
 static void
 what_is_refused_goes_to_the_host(void **state)
 {
-	uint64_t seed = first_seed();
+	uint64_t first = first_seed();
 	refuse_built = refuse_refused = 0;
-	for (int i = 0; i < cases_wanted(600); i++) {
-		struct setting setting = setting_of(seed + (uint64_t)i, i % 3, i % 2 ? 1 : several(seed + (uint64_t)i));
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
+		struct setting setting = setting_of(seed, seed % 3, seed % 2 ? 1 : several(seed));
 		setting.refuses = true;
 		expect_right(&setting);
 	}
 	assert_true(refuse_built > 1000 && refuse_refused > 1000);
+}
+
+/* One that is over has its line until all older ones are over, too. */
+static void
+no_more_are_under_way_than_there_are_lines(void **state)
+{
+	struct setting setting = { .sizes = { 2 }, .shape = { .slots = 2, .slot_bytes = 4096 } };
+	struct world world;
+	struct cs_node_op ops[CS_LINES];
+	world_make(&world, setting.sizes, false, 1, &setting.shape, 1);
+	struct cs_node *node = &world.teams[0].node;
+	int count = 0;
+	for (; count < CS_LINES && cs_node_may_begin(node); count++) {
+		cs_node_op_init(&ops[count], node, 0);
+		cs_node_begin(&ops[count]);
+		cs_node_go_on(&ops[count]);
+	}
+	assert_int_equal(count, CS_LINES - 1);
+	for (int i = 1; i < count; i++) {
+		cs_node_over(&ops[i]);
+		assert_false(cs_node_may_begin(node));
+	}
+	cs_node_over(&ops[0]);
+	assert_true(cs_node_may_begin(node));
+	assert_int_equal(node->under_way, 0);
+	world_clear(&world);
 }
 
 int
@@ -140,6 +166,7 @@ main(void)
 		cmocka_unit_test(ranks_of_several_nodes_in_any_order),
 		cmocka_unit_test(several_operations_of_several_nodes_at_once),
 		cmocka_unit_test(what_is_refused_goes_to_the_host),
+		cmocka_unit_test(no_more_are_under_way_than_there_are_lines),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
