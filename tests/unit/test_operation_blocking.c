@@ -43,9 +43,9 @@ small_calls_at_once(void **state)
 static void
 calls_of_any_size(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(150); i++) {
-		struct setting setting = blocking(seed + (uint64_t)i, i % 2);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(150); seed++) {
+		struct setting setting = blocking(seed, seed % 2);
 		setting.calls += 4;
 		expect_right_blocking(&setting);
 	}
@@ -55,14 +55,14 @@ calls_of_any_size(void **state)
 static void
 rows_of_small_calls_with_ranks_far_apart(void **state)
 {
-	uint64_t seed = first_seed();
-	for (int i = 0; i < cases_wanted(40); i++) {
-		struct setting setting = blocking(seed + (uint64_t)i, i % 4 == 0);
+	uint64_t first = first_seed();
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(40); seed++) {
+		struct setting setting = blocking(seed, seed % 4 == 0);
 		setting.calls = 200;
 		setting.is_starving = setting.are_scripts = true;
-		setting.has_one_root = i % 2;
-		setting.most_bytes = i % 3 ? 2200 : CS_INLINE;
-		setting.sizes[0] = i % 4 ? 2 + setting.sizes[0] % 5 : setting.sizes[0];
+		setting.has_one_root = seed % 2;
+		setting.most_bytes = seed % 3 ? 2200 : CS_INLINE;
+		setting.sizes[0] = seed % 4 ? 2 + setting.sizes[0] % 5 : setting.sizes[0];
 		expect_right_blocking(&setting);
 	}
 }
