@@ -89,11 +89,93 @@ wrong_interleavings_are_seen(void **state)
 	}
 }
 
+/* What the leaders of two nodes say of a collective of the host's. */
+struct said_of_one {
+	enum cs_coll coll;
+	int root;
+	size_t bytes[2];
+	bool blocks;
+};
+
+static void
+nothing_to_wait_for(void)
+{
+}
+
+static void
+keep_left(void *out, const void *left, const void *right, size_t count)
+{
+	(void)right;
+	memmove(out, left, count);
+}
+
+static void
+make_collective(struct world *world, int node, const struct said_of_one *one)
+{
+	static char buffers[2][64];
+	static struct cs_request requests[2];
+	struct seat *seat = &world->leaders[2 * node];
+	const struct cs_host *host = world->teams[0].host;
+	const struct cs_reduction sum = { .unit = 1, .kernel = keep_left };
+	const size_t at[] = { 0, 32 };
+	struct cs_request *request = one->blocks ? NULL : &requests[node];
+	if (one->coll == CS_BCAST)
+		host->bcast(seat, buffers[node], one->bytes[0], one->root, request);
+	else if (one->coll == CS_ALLGATHERV)
+		host->allgatherv(seat, buffers[node], one->bytes, at, request);
+	else if (one->coll == CS_GATHERV)
+		host->gatherv(seat, buffers[node], one->bytes, at, one->root, request);
+	else
+		host->allreduce(seat, buffers[node], one->bytes[0], &sum, request);
+	while (request && node && !host->test(request))
+		;
+}
+
+static bool
+is_seen(const struct said_of_one *first, const struct said_of_one *second)
+{
+	static const struct setting setting = {
+		.sizes = { 2, 2 }, .shape = { .slots = 2, .slot_bytes = 4096, .area_slots = 2, .area_bytes = 4096 },
+	};
+	struct world world;
+	world_make(&world, setting.sizes, false, 1, &setting.shape, 1);
+	world.wait = nothing_to_wait_for;
+	make_collective(&world, 0, first);
+	make_collective(&world, 1, second);
+	bool is_wrong = *world.failure;
+	world_clear(&world);
+	return is_wrong;
+}
+
+static void
+leaders_that_disagree_are_seen(void **state)
+{
+	static const struct {
+		struct said_of_one first, second;
+		bool is_wrong;
+	} cases[] = {
+		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 0, { 8 }, true }, false },
+		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 1, { 8 }, true }, true },
+		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 0, { 9 }, true }, true },
+		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 0, { 8 }, false }, true },
+		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 3, 5 }, false }, false },
+		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 4, 5 }, false }, true },
+		{ { CS_GATHERV, 1, { 3, 0 }, false }, { CS_GATHERV, 1, { 3, 5 }, false }, false },
+		{ { CS_GATHERV, 1, { 2, 0 }, false }, { CS_GATHERV, 1, { 3, 5 }, false }, true },
+		{ { CS_ALLREDUCE, 0, { 8 }, false }, { CS_ALLREDUCE, 0, { 7 }, false }, true },
+		{ { CS_BCAST, 0, { 8 }, false }, { CS_ALLREDUCE, 0, { 8 }, false }, true },
+	};
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (is_seen(&cases[i].first, &cases[i].second) != cases[i].is_wrong)
+			fail_msg("case %zu is %sseen", i, cases[i].is_wrong ? "not " : "");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_interleavings_are_seen),
+		cmocka_unit_test(leaders_that_disagree_are_seen),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
