@@ -18,6 +18,7 @@ struct spec {
 	int salt; /* tells its data from other calls' */
 	int root;
 	bool in_place, is_commutative;
+	bool is_blocking; /* a rank begins no other one before it is over */
 	size_t params[CS_MAX_PARAMS + 1]; /* the last one is operation_refuse.c's */
 	int inner; /* of them the algorithm's between nodes */
 	size_t each; /* bytes of a block, or of the vector */

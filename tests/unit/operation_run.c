@@ -54,8 +54,8 @@ begin(struct run *run, int rank, int call)
 	bool reduces = cs_colls[spec->coll].reduces;
 	cs_op_init(&part->op, &run->world.teams[rank],
 		   cs_call_sign(spec->coll, (unsigned)part->op.call.root) | (reduces ? part->op.call.bytes : 0));
-	bool sends = !algorithm->run || algorithm->needs.verbs; /* messages would be waited for */
-	bool may_wait = run->setting.is_blocking || (!run->setting.may_be_left && !sends);
+	bool may_wait = run->setting.is_blocking || spec->is_blocking;
+	may_wait = may_wait || (!run->setting.may_be_left && !run_sends(algorithm));
 	part->op.node.extras |= may_wait ? 0 : CS_OP_NONBLOCKING;
 	part->op.between = algorithm->inner;
 	part->op.between_params = spec->params;
@@ -132,10 +132,13 @@ static bool
 turn_of(struct run *run, int rank)
 {
 	int begun = run->begun[rank], count = 0, which[RUN_MOST_UNDER_WAY];
+	bool may_begin = true;
 	for (int call = run->over[rank]; call < begun; call++)
-		if (!run->parts[rank][call].is_over)
+		if (!run->parts[rank][call].is_over) {
+			may_begin = may_begin && !run->specs[call].is_blocking;
 			which[count++] = call;
-	bool may_begin = begun < run->setting.calls && count < run->setting.under_way &&
+		}
+	may_begin = may_begin && begun < run->setting.calls && count < run->setting.under_way &&
 			 cs_node_may_begin(&run->world.teams[rank].node);
 	if (may_begin && (!count || chance(run, 3) == 0)) {
 		run->begun[rank]++;

@@ -32,10 +32,12 @@ struct setting {
 	bool is_starving; /* some ranks have their turn only when no other can go on */
 	size_t most_bytes; /* of a block or vector; 0: not limited but by what all ranks have together */
 	bool is_blocking; /* each rank waits in each call */
+	bool are_mixed;   /* on one node: some of the calls are as blocking ones, youngest of their team */
 	/* The calls' algorithms; NULL: any that can, of this set of collectives. */
 	const struct cs_algorithm *const *algorithms;
 	uint32_t colls; /* 0: all */
-	bool are_scripts, has_one_root;
+	bool are_scripts; /* on the node's memory: multicast is none of them, whose root waits for all */
+	bool has_one_root;
 	enum fault fault;
 	long most_steps; /* 0: RUN_MOST_STEPS */
 };
@@ -86,6 +88,13 @@ void run_say_failure(const struct run *run);
 
 /* What all ranks of a world know, for what an algorithm needs. */
 struct cs_facts run_facts(const struct world *world, enum cs_coll coll, bool is_commutative);
+
+/* Does it wait for messages, whether ranks share a node or not? */
+static inline bool
+run_sends(const struct cs_algorithm *algorithm)
+{
+	return !algorithm->run || algorithm->needs.verbs;
+}
 
 /* Settings by chance. */
 struct setting setting_of(uint64_t seed, bool several_nodes, int under_way);

@@ -102,8 +102,7 @@ any_algorithm(struct run *run, bool is_commutative)
 		const struct cs_algorithm *algorithm = cs_algorithm_at(i);
 		struct cs_facts facts = run_facts(&run->world, algorithm->coll, is_commutative);
 		bool is_asked = !run->setting.colls || run->setting.colls & CS_SET(algorithm->coll);
-		/* Multicast is a script, but its root waits for all. */
-		is_asked = is_asked && ((algorithm->run && !algorithm->needs.verbs) || !run->setting.are_scripts);
+		is_asked = is_asked && (!run_sends(algorithm) || !run->setting.are_scripts);
 		if (is_asked && !cs_algorithm_unmet(algorithm, &facts))
 			found[count++] = algorithm;
 	}
@@ -124,6 +123,7 @@ spec_make(struct run *run, struct spec *spec, const struct cs_algorithm *algorit
 	spec->is_commutative = is_commutative || cs_algorithm_unmet(algorithm, &other);
 	spec->root = run->setting.has_one_root ? run->world.ranks / 2 : (int)chance(run, (uint32_t)run->world.ranks);
 	spec->in_place = chance(run, 3) == 0;
+	spec->is_blocking = run->setting.are_mixed && run->world.nodes == 1 && !run_sends(algorithm) && chance(run, 3) == 0;
 	spec->each = any_size(run, spec->coll);
 	spec->gap = call_is_v(spec->coll) && chance(run, 3) == 0 ? 3 : 0;
 	if (call_is_v(spec->coll) || spec->coll == CS_REDUCE_SCATTER)

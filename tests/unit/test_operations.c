@@ -38,6 +38,7 @@ rows_of_small_calls_with_ranks_far_apart(void **state)
 		setting.calls = 120 + 60 * (int)(seed % 3);
 		setting.is_starving = true;
 		setting.most_bytes = 2200;
+		setting.are_mixed = seed % 5 < 2;
 		if (seed % 2 == 0)
 			setting.sizes[0] = 2 + setting.sizes[0] % 5;
 		expect_right(&setting);
@@ -76,6 +77,7 @@ calls_of_any_size_with_ranks_far_apart(void **state)
 		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
 		setting.calls += 4;
 		setting.is_starving = true;
+		setting.are_mixed = seed % 5 < 2;
 		expect_right(&setting);
 	}
 }
@@ -87,6 +89,7 @@ several_operations_of_a_node_at_once(void **state)
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(600); seed++) {
 		struct setting setting = setting_of(seed, false, several(seed));
 		setting.calls += 2;
+		setting.are_mixed = seed % 2;
 		expect_right(&setting);
 	}
 }
