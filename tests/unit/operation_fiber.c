@@ -1,4 +1,4 @@
-/* operation_fiber.c changes stacks, and tells sanitizers so. */
+/* operation_fiber.c changes stacks, and tells AddressSanitizer so. */
 #include "operation_fiber.h"
 
 #include "unit.h"
@@ -8,9 +8,6 @@
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/common_interface_defs.h>
-#endif
-#ifdef __SANITIZE_THREAD__
-#include <sanitizer/tsan_interface.h>
 #endif
 
 #define STACK ((size_t)256 << 10)
@@ -23,7 +20,6 @@ struct fiber {
 	bool is_over;
 	const void *caller_stack; /* as AddressSanitizer knows it */
 	size_t caller_bytes;
-	void *thread, *caller_thread; /* as ThreadSanitizer does */
 };
 
 static struct fiber *inside; /* NULL: the thread's own stack */
@@ -54,9 +50,6 @@ fiber_make(void (*body)(void *context), void *context)
 	fiber->context.uc_stack.ss_size = STACK;
 	fiber->context.uc_link = NULL;
 	makecontext(&fiber->context, enter, 0);
-#ifdef __SANITIZE_THREAD__
-	fiber->thread = __tsan_create_fiber(0);
-#endif
 	return fiber;
 }
 
@@ -69,10 +62,6 @@ fiber_resume(struct fiber *fiber)
 #ifdef __SANITIZE_ADDRESS__
 	void *fake = NULL;
 	__sanitizer_start_switch_fiber(&fake, fiber->stack, STACK);
-#endif
-#ifdef __SANITIZE_THREAD__
-	fiber->caller_thread = __tsan_get_current_fiber();
-	__tsan_switch_to_fiber(fiber->thread, 0);
 #endif
 	swapcontext(&fiber->caller, &fiber->context);
 #ifdef __SANITIZE_ADDRESS__
@@ -90,9 +79,6 @@ fiber_yield(void)
 	void *fake = NULL;
 	__sanitizer_start_switch_fiber(fiber->is_over ? NULL : &fake, fiber->caller_stack, fiber->caller_bytes);
 #endif
-#ifdef __SANITIZE_THREAD__
-	__tsan_switch_to_fiber(fiber->caller_thread, 0);
-#endif
 	swapcontext(&fiber->context, &fiber->caller);
 #ifdef __SANITIZE_ADDRESS__
 	__sanitizer_finish_switch_fiber(fake, &fiber->caller_stack, &fiber->caller_bytes);
@@ -108,9 +94,6 @@ fiber_is_inside(void)
 void
 fiber_drop(struct fiber *fiber)
 {
-#ifdef __SANITIZE_THREAD__
-	__tsan_destroy_fiber(fiber->thread);
-#endif
 	free(fiber->stack);
 	free(fiber);
 }
