@@ -248,11 +248,12 @@ run_make(struct run *run, const struct setting *setting)
 	run->setting = *setting;
 	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape, setting->seed);
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);
-	run->parts = calloc((size_t)run->world.ranks, sizeof *run->parts);
 	assert_non_null(run->specs);
-	assert_non_null(run->parts);
-	for (int rank = 0; rank < run->world.ranks; rank++)
+	for (int rank = 0; rank < run->world.ranks; rank++) {
+		run->parts[rank] = calloc((size_t)setting->calls, sizeof *run->parts[rank]);
+		assert_non_null(run->parts[rank]);
 		run->world.teams[rank].has_cma = setting->has_cma;
+	}
 	for (int call = 0; call < setting->calls; call++)
 		spec_make(run, &run->specs[call], setting->algorithms ? setting->algorithms[call] : NULL);
 	starve(run);
@@ -267,9 +268,10 @@ run_clear(struct run *run)
 				cs_op_fini(&run->parts[rank][call].op);
 			call_free(&run->parts[rank][call]);
 		}
+	for (int rank = 0; rank < run->world.ranks; rank++)
+		free(run->parts[rank]);
 	world_clear(&run->world);
 	free(run->specs);
-	free(run->parts);
 }
 
 void

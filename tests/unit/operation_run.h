@@ -46,7 +46,7 @@ struct run {
 	struct setting setting;
 	struct world world;
 	struct spec *specs;
-	struct part (*parts)[RUN_MOST_CALLS]; /* by rank */
+	struct part *parts[WORLD_MOST]; /* by rank, and call */
 	int begun[WORLD_MOST], over[WORLD_MOST];
 	bool is_starved[WORLD_MOST];
 	int quiet; /* turns since something has moved */

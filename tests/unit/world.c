@@ -2,6 +2,7 @@
 #include "world_parts.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 static void
 take_seat(struct world *world, struct seat *seat, int group, int rank)
@@ -68,10 +69,10 @@ take_memory(struct world *world, const int *sizes, int rank, const struct cs_nod
 	own.size = sizes[node];
 	own.area_slots = world->nodes > 1 ? own.area_slots : 0;
 	size_t bytes = cs_node_bytes(&own);
-	if (!world->memory[node]) {
-		world->memory[node] = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-		assert_non_null(world->memory[node]);
-		memset(world->memory[node], 0, bytes);
+	if (!world->memory[node]) { /* mapped, since a case touches little of it */
+		world->bytes[node] = bytes;
+		world->memory[node] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(world->memory[node], MAP_FAILED);
 	}
 	struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = world->memory[node] };
 	cs_node_init(&team->node, &own, &segment, &world_host);
@@ -173,6 +174,7 @@ world_clear(struct world *world)
 		cs_op_memory_free(&world->idle[rank]);
 	}
 	for (int node = 0; node < world->nodes; node++)
-		free(world->memory[node]);
+		if (world->memory[node])
+			munmap(world->memory[node], world->bytes[node]);
 	free(world->teams);
 }

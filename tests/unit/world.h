@@ -38,6 +38,7 @@ struct world {
 	uint64_t moves; /* messages and collectives that are over, and datagrams */
 	int node_of[WORLD_MOST], local_of[WORLD_MOST], order[WORLD_MOST], position[WORLD_MOST], first[WORLD_MOST + 1];
 	void *memory[WORLD_MOST]; /* by node; of none where each has one rank */
+	size_t bytes[WORLD_MOST]; /* of it */
 	struct cs_team *teams;    /* by rank */
 	struct cs_op_memory *idle[WORLD_MOST];
 	struct seat everyone[WORLD_MOST], leaders[WORLD_MOST];
