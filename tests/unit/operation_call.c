@@ -14,7 +14,7 @@ static const char *
 random_bytes(const struct spec *spec, int from, int to, bool is_vector)
 {
 	enum { STARTS = 65536 };
-	static char bytes[2][STARTS + CALL_MOST];
+	static char bytes[2][STARTS + CALL_ROOM];
 	uint64_t state = 1;
 	if (!bytes[1][0])
 		for (size_t i = 0; i < sizeof bytes[0]; i++) {
@@ -86,11 +86,21 @@ is_untouched(const char *memory, size_t from, size_t to)
 
 /* --- reductions: of elements of two bytes, which are maps x -> a x + b; their composition is not commutative ------------ */
 
+struct call_counted *call_counting;
+
+static void
+count_reduced(size_t count)
+{
+	if (call_counting && !call_counting->world->is_moving)
+		call_counting->reduced += count * CALL_UNIT;
+}
+
 static void
 compose(void *out, const void *left, const void *right, size_t count)
 {
 	const unsigned char *f = left, *g = right;
 	unsigned char *to = out;
+	count_reduced(count);
 	for (size_t i = 0; i < CALL_UNIT * count; i += CALL_UNIT) {
 		unsigned char a = (unsigned char)(f[i] * g[i]), b = (unsigned char)(f[i] * g[i + 1] + f[i + 1]);
 		to[i] = a;
@@ -103,6 +113,7 @@ add_up(void *out, const void *left, const void *right, size_t count)
 {
 	const unsigned char *f = left, *g = right;
 	unsigned char *to = out;
+	count_reduced(count);
 	for (size_t i = 0; i < CALL_UNIT * count; i++)
 		to[i] = (unsigned char)(f[i] + g[i]);
 }
@@ -309,7 +320,7 @@ call_make(const struct world *world, const struct spec *spec, int rank, struct p
 {
 	const struct cs_coll_info *info = &cs_colls[spec->coll];
 	bool is_root = rank == spec->root;
-	assert_true(spec->each <= CALL_MOST && total_of(world, spec) * CALL_UNIT <= CALL_MOST);
+	assert_true(spec->each <= CALL_ROOM && total_of(world, spec) * CALL_UNIT <= CALL_ROOM);
 	cs_call_init(&part->op.call, spec->coll, info->rooted ? spec->root : 0, spec->each);
 	if (spec->coll == CS_BARRIER) {
 		part->op.call.bytes = 0;

@@ -8,7 +8,8 @@
 #include "algorithms/algorithm.h"
 
 #define CALL_UNIT 2           /* bytes of an element of a reduction */
-#define CALL_MOST 196608      /* bytes of a block or of a vector */
+#define CALL_MOST 196608      /* bytes of a block or of a vector that chance wants */
+#define CALL_ROOM (2 << 20)   /* that there can be */
 
 /* One call, the same on all ranks. */
 struct spec {
@@ -35,6 +36,14 @@ struct part {
 	bool is_over, is_refused, is_left;
 	uint64_t digest; /* of both buffers when it began */
 };
+
+/* Bytes that one rank's operation copies by shm/put, as it does those of some KiB, and that it reduces. */
+struct call_counted {
+	const struct world *world;
+	uint64_t copied, reduced;
+};
+/* Of the rank whose turn it is; NULL: nothing is counted. The MPI's own sums are not. */
+extern struct call_counted *call_counting;
 
 static inline bool
 call_is_v(enum cs_coll coll)

@@ -176,7 +176,7 @@ crew_block(struct crew *crew)
 int
 expect_right_blocking(const struct setting *setting)
 {
-	struct crew *crew = malloc(sizeof *crew);
+	struct crew *crew = calloc(1, sizeof *crew);
 	assert_non_null(crew);
 	crew_make(crew, setting, 1);
 	crew_block(crew);

@@ -64,10 +64,12 @@ begin(struct run *run, int rank, int call)
 		run_at_once[cs_algorithm_number(algorithm)][run->world.ranks]++;
 		return;
 	}
+	call_counting = run->counted ? &run->counted[rank] : NULL;
 	if (algorithm->run)
 		algorithm->run(&part->op, spec->params + spec->inner);
 	else
 		cs_flat_start(&part->op, algorithm, spec->params);
+	call_counting = NULL;
 }
 
 /* Has a rank that is over left the call to the host, and another one not? */
@@ -155,7 +157,9 @@ turn_of(struct run *run, int rank)
 	cs_phase *const *phase = part->op.phase;
 	struct cs_awaited awaited = part->op.node.awaited;
 	uint64_t moves = run->world.moves;
+	call_counting = run->counted ? &run->counted[rank] : NULL;
 	bool is_over = cs_op_step(&part->op) == CS_OK;
+	call_counting = NULL;
 	fault_after(run, rank, part);
 	if (is_over)
 		end(run, rank, call);
@@ -244,8 +248,7 @@ run_end(struct run *run)
 void
 run_make(struct run *run, const struct setting *setting)
 {
-	memset(run, 0, sizeof *run);
-	run->setting = *setting;
+	*run = (struct run){ .setting = *setting, .counted = run->counted };
 	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape, setting->seed);
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);
 	assert_non_null(run->specs);
@@ -310,7 +313,7 @@ run_say_failure(const struct run *run)
 int
 expect_right(const struct setting *setting)
 {
-	struct run *run = malloc(sizeof *run);
+	struct run *run = calloc(1, sizeof *run);
 	assert_non_null(run);
 	run_setting(run, setting);
 	if (*run->failure)

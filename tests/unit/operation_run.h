@@ -38,6 +38,7 @@ struct setting {
 	uint32_t colls; /* 0: all */
 	bool are_scripts; /* on the node's memory: multicast is none of them, whose root waits for all */
 	bool has_one_root;
+	size_t each; /* bytes of each block or vector, from rank 0, no parameter given and not in place; 0: as chance wants */
 	enum fault fault;
 	long most_steps; /* 0: RUN_MOST_STEPS */
 };
@@ -51,6 +52,7 @@ struct run {
 	bool is_starved[WORLD_MOST];
 	int quiet; /* turns since something has moved */
 	int lead;  /* most calls by which a rank was ahead of another */
+	struct call_counted *counted; /* by rank; NULL: nothing is counted */
 	char failure[1024];
 };
 

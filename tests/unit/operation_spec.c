@@ -109,6 +109,21 @@ any_algorithm(struct run *run, bool is_commutative)
 	return count ? found[chance(run, count)] : NULL;
 }
 
+/* All blocks are alike, and the algorithm is as it is. */
+static void
+make_plain(const struct run *run, struct spec *spec)
+{
+	spec->root = 0;
+	spec->in_place = false;
+	spec->gap = 0;
+	spec->each = run->setting.each;
+	for (int from = 0; from < run->world.ranks; from++)
+		for (int to = 0; to < run->world.ranks; to++)
+			spec->sizes[from][to] = spec->each;
+	for (int i = 0; i < CS_MAX_PARAMS && spec->algorithm->params[i].name; i++)
+		spec->params[i] = spec->algorithm->params[i].fallback;
+}
+
 void
 spec_make(struct run *run, struct spec *spec, const struct cs_algorithm *algorithm)
 {
@@ -135,6 +150,8 @@ spec_make(struct run *run, struct spec *spec, const struct cs_algorithm *algorit
 		spec->inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		spec->params[i] = any_value(run, &algorithm->params[i]);
+	if (run->setting.each)
+		make_plain(run, spec);
 	if (run->setting.refuses)
 		refuse_some(run, spec);
 }

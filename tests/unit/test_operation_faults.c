@@ -58,7 +58,7 @@ static int
 wrong_cases(const struct planted *planted, enum fault fault)
 {
 	int wrong = 0;
-	struct run *run = malloc(sizeof *run);
+	struct run *run = calloc(1, sizeof *run);
 	assert_non_null(run);
 	for (uint64_t seed = 1; seed <= (uint64_t)planted->cases; seed++) {
 		struct setting setting = setting_of(seed, planted->several_nodes, planted->under_way);

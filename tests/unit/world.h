@@ -46,15 +46,13 @@ struct world {
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
 	void (*wait)(void); /* lets others go on; NULL: nothing may block */
+	bool is_moving;     /* it reduces now, not a rank */
 	char failure[512];  /* the first thing that the program would have done wrong; "": nothing */
 };
 
 /* `sizes`: ranks of each node, the last one 0. cyclic: ranks are dealt to nodes in turn. */
 void world_make(struct world *world, const int *sizes, bool cyclic, int lanes, const struct cs_node_shape *shape, uint64_t seed);
 void world_clear(struct world *world);
-/* The MPI reduces now, not a rank. */
-extern bool world_is_moving;
-
 /* Where a job that ends itself goes on; NULL: that is a failure. */
 extern jmp_buf *world_after_end;
 /* Notes a failure, if it is the first. */

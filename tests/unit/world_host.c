@@ -268,12 +268,14 @@ try_end(struct world *world, struct meeting *meeting, int self)
 		if (meeting->guests[i].is_here)
 			take_copy(meeting, i);
 	check_input(world, meeting, self);
+	world->is_moving = true;
 	if (is_reduction(meeting->kind))
 		deliver_sum(meeting, self);
 	else if (meeting->kind == MAX)
 		deliver_max(meeting, self);
 	else
 		deliver_blocks(world, meeting, self);
+	world->is_moving = false;
 	world->moves++;
 	if (--meeting->left)
 		return true;
