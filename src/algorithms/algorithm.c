@@ -267,6 +267,15 @@ cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, size_
 	return -1;
 }
 
+int
+cs_algorithm_role(const struct cs_algorithm *algorithm, enum cs_role role)
+{
+	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
+		if (algorithm->params[i].role == role)
+			return i;
+	return -1;
+}
+
 static bool
 is_power_of_two(int number)
 {

@@ -17,12 +17,20 @@ struct cs_problem;
 
 #define CS_MAX_PARAMS 8 /* of a composed one; others have up to 5 */
 
+/* What a parameter is for, where others than its algorithm ask. */
+enum cs_role {
+	CS_ROLE_OWN,      /* nobody does */
+	CS_ROLE_READ_ALL, /* vectors up to this are reduced without being cut: so are the simulator's */
+	CS_ROLE_DOUBLING, /* the order of a sum depends on it; 0: it is that of the ranks */
+};
+
 /* A parameter a user may set after the name ("hier:host:chunk=64K") or in a rule's `with`. Bytes or a count. */
 struct cs_param {
 	const char *name;
 	const char *meaning;
 	size_t fallback, low, high; /* value used if not given; smallest and largest allowed */
 	bool is_within_nodes; /* of a plan: counts ranks of a node, and has no effect where each node has one, as between nodes */
+	enum cs_role role;
 	const char *former;   /* the name it had before, or NULL; the table fills it in (aliases.def) */
 };
 
@@ -119,6 +127,9 @@ const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *n
 const struct cs_algorithm *cs_algorithm_by_prefix(enum cs_coll coll, const char *text, size_t *length);
 /* Which of the algorithm's parameters the first `length` bytes of a text name; -1: none. */
 int cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, size_t length);
+
+/* The number of the algorithm's parameter with this role; -1: it has none. */
+int cs_algorithm_role(const struct cs_algorithm *algorithm, enum cs_role role);
 
 /* NULL if the needs hold, else an English phrase that says which does not ("one rank per node"). Static storage. */
 const char *cs_algorithm_unmet(const struct cs_algorithm *algorithm, const struct cs_facts *facts);

@@ -371,7 +371,7 @@ run_on_one_node(struct cs_serving *serving, const struct cs_algorithm *algorithm
 {
 	struct cs_answer answer = { .choice = { .algorithm = algorithm } };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		answer.choice.params[i] = strcmp(algorithm->params[i].name, "doubling") ? algorithm->params[i].fallback : 0;
+		answer.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING ? 0 : algorithm->params[i].fallback;
 	serving->answer = &answer;
 	cs_serve_run(serving, cs_serve_reduction_sign(&serving->op.call));
 	serving->answer = NULL;

@@ -37,7 +37,7 @@ cs_tool_has_effect(const struct cs_algorithm *algorithm, int param)
 		of_plan++;
 	if (algorithm->params[param].is_within_nodes)
 		return false;
-	return param < of_plan || !strcmp(algorithm->params[param].name, "read_all");
+	return param < of_plan || algorithm->params[param].role == CS_ROLE_READ_ALL;
 }
 
 const char *

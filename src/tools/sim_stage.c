@@ -93,10 +93,8 @@ add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm
 static size_t
 whole_of(const struct cs_algorithm *algorithm, const size_t *params)
 {
-	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		if (!strcmp(algorithm->params[i].name, "read_all"))
-			return params[i];
-	return 0;
+	int param = cs_algorithm_role(algorithm, CS_ROLE_READ_ALL);
+	return param < 0 ? 0 : params[param];
 }
 
 static enum cs_status

@@ -9,20 +9,24 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/combine.h"
 
+/* Parameters. */
+enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES, CMA_MIN };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_call *call = &op->call;
 	call->root = -1;
-	cs_combine(op, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
-							      .wire_chunk = params[2], .lanes = params[3], .cma_min = params[4] });
+	cs_combine(op, &(struct cs_combine_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
+						    .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES],
+						    .cma_min = params[CMA_MIN] });
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
 	op->call.root = -1;
-	return cs_combine_fast(op, params[0], params[4]);
+	return cs_combine_fast(op, params[READ_ALL], params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
@@ -30,12 +34,14 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_host = {
 	.name = "hier:host",
 	.summary = "slices reduced in node memory, host allreduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { { "read_all", "vectors up to this are read whole by everybody (of two ranks or on few cores, longer ones)",
-		      1 << 10, 0, 64 << 20 },
-		    { "chunk", "bytes per piece of longer vectors", 512 << 10, 4 << 10, 64 << 20 },
-		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES },
-		    CS_CMA_MIN },
+	.params = { [READ_ALL] = { "read_all",
+				   "vectors up to this are read whole by everybody (of two ranks or on few cores, longer ones)",
+				   1 << 10, 0, 64 << 20, .role = CS_ROLE_READ_ALL },
+		    [CHUNK] = { "chunk", "bytes per piece of longer vectors", 512 << 10, 4 << 10, 64 << 20 },
+		    [WIRE_CHUNK] = { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
+		    [LANES] = { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0,
+				CS_LANES },
+		    [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,

@@ -5,16 +5,19 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/transpose.h"
 
+/* Parameters. */
+enum { CMA_MIN, LANES };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_transpose(op, params[0], params[1]);
+	cs_transpose(op, params[CMA_MIN], params[LANES]);
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_transpose_fast(op, params[0]);
+	return cs_transpose_fast(op, params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
@@ -22,8 +25,9 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.name = "hier:host",
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { CS_CMA_MIN,
-		    { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0, CS_LANES } },
+	.params = { [CMA_MIN] = CS_CMA_MIN,
+		    [LANES] = { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0,
+				CS_LANES } },
 	.composes = true,
 	.fast = fast,
 	.run = run,

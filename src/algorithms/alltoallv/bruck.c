@@ -19,17 +19,20 @@
  * like size. */
 #include "algorithms/patterns/bruck.h"
 
+/* Parameters. */
+enum { PORTS, ROOM };
+
 static void
 build(struct cs_builder *builder)
 {
 	const size_t *params = builder->problem->params;
-	cs_bruck_within(builder, params[0], params[1]);
+	cs_bruck_within(builder, params[PORTS], params[ROOM]);
 }
 
 static void
 price(const struct cs_problem *problem, struct cs_price *price)
 {
-	cs_bruck_within_price(problem, problem->params[0], problem->params[1], price);
+	cs_bruck_within_price(problem, problem->params[PORTS], problem->params[ROOM], price);
 }
 
 const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
@@ -37,8 +40,8 @@ const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
 	.name = "bruck",
 	.summary = "blocks, padded to the largest, travel by the digits of their distance, log p rounds",
 	.needs = { .largest = true },
-	.params = { { "ports", "messages of a round that go at once", 1, 1, 64 },
-		    { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it spread", 1 << 20,
+	.params = { [PORTS] = { "ports", "messages of a round that go at once", 1, 1, 64 },
+		    [ROOM] = { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it spread", 1 << 20,
 		      64 << 10, 1 << 30 } },
 	.build = build,
 	.is_turned = true,

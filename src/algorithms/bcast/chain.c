@@ -16,8 +16,7 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, next = (problem->rank + 1) % p;
 	struct cs_pipe pipe = { .parent = problem->rank == problem->root ? -1 : (problem->rank + p - 1) % p,
-				.count = next != problem->root, .children = { next },
-				.segment = problem->params[0], .window = problem->params[1] };
+				.count = next != problem->root, .children = { next } };
 	cs_pipe_build(builder, &pipe);
 }
 
@@ -32,8 +31,7 @@ const struct cs_algorithm cs_algorithm_bcast_chain = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "chain",
 	.summary = "each rank passes the vector to the next in segments",
-	.params = { { "segment", "bytes of a message", 65536, 64, 1 << 30 },
-		    { "window", "segments under way to a rank", 4, 1, CS_PIPE_WINDOW } },
+	.params = CS_PIPE_PARAMS(65536),
 	.build = build,
 	.price = price,
 };

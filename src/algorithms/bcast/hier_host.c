@@ -280,15 +280,18 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
+/* Parameters. */
+enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN };
+
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, params[3]))
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, params[CMA_MIN]))
 		return false;
 	if (op->team->shape.rank == op->call.root)
 		root_fast(op);
 	else
-		reader_fast(op, params[0]);
+		reader_fast(op, params[CHUNK]);
 	return true;
 }
 
@@ -298,11 +301,11 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (team->shape.nodes > 1)
-		several_nodes(op, params[1], params[2]);
+		several_nodes(op, params[WIRE_CHUNK], params[LANES]);
 	else if (team->shape.rank == call->root)
-		node_root(op, params[0], params[3]);
+		node_root(op, params[CHUNK], params[CMA_MIN]);
 	else
-		node_reader(op, params[0]);
+		node_reader(op, params[CHUNK]);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_host = {
@@ -310,11 +313,13 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.name = "hier:host",
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
-	.params = { { "chunk", "bytes per pipelined piece on one node; 0: 128K, or a whole slot where ranks outnumber cores", 0, 0,
-		      64 << 20 },
-		    { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0, CS_LANES },
-		    CS_CMA_MIN },
+	.params = { [CHUNK] = { "chunk",
+				"bytes per pipelined piece on one node; 0: 128K, or a whole slot where ranks outnumber cores",
+				0, 0, 64 << 20 },
+		    [WIRE_CHUNK] = { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
+		    [LANES] = { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0,
+				CS_LANES },
+		    [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,

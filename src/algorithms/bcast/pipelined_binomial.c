@@ -18,8 +18,7 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, relative = (problem->rank - problem->root + p) % p;
 	int64_t weight = cs_radix_tree_weight(relative, p, 2);
-	struct cs_pipe pipe = { .parent = relative ? (int)((relative - weight + problem->root) % p) : -1,
-				.segment = problem->params[0], .window = problem->params[1] };
+	struct cs_pipe pipe = { .parent = relative ? (int)((relative - weight + problem->root) % p) : -1 };
 	for (weight /= 2; weight; weight /= 2)
 		if (relative + weight < p)
 			pipe.children[pipe.count++] = (int)((relative + weight + problem->root) % p);
@@ -37,8 +36,7 @@ const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "pipelined-binomial",
 	.summary = "binomial tree, the vector in segments",
-	.params = { { "segment", "bytes of a message", 32768, 64, 1 << 30 },
-		    { "window", "segments under way to a rank", 4, 1, CS_PIPE_WINDOW } },
+	.params = CS_PIPE_PARAMS(32768),
 	.build = build,
 	.price = price,
 };

@@ -45,10 +45,11 @@ block_ps(const struct cs_problem *problem, uint64_t byte_ps)
 void
 cs_cuts_split_by(struct cs_cuts *cuts, const struct cs_problem *problem)
 {
-	uint64_t latency = problem->params[0], overhead = problem->params[1], gap = problem->params[2];
+	const size_t *params = problem->params;
+	uint64_t latency = params[CS_CUTS_LATENCY], overhead = params[CS_CUTS_OVERHEAD], gap = params[CS_CUTS_GAP];
 	struct cs_cuts_times times = { .message = 1000 * (latency + 2 * overhead),
 				       .gap = 1000 * (gap > overhead ? gap : overhead),
-				       .block = block_ps(problem, problem->params[3]) };
+				       .block = block_ps(problem, params[CS_CUTS_BYTE]) };
 	cs_cuts_split(cuts, problem->ranks, &times);
 }
 

@@ -44,11 +44,13 @@ void cs_cuts_split(struct cs_cuts *cuts, int count, const struct cs_cuts_times *
 
 /* The same for the ranks of a problem, with blocks of its mean size, by parameters. */
 void cs_cuts_split_by(struct cs_cuts *cuts, const struct cs_problem *problem);
+enum { CS_CUTS_LATENCY, CS_CUTS_OVERHEAD, CS_CUTS_GAP, CS_CUTS_BYTE };
 #define CS_CUTS_SPLIT_PARAMS \
-	{ "latency_ns", "time that a message is on its way (L)", 1000, 0, 1000000000 }, \
-	{ "overhead_ns", "time that starting, or receiving, a message takes its rank (o)", 300, 0, 1000000000 }, \
-	{ "gap_ns", "time from one message of a rank to the next (g)", 400, 0, 1000000000 }, \
-	{ "byte_ps", "time that a byte takes on a link, in 1/1000 ns (G)", 100, 0, 1000000 }
+	[CS_CUTS_LATENCY] = { "latency_ns", "time that a message is on its way (L)", 1000, 0, 1000000000 }, \
+	[CS_CUTS_OVERHEAD] = { "overhead_ns", "time that starting, or receiving, a message takes its rank (o)", 300, 0, \
+				1000000000 }, \
+	[CS_CUTS_GAP] = { "gap_ns", "time from one message of a rank to the next (g)", 400, 0, 1000000000 }, \
+	[CS_CUTS_BYTE] = { "byte_ps", "time that a byte takes on a link, in 1/1000 ns (G)", 100, 0, 1000000 }
 
 /* Takes the next child's part from the end of `part`, which has two members or more. */
 struct cs_part cs_part_cut(const struct cs_cuts *cuts, struct cs_part *part);

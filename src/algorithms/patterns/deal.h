@@ -11,6 +11,8 @@ void cs_deal(struct cs_op *op, size_t read_all, size_t direct_from);
 /* The same of a small vector on one node, at once. False: it is not. */
 bool cs_deal_fast(struct cs_op *op, size_t direct_from);
 
-#define CS_DEAL_READ_ALL { "read_all", "vectors up to this are reduced by the leader alone (several nodes)", 1 << 10, 0, 64 << 20 }
+#define CS_DEAL_READ_ALL \
+	{ "read_all", "vectors up to this are reduced by the leader alone (several nodes)", 1 << 10, 0, 64 << 20, \
+	  .role = CS_ROLE_READ_ALL }
 
 #endif

@@ -14,9 +14,13 @@ struct cs_pipe {
 	int parent; /* -1: the root */
 	int count;  /* of children */
 	int children[CS_PIPE_CHILDREN];
-	size_t segment; /* bytes */
-	size_t window;  /* segments under way between a rank and each neighbour; at most CS_PIPE_WINDOW */
 };
+
+/* Bytes of a segment, as many as are usual for the algorithm; and segments under way between a rank and each neighbour. */
+enum { CS_PIPE_PARAM_SEGMENT, CS_PIPE_PARAM_WINDOW };
+#define CS_PIPE_PARAMS(usual) \
+	{ [CS_PIPE_PARAM_SEGMENT] = { "segment", "bytes of a message", usual, 64, 1 << 30 }, \
+	  [CS_PIPE_PARAM_WINDOW] = { "window", "segments under way to a rank", 4, 1, CS_PIPE_WINDOW } }
 
 void cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe);
 

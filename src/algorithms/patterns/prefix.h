@@ -24,9 +24,10 @@ struct cs_prefix_params {
 };
 
 #define CS_PREFIX_PARAMS \
-	{ { "read_all", "a rank reads at most so many bytes of the vectors before its own, all together", 16 << 10, 0, 64 << 20 }, \
+	{ { "read_all", "a rank reads at most so many bytes of the vectors before its own, all together", 16 << 10, 0, 64 << 20, \
+	    .role = CS_ROLE_READ_ALL }, \
 	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums double from step to step; 0: never", \
-	    12, 0, 1 << 20 }, \
+	    12, 0, 1 << 20, .role = CS_ROLE_DOUBLING }, \
 	  { "chunk", "bytes per piece of longer vectors, at most", 32 << 10, 4 << 10, 64 << 20 }, \
 	  { "wire_chunk", "bytes that leaders scan at once", 4 << 20, 4 << 10, 64 << 20 }, \
 	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } }

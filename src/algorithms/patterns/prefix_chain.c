@@ -95,7 +95,7 @@ pass_on(void *context, size_t index)
 static size_t
 segment_of(const struct cs_problem *problem)
 {
-	size_t elements = problem->params[0] / problem->unit;
+	size_t elements = problem->params[CS_PREFIX_CHAIN_SEGMENT] / problem->unit;
 	return (elements ? elements : 1) * problem->unit;
 }
 
@@ -103,7 +103,8 @@ void
 cs_prefix_chain_build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct chain chain = { .builder = builder, .each = segment_of(problem), .window = problem->params[1] };
+	struct chain chain = { .builder = builder, .each = segment_of(problem),
+			       .window = problem->params[CS_PREFIX_CHAIN_AHEAD] };
 	bool is_inner = problem->rank && problem->rank + 1 < problem->ranks;
 	chain.segments = problem->bytes / chain.each + (problem->bytes % chain.each > 0);
 	/* A window that is never filled takes no memory. */

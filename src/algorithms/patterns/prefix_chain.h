@@ -14,9 +14,10 @@
 
 #define CS_PREFIX_CHAIN_WINDOW 16
 
+enum { CS_PREFIX_CHAIN_SEGMENT, CS_PREFIX_CHAIN_AHEAD };
 #define CS_PREFIX_CHAIN_PARAMS \
-	{ { "segment", "bytes of a message", 65536, 64, 1 << 30 }, \
-	  { "window", "segments under way to a rank", 4, 1, CS_PREFIX_CHAIN_WINDOW } }
+	{ [CS_PREFIX_CHAIN_SEGMENT] = { "segment", "bytes of a message", 65536, 64, 1 << 30 }, \
+	  [CS_PREFIX_CHAIN_AHEAD] = { "window", "segments under way to a rank", 4, 1, CS_PREFIX_CHAIN_WINDOW } }
 
 /* builder->problem->coll is CS_SCAN, or CS_EXSCAN. */
 void cs_prefix_chain_build(struct cs_builder *builder);

@@ -182,7 +182,7 @@ best_block(const struct cs_problem *problem)
 	if (spread.least == spread.most)
 		return spread.most;
 	uint64_t twice = z == p - 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / (p - z));
-	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem), 2 * problem->params[1], &square))
+	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem), 2 * problem->params[CS_RING_STARTUP], &square))
 		return spread.most;
 	return root_of(square / twice);
 }
@@ -190,7 +190,7 @@ best_block(const struct cs_problem *problem)
 size_t
 cs_ring_block(const struct cs_problem *problem)
 {
-	uint64_t block = problem->params[0] ? problem->params[0] : best_block(problem);
+	uint64_t block = problem->params[CS_RING_SEGMENT] ? problem->params[CS_RING_SEGMENT] : best_block(problem);
 	size_t least = cs_problem_total(problem) / MOST_SEGMENTS;
 	least = least < LEAST_BLOCK ? LEAST_BLOCK : least;
 	return block < least ? least : (size_t)block;
@@ -199,5 +199,5 @@ cs_ring_block(const struct cs_problem *problem)
 size_t
 cs_ring_window(const struct cs_problem *problem)
 {
-	return problem->params[2];
+	return problem->params[CS_RING_WINDOW];
 }

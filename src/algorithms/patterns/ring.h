@@ -19,11 +19,13 @@
 #define CS_RING_MOST_WINDOW 64
 
 /* Parameters of the pipelined rings, and what cs_ring_block and cs_ring_window read. */
+enum { CS_RING_SEGMENT, CS_RING_STARTUP, CS_RING_WINDOW };
 #define CS_RING_PARAMS \
-	{ { "segment", "most bytes of a segment, at least 64 and a 16384th of all blocks; 0: chosen from the sizes", 0, 0, \
-	    1 << 30 }, \
-	  { "startup", "bytes that a link moves while a message starts", 16 << 10, 1, 1 << 20 }, \
-	  { "window", "segments under way at a time", 4, 1, CS_RING_MOST_WINDOW } }
+	{ [CS_RING_SEGMENT] = \
+		{ "segment", "most bytes of a segment, at least 64 and a 16384th of all blocks; 0: chosen from the sizes", 0, 0, \
+		  1 << 30 }, \
+	  [CS_RING_STARTUP] = { "startup", "bytes that a link moves while a message starts", 16 << 10, 1, 1 << 20 }, \
+	  [CS_RING_WINDOW] = { "window", "segments under way at a time", 4, 1, CS_RING_MOST_WINDOW } }
 
 struct cs_ring {
 	const int *order; /* ranks as they follow in the ring, alike on all; NULL: by number */
@@ -38,8 +40,8 @@ void cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring);
  * the smallest. */
 void cs_ring_price(const struct cs_problem *problem, struct cs_price *price);
 
-/* The size of segments by params[0], or if that is 0 by the blocks, as seed 001, 2.4 says; at least so large that all
- * blocks together have no more than 16384 full ones. The window by params[2]. */
+/* The size of segments by its parameter, or if that is 0 by the blocks, as seed 001, 2.4 says; at least so large that all
+ * blocks together have no more than 16384 full ones. The window by its parameter. */
 size_t cs_ring_block(const struct cs_problem *problem);
 size_t cs_ring_window(const struct cs_problem *problem);
 

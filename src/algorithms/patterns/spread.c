@@ -309,7 +309,7 @@ cs_spread(struct cs_op *op, const size_t *params)
 {
 	size_t most = most_of(op);
 	if (op->team->shape.nodes > 1)
-		several_nodes(op, most, params[1], params[2]);
+		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES]);
 	else
-		one_node(op, most, params[0], params[3]);
+		one_node(op, most, params[CS_SPREAD_CHUNK], params[CS_SPREAD_CMA_MIN]);
 }

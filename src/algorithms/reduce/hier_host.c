@@ -6,17 +6,20 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/combine.h"
 
+/* Parameters. */
+enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_combine(op, &(struct cs_combine_params){ .read_all = params[0], .chunk = params[1],
-							      .wire_chunk = params[2], .lanes = params[3] });
+	cs_combine(op, &(struct cs_combine_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
+							      .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES] });
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_combine_fast(op, params[0], 0);
+	return cs_combine_fast(op, params[READ_ALL], 0);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {
@@ -24,11 +27,13 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 	.name = "hier:host",
 	.summary = "slices reduced in node memory, host reduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { { "read_all", "vectors up to this are reduced by the root alone (of two ranks or on few cores, longer ones)",
-		      2 << 10, 0, 64 << 20 },
-		    { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
-		    { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
-		    { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } },
+	.params = { [READ_ALL] = { "read_all",
+				   "vectors up to this are reduced by the root alone (of two ranks or on few cores, longer ones)",
+				   2 << 10, 0, 64 << 20, .role = CS_ROLE_READ_ALL },
+		    [CHUNK] = { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
+		    [WIRE_CHUNK] = { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
+		    [LANES] = { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0,
+				CS_LANES } },
 	.composes = true,
 	.fast = fast,
 	.run = run,

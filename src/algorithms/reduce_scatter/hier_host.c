@@ -4,10 +4,13 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/deal.h"
 
+/* Parameters. */
+enum { READ_ALL, CMA_MIN };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_deal(op, params[0], params[1]);
+	cs_deal(op, params[READ_ALL], params[CMA_MIN]);
 }
 
 static bool
@@ -21,7 +24,7 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { CS_DEAL_READ_ALL, CS_CMA_MIN },
+	.params = { [READ_ALL] = CS_DEAL_READ_ALL, [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,
