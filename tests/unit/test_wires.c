@@ -19,6 +19,7 @@ struct letter {
 /* A request is that word. */
 struct state {
 	struct state *next; /* in the list of receives */
+	struct state *older; /* of a case: they are freed when that is over */
 	uint64_t tag;
 	char *to; /* NULL: a send */
 	size_t bytes;
@@ -35,13 +36,15 @@ static struct rank ranks[MANY_RANKS];
 static uint64_t random_state;
 static bool ignores_tags; /* the fault: as if all messages between two ranks were of one tag */
 static unsigned under_way;
+static struct state *newest;
 
 static struct state *
 new_state(struct cs_request *request, uint64_t tag, char *to, size_t bytes)
 {
 	struct state *state = malloc(sizeof *state);
 	assert_non_null(state);
-	*state = (struct state){ .tag = tag, .to = to, .bytes = bytes };
+	*state = (struct state){ .older = newest, .tag = tag, .to = to, .bytes = bytes };
+	newest = state;
 	memcpy(request->own, &state, sizeof state);
 	request->told = 0;
 	under_way++;
@@ -111,12 +114,11 @@ test(struct cs_wire *wire, struct cs_request *request)
 	if (!state->is_over)
 		return false;
 	request->told = state->tag == UINT64_MAX ? CS_TOLD_MORE : 0;
-	free(state);
 	under_way--;
 	return true;
 }
 
-/* What a plan that did not come to its end leaves. */
+/* Also what plans that did not come to their ends have left. */
 static void
 clear(void)
 {
@@ -124,17 +126,16 @@ clear(void)
 		for (int from = 0; from < MANY_RANKS; from++) {
 			for (struct letter *letter = ranks[to].letters[from], *next; letter; letter = next) {
 				next = letter->next;
-				if (letter->sender)
-					free(letter->sender);
 				free(letter);
-			}
-			for (struct state *state = ranks[to].posted[from], *next; state; state = next) {
-				next = state->next;
-				free(state);
 			}
 			ranks[to].letters[from] = NULL;
 			ranks[to].posted[from] = NULL;
 		}
+	while (newest) {
+		struct state *older = newest->older;
+		free(newest);
+		newest = older;
+	}
 }
 
 /* --- cases ------------------------------------------------------------------------------------------------------------ */
