@@ -41,6 +41,13 @@ run_fail(struct run *run, const char *format, ...)
 	va_end(arguments);
 }
 
+/* One that a test brings itself is in no table. */
+static bool
+is_listed(const struct cs_algorithm *algorithm)
+{
+	return cs_algorithm_by_name(algorithm->coll, algorithm->name) == algorithm;
+}
+
 /* --- one call of one rank ------------------------------------------------------------------------------------------------ */
 
 static void
@@ -61,7 +68,8 @@ begin(struct run *run, int rank, int call)
 	part->op.between_params = spec->params;
 	fault_at_begin(run, rank, call);
 	if (run->setting.is_blocking && algorithm->fast && algorithm->fast(&part->op, spec->params)) {
-		run_at_once[cs_algorithm_number(algorithm)][run->world.ranks]++;
+		if (is_listed(algorithm))
+			run_at_once[cs_algorithm_number(algorithm)][run->world.ranks]++;
 		return;
 	}
 	call_counting = run->counted ? &run->counted[rank] : NULL;
@@ -239,7 +247,7 @@ run_end(struct run *run)
 	if (world_left(&run->world))
 		run_fail(run, "; %d messages are left", world_left(&run->world));
 	for (int call = 0; !*run->failure && call < run->setting.calls; call++)
-		if (!is_refused(run, call))
+		if (!is_refused(run, call) && is_listed(run->specs[call].algorithm))
 			run_proven[cs_algorithm_number(run->specs[call].algorithm)][run->world.ranks][run_placement(&run->world)]++;
 }
 
