@@ -88,6 +88,19 @@ no_memory(struct cs_team *team)
 	team->host->abort("out of memory");
 }
 
+static enum cs_status
+write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key, const struct cs_problem *problem)
+{
+	struct cs_builder builder;
+	*cached = (struct cs_cached_plan){ .key = *key };
+	cs_builder_init(&builder, problem, &cached->plan);
+	key->algorithm->build(&builder);
+	enum cs_status status = cs_builder_finish(&builder);
+	cached->refused = builder.refused;
+	cached->spare = cs_plan_spare(&cached->plan);
+	return status;
+}
+
 static struct cs_cached_plan *
 build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key, const struct cs_problem *problem)
 {
@@ -100,20 +113,18 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 		plans->cached = larger;
 		plans->room = room;
 	}
-	struct cs_cached_plan *cached = &plans->cached[plans->count];
-	*cached = (struct cs_cached_plan){ .users = 0 };
-	struct cs_builder builder;
-	cs_builder_init(&builder, problem, &cached->plan);
-	key->algorithm->build(&builder);
-	if (cs_builder_finish(&builder) == CS_NO_MEMORY)
-		no_memory(team);
-	cached->key = *key;
-	cached->refused = builder.refused;
-	cached->number = ++plans->built;
-	cached->spare = cs_plan_spare(&cached->plan);
-	plans->count++;
-	plans->bytes += bytes_of(cached);
-	return cached;
+	/* Where memory is out, that of plans that nobody is running comes first. */
+	struct cs_cached_plan made;
+	while (write_plan(&made, key, problem) == CS_NO_MEMORY) {
+		int idle = oldest(plans);
+		if (idle < 0)
+			no_memory(team);
+		drop(plans, idle);
+	}
+	made.number = ++plans->built;
+	plans->bytes += bytes_of(&made);
+	plans->cached[plans->count] = made;
+	return &plans->cached[plans->count++];
 }
 
 /* What was used last stays, unless it is too large by itself; then the others do. What is in use stays in any case. */

@@ -398,6 +398,42 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 	}
 }
 
+static int builds_without_memory;
+
+static void
+want_memory(struct cs_builder *builder)
+{
+	if (builds_without_memory-- > 0)
+		cs_build_no_memory(builder);
+	build_segments(builder);
+}
+
+/* The least recently used ones first, no more of them than it takes. */
+static void
+memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
+{
+	static const struct cs_algorithm wanting = { .coll = CS_BCAST, .name = "wanting", .build = want_memory };
+	struct fixture fixture = { 0 };
+	char vector[SEGMENT];
+	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1, .bytes = 9 * SEGMENT };
+	struct cs_op op;
+	for (size_t segments = 1; segments <= 5; segments++)
+		run(&fixture, segments);
+	run(&fixture, 1);
+	messages = 0;
+	builds_without_memory = 3;
+	cs_op_init(&op, &fixture.team, 0);
+	assert_true(cs_plans_start(&op, &fixture.plans, NULL, &wanting, &problem, vector, vector, NULL));
+	cs_op_fini(&op);
+	assert_int_equal(messages, 2 * 9);
+	assert_int_equal(fixture.plans.count, 3);
+	assert_non_null(kept(&fixture, 1));
+	assert_non_null(kept(&fixture, 5));
+	assert_non_null(kept(&fixture, 9));
+	assert_int_equal(fixture.plans.bytes, (1 + 5 + 9) * SEGMENT_BYTES);
+	clear(&fixture);
+}
+
 /* --- how long plans are ------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -732,6 +768,7 @@ main(void)
 		cmocka_unit_test(a_plan_that_fills_the_cache_stays_alone),
 		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
 		cmocka_unit_test(a_refusal_is_told_with_its_reason_and_kept),
+		cmocka_unit_test(memory_that_is_out_is_taken_from_plans_that_are_kept),
 		cmocka_unit_test(a_pipeline_of_any_length_is_a_plan_of_few_steps),
 		cmocka_unit_test(a_loop_does_what_its_steps_would_one_by_one),
 		cmocka_unit_test(no_plan_grows_with_the_bytes),
