@@ -127,7 +127,7 @@ make_collective(struct world *world, int node, const struct said_of_one *one)
 		host->gatherv(seat, buffers[node], one->bytes, at, one->root, request);
 	else
 		host->allreduce(seat, buffers[node], one->bytes[0], &sum, request);
-	while (request && node && !host->test(request))
+	while (request && node && !*world->failure && !host->test(request))
 		;
 }
 
@@ -164,6 +164,7 @@ leaders_that_disagree_are_seen(void **state)
 		{ { CS_GATHERV, 1, { 2, 0 }, false }, { CS_GATHERV, 1, { 3, 5 }, false }, true },
 		{ { CS_ALLREDUCE, 0, { 8 }, false }, { CS_ALLREDUCE, 0, { 7 }, false }, true },
 		{ { CS_BCAST, 0, { 8 }, false }, { CS_ALLREDUCE, 0, { 8 }, false }, true },
+		{ { CS_ALLREDUCE, 0, { 8 }, false }, { CS_GATHERV, 0, { 2, 0 }, false }, true },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++)
 		if (is_seen(&cases[i].first, &cases[i].second) != cases[i].is_wrong)

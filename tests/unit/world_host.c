@@ -262,7 +262,7 @@ drop_meeting(struct meeting **at)
 static bool
 try_end(struct world *world, struct meeting *meeting, int self)
 {
-	if (!is_ready(meeting, self) || random_below(&world->random, 3) == 0)
+	if (*world->failure || !is_ready(meeting, self) || random_below(&world->random, 3) == 0)
 		return false;
 	for (int i = 0; i < meeting->members; i++)
 		if (meeting->guests[i].is_here)
@@ -296,13 +296,17 @@ meet(struct seat *seat, struct meeting like, struct guest guest, struct cs_reque
 	guest.is_here = true;
 	meeting->guests[seat->rank] = guest;
 	meeting->here++;
-	spoil_results(meeting, seat->rank);
 	if (request) {
 		request->own[0] = (uint64_t)(uintptr_t)meeting;
 		request->own[1] = (uint64_t)(uintptr_t)seat;
+	}
+	if (*world->failure) { /* what they have brought may be for different collectives: nothing is read or written */
+		if (!request)
+			world_wait(world);
 		return 0;
 	}
-	while (!try_end(world, meeting, seat->rank))
+	spoil_results(meeting, seat->rank);
+	while (!request && !try_end(world, meeting, seat->rank))
 		world_wait(world);
 	return 0;
 }
