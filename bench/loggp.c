@@ -77,7 +77,7 @@ ask_once(const struct pair *pair, const struct bench_prtt *what)
 }
 
 static void
-answer_once(const struct pair *pair, const struct bench_prtt *what)
+choose_once(const struct pair *pair, const struct bench_prtt *what)
 {
 	MPI_Request receives[BURST], answer;
 	int bytes = (int)what->bytes;
@@ -97,7 +97,7 @@ prtt(const struct pair *pair, const struct bench_prtt *what)
 {
 	if (is_caller(pair))
 		return ask_once(pair, what);
-	answer_once(pair, what);
+	choose_once(pair, what);
 	return 0;
 }
 
@@ -108,7 +108,7 @@ recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 {
 	MPI_Request answer, send;
 	if (!is_caller(pair)) {
-		answer_once(pair, what);
+		choose_once(pair, what);
 		return 0;
 	}
 	PMPI_Recv(NULL, 0, MPI_BYTE, pair->answerer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);

@@ -52,7 +52,7 @@ struct cs_needs {
 };
 
 /* What the plans of all ranks cost. */
-struct cs_price {
+struct cs_cost {
 	uint64_t rounds; /* messages in the longest chain in which each waits for the one before */
 	uint64_t bytes;  /* the most that one rank sends or receives, the larger of the two */
 	/* Of bytes that are reduced one after the other on the longest chain, if they are more than what a rank reduces; else 0. */
@@ -60,7 +60,7 @@ struct cs_price {
 };
 
 /* The formula is not for this problem: it is to be counted. */
-#define CS_PRICE_NONE ((struct cs_price){ .rounds = UINT64_MAX, .bytes = UINT64_MAX })
+#define CS_PRICE_NONE ((struct cs_cost){ .rounds = UINT64_MAX, .bytes = UINT64_MAX })
 
 struct cs_algorithm {
 	uint32_t colls;      /* a set: what it is for */
@@ -88,11 +88,11 @@ struct cs_algorithm {
 	/* With build: where a rank's problem is rank 0's with ranks counted from it (blocks of one size, to begin with), so is its
 	 * plan, but for places and for how many copies stand where copies follow each other. The simulator builds one. */
 	bool is_turned;
-	/* With build, where that is a formula: the price for all ranks together (problem->rank does not matter), where build
+	/* With build, where that is a formula: the cost for all ranks together (problem->rank does not matter), where build
 	 * does not refuse; or CS_PRICE_NONE. A test holds it against the plans. Else it is counted from the plans of all
 	 * ranks (sim/count.h), as far as they are few: among many a model only knows of algorithms that have a formula.
 	 * Alltoallv and alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
-	void (*price)(const struct cs_problem *problem, struct cs_price *price);
+	void (*cost)(const struct cs_problem *problem, struct cs_cost *cost);
 	/* With build, where it matters who is on which node: the algorithm of the collective that sends the same messages
 	 * where each node has one rank, as between nodes in a composed one. */
 	const char *alone;

@@ -163,7 +163,7 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 }
 
 void
-cs_between_reduced(struct cs_op *op, void *buffer, size_t bytes)
+cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes)
 {
 	if (op->between && bytes)
 		memcpy(buffer, cs_op_memory(op, CS_OP_PART, bytes), bytes);

@@ -58,6 +58,6 @@ void cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *cou
 			       const struct cs_reduction *reduction, bool is_commutative);
 
 /* When it is over: puts the own result, so many bytes, to the start of the buffer. */
-void cs_between_reduced(struct cs_op *op, void *buffer, size_t bytes);
+void cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes);
 
 #endif

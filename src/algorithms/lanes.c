@@ -1,7 +1,7 @@
 /* algorithms/lanes.c — decides which ranks of a node are lanes, and which lane carries what. */
 #include "algorithms/lanes.h"
 
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/rank_order.h"
 
 /* Ranks of the same domain before this one. */
 static int
@@ -34,28 +34,28 @@ cs_lanes_order(const int *domain_of, int locals, int lanes, int *local_of)
 				local_of[lane++] = local;
 }
 
-struct cs_deal
-cs_lanes_deal(int nodes, int lanes, bool may_cut)
+struct cs_lane_map
+cs_lanes_map(int nodes, int lanes, bool may_cut)
 {
 	int others = nodes - 1, parts = may_cut && lanes > others ? lanes / others : 1;
-	return (struct cs_deal){ nodes, lanes < others * parts ? lanes : others * parts, parts };
+	return (struct cs_lane_map){ nodes, lanes < others * parts ? lanes : others * parts, parts };
 }
 
 size_t
-cs_lanes_share(const struct cs_deal *deal, int lane, int from, int to, size_t bytes, size_t *first)
+cs_lanes_share(const struct cs_lane_map *map, int lane, int from, int to, size_t bytes, size_t *first)
 {
 	*first = 0;
 	if (from == to)
 		return lane == 0 ? bytes : 0;
-	int distance = (to - from + deal->nodes) % deal->nodes;
+	int distance = (to - from + map->nodes) % map->nodes;
 	/* With several parts each has a lane of its own, else lanes take turns. */
-	int part = lane - (distance - 1) * deal->parts % deal->lanes;
-	return part < 0 || part >= deal->parts ? 0 : cs_slice(bytes, 1, deal->parts, part, first);
+	int part = lane - (distance - 1) * map->parts % map->lanes;
+	return part < 0 || part >= map->parts ? 0 : cs_slice(bytes, 1, map->parts, part, first);
 }
 
 size_t
-cs_lanes_most(const struct cs_deal *deal, size_t bytes)
+cs_lanes_most(const struct cs_lane_map *map, size_t bytes)
 {
 	size_t first;
-	return cs_slice(bytes, 1, deal->parts, 0, &first); /* no part is longer than the first, nor that of a shorter message */
+	return cs_slice(bytes, 1, map->parts, 0, &first); /* no part is longer than the first, nor that of a shorter message */
 }

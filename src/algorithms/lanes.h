@@ -44,19 +44,19 @@ cs_lanes_lane(int local, int node, int lanes)
  *            3 nodes          1a    1b    2a    2b      (cut)
  *
  * All of it follows from numbers that are equal on all ranks, not from sizes. */
-struct cs_deal {
+struct cs_lane_map {
 	int nodes; /* two or more */
 	int lanes; /* those that carry something, the first ones */
 	int parts; /* of a message */
 };
 
-struct cs_deal cs_lanes_deal(int nodes, int lanes, bool may_cut);
+struct cs_lane_map cs_lanes_map(int nodes, int lanes, bool may_cut);
 
 /* What the lane carries of the message of `bytes` from one node to another: [*first, *first + returned). Lane 0 carries
  * what a node has for itself. */
-size_t cs_lanes_share(const struct cs_deal *deal, int lane, int from, int to, size_t bytes, size_t *first);
+size_t cs_lanes_share(const struct cs_lane_map *map, int lane, int from, int to, size_t bytes, size_t *first);
 
 /* The most that any lane carries of any message to another node, if none is longer than `bytes`. */
-size_t cs_lanes_most(const struct cs_deal *deal, size_t bytes);
+size_t cs_lanes_most(const struct cs_lane_map *map, size_t bytes);
 
 #endif

@@ -28,7 +28,7 @@ struct cs_shape {
 	int *order, *position;   /* position -> rank, rank -> position */
 };
 
-/* The parameter `cma_min` of algorithms with large blocks on one node (shm/reach.h). */
+/* The parameter `cma_min` of algorithms with large blocks on one node (shm/copy_choice.h). */
 #define CS_CMA_MIN \
 	{ "cma_min", "blocks from this size are read from their owner's memory by single copy; 0: where measured to take less", \
 	  0, 0, CS_INF }

@@ -32,7 +32,7 @@ struct cs_settings {
 	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
 				   tuning file says */
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
-	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/put.h) */
+	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/copy.h) */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at MPI_Init; 0 = for ever */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */

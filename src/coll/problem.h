@@ -1,6 +1,6 @@
 /* coll/problem.h — one collective as an algorithm without shared memory sees it: so many ranks, such blocks, this rank.
  *
- * From it a plan is built (plan/build.h) and a price is told. The signature of the collective
+ * From it a plan is built (plan/build.h) and a cost is told. The signature of the collective
  * (cs_colls) says which ranks have what in IN and in OUT:
  *
  *   CS_OWN_BLOCK   one block

@@ -8,8 +8,8 @@
 #include "base/float_guard.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "comm/comm.h"
 #include "comm/flavour.h"
-#include "comm/member.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
 #include "comm/types.h"
@@ -66,7 +66,7 @@ close_engine(void)
 		cs_rdma_report();
 		cs_report_write(cs_engine.settings.report);
 	}
-	cs_members_close();
+	cs_comms_close();
 	cs_rdma_close();
 	uint64_t charge;
 	cs_pool_evict(SIZE_MAX, &charge);
@@ -155,7 +155,7 @@ start(void)
 	    cs_pmpi.Comm_set_errhandler(cs_self, MPI_ERRORS_RETURN))
 		return false;
 	cs_types_init();
-	if (!cs_host_open() || !cs_members_open() ||
+	if (!cs_host_open() || !cs_comms_open() ||
 	    cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL) ||
 	    cs_pmpi.Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL))
 		return false;

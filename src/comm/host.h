@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* What `leaders` and `group` point to in wire/host.h; owned by the communicator's member (comm/member.h). */
+/* What `leaders` and `group` point to in wire/host.h; owned by the communicator's cs_comm (comm/comm.h). */
 struct cs_group {
 	MPI_Comm comm;   /* errors return; MPI_COMM_NULL: not made yet */
 	MPI_Comm parent; /* of which it is made when it is needed; MPI_COMM_NULL: it was made at once */

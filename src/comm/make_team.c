@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
-#include "comm/polite.h"
 #include "comm/rdma.h"
+#include "comm/yielding.h"
 #include "topo/topo.h"
 
 #include <stdlib.h>
@@ -58,9 +58,9 @@ owe(int64_t more)
 /* The number of calls that this communicator has to make before it gets a team. 0: no more than the limits say; so it is for
  * MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and until too many teams have gone unpaid. */
 static uint64_t
-put_off_until(const struct cs_member *member)
+put_off_until(const struct cs_comm *communicator)
 {
-	bool is_late = cs_engine.settings.team_after < 0 && member->comm != MPI_COMM_WORLD && atomic_load(&debt) >= PATIENCE;
+	bool is_late = cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD && atomic_load(&debt) >= PATIENCE;
 	return is_late ? PRICE : 0;
 }
 
@@ -84,10 +84,10 @@ choose_lanes(struct cs_team *team)
 }
 
 static enum cs_trouble
-make_leaders(struct cs_member *member, struct cs_team *team)
+make_leaders(struct cs_comm *communicator, struct cs_team *team)
 {
 	const struct cs_shape *shape = &team->shape;
-	struct cs_group *leaders = &member->seat->leaders;
+	struct cs_group *leaders = &communicator->seat->leaders;
 	choose_lanes(team);
 	bool is_in_lane = team->lane < team->lanes;
 	leaders->comm = MPI_COMM_NULL;
@@ -95,12 +95,12 @@ make_leaders(struct cs_member *member, struct cs_team *team)
 		return CS_TROUBLE_NONE;
 	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
 	MPI_Errhandler handler;
-	int result = cs_team_quiet(member->comm, &handler);
+	int result = cs_team_quiet(communicator->comm, &handler);
 	if (!result) {
-		result = cs_pmpi.Comm_split(member->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node,
+		result = cs_pmpi.Comm_split(communicator->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node,
 					    &leaders->comm);
 		atomic_fetch_add(&cs_engine.team_calls, 1);
-		cs_team_unquiet(member->comm, &handler);
+		cs_team_unquiet(communicator->comm, &handler);
 	}
 	if (result) {
 		leaders->comm = MPI_COMM_NULL;
@@ -116,10 +116,10 @@ make_leaders(struct cs_member *member, struct cs_team *team)
 }
 
 static void
-drop_groups(struct cs_member *member)
+drop_groups(struct cs_comm *communicator)
 {
-	cs_group_close(&member->seat->leaders);
-	cs_group_close(&member->seat->everyone);
+	cs_group_close(&communicator->seat->leaders);
+	cs_group_close(&communicator->seat->everyone);
 }
 
 /* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the node's ranks, of which
@@ -159,14 +159,14 @@ learn_domains(struct cs_team *team)
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for each NUMA domain. All do
  * what the least able one can: one answer keeps the algorithms simple. */
 static void
-learn_least(struct cs_member *member, struct cs_team *team)
+learn_least(struct cs_comm *communicator, struct cs_team *team)
 {
 	int mine[2] = { 0, team->shape.numa_domains }, least[2] = { 0, 0 };
 	mine[0] = team->node.is_readable;
 	if (team->shape.nodes == 1)
 		memcpy(least, mine, sizeof least);
 	if (team->shape.nodes == 1 ||
-	    cs_polite_allreduce(mine, least, 2, MPI_INT, MPI_MIN, member->comm) == MPI_SUCCESS) {
+	    cs_yielding_allreduce(mine, least, 2, MPI_INT, MPI_MIN, communicator->comm) == MPI_SUCCESS) {
 		team->has_cma = least[0];
 		team->domains = least[1] < CS_LANES ? least[1] : CS_LANES;
 	}
@@ -179,49 +179,49 @@ learn_least(struct cs_member *member, struct cs_team *team)
 
 /* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one for that. */
 static bool
-is_spokesman(const struct cs_member *member)
+is_spokesman(const struct cs_comm *communicator)
 {
 	MPI_Group group;
 	int zero = 0, of_world = MPI_UNDEFINED;
-	if (cs_pmpi.Comm_group(member->comm, &group))
+	if (cs_pmpi.Comm_group(communicator->comm, &group))
 		return cs_log_is_speaker();
 	cs_pmpi.Group_translate_ranks(cs_engine.world, 1, &zero, group, &of_world);
 	cs_pmpi.Group_free(&group);
-	return member->rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
+	return communicator->rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
 }
 
 static void
-refuse(struct cs_member *member, enum cs_trouble trouble)
+refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 {
 	static _Atomic int is_known[CS_TROUBLES], is_said[CS_TROUBLES];
-	member->state = CS_MEMBER_HOST;
-	member->reason = troubles[trouble];
+	communicator->state = CS_COMM_HOST;
+	communicator->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
 	/* Nothing that anybody can mend, or is to. */
 	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED || trouble == CS_TROUBLE_SHM_OFF) {
-		if (member->rank == 0)
+		if (communicator->rank == 0)
 			cs_info("%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
-				troubles[trouble], member->size);
+				troubles[trouble], communicator->size);
 		return;
 	}
 	/* Once in each process, and where several communicators have the trouble at once, by one of their spokesmen. */
-	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(member) || !cs_log_is_first(trouble))
+	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) || !cs_log_is_first(trouble))
 		return;
 	cs_log_warn_local(&is_said[trouble],
 			  "%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
-			  troubles[trouble], member->size);
+			  troubles[trouble], communicator->size);
 }
 
 /* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was not seen: some or all of them
  * may be disabled. Others may be of another version, so this agreement has a form of its own. */
 static enum cs_trouble
-agree_late(struct cs_member *member)
+agree_late(struct cs_comm *communicator)
 {
 	if (cs_engine.is_init_seen)
 		return CS_TROUBLE_NONE;
 	enum cs_trouble mine = cs_engine.settings.is_disabled ? CS_TROUBLE_DISABLED : CS_TROUBLE_NONE;
 	uint64_t words[3] = { CS_TROUBLES - mine, cs_engine.digest, ~cs_engine.digest }, least[3] = { 0 };
-	if (cs_polite_allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, member->comm))
+	if (cs_yielding_allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, communicator->comm))
 		return CS_TROUBLE_NO_MEMORY;
 	if (least[1] != ~least[2])
 		return CS_TROUBLE_NOT_ALIKE;
@@ -231,73 +231,73 @@ agree_late(struct cs_member *member)
 /* All on one node: nothing is split, which under MPICH takes many time slices where ranks share cores, and may be made where a
  * pending copy forbids to split. `name`: of an idle node. */
 static enum cs_trouble
-make_on_one(struct cs_member *member, uint64_t key, uint64_t name)
+make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
 	enum cs_trouble trouble = CS_TROUBLE_NONE;
-	cs_team_take_idle(name, member->seat);
+	cs_team_take_idle(name, communicator->seat);
 	if (!name)
-		trouble = cs_team_new_node(member->comm, member->seat, &shape);
+		trouble = cs_team_new_node(communicator->comm, communicator->seat, &shape);
 	team->node.key = key;
-	member->is_new = !name;
+	communicator->is_new = !name;
 	if (trouble == CS_TROUBLE_NONE)
-		learn_least(member, team);
+		learn_least(communicator, team);
 	return trouble;
 }
 
 /* One rank on each node: nothing to share, but plans between all ranks may serve. */
 static enum cs_trouble
-make_without_memory(struct cs_member *member)
+make_without_memory(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
-	member->is_new = false; /* what it serves is not counted */
+	communicator->is_new = false; /* what it serves is not counted */
 	return CS_TROUBLE_NONE;
 }
 
 static enum cs_trouble
-make_on_several(struct cs_member *member, MPI_Comm node)
+make_on_several(struct cs_comm *communicator, MPI_Comm node)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
-	enum cs_trouble trouble = cs_team_take_node(node, member->seat, &shape);
-	member->is_new = true; /* nodes are split off in any case */
+	enum cs_trouble trouble = cs_team_take_node(node, communicator->seat, &shape);
+	communicator->is_new = true; /* nodes are split off in any case */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
 		trouble = CS_TROUBLE_NO_SHARE;
-	trouble = cs_team_agree_on(member->comm, trouble);
+	trouble = cs_team_agree_on(communicator->comm, trouble);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
 	learn_domains(team);
-	learn_least(member, team);
-	return cs_team_agree_on(member->comm, make_leaders(member, team));
+	learn_least(communicator, team);
+	return cs_team_agree_on(communicator->comm, make_leaders(communicator, team));
 }
 
 static enum cs_trouble
-make_nodes(struct cs_member *member)
+make_nodes(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	MPI_Comm node = MPI_COMM_NULL;
-	enum cs_trouble trouble = cs_team_split_nodes(member, &node);
+	enum cs_trouble trouble = cs_team_split_nodes(communicator, &node);
 	if (trouble != CS_TROUBLE_NONE) /* the same on all ranks */
 		return trouble;
-	if (!cs_team_learn_shape(member, node, &team->shape))
+	if (!cs_team_learn_shape(communicator, node, &team->shape))
 		trouble = CS_TROUBLE_NO_MEMORY;
 	if (trouble == CS_TROUBLE_NONE)
-		trouble = team->shape.ppn_max > 1 ? make_on_several(member, node) : make_without_memory(member);
+		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, node) : make_without_memory(communicator);
 	cs_pmpi.Comm_free(&node);
 	return trouble;
 }
 
 /* Memory that a team on one node needs, and its shape; that it is on one is not known yet. */
 static enum cs_trouble
-prepare(struct cs_member *member)
+prepare(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	team->lane = CS_LANES;
 	team->domains = 1;
-	team->idle = &member->idle;
-	return cs_team_learn_shape(member, member->comm, &team->shape)
+	team->idle = &communicator->idle;
+	return cs_team_learn_shape(communicator, communicator->comm, &team->shape)
 		       ? CS_TROUBLE_NONE
 		       : CS_TROUBLE_NO_MEMORY;
 }
@@ -311,155 +311,155 @@ forget_shape(struct cs_team *team)
 
 /* CS_TROUBLE_NONE, and a team; CS_TROUBLE_PUT_OFF, or why there is none: the same on all ranks. */
 static enum cs_trouble
-find_way(struct cs_member *member)
+find_way(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	struct cs_said mine = {
 		.node = cs_team_fake_node() < 0 ? cs_topo_node() : 0,
 		.digest = cs_engine.digest,
-		.until = put_off_until(member),
+		.until = put_off_until(communicator),
 		.may_split = !atomic_load(&cs_engine.has_duplicated),
 	};
 	struct cs_heard heard = { .trouble = CS_TROUBLE_NONE };
 	uint64_t key = 0;
-	enum cs_trouble trouble = agree_late(member);
-	member->is_alike = trouble == CS_TROUBLE_NONE;
+	enum cs_trouble trouble = agree_late(communicator);
+	communicator->is_alike = trouble == CS_TROUBLE_NONE;
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
-	mine.trouble = prepare(member);
+	mine.trouble = prepare(communicator);
 	if (mine.trouble == CS_TROUBLE_NONE && mine.node) {
 		struct cs_node_shape shape = cs_team_node_shape(&team->shape);
-		key = cs_team_key(member->comm, &shape);
+		key = cs_team_key(communicator->comm, &shape);
 	}
 	cs_pool_offer(key, mine.idle);
-	if (!cs_team_exchange(member, &mine, &heard))
+	if (!cs_team_exchange(communicator, &mine, &heard))
 		heard.trouble = CS_TROUBLE_NO_COMM;
 	else if (!heard.is_alike)
 		heard.trouble = CS_TROUBLE_NOT_ALIKE;
 	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node && !heard.may_split)
 		heard.trouble = CS_TROUBLE_MIGHT_HANG;
-	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name && member->calls < heard.until)
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name && communicator->calls < heard.until)
 		heard.trouble = CS_TROUBLE_PUT_OFF;
 	if (heard.trouble == CS_TROUBLE_NONE && heard.is_one_node)
-		return make_on_one(member, key, heard.name);
+		return make_on_one(communicator, key, heard.name);
 	cs_pool_take(0, NULL);
 	if (heard.trouble == CS_TROUBLE_PUT_OFF)
-		member->try_at = heard.until;
+		communicator->try_at = heard.until;
 	if (heard.trouble != CS_TROUBLE_NONE)
 		return heard.trouble;
 	forget_shape(team);
-	return make_nodes(member);
+	return make_nodes(communicator);
 }
 
 static void
-make(struct cs_member *member)
+make(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
-	member->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
-	member->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = member->comm };
-	enum cs_trouble trouble = find_way(member);
+	struct cs_team *team = &communicator->seat->team;
+	communicator->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
+	communicator->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = communicator->comm };
+	enum cs_trouble trouble = find_way(communicator);
 	if (trouble != CS_TROUBLE_NONE) {
-		drop_groups(member);
-		cs_team_drop_node(member->seat);
+		drop_groups(communicator);
+		cs_team_drop_node(communicator->seat);
 		forget_shape(team);
 		if (trouble != CS_TROUBLE_PUT_OFF)
-			refuse(member, trouble);
+			refuse(communicator, trouble);
 		return;
 	}
 	team->host = &cs_host_mpi;
 	team->node.rank_of = &team->shape.order[team->shape.first[team->shape.node]];
 	team->node.all_ranks = team->shape.ranks;
 	team->node.nodes = team->shape.nodes;
-	team->leaders = member->seat->leaders.comm != MPI_COMM_NULL ? &member->seat->leaders : NULL;
-	team->everyone = &member->seat->everyone;
-	member->first_call = team->node.calls;
-	member->seat->runner.team = team;
-	member->seat->runner.facts = (struct cs_facts){
-		.ranks = team->shape.ranks,
-		.nodes = team->shape.nodes,
-		.ppn_min = team->shape.ppn_min,
-		.ppn_max = team->shape.ppn_max,
-		.is_block_placed = team->shape.is_block_placed,
-		.wire = CS_WIRE_HOST,
+	team->leaders = communicator->seat->leaders.comm != MPI_COMM_NULL ? &communicator->seat->leaders : NULL;
+	team->everyone = &communicator->seat->everyone;
+	communicator->first_call = team->node.calls;
+	communicator->seat->selection.team = team;
+	communicator->seat->selection.facts = (struct cs_facts){
+		      .ranks = team->shape.ranks,
+		      .nodes = team->shape.nodes,
+		      .ppn_min = team->shape.ppn_min,
+		      .ppn_max = team->shape.ppn_max,
+		      .is_block_placed = team->shape.is_block_placed,
+		      .wire = CS_WIRE_HOST,
 	};
 	uint32_t left = cs_pmpi_left(team->shape.nodes > 1);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		if (left >> coll & 1)
-			cs_runner_leave(&member->seat->runner, (enum cs_coll)coll, CS_PMPI_LACKS);
-	cs_rdma_agree(member);
-	member->state = CS_MEMBER_TEAM;
-	if (member->is_new)
+			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll, CS_PMPI_LACKS);
+	cs_rdma_agree(communicator);
+	communicator->state = CS_COMM_TEAM;
+	if (communicator->is_new)
 		owe(PRICE);
 	else
 		atomic_fetch_add(&cs_engine.teams_again, 1);
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
-	if (member->rank == 0)
+	if (communicator->rank == 0)
 		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared per node%s%s%s%s",
 			team->shape.ranks, team->shape.nodes, team->shape.nodes == 1 ? "" : "s",
 			team->shape.ppn_min, team->shape.ppn_max,
 			team->shape.is_block_placed ? "block placed" : "scattered", team->node.segment.bytes,
-			member->is_new ? "" : ", of a former team",
+			communicator->is_new ? "" : ", of a former team",
 			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
-			team->node.is_crowded ? ", more ranks than cores" : "",
-			member->seat->runner.facts.wire == CS_WIRE_IB ? ", verbs" : "");
+			team->node.is_oversubscribed ? ", more ranks than cores" : "",
+			communicator->seat->selection.facts.wire == CS_WIRE_IB ? ", verbs" : "");
 }
 
 static void
-take_seat(struct cs_member *member)
+take_seat(struct cs_comm *communicator)
 {
 	struct cs_seat *seat = calloc(1, sizeof *seat);
 	if (!seat) {
-		cs_warn_local("no memory for a team of %d ranks; ending the job", member->size);
+		cs_warn_local("no memory for a team of %d ranks; ending the job", communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
-	seat->runner.selector = cs_engine.selector;
-	seat->runner.is_reporting = cs_no_seat.runner.is_reporting;
-	member->seat = seat;
+	seat->selection.selector = cs_engine.selector;
+	seat->selection.is_reporting = cs_no_seat.selection.is_reporting;
+	communicator->seat = seat;
 }
 
 static void
-leave_seat(struct cs_member *member)
+leave_seat(struct cs_comm *communicator)
 {
-	struct cs_seat *seat = member->seat;
-	member->seat = &cs_no_seat;
-	cs_runner_fini(&seat->runner);
+	struct cs_seat *seat = communicator->seat;
+	communicator->seat = &cs_no_seat;
+	cs_selection_fini(&seat->selection);
 	free(seat);
 }
 
 void
-cs_member_make_team(struct cs_member *member)
+cs_comm_make_team(struct cs_comm *communicator)
 {
 	struct cs_float_state floats;
 	uint64_t before = cs_clock_ns(), none = 0;
-	take_seat(member);
+	take_seat(communicator);
 	cs_float_hold(&floats);
-	make(member);
+	make(communicator);
 	cs_float_release(&floats);
-	if (member->state == CS_MEMBER_TEAM)
+	if (communicator->state == CS_COMM_TEAM)
 		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none, cs_clock_ns() - before);
 	else
-		leave_seat(member);
+		leave_seat(communicator);
 }
 
 void
-cs_member_drop_team(struct cs_member *member)
+cs_comm_drop_team(struct cs_comm *communicator)
 {
-	struct cs_team *team = &member->seat->team;
+	struct cs_team *team = &communicator->seat->team;
 	struct cs_float_state floats;
-	if (member->state != CS_MEMBER_TEAM)
+	if (communicator->state != CS_COMM_TEAM)
 		return;
 	cs_float_hold(&floats);
-	drop_groups(member);
-	cs_rdma_drop(member);
+	drop_groups(communicator);
+	cs_rdma_drop(communicator);
 	cs_float_release(&floats);
-	if (member->is_new)
-		owe(-(int64_t)(team->node.calls - member->first_call));
-	cs_team_drop_node(member->seat);
+	if (communicator->is_new)
+		owe(-(int64_t)(team->node.calls - communicator->first_call));
+	cs_team_drop_node(communicator->seat);
 	free(team->shape.node_of);
 	cs_plans_fini(&team->lane_plans);
 	cs_plans_fini(&team->flat_plans);
-	leave_seat(member);
-	member->state = CS_MEMBER_HOST;
+	leave_seat(communicator);
+	communicator->state = CS_COMM_HOST;
 	atomic_fetch_sub(&cs_engine.teams_alive, 1);
 }

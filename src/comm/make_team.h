@@ -7,7 +7,7 @@
 #ifndef CS_COMM_MAKE_TEAM_H
 #define CS_COMM_MAKE_TEAM_H
 
-#include "comm/member.h"
+#include "comm/comm.h"
 #include "shm/headroom.h"
 #include "shm/pool.h"
 
@@ -49,7 +49,7 @@ struct cs_heard {
 };
 
 /* All hear the same of all; false: the host failed. */
-bool cs_team_exchange(struct cs_member *member, const struct cs_said *mine, struct cs_heard *heard);
+bool cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard);
 
 /* The first of rank 0's names that all have. Of rank r they begin at names + r * stride. */
 uint64_t cs_team_common_name(const uint64_t *names, size_t stride, int ranks);
@@ -68,10 +68,10 @@ void cs_team_unquiet(MPI_Comm comm, MPI_Errhandler *handler);
 int cs_team_fake_node(void);
 
 /* The communicator of the node's ranks, where they are on several. */
-enum cs_trouble cs_team_split_nodes(struct cs_member *member, MPI_Comm *node);
+enum cs_trouble cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node);
 
-/* Fills in the shape; false: the host failed. `node`: the member's own communicator, if all are on one. */
-bool cs_team_learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape);
+/* Fills in the shape; false: the host failed. `node`: the cs_comm's own communicator, if all are on one. */
+bool cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape *shape);
 
 /* Of the node of a team of this shape: slots and areas, as the limits have them. */
 struct cs_node_shape cs_team_node_shape(const struct cs_shape *shape);

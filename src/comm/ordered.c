@@ -1,4 +1,4 @@
-/* comm/ordered.c — reduces in the order of ranks: collects all contributions, and folds them at
+/* comm/ordered.c — reduces in the order of ranks: collects all contributions, and reduces them at
  * each rank. */
 #include "comm/ordered.h"
 
@@ -14,10 +14,10 @@
 #include <string.h>
 
 #define PIECE (1u << 20) /* bytes of a vector that are under way at once */
-#define SHORT (64u << 10) /* bytes of all vectors together that everybody, or the root, folds alone */
+#define SHORT (64u << 10) /* bytes of all vectors together that everybody, or the root, reduces alone */
 
 struct ordered {
-	struct cs_member *member;
+	struct cs_comm *communicator;
 	struct cs_serving moving; /* a call that moves data */
 	const struct cs_call *call;
 	size_t unit, ranks, self;
@@ -29,31 +29,31 @@ struct ordered {
 };
 
 bool
-cs_ordered_may(struct cs_member *member, size_t unit)
+cs_ordered_may(struct cs_comm *communicator, size_t unit)
 {
 	int saved = errno;
 	if (!cs_pmpi.Alltoallv || !cs_pmpi.Allgatherv || !cs_pmpi.Gatherv)
 		return false;
-	if (!member->is_within_world || unit > INT_MAX / 2 / (size_t)member->size)
+	if (!communicator->is_within_world || unit > INT_MAX / 2 / (size_t)communicator->size)
 		return false;
 	/* Where the ranks could not agree on their settings at MPI_Init they do when the team is made: now. */
-	if (member->state == CS_MEMBER_COUNTING && !cs_engine.is_init_seen)
-		cs_member_make_team(member);
+	if (communicator->state == CS_COMM_COUNTING && !cs_engine.is_init_seen)
+		cs_comm_make_team(communicator);
 	errno = saved;
-	if (!cs_engine.is_init_seen && !member->is_alike)
+	if (!cs_engine.is_init_seen && !communicator->is_alike)
 		return false;
-	if (member->state == CS_MEMBER_COUNTING)
-		cs_member_count(member);
+	if (communicator->state == CS_COMM_COUNTING)
+		cs_comm_count(communicator);
 	return true;
 }
 
 struct cs_ordered_time
 cs_ordered_begin(struct cs_serving *serving)
 {
-	struct cs_member *member = serving->member;
-	struct cs_ordered_time time = { .is_reporting = member->seat->runner.is_reporting };
-	if (member->seat->runner.team) /* else the seat is everybody's */
-		member->seat->runner.is_reporting = false;
+	struct cs_comm *communicator = serving->communicator;
+	struct cs_ordered_time time = { .is_reporting = communicator->seat->selection.is_reporting };
+	if (communicator->seat->selection.team) /* else the seat is everybody's */
+		communicator->seat->selection.is_reporting = false;
 	if (time.is_reporting)
 		time.start = cs_clock_ns();
 	return time;
@@ -62,9 +62,9 @@ cs_ordered_begin(struct cs_serving *serving)
 void
 cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes)
 {
-	struct cs_member *member = serving->member;
-	if (member->seat->runner.team)
-		member->seat->runner.is_reporting = time->is_reporting;
+	struct cs_comm *communicator = serving->communicator;
+	if (communicator->seat->selection.team)
+		communicator->seat->selection.is_reporting = time->is_reporting;
 	if (time->is_reporting)
 		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered", "COLLSHIM_REPRODUCIBLE"), bytes,
 				cs_clock_ns() - time->start);
@@ -89,9 +89,9 @@ side(const void *buffer, size_t bytes)
 static bool
 has_team(struct ordered *ordered)
 {
-	cs_serving_init(&ordered->moving, ordered->member);
-	ordered->moving.answer = NULL;
-	return ordered->member->seat->runner.team;
+	cs_serving_init(&ordered->moving, ordered->communicator);
+	ordered->moving.cached = NULL;
+	return ordered->communicator->seat->selection.team;
 }
 
 static bool
@@ -115,7 +115,7 @@ exchange(struct ordered *ordered, const char *send, char *recv)
 	struct cs_side from = side(send, 0), to = side(recv, 0);
 	if (!SERVED(ordered, alltoallv, &from, &give, &to, &take))
 		note(ordered, cs_pmpi.Alltoallv(send, ordered->give, ordered->give_at, MPI_BYTE, recv, ordered->take,
-						ordered->take_at, MPI_BYTE, ordered->member->comm));
+						ordered->take_at, MPI_BYTE, ordered->communicator->comm));
 }
 
 static void
@@ -124,7 +124,7 @@ allgather(struct ordered *ordered, const char *send, size_t bytes)
 	struct cs_side from = side(send, bytes), to = side(ordered->got, bytes);
 	if (!SERVED(ordered, allgather, &from, &to))
 		note(ordered, cs_pmpi.Allgather(send, (int)bytes, MPI_BYTE, ordered->got, (int)bytes, MPI_BYTE,
-						ordered->member->comm));
+						ordered->communicator->comm));
 }
 
 /* Own bytes to all, or to the root alone, where rank r's are give[r] at give_at[r]. */
@@ -134,7 +134,7 @@ collect(struct ordered *ordered, const char *send, char *recv, int root)
 	struct cs_vector give = { ordered->give, ordered->give_at, false };
 	int own = ordered->give[ordered->self];
 	struct cs_side from = side(send, (size_t)own), to = side(recv, 0);
-	MPI_Comm comm = ordered->member->comm;
+	MPI_Comm comm = ordered->communicator->comm;
 	if (root < 0 && !SERVED(ordered, allgatherv, &from, &to, &give))
 		note(ordered, cs_pmpi.Allgatherv(send, own, MPI_BYTE, recv, ordered->give, ordered->give_at, MPI_BYTE, comm));
 	if (root >= 0 && !SERVED(ordered, gatherv, &from, &to, &give, root))
@@ -143,9 +143,9 @@ collect(struct ordered *ordered, const char *send, char *recv, int root)
 
 /* --- folding ---------------------------------------------------------------------------------------------------------- */
 
-/* The contributions of all ranks, `count` elements each, one after another; returns where the result is. As cs_fold does it. */
+/* The contributions of all ranks, `count` elements each, one after another; returns where the result is. As cs_reduce_in_order does it. */
 static char *
-fold(const struct ordered *ordered, size_t count)
+reduce_in_order(const struct ordered *ordered, size_t count)
 {
 	const struct cs_reduction *reduction = &ordered->call->reduction;
 	size_t bytes = count * ordered->unit;
@@ -198,7 +198,7 @@ slice_at(const struct ordered *ordered, size_t count, size_t rank)
 	return count / ordered->ranks * rank + least(rank, count % ordered->ranks);
 }
 
-/* A short vector: everybody, or the root, gets all and folds them. */
+/* A short vector: everybody, or the root, gets all and reduces them. */
 static void
 reduce_short(struct ordered *ordered)
 {
@@ -213,10 +213,10 @@ reduce_short(struct ordered *ordered)
 		collect(ordered, call->send.base, ordered->got, call->root);
 	}
 	if (call->recv.base)
-		memcpy(call->recv.base, fold(ordered, call->count), call->bytes);
+		memcpy(call->recv.base, reduce_in_order(ordered, call->count), call->bytes);
 }
 
-/* `count` elements from `first` on: each rank folds a slice. */
+/* `count` elements from `first` on: each rank reduces a slice. */
 static void
 reduce_piece(struct ordered *ordered, size_t first, size_t count)
 {
@@ -230,7 +230,7 @@ reduce_piece(struct ordered *ordered, size_t first, size_t count)
 	size_t mine = (size_t)ordered->give[ordered->self] / unit;
 	take_each(ordered, mine);
 	exchange(ordered, call->send.base + first * unit, ordered->got);
-	collect(ordered, fold(ordered, mine), call->recv.base ? call->recv.base + first * unit : NULL, call->root);
+	collect(ordered, reduce_in_order(ordered, mine), call->recv.base ? call->recv.base + first * unit : NULL, call->root);
 }
 
 /* Ranks at the front that get nothing. */
@@ -293,7 +293,7 @@ scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_
 	take_each(ordered, mine);
 	exchange(ordered, ordered->sent, ordered->got);
 	if (mine)
-		memcpy(result + first * unit, fold(ordered, mine), mine * unit);
+		memcpy(result + first * unit, reduce_in_order(ordered, mine), mine * unit);
 }
 
 /* --- a call ----------------------------------------------------------------------------------------------------------- */
@@ -356,12 +356,12 @@ reduce_scatter(struct ordered *ordered)
 /* The algorithm that reduces in the order of ranks on one node; NULL where ranks are on several, there is no team, or
  * an element does not fit into a slot. */
 static const struct cs_algorithm *
-of_one_node(const struct cs_member *member, const struct cs_call *call)
+of_one_node(const struct cs_comm *communicator, const struct cs_call *call)
 {
-	const struct cs_team *team = member->seat->runner.team;
+	const struct cs_team *team = communicator->seat->selection.team;
 	bool is_scattered = cs_coll_is_scattered(&cs_colls[call->coll]);
 	if (!team || team->shape.nodes > 1 || team->shape.locals < 2 ||
-	    call->reduction.unit > team->node.shape.slot_bytes / (is_scattered ? (size_t)member->size : 1))
+	    call->reduction.unit > team->node.shape.slot_bytes / (is_scattered ? (size_t)communicator->size : 1))
 		return NULL;
 	return cs_algorithm_by_name(call->coll, "hier:host");
 }
@@ -369,12 +369,12 @@ of_one_node(const struct cs_member *member, const struct cs_call *call)
 static int
 run_on_one_node(struct cs_serving *serving, const struct cs_algorithm *algorithm)
 {
-	struct cs_answer answer = { .choice = { .algorithm = algorithm } };
+	struct cs_cached_choice cached = { .choice = { .algorithm = algorithm } };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		answer.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING ? 0 : algorithm->params[i].fallback;
-	serving->answer = &answer;
+		cached.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING ? 0 : algorithm->params[i].fallback;
+	serving->cached = &cached;
 	cs_serve_run(serving, cs_serve_reduction_sign(&serving->op.call));
-	serving->answer = NULL;
+	serving->cached = NULL;
 	return cs_serve_result(serving);
 }
 
@@ -382,14 +382,14 @@ int
 cs_ordered_run(struct cs_serving *serving)
 {
 	struct cs_call *call = &serving->op.call;
-	struct cs_member *member = serving->member;
-	const struct cs_algorithm *algorithm = of_one_node(member, call);
+	struct cs_comm *communicator = serving->communicator;
+	const struct cs_algorithm *algorithm = of_one_node(communicator, call);
 	if (algorithm)
 		return run_on_one_node(serving, algorithm);
-	size_t ranks = (size_t)member->size;
+	size_t ranks = (size_t)communicator->size;
 	int *ints = cs_ordered_need(4 * ranks * sizeof *ints);
 	struct ordered ordered = {
-		.member = member, .call = call, .unit = call->reduction.unit, .ranks = ranks, .self = (size_t)member->rank,
+		.communicator = communicator, .call = call, .unit = call->reduction.unit, .ranks = ranks, .self = (size_t)communicator->rank,
 		.give = ints, .give_at = ints + ranks, .take = ints + 2 * ranks, .take_at = ints + 3 * ranks,
 		.result = MPI_SUCCESS,
 	};
@@ -398,6 +398,6 @@ cs_ordered_run(struct cs_serving *serving)
 	else
 		reduce(&ordered);
 	free(ints);
-	serving->answer = NULL;
+	serving->cached = NULL;
 	return ordered.result;
 }

@@ -75,7 +75,7 @@ cs_rdma_report(void)
 		const char *name;
 		size_t offset;
 	} lines[] = {
-#define LINE(name, member) { name, offsetof(struct cs_ib_counters, member) }
+#define LINE(name, communicator) { name, offsetof(struct cs_ib_counters, communicator) }
 		LINE("verbs: connections", connections),
 		LINE("verbs: pairs over MPI", refused),
 		LINE("verbs: small messages", small),
@@ -89,7 +89,7 @@ cs_rdma_report(void)
 		LINE("verbs: bytes copied", copied),
 		LINE("verbs: bytes registered", registered),
 		LINE("verbs: registrations", registrations),
-		LINE("verbs: datagrams sent", cast),
+		LINE("verbs: datagrams sent", multicast),
 		LINE("verbs: datagrams received", heard),
 		LINE("verbs: datagrams dropped", strange),
 		LINE("verbs: pieces resent", resent),
@@ -159,12 +159,12 @@ end_trial(struct cs_wire *wire, struct trial *trial)
 
 /* A small and a large message to and from the leaders of the next node and of the one before: leaders only. */
 static bool
-is_tried_well(struct cs_member *member)
+is_tried_well(struct cs_comm *communicator)
 {
-	const struct cs_team *team = &member->seat->team;
-	struct cs_wire *wire = cs_host_wire(&member->seat->everyone);
+	const struct cs_team *team = &communicator->seat->team;
+	struct cs_wire *wire = cs_host_wire(&communicator->seat->everyone);
 	int peers[2] = { leader_of(team, 1), leader_of(team, -1) };
-	if (!member->seat->everyone.verbs)
+	if (!communicator->seat->everyone.verbs)
 		return false;
 	if (!cs_team_is_leader(team))
 		return true;
@@ -191,10 +191,10 @@ is_tried_well(struct cs_member *member)
 
 /* The least of each number over all ranks; zeros where the MPI fails. */
 static void
-least(struct cs_member *member, int *words, int count)
+least(struct cs_comm *communicator, int *words, int count)
 {
 	int all[MOST_WORDS] = { 0 };
-	if (cs_pmpi.Allreduce(words, all, count, MPI_INT, MPI_MIN, member->comm))
+	if (cs_pmpi.Allreduce(words, all, count, MPI_INT, MPI_MIN, communicator->comm))
 		memset(all, 0, sizeof all);
 	memcpy(words, all, (size_t)count * sizeof *words);
 }
@@ -202,20 +202,20 @@ least(struct cs_member *member, int *words, int count)
 /* One rank of a communicator says what all of them have learnt here; it does not if it knows that from another
  * communicator. True: it is to be said, here and now. */
 static bool
-is_to_say(const struct cs_member *member, int speaker, unsigned reason)
+is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 {
 	static atomic_bool is_known[2];
 	if (speaker == INT_MAX || atomic_exchange(&is_known[reason - REASON_NO_VERBS], true))
 		return false;
-	return speaker == member->seat->team.shape.rank && cs_log_is_first(reason);
+	return speaker == communicator->seat->team.shape.rank && cs_log_is_first(reason);
 }
 
 /* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it among others is, and a
  * device that refuses. */
 static bool
-can_all(struct cs_member *member)
+can_all(struct cs_comm *communicator)
 {
-	int rank = member->seat->team.shape.rank;
+	int rank = communicator->seat->team.shape.rank;
 	open_here();
 	bool can = cs_rdma_here() != NULL;
 	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB || cs_engine.settings.ib_device;
@@ -223,59 +223,59 @@ can_all(struct cs_member *member)
 	/* Can all; the negated "can", whose least tells whether anybody can; the first that has cause to complain; the first
 	 * that cannot. */
 	int words[MOST_WORDS] = { can, -can, has_cause ? rank : INT_MAX, can ? INT_MAX : rank };
-	least(member, words, MOST_WORDS);
-	if (!words[0] && is_to_say(member, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
+	least(communicator, words, MOST_WORDS);
+	if (!words[0] && is_to_say(communicator, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
 		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI", cs_engine.world_rank,
 			      here.why);
 	return words[0];
 }
 
 static void
-use_verbs(struct cs_member *member, struct cs_ib *ib)
+use_verbs(struct cs_comm *communicator, struct cs_ib *ib)
 {
-	member->seat->everyone.ib = ib;
-	member->seat->everyone.node_of = member->seat->team.shape.node_of;
+	communicator->seat->everyone.ib = ib;
+	communicator->seat->everyone.node_of = communicator->seat->team.shape.node_of;
 }
 
 void
-cs_rdma_agree(struct cs_member *member)
+cs_rdma_agree(struct cs_comm *communicator)
 {
-	const struct cs_shape *shape = &member->seat->team.shape;
-	struct cs_segment *segment = &member->seat->team.node.segment;
-	member->seat->runner.facts.wire = CS_WIRE_HOST;
-	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(member) ||
-	    cs_group_open(&member->seat->everyone))
+	const struct cs_shape *shape = &communicator->seat->team.shape;
+	struct cs_segment *segment = &communicator->seat->team.node.segment;
+	communicator->seat->selection.facts.wire = CS_WIRE_HOST;
+	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(communicator) ||
+	    cs_group_open(&communicator->seat->everyone))
 		return;
 	struct cs_ib *ib = cs_rdma_here();
-	use_verbs(member, ib);
+	use_verbs(communicator, ib);
 	/* Refused: direct messages then go in fragments. */
 	if (segment->base)
-		member->seat->pin = cs_ib_pin(ib, segment->base, segment->bytes);
+		communicator->seat->pin = cs_ib_pin(ib, segment->base, segment->bytes);
 	cs_ib_trial_begin(ib);
-	bool is_well = is_tried_well(member);
+	bool is_well = is_tried_well(communicator);
 	char trouble[256];
 	bool has_trouble = cs_ib_trial_end(ib, trouble, sizeof trouble);
 	int words[2] = { is_well, has_trouble ? shape->rank : INT_MAX };
-	least(member, words, 2);
+	least(communicator, words, 2);
 	if (!words[0]) {
-		cs_group_close(&member->seat->everyone);
-		member->seat->everyone.parent = member->comm;
-		if (is_to_say(member, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
+		cs_group_close(&communicator->seat->everyone);
+		communicator->seat->everyone.parent = communicator->comm;
+		if (is_to_say(communicator, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
 			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans of this communicator "
 				      "(%d ranks) send by MPI",
 				      cs_engine.world_rank, has_trouble ? ": " : "", trouble, shape->ranks);
-		cs_rdma_drop(member);
+		cs_rdma_drop(communicator);
 		return;
 	}
-	member->seat->leaders.ib = ib;
-	member->seat->runner.facts.wire = CS_WIRE_IB;
+	communicator->seat->leaders.ib = ib;
+	communicator->seat->selection.facts.wire = CS_WIRE_IB;
 }
 
 void
-cs_rdma_drop(struct cs_member *member)
+cs_rdma_drop(struct cs_comm *communicator)
 {
 	struct cs_ib *ib = cs_rdma_here();
-	if (ib && member->seat->pin)
-		cs_ib_unpin(ib, member->seat->pin);
-	member->seat->pin = NULL;
+	if (ib && communicator->seat->pin)
+		cs_ib_unpin(ib, communicator->seat->pin);
+	communicator->seat->pin = NULL;
 }

@@ -54,8 +54,8 @@ bool cs_serve_alltoallw(struct cs_serving *serving, const void *send, const stru
 
 /* For the report, where the host did the call: its size as select would have counted it, of `times` blocks of one size, or of
  * blocks of several, over `ranks`; CS_BYTES_UNKNOWN if the arguments do not tell. */
-size_t cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times);
-size_t cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *vector, MPI_Datatype type, int ranks);
+size_t cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times);
+size_t cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector, MPI_Datatype type, int ranks);
 
 /* The reductions in one order, for COLLSHIM_REPRODUCIBLE (comm/ordered.h). False: not served so; the usual ways then give the same
  * bits in any order, or they leave every such call to the host, or the call is wrong. *result is for the program. */

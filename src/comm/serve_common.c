@@ -13,20 +13,20 @@
 const struct cs_type *
 cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
 {
-	const struct cs_type *known = cs_member_known_type(serving->member, handle);
+	const struct cs_type *known = cs_comm_known_type(serving->communicator, handle);
 	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
 }
 
 void
 cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
-	const struct cs_member *member = serving->member;
-	struct cs_runner *runner = &member->seat->runner;
-	if (runner->team && serving->answer) {
-		cs_runner_count(runner, serving->answer, coll, bytes, nanoseconds);
+	const struct cs_comm *communicator = serving->communicator;
+	struct cs_selection *selection = &communicator->seat->selection;
+	if (selection->team && serving->cached) {
+		cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
 		return;
 	}
-	const char *why = runner->team ? serving->unasked : member->reason;
+	const char *why = selection->team ? serving->unasked : communicator->reason;
 	cs_report_count(cs_report_row((int)coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
 }
 
@@ -36,7 +36,7 @@ cs_serve_end(struct cs_serving *serving)
 	cs_serving_fini(serving);
 	if (!(serving->op.node.extras & CS_OP_WRONG))
 		return MPI_SUCCESS;
-	cs_pmpi.Comm_call_errhandler(serving->member->comm, serving->result);
+	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
 	return serving->result;
 }
 
@@ -45,12 +45,12 @@ cs_serve_end(struct cs_serving *serving)
 static int
 truncated(const struct cs_serving *serving, const struct cs_call *call)
 {
-	const struct cs_member *member = serving->member;
-	const struct cs_seat *seat = member->seat;
+	const struct cs_comm *communicator = serving->communicator;
+	const struct cs_seat *seat = communicator->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	bool is_of_root = !call->truncated && gathers && member->rank != call->root &&
-			  node_of[member->rank] == node_of[call->root];
+	bool is_of_root = !call->truncated && gathers && communicator->rank != call->root &&
+			  node_of[communicator->rank] == node_of[call->root];
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
@@ -92,14 +92,14 @@ attend(struct cs_serving *serving)
 bool
 cs_serve_run(struct cs_serving *serving, uint64_t sign)
 {
-	struct cs_member *member = serving->member;
-	struct cs_seat *seat = member->seat;
+	struct cs_comm *communicator = serving->communicator;
+	struct cs_seat *seat = communicator->seat;
 	struct cs_op *op = &serving->op;
-	op->team = seat->runner.team;
+	op->team = seat->selection.team;
 	op->tag = op->team->tags++;
 	op->node.node = &op->team->node;
 	op->node.sign = sign;
-	cs_runner_run(&seat->runner, serving->answer, op, serving->bytes);
+	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
 	/* One question for all of it. */
 	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
 		return attend(serving);
@@ -110,7 +110,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 static void *
 need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
 {
-	void *memory = cs_op_memory_of(&serving->op, &serving->member->idle, use, bytes);
+	void *memory = cs_op_memory_of(&serving->op, &serving->communicator->idle, use, bytes);
 	if (!memory) {
 		cs_warn_local("no memory for %zu bytes of a call's data; ending the job", bytes);
 		cs_host_mpi.abort("out of memory");
@@ -119,14 +119,14 @@ need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
 }
 
 size_t *
-cs_serve_sizes_slow(struct cs_member *member)
+cs_serve_sizes_slow(struct cs_comm *communicator)
 {
-	member->sizes = malloc(4 * (size_t)member->size * sizeof *member->sizes);
-	if (!member->sizes) {
-		cs_warn_local("no memory for the sizes of %d ranks; ending the job", member->size);
+	communicator->sizes = malloc(4 * (size_t)communicator->size * sizeof *communicator->sizes);
+	if (!communicator->sizes) {
+		cs_warn_local("no memory for the sizes of %d ranks; ending the job", communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
-	return member->sizes;
+	return communicator->sizes;
 }
 
 char *
@@ -138,48 +138,48 @@ cs_serve_packed(struct cs_serving *serving, int which, size_t bytes)
 void
 cs_serving_fini_slow(struct cs_serving *serving)
 {
-	cs_op_give_back(&serving->op, &serving->member->idle);
+	cs_op_give_back(&serving->op, &serving->communicator->idle);
 	/* A communicator that stays with the host keeps nothing. */
-	if (!serving->member->seat->runner.team)
-		cs_op_memory_free(&serving->member->idle);
+	if (!serving->communicator->seat->selection.team)
+		cs_op_memory_free(&serving->communicator->idle);
 }
 
 /* What became of packing or unpacking that began at `start`, on this clock while a report is wanted. */
 static void
 close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	if (!is_done) {
 		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
 		cs_host_mpi.abort("packing");
 	}
-	if (member->seat->runner.is_reporting)
-		cs_runner_spend(serving->answer, serving->bytes, cs_clock_ns() - start);
+	if (communicator->seat->selection.is_reporting)
+		cs_selection_spend(serving->cached, serving->bytes, cs_clock_ns() - start);
 }
 
 void
 cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
 {
-	struct cs_member *member = serving->member;
-	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
+	struct cs_comm *communicator = serving->communicator;
+	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
 	close_packing(serving, cs_type_pack(type, user, count, packed), start);
 }
 
 void
 cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
 {
-	struct cs_member *member = serving->member;
-	uint64_t start = member->seat->runner.is_reporting ? cs_clock_ns() : 0;
+	struct cs_comm *communicator = serving->communicator;
+	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
 	close_packing(serving, cs_type_unpack(type, user, count, packed), start);
 }
 
 size_t
-cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int times)
+cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times)
 {
 	/* Between two groups some arguments of some ranks mean nothing, so they are not looked at. */
 	struct cs_type other;
-	const struct cs_type *known = member->is_inter ? NULL : cs_member_known_type(member, type);
-	if (!known && !member->is_inter)
+	const struct cs_type *known = communicator->is_inter ? NULL : cs_comm_known_type(communicator, type);
+	if (!known && !communicator->is_inter)
 		known = cs_type_look_slow(type, &other);
 	size_t bytes;
 	if (!known || !cs_serve_bytes(known, count, &bytes) || __builtin_mul_overflow(bytes, (size_t)times, &bytes))
@@ -188,16 +188,16 @@ cs_serve_size(struct cs_member *member, MPI_Count count, MPI_Datatype type, int 
 }
 
 size_t
-cs_serve_size_of_all(struct cs_member *member, const struct cs_vector *vector, MPI_Datatype type, int ranks)
+cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector, MPI_Datatype type, int ranks)
 {
 	MPI_Count total = 0;
-	if (member->is_inter || !vector->counts)
+	if (communicator->is_inter || !vector->counts)
 		return CS_BYTES_UNKNOWN;
-	for (int rank = 0; rank < member->size; rank++) {
+	for (int rank = 0; rank < communicator->size; rank++) {
 		MPI_Count count = cs_serve_count_at(vector, rank);
 		if (count < 0 || __builtin_add_overflow(total, count, &total))
 			return CS_BYTES_UNKNOWN;
 	}
-	size_t bytes = cs_serve_size(member, total, type, 1);
+	size_t bytes = cs_serve_size(communicator, total, type, 1);
 	return bytes == CS_BYTES_UNKNOWN ? bytes : bytes / (size_t)ranks + (bytes % (size_t)ranks != 0);
 }

@@ -10,7 +10,7 @@
 static inline bool
 cs_serve_not(struct cs_serving *serving, const char *why)
 {
-	serving->answer = NULL;
+	serving->cached = NULL;
 	serving->unasked = why;
 	return false;
 }
@@ -19,24 +19,24 @@ cs_serve_not(struct cs_serving *serving, const char *why)
 static inline bool
 cs_serve_has_team(struct cs_serving *serving)
 {
-	struct cs_member *member = serving->member;
-	return __builtin_expect(member->seat->runner.team != NULL, 1) || cs_member_count(member);
+	struct cs_comm *communicator = serving->communicator;
+	return __builtin_expect(communicator->seat->selection.team != NULL, 1) || cs_comm_count(communicator);
 }
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in cs_facts. As cs_serve_has_team. */
 static inline bool
 cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
-	struct cs_member *member = serving->member;
-	if (bytes != CS_BYTES_UNKNOWN && serving->answer && serving->bytes == bytes && is_commutative)
+	struct cs_comm *communicator = serving->communicator;
+	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes && is_commutative)
 		return true;
 	if (!cs_serve_has_team(serving))
 		return false;
 	if (bytes == 0 && coll != CS_BARRIER)
 		return cs_serve_not(serving, "nothing to move");
 	serving->bytes = bytes;
-	serving->answer = cs_runner_choose(&member->seat->runner, coll, bytes, skew, is_commutative);
-	return serving->answer->choice.algorithm != NULL;
+	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew, is_commutative);
+	return serving->cached->choice.algorithm != NULL;
 }
 
 static inline bool
@@ -56,13 +56,13 @@ cs_serve_reduction_sign(const struct cs_call *call)
 }
 
 /* Gives four arrays of one size per rank, for the sizes and places of a v-call's blocks. They are the call's
- * until it returns; an operation that outlives it takes them away from the member. Ends the job if there is
+ * until it returns; an operation that outlives it takes them away from the communicator. Ends the job if there is
  * no memory for them. */
-size_t *cs_serve_sizes_slow(struct cs_member *member);
+size_t *cs_serve_sizes_slow(struct cs_comm *communicator);
 static inline size_t *
-cs_serve_sizes(struct cs_member *member)
+cs_serve_sizes(struct cs_comm *communicator)
 {
-	return __builtin_expect(member->sizes != NULL, 1) ? member->sizes : cs_serve_sizes_slow(member);
+	return __builtin_expect(communicator->sizes != NULL, 1) ? communicator->sizes : cs_serve_sizes_slow(communicator);
 }
 
 /* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are waiting already). */

@@ -14,10 +14,10 @@ cs_flat_look_special(const void *buffer, size_t bytes, const struct cs_type *typ
 char *
 cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which, enum cs_filled filled)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	char *packed = cs_serve_packed(serving, which, flat->bytes);
-	MPI_Count count = filled == CS_OWN ? flat->count / member->size : flat->count;
-	MPI_Count first = filled == CS_OWN ? member->rank * count : 0;
+	MPI_Count count = filled == CS_OWN ? flat->count / communicator->size : flat->count;
+	MPI_Count first = filled == CS_OWN ? communicator->rank * count : 0;
 	if (filled != CS_NONE)
 		cs_serve_pack(serving, flat->type, (char *)flat->user + first * flat->type->extent, count,
 			      packed + (size_t)first * flat->type->size);

@@ -58,8 +58,8 @@ cs_flat_close(struct cs_serving *serving, const struct cs_flat *flat, const char
 static inline bool
 cs_serve_has_root(const struct cs_serving *serving, int root)
 {
-	const struct cs_member *member = serving->member;
-	return root >= 0 && root < member->size;
+	const struct cs_comm *communicator = serving->communicator;
+	return root >= 0 && root < communicator->size;
 }
 
 /* These two are cheap tests for possible aliasing, made in each call; cs_flat_is_refused() does the rest.

@@ -14,13 +14,13 @@ cs_serve_barrier(struct cs_serving *serving)
 bool
 cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct cs_flat flat;
 	if (!cs_serve_has_root(serving, root) || !cs_flat_look(serving, data, CS_INPUT, &flat))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes, true))
 		return false;
-	bool is_root = member->rank == root;
+	bool is_root = communicator->rank == root;
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BCAST, root, flat.bytes);
 	call->recv.base = cs_flat_open(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
@@ -37,9 +37,9 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 static inline bool
 look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct cs_flat *flat, size_t *each)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	MPI_Count whole;
-	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)member->size, &whole) ||
+	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)communicator->size, &whole) ||
 	    !cs_flat_look_at(serving, side, whole, which, flat))
 		return false;
 	*each = (size_t)side->count * flat->type->size;
@@ -50,8 +50,8 @@ look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, s
 static inline size_t
 own_at(const struct cs_serving *serving, size_t each)
 {
-	const struct cs_member *member = serving->member;
-	return (size_t)member->rank * each;
+	const struct cs_comm *communicator = serving->communicator;
+	return (size_t)communicator->rank * each;
 }
 
 bool
@@ -83,10 +83,10 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const
 bool
 cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
-	bool is_root = member->rank == root;
+	bool is_root = communicator->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
 	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
@@ -115,10 +115,10 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 bool
 cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
-	bool is_root = member->rank == root;
+	bool is_root = communicator->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
 	    (!in_place && !cs_flat_look(serving, recv, CS_OUTPUT, &out)) ||

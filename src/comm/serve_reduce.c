@@ -38,22 +38,22 @@ shaped_result(struct cs_serving *serving, const struct reduced *reduced, const c
 static __attribute__((noinline)) bool
 make_reduction(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct cs_operation operation;
 	if (!cs_operation_look(op, &operation) ||
 	    !cs_reduction_make(type, reduced->type, op, &operation, &reduced->call->reduction))
 		return false;
 	reduced->call->is_commutative = operation.is_commutative;
 	if (operation.is_predefined && reduced->type->is_predefined)
-		member->known_pair = reduced->call->reduction;
+		communicator->known_pair = reduced->call->reduction;
 	return true;
 }
 
 static inline bool
 look(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
-	struct cs_member *member = serving->member;
-	const struct cs_reduction *known = &member->known_pair;
+	struct cs_comm *communicator = serving->communicator;
+	const struct cs_reduction *known = &communicator->known_pair;
 	reduced->type = cs_serving_type(serving, type, CS_INPUT);
 	if (known->unit && known->type == (uintptr_t)type && known->op == (uintptr_t)op) {
 		reduced->call->reduction = *known;
@@ -77,23 +77,23 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->truncated = 0;
 }
 
-/* Looks at everything that all ranks share and asks select. `spread`: elements of each rank's block must fit into a
+/* Looks at everything that all ranks share and asks select. `scattered`: elements of each rank's block must fit into a
  * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
 begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
       MPI_Op op, bool is_spread, int skew)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	if (count < 0 || !look(serving, reduced, type, op))
 		return cs_serve_not(serving, "type, operation or arguments not served");
 	if (!cs_serve_has_team(serving))
 		return false;
-	const struct cs_team *team = member->seat->runner.team;
+	const struct cs_team *team = communicator->seat->selection.team;
 	size_t unit = reduced->call->reduction.unit, bytes, size;
 	size_t room = team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1 && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
-	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)member->size : 1))
+	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)communicator->size : 1))
 		return cs_serve_not(serving, "elements too large");
 	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
@@ -107,11 +107,11 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 static bool
 begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	size_t bytes;
 	if (count <= 0 || !look(serving, reduced, type, op) || !cs_reduction_order(reduced->type, op, &reduced->call->reduction) ||
 	    __builtin_mul_overflow((size_t)count, reduced->call->reduction.unit, &bytes) ||
-	    !cs_ordered_may(member, reduced->call->reduction.unit))
+	    !cs_ordered_may(communicator, reduced->call->reduction.unit))
 		return cs_serve_not(serving, "type, operation or arguments not served");
 	fill(reduced, coll, (size_t)count, bytes);
 	return true;
@@ -227,10 +227,10 @@ static inline __attribute__((always_inline)) bool
 reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
        int *ordered)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
-	bool is_root = member->rank == root;
-	if (root < 0 || root >= member->size ||
+	bool is_root = communicator->rank == root;
+	if (root < 0 || root >= communicator->size ||
 	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) && count != 0))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE, count, type, op)
@@ -258,36 +258,36 @@ static inline __attribute__((always_inline)) bool
 reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts, MPI_Datatype type,
 	       MPI_Op op, int *ordered)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total = 0;
-	size_t *sizes = cs_serve_sizes(member);
+	size_t *sizes = cs_serve_sizes(communicator);
 	if (!counts->counts)
 		return cs_serve_not(serving, "arguments not served");
-	for (int rank = 0; rank < member->size; rank++) {
+	for (int rank = 0; rank < communicator->size; rank++) {
 		MPI_Count count = cs_serve_count_at(counts, rank);
 		if (count < 0)
 			return cs_serve_not(serving, "arguments not served");
 		sizes[rank] = (size_t)count;
 		total += count;
 	}
-	if (total && (!send || (sizes[member->rank] && !recv) || recv == MPI_IN_PLACE ||
+	if (total && (!send || (sizes[communicator->rank] && !recv) || recv == MPI_IN_PLACE ||
 		      (send == recv && !cs_flavour.takes_aliases)))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered) {
 		if (!begin_ordered(serving, &reduced, CS_REDUCE_SCATTER, total, type, op))
 			return false;
 		/* Where there is no team, counting the call has given them back. */
-		sizes = cs_serve_sizes(member);
-		for (int rank = 0; rank < member->size; rank++)
+		sizes = cs_serve_sizes(communicator);
+		for (int rank = 0; rank < communicator->size; rank++)
 			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
 	} else {
-		int skew = cs_skew(sizes, member->size, ((size_t)total + (size_t)member->size - 1) / (size_t)member->size);
+		int skew = cs_skew(sizes, communicator->size, ((size_t)total + (size_t)communicator->size - 1) / (size_t)communicator->size);
 		if (!begin(serving, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 			return false;
 	}
 	reduced.call->counts = sizes;
-	return finish(serving, &reduced, send, recv, (size_t)total, sizes[member->rank], ordered);
+	return finish(serving, &reduced, send, recv, (size_t)total, sizes[communicator->rank], ordered);
 }
 
 bool
@@ -308,10 +308,10 @@ static inline __attribute__((always_inline)) bool
 reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
 		     int *ordered)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
 	MPI_Count total;
-	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)member->size, &total) ||
+	if (count < 0 || __builtin_mul_overflow(count, (MPI_Count)communicator->size, &total) ||
 	    (is_bad(send, recv, true, true) && count != 0))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE_SCATTER_BLOCK, total, type, op)
@@ -340,9 +340,9 @@ static inline __attribute__((always_inline)) bool
 scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
      int *ordered)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
-	bool takes = coll == CS_SCAN || member->rank;
+	bool takes = coll == CS_SCAN || communicator->rank;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	if ((is_bad(send, recv, takes || cs_flavour.checks_idle_result, true) ||
 	     !cs_serve_is_memory(from)) && count != 0)

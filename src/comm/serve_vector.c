@@ -16,7 +16,7 @@ struct scattered {
 	size_t total;
 	MPI_Aint lowest; /* of the displacements, if below 0 */
 	bool is_contiguous;
-	size_t *bytes, *at; /* by rank, in bytes; from member->sizes */
+	size_t *bytes, *at; /* by rank, in bytes; from communicator->sizes */
 	char *base;
 };
 
@@ -73,8 +73,8 @@ look_simple(struct scattered *blocks, int size)
 static __attribute__((noinline)) bool
 look_each(const struct cs_serving *serving, struct scattered *blocks)
 {
-	const struct cs_member *member = serving->member;
-	for (int rank = 0; rank < member->size; rank++) {
+	const struct cs_comm *communicator = serving->communicator;
+	for (int rank = 0; rank < communicator->size; rank++) {
 		const struct cs_type *own_type = type_at(blocks, rank);
 		MPI_Count count = count_at(blocks, rank);
 		if (!cs_serve_bytes(own_type, count, &blocks->bytes[rank]) ||
@@ -98,17 +98,17 @@ look_each(const struct cs_serving *serving, struct scattered *blocks)
 	return true;
 }
 
-/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the member's four size arrays, too.
+/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the communicator's four size arrays, too.
  * False: for the host. */
 static bool
 look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
 	       struct scattered *blocks)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	blocks->user = user;
 	blocks->vector = vector;
-	blocks->bytes = cs_serve_sizes(member) + 2 * (size_t)which * (size_t)member->size;
-	blocks->at = blocks->bytes + member->size;
+	blocks->bytes = cs_serve_sizes(communicator) + 2 * (size_t)which * (size_t)communicator->size;
+	blocks->at = blocks->bytes + communicator->size;
 	blocks->total = 0;
 	blocks->lowest = 0;
 	blocks->is_contiguous = true;
@@ -120,7 +120,7 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const 
 			return false;
 		/* The second condition: no product of the two can overflow. */
 		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector->is_large)
-			return look_simple(blocks, member->size);
+			return look_simple(blocks, communicator->size);
 	}
 	return look_each(serving, blocks);
 }
@@ -129,12 +129,12 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const 
 static __attribute__((noinline)) void
 pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum cs_filled filled)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	size_t offset = 0;
 	blocks->base = cs_serve_packed(serving, which, blocks->total);
-	for (int rank = 0; rank < member->size; rank++) {
+	for (int rank = 0; rank < communicator->size; rank++) {
 		blocks->at[rank] = offset;
-		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == member->rank)))
+		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == communicator->rank)))
 			cs_serve_pack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
 				      blocks->base + offset);
 		offset += blocks->bytes[rank];
@@ -145,12 +145,12 @@ pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which, 
 static inline struct cs_blocks
 open_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum cs_filled filled)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	if (!blocks->is_contiguous) {
 		pack_scattered(serving, blocks, which, filled);
 	} else {
 		/* Displacements may be negative: count from the lowest block. */
-		for (int rank = 0; blocks->lowest && rank < member->size; rank++)
+		for (int rank = 0; blocks->lowest && rank < communicator->size; rank++)
 			if (blocks->bytes[rank])
 				blocks->at[rank] -= (size_t)blocks->lowest;
 		blocks->base = blocks->user + blocks->lowest;
@@ -162,10 +162,10 @@ open_scattered(struct cs_serving *serving, struct scattered *blocks, int which, 
 static void
 close_scattered(struct cs_serving *serving, const struct scattered *blocks)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	if (blocks->is_contiguous)
 		return;
-	for (int rank = 0; rank < member->size; rank++)
+	for (int rank = 0; rank < communicator->size; rank++)
 		if (blocks->bytes[rank])
 			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
 					blocks->base + blocks->at[rank]);
@@ -175,24 +175,24 @@ bool
 cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 		    const struct cs_vector *vector)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct scattered out;
 	struct cs_flat in = { 0 };
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out) ||
 	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
-	    (cs_side_is_at(send, recv, out.at[member->rank]) &&
-	     cs_flat_is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
+	    (cs_side_is_at(send, recv, out.at[communicator->rank]) &&
+	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
-	size_t mean = (out.total + (size_t)member->size - 1) / (size_t)member->size;
-	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean, cs_skew(out.bytes, member->size, mean), true))
+	size_t mean = (out.total + (size_t)communicator->size - 1) / (size_t)communicator->size;
+	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean, cs_skew(out.bytes, communicator->size, mean), true))
 		return false;
-	if (!in_place && in.bytes != out.bytes[member->rank])
+	if (!in_place && in.bytes != out.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_ALLGATHERV, 0, out.bytes[member->rank]);
+	cs_call_init(call, CS_ALLGATHERV, 0, out.bytes[communicator->rank]);
 	call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
 	/* An empty block may come with a null buffer, which is not "in place". */
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
@@ -208,24 +208,24 @@ bool
 cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
 		 const struct cs_vector *vector, int root)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct scattered out;
 	struct cs_flat in = { 0 };
-	bool is_root = member->rank == root;
+	bool is_root = communicator->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!cs_serve_has_root(serving, root) ||
 	    (is_root && !look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
 	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
-	    (is_root && cs_side_is_at(send, recv, out.at[member->rank]) &&
-	     cs_flat_is_refused(serving, send, recv, out.at[member->rank], &in, CS_INPUT)))
+	    (is_root && cs_side_is_at(send, recv, out.at[communicator->rank]) &&
+	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN, true))
 		return false;
-	if (is_root && !in_place && in.bytes != out.bytes[member->rank])
+	if (is_root && !in_place && in.bytes != out.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_GATHERV, root, in_place ? out.bytes[member->rank] : in.bytes);
+	cs_call_init(call, CS_GATHERV, root, in_place ? out.bytes[communicator->rank] : in.bytes);
 	if (is_root)
 		call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
@@ -242,24 +242,24 @@ bool
 cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *vector,
 		  const struct cs_side *recv, int root)
 {
-	struct cs_member *member = serving->member;
+	struct cs_comm *communicator = serving->communicator;
 	struct scattered in;
 	struct cs_flat out = { 0 };
-	bool is_root = member->rank == root;
+	bool is_root = communicator->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	in.types = NULL;
 	if (!cs_serve_has_root(serving, root) ||
 	    (is_root && !look_scattered(serving, send->buffer, send->type, vector, CS_INPUT, &in)) ||
 	    (!in_place && !cs_flat_look(serving, recv, CS_OUTPUT, &out)) ||
-	    (is_root && cs_side_is_at(recv, send, in.at[member->rank]) &&
-	     cs_flat_is_refused(serving, recv, send, in.at[member->rank], &out, CS_OUTPUT)))
+	    (is_root && cs_side_is_at(recv, send, in.at[communicator->rank]) &&
+	     cs_flat_is_refused(serving, recv, send, in.at[communicator->rank], &out, CS_OUTPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
 		return false;
-	if (is_root && !in_place && out.bytes != in.bytes[member->rank])
+	if (is_root && !in_place && out.bytes != in.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[member->rank] : out.bytes);
+	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[communicator->rank] : out.bytes);
 	if (is_root)
 		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
 	call->recv.base = in_place || !out.bytes ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
@@ -286,8 +286,8 @@ is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered
 static bool
 exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, struct scattered *out)
 {
-	struct cs_member *member = serving->member;
-	bool is_even = !in || in->bytes[member->rank] == out->bytes[member->rank];
+	struct cs_comm *communicator = serving->communicator;
+	bool is_even = !in || in->bytes[communicator->rank] == out->bytes[communicator->rank];
 	if (!is_even && cs_flavour.compares_own_blocks)
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN, true))
@@ -324,16 +324,16 @@ cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send, const
 static struct cs_type *
 look_types(const struct cs_serving *serving, const MPI_Datatype *types, const struct cs_vector *vector)
 {
-	const struct cs_member *member = serving->member;
+	const struct cs_comm *communicator = serving->communicator;
 	struct scattered counts = { .vector = vector };
 	if (!types || !vector->counts)
 		return NULL;
-	struct cs_type *found = calloc((size_t)member->size, sizeof *found);
+	struct cs_type *found = calloc((size_t)communicator->size, sizeof *found);
 	if (!found) {
-		cs_warn_local("no memory for the types of %d ranks; ending the job", member->size);
+		cs_warn_local("no memory for the types of %d ranks; ending the job", communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
-	for (int rank = 0; found && rank < member->size; rank++) {
+	for (int rank = 0; found && rank < communicator->size; rank++) {
 		MPI_Count count = count_at(&counts, rank);
 		const struct cs_type *type = count > 0 ? cs_type_look(types[rank], &found[rank]) : &found[rank];
 		if (count < 0 || !type) {

@@ -5,11 +5,11 @@
 #define CS_COMM_SERVING_H
 
 #include "algorithms/op.h"
-#include "comm/member.h"
+#include "comm/comm.h"
 
 struct cs_serving {
-	struct cs_member *member; /* NULL: we have no say in this communicator */
-	struct cs_answer *answer; /* what select said; NULL: it was not asked, because: */
+	struct cs_comm *communicator;    /* NULL: we have no say in this communicator */
+	struct cs_cached_choice *cached; /* what select said; NULL: it was not asked, because: */
 	const char *unasked;
 	size_t bytes;             /* as select counts them, where there is an answer */
 	int result;               /* of a served call, with CS_OP_WRONG: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
@@ -19,11 +19,11 @@ struct cs_serving {
 
 enum { CS_INPUT, CS_OUTPUT }; /* which of the call's types, packed buffers and halves of its sizes */
 
-/* Begins a call on a communicator of this member, which may be NULL. */
+/* Begins a call on a communicator of this cs_comm, which may be NULL. */
 static inline void
-cs_serving_init(struct cs_serving *serving, struct cs_member *member)
+cs_serving_init(struct cs_serving *serving, struct cs_comm *communicator)
 {
-	serving->member = member;
+	serving->communicator = communicator;
 	serving->op.node.wrong = CS_WRONG_NOT;
 	serving->op.node.extras = 0;
 }
@@ -45,8 +45,8 @@ const struct cs_type *cs_serving_type_slow(struct cs_serving *serving, MPI_Datat
 static inline const struct cs_type *
 cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 {
-	if (__builtin_expect(serving->member->known_type->handle == handle, 1))
-		return serving->member->known_type;
+	if (__builtin_expect(serving->communicator->known_type->handle == handle, 1))
+		return serving->communicator->known_type;
 	return cs_serving_type_slow(serving, handle, which);
 }
 

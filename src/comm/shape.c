@@ -7,7 +7,7 @@
 #include "comm/engine.h"
 #include "comm/flavour.h"
 #include "comm/pmpi.h"
-#include "comm/polite.h"
+#include "comm/yielding.h"
 #include "topo/topo.h"
 
 #include <stdlib.h>
@@ -36,41 +36,41 @@ cs_team_fake_node(void)
 /* By what processes of one node have in common, which is what tells of all ranks that they are on one. It takes as many of the
  * host's collectives as the other way with pretended nodes. */
 static enum cs_trouble
-split_by_word(struct cs_member *member, int fake, MPI_Comm *node)
+split_by_word(struct cs_comm *communicator, int fake, MPI_Comm *node)
 {
-	uint64_t word = cs_topo_node(), *words = malloc((size_t)member->size * sizeof *words);
+	uint64_t word = cs_topo_node(), *words = malloc((size_t)communicator->size * sizeof *words);
 	if (!words)
-		cs_team_out_of_memory("the nodes", member->size);
+		cs_team_out_of_memory("the nodes", communicator->size);
 	if (word && fake >= 0)
 		word = cs_hash_number(word, (uint64_t)fake);
-	int colour = 0, result = cs_polite_allgather(&word, (int)sizeof word, MPI_BYTE, words, member->comm);
-	while (word && words[colour] != word && colour < member->rank)
+	int colour = 0, result = cs_yielding_allgather(&word, (int)sizeof word, MPI_BYTE, words, communicator->comm);
+	while (word && words[colour] != word && colour < communicator->rank)
 		colour++;
 	if (!word)
-		colour = member->rank;
+		colour = communicator->rank;
 	free(words);
 	if (result == MPI_SUCCESS)
-		result = cs_pmpi.Comm_split(member->comm, colour, member->rank, node);
+		result = cs_pmpi.Comm_split(communicator->comm, colour, communicator->rank, node);
 	return result == MPI_SUCCESS ? CS_TROUBLE_NONE : CS_TROUBLE_NO_COMM;
 }
 
 enum cs_trouble
-cs_team_split_nodes(struct cs_member *member, MPI_Comm *node)
+cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node)
 {
 	int fake = cs_team_fake_node();
 	MPI_Errhandler handler;
-	if (cs_team_quiet(member->comm, &handler))
+	if (cs_team_quiet(communicator->comm, &handler))
 		return CS_TROUBLE_NO_COMM;
 	if (cs_flavour.splits_type_wrongly || !cs_pmpi.Comm_split_type) {
-		enum cs_trouble trouble = split_by_word(member, fake, node);
-		cs_team_unquiet(member->comm, &handler);
+		enum cs_trouble trouble = split_by_word(communicator, fake, node);
+		cs_team_unquiet(communicator->comm, &handler);
 		atomic_fetch_add(&cs_engine.team_calls, 1);
 		if (trouble == CS_TROUBLE_NONE)
 			cs_pmpi.Comm_set_errhandler(*node, MPI_ERRORS_RETURN);
 		return trouble;
 	}
-	int result = cs_pmpi.Comm_split_type(member->comm, MPI_COMM_TYPE_SHARED, member->rank, MPI_INFO_NULL, node);
-	cs_team_unquiet(member->comm, &handler);
+	int result = cs_pmpi.Comm_split_type(communicator->comm, MPI_COMM_TYPE_SHARED, communicator->rank, MPI_INFO_NULL, node);
+	cs_team_unquiet(communicator->comm, &handler);
 	atomic_fetch_add(&cs_engine.team_calls, 1);
 	if (result != MPI_SUCCESS)
 		return CS_TROUBLE_NO_COMM;
@@ -78,7 +78,7 @@ cs_team_split_nodes(struct cs_member *member, MPI_Comm *node)
 	if (fake < 0)
 		return CS_TROUBLE_NONE;
 	MPI_Comm whole = *node;
-	result = cs_pmpi.Comm_split(whole, fake, member->rank, node);
+	result = cs_pmpi.Comm_split(whole, fake, communicator->rank, node);
 	atomic_fetch_add(&cs_engine.team_calls, 1);
 	cs_pmpi.Comm_free(&whole);
 	if (result != MPI_SUCCESS)
@@ -137,13 +137,13 @@ shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 
 /* Which rank of the communicator is the first of the node. */
 static bool
-find_leader(struct cs_member *member, MPI_Comm node, int *leader)
+find_leader(struct cs_comm *communicator, MPI_Comm node, int *leader)
 {
 	MPI_Group here, all;
 	int zero = 0;
 	if (cs_pmpi.Comm_group(node, &here))
 		return false;
-	if (cs_pmpi.Comm_group(member->comm, &all) == MPI_SUCCESS) {
+	if (cs_pmpi.Comm_group(communicator->comm, &all) == MPI_SUCCESS) {
 		cs_pmpi.Group_translate_ranks(here, 1, &zero, all, leader);
 		cs_pmpi.Group_free(&all);
 	}
@@ -152,19 +152,19 @@ find_leader(struct cs_member *member, MPI_Comm node, int *leader)
 }
 
 bool
-cs_team_learn_shape(struct cs_member *member, MPI_Comm node, struct cs_shape *shape)
+cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape *shape)
 {
 	int leader = -1;
-	if (node != member->comm && !find_leader(member, node, &leader))
+	if (node != communicator->comm && !find_leader(communicator, node, &leader))
 		return false;
-	int *leader_of = calloc((size_t)member->size, sizeof *leader_of);
+	int *leader_of = calloc((size_t)communicator->size, sizeof *leader_of);
 	/* Without memory the allgather is still owed to the others; a process that cannot get these few bytes cannot
 	 * go on anyway. */
 	if (!leader_of)
-		cs_team_out_of_memory("the places", member->size);
-	bool ok = (node == member->comm ||
-		   cs_polite_allgather(&leader, 1, MPI_INT, leader_of, member->comm) == MPI_SUCCESS) &&
-		  shape_make(shape, leader_of, member->rank, member->size);
+		cs_team_out_of_memory("the places", communicator->size);
+	bool ok = (node == communicator->comm ||
+		   cs_yielding_allgather(&leader, 1, MPI_INT, leader_of, communicator->comm) == MPI_SUCCESS) &&
+		  shape_make(shape, leader_of, communicator->rank, communicator->size);
 	free(leader_of);
 	return ok;
 }

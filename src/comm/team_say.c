@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "comm/host.h"
-#include "comm/polite.h"
+#include "comm/yielding.h"
 
 #include <stdlib.h>
 
@@ -60,21 +60,21 @@ hear(struct cs_heard *heard, const struct cs_said *all, int ranks)
 }
 
 static bool
-exchange_all(struct cs_member *member, const struct cs_said *mine, struct cs_heard *heard)
+exchange_all(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
-	struct cs_said *all = malloc((size_t)member->size * sizeof *all);
+	struct cs_said *all = malloc((size_t)communicator->size * sizeof *all);
 	if (!all)
-		cs_team_out_of_memory("the word", member->size);
-	bool ok = !cs_polite_allgather(mine, (int)sizeof *mine, MPI_BYTE, all, member->comm);
+		cs_team_out_of_memory("the word", communicator->size);
+	bool ok = !cs_yielding_allgather(mine, (int)sizeof *mine, MPI_BYTE, all, communicator->comm);
 	if (ok)
-		hear(heard, all, member->size);
+		hear(heard, all, communicator->size);
 	free(all);
 	return ok;
 }
 
 /* The same but for the names, by a number of bytes that does not grow with the ranks. */
 static bool
-exchange_least(struct cs_member *member, const struct cs_said *mine, struct cs_heard *heard)
+exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
 	enum { NODE, NODE_NOT, DIGEST, DIGEST_NOT, UNTIL_NOT, TROUBLE_NOT, MAY_SPLIT, WORDS };
 	uint64_t words[WORDS] = {
@@ -82,7 +82,7 @@ exchange_least(struct cs_member *member, const struct cs_said *mine, struct cs_h
 		[UNTIL_NOT] = ~mine->until, [TROUBLE_NOT] = CS_TROUBLES - mine->trouble, [MAY_SPLIT] = mine->may_split,
 	};
 	uint64_t least[WORDS] = { 0 };
-	if (cs_polite_allreduce(words, least, WORDS, MPI_UINT64_T, MPI_MIN, member->comm))
+	if (cs_yielding_allreduce(words, least, WORDS, MPI_UINT64_T, MPI_MIN, communicator->comm))
 		return false;
 	*heard = (struct cs_heard){
 		.is_one_node = least[NODE] && least[NODE] == ~least[NODE_NOT],
@@ -95,9 +95,9 @@ exchange_least(struct cs_member *member, const struct cs_said *mine, struct cs_h
 }
 
 bool
-cs_team_exchange(struct cs_member *member, const struct cs_said *mine, struct cs_heard *heard)
+cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
-	bool is_heard = member->size <= FEW || exchange_least(member, mine, heard);
-	bool is_over = member->size > FEW && (!heard->is_one_node || heard->trouble != CS_TROUBLE_NONE);
-	return is_heard && (is_over || exchange_all(member, mine, heard));
+	bool is_heard = communicator->size <= FEW || exchange_least(communicator, mine, heard);
+	bool is_over = communicator->size > FEW && (!heard->is_one_node || heard->trouble != CS_TROUBLE_NONE);
+	return is_heard && (is_over || exchange_all(communicator, mine, heard));
 }

@@ -6,7 +6,7 @@
 #include "comm/engine.h"
 #include "comm/ledger.h"
 #include "comm/pmpi.h"
-#include "comm/polite.h"
+#include "comm/yielding.h"
 #include "topo/topo.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ enum cs_trouble
 cs_team_agree_on(MPI_Comm comm, enum cs_trouble trouble)
 {
 	int mine = (int)trouble, worst = CS_TROUBLE_NO_MEMORY;
-	return cs_polite_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) ? CS_TROUBLE_NO_MEMORY : (enum cs_trouble)worst;
+	return cs_yielding_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) ? CS_TROUBLE_NO_MEMORY : (enum cs_trouble)worst;
 }
 
 static void
@@ -120,7 +120,7 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 {
 	struct cs_node *node = &seat->team.node;
 	cs_node_init(node, shape, segment, &cs_host_mpi);
-	cs_node_arm(node);
+	cs_node_init_own(node);
 	if (seat->team.shape.ranks == cs_engine.world_size)
 		cs_ledger_open_page(&seat->page, node);
 	if (node->table && shape->local == 0)
@@ -140,7 +140,7 @@ hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shap
 		if (offer->trouble == CS_TROUBLE_NONE)
 			account(segment->bytes);
 	}
-	if (cs_polite_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0, comm))
+	if (cs_yielding_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0, comm))
 		offer->trouble = CS_TROUBLE_NO_SEGMENT;
 	if (offer->trouble != CS_TROUBLE_NONE)
 		return offer->trouble;
@@ -192,7 +192,7 @@ give_way(MPI_Comm comm, bool has_made_room)
 	size_t closed = cs_pool_evict(SIZE_MAX, &charge);
 	int mine = has_made_room || closed > 0, any = 0;
 	give_back_idle(closed, charge);
-	return cs_polite_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
+	return cs_yielding_allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm) == MPI_SUCCESS && any;
 }
 
 static enum cs_trouble
@@ -237,7 +237,7 @@ cs_team_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape
 		return trouble;
 	cs_ledger_ready_page(&seat->page);
 	cs_segment_seal(&node->segment);
-	cs_node_meet(node);
+	cs_node_init_others(node);
 	node->is_readable =
 		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(node));
 	return CS_TROUBLE_NONE;
@@ -284,7 +284,7 @@ cs_team_take_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shap
 	if (!all)
 		cs_team_out_of_memory("the names", shape->size);
 	cs_pool_offer(key, mine);
-	if (cs_polite_allgather(mine, CS_POOL_IDLE, MPI_UINT64_T, all, comm) == MPI_SUCCESS)
+	if (cs_yielding_allgather(mine, CS_POOL_IDLE, MPI_UINT64_T, all, comm) == MPI_SUCCESS)
 		name = cs_team_common_name(all, CS_POOL_IDLE, shape->size);
 	free(all);
 	cs_team_take_idle(name, seat);

@@ -204,25 +204,25 @@ open_verbs(struct cs_group *group)
 {
 	int ranks = group->wire.ranks;
 	int *world = malloc(2 * (size_t)ranks * sizeof *world), *own = world + ranks;
-	bool *is_near = calloc((size_t)ranks, sizeof *is_near);
+	bool *is_same_node = calloc((size_t)ranks, sizeof *is_same_node);
 	MPI_Group members;
-	if (!world || !is_near)
+	if (!world || !is_same_node)
 		out_of_memory("ranks", ranks);
 	for (int rank = 0; rank < ranks; rank++) {
 		own[rank] = rank;
-		is_near[rank] = group->node_of ? group->node_of[rank] == group->node_of[group->wire.rank]
-					       : rank == group->wire.rank;
+		is_same_node[rank] = group->node_of ? group->node_of[rank] == group->node_of[group->wire.rank]
+						    : rank == group->wire.rank;
 	}
 	check(cs_pmpi.Comm_group(group->comm, &members), "MPI_Comm_group");
 	check(cs_pmpi.Group_translate_ranks(members, ranks, own, cs_engine.world, world), "MPI_Group_translate_ranks");
 	cs_pmpi.Group_free(&members);
-	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world, .is_near = is_near,
+	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world, .is_same_node = is_same_node,
 					 .host = &group->wire };
 	group->verbs = cs_ib_wire_open(group->ib, &described);
 	if (!group->verbs)
 		out_of_memory("ranks", ranks);
 	free(world);
-	free(is_near);
+	free(is_same_node);
 }
 
 static void

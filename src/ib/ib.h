@@ -56,7 +56,7 @@ struct cs_ib_counters {
 	uint64_t bytes;                 /* posted, headers among them */
 	uint64_t copied;                /* bytes copied into or out of slots by the CPU */
 	uint64_t registered, registrations; /* bytes now; calls of reg_mr ever */
-	uint64_t cast, heard, strange, resent; /* datagrams sent, received; of others; pieces sent again, over connections */
+	uint64_t multicast, heard, strange, resent; /* datagrams sent, received; of others; pieces sent again, over connections */
 };
 
 /* Opens the device. `verbs` NULL: the machine's libibverbs. With a phrase in why: CS_UNSUPPORTED where there is nothing to
@@ -87,9 +87,9 @@ void cs_ib_unpin(struct cs_ib *ib, void *pin);
 
 struct cs_ib_group {
 	int rank, ranks;
-	const int *world;     /* by rank: in MPI_COMM_WORLD; copied */
-	const bool *is_near;  /* by rank: always over `host` (on the own node); NULL: none; copied */
-	struct cs_wire *host; /* of the same group; stays the caller's; used for the first words of each pair */
+	const int *world;         /* by rank: in MPI_COMM_WORLD; copied */
+	const bool *is_same_node; /* by rank: always over `host` (on the own node); NULL: none; copied */
+	struct cs_wire *host;     /* of the same group; stays the caller's; used for the first words of each pair */
 };
 
 /* NULL without memory. */

@@ -1,7 +1,7 @@
 /* ib/internal.h — what the files of this room share. A file calls those below it only:
  *
  *   ib.c         opening and closing; which file looks after which kind of slot
- *   wire.c       a group's wire: requests, order, waiting          cast.c, cast_open.c   a group's multicast
+ *   wire.c       a group's wire: requests, order, waiting          multicast.c, multicast_open.c   a group's multicast
  *   progress.c   completions, and what else there is to do
  *   connect.c    how a pair comes to talk by verbs                 large.c     ready, data, fragments
  *   ring.c       slots and credits: small messages
@@ -263,10 +263,10 @@ struct cs_ib_wire {
 	struct cs_ib *ib;
 	struct cs_wire *host;
 	int *world;
-	bool *is_near;
+	bool *is_same_node;
 	struct cs_channel **channels; /* by rank */
-	struct cs_ib_cast *cast; /* NULL: none, or not asked for yet */
-	bool is_cast_tried;
+	struct cs_ib_multicast *multicast; /* NULL: none, or not asked for yet */
+	bool is_multicast_tried;
 };
 
 static inline void

@@ -1,6 +1,6 @@
 /* ib/wire.c — a group's wire: requests, the order of messages, waiting. */
-#include "ib/cast.h"
 #include "ib/internal.h"
+#include "ib/multicast.h"
 
 #include "base/wait.h"
 
@@ -260,7 +260,7 @@ new_channel(struct cs_ib_wire *wire, int rank, uint64_t tag)
 		place_of(channel, before);
 	channel->early_tail = &channel->early;
 	channel->ready_tail = &channel->ready;
-	if (wire->is_near && wire->is_near[rank]) {
+	if (wire->is_same_node && wire->is_same_node[rank]) {
 		channel->state = CS_BY_HOST;
 	} else {
 		channel->peer = peer_of(wire->ib, wire->world[rank]);
@@ -387,19 +387,19 @@ cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *group)
 		return NULL;
 	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks, .send = send_message, .recv = recv_message,
 				       .send_direct = send_direct, .recv_direct = recv_direct,
-				       .wait = wait_for, .test = test, .cast = cs_ib_cast };
+				       .wait = wait_for, .test = test, .multicast = cs_ib_multicast };
 	wire->ib = ib;
 	wire->host = group->host;
 	wire->channels = calloc(ranks, sizeof *wire->channels);
 	wire->world = malloc(ranks * sizeof *wire->world);
-	wire->is_near = group->is_near ? malloc(ranks * sizeof *wire->is_near) : NULL;
-	if (!wire->channels || !wire->world || (group->is_near && !wire->is_near)) {
+	wire->is_same_node = group->is_same_node ? malloc(ranks * sizeof *wire->is_same_node) : NULL;
+	if (!wire->channels || !wire->world || (group->is_same_node && !wire->is_same_node)) {
 		cs_ib_wire_close(&wire->wire);
 		return NULL;
 	}
 	memcpy(wire->world, group->world, ranks * sizeof *wire->world);
-	if (group->is_near)
-		memcpy(wire->is_near, group->is_near, ranks * sizeof *wire->is_near);
+	if (group->is_same_node)
+		memcpy(wire->is_same_node, group->is_same_node, ranks * sizeof *wire->is_same_node);
 	return &wire->wire;
 }
 
@@ -409,7 +409,7 @@ cs_ib_wire_close(struct cs_wire *base)
 	struct cs_ib_wire *wire = wire_of(base);
 	if (!wire)
 		return;
-	cs_ib_cast_close(wire->cast);
+	cs_ib_multicast_close(wire->multicast);
 	cs_ib_enter(wire->ib);
 	for (int rank = 0; wire->channels && rank < wire->wire.ranks; rank++) {
 		struct cs_channel *channel = wire->channels[rank];
@@ -428,7 +428,7 @@ cs_ib_wire_close(struct cs_wire *base)
 	cs_ib_leave(wire->ib);
 	free(wire->channels);
 	free(wire->world);
-	free(wire->is_near);
+	free(wire->is_same_node);
 	free(wire);
 }
 

@@ -20,40 +20,40 @@
 
 /* Is there a team, or may there be one in this call, so that it may be served? */
 static inline bool
-may_serve(const struct cs_member *member)
+may_serve(const struct cs_comm *communicator)
 {
-	return member && member->state != CS_MEMBER_HOST;
+	return communicator && communicator->state != CS_COMM_HOST;
 }
 
 /* Does the host do it anyway? Asked before anything else, so that what is handed on costs little. `times`: blocks in
  * what select counts. Only predefined types are quick to look at; others take the longer way to the same answer. An answer
- * that names an algorithm stays in the member for comm/, which else asks itself. */
+ * that names an algorithm stays in the communicator for comm/, which else asks itself. */
 static inline bool
 is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
 {
-	struct cs_member *member = serving->member;
-	if (member->seat->runner.host_only >> coll & 1) {
-		serving->answer = &member->seat->runner.answers[coll].answer[0];
+	struct cs_comm *communicator = serving->communicator;
+	if (communicator->seat->selection.host_only >> coll & 1) {
+		serving->cached = &communicator->seat->selection.cached_choices[coll].cached[0];
 		return true;
 	}
-	serving->answer = NULL;
-	const struct cs_type *known = cs_member_known_type(member, type);
+	serving->cached = NULL;
+	const struct cs_type *known = cs_comm_known_type(communicator, type);
 	if (!known || count <= 0 || count > INT_MAX)
 		return false;
 	serving->bytes = (size_t)count * known->size * (size_t)times;
-	serving->answer = cs_runner_find(&member->seat->runner, coll, serving->bytes);
-	return serving->answer && !serving->answer->choice.algorithm;
+	serving->cached = cs_selection_find(&communicator->seat->selection, coll, serving->bytes);
+	return serving->cached && !serving->cached->choice.algorithm;
 }
 
 /* Where sizes are not at hand, or not agreed. */
 static inline bool
 is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 {
-	struct cs_member *member = serving->member;
-	serving->answer = NULL;
-	if (!(member->seat->runner.host_only >> coll & 1))
+	struct cs_comm *communicator = serving->communicator;
+	serving->cached = NULL;
+	if (!(communicator->seat->selection.host_only >> coll & 1))
 		return false;
-	serving->answer = &member->seat->runner.answers[coll].answer[0];
+	serving->cached = &communicator->seat->selection.cached_choices[coll].cached[0];
 	return true;
 }
 
@@ -62,7 +62,7 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 #define HOST(name, coll, size, ...)                                                                     \
 	do {                                                                                       \
 		cs_serving_fini(serving);                                                          \
-		if (__builtin_expect(!member || !member->seat->runner.is_reporting, 1))                  \
+		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, 1))                  \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
@@ -74,21 +74,21 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 /* The same of what is never served. */
 #define LEFT(name, coll, size, ...)                                                                \
 	do {                                                                                       \
-		struct cs_member *member = cs_member_enter(comm);                                  \
-		if (!member || !member->seat->runner.is_reporting)                                 \
+		struct cs_comm *communicator = cs_comm_enter(comm);                                  \
+		if (!communicator || !communicator->seat->selection.is_reporting)                                 \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_member_count_left(coll, bytes, cs_clock_ns() - start);                          \
+		cs_comm_count_left(coll, bytes, cs_clock_ns() - start);                          \
 		return code;                                                                       \
 	} while (0)
 
 /* Begins a collective call. */
 #define ENTER(comm)                                                                                \
 	struct cs_serving one_call, *serving = &one_call;                                          \
-	struct cs_member *member = cs_member_enter(comm);                                          \
-	cs_serving_init(serving, member)
+	struct cs_comm *communicator = cs_comm_enter(comm);                                          \
+	cs_serving_init(serving, communicator)
 
 #define COUNT int
 #define DISPL int
@@ -100,7 +100,7 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_BARRIER) && cs_serve_barrier(serving))
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_BARRIER) && cs_serve_barrier(serving))
 		return cs_serve_result(serving);
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }
@@ -115,9 +115,9 @@ cs_entry_Barrier(MPI_Comm comm)
 #define FREE(name)                                                                                 \
 	int cs_entry_##name(MPI_Comm *comm)                                                        \
 	{                                                                                          \
-		struct cs_freeing *freeing = cs_member_freeing(comm ? *comm : MPI_COMM_NULL);      \
+		struct cs_freeing *freeing = cs_comm_freeing(comm ? *comm : MPI_COMM_NULL);      \
 		int result = NEXT(name)(comm);                                                     \
-		cs_member_freed(freeing, comm && *comm == MPI_COMM_NULL);                          \
+		cs_comm_freed(freeing, comm && *comm == MPI_COMM_NULL);                          \
 		return result;                                                                     \
 	}
 FREE(Comm_free)
@@ -127,7 +127,7 @@ FREE(Comm_disconnect)
 int
 cs_entry_Comm_idup(MPI_Comm comm, MPI_Comm *copy, MPI_Request *request)
 {
-	cs_member_duplicating();
+	cs_comm_duplicating();
 	return NEXT(Comm_idup)(comm, copy, request);
 }
 

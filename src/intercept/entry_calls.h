@@ -5,10 +5,10 @@
 #define HOST_OF(name, coll, size, ...) HOST(name, coll, size, __VA_ARGS__)
 #define LEFT_OF(name, coll, size, ...) LEFT(name, coll, size, __VA_ARGS__)
 /* A size as select counts it, for the report. */
-#define BLOCK(count, type) cs_serve_size(member, count, type, 1)
-#define BLOCKS(count, type) cs_serve_size(member, count, type, member->size)
-#define TOTAL(counts, type) cs_serve_size_of_all(member, VECTOR(counts, NULL), type, 1)
-#define MEAN(counts, type) cs_serve_size_of_all(member, VECTOR(counts, NULL), type, member->size)
+#define BLOCK(count, type) cs_serve_size(communicator, count, type, 1)
+#define BLOCKS(count, type) cs_serve_size(communicator, count, type, communicator->size)
+#define TOTAL(counts, type) cs_serve_size_of_all(communicator, VECTOR(counts, NULL), type, 1)
+#define MEAN(counts, type) cs_serve_size_of_all(communicator, VECTOR(counts, NULL), type, communicator->size)
 #define VECTOR(counts, displs) (&(struct cs_vector){ counts, displs, IS_LARGE })
 #define SIDE(buffer, count, type) (&(struct cs_side){ (void *)(buffer), count, type })
 
@@ -16,7 +16,7 @@ int
 ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_BCAST, count, type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_BCAST, count, type, 1) &&
 	    cs_serve_bcast(serving, SIDE(buffer, count, type), root))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
@@ -27,7 +27,7 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_ALLGATHER, recv_count, recv_type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_ALLGATHER, recv_count, recv_type, 1) &&
 	    cs_serve_allgather(serving, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
 		return cs_serve_result(serving);
@@ -40,7 +40,7 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 			   const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_ALLGATHERV) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_ALLGATHERV) &&
 	    cs_serve_allgatherv(serving, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 				VECTOR(recv_counts, displs)))
 		return cs_serve_result(serving);
@@ -53,12 +53,12 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 		       MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_GATHER, member->rank == root ? recv_count : send_count,
-		       member->rank == root ? recv_type : send_type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_GATHER, communicator->rank == root ? recv_count : send_count,
+		       communicator->rank == root ? recv_type : send_type, 1) &&
 	    cs_serve_gather(serving, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Gather), CS_GATHER, member->rank == root ? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type),
+	HOST_OF(NAME(Gather), CS_GATHER, communicator->rank == root ? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
@@ -67,7 +67,7 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			const COUNT recv_counts[], const DISPL displs[], MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_GATHERV) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_GATHERV) &&
 	    cs_serve_gatherv(serving, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
 		return cs_serve_result(serving);
@@ -80,12 +80,12 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 			MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_SCATTER, member->rank == root ? send_count : recv_count,
-		       member->rank == root ? send_type : recv_type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_SCATTER, communicator->rank == root ? send_count : recv_count,
+		       communicator->rank == root ? send_type : recv_type, 1) &&
 	    cs_serve_scatter(serving, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Scatter), CS_SCATTER, member->rank == root ? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type),
+	HOST_OF(NAME(Scatter), CS_SCATTER, communicator->rank == root ? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, root, comm);
 }
 
@@ -94,7 +94,7 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 			 void *recv, COUNT recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_SCATTERV) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_SCATTERV) &&
 	    cs_serve_scatterv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
@@ -107,7 +107,7 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 			 MPI_Datatype recv_type, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_ALLTOALL, recv_count, recv_type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_ALLTOALL, recv_count, recv_type, 1) &&
 	    cs_serve_alltoall(serving, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
 		return cs_serve_result(serving);
@@ -121,7 +121,7 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 			  MPI_Datatype recv_type, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_ALLTOALLV) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_ALLTOALLV) &&
 	    cs_serve_alltoallv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
 		return cs_serve_result(serving);
@@ -135,7 +135,7 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 			  const DISPL recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_ALLTOALLW) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_ALLTOALLW) &&
 	    cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
 		return cs_serve_result(serving);
@@ -147,7 +147,7 @@ int
 ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_ALLREDUCE, count, type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_ALLREDUCE, count, type, 1) &&
 	    cs_serve_allreduce(serving, send, recv, count, type, op))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op, comm);
@@ -157,7 +157,7 @@ int
 ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_REDUCE, count, type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_REDUCE, count, type, 1) &&
 	    cs_serve_reduce(serving, send, recv, count, type, op, root))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root, comm);
@@ -168,7 +168,7 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 			       MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_always_hosted(serving, CS_REDUCE_SCATTER) &&
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts, type, op, comm);
@@ -179,7 +179,7 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 				     MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_REDUCE_SCATTER_BLOCK, count, type, member->size) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size) &&
 	    cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),
@@ -190,7 +190,7 @@ int
 ENTRY_OF(NAME(Scan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_SCAN, count, type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_SCAN, count, type, 1) &&
 	    cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Scan), CS_SCAN, BLOCK(count, type), send, recv, count, type, op, comm);
@@ -200,7 +200,7 @@ int
 ENTRY_OF(NAME(Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(member) && !is_hosted(serving, CS_EXSCAN, count, type, 1) &&
+	if (may_serve(communicator) && !is_hosted(serving, CS_EXSCAN, count, type, 1) &&
 	    cs_serve_scan(serving, CS_EXSCAN, send, recv, count, type, op))
 		return cs_serve_result(serving);
 	HOST_OF(NAME(Exscan), CS_EXSCAN, BLOCK(count, type), send, recv, count, type, op, comm);
@@ -257,7 +257,7 @@ ENTRY_OF(NAME(ordered_Allreduce))(const void *send, void *recv, COUNT count, MPI
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_allreduce(serving, send, recv, count, type, op, &result))
+	if (communicator && cs_serve_ordered_allreduce(serving, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Allreduce))(send, recv, count, type, op, comm);
 }
@@ -267,7 +267,7 @@ ENTRY_OF(NAME(ordered_Reduce))(const void *send, void *recv, COUNT count, MPI_Da
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce(serving, send, recv, count, type, op, root, &result))
+	if (communicator && cs_serve_ordered_reduce(serving, send, recv, count, type, op, root, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce))(send, recv, count, type, op, root, comm);
 }
@@ -278,7 +278,7 @@ ENTRY_OF(NAME(ordered_Reduce_scatter))(const void *send, void *recv, const COUNT
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op, &result))
+	if (communicator && cs_serve_ordered_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce_scatter))(send, recv, counts, type, op, comm);
 }
@@ -289,7 +289,7 @@ ENTRY_OF(NAME(ordered_Reduce_scatter_block))(const void *send, void *recv, COUNT
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_reduce_scatter_block(serving, send, recv, count, type, op, &result))
+	if (communicator && cs_serve_ordered_reduce_scatter_block(serving, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Reduce_scatter_block))(send, recv, count, type, op, comm);
 }
@@ -299,7 +299,7 @@ ENTRY_OF(NAME(ordered_Scan))(const void *send, void *recv, COUNT count, MPI_Data
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_scan(serving, CS_SCAN, send, recv, count, type, op, &result))
+	if (communicator && cs_serve_ordered_scan(serving, CS_SCAN, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Scan))(send, recv, count, type, op, comm);
 }
@@ -309,7 +309,7 @@ ENTRY_OF(NAME(ordered_Exscan))(const void *send, void *recv, COUNT count, MPI_Da
 {
 	ENTER(comm);
 	int result;
-	if (member && cs_serve_ordered_scan(serving, CS_EXSCAN, send, recv, count, type, op, &result))
+	if (communicator && cs_serve_ordered_scan(serving, CS_EXSCAN, send, recv, count, type, op, &result))
 		return result;
 	return ENTRY_OF(NAME(Exscan))(send, recv, count, type, op, comm);
 }

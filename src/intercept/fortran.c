@@ -28,7 +28,7 @@ CS_FORTRAN_MANGLED(CS_FORTRAN_INIT_THREAD, init_thread, INIT_THREAD)
 #define IDUP(symbol)                                                                               \
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *copy, MPI_Fint *request, MPI_Fint *ierr) \
 	{                                                                                          \
-		cs_member_duplicating();                                                           \
+		cs_comm_duplicating();                                                           \
 		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
 			comm, copy, request, ierr);                                                \
 	}

@@ -15,11 +15,11 @@ static struct left
 begin_left(MPI_Count count, const MPI_Fint *type, const MPI_Fint *comm)
 {
 	struct left left = { .bytes = CS_BYTES_UNKNOWN };
-	struct cs_member *member = cs_member_enter(cs_comm_f2c(*comm));
-	if (!member || !member->seat->runner.is_reporting)
+	struct cs_comm *communicator = cs_comm_enter(cs_comm_f2c(*comm));
+	if (!communicator || !communicator->seat->selection.is_reporting)
 		return left;
 	if (type)
-		left.bytes = cs_serve_size(member, count, cs_type_f2c(*type), 1);
+		left.bytes = cs_serve_size(communicator, count, cs_type_f2c(*type), 1);
 	left.start = cs_clock_ns();
 	return left;
 }
@@ -28,7 +28,7 @@ static void
 end_left(const struct left *left, enum cs_left coll)
 {
 	if (left->start)
-		cs_member_count_left(coll, left->bytes, cs_clock_ns() - left->start);
+		cs_comm_count_left(coll, left->bytes, cs_clock_ns() - left->start);
 }
 
 typedef MPI_Fint F; /* for the lists below */

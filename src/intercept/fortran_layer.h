@@ -3,7 +3,7 @@
 #ifndef CS_INTERCEPT_FORTRAN_LAYER_H
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
-#include "comm/member.h"
+#include "comm/comm.h"
 #include "intercept/entry.h"
 
 #include <assert.h>
@@ -41,9 +41,9 @@ cs_ierr(MPI_Fint *ierr, int result)
 #define CS_FORTRAN_FREE(symbol, f2c)                                                                          \
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
 	{                                                                                          \
-		struct cs_freeing *freeing = cs_member_freeing(f2c(*comm));                        \
+		struct cs_freeing *freeing = cs_comm_freeing(f2c(*comm));                        \
 		((void (*)(MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(comm, ierr);      \
-		cs_member_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
+		cs_comm_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
 	}
 
 /* --- Open MPI's: entries of all that communicates ------------------------------------------------------------------ */

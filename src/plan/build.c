@@ -40,24 +40,24 @@ cs_build_no_memory(struct cs_builder *builder)
 static void
 count(const struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 {
-	struct cs_tally *tally = builder->tally;
+	struct cs_step_counts *counts = builder->counts;
 	bool is_idle = builder->plan->requests == builder->free_count;
 	uint64_t times = builder->loop.times ? builder->loop.times : 1;
 	bytes *= times;
 	switch (kind) {
 	case CS_STEP_SEND:
-		tally->sent += times;
-		tally->sent_bytes += bytes;
+		counts->sent += times;
+		counts->sent_bytes += bytes;
 		break;
 	case CS_STEP_RECV:
-		tally->received += times;
-		tally->received_bytes += bytes;
+		counts->received += times;
+		counts->received_bytes += bytes;
 		break;
 	case CS_STEP_COPY:
-		tally->copied += bytes;
-		tally->hidden += is_idle ? 0 : bytes;
+		counts->copied += bytes;
+		counts->hidden += is_idle ? 0 : bytes;
 		break;
-	case CS_STEP_REDUCE: tally->reduced += bytes; break;
+	case CS_STEP_REDUCE: counts->reduced += bytes; break;
 	default: break;
 	}
 }
@@ -73,7 +73,7 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 		fail(builder, CS_NO_MEMORY);
 		return NULL;
 	}
-	if (builder->tally) {
+	if (builder->counts) {
 		count(builder, kind, bytes);
 		builder->counted = (struct cs_step){ 0 };
 		return &builder->counted;

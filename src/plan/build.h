@@ -15,7 +15,7 @@
 #define CS_NO_REQUEST (-1)
 
 /* The counts of what one rank does, without the steps. */
-struct cs_tally {
+struct cs_step_counts {
 	uint64_t sent, received;             /* messages */
 	uint64_t sent_bytes, received_bytes;
 	uint64_t copied, reduced;            /* bytes */
@@ -26,11 +26,11 @@ struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
 	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set before build() */
-	struct cs_tally *tally;           /* set before build(): steps are counted here and none is kept */
+	struct cs_step_counts *counts;    /* set before build(): steps are counted here and none is kept */
 	/* private */
 	struct cs_plan *plan;
 	size_t room;
-	struct cs_step counted;           /* the last one, with a tally */
+	struct cs_step counted;           /* the last one, with counts */
 	struct cs_step loop;              /* the REPEAT to come; times 0: none */
 	size_t loop_start;                /* its first step */
 	int loop_requests;                /* under way before it */

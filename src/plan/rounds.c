@@ -91,7 +91,7 @@ struct walker {
 
 /* Has the other half of rank `peer` been started? */
 static bool
-is_reached(const struct walker *walkers, int peer, size_t step)
+is_single_copy(const struct walker *walkers, int peer, size_t step)
 {
 	return walkers[peer].next > step;
 }
@@ -106,7 +106,7 @@ walk_wait(struct cs_drawing *drawing, struct walker *walkers, int rank, int32_t 
 	if (start == NOT_STARTED)
 		return false;
 	const struct cs_step *step = &drawing->plans[rank].steps[start];
-	if (!is_reached(walkers, step->peer, drawn[start].peer_step))
+	if (!is_single_copy(walkers, step->peer, drawn[start].peer_step))
 		return false;
 	if (step->kind == CS_STEP_RECV) {
 		drawn[start].round = drawing->steps[step->peer][drawn[start].peer_step].round;

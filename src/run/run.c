@@ -16,135 +16,135 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 	choice->reason = reason;
 }
 
-struct cs_answer *
-cs_runner_choose_slow(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+struct cs_cached_choice *
+cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
-	struct cs_answers *answers = &runner->answers[coll];
-	/* A full cache gives way from its end: the oldest answers are likely the busiest. */
-	int slot = answers->count < CS_CHOICES ? answers->count++ : CS_CHOICES - 1;
-	struct cs_answer *answer = &answers->answer[slot];
-	struct cs_facts facts = runner->facts;
+	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
+	/* A full cache gives way from its end: the oldest cached choices are likely the busiest. */
+	int slot = cached_choices->count < CS_CHOICES ? cached_choices->count++ : CS_CHOICES - 1;
+	struct cs_cached_choice *cached = &cached_choices->cached[slot];
+	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
 	facts.bytes = bytes;
 	facts.is_commutative = is_commutative;
 	facts.skew = skew;
-	free(answer->rows);
-	answer->rows = NULL;
+	free(cached->rows);
+	cached->rows = NULL;
 	struct cs_float_state floats;
 	cs_float_hold(&floats); /* a model computes */
-	cs_selector_choose(runner->selector, &facts, &answer->choice);
-	/* A collective's sizes are either all agreed or all unknown: in the latter case the first answer is for all. */
-	answer->low = bytes == CS_BYTES_UNKNOWN ? 0 : answer->choice.bytes_low;
-	answer->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : answer->choice.bytes_high - 1;
+	cs_selector_choose(selection->selector, &facts, &cached->choice);
+	/* A collective's sizes are either all agreed or all unknown: in the latter case the first cached choice is for all. */
+	cached->low = bytes == CS_BYTES_UNKNOWN ? 0 : cached->choice.bytes_low;
+	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
 	/* Messages between all ranks, which all choose in this very call if it is the first. */
-	const struct cs_algorithm *chosen = answer->choice.algorithm;
+	const struct cs_algorithm *chosen = cached->choice.algorithm;
 	if (chosen && (!chosen->run || chosen->needs.everyone)) {
-		const char *refused = runner->team->host->open(runner->team->everyone);
+		const char *refused = selection->team->host->open(selection->team->everyone);
 		if (refused)
-			leave_to_host(&answer->choice, refused);
+			leave_to_host(&cached->choice, refused);
 	}
 	cs_float_release(&floats);
-	const struct cs_algorithm *inner = answer->choice.algorithm ? answer->choice.algorithm->inner : NULL;
-	answer->inner_params = 0;
-	while (inner && answer->inner_params < CS_MAX_PARAMS && inner->params[answer->inner_params].name)
-		answer->inner_params++;
-	answer->is_commutative = is_commutative;
-	answer->skew = answer->choice.depends_on_skew ? skew : 0;
-	if (!answer->choice.algorithm && is_commutative && !answer->skew && answer->low == 0 && answer->last >= CS_INF - 1) {
-		/* Nothing else will ever be asked: keep it where cs_runner_find and the report find it. */
-		runner->host_only |= 1u << coll;
+	const struct cs_algorithm *inner = cached->choice.algorithm ? cached->choice.algorithm->inner : NULL;
+	cached->inner_params = 0;
+	while (inner && cached->inner_params < CS_MAX_PARAMS && inner->params[cached->inner_params].name)
+		cached->inner_params++;
+	cached->is_commutative = is_commutative;
+	cached->skew = cached->choice.depends_on_skew ? skew : 0;
+	if (!cached->choice.algorithm && is_commutative && !cached->skew && cached->low == 0 && cached->last >= CS_INF - 1) {
+		/* Nothing else will ever be asked: keep it where cs_selection_find and the report find it. */
+		selection->host_only |= 1u << coll;
 		if (slot != 0) {
-			struct cs_answer first = answers->answer[0];
-			answers->answer[0] = *answer;
-			*answer = first;
-			answer = &answers->answer[0];
+			struct cs_cached_choice first = cached_choices->cached[0];
+			cached_choices->cached[0] = *cached;
+			*cached = first;
+			cached = &cached_choices->cached[0];
 		}
 	}
-	return answer;
+	return cached;
 }
 
 void
-cs_runner_leave(struct cs_runner *runner, enum cs_coll coll, const char *reason)
+cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char *reason)
 {
-	struct cs_answer *answer = &runner->answers[coll].answer[0];
-	runner->answers[coll].count = 1;
-	*answer = (struct cs_answer){ .last = SIZE_MAX, .is_commutative = true };
-	leave_to_host(&answer->choice, reason);
-	runner->host_only |= 1u << coll;
+	struct cs_cached_choice *cached = &selection->cached_choices[coll].cached[0];
+	selection->cached_choices[coll].count = 1;
+	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .is_commutative = true };
+	leave_to_host(&cached->choice, reason);
+	selection->host_only |= 1u << coll;
 }
 
 static struct cs_report_row *
-row_of(struct cs_answer *answer, enum cs_coll coll, size_t bytes)
+row_of(struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes)
 {
-	if (!answer->rows)
-		answer->rows = calloc(CS_REPORT_BINS, sizeof *answer->rows);
-	if (!answer->rows)
+	if (!cached->rows)
+		cached->rows = calloc(CS_REPORT_BINS, sizeof *cached->rows);
+	if (!cached->rows)
 		return NULL;
-	struct cs_report_row **row = &answer->rows[cs_report_bin(bytes)];
-	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	struct cs_report_row **row = &cached->rows[cs_report_bin(bytes)];
+	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!*row)
 		*row = cs_report_row((int)coll, bytes, !algorithm,
-				     algorithm ? algorithm->name : "host", answer->choice.reason);
+				     algorithm ? algorithm->name : "host", cached->choice.reason);
 	return *row;
 }
 
 void
-cs_runner_count(struct cs_runner *runner, struct cs_answer *answer, enum cs_coll coll, size_t bytes,
-		uint64_t nanoseconds)
+cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes,
+		   uint64_t nanoseconds)
 {
-	struct cs_report_row *row = row_of(answer, coll, bytes);
+	struct cs_report_row *row = row_of(cached, coll, bytes);
 	if (row)
 		cs_report_count(row, bytes, nanoseconds);
 }
 
 void
-cs_runner_spend(struct cs_answer *answer, size_t bytes, uint64_t nanoseconds)
+cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanoseconds)
 {
-	struct cs_report_row *row = row_of(answer, answer->choice.algorithm->coll, bytes);
+	struct cs_report_row *row = row_of(cached, cached->choice.algorithm->coll, bytes);
 	if (row)
 		cs_report_spend(row, nanoseconds);
 }
 
 void
-cs_runner_begin(struct cs_answer *answer, struct cs_op *op)
+cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op)
 {
-	const struct cs_algorithm *algorithm = answer->choice.algorithm;
+	const struct cs_algorithm *algorithm = cached->choice.algorithm;
 	if (!algorithm->run) {
-		cs_flat_start(op, algorithm, answer->choice.params);
+		cs_flat_start(op, algorithm, cached->choice.params);
 		return;
 	}
 	op->between = algorithm->inner;
-	op->between_params = answer->choice.params;
-	algorithm->run(op, answer->choice.params + answer->inner_params);
+	op->between_params = cached->choice.params;
+	algorithm->run(op, cached->choice.params + cached->inner_params);
 }
 
 /* A call in which the host served between nodes, since the plan was refused. */
 static void
-count_refused(const struct cs_answer *answer, const struct cs_op *op, size_t bytes, uint64_t nanoseconds)
+count_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes, uint64_t nanoseconds)
 {
-	cs_report_count(cs_report_row((int)op->call.coll, bytes, false, answer->choice.algorithm->name, op->refused), bytes,
+	cs_report_count(cs_report_row((int)op->call.coll, bytes, false, cached->choice.algorithm->name, op->refused), bytes,
 			nanoseconds);
 }
 
 void
-cs_runner_run_counted(struct cs_runner *runner, struct cs_answer *answer, struct cs_op *op, size_t bytes)
+cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
-	cs_runner_run_quietly(answer, op);
+	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
 	if (op->node.extras & CS_OP_LEFT)
 		return; /* who hands it to the host counts it */
 	if (op->node.extras & CS_OP_REFUSED)
-		count_refused(answer, op, bytes, cs_clock_ns() - start);
+		count_refused(cached, op, bytes, cs_clock_ns() - start);
 	else
-		cs_runner_count(runner, answer, op->call.coll, bytes, cs_clock_ns() - start);
+		cs_selection_count(selection, cached, op->call.coll, bytes, cs_clock_ns() - start);
 }
 
 void
-cs_runner_fini(struct cs_runner *runner)
+cs_selection_fini(struct cs_selection *selection)
 {
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
-		for (int i = 0; i < runner->answers[coll].count; i++)
-			free(runner->answers[coll].answer[i].rows);
+		for (int i = 0; i < selection->cached_choices[coll].count; i++)
+			free(selection->cached_choices[coll].cached[i].rows);
 }

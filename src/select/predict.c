@@ -11,7 +11,7 @@
 /* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among all 1024). */
 #define MOST_STEPS_COUNTED ((size_t)1 << 17)
 #define MOST_RANKS_COUNTED 1024
-#define KEPT 256 /* prices that were counted */
+#define KEPT 256 /* costs that were counted */
 #define MOST_COUNTED ((size_t)1 << 30)
 
 /* ---- the host ------------------------------------------------------------------------------------------------ */
@@ -124,15 +124,15 @@ problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t
 
 /* What the rank does in its part of the plan: false where there is none. */
 static bool
-count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank, struct cs_tally *tally)
+count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank, struct cs_step_counts *counts)
 {
 	struct cs_problem own = *problem;
 	struct cs_builder builder;
 	struct cs_plan none;
 	own.rank = rank;
-	*tally = (struct cs_tally){ 0 };
+	*counts = (struct cs_step_counts){ 0 };
 	cs_builder_init(&builder, &own, &none);
-	builder.tally = tally;
+	builder.counts = counts;
 	plan->build(&builder);
 	return cs_builder_finish(&builder) == CS_OK;
 }
@@ -147,7 +147,7 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 	size_t *sizes = calloc(2 * nodes, sizeof *sizes);
 	int *node_of = calloc(ranks, sizeof *node_of);
 	struct cs_builder builder = { .refused = NULL };
-	struct cs_tally tally = { 0 };
+	struct cs_step_counts counts = { 0 };
 	struct cs_plan none;
 	if (sizes && node_of) {
 		struct cs_problem problem = problem_of(plan, facts, facts->bytes, algorithm->inner ? sizes : NULL, sizes + nodes);
@@ -156,7 +156,7 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 		problem.node_of = algorithm->inner ? NULL : node_of;
 		problem.params = params;
 		cs_builder_init(&builder, &problem, &none);
-		builder.tally = &tally;
+		builder.counts = &counts;
 		plan->build(&builder);
 		if (cs_builder_finish(&builder) != CS_UNSUPPORTED)
 			builder.refused = NULL;
@@ -167,13 +167,13 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 }
 
 static bool
-does_more(const struct cs_tally *one, const struct cs_tally *other)
+does_more(const struct cs_step_counts *one, const struct cs_step_counts *other)
 {
 	uint64_t messages = one->sent + one->received, others = other->sent + other->received;
 	return messages > others || (messages == others && one->copied + one->reduced > other->copied + other->reduced);
 }
 
-/* --- counted prices ---
+/* --- counted costs ---
  *
  * They are kept for the process, as each communicator asks for the same. */
 
@@ -182,7 +182,7 @@ struct counted {
 	int ranks;
 	size_t bytes;
 	bool is_commutative, is_known; /* false: too much to count, or refused */
-	struct cs_price price;
+	struct cs_cost cost;
 };
 
 static struct counted kept[KEPT];
@@ -207,7 +207,7 @@ count(const struct cs_algorithm *plan, const struct cs_problem *problem)
 	counted.is_known = problem->ranks <= MOST_RANKS_COUNTED &&
 			   cs_count_plans(plan->build, problem, MOST_STEPS_COUNTED, &all) == CS_OK;
 	if (counted.is_known)
-		counted.price = (struct cs_price){ all.rounds, all.bytes, all.reduced };
+		counted.cost = (struct cs_cost){ all.rounds, all.bytes, all.reduced };
 	kept[kept_next++ % KEPT] = counted;
 	pthread_mutex_unlock(&kept_lock);
 	return counted;
@@ -215,43 +215,43 @@ count(const struct cs_algorithm *plan, const struct cs_problem *problem)
 
 /* By the formula, or counted. False: neither is to be had, or the plan refuses. */
 static bool
-price_of(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_price *price)
+price_of(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_cost *cost)
 {
-	if (plan->price) {
-		plan->price(problem, price);
-		if (price->rounds != CS_PRICE_NONE.rounds)
+	if (plan->cost) {
+		plan->cost(problem, cost);
+		if (cost->rounds != CS_PRICE_NONE.rounds)
 			return true;
 	}
 	struct counted counted = count(plan, problem);
-	*price = counted.price;
+	*cost = counted.cost;
 	return counted.is_known;
 }
 
 bool
 cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load)
 {
-	struct cs_price price = { 0 };
-	struct cs_tally tally, other;
+	struct cs_cost cost = { 0 };
+	struct cs_step_counts counts, other;
 	int p = problem->ranks, some[] = { p / 2, p - 1 }; /* from the root */
-	if (!count_rank(plan, problem, problem->root, &tally))
+	if (!count_rank(plan, problem, problem->root, &counts))
 		return false;
 	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
 		if (!count_rank(plan, problem, (problem->root + some[i]) % p, &other))
 			return false;
-		if (does_more(&other, &tally))
-			tally = other;
+		if (does_more(&other, &counts))
+			counts = other;
 	}
-	if (!price_of(plan, problem, &price))
+	if (!price_of(plan, problem, &cost))
 		return false;
-	*load = (struct cs_load){ price.rounds, tally.sent, tally.received, tally.sent_bytes, tally.received_bytes,
-				  tally.copied, tally.hidden, tally.reduced };
+	*load = (struct cs_load){ cost.rounds, counts.sent, counts.received, counts.sent_bytes, counts.received_bytes,
+				  counts.copied, counts.hidden, counts.reduced };
 	/* Copies are made beside a chain. */
-	if (price.reduced > tally.reduced) {
-		load->reduced = price.reduced;
+	if (cost.reduced > counts.reduced) {
+		load->reduced = cost.reduced;
 		load->copied = load->hidden = 0;
 	}
 	uint64_t *most = load->sent_bytes > load->received_bytes ? &load->sent_bytes : &load->received_bytes;
-	*most = price.bytes > *most ? price.bytes : *most;
+	*most = cost.bytes > *most ? cost.bytes : *most;
 	return true;
 }
 

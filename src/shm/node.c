@@ -99,11 +99,11 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->calls = CS_LINES;
 	node->done_floor = (node->calls + 1) << CS_STEP_BITS;
 	node->shared_slot = CS_SLOT_SMALL;
-	for (int pattern = 0; pattern < CS_PUT_PATTERNS; pattern++) {
-		for (enum cs_put_kind kind = 0; kind < CS_PUT_RESULTS; kind++)
-			cs_put_init(&node->puts[kind][pattern], shape->streams, kind, shape->slots * shape->slot_bytes);
-		for (int size = 0; size < CS_REACH_SIZES; size++)
-			cs_put_init(&node->results[pattern][size], shape->streams, CS_PUT_RESULTS, RESULTS_SETTLE);
+	for (int pattern = 0; pattern < CS_COPY_PATTERNS; pattern++) {
+		for (enum cs_copy_kind kind = 0; kind < CS_COPY_RESULTS; kind++)
+			cs_copy_policy_init(&node->copies_in[kind][pattern], shape->streams, kind, shape->slots * shape->slot_bytes);
+		for (int size = 0; size < CS_COPY_CHOICE_SIZES; size++)
+			cs_copy_policy_init(&node->results[pattern][size], shape->streams, CS_COPY_RESULTS, RESULTS_SETTLE);
 	}
 }
 
@@ -122,14 +122,14 @@ word_to_read(void)
 }
 
 void
-cs_node_arm(struct cs_node *node)
+cs_node_init_own(struct cs_node *node)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
 	/* A former team may have left its numbers. What small slots hold means nothing before a line says so, and their pages come
 	 * when they are first used. */
 	memset(node->self, 0, offsetof(struct cs_rank_head, small));
-	memset(&node->self->reach, 0, sizeof *node->self - offsetof(struct cs_rank_head, reach));
+	memset(&node->self->choice, 0, sizeof *node->self - offsetof(struct cs_rank_head, choice));
 	atomic_store(&node->self->done, node->done_floor);
 	if (node->shape.local == 0)
 		atomic_store(&node->head->has_told, 0);
@@ -196,7 +196,7 @@ cs_node_too_many(struct cs_node_op *op, uint64_t rounds)
 }
 
 void
-cs_node_meet(struct cs_node *node)
+cs_node_init_others(struct cs_node *node)
 {
 	uint64_t all[16] = { 0 };
 	int cores = 0;
@@ -205,8 +205,8 @@ cs_node_meet(struct cs_node *node)
 			all[word] |= cs_node_rank(node, local)->cpus[word];
 	for (int word = 0; word < 16; word++)
 		cores += __builtin_popcountll(all[word]);
-	node->is_crowded = cores && cores < node->shape.size;
+	node->is_oversubscribed = cores && cores < node->shape.size;
 	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local && cs_node_is_near(node, local) && node->nears < CS_MAX_NEAR)
-			node->near[node->nears++] = local;
+		if (local != node->shape.local && cs_node_is_same_core(node, local) && node->same_core_count < CS_MAX_SAME_CORE)
+			node->same_core[node->same_core_count++] = local;
 }

@@ -23,8 +23,8 @@
 #include "base/cpu.h"
 #include "base/wait.h"
 #include "coll/call.h"
-#include "shm/put.h"
-#include "shm/reach.h"
+#include "shm/copy.h"
+#include "shm/copy_choice.h"
 #include "shm/segment.h"
 #include "wire/host.h"
 
@@ -33,7 +33,7 @@
 #include <stdint.h>
 
 #define CS_LINES 64
-#define CS_MAX_NEAR 64 /* ranks with the same one core that a rank knows of */
+#define CS_MAX_SAME_CORE 64 /* ranks with the same one core that a rank knows of */
 #define CS_INLINE 48  /* bytes of payload in a line */
 #define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_STEP_BITS 22
@@ -88,7 +88,7 @@ struct cs_rank_head {
 	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
-	_Alignas(CS_APART) struct cs_reach_words reach;
+	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_plea plea;
 };
 
@@ -115,7 +115,7 @@ struct cs_node_shape {
 	size_t slots, slot_bytes;
 	size_t area_slots, area_bytes; /* 0 for a team on one node */
 	size_t spin, yields;
-	enum cs_switch streams; /* large copies past the cache: shm/put.h */
+	enum cs_switch streams; /* large copies past the cache: shm/copy.h */
 };
 
 /* Slots that are used in turn. */
@@ -146,11 +146,11 @@ struct cs_node {
 	size_t rank_stride, slot_stride;
 	struct cs_rank_head *self;
 	void *table; /* CS_NODE_TABLE bytes, behind the areas, that local rank 0 fills before all meet; NULL: one node */
-	bool is_crowded; /* more local ranks than cores they may use */
+	bool is_oversubscribed; /* more local ranks than cores they may use */
 	bool is_readable; /* single copies work between all local ranks, as they have agreed */
 	uint64_t key; /* of its processes and shape, for shm/pool.h; 0: not known */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
-	int near[CS_MAX_NEAR], nears; /* local ranks that may use that one only, too, as far as there is room for them */
+	int same_core[CS_MAX_SAME_CORE], same_core_count; /* local ranks that may use that one only, too, as far as there is room for them */
 
 	/* Private to this process. */
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
@@ -160,10 +160,10 @@ struct cs_node {
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	struct cs_slots ring;      /* this rank's, since it last began at the ring's front */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
-	struct cs_put puts[CS_PUT_RESULTS][CS_PUT_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
-	struct cs_put results[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* and those into the program's memory, by cs_reach_size */
-	struct cs_reach reach[CS_PUT_PATTERNS][CS_REACH_SIZES]; /* how others come by large blocks of ours */
-	struct cs_readable readable; /* blocks that were read directly */
+	struct cs_copy_policy copies_in[CS_COPY_RESULTS][CS_COPY_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
+	struct cs_copy_policy results[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES]; /* and those into the program's memory, by cs_copy_choice_size */
+	struct cs_copy_choice choice[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];  /* how others come by large blocks of ours */
+	struct cs_readable readable; /* blocks that were read by single copy */
 	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
 	size_t lap;                /* bytes at the front of a slot that pieces are cut from */
@@ -212,7 +212,7 @@ struct cs_node_op {
 	struct cs_node_op *next_offering;
 	/* With CS_NODE_TIMED. */
 	struct cs_timed {
-		_Atomic uint32_t *pace;
+		_Atomic uint32_t *ps_per_byte;
 		size_t bytes;
 		uint64_t start;
 	} timed;
@@ -244,12 +244,12 @@ size_t cs_node_bytes(const struct cs_node_shape *shape);
 void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes, size_t *least);
 void cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
 
-/* Takes an attached and committed segment over. cs_node_arm writes what others read before the first call; all local
- * ranks must have armed (a host barrier) before cs_node_meet, which learns whether the node is crowded. */
+/* Takes an attached and committed segment over. cs_node_init_own writes what others read before the first call; all local
+ * ranks must have armed (a host barrier) before cs_node_init_others, which learns whether the node is oversubscribed. */
 void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_segment *segment,
 		  const struct cs_host *host);
-void cs_node_arm(struct cs_node *node);
-void cs_node_meet(struct cs_node *node);
+void cs_node_init_own(struct cs_node *node);
+void cs_node_init_others(struct cs_node *node);
 
 /* Waiting: polls, then yields, then sleeps; the host MPI is progressed meanwhile. */
 void cs_node_wait_slow(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t target);
@@ -464,7 +464,7 @@ cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. One that never comes, or is
- * another call's, is without data, staged, and of a slot that there is. */
+ * another call's, is without data, copied in and out, and of a slot that there is. */
 const struct cs_line *cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step);
 static inline const struct cs_line *
 cs_at_await(struct cs_node_at at, int local, uint64_t step)
@@ -539,7 +539,7 @@ cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
 
 /* --- memory of the program that others read --------------------------------------------------------------------- */
 
-/* Waits until all others are done with this call, and so with memory of ours that they read directly. */
+/* Waits until all others are done with this call, and so with memory of ours that they read by single copy. */
 static inline void
 cs_node_all_done(struct cs_node_op *op)
 {
@@ -555,27 +555,27 @@ cs_node_all_done(struct cs_node_op *op)
  * by the help of `local`. */
 void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes);
 
-/* Offers `bytes` at `memory` to be read directly in the call that begins next. False: others cannot read it, as far as one can
+/* Offers `bytes` at `memory` to be read by single copy in the call that begins next. False: others cannot read it, as far as one can
  * tell, or had to ask for help lately. */
 bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
 
-/* Should others read blocks of ours, of at most `bytes` >= CS_REACH_LEAST, where they are? Of a call of `pattern`, an enum
- * cs_coll; shm/reach.h. Asked once in each call; and by calls all local ranks ask. */
-bool cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
+/* Should others read blocks of ours, of at most `bytes` >= CS_COPY_CHOICE_LEAST, where they are? Of a call of `pattern`, an enum
+ * cs_coll; shm/copy_choice.h. Asked once in each call; and by calls all local ranks ask. */
+bool cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
 
-/* How many copies a large block takes. Staged: the owner puts `puts` blocks and its readers get `gets` of them, one after the
- * other or side by side. Direct: the readers read `gets` blocks. */
-struct cs_reach_cost {
+/* How many copies a large block takes. Staged: the owner puts `copies_in` blocks and its readers get `copies_out` of them, one after the
+ * other or side by side. Direct: the readers read `copies_out` blocks. */
+struct cs_copy_cost {
 	int reader; /* local rank; -1: all */
-	unsigned puts, gets;
+	unsigned copies_in, copies_out;
 	bool is_side_by_side;
 };
-bool cs_node_reach_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost);
+bool cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_copy_cost *cost);
 /* The readers' copies then: a whole block as cs_node_read does, and `bytes` of one out of another rank's slot. */
-void cs_node_get_direct(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
-void cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
+void cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
+void cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
 
-/* Can this process read the memory of all others of the node? After cs_node_meet. */
+/* Can this process read the memory of all others of the node? After cs_node_init_others. */
 bool cs_node_probe_cma(struct cs_node *node);
 /* Is it so for all local ranks? Takes a call of its own. */
 bool cs_node_agree(struct cs_node *node, bool is_so);

@@ -17,7 +17,7 @@ cs_round_up(size_t value, size_t unit)
 
 /* Has `local` the same one core? */
 static inline bool
-cs_node_is_near(struct cs_node *node, int local)
+cs_node_is_same_core(struct cs_node *node, int local)
 {
 	return node->only_cpu >= 0 && node->only_cpu == cs_node_rank(node, local)->only_cpu;
 }

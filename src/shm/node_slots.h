@@ -32,7 +32,7 @@ static inline void
 cs_node_rewind(struct cs_node_op *op, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	if (node->is_crowded && bytes >= node->shape.slot_bytes)
+	if (node->is_oversubscribed && bytes >= node->shape.slot_bytes)
 		node->ring.next = 0;
 }
 /* The last slot taken stays in use until all are done with step `step`, too. */

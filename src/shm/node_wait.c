@@ -86,13 +86,13 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 	cs_wait_word(&wait);
 }
 
-/* Each poll on a crowded node steals the time of the rank that is waited for. */
+/* Each poll on a oversubscribed node steals the time of the rank that is waited for. */
 static size_t
 polls_of(struct cs_node *node, int local)
 {
-	if (cs_node_is_near(node, local))
+	if (cs_node_is_same_core(node, local))
 		return 0;
-	return node->is_crowded ? node->shape.spin / 4 : node->shape.spin;
+	return node->is_oversubscribed ? node->shape.spin / 4 : node->shape.spin;
 }
 
 void
@@ -112,8 +112,8 @@ static bool
 are_near_there(struct cs_node_op *op, uint64_t target)
 {
 	struct cs_node *node = op->node;
-	for (int i = 0; i < node->nears; i++)
-		if (!has_published(op, node->near[i], target))
+	for (int i = 0; i < node->same_core_count; i++)
+		if (!has_published(op, node->same_core[i], target))
 			return false;
 	return true;
 }
@@ -124,11 +124,11 @@ await_line(struct cs_node_op *op, int local, uint64_t target)
 	struct cs_node *node = op->node;
 	_Atomic uint64_t *word = &line_of(op, local)->seq;
 	bool all_come = node->shape.area_slots == 0 && has_published(op, node->shape.local, target);
-	if (!node->nears || !all_come || cs_node_is_near(node, local)) {
+	if (!node->same_core_count || !all_come || cs_node_is_same_core(node, local)) {
 		cs_node_wait_slow(op, local, word, target);
 		return;
 	}
-	/* The core is the near ones' until they have come to this step, too; then nobody wants it. (With several nodes one of
+	/* The core is the other ranks' that share it until they have come to this step, too; then nobody wants it. (With several nodes one of
 	 * them may drive the wire.) */
 	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(op, target); turn++) {
 		sched_yield();

@@ -8,7 +8,7 @@
  *   single copy  where it is: readers copy it from its owner's memory           all of it in round 0
  *
  * It is one block for all readers, or a block for each: these lie side by side, `stride` apart; by single copy they are a
- * struct cs_far each, in a slot. */
+ * struct cs_remote each, in a slot. */
 #ifndef CS_SHM_POST_H
 #define CS_SHM_POST_H
 
@@ -20,7 +20,7 @@ enum cs_post_way { CS_POST_RING, CS_POST_SINGLE_COPY, CS_POST_INLINE, CS_POST_SM
 #define CS_LINE_ROOM (4 * sizeof(uint64_t)) /* bytes of a line behind word[0] */
 
 /* Where a block is in its owner's memory. */
-struct cs_far {
+struct cs_remote {
 	uint64_t address, bytes;
 };
 
@@ -103,10 +103,10 @@ cs_post_find(struct cs_node_op *op, int local, const struct cs_line *line, uint6
 }
 
 /* By single copy, of blocks of their own: where that of reader `reader` is. */
-static inline const struct cs_far *
-cs_post_far(struct cs_node_op *op, int local, const struct cs_line *line, int reader)
+static inline const struct cs_remote *
+cs_post_remote(struct cs_node_op *op, int local, const struct cs_line *line, int reader)
 {
-	return (const struct cs_far *)(const void *)cs_node_slot_of(op, local, line->slot, 0) + reader;
+	return (const struct cs_remote *)(const void *)cs_node_slot_of(op, local, line->slot, 0) + reader;
 }
 
 /* The stride that a peer has published, kept inside a slot: of pieces of at most `chunk` bytes behind a head. */

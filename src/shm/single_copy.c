@@ -1,4 +1,4 @@
-/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is worth it (shm/reach.h). */
+/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is worth it (shm/copy_choice.h). */
 #include "shm/node_parts.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@
  *   the owner's is                        it asks the owner, which copies into that room
  *
  * The owner waits until all are done with the call, in one of the waits below, and these look for pleas; so does a reader's own
- * wait for an answer, so that two may ask each other. Nobody waits for an owner that is elsewhere: what is read directly is
+ * wait for an answer, so that two may ask each other. Nobody waits for an owner that is elsewhere: what is read by single copy is
  * offered on one node only, where no rank of the call is in the host's collectives. */
 
 #define SHY_AT_FIRST 64 /* calls for which an owner offers nothing once it was asked, doubled each time, up to: */
@@ -108,7 +108,7 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	struct cs_offer *offer = &op->offer;
-	if (node->calls + 1 < node->shy_until || !cs_reach_may_read(&node->readable, memory, bytes))
+	if (node->calls + 1 < node->shy_until || !cs_single_copy_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
 	if (!(op->extras & CS_NODE_OFFERS)) {
@@ -137,7 +137,7 @@ cs_node_op_fini_slow(struct cs_node_op *op)
 	if (op->extras & CS_NODE_OFFERS)
 		withdraw(op);
 	if (op->extras & CS_NODE_TIMED)
-		cs_reach_note(op->timed.pace, op->timed.bytes, cs_clock_ns() - op->timed.start);
+		cs_copy_choice_note(op->timed.ps_per_byte, op->timed.bytes, cs_clock_ns() - op->timed.start);
 	op->extras &= ~(unsigned)CS_NODE_EXTRAS;
 }
 
@@ -192,38 +192,38 @@ cs_node_help(struct cs_node *node)
 
 /* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
 static uint64_t
-pace_of(struct cs_node *node, unsigned pattern, int size, enum cs_reach_way way, int first, int last)
+ps_per_byte_of(struct cs_node *node, unsigned pattern, int size, enum cs_copy_protocol way, int first, int last)
 {
-	uint64_t sum = 0, count = 0;
-	for (int local = first; local <= last; local++) {
-		uint64_t pace = atomic_load_explicit(&cs_node_rank(node, local)->reach.pace[pattern][size][way],
-						     memory_order_relaxed);
-		sum += pace;
-		count += pace != 0;
-	}
-	return count ? sum / count : 0;
+	       uint64_t sum = 0, count = 0;
+	       for (int local = first; local <= last; local++) {
+		uint64_t ps_per_byte = atomic_load_explicit(&cs_node_rank(node, local)->choice.ps_per_byte[pattern][size][way],
+							    memory_order_relaxed);
+		sum += ps_per_byte;
+		count += ps_per_byte != 0;
+	       }
+	       return count ? sum / count : 0;
 }
 
 /* Local rank 0: what all are to do in this call. */
 static unsigned
 decide_for_all(struct cs_node *node, unsigned pattern, int size)
 {
-	struct cs_reach *reach = &node->reach[pattern][size];
+	struct cs_copy_choice *choice = &node->choice[pattern][size];
 	int last = node->shape.size - 1;
-	reach->trial = CS_REACH_CALLS;
-	if (cs_reach_is_on_trial(reach))
-		cs_reach_judge(reach, pace_of(node, pattern, size, CS_REACH_STAGED, 0, last),
-			       pace_of(node, pattern, size, CS_REACH_DIRECT, 0, last));
-	unsigned way = cs_reach_next(reach);
-	return cs_reach_is_timed(reach) ? way | CS_REACH_TIMED : way;
+	choice->trial = CS_COPY_CHOICE_CALLS;
+	if (cs_copy_choice_is_on_trial(choice))
+		cs_copy_choice_judge(choice, ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, 0, last),
+				     ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, 0, last));
+	unsigned way = cs_copy_choice_next(choice);
+	return cs_copy_choice_is_timed(choice) ? way | CS_COPY_CHOICE_TIMED : way;
 }
 
 bool
-cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
+cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	int size = cs_reach_size(bytes);
-	_Atomic uint8_t *said = &cs_node_rank(node, 0)->reach.way[pattern][size];
+	int size = cs_copy_choice_size(bytes);
+	_Atomic uint8_t *said = &cs_node_rank(node, 0)->choice.way[pattern][size];
 	unsigned way = atomic_load_explicit(said, memory_order_relaxed);
 	if (node->shape.local == 0) {
 		unsigned before = way;
@@ -231,59 +231,59 @@ cs_node_reach_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes)
 		if (way != before)
 			atomic_store_explicit(said, (uint8_t)way, memory_order_relaxed);
 	}
-	bool is_direct = way & CS_REACH_DIRECT;
-	if (way & CS_REACH_TIMED) {
+	bool is_single_copy = way & CS_SINGLE_COPY;
+	if (way & CS_COPY_CHOICE_TIMED) {
 		op->extras |= CS_NODE_TIMED;
-		op->timed = (struct cs_timed){ &node->self->reach.pace[pattern][size][is_direct], bytes, cs_clock_ns() };
+		op->timed = (struct cs_timed){ &node->self->choice.ps_per_byte[pattern][size][is_single_copy], bytes, cs_clock_ns() };
 	}
-	return is_direct;
+	return is_single_copy;
 }
 
 bool
-cs_node_reach_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_reach_cost *cost)
+cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_copy_cost *cost)
 {
 	struct cs_node *node = op->node;
-	int size = cs_reach_size(bytes);
-	struct cs_reach *reach = &node->reach[pattern][size];
-	reach->trial = CS_REACH_COPIES;
+	int size = cs_copy_choice_size(bytes);
+	struct cs_copy_choice *choice = &node->choice[pattern][size];
+	choice->trial = CS_COPY_CHOICE_COPIES;
 	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
-	if (cs_reach_is_on_trial(reach)) {
-		const struct cs_put *put = &node->puts[CS_PUT_LONG_ONES][pattern];
-		uint64_t puts = cost->puts * put->pace[put->way];
-		uint64_t gets = cost->gets * pace_of(node, pattern, size, CS_REACH_STAGED, first, last);
-		uint64_t reads = cost->gets * pace_of(node, pattern, size, CS_REACH_DIRECT, first, last);
-		uint64_t larger = puts > gets ? puts : gets;
-		cs_reach_judge(reach, !gets ? 0 : cost->is_side_by_side ? larger : puts + gets, reads);
+	if (cs_copy_choice_is_on_trial(choice)) {
+		const struct cs_copy_policy *policy = &node->copies_in[CS_COPY_LONG_ONES][pattern];
+		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->way];
+		uint64_t copies_out = cost->copies_out * ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, first, last);
+		uint64_t reads = cost->copies_out * ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first, last);
+		uint64_t larger = copies_in > copies_out ? copies_in : copies_out;
+		cs_copy_choice_judge(choice, !copies_out ? 0 : cost->is_side_by_side ? larger : copies_in + copies_out, reads);
 	}
-	return cs_reach_next(reach) == CS_REACH_DIRECT;
+	return cs_copy_choice_next(choice) == CS_SINGLE_COPY;
 }
 
 void
-cs_node_get_direct(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
+cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	uint64_t start = cs_clock_ns();
 	cs_node_read(op, local, to, remote, bytes);
-	if (bytes >= CS_REACH_LEAST)
-		cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(bytes)][CS_REACH_DIRECT], bytes,
-			      cs_clock_ns() - start);
+	if (bytes >= CS_COPY_CHOICE_LEAST)
+		cs_copy_choice_note(&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(bytes)][CS_SINGLE_COPY], bytes,
+				    cs_clock_ns() - start);
 }
 
 void
-cs_node_get_staged(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
+cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	if (!bytes)
 		return;
-	if (bytes < CS_REACH_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
+	if (bytes < CS_COPY_CHOICE_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
 		memcpy(to, from, bytes);
 		return;
 	}
 	node->short_gets = bytes < SHORT_GET ? 0 : node->short_gets;
 	uint64_t start = cs_clock_ns();
-	if (bytes < CS_PUT_LONG)
+	if (bytes < CS_COPY_LONG)
 		memcpy(to, from, bytes);
 	else
-		cs_put_large(&node->results[pattern][cs_reach_size(block)], to, from, bytes);
-	cs_reach_note(&node->self->reach.pace[pattern][cs_reach_size(block)][CS_REACH_STAGED], bytes, cs_clock_ns() - start);
+		cs_copy_large(&node->results[pattern][cs_copy_choice_size(block)], to, from, bytes);
+	cs_copy_choice_note(&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(block)][CS_COPY_IN_COPY_OUT], bytes, cs_clock_ns() - start);
 }

@@ -1,6 +1,6 @@
 /* trace/report.h — counts what was done, and says it at the end.
  *
- * One ledger per process. Rows are keyed by (collective, size bin, what served it, why); a row is found or made by
+ * One table of rows per process. Rows are keyed by (collective, size bin, what served it, why); a row is found or made by
  * cs_report_row() when a team's choice is cached, so that counting a call is two additions. */
 #ifndef CS_TRACE_REPORT_H
 #define CS_TRACE_REPORT_H

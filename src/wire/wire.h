@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct cs_cast;
+struct cs_multicast;
 
 /* Tags are used in their order, and of a wire's tags that a rank has messages of at one time the first and the last lie less
  * than so many apart: who uses tag t will start no message of tag t - CS_TAGS any more. CS_TAG_BITS of them count. */
@@ -40,9 +40,9 @@ struct cs_wire {
 	void (*wait)(struct cs_wire *wire, struct cs_request *request);
 	/* Is it over? Progresses. Not asked again once it was. */
 	bool (*test)(struct cs_wire *wire, struct cs_request *request);
-	/* The group's multicast (wire/cast.h), or NULL, on all ranks alike. All ranks make the first call together, with no
+	/* The group's multicast (wire/multicast.h), or NULL, on all ranks alike. All ranks make the first call together, with no
 	 * request under way, and agree by messages of that tag; it blocks. A wire without any has no such function. */
-	struct cs_cast *(*cast)(struct cs_wire *wire, uint64_t tag);
+	struct cs_multicast *(*multicast)(struct cs_wire *wire, uint64_t tag);
 };
 
 #endif

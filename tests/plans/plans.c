@@ -1,4 +1,4 @@
-/* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its price compared.
+/* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its cost compared.
  *
  *   plans [--only COLL[:NAME]] [--ranks P] [--seed S] [--case N]      no argument: everything
  *
@@ -150,16 +150,16 @@ fail(const struct problem_set *set, const size_t *params, const char *what)
 	failures++;
 }
 
-/* Where a rank knows only its own row and column of a matrix of sizes, the dearest rank's price is that of all. */
+/* Where a rank knows only its own row and column of a matrix of sizes, the dearest rank's cost is that of all. */
 static void
-price_all(const struct cs_algorithm *algorithm, const struct problem_set *set, int ranks, struct cs_price *price)
+cost_all(const struct cs_algorithm *algorithm, const struct problem_set *set, int ranks, struct cs_cost *cost)
 {
-	*price = (struct cs_price){ 0 };
-	for (int rank = 0; algorithm->price && rank < (has_matrix(algorithm->coll) ? ranks : 1); rank++) {
-		struct cs_price own = { 0 };
-		algorithm->price(&set->of[rank], &own);
-		price->rounds = own.rounds > price->rounds ? own.rounds : price->rounds;
-		price->bytes = own.bytes > price->bytes ? own.bytes : price->bytes;
+	*cost = (struct cs_cost){ 0 };
+	for (int rank = 0; algorithm->cost && rank < (has_matrix(algorithm->coll) ? ranks : 1); rank++) {
+		struct cs_cost own = { 0 };
+		algorithm->cost(&set->of[rank], &own);
+		cost->rounds = own.rounds > cost->rounds ? own.rounds : cost->rounds;
+		cost->bytes = own.bytes > cost->bytes ? own.bytes : cost->bytes;
 	}
 }
 
@@ -173,19 +173,19 @@ hold_count(const struct cs_algorithm *algorithm, const struct problem_set *set, 
 	if (has_matrix(algorithm->coll))
 		return;
 	enum cs_status status = cs_count_plans(algorithm->build, &set->of[0], SIZE_MAX, &count);
-	struct cs_price price = { 0 };
-	if (algorithm->price)
-		algorithm->price(&set->of[0], &price);
+	struct cs_cost cost = { 0 };
+	if (algorithm->cost)
+		algorithm->cost(&set->of[0], &cost);
 	if (status == CS_OK && count.rounds == verdict->rounds && count.bytes == verdict->most_bytes &&
-	    (!price.reduced || price.reduced == count.reduced))
+	    (!cost.reduced || cost.reduced == count.reduced))
 		return;
 	snprintf(text, sizeof text, "counted: %" PRIu64 " rounds, %" PRIu64 " bytes, %" PRIu64 " reduced (formula: %" PRIu64
-		 "); plans: %u, %" PRIu64, count.rounds, count.bytes, count.reduced, price.reduced, verdict->rounds,
+		 "); plans: %u, %" PRIu64, count.rounds, count.bytes, count.reduced, cost.reduced, verdict->rounds,
 		 verdict->most_bytes);
 	fail(set, params, text);
 }
 
-/* Empty blocks of a matrix that no single rank knows may make chains shorter than the price says. */
+/* Empty blocks of a matrix that no single rank knows may make chains shorter than the cost says. */
 static bool
 has_empty(const struct problem_set *set, int ranks)
 {
@@ -279,7 +279,7 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 			fail(&set, params, "not refused or built by all ranks alike");
 	}
 	struct cs_verdict verdict;
-	struct cs_price price;
+	struct cs_cost cost;
 	char text[200];
 	if (first != CS_OK) {
 		refused++;
@@ -295,14 +295,14 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 				fail(&set, params, text);
 			}
 		hold_count(algorithm, &set, params, &verdict);
-		price_all(algorithm, &set, ranks, &price);
+		cost_all(algorithm, &set, ranks, &cost);
 		bool may_be_shorter = has_matrix(algorithm->coll) && has_empty(&set, ranks);
-		bool is_formula = algorithm->price && price.rounds != CS_PRICE_NONE.rounds;
+		bool is_formula = algorithm->cost && cost.rounds != CS_PRICE_NONE.rounds;
 		formulas += is_formula;
-		if (is_formula && ((may_be_shorter ? price.rounds < verdict.rounds : price.rounds != verdict.rounds) ||
-		     price.bytes != verdict.most_bytes)) {
+		if (is_formula && ((may_be_shorter ? cost.rounds < verdict.rounds : cost.rounds != verdict.rounds) ||
+		     cost.bytes != verdict.most_bytes)) {
 			snprintf(text, sizeof text, "price: %" PRIu64 " rounds, %" PRIu64 " bytes; plans: %u, %" PRIu64,
-				 price.rounds, price.bytes, verdict.rounds, verdict.most_bytes);
+				 cost.rounds, cost.bytes, verdict.rounds, verdict.most_bytes);
 			fail(&set, params, text);
 		}
 	}

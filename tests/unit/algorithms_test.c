@@ -43,9 +43,9 @@ const struct cs_algorithm cs_algorithm_allgather_ring = {
 
 /* A plan that costs one round of all bytes for each rank. It refuses one size. */
 static void
-price_of_ring(const struct cs_problem *problem, struct cs_price *price)
+cost_of_ring(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	*price = (struct cs_price){ .rounds = (uint64_t)problem->ranks, .bytes = problem->bytes };
+	*cost = (struct cs_cost){ .rounds = (uint64_t)problem->ranks, .bytes = problem->bytes };
 }
 
 static void
@@ -59,7 +59,7 @@ build_ring(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_ring = {
-	.colls = CS_SET(CS_BCAST), .name = "ring", .summary = "test", .build = build_ring, .price = price_of_ring,
+	.colls = CS_SET(CS_BCAST), .name = "ring", .summary = "test", .build = build_ring, .cost = cost_of_ring,
 };
 
 /* Names that begin with another's, which stands before the one and behind the other. */

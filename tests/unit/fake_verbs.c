@@ -43,7 +43,7 @@ enum {
 	FIRST_QP = 64, /* their numbers go up from here */
 	MOST_SGES = 32,
 	MOST_RULES = 16,
-	MOST_MEMBERS = 1024,
+	MOST_COMMS = 1024,
 };
 
 /* What was destroyed stays in memory until the reset, so that its further use is told and harmless. Each object begins
@@ -158,7 +158,7 @@ static struct mr **mrs; /* by key / 256 - 1 */
 static size_t mr_count;
 static struct qp **busy; /* have sends that are not completed */
 static size_t busy_count;
-static struct member members[MOST_MEMBERS];
+static struct member members[MOST_COMMS];
 static size_t member_count;
 static unsigned context_count;
 static bool is_set, is_dropped;
@@ -1071,7 +1071,7 @@ is_group(const union ibv_gid *gid)
 
 /* member_count if it is none */
 static size_t
-find_member(const struct qp *qp, const union ibv_gid *group, uint16_t lid)
+find_comm(const struct qp *qp, const union ibv_gid *group, uint16_t lid)
 {
 	size_t i = 0;
 	while (i < member_count && (members[i].qp != qp || members[i].lid != lid ||
@@ -1089,9 +1089,9 @@ attach_mcast(struct ibv_qp *ibv, const union ibv_gid *group, uint16_t lid)
 		return error;
 	if (!is_usable(&qp->object, VERB_attach_mcast) || ibv->qp_type != IBV_QPT_UD || !is_group(group))
 		return EINVAL;
-	if (find_member(qp, group, lid) < member_count)
+	if (find_comm(qp, group, lid) < member_count)
 		return 0;
-	if (member_count == MOST_MEMBERS)
+	if (member_count == MOST_COMMS)
 		return ENOMEM;
 	members[member_count++] = (struct member){ .group = *group, .lid = lid, .qp = qp };
 	qp->object.users++;
@@ -1105,7 +1105,7 @@ detach_mcast(struct ibv_qp *ibv, const union ibv_gid *group, uint16_t lid)
 	int error = enter(VERB_detach_mcast);
 	if (error)
 		return error;
-	size_t at = find_member(qp, group, lid);
+	size_t at = find_comm(qp, group, lid);
 	if (!is_usable(&qp->object, VERB_detach_mcast) || at == member_count)
 		return EINVAL;
 	members[at] = members[--member_count];

@@ -64,13 +64,13 @@ domains_are_counted_if_all_are_known(void **state)
 
 /* Every byte of a message by one lane, in order; returns the lanes that carry some. */
 static int
-carriers(const struct cs_deal *deal, int from, int to, size_t bytes)
+carriers(const struct cs_lane_map *map, int from, int to, size_t bytes)
 {
 	size_t next = 0, first;
 	int count = 0;
-	for (int lane = 0; lane < deal->lanes; lane++) {
-		size_t part = cs_lanes_share(deal, lane, from, to, bytes, &first);
-		assert_true(from == to || part <= cs_lanes_most(deal, bytes));
+	for (int lane = 0; lane < map->lanes; lane++) {
+		size_t part = cs_lanes_share(map, lane, from, to, bytes, &first);
+		assert_true(from == to || part <= cs_lanes_most(map, bytes));
 		if (!part)
 			continue;
 		assert_int_equal(first, next);
@@ -88,12 +88,12 @@ each_message_is_carried_once(void **state)
 	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
 		for (int lanes = 1; lanes <= 9; lanes++)
 			for (int may_cut = 0; may_cut < 2; may_cut++) {
-				struct cs_deal deal = cs_lanes_deal(nodes, lanes, may_cut);
-				assert_in_range(deal.lanes, 1, lanes);
-				assert_true(may_cut || deal.parts == 1);
+				struct cs_lane_map map = cs_lanes_map(nodes, lanes, may_cut);
+				assert_in_range(map.lanes, 1, lanes);
+				assert_true(may_cut || map.parts == 1);
 				for (int pair = 0; pair < nodes * nodes; pair++)
 					for (size_t i = 0; i < COUNT(sizes); i++)
-						carriers(&deal, pair / nodes, pair % nodes, sizes[i]);
+						carriers(&map, pair / nodes, pair % nodes, sizes[i]);
 			}
 }
 
@@ -104,38 +104,38 @@ lanes_have_like_work(void **state)
 	for (int nodes = 2; nodes <= MOST_NODES; nodes++)
 		for (int lanes = 1; lanes <= 9; lanes++)
 			for (int may_cut = 0; may_cut < 2; may_cut++) {
-				struct cs_deal deal = cs_lanes_deal(nodes, lanes, may_cut);
+				struct cs_lane_map map = cs_lanes_map(nodes, lanes, may_cut);
 				int sent[9] = { 0 }, heard[9] = { 0 }, self = nodes / 2;
 				size_t first;
 				for (int n = 0; n < nodes; n++)
-					for (int lane = 0; n != self && lane < deal.lanes; lane++) {
-						sent[lane] += cs_lanes_share(&deal, lane, self, n, 64000, &first) != 0;
-						heard[lane] += cs_lanes_share(&deal, lane, n, self, 64000, &first) != 0;
+					for (int lane = 0; n != self && lane < map.lanes; lane++) {
+						sent[lane] += cs_lanes_share(&map, lane, self, n, 64000, &first) != 0;
+						heard[lane] += cs_lanes_share(&map, lane, n, self, 64000, &first) != 0;
 					}
-				for (int lane = 0; lane < deal.lanes; lane++) {
+				for (int lane = 0; lane < map.lanes; lane++) {
 					assert_in_range(sent[lane], 1, nodes);
 					assert_in_range(sent[0] - sent[lane], 0, 1);
 					assert_int_equal(sent[lane], heard[lane]);
 				}
 				int useful = may_cut ? lanes / (nodes - 1) * (nodes - 1) : nodes - 1;
-				assert_int_equal(deal.lanes, lanes < nodes - 1 ? lanes : useful);
+				assert_int_equal(map.lanes, lanes < nodes - 1 ? lanes : useful);
 			}
 }
 
 static void
 messages_are_cut_where_lanes_outnumber_nodes(void **state)
 {
-	struct cs_deal deal = cs_lanes_deal(2, 4, true);
+	struct cs_lane_map map = cs_lanes_map(2, 4, true);
 	size_t first;
-	assert_int_equal(carriers(&deal, 0, 1, 100000), 4);
-	assert_int_equal(cs_lanes_share(&deal, 1, 1, 0, 4096, &first), 1024);
+	assert_int_equal(carriers(&map, 0, 1, 100000), 4);
+	assert_int_equal(cs_lanes_share(&map, 1, 1, 0, 4096, &first), 1024);
 	assert_int_equal(first, 1024);
-	deal = cs_lanes_deal(3, 4, true);
-	assert_int_equal(carriers(&deal, 2, 0, 100000), 2);
-	assert_int_equal(cs_lanes_share(&deal, 2, 2, 1, 4096, &first), 2048); /* two nodes further on: its first part */
-	deal = cs_lanes_deal(2, 4, false);
-	assert_int_equal(deal.lanes, 1);
-	assert_int_equal(carriers(&deal, 1, 1, 100000), 1);
+	map = cs_lanes_map(3, 4, true);
+	assert_int_equal(carriers(&map, 2, 0, 100000), 2);
+	assert_int_equal(cs_lanes_share(&map, 2, 2, 1, 4096, &first), 2048); /* two nodes further on: its first part */
+	map = cs_lanes_map(2, 4, false);
+	assert_int_equal(map.lanes, 1);
+	assert_int_equal(carriers(&map, 1, 1, 100000), 1);
 }
 
 /* What a lane's messages have room for: its own part of the longest one, whatever parts there are of shorter ones. */
@@ -145,14 +145,14 @@ no_part_is_longer_than_the_most(void **state)
 	for (int nodes = 2; nodes <= 5; nodes++)
 		for (int lanes = 1; lanes <= 9; lanes++)
 			for (size_t most = 0; most <= 1000; most += 37) {
-				struct cs_deal deal = cs_lanes_deal(nodes, lanes, true);
+				struct cs_lane_map map = cs_lanes_map(nodes, lanes, true);
 				size_t longest = 0, first;
 				for (size_t bytes = 0; bytes <= most; bytes++)
-					for (int lane = 0; lane < deal.lanes; lane++) {
-						size_t part = cs_lanes_share(&deal, lane, 1, 0, bytes, &first);
+					for (int lane = 0; lane < map.lanes; lane++) {
+						size_t part = cs_lanes_share(&map, lane, 1, 0, bytes, &first);
 						longest = part > longest ? part : longest;
 					}
-				assert_int_equal(cs_lanes_most(&deal, most), longest);
+				assert_int_equal(cs_lanes_most(&map, most), longest);
 			}
 }
 

@@ -50,8 +50,8 @@ add_rank(struct cs_node *node, int local)
 	add(local, &head->done, offsetof(struct cs_rank_head, area_done) - offsetof(struct cs_rank_head, done));
 	add(local, &head->area_done, sizeof head->area_done);
 	add(local, &head->pid, sizeof head->pid);
-	add(local, &head->reach.pace, sizeof head->reach.pace);
-	add(local, &head->reach.way, sizeof head->reach.way);
+	add(local, &head->choice.ps_per_byte, sizeof head->choice.ps_per_byte);
+	add(local, &head->choice.way, sizeof head->choice.way);
 	add(local, &head->plea.asked, sizeof head->plea.asked);
 	add(NOBODY, &head->plea.answered, sizeof head->plea.answered);
 	for (int i = 0; i < CS_LINES; i++) {

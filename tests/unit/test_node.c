@@ -57,7 +57,7 @@ make(struct cs_node *nodes, size_t slots)
 	for (shape.local = 0; shape.local < RANKS; shape.local++) {
 		cs_segment_seal(&segments[shape.local]);
 		cs_node_init(&nodes[shape.local], &shape, &segments[shape.local], &host);
-		cs_node_arm(&nodes[shape.local]);
+		cs_node_init_own(&nodes[shape.local]);
 		cs_node_op_init(&ops[shape.local], &nodes[shape.local], 0);
 	}
 }
@@ -155,7 +155,7 @@ long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
 	cs_node_begin(&ops[1]);
 	cs_node_end(&ops[1]);
 
-	nodes[0].is_crowded = true;
+	nodes[0].is_oversubscribed = true;
 	assert_ptr_equal(put(nodes, SLOT), first);
 	assert_null(put(nodes, SLOT)); /* the other rank still reads it */
 	for (int call = 0; call < 2; call++) {
@@ -483,8 +483,8 @@ a_fair_window_fits(void **state)
 			sizes[rank] = 64 * random_below(&random, 30);
 		size_t at = 64 * random_below(&random, 4), most = cs_window_fair(sizes, ranks, at, room), sum = 0;
 		for (int rank = 0; rank < ranks; rank++)
-			sum += cs_window_piece(sizes[rank], (struct cs_window){ at, most });
-		if (sum > room || most < cs_share(room, (size_t)ranks))
+			sum += cs_window_bytes(sizes[rank], (struct cs_window){ at, most });
+		if (sum > room || most < cs_chunk_per_part(room, (size_t)ranks))
 			fail_msg("seed %llu, turn %d: %d ranks, %zu bytes of %zu, at most %zu", (unsigned long long)seed, turn,
 				 ranks, sum, room, most);
 	}

@@ -1,16 +1,16 @@
 /* What the simulator has ranks do on their nodes (sim/hier.h) is what the phases do: bytes that each rank copies, and reduces. */
 #include "operation_run.h"
 
-#include "shm/put.h"
+#include "shm/copy.h"
 #include "sim/actor.h"
 #include "sim/hier.h"
 
 #include <stdlib.h>
 
-void __real_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
-void __wrap_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes);
+void __real_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes);
+void __wrap_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes);
 void
-__wrap_cs_put_large(struct cs_put *put, void *to, const void *from, size_t bytes)
+__wrap_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes)
 {
 	if (call_counting)
 		call_counting->copied += bytes;

@@ -665,8 +665,8 @@ open_group(void *group)
 
 /* A runner for calls of `ranks` on `nodes`, by that tuning and the collective's variable (NULL: not set). */
 static void
-make_runner(struct cs_runner *runner, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
-	    int ranks, int nodes)
+make_selection(struct cs_selection *selection, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
+	       int ranks, int nodes)
 {
 	static const struct cs_host opening = { .wire = wire_of, .abort = end, .open = open_group };
 	static const struct cs_machine machine = { "mpich", "", "", 4 };
@@ -675,25 +675,25 @@ make_runner(struct cs_runner *runner, struct cs_team *team, const char *tuning, 
 	settings.force[coll] = forced;
 	assert_int_equal(cs_selector_create(&selector, &settings, &machine), CS_OK);
 	*team = (struct cs_team){ .host = &opening };
-	*runner = (struct cs_runner){ .selector = selector, .team = team,
-				      .facts = { .ranks = ranks, .nodes = nodes, .ppn_min = ranks / nodes,
-						 .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
+	*selection = (struct cs_selection){ .selector = selector, .team = team,
+					    .facts = { .ranks = ranks, .nodes = nodes, .ppn_min = ranks / nodes,
+						       .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
 }
 
 static void
-free_runner(struct cs_runner *runner)
+free_selection(struct cs_selection *selection)
 {
-	cs_selector_destroy((struct cs_selector *)runner->selector);
-	cs_runner_fini(runner);
+	cs_selector_destroy((struct cs_selector *)selection->selector);
+	cs_selection_fini(selection);
 }
 
 /* --- answers that are kept ---------------------------------------------------------------------------------------- */
 
 static const char *
-answer_of(struct cs_runner *runner, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+cached_of(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
 {
-	const struct cs_answer *answer = cs_runner_choose(runner, coll, bytes, skew, is_commutative);
-	return answer->choice.algorithm ? answer->choice.algorithm->name : "host";
+	const struct cs_cached_choice *cached = cs_selection_choose(selection, coll, bytes, skew, is_commutative);
+	return cached->choice.algorithm ? cached->choice.algorithm->name : "host";
 }
 
 /* A collective is left to the host unseen once that is the answer for all of its calls, and not before. */
@@ -713,14 +713,14 @@ the_host_for_some_calls_is_not_the_host_for_all(void **state)
 		{ "host", 100, true, true, "host" },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_runner runner;
+		struct cs_selection selection;
 		struct cs_team team;
-		make_runner(&runner, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
+		make_selection(&selection, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
 		cs_log_set_speaker(false);
-		assert_string_equal(answer_of(&runner, CS_ALLREDUCE, cases[i].bytes, 1, cases[i].is_commutative), "host");
-		assert_int_equal(runner.host_only, cases[i].is_for_all ? 1u << CS_ALLREDUCE : 0);
-		assert_string_equal(answer_of(&runner, CS_ALLREDUCE, 100, 1, true), cases[i].otherwise);
-		free_runner(&runner);
+		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, cases[i].bytes, 1, cases[i].is_commutative), "host");
+		assert_int_equal(selection.host_only, cases[i].is_for_all ? 1u << CS_ALLREDUCE : 0);
+		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, 100, 1, true), cases[i].otherwise);
+		free_selection(&selection);
 	}
 }
 
@@ -742,19 +742,19 @@ answers_that_depend_on_skew_are_for_that_skew_only(void **state)
 		const char *name;
 	} asked[] = { { 9, "host" }, { 1, "ring" }, { 5, "pipelined-ring" },
 		      { 9, "host" }, { 2, "ring" }, { 5, "pipelined-ring" } };
-	struct cs_runner runner;
+	struct cs_selection selection;
 	struct cs_team team;
 	char path[256];
 	int file = mkstemp(temporary(path));
 	assert_true(file >= 0);
 	assert_int_equal(write(file, rules, sizeof rules - 1), sizeof rules - 1);
 	close(file);
-	make_runner(&runner, &team, path, CS_ALLGATHERV, NULL, 4, 1);
+	make_selection(&selection, &team, path, CS_ALLGATHERV, NULL, 4, 1);
 	unlink(path);
 	for (size_t i = 0; i < COUNT(asked); i++)
-		assert_string_equal(answer_of(&runner, CS_ALLGATHERV, 1000, asked[i].skew, true), asked[i].name);
-	assert_int_equal(runner.host_only, 0);
-	free_runner(&runner);
+		assert_string_equal(cached_of(&selection, CS_ALLGATHERV, 1000, asked[i].skew, true), asked[i].name);
+	assert_int_equal(selection.host_only, 0);
+	free_selection(&selection);
 }
 
 int

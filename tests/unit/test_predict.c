@@ -252,7 +252,7 @@ plans_without_a_formula_are_counted(void **state)
 			const struct cs_algorithm *algorithm = cs_algorithm_by_name(cases[i].coll, cases[i].name);
 			size_t params[CS_MAX_PARAMS] = { 0 };
 			assert_non_null(algorithm);
-			assert_null(algorithm->price);
+			assert_null(algorithm->cost);
 			for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
 				params[k] = algorithm->params[k].fallback;
 			struct cs_problem problem = { .coll = cases[i].coll, .ranks = cases[i].ranks, .unit = 1,

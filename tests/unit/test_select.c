@@ -509,7 +509,7 @@ reference(const struct model *model, const struct cs_facts *facts)
 }
 
 static bool
-same_answer(struct answer a, struct answer b)
+same_choice(struct answer a, struct answer b)
 {
 	return a.which == b.which && a.why == b.why && a.line == b.line;
 }
@@ -543,9 +543,9 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 			char reason[64];
 			snprintf(reason, sizeof reason, "rule site.yaml:%u", expected.line);
 			size_t low = facts.bytes, high = facts.bytes + 1;
-			while (low > 0 && same_answer(answers[low - 1], expected))
+			while (low > 0 && same_choice(answers[low - 1], expected))
 				low--;
-			while (high < sizes && same_answer(answers[high], expected))
+			while (high < sizes && same_choice(answers[high], expected))
 				high++;
 			if (high == sizes)
 				high = CS_INF; /* every bound of the model is smaller */

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/cuts.h"
+#include "algorithms/patterns/tree_partition.h"
 #include "plan/build.h"
 #include "plan/verify.h"
 #include "plan/walk.h"
@@ -436,7 +436,7 @@ static const struct closed_form {
 
 static const size_t *fallbacks_of(const struct cs_algorithm *algorithm);
 
-/* What the plans take, and what is told from the price without them. */
+/* What the plans take, and what is told from the cost without them. */
 static void
 algorithms_take_their_closed_forms(void **state)
 {
@@ -872,7 +872,7 @@ bruck_takes_k_messages_in_a_round(void **state)
 #define MOST_SPLIT 200
 
 static uint64_t
-end_of_cut(const struct cs_cuts_times *times, const uint64_t *t, int n, int cut)
+end_of_cut(const struct cs_partition_times *times, const uint64_t *t, int n, int cut)
 {
 	uint64_t child = times->message + t[cut], rest = times->gap + t[n - cut];
 	return (uint64_t)cut * times->block + (child > rest ? child : rest);
@@ -880,7 +880,7 @@ end_of_cut(const struct cs_cuts_times *times, const uint64_t *t, int n, int cut)
 
 /* t(1) = 0, t(n) = min over all c of c block + max(message + t(c), gap + t(n - c)): each c is tried. */
 static void
-split_by_force(const struct cs_cuts_times *times, uint64_t t[MOST_SPLIT + 1])
+split_by_force(const struct cs_partition_times *times, uint64_t t[MOST_SPLIT + 1])
 {
 	t[0] = t[1] = 0;
 	for (int n = 2; n <= MOST_SPLIT; n++) {
@@ -895,13 +895,13 @@ static void
 cuts_are_as_good_as_the_best_of_all(void **state)
 {
 	uint64_t seed = first_seed(), t[MOST_SPLIT + 1];
-	struct cs_cuts cuts;
+	struct cs_partition cuts;
 	for (int i = 0; i < 300; i++) {
 		const uint32_t orders[] = { 1, 10, 1000, 100000 };
-		struct cs_cuts_times times = { .message = random_below(&seed, 3000), .gap = random_below(&seed, 3000),
-					       .block = random_below(&seed, orders[i % 4]) };
+		struct cs_partition_times times = { .message = random_below(&seed, 3000), .gap = random_below(&seed, 3000),
+						    .block = random_below(&seed, orders[i % 4]) };
 		split_by_force(&times, t);
-		cs_cuts_split(&cuts, MOST_SPLIT, &times);
+		cs_partition_split(&cuts, MOST_SPLIT, &times);
 		assert_int_equal(cuts.tabled, MOST_SPLIT);
 		for (int n = 2; n <= MOST_SPLIT; n++)
 			if (cuts.table[n] < 1 || cuts.table[n] >= n || end_of_cut(&times, t, n, cuts.table[n]) != t[n])
@@ -921,8 +921,8 @@ split_scatter_takes_the_best_time_there_is(void **state)
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_SCATTER, "split");
 	for (size_t i = 0; i < COUNT(costs); i++) {
 		const int64_t L = (int64_t)costs[i][0] * 1000, o = (int64_t)costs[i][1] * 1000, g = (int64_t)costs[i][2] * 1000;
-		const struct cs_cuts_times times = { .message = (uint64_t)(L + 2 * o),
-						     .gap = (uint64_t)max(g, o) };
+		const struct cs_partition_times times = { .message = (uint64_t)(L + 2 * o),
+							  .gap = (uint64_t)max(g, o) };
 		const struct cs_model model = { .level = { { .L = L, .o_send = o, .o_recv = o, .g = g, .f = 1 } } };
 		const size_t params[CS_MAX_PARAMS] = { costs[i][0], costs[i][1], costs[i][2], 0 };
 		uint64_t t[MOST_SPLIT + 1];

@@ -76,7 +76,7 @@ take_memory(struct world *world, const int *sizes, int rank, const struct cs_nod
 	}
 	struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = world->memory[node] };
 	cs_node_init(&team->node, &own, &segment, &world_host);
-	cs_node_arm(&team->node);
+	cs_node_init_own(&team->node);
 	team->node.nodes = world->nodes;
 }
 

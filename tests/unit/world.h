@@ -12,7 +12,7 @@
 #include "unit.h"
 
 #include "algorithms/op.h"
-#include "wire/cast.h"
+#include "wire/multicast.h"
 #include "wire/wire.h"
 
 #include <setjmp.h>
@@ -27,7 +27,7 @@ struct seat {
 	struct cs_wire wire;
 	int group, rank;   /* group: 0 for all, 1 + lane */
 	uint64_t meetings; /* collectives that it has begun */
-	struct cs_cast cast;
+	struct cs_multicast multicast;
 	struct datagram *looked_at;
 };
 

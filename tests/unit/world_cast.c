@@ -16,15 +16,15 @@ struct datagram {
 };
 
 static struct seat *
-seat_with(struct cs_cast *cast)
+seat_with(struct cs_multicast *multicast)
 {
-	return (struct seat *)(void *)((char *)cast - offsetof(struct seat, cast));
+	return (struct seat *)(void *)((char *)multicast - offsetof(struct seat, multicast));
 }
 
 static bool
-cast_piece(struct cs_cast *cast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total)
+cast_piece(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total)
 {
-	struct seat *seat = seat_with(cast);
+	struct seat *seat = seat_with(multicast);
 	struct world *world = seat->world;
 	if (random_below(&world->random, 4) == 0)
 		return false;
@@ -45,9 +45,9 @@ cast_piece(struct cs_cast *cast, uint32_t broadcast, uint32_t piece, const char 
 }
 
 static bool
-take_piece(struct cs_cast *cast, uint32_t broadcast, struct cs_cast_piece *piece)
+take_piece(struct cs_multicast *multicast, uint32_t broadcast, struct cs_multicast_piece *piece)
 {
-	struct seat *seat = seat_with(cast);
+	struct seat *seat = seat_with(multicast);
 	struct world *world = seat->world;
 	free(seat->looked_at);
 	seat->looked_at = NULL;
@@ -65,21 +65,21 @@ take_piece(struct cs_cast *cast, uint32_t broadcast, struct cs_cast_piece *piece
 		seat->looked_at = NULL;
 	}
 	if (seat->looked_at)
-		*piece = (struct cs_cast_piece){ .piece = seat->looked_at->piece, .total = seat->looked_at->total,
-						 .data = seat->looked_at->data, .bytes = seat->looked_at->bytes };
+		*piece = (struct cs_multicast_piece){ .piece = seat->looked_at->piece, .total = seat->looked_at->total,
+						      .data = seat->looked_at->data, .bytes = seat->looked_at->bytes };
 	return seat->looked_at != NULL;
 }
 
 static void
-count_resent(struct cs_cast *cast, uint32_t pieces)
+count_resent(struct cs_multicast *multicast, uint32_t pieces)
 {
-	(void)cast, (void)pieces;
+	(void)multicast, (void)pieces;
 }
 
 void
 world_open_cast(struct seat *seat)
 {
-	seat->cast = (struct cs_cast){ .room = PIECE, .send = cast_piece, .take = take_piece, .resent = count_resent };
+	seat->multicast = (struct cs_multicast){ .room = PIECE, .send = cast_piece, .take = take_piece, .resent = count_resent };
 }
 
 void

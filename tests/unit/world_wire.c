@@ -203,11 +203,11 @@ wait(struct cs_wire *wire, struct cs_request *request)
 		world_wait(seat_of(wire)->world);
 }
 
-static struct cs_cast *
-cast_of(struct cs_wire *wire, uint64_t tag)
+static struct cs_multicast *
+multicast_of(struct cs_wire *wire, uint64_t tag)
 {
 	(void)tag;
-	return &seat_of(wire)->cast;
+	return &seat_of(wire)->multicast;
 }
 
 void
@@ -215,7 +215,7 @@ world_open_wire(struct seat *seat)
 {
 	seat->wire = (struct cs_wire){ .rank = seat->rank, .ranks = members_of(seat->world, seat->group), .send = send,
 				       .recv = receive, .send_direct = send_direct, .recv_direct = receive_direct,
-				       .wait = wait, .test = test, .cast = cast_of };
+				       .wait = wait, .test = test, .multicast = multicast_of };
 }
 
 int

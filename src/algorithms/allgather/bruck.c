@@ -8,10 +8,10 @@
  * piece. The papers work in OUT and rotate there with half as much beside it; here the work buffer is of CS_TMP, and
  * the rotation copies each byte once. Rank 0 works in OUT if the blocks are one after another there.
  *
- * Price: ceil(log_(k+1) p) rounds; each rank receives each block once. For small blocks and any p; k: as many messages
+ * Cost: ceil(log_(k+1) p) rounds; each rank receives each block once. For small blocks and any p; k: as many messages
  * as the network starts at once at no cost. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/ports.h"
 
 static void
@@ -37,13 +37,13 @@ build(struct cs_builder *builder)
 	if (is_there)
 		return;
 	cs_build_keep_own(builder);
-	cs_parcel_spread(builder, cs_plus(work, cs_problem_size(problem, self)), (self + 1) % p, p - 1);
+	cs_packed_unpack(builder, cs_plus(work, cs_problem_size(problem, self)), (self + 1) % p, p - 1);
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_ports_price(problem, problem->params[0], price);
+	cs_ports_cost(problem, problem->params[0], cost);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_bruck = {
@@ -52,5 +52,5 @@ const struct cs_algorithm cs_algorithm_allgather_bruck = {
 	.summary = "what a rank has grows (k + 1)-fold in each round; rotated at the end",
 	.params = { { "k", "messages that a rank sends at once", 1, 1, 64 } },
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -7,7 +7,7 @@
  * All receives are started before the first send. Sends too, or `window` of them at a time, so that a switch is not
  * flooded: the next starts when the one `window` before it has ended.
  *
- * Price: 1 round (nothing sent was received before); a rank sends its own block p - 1 times and receives all others.
+ * Cost: 1 round (nothing sent was received before); a rank sends its own block p - 1 times and receives all others.
  * For few ranks: the start-ups overlap, where the ring pays the latency p - 1 times. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"

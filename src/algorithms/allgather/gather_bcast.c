@@ -7,10 +7,10 @@
  *   rank 2     . . 2 .  . . 2 3  . . 2 3      0 1 2 3  0 1 2 3
  *   rank 3     . . . 3  . . . 3  . . . 3      . . . 3  0 1 2 3
  *
- * Price: ceil(log2 p) rounds and as many as the largest rank number has ones; rank 0 sends everything ceil(log2 p)
+ * Cost: ceil(log2 p) rounds and as many as the largest rank number has ones; rank 0 sends everything ceil(log2 p)
  * times. For few bytes where no better algorithm is at hand; the one that others are compared with. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/pieces.h"
 
 /* Blocks that `rank`, `mask` below its parent, has gathered. */
@@ -63,7 +63,7 @@ build(struct cs_builder *builder)
 		if (self + mask < p)
 			cs_build_send(builder, self + mask, together, total);
 	if (!is_run)
-		cs_parcel_spread(builder, together, 0, p);
+		cs_packed_unpack(builder, together, 0, p);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_gather_bcast = {

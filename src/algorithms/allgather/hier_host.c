@@ -8,15 +8,15 @@
  * copies of each block per reader and one flag; blocks of 48 bytes and less travel with the flag.
  */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/spread.h"
+#include "algorithms/patterns/node_allgather.h"
 
 const struct cs_algorithm cs_algorithm_allgather_hier_host = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLGATHERV),
 	.name = "hier:host",
 	.summary = "blocks side by side in node memory, host allgatherv between leaders",
 	.needs = { .several_per_node = true },
-	.params = CS_SPREAD_PARAMS,
+	.params = CS_NODE_ALLGATHER_PARAMS,
 	.composes = true,
-	.fast = cs_spread_fast,
-	.run = cs_spread,
+	.fast = cs_node_allgather_fast,
+	.run = cs_node_allgather,
 };

@@ -15,7 +15,7 @@
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_overlap_spread(op, params[0]);
+	cs_overlap_allgather(op, params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {

@@ -18,11 +18,11 @@
  * k is that of the smallest node's ranks, or as told; where it is more than a node's ranks, those take turns. Where
  * nothing is known of nodes each rank is one, and k = 1: this is Bruck.
  *
- * Price: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
+ * Cost: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
  * small and middle blocks where one sender does not fill the node's link. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/node_ranks.h"
-#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/ports.h"
 
 #include <stdlib.h>
@@ -112,7 +112,7 @@ next(const struct layout *layout, int n, struct hop *hop)
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
 
-struct work {
+struct state {
 	const struct layout *layout;
 	struct cs_builder *builder;
 	struct cs_place buffer; /* blocks node by node, from the own node on */
@@ -120,88 +120,88 @@ struct work {
 };
 
 static void
-gather_node(struct work *work)
+gather_node(struct state *state)
 {
-	const struct cs_problem *problem = work->layout->problem;
-	const struct cs_node_ranks *nodes = &work->layout->nodes;
-	struct cs_place place = work->buffer;
-	for (int i = 0; i < cs_node_size(nodes, work->node); i++) {
-		int rank = cs_node_rank(nodes, work->node, i);
+	const struct cs_problem *problem = state->layout->problem;
+	const struct cs_node_ranks *nodes = &state->layout->nodes;
+	struct cs_place place = state->buffer;
+	for (int i = 0; i < cs_node_size(nodes, state->node); i++) {
+		int rank = cs_node_rank(nodes, state->node, i);
 		size_t bytes = cs_problem_size(problem, rank);
-		if (rank == work->self)
-			cs_build_copy(work->builder, place, cs_build_own(work->builder), bytes);
+		if (rank == state->self)
+			cs_build_copy(state->builder, place, cs_build_own(state->builder), bytes);
 		else
-			cs_build_recv(work->builder, rank, place, bytes);
+			cs_build_recv(state->builder, rank, place, bytes);
 		place = cs_plus(place, bytes);
 	}
-	for (int i = 0; i < cs_node_size(nodes, work->node); i++)
-		if (cs_node_rank(nodes, work->node, i) != work->self)
-			cs_build_send(work->builder, cs_node_rank(nodes, work->node, i), cs_build_own(work->builder),
-				      cs_problem_size(problem, work->self));
-	cs_build_wait_all(work->builder);
+	for (int i = 0; i < cs_node_size(nodes, state->node); i++)
+		if (cs_node_rank(nodes, state->node, i) != state->self)
+			cs_build_send(state->builder, cs_node_rank(nodes, state->node, i), cs_build_own(state->builder),
+				      cs_problem_size(problem, state->self));
+	cs_build_wait_all(state->builder);
 }
 
 static void
-start_receives(struct work *work, int n, int *requests)
+start_receives(struct state *state, int n, int *requests)
 {
-	const struct layout *layout = work->layout;
+	const struct layout *layout = state->layout;
 	FOR_EACH_HOP(hop, layout, n) {
-		int from = (work->node + hop.distance) % layout->nodes.nodes;
-		int rank = carrier(layout, work->node, hop.port);
-		int peer = rank == work->self ? carrier(layout, from, hop.port) : rank;
-		requests[hop.port] = cs_build_recv(work->builder, peer,
-						   cs_plus(work->buffer, bytes_of(layout, work->node, hop.distance)),
+		int from = (state->node + hop.distance) % layout->nodes.nodes;
+		int rank = carrier(layout, state->node, hop.port);
+		int peer = rank == state->self ? carrier(layout, from, hop.port) : rank;
+		requests[hop.port] = cs_build_recv(state->builder, peer,
+						   cs_plus(state->buffer, bytes_of(layout, state->node, hop.distance)),
 						   bytes_of(layout, from, hop.blocks));
 	}
 }
 
 static void
-start_sends(struct work *work, int n)
+start_sends(struct state *state, int n)
 {
-	const struct layout *layout = work->layout;
+	const struct layout *layout = state->layout;
 	int nodes = layout->nodes.nodes;
 	FOR_EACH_HOP(hop, layout, n) {
-		int to = (work->node - hop.distance + nodes) % nodes;
-		if (carrier(layout, work->node, hop.port) == work->self)
-			cs_build_send(work->builder, carrier(layout, to, hop.port), work->buffer,
-				      bytes_of(layout, work->node, hop.blocks));
+		int to = (state->node - hop.distance + nodes) % nodes;
+		if (carrier(layout, state->node, hop.port) == state->self)
+			cs_build_send(state->builder, carrier(layout, to, hop.port), state->buffer,
+				      bytes_of(layout, state->node, hop.blocks));
 	}
 }
 
 /* What came to this rank, to the others of its node. */
 static void
-share(struct work *work, int n, const int *requests)
+share(struct state *state, int n, const int *requests)
 {
-	const struct layout *layout = work->layout;
+	const struct layout *layout = state->layout;
 	const struct cs_node_ranks *nodes = &layout->nodes;
 	FOR_EACH_HOP(hop, layout, n)
-		if (carrier(layout, work->node, hop.port) == work->self)
-			cs_build_wait(work->builder, requests[hop.port]);
+		if (carrier(layout, state->node, hop.port) == state->self)
+			cs_build_wait(state->builder, requests[hop.port]);
 	FOR_EACH_HOP(hop, layout, n) {
-		struct cs_place place = cs_plus(work->buffer, bytes_of(layout, work->node, hop.distance));
-		size_t bytes = bytes_of(layout, (work->node + hop.distance) % nodes->nodes, hop.blocks);
-		bool is_mine = carrier(layout, work->node, hop.port) == work->self;
-		for (int i = 0; is_mine && i < cs_node_size(nodes, work->node); i++)
-			if (cs_node_rank(nodes, work->node, i) != work->self)
-				cs_build_send(work->builder, cs_node_rank(nodes, work->node, i), place, bytes);
+		struct cs_place place = cs_plus(state->buffer, bytes_of(layout, state->node, hop.distance));
+		size_t bytes = bytes_of(layout, (state->node + hop.distance) % nodes->nodes, hop.blocks);
+		bool is_mine = carrier(layout, state->node, hop.port) == state->self;
+		for (int i = 0; is_mine && i < cs_node_size(nodes, state->node); i++)
+			if (cs_node_rank(nodes, state->node, i) != state->self)
+				cs_build_send(state->builder, cs_node_rank(nodes, state->node, i), place, bytes);
 	}
 }
 
 /* Blocks to their places, those of ranks that follow one another together. */
 static void
-copy_out(struct work *work)
+copy_out(struct state *state)
 {
-	const struct cs_node_ranks *nodes = &work->layout->nodes;
-	struct cs_place place = work->buffer;
-	int p = work->layout->problem->ranks, at = nodes->first[work->node];
+	const struct cs_node_ranks *nodes = &state->layout->nodes;
+	struct cs_place place = state->buffer;
+	int p = state->layout->problem->ranks, at = nodes->first[state->node];
 	for (int done = 0, count; done < p; done += count) {
 		int first = nodes->ranks[at], rank = first;
 		for (count = 0; done + count < p && nodes->ranks[at] == rank; count++) {
 			at = at + 1 < p ? at + 1 : 0;
 			rank = rank + 1 < p ? rank + 1 : 0;
 		}
-		cs_parcel_spread(work->builder, place, first, count);
-		place = cs_plus(place, cs_build_run_bytes(work->builder, first, count));
+		cs_packed_unpack(state->builder, place, first, count);
+		place = cs_plus(place, cs_build_run_bytes(state->builder, first, count));
 	}
 }
 
@@ -216,18 +216,18 @@ build(struct cs_builder *builder)
 		cs_build_no_memory(builder);
 		return;
 	}
-	struct work work = { .layout = &layout, .builder = builder, .self = problem->rank,
-			     .node = layout.nodes.node_of[problem->rank],
-			     .buffer = cs_build_tmp(builder, cs_problem_total(problem)) };
-	gather_node(&work);
+	struct state state = { .layout = &layout, .builder = builder, .self = problem->rank,
+			       .node = layout.nodes.node_of[problem->rank],
+			       .buffer = cs_build_tmp(builder, cs_problem_total(problem)) };
+	gather_node(&state);
 	for (int n = 1; n < layout.nodes.nodes; n *= layout.ports + 1) {
 		builder->note++;
-		start_receives(&work, n, requests);
-		start_sends(&work, n);
-		share(&work, n, requests);
+		start_receives(&state, n, requests);
+		start_sends(&state, n);
+		share(&state, n, requests);
 		cs_build_wait_all(builder);
 	}
-	copy_out(&work);
+	copy_out(&state);
 	drop(&layout);
 	free(requests);
 }

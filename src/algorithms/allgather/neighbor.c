@@ -12,10 +12,10 @@
  * with both its neighbours in every odd round and with nobody in the even ones. Two of its messages in the last round
  * would be the same pair if (p - 1) / 2 is odd: that from rank 0 is left out.
  *
- * Price: ceil(p / 2) rounds; each rank receives every block but its own once. For large blocks: half the start-ups of
+ * Cost: ceil(p / 2) rounds; each rank receives every block but its own once. For large blocks: half the start-ups of
  * the ring. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/packed_blocks.h"
 
 struct circle {
 	int ranks; /* of the call */
@@ -57,26 +57,26 @@ is_served(struct circle circle, int rank, int round)
 
 /* What `rank` gets in the round. */
 static void
-lay(struct cs_builder *builder, struct circle circle, struct cs_parcel *parcel, int rank, int round)
+lay(struct cs_builder *builder, struct circle circle, struct cs_packed_blocks *packed, int rank, int round)
 {
 	int pair = round ? taken(circle, rank, round) : 0, p = circle.ranks;
-	cs_parcel_lay(builder, parcel, round ? 2 * pair : partner(circle, rank, 0), round && 2 * pair + 1 < p ? 2 : 1);
+	cs_packed_lay(builder, packed, round ? 2 * pair : partner(circle, rank, 0), round && 2 * pair + 1 < p ? 2 : 1);
 }
 
 /* One round for `rank`, this one or the one that it plays. */
 static void
-start(struct cs_builder *builder, struct circle circle, int rank, int round, struct cs_parcel *give,
-      struct cs_parcel *take)
+start(struct cs_builder *builder, struct circle circle, int rank, int round, struct cs_packed_blocks *give,
+      struct cs_packed_blocks *take)
 {
 	int other = partner(circle, rank, round), peer = other < circle.ranks ? other : circle.ranks - 1;
 	builder->note = (uint32_t)round;
 	if (is_served(circle, rank, round)) {
 		lay(builder, circle, take, rank, round);
-		cs_parcel_recv(builder, take, peer);
+		cs_packed_recv(builder, take, peer);
 	}
 	if (is_served(circle, other, round)) {
 		lay(builder, circle, give, other, round);
-		cs_parcel_send(builder, give, peer);
+		cs_packed_send(builder, give, peer);
 	}
 }
 
@@ -85,7 +85,7 @@ build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct circle circle = circle_of(problem->ranks);
-	struct cs_parcel give[2] = { 0 }, take[2] = { 0 };
+	struct cs_packed_blocks give[2] = { 0 }, take[2] = { 0 };
 	int self = problem->rank, sides = self == circle.ranks - 1 && circle.q != circle.ranks ? 2 : 1;
 	cs_build_keep_own(builder);
 	for (int round = 0; round <= circle.last; round++) {
@@ -94,7 +94,7 @@ build(struct cs_builder *builder)
 		cs_build_wait_all(builder);
 		for (int side = 0; side < sides; side++)
 			if (is_served(circle, self + side, round))
-				cs_parcel_open(builder, &take[side]);
+				cs_packed_open(builder, &take[side]);
 	}
 }
 

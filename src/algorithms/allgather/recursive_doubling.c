@@ -9,10 +9,10 @@
  *
  * What a rank has is always a run of ranks' blocks without a wrap: no copies but where OUT has holes.
  *
- * Price: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of the rest sends
+ * Cost: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of the rest sends
  * everything once more. For small blocks on a power of two. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/parcel.h"
+#include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/pieces.h"
 
 struct halves {
@@ -48,17 +48,17 @@ held(struct halves halves, int index, int mask, int *count)
 static void
 swap_all(struct cs_builder *builder, struct halves halves, int index)
 {
-	struct cs_parcel give = { 0 }, take = { 0 };
+	struct cs_packed_blocks give = { 0 }, take = { 0 };
 	for (int mask = 1; mask < halves.q; mask *= 2) {
 		int peer = member(halves, index ^ mask), count, first = held(halves, index, mask, &count);
 		builder->note++;
-		cs_parcel_lay(builder, &give, first, count);
+		cs_packed_lay(builder, &give, first, count);
 		first = held(halves, index ^ mask, mask, &count);
-		cs_parcel_lay(builder, &take, first, count);
-		cs_parcel_recv(builder, &take, peer);
-		cs_parcel_send(builder, &give, peer);
+		cs_packed_lay(builder, &take, first, count);
+		cs_packed_recv(builder, &take, peer);
+		cs_packed_send(builder, &give, peer);
 		cs_build_wait_all(builder);
-		cs_parcel_open(builder, &take);
+		cs_packed_open(builder, &take);
 	}
 }
 
@@ -68,18 +68,18 @@ hand_back(struct cs_builder *builder, int odd)
 {
 	const struct cs_problem *problem = builder->problem;
 	bool is_odd = problem->rank == odd;
-	struct cs_parcel parcels[2] = { 0 };
+	struct cs_packed_blocks packs[2] = { 0 };
 	builder->note++;
-	cs_parcel_lay(builder, &parcels[0], 0, odd);
-	cs_parcel_lay(builder, &parcels[1], odd + 1, problem->ranks - odd - 1);
+	cs_packed_lay(builder, &packs[0], 0, odd);
+	cs_packed_lay(builder, &packs[1], odd + 1, problem->ranks - odd - 1);
 	for (int i = 0; i < 2; i++)
 		if (is_odd)
-			cs_parcel_recv(builder, &parcels[i], odd - 1);
+			cs_packed_recv(builder, &packs[i], odd - 1);
 		else
-			cs_parcel_send(builder, &parcels[i], odd);
+			cs_packed_send(builder, &packs[i], odd);
 	cs_build_wait_all(builder);
 	for (int i = 0; is_odd && i < 2; i++)
-		cs_parcel_open(builder, &parcels[i]);
+		cs_packed_open(builder, &packs[i]);
 }
 
 static void

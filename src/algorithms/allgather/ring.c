@@ -2,7 +2,7 @@
  *
  *   p = 4, rank 0's blocks:   0 . . .  |  0 . . 3  |  0 . 2 3  |  0 1 2 3
  *
- * Price: p - 1 rounds; each rank sends and receives every block but one. No copy but the own block's. For large blocks:
+ * Cost: p - 1 rounds; each rank sends and receives every block but one. No copy but the own block's. For large blocks:
  * each byte crosses each link once, and neighbours are near. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
@@ -31,14 +31,14 @@ build(struct cs_builder *builder)
 /* A block takes p - 1 steps to its last rank, an empty one none. The rank before the owner of the smallest block sends all the
  * others. */
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	size_t smallest = cs_problem_size(problem, 0);
 	for (int rank = 0; rank < problem->ranks; rank++)
 		if (cs_problem_size(problem, rank) < smallest)
 			smallest = cs_problem_size(problem, rank);
-	price->rounds = cs_problem_total(problem) ? (uint64_t)problem->ranks - 1 : 0;
-	price->bytes = problem->ranks > 1 ? cs_problem_total(problem) - smallest : 0;
+	cost->rounds = cs_problem_total(problem) ? (uint64_t)problem->ranks - 1 : 0;
+	cost->bytes = problem->ranks > 1 ? cs_problem_total(problem) - smallest : 0;
 }
 
 const struct cs_algorithm cs_algorithm_allgather_ring = {
@@ -46,5 +46,5 @@ const struct cs_algorithm cs_algorithm_allgather_ring = {
 	.name = "ring",
 	.summary = "each rank passes the block that came last to the next rank",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

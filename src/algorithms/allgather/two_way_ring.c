@@ -6,7 +6,7 @@
  * In round i a rank sends block self - i to the next rank and block self + i to the one before it. p even: in the
  * last round blocks go up only.
  *
- * Price: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks on a network that
+ * Cost: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks on a network that
  * carries a message each way at a time to and from two neighbours. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"

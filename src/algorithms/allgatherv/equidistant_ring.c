@@ -12,7 +12,7 @@
  * the floor, which is one round too few where p - z does not divide z (p = 9, z = 4, n = 160: 160, not 159). With
  * fewer segments it is a bound from below. (tests/unit/test_sim.c)
  *
- * Price: that of the pipelined ring. */
+ * Cost: that of the pipelined ring. */
 #include "algorithms/patterns/ring.h"
 
 #include <stdlib.h>
@@ -63,5 +63,5 @@ const struct cs_algorithm cs_algorithm_allgatherv_equidistant_ring = {
 	.summary = "pipelined ring, ranks with data spread evenly among the empty ones",
 	.params = CS_RING_PARAMS,
 	.build = build,
-	.price = cs_ring_price,
+	.cost = cs_ring_cost,
 };

@@ -8,7 +8,7 @@
  * once, so that links between nodes are busy from the start. Where nothing is known of nodes the order is that of the
  * ranks.
  *
- * Price: that of the pipelined ring. */
+ * Cost: that of the pipelined ring. */
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/ring.h"
 
@@ -61,6 +61,6 @@ const struct cs_algorithm cs_algorithm_allgatherv_node_ring = {
 	.summary = "pipelined ring that enters and leaves each node once",
 	.params = CS_RING_PARAMS,
 	.build = build,
-	.price = cs_ring_price,
+	.cost = cs_ring_cost,
 	.alone = "pipelined-ring",
 };

@@ -9,7 +9,7 @@
  * Sending whole blocks these are 3 rounds of 4 segments each; here 6 of one. A rank never waits for anything but the
  * segment that it is to hand on.
  *
- * Price: p - 1 messages in the longest chain, whatever the sizes; a rank sends and receives every block but one. For
+ * Cost: p - 1 messages in the longest chain, whatever the sizes; a rank sends and receives every block but one. For
  * large blocks of different sizes.
  *
  * Equation 1 counts something else: rounds in which a rank sends one message and receives one. It is b - min b_i
@@ -30,5 +30,5 @@ const struct cs_algorithm cs_algorithm_allgatherv_pipelined_ring = {
 	.summary = "blocks travel the ring in segments, several under way",
 	.params = CS_RING_PARAMS,
 	.build = build,
-	.price = cs_ring_price,
+	.cost = cs_ring_cost,
 };

@@ -4,7 +4,7 @@
  *
  * An empty block is no message, and nobody waits for it.
  *
- * Price: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the largest block counts:
+ * Cost: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the largest block counts:
  * p - 1 times it, which can be p - 1 times the data. For blocks of about the same size; else the pipelined ring. */
 #include "algorithms/patterns/ring.h"
 
@@ -19,5 +19,5 @@ const struct cs_algorithm cs_algorithm_allgatherv_ring = {
 	.name = "ring",
 	.summary = "each rank passes whole blocks on to the next rank",
 	.build = build,
-	.price = cs_ring_price,
+	.cost = cs_ring_cost,
 };

@@ -4,10 +4,10 @@
  *           the leader reduces, host allreduce between leaders, everybody copies out (several nodes)
  *   long    chunk by chunk: publish | reduce own slice | leaders' host allreduce | copy out
  *
- * One node whose ranks have cores of their own: what is published may be read where it is (shm/reach.h).
- * Sources are always folded in rank order with the same bracketing: all ranks get the same bits. */
+ * One node whose ranks have cores of their own: what is published may be read where it is (shm/copy_choice.h).
+ * Sources are always reduced in rank order with the same bracketing: all ranks get the same bits. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/combine.h"
+#include "algorithms/patterns/node_reduce.h"
 
 /* Parameters. */
 enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES, CMA_MIN };
@@ -17,16 +17,16 @@ run(struct cs_op *op, const size_t *params)
 {
 	struct cs_call *call = &op->call;
 	call->root = -1;
-	cs_combine(op, &(struct cs_combine_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
-						    .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES],
-						    .cma_min = params[CMA_MIN] });
+	cs_node_reduce(op, &(struct cs_node_reduce_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
+							    .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES],
+							    .cma_min = params[CMA_MIN] });
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
 	op->call.root = -1;
-	return cs_combine_fast(op, params[READ_ALL], params[CMA_MIN]);
+	return cs_node_reduce_fast(op, params[READ_ALL], params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_hier_host = {

@@ -14,7 +14,7 @@
  * of two: neighbours are folded (patterns/butterfly.h). Every rank has the same result to the bit: the sum of an
  * element is finished at one rank and copied from there.
  *
- * Price: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the vector about twice, a
+ * Cost: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the vector about twice, a
  * folded one three times. For medium and large vectors. */
 #include "algorithms/patterns/butterfly.h"
 

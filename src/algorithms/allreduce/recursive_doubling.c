@@ -8,7 +8,7 @@
  * The order of ranks is kept. Every rank has the same result to the bit: partners combine the same two sums with the
  * same one on the left, so after each round all ranks of a group have equal sums.
  *
- * Price: log2 p rounds of the whole vector; p not a power of two: one or two more. For small vectors. */
+ * Cost: log2 p rounds of the whole vector; p not a power of two: one or two more. For small vectors. */
 #include "algorithms/patterns/butterfly.h"
 
 static void
@@ -27,13 +27,13 @@ build(struct cs_builder *builder)
 /* A chain of all exchanges ends at the number with all bits turned. It has both of fold and unfold if there is such a
  * pair among the folded numbers, that is if more than half are. */
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	struct cs_butterfly fly;
 	cs_butterfly_shape(&fly, problem, 0);
 	int ends = (fly.folds > 0) + (2 * fly.folds > fly.size);
-	price->rounds = problem->bytes ? (uint64_t)(fly.levels + ends) : 0;
-	price->bytes = (uint64_t)(fly.levels + (fly.folds > 0)) * problem->bytes;
+	cost->rounds = problem->bytes ? (uint64_t)(fly.levels + ends) : 0;
+	cost->bytes = (uint64_t)(fly.levels + (fly.folds > 0)) * problem->bytes;
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_recursive_doubling = {
@@ -41,5 +41,5 @@ const struct cs_algorithm cs_algorithm_allreduce_recursive_doubling = {
 	.name = "recursive-doubling",
 	.summary = "partners exchange whole sums, farther in each round",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -10,7 +10,7 @@
  * Commutative operations only: a sum begins behind the owner of its piece. Every rank has the same result to the bit:
  * the sum of an element is made along one way, and copied.
  *
- * Price: 2 (p - 1) rounds; a rank sends and receives almost two vectors, the least there is. For large vectors: only
+ * Cost: 2 (p - 1) rounds; a rank sends and receives almost two vectors, the least there is. For large vectors: only
  * neighbours talk, and each link carries the same. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/pieces.h"
@@ -83,12 +83,12 @@ build(struct cs_builder *builder)
 /* A rank does not send its own piece the first time and the next rank's the second time; the last pieces are the
  * shortest. */
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	int p = problem->ranks;
 	struct cs_pieces pieces = cs_pieces_of_vector(problem, p);
-	price->rounds = problem->bytes ? 2 * ((uint64_t)p - 1) : 0;
-	price->bytes = p > 1 ? 2 * problem->bytes - cs_pieces_bytes(&pieces, p - 2, 2) : 0;
+	cost->rounds = problem->bytes ? 2 * ((uint64_t)p - 1) : 0;
+	cost->bytes = p > 1 ? 2 * problem->bytes - cs_pieces_bytes(&pieces, p - 2, 2) : 0;
 }
 
 const struct cs_algorithm cs_algorithm_allreduce_ring = {
@@ -97,5 +97,5 @@ const struct cs_algorithm cs_algorithm_allreduce_ring = {
 	.summary = "pieces go round, once for the sum and once for the result",
 	.needs = { .commutative = true },
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

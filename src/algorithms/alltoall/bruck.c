@@ -10,7 +10,7 @@
  *   by 2 ranks    .    .  4:0  3:0    .    .        block i has arrived after its highest digit: rank 0 - i's
  *   by 4 ranks    .    .    .    .  2:0  1:0
  *
- * Price: ceil(log p to the base k + 1) rounds of up to k messages at once; each rank sends and receives every block
+ * Cost: ceil(log p to the base k + 1) rounds of up to k messages at once; each rank sends and receives every block
  * once for each digit of its distance that is not 0, about p/2 log2 p blocks for k = 1, each packed and unpacked. For
  * small blocks. A larger k takes fewer rounds and bytes where the wire carries several messages at once.
  *
@@ -26,9 +26,9 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_bruck_price(problem, problem->params[0], price);
+	cs_bruck_cost(problem, problem->params[0], cost);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_bruck = {
@@ -38,5 +38,5 @@ const struct cs_algorithm cs_algorithm_alltoall_bruck = {
 	.params = { { "ports", "messages of a round that go at once", 1, 1, 64 } },
 	.build = build,
 	.is_turned = true,
-	.price = price,
+	.cost = cost,
 };

@@ -3,7 +3,7 @@
  * (seed 002, 3.7.3) the other nodes are dealt to them. One node: each rank reads its pieces out of
  * its peers' rings. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/transpose.h"
+#include "algorithms/patterns/node_alltoall.h"
 
 /* Parameters. */
 enum { CMA_MIN, LANES };
@@ -11,7 +11,7 @@ enum { CMA_MIN, LANES };
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_transpose(op, params[CMA_MIN], params[LANES]);
+	cs_node_alltoall(op, params[CMA_MIN], params[LANES]);
 }
 
 static bool

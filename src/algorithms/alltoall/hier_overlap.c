@@ -4,7 +4,7 @@
  *   area of node 0   | to node 1: a->e a->f b->e b->f | to node 2 ...        a, b: its ranks; e, f: node 1's
  *   another area     | from node 1: e->a e->b f->a f->b | from node 2 ...
  *
- * Price: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where blocks are small. */
+ * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where blocks are small. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/overlap.h"
@@ -32,7 +32,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	struct state *state = state_of(op);
 	round->room = CS_OVERLAP_ROOM;
 	round->arrived = round->here + (uint64_t)op->team->shape.nodes - 1;
-	state->piece = cs_piece(op->call.send.each, state->chunk, round->index);
+	state->piece = cs_chunk_bytes(op->call.send.each, state->chunk, round->index);
 }
 
 static uint64_t
@@ -184,7 +184,7 @@ run(struct cs_op *op, const size_t *params)
 	size_t limit = params[0] < team->node.shape.area_bytes ? params[0] : team->node.shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
 	struct state *state = state_of(op);
-	*state = (struct state){ .chunk = cs_share(limit, pairs) };
+	*state = (struct state){ .chunk = cs_chunk_per_part(limit, pairs) };
 	if (!state->chunk)
 		state->chunk = 1;
 	state->hier.rounds = cs_rounds(op->call.send.each, state->chunk);

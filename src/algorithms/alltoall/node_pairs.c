@@ -10,7 +10,7 @@
  * The node d further on is sent to by the rank with place (d - 1) modulo `senders` of its node, and heard by the one
  * with that place from the end: with senders up to half a node no rank does both.
  *
- * Price: 1 round between nodes, one more if one node has several ranks, two more if two have (one node: 1 in all).
+ * Cost: 1 round between nodes, one more if one node has several ranks, two more if two have (one node: 1 in all).
  * Where a rank sends for its node of n to W ranks and hears V, it sends and receives p - 1 + (n - 1) (W + V) blocks.
  * Refused where node_of is not known. For small and medium blocks: nodes of n make n^2 messages into one. A sender
  * copies n W blocks: few senders have long plans.
@@ -19,11 +19,11 @@
  * sender and its hearer each know n, and so is the place of each block in it. A plan is what a rank makes of what it
  * knows, so the node's rows and columns would have to be exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it
  * would serve only calls in which all of them are the same. There hier:* do what this does: they have those tables in the
- * node's memory, and deal the other nodes to `lanes` senders (patterns/transpose.c). */
+ * node's memory, and deal the other nodes to `lanes` senders (patterns/node_alltoall.c). */
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/pairs.h"
 
-struct work {
+struct state {
 	struct cs_builder *builder;
 	struct cs_node_ranks nodes;
 	int node, place, size; /* this rank's, and its node's */
@@ -31,7 +31,7 @@ struct work {
 	struct cs_place saved; /* in place */
 };
 
-typedef struct cs_place block_place(const struct work *work, int rank);
+typedef struct cs_place block_place(const struct state *state, int rank);
 
 /* The node that is `distance` further on. */
 static int
@@ -49,15 +49,15 @@ senders_of(const struct cs_node_ranks *nodes, int node, size_t senders)
 
 /* The place in `node` of the rank that sends to the node `distance` further on; of the one that hears it. */
 static int
-sender_place(const struct work *work, int node, int distance)
+sender_place(const struct state *state, int node, int distance)
 {
-	return (distance - 1) % senders_of(&work->nodes, node, work->senders);
+	return (distance - 1) % senders_of(&state->nodes, node, state->senders);
 }
 
 static int
-hearer_place(const struct work *work, int node, int distance)
+hearer_place(const struct state *state, int node, int distance)
 {
-	return cs_node_size(&work->nodes, node) - 1 - sender_place(work, node, distance);
+	return cs_node_size(&state->nodes, node) - 1 - sender_place(state, node, distance);
 }
 
 /* Ranks of other nodes that the `index`th sender or hearer of a node deals with. */
@@ -72,30 +72,30 @@ load_of(const struct cs_node_ranks *nodes, int node, int index, size_t senders)
 }
 
 static struct cs_place
-input_of(const struct work *work, int rank)
+input_of(const struct state *state, int rank)
 {
-	const struct cs_problem *problem = work->builder->problem;
+	const struct cs_problem *problem = state->builder->problem;
 	int distance = (rank - problem->rank + problem->ranks) % problem->ranks;
 	if (problem->is_in_place)
-		return cs_plus(work->saved, (size_t)(distance - 1) * work->bytes);
+		return cs_plus(state->saved, (size_t)(distance - 1) * state->bytes);
 	return cs_pairs_in(problem, rank);
 }
 
 static struct cs_place
-output_of(const struct work *work, int rank)
+output_of(const struct state *state, int rank)
 {
-	return cs_pairs_out(work->builder->problem, rank);
+	return cs_pairs_out(state->builder->problem, rank);
 }
 
 /* Are the blocks of a node's ranks one after another? */
 static bool
-are_in_a_row(const struct work *work, int node, block_place *place_of)
+are_in_a_row(const struct state *state, int node, block_place *place_of)
 {
-	int size = cs_node_size(&work->nodes, node);
-	struct cs_place first = place_of(work, cs_node_rank(&work->nodes, node, 0));
+	int size = cs_node_size(&state->nodes, node);
+	struct cs_place first = place_of(state, cs_node_rank(&state->nodes, node, 0));
 	for (int place = 1; place < size; place++) {
-		struct cs_place next = place_of(work, cs_node_rank(&work->nodes, node, place));
-		if (next.at != first.at + (size_t)place * work->bytes)
+		struct cs_place next = place_of(state, cs_node_rank(&state->nodes, node, place));
+		if (next.at != first.at + (size_t)place * state->bytes)
 			return false;
 	}
 	return true;
@@ -103,201 +103,201 @@ are_in_a_row(const struct work *work, int node, block_place *place_of)
 
 /* Own blocks for a node into a row. */
 static void
-copy_row(const struct work *work, struct cs_place to, int node)
+copy_row(const struct state *state, struct cs_place to, int node)
 {
-	for (int place = 0; place < cs_node_size(&work->nodes, node); place++)
-		cs_build_copy(work->builder, cs_plus(to, (size_t)place * work->bytes),
-			      input_of(work, cs_node_rank(&work->nodes, node, place)), work->bytes);
+	for (int place = 0; place < cs_node_size(&state->nodes, node); place++)
+		cs_build_copy(state->builder, cs_plus(to, (size_t)place * state->bytes),
+			      input_of(state, cs_node_rank(&state->nodes, node, place)), state->bytes);
 }
 
 /* Own blocks for a node to the rank that serves it. */
 static void
-send_row(const struct work *work, int server, int node)
+send_row(const struct state *state, int server, int node)
 {
-	size_t bytes = (size_t)cs_node_size(&work->nodes, node) * work->bytes;
-	struct cs_place row = input_of(work, cs_node_rank(&work->nodes, node, 0));
-	if (!are_in_a_row(work, node, input_of)) {
-		row = cs_build_tmp(work->builder, bytes);
-		copy_row(work, row, node);
+	size_t bytes = (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+	struct cs_place row = input_of(state, cs_node_rank(&state->nodes, node, 0));
+	if (!are_in_a_row(state, node, input_of)) {
+		row = cs_build_tmp(state->builder, bytes);
+		copy_row(state, row, node);
 	}
-	cs_build_send(work->builder, cs_node_rank(&work->nodes, work->node, server), row, bytes);
+	cs_build_send(state->builder, cs_node_rank(&state->nodes, state->node, server), row, bytes);
 }
 
 /* The blocks of all ranks of this node for another: by rank here, then by rank there. */
 static size_t
-collect_rows(const struct work *work, struct cs_place to, int node)
+collect_rows(const struct state *state, struct cs_place to, int node)
 {
-	size_t bytes = (size_t)cs_node_size(&work->nodes, node) * work->bytes;
-	for (int place = 0; place < work->size; place++) {
+	size_t bytes = (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+	for (int place = 0; place < state->size; place++) {
 		struct cs_place row = cs_plus(to, (size_t)place * bytes);
-		if (place == work->place)
-			copy_row(work, row, node);
+		if (place == state->place)
+			copy_row(state, row, node);
 		else
-			cs_build_recv(work->builder, cs_node_rank(&work->nodes, work->node, place), row, bytes);
+			cs_build_recv(state->builder, cs_node_rank(&state->nodes, state->node, place), row, bytes);
 	}
-	return (size_t)work->size * bytes;
+	return (size_t)state->size * bytes;
 }
 
 static void
-exchange_on_node(const struct work *work)
+exchange_on_node(const struct state *state)
 {
-	for (int i = 1; i < work->size; i++) {
-		int to = cs_node_rank(&work->nodes, work->node, (work->place + i) % work->size);
-		int from = cs_node_rank(&work->nodes, work->node, (work->place + work->size - i) % work->size);
-		cs_build_recv(work->builder, from, output_of(work, from), work->bytes);
-		cs_build_send(work->builder, to, input_of(work, to), work->bytes);
+	for (int i = 1; i < state->size; i++) {
+		int to = cs_node_rank(&state->nodes, state->node, (state->place + i) % state->size);
+		int from = cs_node_rank(&state->nodes, state->node, (state->place + state->size - i) % state->size);
+		cs_build_recv(state->builder, from, output_of(state, from), state->bytes);
+		cs_build_send(state->builder, to, input_of(state, to), state->bytes);
 	}
 }
 
 static void
-gather(const struct work *work, struct cs_place collected)
+gather(const struct state *state, struct cs_place collected)
 {
-	exchange_on_node(work);
-	for (int distance = 1; distance < work->nodes.nodes; distance++) {
-		int node = node_at(&work->nodes, work->node, distance);
-		int server = sender_place(work, work->node, distance);
-		if (server == work->place)
-			collected = cs_plus(collected, collect_rows(work, collected, node));
+	exchange_on_node(state);
+	for (int distance = 1; distance < state->nodes.nodes; distance++) {
+		int node = node_at(&state->nodes, state->node, distance);
+		int server = sender_place(state, state->node, distance);
+		if (server == state->place)
+			collected = cs_plus(collected, collect_rows(state, collected, node));
 		else
-			send_row(work, server, node);
+			send_row(state, server, node);
 	}
-	cs_pairs_keep_own(work->builder);
-	cs_build_wait_all(work->builder);
+	cs_pairs_keep_own(state->builder);
+	cs_build_wait_all(state->builder);
 }
 
 static void
-exchange(const struct work *work, struct cs_place collected, struct cs_place heard)
+exchange(const struct state *state, struct cs_place collected, struct cs_place heard)
 {
-	for (int distance = 1; distance < work->nodes.nodes; distance++) {
-		int node = node_at(&work->nodes, work->node, distance), back = work->nodes.nodes - distance;
-		size_t bytes = (size_t)work->size * (size_t)cs_node_size(&work->nodes, node) * work->bytes;
-		if (hearer_place(work, work->node, distance) == work->place) {
-			int from = cs_node_rank(&work->nodes, node, sender_place(work, node, back));
-			cs_build_recv(work->builder, from, heard, bytes);
+	for (int distance = 1; distance < state->nodes.nodes; distance++) {
+		int node = node_at(&state->nodes, state->node, distance), back = state->nodes.nodes - distance;
+		size_t bytes = (size_t)state->size * (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+		if (hearer_place(state, state->node, distance) == state->place) {
+			int from = cs_node_rank(&state->nodes, node, sender_place(state, node, back));
+			cs_build_recv(state->builder, from, heard, bytes);
 			heard = cs_plus(heard, bytes);
 		}
-		if (sender_place(work, work->node, distance) == work->place) {
-			int to = cs_node_rank(&work->nodes, node, hearer_place(work, node, back));
-			cs_build_send(work->builder, to, collected, bytes);
+		if (sender_place(state, state->node, distance) == state->place) {
+			int to = cs_node_rank(&state->nodes, node, hearer_place(state, node, back));
+			cs_build_send(state->builder, to, collected, bytes);
 			collected = cs_plus(collected, bytes);
 		}
 	}
-	cs_build_wait_all(work->builder);
+	cs_build_wait_all(state->builder);
 }
 
 /* The blocks for the rank with that place, out of a message heard from a node, into a row. */
 static struct cs_place
-copy_column(const struct work *work, struct cs_place heard, int node, int place)
+copy_column(const struct state *state, struct cs_place heard, int node, int place)
 {
-	size_t ranks = (size_t)cs_node_size(&work->nodes, node);
-	struct cs_place column = cs_build_tmp(work->builder, ranks * work->bytes);
+	size_t ranks = (size_t)cs_node_size(&state->nodes, node);
+	struct cs_place column = cs_build_tmp(state->builder, ranks * state->bytes);
 	for (size_t i = 0; i < ranks; i++)
-		cs_build_copy(work->builder, cs_plus(column, i * work->bytes),
-			      cs_plus(heard, (i * (size_t)work->size + (size_t)place) * work->bytes), work->bytes);
+		cs_build_copy(state->builder, cs_plus(column, i * state->bytes),
+			      cs_plus(heard, (i * (size_t)state->size + (size_t)place) * state->bytes), state->bytes);
 	return column;
 }
 
 /* Blocks from the ranks of a node, `step` apart, to where they belong. */
 static void
-keep_column(const struct work *work, struct cs_place blocks, size_t step, int node)
+keep_column(const struct state *state, struct cs_place blocks, size_t step, int node)
 {
-	for (int i = 0; i < cs_node_size(&work->nodes, node); i++)
-		cs_build_copy(work->builder, output_of(work, cs_node_rank(&work->nodes, node, i)),
-			      cs_plus(blocks, (size_t)i * step), work->bytes);
+	for (int i = 0; i < cs_node_size(&state->nodes, node); i++)
+		cs_build_copy(state->builder, output_of(state, cs_node_rank(&state->nodes, node, i)),
+			      cs_plus(blocks, (size_t)i * step), state->bytes);
 }
 
 /* A message heard from a node, to the ranks of this one. */
 static void
-hand_out(const struct work *work, struct cs_place heard, int node)
+hand_out(const struct state *state, struct cs_place heard, int node)
 {
-	size_t bytes = (size_t)cs_node_size(&work->nodes, node) * work->bytes;
-	for (int place = 0; place < work->size; place++)
-		if (place != work->place)
-			cs_build_send(work->builder, cs_node_rank(&work->nodes, work->node, place),
-				      copy_column(work, heard, node, place), bytes);
-	keep_column(work, cs_plus(heard, (size_t)work->place * work->bytes), (size_t)work->size * work->bytes, node);
+	size_t bytes = (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+	for (int place = 0; place < state->size; place++)
+		if (place != state->place)
+			cs_build_send(state->builder, cs_node_rank(&state->nodes, state->node, place),
+				      copy_column(state, heard, node, place), bytes);
+	keep_column(state, cs_plus(heard, (size_t)state->place * state->bytes), (size_t)state->size * state->bytes, node);
 }
 
 /* Does the message for a node's blocks need a place from which they are copied one by one? */
 static bool
-is_loose(const struct work *work, int distance)
+is_loose(const struct state *state, int distance)
 {
-	return hearer_place(work, work->node, distance) != work->place &&
-	       !are_in_a_row(work, node_at(&work->nodes, work->node, distance), output_of);
+	return hearer_place(state, state->node, distance) != state->place &&
+	       !are_in_a_row(state, node_at(&state->nodes, state->node, distance), output_of);
 }
 
 static void
-scatter(const struct work *work, struct cs_place heard)
+scatter(const struct state *state, struct cs_place heard)
 {
 	size_t loose_bytes = 0, at = 0;
-	for (int distance = 1; distance < work->nodes.nodes; distance++)
-		if (is_loose(work, distance))
-			loose_bytes += (size_t)cs_node_size(&work->nodes, node_at(&work->nodes, work->node, distance)) *
-				       work->bytes;
-	struct cs_place loose = cs_build_tmp(work->builder, loose_bytes);
-	for (int distance = 1; distance < work->nodes.nodes; distance++) {
-		int node = node_at(&work->nodes, work->node, distance);
-		int hearer = hearer_place(work, work->node, distance);
-		size_t bytes = (size_t)cs_node_size(&work->nodes, node) * work->bytes;
-		struct cs_place to = output_of(work, cs_node_rank(&work->nodes, node, 0));
-		if (hearer == work->place) {
-			hand_out(work, heard, node);
-			heard = cs_plus(heard, (size_t)work->size * bytes);
+	for (int distance = 1; distance < state->nodes.nodes; distance++)
+		if (is_loose(state, distance))
+			loose_bytes += (size_t)cs_node_size(&state->nodes, node_at(&state->nodes, state->node, distance)) *
+				       state->bytes;
+	struct cs_place loose = cs_build_tmp(state->builder, loose_bytes);
+	for (int distance = 1; distance < state->nodes.nodes; distance++) {
+		int node = node_at(&state->nodes, state->node, distance);
+		int hearer = hearer_place(state, state->node, distance);
+		size_t bytes = (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+		struct cs_place to = output_of(state, cs_node_rank(&state->nodes, node, 0));
+		if (hearer == state->place) {
+			hand_out(state, heard, node);
+			heard = cs_plus(heard, (size_t)state->size * bytes);
 			continue;
 		}
-		if (is_loose(work, distance)) {
+		if (is_loose(state, distance)) {
 			to = cs_plus(loose, at);
 			at += bytes;
 		}
-		cs_build_recv(work->builder, cs_node_rank(&work->nodes, work->node, hearer), to, bytes);
+		cs_build_recv(state->builder, cs_node_rank(&state->nodes, state->node, hearer), to, bytes);
 	}
-	cs_build_wait_all(work->builder);
-	for (int distance = 1; distance < work->nodes.nodes; distance++) {
-		int node = node_at(&work->nodes, work->node, distance);
-		if (!is_loose(work, distance))
+	cs_build_wait_all(state->builder);
+	for (int distance = 1; distance < state->nodes.nodes; distance++) {
+		int node = node_at(&state->nodes, state->node, distance);
+		if (!is_loose(state, distance))
 			continue;
-		keep_column(work, loose, work->bytes, node);
-		loose = cs_plus(loose, (size_t)cs_node_size(&work->nodes, node) * work->bytes);
+		keep_column(state, loose, state->bytes, node);
+		loose = cs_plus(loose, (size_t)cs_node_size(&state->nodes, node) * state->bytes);
 	}
 }
 
 static void
-build_steps(struct work *work)
+build_steps(struct state *state)
 {
-	struct cs_builder *builder = work->builder;
+	struct cs_builder *builder = state->builder;
 	int self = builder->problem->rank;
-	work->node = work->nodes.node_of[self];
-	work->place = work->nodes.place_of[self];
-	work->size = cs_node_size(&work->nodes, work->node);
-	size_t node_bytes = (size_t)work->size * work->bytes;
+	state->node = state->nodes.node_of[self];
+	state->place = state->nodes.place_of[self];
+	state->size = cs_node_size(&state->nodes, state->node);
+	size_t node_bytes = (size_t)state->size * state->bytes;
 	if (builder->problem->is_in_place)
-		work->saved = cs_pairs_save(builder);
+		state->saved = cs_pairs_save(builder);
 	struct cs_place collected = cs_build_tmp(
-		builder, load_of(&work->nodes, work->node, work->place, work->senders) * node_bytes);
+		builder, load_of(&state->nodes, state->node, state->place, state->senders) * node_bytes);
 	struct cs_place heard = cs_build_tmp(
-		builder, load_of(&work->nodes, work->node, work->size - 1 - work->place, work->senders) * node_bytes);
-	gather(work, collected);
+		builder, load_of(&state->nodes, state->node, state->size - 1 - state->place, state->senders) * node_bytes);
+	gather(state, collected);
 	builder->note++;
-	exchange(work, collected, heard);
+	exchange(state, collected, heard);
 	builder->note++;
-	scatter(work, heard);
+	scatter(state, heard);
 }
 
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct work work = { .builder = builder, .bytes = problem->bytes, .senders = problem->params[0] };
+	struct state state = { .builder = builder, .bytes = problem->bytes, .senders = problem->params[0] };
 	if (!problem->node_of) {
 		cs_build_refuse(builder, "nothing is known of nodes");
 		return;
 	}
-	if (!cs_node_ranks_init(&work.nodes, problem)) {
+	if (!cs_node_ranks_init(&state.nodes, problem)) {
 		cs_build_no_memory(builder);
 		return;
 	}
-	build_steps(&work);
-	cs_node_ranks_fini(&work.nodes);
+	build_steps(&state);
+	cs_node_ranks_fini(&state.nodes);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {

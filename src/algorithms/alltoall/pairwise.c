@@ -10,13 +10,13 @@
  *
  *   p = 5:   1-4 2-3  |  0-1 2-4  |  0-2 3-4  |  0-3 1-2  |  0-4 1-3
  *
- * Price: p - 1 rounds; each rank sends and receives p - 1 blocks. In place p rounds if p is odd,
+ * Cost: p - 1 rounds; each rank sends and receives p - 1 blocks. In place p rounds if p is odd,
  * and a copy of each block. For large blocks of like size: one message in and one out at a time, no
  * two to the same rank, and a round lasts as long as its largest block.
  *
  * Of alltoallv and alltoallw a rank knows its own row and column of the matrix of sizes, which tell
  * it all its messages: an empty block is none, on both sides. Then there are fewer rounds if the
- * last blocks are empty, and the price is the larger sum of a rank's row and column
+ * last blocks are empty, and the cost is the larger sum of a rank's row and column
  * (patterns/pairs.h says how far it is exact). */
 #include "algorithms/patterns/pairs.h"
 
@@ -27,9 +27,9 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_pairs_pairwise_price(problem, price);
+	cs_pairs_pairwise_cost(problem, cost);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_pairwise = {
@@ -37,5 +37,5 @@ const struct cs_algorithm cs_algorithm_alltoall_pairwise = {
 	.name = "pairwise",
 	.summary = "p - 1 exchanges, one after another",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -11,11 +11,11 @@
  *   by 2 ranks      .       .     2:0 ggg  1:0 h__
  *
  * What a rank passes on is none of its own, so it cannot know how long it is. For blocks that would
- * take more than `room` bytes, all as long as the largest, it is spread with a window of 32
+ * take more than `room` bytes, all as long as the largest, it is scattered with a window of 32
  * messages.
  *
- * Price: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p
- * blocks for k = 1, each as long as the largest; beyond `room` that of spread. For small blocks of
+ * Cost: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p
+ * blocks for k = 1, each as long as the largest; beyond `room` that of scattered. For small blocks of
  * like size. */
 #include "algorithms/patterns/bruck.h"
 
@@ -30,9 +30,9 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_bruck_within_price(problem, problem->params[PORTS], problem->params[ROOM], price);
+	cs_bruck_within_cost(problem, problem->params[PORTS], problem->params[ROOM], cost);
 }
 
 const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
@@ -41,9 +41,9 @@ const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
 	.summary = "blocks, padded to the largest, travel by the digits of their distance, log p rounds",
 	.needs = { .largest = true },
 	.params = { [PORTS] = { "ports", "messages of a round that go at once", 1, 1, 64 },
-		    [ROOM] = { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it spread", 1 << 20,
+		    [ROOM] = { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it scattered", 1 << 20,
 		      64 << 10, 1 << 30 } },
 	.build = build,
 	.is_turned = true,
-	.price = price,
+	.cost = cost,
 };

@@ -4,7 +4,7 @@
  *   p = 5, k = 1, whom rank 0 knows of:   0  |  0 4  |  0 4 3 2  |  0 4 3 2 1
  *   p = 5, k = 2:                         0  |  0 4 3  |  0 4 3 2 1
  *
- * Price: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds there are if a rank
+ * Cost: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds there are if a rank
  * hears k others in each. A larger k where several messages at once cost little more than one. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
@@ -24,11 +24,11 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	*price = (struct cs_price){ 0 };
+	*cost = (struct cs_cost){ 0 };
 	for (uint64_t step = 1; step < (uint64_t)problem->ranks; step *= problem->params[0] + 1)
-		price->rounds++;
+		cost->rounds++;
 }
 
 const struct cs_algorithm cs_algorithm_barrier_dissemination = {
@@ -37,5 +37,5 @@ const struct cs_algorithm cs_algorithm_barrier_dissemination = {
 	.summary = "all tell k others in each round whom they have heard of",
 	.params = { { "k", "ranks that a rank signals at once", 1, 1, 1024 } },
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

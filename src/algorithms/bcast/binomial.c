@@ -2,7 +2,7 @@
  *
  *   p = 6, root 0:   0 -> 4;   0 -> 2, 4 -> ..;   0 -> 1, 2 -> 3, 4 -> 5
  *
- * Price: ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For small messages. */
+ * Cost: ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For small messages. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
@@ -22,7 +22,7 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	uint64_t children = 0, rounds = 0;
 	for (int mask = 1; mask < problem->ranks; mask *= 2)
@@ -31,8 +31,8 @@ price(const struct cs_problem *problem, struct cs_price *price)
 	for (int relative = 0; relative < problem->ranks; relative++)
 		if ((uint64_t)__builtin_popcount((unsigned)relative) > rounds)
 			rounds = (uint64_t)__builtin_popcount((unsigned)relative);
-	price->rounds = problem->bytes ? rounds : 0;
-	price->bytes = children * problem->bytes;
+	cost->rounds = problem->bytes ? rounds : 0;
+	cost->bytes = children * problem->bytes;
 }
 
 const struct cs_algorithm cs_algorithm_bcast_binomial = {
@@ -40,5 +40,5 @@ const struct cs_algorithm cs_algorithm_bcast_binomial = {
 	.name = "binomial",
 	.summary = "binomial tree of whole messages",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -5,7 +5,7 @@
  *                                                   b a . .     0 -> 1 -> 2
  *                                                   c b a .     0 -> 1 -> 2 -> 3
  *
- * Price: each segment takes p - 1 rounds, and the last one starts when the others are on their way: the time is that of
+ * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way: the time is that of
  * p - 2 + segments messages. A rank sends and receives each byte once. For vectors that are long against p segments. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/pipe.h"
@@ -21,10 +21,10 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	price->rounds = problem->bytes ? (uint64_t)problem->ranks - 1 : 0;
-	price->bytes = problem->ranks > 1 ? problem->bytes : 0;
+	cost->rounds = problem->bytes ? (uint64_t)problem->ranks - 1 : 0;
+	cost->bytes = problem->ranks > 1 ? problem->bytes : 0;
 }
 
 const struct cs_algorithm cs_algorithm_bcast_chain = {
@@ -33,5 +33,5 @@ const struct cs_algorithm cs_algorithm_bcast_chain = {
 	.summary = "each rank passes the vector to the next in segments",
 	.params = CS_PIPE_PARAMS(65536),
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

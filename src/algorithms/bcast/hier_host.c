@@ -4,14 +4,14 @@
  *   root node   root: user -> area      leader: area =host bcast=> area of the other nodes
  *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
  *
- * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Price there: two copies of
+ * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Cost there: two copies of
  * the data and one flag; messages of 48 bytes and less one cache line per reader; large ones are read where they are if that is
- * measured to take less (shm/reach.h). Wins wherever ranks share a node. */
+ * measured to take less (shm/copy_choice.h). Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/fold.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/rank_order.h"
 #include "algorithms/patterns/small.h"
 
 #define PIECE (128 << 10)
@@ -25,33 +25,33 @@ piece_of(const struct cs_team *team, size_t wanted)
 {
 	size_t slot = team->node.shape.slot_bytes;
 	if (!wanted)
-		wanted = team->node.is_crowded ? slot : PIECE;
+		wanted = team->node.is_oversubscribed ? slot : PIECE;
 	else if (wanted < LEAST_PIECE)
 		wanted = LEAST_PIECE;
 	return wanted < slot ? wanted : slot;
 }
 
 /* Do the others read it where it is? The root then waits for them; so not where ranks share cores, and take turns, nor from the
- * size on at which a row of staged ones is as fast, since puts and gets go on side by side. */
-#define LEAST_STAGED (1 << 20)
+ * size on at which a row of copied ones is as fast, since copies in and out go on side by side. */
+#define LEAST_COPIED_IN (1 << 20)
 static bool
-is_read(struct cs_op *op, size_t direct_from)
+is_read(struct cs_op *op, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	const struct cs_reach_cost cost = { .reader = -1, .puts = 1, .gets = 1, .is_side_by_side = true };
-	bool is_candidate = direct_from || (!team->node.is_crowded && call->bytes < LEAST_STAGED);
-	return is_candidate && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
+	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1, .is_side_by_side = true };
+	bool is_candidate = single_copy_from || (!team->node.is_oversubscribed && call->bytes < LEAST_COPIED_IN);
+	return is_candidate && cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
 static __attribute__((noinline)) void
-node_root(struct cs_op *op, size_t wanted_chunk, size_t direct_from)
+node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 {
 	struct cs_call *call = &op->call;
 	bool is_inline = call->bytes <= CS_INLINE;
 	cs_exchange_init(op, piece_of(op->team, wanted_chunk), NULL);
-	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline && is_read(op, direct_from), true);
+	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline && is_read(op, single_copy_from), true);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
@@ -107,14 +107,14 @@ get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
 		return true;
 	}
 	if (cs_post_is_single_copy(line)) {
-		cs_node_get_direct(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
+		cs_node_get_single_copy(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
 		return true;
 	}
 	if (at < reader->limit)
 		cs_copy_out(op, reader->limit, call->recv.base + at,
 			    cs_post_find(&op->node, call->root, line, reader->round, reader->chunk,
 					 cs_post_pieces(&op->team->node, reader->chunk)),
-			    cs_piece(reader->limit, reader->chunk, reader->round));
+			    cs_chunk_bytes(reader->limit, reader->chunk, reader->round));
 	return at + reader->chunk >= reader->limit;
 }
 
@@ -183,7 +183,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
 	size_t chunk = CS_OP_STATE(struct several, op)->chunk;
 	round->at = round->index * chunk;
-	round->room = round->count = cs_piece(op->call.bytes, chunk, round->index);
+	round->room = round->count = cs_chunk_bytes(op->call.bytes, chunk, round->index);
 }
 
 static enum cs_status

@@ -6,7 +6,7 @@
  *   other nodes  leader: receives k+1 | flag k up | area k ----> area k of its children | copies k out
  *                others:                flag k up: copy k out
  *
- * Price: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with large messages. */
+ * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with large messages. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/overlap.h"
@@ -32,7 +32,7 @@ state_of(struct cs_op *op)
 static size_t
 piece_of(struct cs_op *op, uint64_t round)
 {
-	return cs_piece(op->call.bytes, state_of(op)->chunk, round);
+	return cs_chunk_bytes(op->call.bytes, state_of(op)->chunk, round);
 }
 
 static int

@@ -2,7 +2,7 @@
  *
  *   p = 4, root 0:   0 -> 1, 0 -> 2, 0 -> 3
  *
- * Price: 1 round; the root sends the vector p - 1 times. For few ranks and small messages, where the network takes as
+ * Cost: 1 round; the root sends the vector p - 1 times. For few ranks and small messages, where the network takes as
  * many at a time. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
@@ -21,10 +21,10 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	price->rounds = problem->bytes && problem->ranks > 1;
-	price->bytes = (uint64_t)(problem->ranks - 1) * problem->bytes;
+	cost->rounds = problem->bytes && problem->ranks > 1;
+	cost->bytes = (uint64_t)(problem->ranks - 1) * problem->bytes;
 }
 
 const struct cs_algorithm cs_algorithm_bcast_linear = {
@@ -32,5 +32,5 @@ const struct cs_algorithm cs_algorithm_bcast_linear = {
 	.name = "linear",
 	.summary = "the root sends to every rank",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -2,7 +2,7 @@
  *
  *   p = 4, root 0, pieces a b c; rank 2 has not received b
  *
- *   cast     0 => 1 2 3   a b c, once, to all       1: abc   2: a.c   3: abc
+ *   multicast     0 => 1 2 3   a b c, once, to all       1: abc   2: a.c   3: abc
  *   told     3 -> 2 -> 0, 1 -> 0   "I miss ...": each rank when all of its children in the binomial tree have said so
  *   repair   0 -> 2   b; then what its children miss, from 2
  *
@@ -10,25 +10,25 @@
  * with the bits of what is missing. A parent that misses something itself has it from its own parent first. So words go
  * up and repairs down, each along the tree only, and both end whatever was lost: time decides what is sent twice,
  * never what is received. When the root's children have told, no rank waits for pieces of this window any more, and the
- * next one (a window is what every rank has room for) is cast.
+ * next one (a window is what every rank has room for) is multicast.
  *
  * All ranks have the same size, by the standard. If the program is wrong nothing hangs: words name the teller's size,
  * pieces the root's, and where a rank cannot know that (it received no piece), or would wait for windows that do not come,
  * its parent tells it how much is served.
  *
- * Price: the message once over each link, whatever p; ceil(log2 p) small messages up per window; most ranks are leaves,
+ * Cost: the message once over each link, whatever p; ceil(log2 p) small messages up per window; most ranks are leaves,
  * which wait for none. Large messages, many ranks, a network without loss. Each rank must have come within the patience,
  * or what it missed goes by the tree as in binomial. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/message.h"
 #include "algorithms/plans.h"
-#include "wire/cast.h"
+#include "wire/multicast.h"
 
 #include <string.h>
 
 #define MOST_CHILDREN 32
-#define MOST_RANGES (CS_CAST_WINDOW / 2)
+#define MOST_RANGES (CS_MULTICAST_WINDOW / 2)
 /* Once the window's last piece is here, what is missing is late at most by a little: by this part of the patience. */
 #define LATE 64
 
@@ -48,7 +48,7 @@ struct verdict {
 struct broadcast {
 	struct cs_call *call;
 	struct cs_wire *wire;
-	struct cs_cast *cast;
+	struct cs_multicast *multicast;
 	uint64_t tag;
 	size_t patience;
 	uint32_t number;
@@ -57,7 +57,7 @@ struct broadcast {
 	uint64_t served; /* bytes that come here */
 	uint64_t total;  /* the root's bytes; UINT64_MAX: not known yet */
 	/* Of the window at hand: */
-	uint32_t window, sent; /* its number; pieces of it that the root has cast */
+	uint32_t window, sent; /* its number; pieces of it that the root has multicast */
 	uint64_t missing, seen;
 	size_t idle; /* looks in a row that found no piece */
 	bool is_with_us[MOST_CHILDREN]; /* has that child this window too? */
@@ -69,12 +69,12 @@ struct broadcast {
 	struct cs_request hears[MOST_CHILDREN], requests[MOST_CHILDREN];
 };
 _Static_assert(MOST_CHILDREN >= MOST_RANGES, "requests for all ranges of a window");
-_Static_assert(CS_CAST_WINDOW == 64, "a word has a bit for each piece");
+_Static_assert(CS_MULTICAST_WINDOW == 64, "a word has a bit for each piece");
 
 static uint64_t
 window_bytes(const struct broadcast *broadcast)
 {
-	return (uint64_t)CS_CAST_WINDOW * broadcast->cast->room;
+	return (uint64_t)CS_MULTICAST_WINDOW * broadcast->multicast->room;
 }
 
 /* At least one, so that a message of no bytes is agreed on too. */
@@ -101,9 +101,9 @@ static uint64_t
 all_pieces(const struct broadcast *broadcast, uint64_t bytes)
 {
 	uint64_t first = broadcast->window * window_bytes(broadcast);
-	uint64_t left = bytes > first ? bytes - first : 0, room = broadcast->cast->room;
+	uint64_t left = bytes > first ? bytes - first : 0, room = broadcast->multicast->room;
 	uint64_t pieces = (left + room - 1) / room;
-	return pieces >= CS_CAST_WINDOW ? UINT64_MAX : (UINT64_C(1) << pieces) - 1;
+	return pieces >= CS_MULTICAST_WINDOW ? UINT64_MAX : (UINT64_C(1) << pieces) - 1;
 }
 
 static bool
@@ -146,24 +146,24 @@ look_again(struct cs_op *op)
 	return CS_AGAIN;
 }
 
-/* --- cast --------------------------------------------------------------------------------------------------------- */
+/* --- multicast --------------------------------------------------------------------------------------------------------- */
 
 /* Takes one piece, if any is there. A second copy changes nothing. */
 static bool
 take(struct broadcast *broadcast)
 {
-	struct cs_cast_piece piece;
-	if (!broadcast->cast->take(broadcast->cast, broadcast->number, &piece))
+	struct cs_multicast_piece piece;
+	if (!broadcast->multicast->take(broadcast->multicast, broadcast->number, &piece))
 		return false;
 	if (is_root(broadcast))
 		return true;
 	learn_total(broadcast, piece.total);
-	uint64_t bit = UINT64_C(1) << piece.piece % CS_CAST_WINDOW;
-	if (piece.piece / CS_CAST_WINDOW != broadcast->window)
+	uint64_t bit = UINT64_C(1) << piece.piece % CS_MULTICAST_WINDOW;
+	if (piece.piece / CS_MULTICAST_WINDOW != broadcast->window)
 		return true;
 	broadcast->seen |= bit;
 	if (broadcast->missing & bit) {
-		size_t at = (size_t)piece.piece * broadcast->cast->room;
+		size_t at = (size_t)piece.piece * broadcast->multicast->room;
 		memcpy(broadcast->call->recv.base + at, piece.data, lesser(piece.bytes, broadcast->served - at));
 		broadcast->missing &= ~bit;
 	}
@@ -175,21 +175,21 @@ static enum cs_status
 begin(struct cs_op *op)
 {
 	struct broadcast *broadcast = broadcast_of(op);
-	if (broadcast->cast->over + 1 == broadcast->number)
+	if (broadcast->multicast->over + 1 == broadcast->number)
 		return CS_OK;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return CS_AGAIN;
 }
 
 static enum cs_status
-cast(struct cs_op *op)
+multicast(struct cs_op *op)
 {
 	struct broadcast *broadcast = broadcast_of(op);
 	uint64_t pieces = is_root(broadcast) ? all_pieces(broadcast, broadcast->served) : 0;
-	uint32_t first = broadcast->window * CS_CAST_WINDOW;
-	for (; broadcast->sent < CS_CAST_WINDOW && pieces >> broadcast->sent & 1; broadcast->sent++)
-		if (!broadcast->cast->send(broadcast->cast, broadcast->number, first + broadcast->sent,
-					   broadcast->call->recv.base, broadcast->served))
+	uint32_t first = broadcast->window * CS_MULTICAST_WINDOW;
+	for (; broadcast->sent < CS_MULTICAST_WINDOW && pieces >> broadcast->sent & 1; broadcast->sent++)
+		if (!broadcast->multicast->send(broadcast->multicast, broadcast->number, first + broadcast->sent,
+						broadcast->call->recv.base, broadcast->served))
 			return look_again(op);
 	while (is_root(broadcast) && take(broadcast))
 		; /* own pieces come back on some networks, and would fill our slots */
@@ -310,13 +310,13 @@ pass_verdict(struct cs_op *op)
 static bool
 next_range(const struct broadcast *broadcast, uint64_t bits, unsigned *bit, uint64_t limit, uint64_t *at, uint64_t *bytes)
 {
-	uint64_t room = broadcast->cast->room, end;
-	while (*bit < CS_CAST_WINDOW && !(bits >> *bit & 1))
+	uint64_t room = broadcast->multicast->room, end;
+	while (*bit < CS_MULTICAST_WINDOW && !(bits >> *bit & 1))
 		++*bit;
-	if (*bit == CS_CAST_WINDOW)
+	if (*bit == CS_MULTICAST_WINDOW)
 		return false;
 	*at = broadcast->window * window_bytes(broadcast) + *bit * room;
-	while (*bit < CS_CAST_WINDOW && bits >> *bit & 1)
+	while (*bit < CS_MULTICAST_WINDOW && bits >> *bit & 1)
 		++*bit;
 	end = lesser(broadcast->window * window_bytes(broadcast) + *bit * room, limit);
 	*bytes = end > *at ? end - *at : 0;
@@ -345,7 +345,7 @@ begin_repair(struct broadcast *broadcast, int child)
 	for (unsigned bit = 0; next_range(broadcast, told->missing, &bit, limit, &at, &length);)
 		wire->send(wire, next_request(broadcast), broadcast->child[child], broadcast->tag,
 			   broadcast->call->recv.base + at, length);
-	broadcast->cast->resent(broadcast->cast, (uint32_t)__builtin_popcountll(told->missing));
+	broadcast->multicast->resent(broadcast->multicast, (uint32_t)__builtin_popcountll(told->missing));
 }
 
 static enum cs_status
@@ -364,7 +364,7 @@ repair(struct cs_op *op)
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
 static enum cs_status next_window(struct cs_op *op);
-static cs_phase *const script[] = { begin, ask_children, cast, listen, hear_children, tell_parent, be_done, hear_verdict, be_done,
+static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear_children, tell_parent, be_done, hear_verdict, be_done,
 				    pass_verdict, be_done, be_repaired, be_done, repair, next_window, NULL };
 #define SCRIPT_WINDOW 1 /* its first phase of a window */
 
@@ -385,7 +385,7 @@ next_window(struct cs_op *op)
 		op->phase = script + SCRIPT_WINDOW;
 		return CS_OK;
 	}
-	broadcast->cast->over++;
+	broadcast->multicast->over++;
 	return end(op);
 }
 
@@ -424,8 +424,8 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	struct cs_wire *wire = team->host->wire(team->everyone);
-	struct cs_cast *cast = wire->cast ? wire->cast(wire, op->tag) : NULL;
-	if (!cast) {
+	struct cs_multicast *multicast = wire->multicast ? wire->multicast(wire, op->tag) : NULL;
+	if (!multicast) {
 		cs_op_start(op, script_of_plan);
 		return;
 	}
@@ -435,9 +435,9 @@ run(struct cs_op *op, const size_t *params)
 	broadcast->call = call;
 	broadcast->wire = wire;
 	broadcast->tag = op->tag;
-	broadcast->cast = cast;
+	broadcast->multicast = multicast;
 	broadcast->patience = params[0];
-	broadcast->number = ++cast->broadcasts;
+	broadcast->number = ++multicast->broadcasts;
 	broadcast->served = call->bytes;
 	broadcast->total = UINT64_MAX;
 	describe(broadcast, call->root);

@@ -6,18 +6,18 @@
  *                    0 -> 2 -> 3                         c to 4, 2, 1, each when the a to the same rank is over; ..
  *                    0 -> 1
  *
- * Price: the rounds of the binomial tree for each segment, but a rank deep in the tree does not wait for the whole
+ * Cost: the rounds of the binomial tree for each segment, but a rank deep in the tree does not wait for the whole
  * vector at each level; the root sends the vector ceil(log2 p) times. Between the binomial tree (short vectors) and the
  * chain (long ones). */
+#include "algorithms/patterns/knomial.h"
 #include "algorithms/patterns/pipe.h"
-#include "algorithms/patterns/radix_tree.h"
 
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, relative = (problem->rank - problem->root + p) % p;
-	int64_t weight = cs_radix_tree_weight(relative, p, 2);
+	int64_t weight = cs_knomial_weight(relative, p, 2);
 	struct cs_pipe pipe = { .parent = relative ? (int)((relative - weight + problem->root) % p) : -1 };
 	for (weight /= 2; weight; weight /= 2)
 		if (relative + weight < p)
@@ -26,10 +26,10 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	price->rounds = problem->bytes ? (uint64_t)cs_radix_tree_depth(problem->ranks, 2) : 0;
-	price->bytes = (uint64_t)cs_radix_tree_children(problem->ranks, 2) * problem->bytes;
+	cost->rounds = problem->bytes ? (uint64_t)cs_knomial_depth(problem->ranks, 2) : 0;
+	cost->bytes = (uint64_t)cs_knomial_children(problem->ranks, 2) * problem->bytes;
 }
 
 const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
@@ -38,5 +38,5 @@ const struct cs_algorithm cs_algorithm_bcast_pipelined_binomial = {
 	.summary = "binomial tree, the vector in segments",
 	.params = CS_PIPE_PARAMS(32768),
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

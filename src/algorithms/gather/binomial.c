@@ -3,17 +3,17 @@
  *
  *   p = 8, root 0:   0 1 2 3 4 5 6 7  |  01 . 23 . 45 . 67 .  |  0123 . . . 4567 . . .  |  01234567 . . . . . . .
  *
- * Price: floor(log2 p) rounds, less where blocks are empty; the root receives each block but its
+ * Cost: floor(log2 p) rounds, less where blocks are empty; the root receives each block but its
  * own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes: it is the ranks
  * that are halved, not the bytes. */
-#include "algorithms/patterns/handout.h"
+#include "algorithms/patterns/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, 1);
-	cs_handout_gather(builder, &cuts, 0);
+	struct cs_partition partition;
+	cs_partition_even(&partition, 1);
+	cs_tree_gather(builder, &partition, 0);
 }
 
 const struct cs_algorithm cs_algorithm_gather_binomial = {

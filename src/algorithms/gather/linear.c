@@ -3,17 +3,17 @@
  *
  *   p = 4, root 0:   0 1 2 3  |  0123 . . .
  *
- * Price: one round, none if there is no block to send; the root receives each block but its own.
+ * Cost: one round, none if there is no block to send; the root receives each block but its own.
  * Nothing is copied but the own block, each byte crosses the network once, and a rank needs no size
  * but its own: for large blocks, for few ranks, and where sizes differ much. */
-#include "algorithms/patterns/handout.h"
+#include "algorithms/patterns/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, CS_CUTS_FLAT);
-	cs_handout_gather(builder, &cuts, 0);
+	struct cs_partition partition;
+	cs_partition_even(&partition, CS_PARTITION_FLAT);
+	cs_tree_gather(builder, &partition, 0);
 }
 
 const struct cs_algorithm cs_algorithm_gather_linear = {

@@ -7,19 +7,19 @@
  *
  * The paper's senders share the memory that the blocks are in; here a message on the node takes
  * them there, or back. A node of fewer than k ranks has as many senders as it has ranks. Where
- * nodes are not known it is the n-way tree.
+ * nodes are not known it is the k-nomial tree.
  *
- * Price: at most 2 ceil(log_(k + 1) nodes) + 1 rounds, ceil(log_(k + 1) nodes) of them between
+ * Cost: at most 2 ceil(log_(k + 1) nodes) + 1 rounds, ceil(log_(k + 1) nodes) of them between
  * nodes; the root receives each block but its own. CS_TMP as large as what a rank passes on, or the
  * root packs. For blocks so large that one rank cannot fill a node's links. */
-#include "algorithms/patterns/handout.h"
+#include "algorithms/patterns/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	struct cs_cuts cuts;
-	cs_cuts_even(&cuts, (int)builder->problem->params[0]);
-	cs_handout_gather(builder, &cuts, (int)builder->problem->params[0]);
+	struct cs_partition partition;
+	cs_partition_even(&partition, (int)builder->problem->params[0]);
+	cs_tree_gather(builder, &partition, (int)builder->problem->params[0]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_multi_sender = {

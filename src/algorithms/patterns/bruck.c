@@ -4,7 +4,7 @@
 
 #define AT_ONCE 32 /* messages where blocks are too large */
 
-struct work {
+struct state {
 	struct cs_builder *builder;
 	int self, p;
 	size_t bytes;                  /* from one block to the next in CS_TMP */
@@ -37,68 +37,68 @@ count_moving(int p, int w, int base)
 }
 
 static struct cs_place
-kept_at(const struct work *work, int64_t distance)
+kept_at(const struct state *state, int64_t distance)
 {
-	return cs_plus(work->kept, (size_t)distance * work->bytes);
+	return cs_plus(state->kept, (size_t)distance * state->bytes);
 }
 
 static void
-copy_input(const struct work *work, struct cs_place to, int distance)
+copy_input(const struct state *state, struct cs_place to, int distance)
 {
-	const struct cs_problem *problem = work->builder->problem;
-	int rank = (work->self + distance) % work->p;
-	cs_build_copy(work->builder, to, cs_pairs_in(problem, rank), cs_problem_size(problem, rank));
+	const struct cs_problem *problem = state->builder->problem;
+	int rank = (state->self + distance) % state->p;
+	cs_build_copy(state->builder, to, cs_pairs_in(problem, rank), cs_problem_size(problem, rank));
 }
 
 /* The first of a run of distances with the same digits from w upwards has none below; the others have moved before. */
 static void
-pack(const struct work *work, struct cs_place to, int w, int base, int v)
+pack(const struct state *state, struct cs_place to, int w, int base, int v)
 {
-	for (int64_t first = (int64_t)v * w; first < work->p; first += (int64_t)w * base) {
-		int run = smaller(w, work->p - (int)first), moved = !work->builder->problem->is_in_place;
+	for (int64_t first = (int64_t)v * w; first < state->p; first += (int64_t)w * base) {
+		int run = smaller(w, state->p - (int)first), moved = !state->builder->problem->is_in_place;
 		if (moved)
-			copy_input(work, to, (int)first);
-		cs_build_copy(work->builder, cs_plus(to, (size_t)moved * work->bytes), kept_at(work, first + moved),
-			      (size_t)(run - moved) * work->bytes);
-		to = cs_plus(to, (size_t)run * work->bytes);
+			copy_input(state, to, (int)first);
+		cs_build_copy(state->builder, cs_plus(to, (size_t)moved * state->bytes), kept_at(state, first + moved),
+			      (size_t)(run - moved) * state->bytes);
+		to = cs_plus(to, (size_t)run * state->bytes);
 	}
 }
 
 /* The first run has no higher digits: its blocks have arrived. */
 static void
-unpack(const struct work *work, struct cs_place from, int w, int base, int v)
+unpack(const struct state *state, struct cs_place from, int w, int base, int v)
 {
-	const struct cs_problem *problem = work->builder->problem;
-	int first_run = smaller(w, work->p - v * w);
+	const struct cs_problem *problem = state->builder->problem;
+	int first_run = smaller(w, state->p - v * w);
 	for (int distance = v * w; distance < v * w + first_run; distance++) {
-		int rank = (work->self + work->p - distance) % work->p;
-		cs_build_copy(work->builder, cs_pairs_out(problem, rank), from, cs_pairs_recv_size(problem, rank));
-		from = cs_plus(from, work->bytes);
+		int rank = (state->self + state->p - distance) % state->p;
+		cs_build_copy(state->builder, cs_pairs_out(problem, rank), from, cs_pairs_recv_size(problem, rank));
+		from = cs_plus(from, state->bytes);
 	}
-	for (int64_t first = (int64_t)v * w + (int64_t)w * base; first < work->p; first += (int64_t)w * base) {
-		size_t run = (size_t)smaller(w, work->p - (int)first) * work->bytes;
-		cs_build_copy(work->builder, kept_at(work, first), from, run);
+	for (int64_t first = (int64_t)v * w + (int64_t)w * base; first < state->p; first += (int64_t)w * base) {
+		size_t run = (size_t)smaller(w, state->p - (int)first) * state->bytes;
+		cs_build_copy(state->builder, kept_at(state, first), from, run);
 		from = cs_plus(from, run);
 	}
 }
 
 static void
-exchange(const struct work *work, int w, int base)
+exchange(const struct state *state, int w, int base)
 {
 	size_t at = 0;
-	for (int v = 1; v < base && (int64_t)v * w < work->p; v++) {
-		size_t bytes = (size_t)count_of(work->p, w, base, v) * work->bytes;
-		int to = (work->self + v * w) % work->p, from = (work->self + work->p - v * w) % work->p;
-		pack(work, cs_plus(work->given, at), w, base, v);
-		cs_build_recv(work->builder, from, cs_plus(work->taken, at), bytes);
-		cs_build_send(work->builder, to, cs_plus(work->given, at), bytes);
+	for (int v = 1; v < base && (int64_t)v * w < state->p; v++) {
+		size_t bytes = (size_t)count_of(state->p, w, base, v) * state->bytes;
+		int to = (state->self + v * w) % state->p, from = (state->self + state->p - v * w) % state->p;
+		pack(state, cs_plus(state->given, at), w, base, v);
+		cs_build_recv(state->builder, from, cs_plus(state->taken, at), bytes);
+		cs_build_send(state->builder, to, cs_plus(state->given, at), bytes);
 		at += bytes;
 	}
-	cs_build_wait_all(work->builder);
+	cs_build_wait_all(state->builder);
 	at = 0;
-	for (int v = 1; v < base && (int64_t)v * w < work->p; v++) {
-		unpack(work, cs_plus(work->taken, at), w, base, v);
-		at += (size_t)count_of(work->p, w, base, v) * work->bytes;
+	for (int v = 1; v < base && (int64_t)v * w < state->p; v++) {
+		unpack(state, cs_plus(state->taken, at), w, base, v);
+		at += (size_t)count_of(state->p, w, base, v) * state->bytes;
 	}
 }
 
@@ -106,25 +106,25 @@ void
 cs_bruck(struct cs_builder *builder, size_t ports)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct work work = { .builder = builder, .self = problem->rank, .p = problem->ranks, .bytes = problem->bytes };
+	struct state state = { .builder = builder, .self = problem->rank, .p = problem->ranks, .bytes = problem->bytes };
 	int base = (int)ports + 1, most = 0;
-	for (int64_t w = 1; w < work.p; w *= base)
-		if (count_moving(work.p, (int)w, base) > most)
-			most = count_moving(work.p, (int)w, base);
-	work.kept = cs_build_tmp(builder, (size_t)work.p * work.bytes);
-	work.given = cs_build_tmp(builder, (size_t)most * work.bytes);
-	work.taken = cs_build_tmp(builder, (size_t)most * work.bytes);
-	for (int distance = 1; problem->is_in_place && distance < work.p; distance++)
-		copy_input(&work, kept_at(&work, distance), distance);
+	for (int64_t w = 1; w < state.p; w *= base)
+		if (count_moving(state.p, (int)w, base) > most)
+			most = count_moving(state.p, (int)w, base);
+	state.kept = cs_build_tmp(builder, (size_t)state.p * state.bytes);
+	state.given = cs_build_tmp(builder, (size_t)most * state.bytes);
+	state.taken = cs_build_tmp(builder, (size_t)most * state.bytes);
+	for (int distance = 1; problem->is_in_place && distance < state.p; distance++)
+		copy_input(&state, kept_at(&state, distance), distance);
 	cs_pairs_keep_own(builder);
-	for (int64_t w = 1; w < work.p; w *= base) {
-		exchange(&work, (int)w, base);
+	for (int64_t w = 1; w < state.p; w *= base) {
+		exchange(&state, (int)w, base);
 		builder->note++;
 	}
 }
 
 void
-cs_bruck_price(const struct cs_problem *problem, size_t ports, struct cs_price *price)
+cs_bruck_cost(const struct cs_problem *problem, size_t ports, struct cs_cost *cost)
 {
 	int base = (int)ports + 1;
 	uint64_t blocks = 0, rounds = 0;
@@ -132,8 +132,8 @@ cs_bruck_price(const struct cs_problem *problem, size_t ports, struct cs_price *
 		blocks += (uint64_t)count_moving(problem->ranks, (int)w, base);
 		rounds++;
 	}
-	price->rounds = problem->bytes ? rounds : 0;
-	price->bytes = blocks * problem->bytes;
+	cost->rounds = problem->bytes ? rounds : 0;
+	cost->bytes = blocks * problem->bytes;
 }
 
 /* Alike on all ranks: they agree on bytes. */
@@ -149,14 +149,14 @@ cs_bruck_within(struct cs_builder *builder, size_t ports, size_t room)
 	if (is_within(builder->problem, room))
 		cs_bruck(builder, ports);
 	else
-		cs_pairs_spread(builder, AT_ONCE);
+		cs_pairs_scattered(builder, AT_ONCE);
 }
 
 void
-cs_bruck_within_price(const struct cs_problem *problem, size_t ports, size_t room, struct cs_price *price)
+cs_bruck_within_cost(const struct cs_problem *problem, size_t ports, size_t room, struct cs_cost *cost)
 {
 	if (is_within(problem, room))
-		cs_bruck_price(problem, ports, price);
+		cs_bruck_cost(problem, ports, cost);
 	else
-		cs_pairs_spread_price(problem, AT_ONCE, price);
+		cs_pairs_scattered_cost(problem, AT_ONCE, cost);
 }

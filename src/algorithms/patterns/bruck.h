@@ -12,10 +12,10 @@
 
 /* Up to `ports` messages of a round at once. */
 void cs_bruck(struct cs_builder *builder, size_t ports);
-void cs_bruck_price(const struct cs_problem *problem, size_t ports, struct cs_price *price);
+void cs_bruck_cost(const struct cs_problem *problem, size_t ports, struct cs_cost *cost);
 
-/* So, if all blocks, each as long as the largest, are `room` bytes at most; else each goes by itself (pairs.h: spread). */
+/* So, if all blocks, each as long as the largest, are `room` bytes at most; else each goes by itself (pairs.h: scattered). */
 void cs_bruck_within(struct cs_builder *builder, size_t ports, size_t room);
-void cs_bruck_within_price(const struct cs_problem *problem, size_t ports, size_t room, struct cs_price *price);
+void cs_bruck_within_cost(const struct cs_problem *problem, size_t ports, size_t room, struct cs_cost *cost);
 
 #endif

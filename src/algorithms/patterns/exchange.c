@@ -42,26 +42,26 @@ static void
 fill_block(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
 {
 	size_t chunk = exchange->post.chunk;
-	cs_copy_in(op, slot, exchange->own + round * chunk, cs_piece(exchange->post.bytes, chunk, round));
+	cs_copy_in(op, slot, exchange->own + round * chunk, cs_chunk_bytes(exchange->post.bytes, chunk, round));
 }
 
 void
-cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_reached, bool shares)
+cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_single_copy, bool shares)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_post *post = &exchange->post;
 	uint64_t rounds = cs_rounds(bytes, post->chunk);
 	post->way = is_inline						  ? CS_POST_INLINE
-		    : is_reached					  ? CS_POST_SINGLE_COPY
+		    : is_single_copy					  ? CS_POST_SINGLE_COPY
 		    : cs_is_small(op, bytes)				  ? CS_POST_SMALL
 		    : rounds == 1 && cs_node_is_cut(&op->node, bytes) ? CS_POST_PIECE
 									  : CS_POST_RING;
 	post->rounds = post->way == CS_POST_RING ? rounds : 1;
 	post->bytes = post->span = bytes;
 	post->pieces = shares && rounds > 1 ? cs_post_pieces(&op->team->node, post->chunk) : 0;
-	post->address = is_reached ? (uint64_t)(uintptr_t)block : 0;
+	post->address = is_single_copy ? (uint64_t)(uintptr_t)block : 0;
 	exchange->own = block;
-	exchange->fill = is_reached ? NULL : fill_block;
+	exchange->fill = is_single_copy ? NULL : fill_block;
 }
 
 /* Of blocks of their own. */
@@ -78,29 +78,29 @@ fill_blocks(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round
 		if (local == op->team->node.shape.local)
 			continue;
 		if (post->way == CS_POST_SINGLE_COPY) {
-			((struct cs_far *)(void *)slot)[local] = (struct cs_far){ (uint64_t)(uintptr_t)block, bytes };
+			((struct cs_remote *)(void *)slot)[local] = (struct cs_remote){ (uint64_t)(uintptr_t)block, bytes };
 			continue;
 		}
 		if (exchange->head)
 			memcpy(to, &bytes, sizeof bytes);
-		cs_copy_in(op, to + exchange->head, block + round * post->chunk, cs_piece(bytes, post->chunk, round));
+		cs_copy_in(op, to + exchange->head, block + round * post->chunk, cs_chunk_bytes(bytes, post->chunk, round));
 	}
 }
 
 /* As close as pieces fit, so that small calls share memory and many are in flight. */
 void
-cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_reached)
+cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_post *post = &exchange->post;
-	size_t parts = (size_t)op->team->node.shape.size, chunk = post->chunk, small = cs_share(CS_SMALL, parts);
+	size_t parts = (size_t)op->team->node.shape.size, chunk = post->chunk, small = cs_chunk_per_part(CS_SMALL, parts);
 	size_t close = (most + head + 63) & ~(size_t)63;
 	bool is_small = most + head <= small && cs_is_small(op, (most + head) * parts);
-	post->rounds = is_reached ? 1 : cs_rounds(most, chunk);
+	post->rounds = is_single_copy ? 1 : cs_rounds(most, chunk);
 	post->bytes = most;
 	post->stride = is_small ? small : most < chunk && close < chunk + head ? close : chunk + head;
-	post->span = is_reached ? parts * sizeof(struct cs_far) : post->stride * parts;
-	post->way = is_reached							     ? CS_POST_SINGLE_COPY
+	post->span = is_single_copy ? parts * sizeof(struct cs_remote) : post->stride * parts;
+	post->way = is_single_copy							     ? CS_POST_SINGLE_COPY
 		    : is_small							     ? CS_POST_SMALL
 		    : post->rounds == 1 && cs_node_is_cut(&op->node, post->span) ? CS_POST_PIECE
 										     : CS_POST_RING;
@@ -165,8 +165,8 @@ open_round(struct cs_op *op, struct cs_exchange *exchange)
 	memset(exchange->pending, 0, words * sizeof *exchange->pending);
 	for (int local = 0; local < locals; local++)
 		if (local != team->node.shape.local &&
-		    cs_piece(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)), exchange->post.chunk,
-			     exchange->taken))
+		    cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)), exchange->post.chunk,
+				   exchange->taken))
 			exchange->pending[local / 64] |= UINT64_C(1) << local % 64;
 	exchange->is_open = true;
 }
@@ -247,17 +247,17 @@ cs_phase *const cs_exchange_post_only[] = { cs_exchange_open, cs_exchange_post, 
 size_t
 cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room)
 {
-	size_t most = cs_share(room, (size_t)ranks);
+	size_t most = cs_chunk_per_part(room, (size_t)ranks);
 	for (int pass = 0; sizes && pass < 8; pass++) {
 		size_t small = 0, large = 0;
 		for (int rank = 0; rank < ranks; rank++) {
-			size_t rest = cs_window_piece(sizes[rank], (struct cs_window){ at, SIZE_MAX });
+			size_t rest = cs_window_bytes(sizes[rank], (struct cs_window){ at, SIZE_MAX });
 			small += rest <= most ? rest : 0;
 			large += rest > most;
 		}
-		if (!large || cs_share(room - small, large) <= most)
+		if (!large || cs_chunk_per_part(room - small, large) <= most)
 			break;
-		most = cs_share(room - small, large);
+		most = cs_chunk_per_part(room - small, large);
 	}
 	return most;
 }

@@ -37,18 +37,18 @@ struct cs_exchange *cs_exchange_init(struct cs_op *op, size_t chunk,
 				     void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
 						 const struct cs_line *line));
 
-/* Puts out a block of `bytes` for all others: in the line itself if is_inline, where it is if is_reached (cs_node_offer has been
+/* Puts out a block of `bytes` for all others: in the line itself if is_inline, where it is if is_single_copy (cs_node_offer has been
  * told), else copied. shares: rounds lie side by side in a slot. */
-void cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_reached, bool shares);
+void cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline, bool is_single_copy, bool shares);
 
-/* Puts out call->send, a block for each other local rank, of which the largest has `most` bytes: where they are if is_reached, else
+/* Puts out call->send, a block for each other local rank, of which the largest has `most` bytes: where they are if is_single_copy, else
  * copied, with heads of `head` bytes. (One node: ranks are local ranks.) */
-void cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_reached);
+void cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy);
 /* Do so many readers' places fit into a slot? */
 static inline bool
-cs_exchange_may_reach_blocks(const struct cs_team *team)
+cs_exchange_may_single_copy_blocks(const struct cs_team *team)
 {
-	return (size_t)team->node.shape.size * sizeof(struct cs_far) <= team->node.shape.slot_bytes;
+	return (size_t)team->node.shape.size * sizeof(struct cs_remote) <= team->node.shape.slot_bytes;
 }
 
 /* Begins the call on the node and goes on with the script, an exchange of which the state is in the operation. `first`:
@@ -94,10 +94,10 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (bytes < CS_PUT_LONG)
+	if (bytes < CS_COPY_LONG)
 		cs_copy(to, from, bytes);
 	else
-		cs_put_large(&team->node.results[call->coll][cs_reach_size(call->bytes)], to, from, bytes);
+		cs_copy_large(&team->node.results[call->coll][cs_copy_choice_size(call->bytes)], to, from, bytes);
 }
 
 /* Blocks below this size are copied in and out wherever copies decide. The owner of a block that is read by single copy has to
@@ -109,14 +109,14 @@ bool cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks);
 
 /* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the parameter cma_min. */
 static inline bool
-cs_copies_reach(struct cs_op *op, size_t from, size_t bytes, const struct cs_reach_cost *cost)
+cs_single_copy_by_copies(struct cs_op *op, size_t from, size_t bytes, const struct cs_copy_cost *cost)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	if (!team->has_cma)
-		return false;
+			 return false;
 	return from ? bytes >= from
-		    : bytes >= CS_COPIES_WORTH && cs_node_reach_by_copies(&op->node, call->coll, bytes, cost);
+		    : bytes >= CS_COPIES_WORTH && cs_node_single_copy_by_copies(&op->node, call->coll, bytes, cost);
 }
 /* The readers' part of it, out of a slot: `bytes` of a block, all or a piece of it. */
 static inline void
@@ -126,29 +126,29 @@ cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t b
 	if (block < CS_COPIES_WORTH)
 		cs_copy_result(op, to, from, bytes);
 	else
-		cs_node_get_staged(&op->node, call->coll, block, to, from, bytes);
+		cs_node_get_copied_in(&op->node, call->coll, block, to, from, bytes);
 }
 
-/* Where all wait for all: by calls, which end with the operation; or, where ranks share cores, by copies, from `crowded`
+/* Where all wait for all: by calls, which end with the operation; or, where ranks share cores, by copies, from `oversubscribed`
  * bytes on. */
 static inline bool
-cs_exchange_reaches(struct cs_op *op, size_t from, size_t bytes, size_t crowded,
-		    const struct cs_reach_cost *cost)
+cs_exchange_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t oversubscribed,
+			   const struct cs_copy_cost *cost)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (team->node.is_crowded)
-		return (from || bytes >= crowded) && cs_copies_reach(op, from, bytes, cost);
+	if (team->node.is_oversubscribed)
+		return (from || bytes >= oversubscribed) && cs_single_copy_by_copies(op, from, bytes, cost);
 	if (!team->has_cma)
 		return false;
-	return from ? bytes >= from : bytes >= CS_REACH_LEAST && cs_node_reach_by_calls(&op->node, call->coll, bytes);
+	return from ? bytes >= from : bytes >= CS_COPY_CHOICE_LEAST && cs_node_single_copy_by_calls(&op->node, call->coll, bytes);
 }
 /* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
 static inline void
-cs_exchange_get_staged(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
+cs_exchange_get_copied_in(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
-	if (team->node.is_crowded)
+	if (team->node.is_oversubscribed)
 		cs_copy_out(op, block, to, from, bytes);
 	else
 		cs_copy_result(op, to, from, bytes);
@@ -158,8 +158,8 @@ cs_exchange_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t 
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (team->node.is_crowded)
-		cs_node_get_direct(&op->node, call->coll, local, to, remote, bytes);
+	if (team->node.is_oversubscribed)
+		cs_node_get_single_copy(&op->node, call->coll, local, to, remote, bytes);
 	else
 		cs_node_read(&op->node, local, to, remote, bytes);
 }
@@ -172,7 +172,7 @@ cs_rounds(size_t bytes, size_t chunk)
 
 /* Bytes of round r of a block. */
 static inline size_t
-cs_piece(size_t bytes, size_t chunk, uint64_t round)
+cs_chunk_bytes(size_t bytes, size_t chunk, uint64_t round)
 {
 	size_t from = round * chunk;
 	return from >= bytes ? 0 : bytes - from < chunk ? bytes - from : chunk;
@@ -180,7 +180,7 @@ cs_piece(size_t bytes, size_t chunk, uint64_t round)
 
 /* Chunk that lets `parts` pieces share one slot of `bytes`; a multiple of 64 where that is possible. */
 static inline size_t
-cs_share(size_t bytes, size_t parts)
+cs_chunk_per_part(size_t bytes, size_t parts)
 {
 	size_t chunk = bytes / parts;
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
@@ -192,7 +192,7 @@ struct cs_window {
 };
 
 static inline size_t
-cs_window_piece(size_t size, struct cs_window window)
+cs_window_bytes(size_t size, struct cs_window window)
 {
 	size_t rest = size > window.at ? size - window.at : 0;
 	return rest < window.most ? rest : window.most;
@@ -202,7 +202,7 @@ cs_window_piece(size_t size, struct cs_window window)
  * each one's: blocks below theirs leave room for the others. `sizes`: by rank; NULL: all are alike. */
 size_t cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room);
 
-_Static_assert(CS_PUT_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large copies");
+_Static_assert(CS_COPY_PATTERNS >= CS_COLL_COUNT, "each collective has its own way of large copies");
 
 /* The same into the node's memory, where other ranks read it next. */
 static inline void
@@ -210,10 +210,10 @@ cs_copy_in(struct cs_op *op, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	if (bytes < CS_PUT_LEAST)
+	if (bytes < CS_COPY_LEAST)
 		cs_copy(to, from, bytes);
 	else
-		cs_put_large(&team->node.puts[cs_put_kind(bytes)][call->coll], to, from, bytes);
+		cs_copy_large(&team->node.copies_in[cs_copy_kind(bytes)][call->coll], to, from, bytes);
 }
 
 /* Do so many bytes travel in the small slot? A root's calls follow each other without a wait: from these on their pieces are
@@ -225,7 +225,7 @@ cs_is_small(struct cs_op *op, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_crowded ? CS_ROOTED_SMALL : CS_SMALL);
+	return bytes <= (cs_colls[call->coll].rooted && !team->node.is_oversubscribed ? CS_ROOTED_SMALL : CS_SMALL);
 }
 
 #endif

@@ -36,7 +36,7 @@ static size_t
 piece_of(struct cs_op *op, int rank)
 {
 	const struct state *state = state_of(op);
-	return cs_piece(cs_blocks_bytes(&op->call.recv, rank), state->chunk, state->hier.round);
+	return cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, rank), state->chunk, state->hier.round);
 }
 
 static void
@@ -211,12 +211,12 @@ largest(struct cs_op *op)
 }
 
 void
-cs_overlap_spread(struct cs_op *op, size_t wire_chunk)
+cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 {
 	struct cs_team *team = op->team;
 	size_t area = team->node.shape.area_bytes, limit = wire_chunk < area ? wire_chunk : area;
 	struct state *state = state_of(op);
-	*state = (struct state){ .before = cs_op_nodes(op), .chunk = cs_share(limit, (size_t)team->shape.ranks) };
+	*state = (struct state){ .before = cs_op_nodes(op), .chunk = cs_chunk_per_part(limit, (size_t)team->shape.ranks) };
 	if (!state->chunk)
 		state->chunk = 1; /* the area has room for more than a byte of each rank */
 	state->hier.rounds = cs_rounds(largest(op), state->chunk);

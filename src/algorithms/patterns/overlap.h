@@ -17,7 +17,7 @@
 	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
 
 /* Allgather and allgatherv, sizes from call->recv. */
-void cs_overlap_spread(struct cs_op *op, size_t wire_chunk);
+void cs_overlap_allgather(struct cs_op *op, size_t wire_chunk);
 
 #define CS_OVERLAP_MOST 32 /* steps between nodes, or children in a tree of them: log2 of their number, which is an int */
 

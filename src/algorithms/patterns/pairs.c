@@ -71,7 +71,7 @@ last_coming(const struct cs_problem *problem)
 	return 0;
 }
 
-/* --- spread ------------------------------------------------------------------------------------------------------- */
+/* --- scattered ------------------------------------------------------------------------------------------------------- */
 
 /* Messages of one direction that were started last, as many as may be under way. */
 struct window {
@@ -95,7 +95,7 @@ keep(struct window *window, int request)
 
 /* A rank waits only for messages of smaller distance than that of the one it starts next, so none waits for ever. */
 void
-cs_pairs_spread(struct cs_builder *builder, size_t width)
+cs_pairs_scattered(struct cs_builder *builder, size_t width)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct window sends = { .width = width }, recvs = { .width = width };
@@ -122,11 +122,11 @@ cs_pairs_spread(struct cs_builder *builder, size_t width)
 }
 
 void
-cs_pairs_spread_price(const struct cs_problem *problem, size_t width, struct cs_price *price)
+cs_pairs_scattered_cost(const struct cs_problem *problem, size_t width, struct cs_cost *cost)
 {
 	uint64_t last = last_coming(problem);
-	price->bytes = most_bytes(problem);
-	price->rounds = !last ? 0 : width ? (last + width - 1) / width : 1;
+	cost->bytes = most_bytes(problem);
+	cost->rounds = !last ? 0 : width ? (last + width - 1) / width : 1;
 }
 
 /* --- pairwise ----------------------------------------------------------------------------------------------------- */
@@ -201,7 +201,7 @@ cs_pairs_pairwise(struct cs_builder *builder)
 
 /* With blocks of one size all rounds, though the rank may rest in the last; else up to that of its last block. */
 void
-cs_pairs_pairwise_price(const struct cs_problem *problem, struct cs_price *price)
+cs_pairs_pairwise_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	int rounds = count_rounds(problem);
 	for (; problem->recv_sizes && rounds; rounds--) {
@@ -209,6 +209,6 @@ cs_pairs_pairwise_price(const struct cs_problem *problem, struct cs_price *price
 		if (from >= 0 && cs_pairs_recv_size(problem, from))
 			break;
 	}
-	price->bytes = most_bytes(problem);
-	price->rounds = price->bytes ? (uint64_t)rounds : 0;
+	cost->bytes = most_bytes(problem);
+	cost->rounds = cost->bytes ? (uint64_t)rounds : 0;
 }

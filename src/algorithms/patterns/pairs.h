@@ -2,10 +2,10 @@
  * in where the sizes come from. In place IN and OUT are the same memory, and both directions of a pair have the same
  * size.
  *
- * Prices are exact where blocks have one size. With a matrix of sizes a rank knows its own row and column only: its
- * price has its own bytes, and as rounds the most messages of a chain that ends with one of its blocks, whatever the
+ * Costs are exact where blocks have one size. With a matrix of sizes a rank knows its own row and column only: its
+ * cost has its own bytes, and as rounds the most messages of a chain that ends with one of its blocks, whatever the
  * others' sizes are. No rank knows all three messages of the chain a > b > c > d, so no rank can tell whether an empty
- * one breaks it. Of all ranks' prices the largest is the call's: exact in bytes, and in rounds if no block is empty,
+ * one breaks it. Of all ranks' costs the largest is the call's: exact in bytes, and in rounds if no block is empty,
  * else an upper bound of them. */
 #ifndef CS_ALGORITHMS_PATTERNS_PAIRS_H
 #define CS_ALGORITHMS_PATTERNS_PAIRS_H
@@ -27,11 +27,11 @@ struct cs_place cs_pairs_save(struct cs_builder *builder);
 
 /* Peers in the order rank + 1, rank + 2, ...; at most `width` sends and as many receives are under way (0: all), not
  * counting empty blocks. In place all blocks are copied to CS_TMP first and sent from there. */
-void cs_pairs_spread(struct cs_builder *builder, size_t width);
-void cs_pairs_spread_price(const struct cs_problem *problem, size_t width, struct cs_price *price);
+void cs_pairs_scattered(struct cs_builder *builder, size_t width);
+void cs_pairs_scattered_cost(const struct cs_problem *problem, size_t width, struct cs_cost *cost);
 
 /* One exchange after another. In place partners give each other their blocks, so that CS_TMP holds one of them. */
 void cs_pairs_pairwise(struct cs_builder *builder);
-void cs_pairs_pairwise_price(const struct cs_problem *problem, struct cs_price *price);
+void cs_pairs_pairwise_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
 #endif

@@ -1,7 +1,7 @@
 /* patterns/pipe.c writes the steps of a rank in a tree through which a vector goes in segments. */
 #include "algorithms/patterns/pipe.h"
 
-struct work {
+struct state {
 	struct cs_builder *builder;
 	const struct cs_pipe *pipe;
 	size_t segment, window;
@@ -10,43 +10,43 @@ struct work {
 };
 
 static struct cs_place
-place_of(const struct work *work, size_t index)
+place_of(const struct state *state, size_t index)
 {
-	return cs_plus(work->data, index * work->segment);
+	return cs_plus(state->data, index * state->segment);
 }
 
 /* None behind the last segment. */
 static size_t
-bytes_of(const struct work *work, size_t index)
+bytes_of(const struct state *state, size_t index)
 {
-	size_t total = work->builder->problem->bytes, at = index * work->segment;
+	size_t total = state->builder->problem->bytes, at = index * state->segment;
 	size_t left = at < total ? total - at : 0;
-	return left < work->segment ? left : work->segment;
+	return left < state->segment ? left : state->segment;
 }
 
 static void
-ask(struct work *work, size_t index)
+ask(struct state *state, size_t index)
 {
-	if (work->pipe->parent >= 0)
-		work->recvs[index % work->window] = cs_build_recv(work->builder, work->pipe->parent,
-									 place_of(work, index), bytes_of(work, index));
+	if (state->pipe->parent >= 0)
+		state->recvs[index % state->window] = cs_build_recv(state->builder, state->pipe->parent,
+									 place_of(state, index), bytes_of(state, index));
 }
 
 static void
 pass_on(void *context, size_t index)
 {
-	struct work *work = context;
-	const struct cs_pipe *pipe = work->pipe;
-	size_t slot = index % work->window;
-	for (size_t ahead = index ? work->window - 1 : 0; ahead < work->window; ahead++)
-		ask(work, index + ahead);
+	struct state *state = context;
+	const struct cs_pipe *pipe = state->pipe;
+	size_t slot = index % state->window;
+	for (size_t ahead = index ? state->window - 1 : 0; ahead < state->window; ahead++)
+		ask(state, index + ahead);
 	if (pipe->parent >= 0)
-		cs_build_wait(work->builder, work->recvs[slot]);
+		cs_build_wait(state->builder, state->recvs[slot]);
 	for (int child = 0; child < pipe->count; child++) {
-		if (index >= work->window)
-			cs_build_wait(work->builder, work->sends[slot][child]);
-		work->sends[slot][child] = cs_build_send(work->builder, pipe->children[child], place_of(work, index),
-							 bytes_of(work, index));
+		if (index >= state->window)
+			cs_build_wait(state->builder, state->sends[slot][child]);
+		state->sends[slot][child] = cs_build_send(state->builder, pipe->children[child], place_of(state, index),
+							  bytes_of(state, index));
 	}
 }
 
@@ -54,9 +54,9 @@ void
 cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct work work = { .builder = builder, .pipe = pipe, .segment = problem->params[CS_PIPE_PARAM_SEGMENT],
-			     .window = problem->params[CS_PIPE_PARAM_WINDOW],
-			     .data = pipe->parent < 0 ? cs_in(0) : cs_out(0) };
-	cs_build_segments(builder, &(struct cs_segments){ .total = problem->bytes, .each = work.segment,
-							  .window = work.window, .write = pass_on, .context = &work });
+	struct state state = { .builder = builder, .pipe = pipe, .segment = problem->params[CS_PIPE_PARAM_SEGMENT],
+			       .window = problem->params[CS_PIPE_PARAM_WINDOW],
+			       .data = pipe->parent < 0 ? cs_in(0) : cs_out(0) };
+	cs_build_segments(builder, &(struct cs_segments){ .total = problem->bytes, .each = state.segment,
+							  .window = state.window, .write = pass_on, .context = &state });
 }

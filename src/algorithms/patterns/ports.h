@@ -15,6 +15,6 @@ cs_ports_blocks(int ranks, int n, int distance)
 }
 
 /* Of blocks of one size, with k messages at once. */
-void cs_ports_price(const struct cs_problem *problem, size_t k, struct cs_price *price);
+void cs_ports_cost(const struct cs_problem *problem, size_t k, struct cs_cost *cost);
 
 #endif

@@ -28,9 +28,9 @@ sum_up(struct cs_op *op, void *out, int others, const char *own)
 	struct cs_call *call = &op->call;
 	const void *from[others + 1];
 	for (int local = 0; local < others; local++)
-		from[local] = local == team->node.shape.local ? call->send.base : cs_vector_part(op, local).near;
+		from[local] = local == team->node.shape.local ? call->send.base : cs_vector_part(op, local).mapped;
 	from[others] = own;
-	cs_fold_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
+	cs_reduce_from_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
 }
 
 static void
@@ -103,7 +103,7 @@ one_node_small(struct cs_op *op)
 	for (int local = 0; local < self; local++)
 		from[local] = cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1), call->bytes);
 	from[self] = call->send.base;
-	cs_fold_left(op, &call->reduction, call->recv.base, from, self + !cs_prefix_is_exclusive(call), call->count);
+	cs_reduce_from_left(op, &call->reduction, call->recv.base, from, self + !cs_prefix_is_exclusive(call), call->count);
 	cs_at_end(at);
 }
 
@@ -310,7 +310,7 @@ run_chain(struct cs_op *op)
 	struct chain *chain = CS_OP_STATE(struct chain, op);
 	struct cs_call *call = &op->call;
 	for (size_t done; (done = chain->pieces * chain->each) < call->count;)
-		if (chain_piece(op, chain, done * call->reduction.unit, cs_piece(call->count, chain->each, chain->pieces), NULL) ==
+		if (chain_piece(op, chain, done * call->reduction.unit, cs_chunk_bytes(call->count, chain->each, chain->pieces), NULL) ==
 		    CS_AGAIN)
 			return CS_AGAIN;
 	if (chain->reads)
@@ -357,7 +357,7 @@ lay_out_long(struct cs_op *op, struct cs_hier_round *round)
 	struct several_long *state = long_of(op);
 	size_t unit = op->call.reduction.unit;
 	round->at = round->index * state->per_round * unit;
-	round->count = cs_piece(op->call.count, state->per_round, round->index);
+	round->count = cs_chunk_bytes(op->call.count, state->per_round, round->index);
 	round->room = round->count * unit;
 	round->here += cs_rounds(round->count, state->chain.each);
 	round->arrived = round->here + 1;
@@ -465,7 +465,7 @@ cs_prefix(struct cs_op *op, const size_t *values)
 		several_nodes_long(op, &params, piece);
 	else if (reads_all)
 		one_node_short(op);
-	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_crowded && cs_prefix_may_double(op))
+	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_oversubscribed && cs_prefix_may_double(op))
 		cs_prefix_double(op);
 	else
 		one_node_long(op, piece);

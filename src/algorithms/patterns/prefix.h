@@ -13,7 +13,7 @@
 #define CS_ALGORITHMS_PATTERNS_PREFIX_H
 
 #include "algorithms/op.h"
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/rank_order.h"
 
 struct cs_prefix_params {
 	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others' vectors; beyond: */
@@ -50,7 +50,7 @@ static inline void
 cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
 {
 	const void *from[] = { left, right };
-	cs_fold(op, &op->call.reduction, out, from, 2, count);
+	cs_reduce_in_order(op, &op->call.reduction, out, from, 2, count);
 }
 
 /* Is there room for all sums of a rank? Then: a scan of one node by doubling. */

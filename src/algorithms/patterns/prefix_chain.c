@@ -124,13 +124,13 @@ cs_prefix_chain_build(struct cs_builder *builder)
 }
 
 void
-cs_prefix_chain_price(const struct cs_problem *problem, struct cs_price *price)
+cs_prefix_chain_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	price->rounds = problem->bytes ? (uint64_t)problem->ranks - 1 : 0;
-	price->bytes = problem->ranks > 1 ? problem->bytes : 0;
+	cost->rounds = problem->bytes ? (uint64_t)problem->ranks - 1 : 0;
+	cost->bytes = problem->ranks > 1 ? problem->bytes : 0;
 	/* Each rank but the first, and in an exscan the last, adds to the first segment before the next one gets it. */
 	int adders = problem->ranks - 1 - is_exclusive(problem);
 	size_t each = segment_of(problem);
 	if (adders > 0)
-		price->reduced = problem->bytes + (uint64_t)(adders - 1) * (each < problem->bytes ? each : problem->bytes);
+		cost->reduced = problem->bytes + (uint64_t)(adders - 1) * (each < problem->bytes ? each : problem->bytes);
 }

@@ -21,6 +21,6 @@ enum { CS_PREFIX_CHAIN_SEGMENT, CS_PREFIX_CHAIN_AHEAD };
 
 /* builder->problem->coll is CS_SCAN, or CS_EXSCAN. */
 void cs_prefix_chain_build(struct cs_builder *builder);
-void cs_prefix_chain_price(const struct cs_problem *problem, struct cs_price *price);
+void cs_prefix_chain_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
 #endif

@@ -86,15 +86,15 @@ cs_prefix_doubling_build(struct cs_builder *builder)
 }
 
 void
-cs_prefix_doubling_price(const struct cs_problem *problem, struct cs_price *price)
+cs_prefix_doubling_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	uint64_t rounds = 0, messages = 0;
 	while ((2 << rounds) <= problem->ranks)
 		rounds++;
 	while ((1 << messages) < problem->ranks)
 		messages++;
-	price->rounds = problem->bytes ? rounds : 0;
-	price->bytes = messages * problem->bytes;
+	cost->rounds = problem->bytes ? rounds : 0;
+	cost->bytes = messages * problem->bytes;
 	if (!is_exclusive(problem))
-		price->reduced = messages * problem->bytes;
+		cost->reduced = messages * problem->bytes;
 }

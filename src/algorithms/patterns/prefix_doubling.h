@@ -20,6 +20,6 @@ void cs_prefix_doubling_build(struct cs_builder *builder);
 
 /* The first rank sends in each round, and the last receives. A chain takes one of each distance, so it is shorter where there are
  * not ranks for all of them. */
-void cs_prefix_doubling_price(const struct cs_problem *problem, struct cs_price *price);
+void cs_prefix_doubling_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
 #endif

@@ -129,14 +129,14 @@ cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring)
 }
 
 void
-cs_ring_price(const struct cs_problem *problem, struct cs_price *price)
+cs_ring_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	size_t smallest = cs_problem_size(problem, 0), total = cs_problem_total(problem);
 	for (int rank = 0; rank < problem->ranks; rank++)
 		if (cs_problem_size(problem, rank) < smallest)
 			smallest = cs_problem_size(problem, rank);
-	price->rounds = total ? (uint64_t)problem->ranks - 1 : 0;
-	price->bytes = problem->ranks > 1 ? total - smallest : 0;
+	cost->rounds = total ? (uint64_t)problem->ranks - 1 : 0;
+	cost->bytes = problem->ranks > 1 ? total - smallest : 0;
 }
 
 /* --- the size of a segment ---------------------------------------------------------------------------------------- */

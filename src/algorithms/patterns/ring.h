@@ -38,7 +38,7 @@ void cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring);
 /* Of any order, block and window: the first segment takes p - 1 messages to its last rank, and later ones wait for no
  * more of them. A rank receives all but its own block, and sends all but that of the next; one of them does so with
  * the smallest. */
-void cs_ring_price(const struct cs_problem *problem, struct cs_price *price);
+void cs_ring_cost(const struct cs_problem *problem, struct cs_cost *cost);
 
 /* The size of segments by its parameter, or if that is 0 by the blocks, as seed 001, 2.4 says; at least so large that all
  * blocks together have no more than 16384 full ones. The window by its parameter. */

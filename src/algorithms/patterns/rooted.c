@@ -19,13 +19,13 @@ gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round,
 	size_t chunk = exchange->post.chunk;
 	char *to = cs_blocks_at(&call->recv, rank) + round * chunk;
 	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
-	size_t piece = cs_piece(bytes, chunk, round);
+	size_t piece = cs_chunk_bytes(bytes, chunk, round);
 	if (cs_line_bytes(line) <= CS_INLINE) {
 		if (round == 0)
 			cs_copy(to, line->data, bytes);
 	} else if (cs_post_is_single_copy(line)) {
 		if (round == 0)
-			cs_node_get_direct(&op->node, call->coll, rank, to, line->word[1], bytes);
+			cs_node_get_single_copy(&op->node, call->coll, rank, to, line->word[1], bytes);
 	} else if (piece) {
 		cs_copy_out(op, bytes, to, cs_post_find(&op->node, rank, line, round, chunk, 0), piece);
 	}
@@ -78,7 +78,7 @@ gather_root_fast(struct cs_op *op)
 		char *to = cs_blocks_at(&call->recv, rank);
 		bytes = agreed_bytes(call, line, bytes);
 		if (__builtin_expect(sent > CS_INLINE && cs_post_is_single_copy(line), 0))
-			cs_node_get_direct(at.op, call->coll, rank, to, line->word[1], bytes);
+			cs_node_get_single_copy(at.op, call->coll, rank, to, line->word[1], bytes);
 		else
 			cs_copy(to, cs_small_find(op, rank, line, sent), bytes);
 	}
@@ -98,34 +98,34 @@ gather_leaf_fast(struct cs_op *op)
 }
 
 /* Where each has a core of its own the side that copies more decides; where they share cores, all copies. */
-static struct cs_reach_cost
+static struct cs_copy_cost
 cost_of(const struct cs_team *team, int reader)
 {
-	return (struct cs_reach_cost){ .reader = reader, .puts = 1, .gets = 1, .is_side_by_side = !team->node.is_crowded };
+	return (struct cs_copy_cost){ .reader = reader, .copies_in = 1, .copies_out = 1, .is_side_by_side = !team->node.is_oversubscribed };
 }
 
 static __attribute__((noinline)) void
-gather_leaf(struct cs_op *op, size_t direct_from)
+gather_leaf(struct cs_op *op, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_reach_cost cost = cost_of(team, call->root);
-	cost.gets = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
+	struct cs_copy_cost cost = cost_of(team, call->root);
+	cost.copies_out = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
 	bool is_inline = call->bytes <= CS_INLINE;
-	bool is_reached = !is_inline && cs_copies_reach(op, direct_from, call->bytes, &cost) &&
-			  cs_node_offer(&op->node, call->send.base, call->bytes);
+	bool is_single_copy = !is_inline && cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
+			      cs_node_offer(&op->node, call->send.base, call->bytes);
 	cs_exchange_init(op, team->node.shape.slot_bytes, NULL);
-	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_reached, false);
+	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_single_copy, false);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
 bool
-cs_rooted_gather_fast(struct cs_op *op, size_t direct_from)
+cs_rooted_gather_fast(struct cs_op *op, size_t single_copy_from)
 {
 	if (op->team->shape.nodes > 1)
 		return false;
 	if (op->team->shape.rank != op->call.root) {
-		if (!cs_small_fits(op, op->call.bytes, direct_from))
+		if (!cs_small_fits(op, op->call.bytes, single_copy_from))
 			return false;
 		gather_leaf_fast(op);
 		return true;
@@ -143,7 +143,7 @@ cs_rooted_gather_fast(struct cs_op *op, size_t direct_from)
 static size_t
 scatter_chunk(const struct cs_team *team)
 {
-	return cs_share(team->node.shape.slot_bytes, (size_t)team->shape.ranks) - PIECE_HEAD;
+	return cs_chunk_per_part(team->node.shape.slot_bytes, (size_t)team->shape.ranks) - PIECE_HEAD;
 }
 
 /* How much of the own block is to be taken. */
@@ -174,8 +174,8 @@ scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 	struct cs_call *call = &op->call;
 	struct cs_node_op *node = &op->node;
 	int self = op->team->shape.rank;
-	const struct cs_far *far = cs_post_far(node, call->root, line, self);
-	cs_node_get_direct(node, call->coll, call->root, call->recv.base, far->address, scatter_wanted(call, far->bytes));
+	const struct cs_remote *remote = cs_post_remote(node, call->root, line, self);
+	cs_node_get_single_copy(node, call->coll, call->root, call->recv.base, remote->address, scatter_wanted(call, remote->bytes));
 }
 
 static void
@@ -191,7 +191,7 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 		leaf->whole = scatter_wanted(call, sent);
 	}
 	cs_copy_out(op, leaf->whole, call->recv.base + round * leaf->chunk, from + PIECE_HEAD,
-		    cs_piece(leaf->whole, leaf->chunk, round));
+		    cs_chunk_bytes(leaf->whole, leaf->chunk, round));
 }
 
 /* A block of at most CS_SMALL bytes that came as an only piece. */
@@ -315,13 +315,13 @@ scatter_keep_own(struct cs_op *op)
 
 /* Small blocks for more ranks. False: they do not fit an only piece, or are to be read where they are. */
 static __attribute__((noinline)) bool
-scatter_small(struct cs_op *op, size_t most, size_t direct_from)
+scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 {
 	const struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
 	size_t stride = (most + PIECE_HEAD + 63) & ~(size_t)63, span = stride * (size_t)op->team->shape.ranks;
 	bool is_small = cs_is_small(op, span);
-	if (most > CS_SMALL || (direct_from && most >= direct_from) || !(is_small || cs_node_is_cut(at.op, span)))
+	if (most > CS_SMALL || (single_copy_from && most >= single_copy_from) || !(is_small || cs_node_is_cut(at.op, span)))
 		return false;
 	cs_at_begin(at);
 	cs_at_end_reading(at);
@@ -341,21 +341,21 @@ scatter_small(struct cs_op *op, size_t most, size_t direct_from)
 }
 
 static __attribute__((noinline)) void
-scatter_root(struct cs_op *op, size_t most, size_t direct_from)
+scatter_root(struct cs_op *op, size_t most, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_reach_cost cost = cost_of(team, -1);
-	cost.puts = team->node.is_crowded ? 1 : (unsigned)team->shape.ranks - 1;
-	bool is_reached = cs_exchange_may_reach_blocks(team) && cs_copies_reach(op, direct_from, most, &cost) &&
-			  cs_exchange_offer(op, &call->send);
+	struct cs_copy_cost cost = cost_of(team, -1);
+	cost.copies_in = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
+	bool is_single_copy = cs_exchange_may_single_copy_blocks(team) && cs_single_copy_by_copies(op, single_copy_from, most, &cost) &&
+			      cs_exchange_offer(op, &call->send);
 	cs_exchange_init(op, scatter_chunk(team), NULL);
-	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_reached);
+	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_single_copy);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
 bool
-cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from)
+cs_rooted_scatter_fast(struct cs_op *op, size_t single_copy_from)
 {
 	if (op->team->shape.nodes > 1)
 		return false;
@@ -368,30 +368,30 @@ cs_rooted_scatter_fast(struct cs_op *op, size_t direct_from)
 	scatter_keep_own(op);
 	if (sizes.most * locals <= CS_LINE_ROOM && sizes.all == sizes.most * (locals - 1))
 		scatter_inline(op, sizes.most);
-	else if (!scatter_small(op, sizes.most, direct_from))
-		scatter_root(op, sizes.most, direct_from);
+	else if (!scatter_small(op, sizes.most, single_copy_from))
+		scatter_root(op, sizes.most, single_copy_from);
 	return true;
 }
 
 void
-cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t direct_from)
+cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from)
 {
 	if (op->team->shape.nodes > 1)
 		cs_rooted_gather_hier(op, sizes_known);
 	else if (op->team->shape.rank == op->call.root)
 		gather_root(op);
 	else
-		gather_leaf(op, direct_from);
+		gather_leaf(op, single_copy_from);
 }
 
 void
-cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t direct_from)
+cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from)
 {
 	if (op->team->shape.nodes > 1) {
 		cs_rooted_scatter_hier(op, sizes_known);
 	} else if (op->team->shape.rank == op->call.root) {
 		scatter_keep_own(op);
-		scatter_root(op, scatter_sizes_of(op).most, direct_from);
+		scatter_root(op, scatter_sizes_of(op).most, single_copy_from);
 	} else {
 		scatter_leaf(op);
 	}

@@ -45,7 +45,7 @@ init(struct cs_op *op)
 	rooted->is_root_node = shape->node == rooted->root_node;
 	rooted->is_leader = cs_team_is_leader(team);
 	rooted->shares_sizes = op->between && op->between->needs.all_sizes;
-	rooted->chunk = cs_share(team->node.shape.area_bytes, (size_t)shape->ranks);
+	rooted->chunk = cs_chunk_per_part(team->node.shape.area_bytes, (size_t)shape->ranks);
 	rooted->sizes = cs_op_memory(op, CS_OP_COPY, (size_t)shape->ranks * sizeof *rooted->sizes);
 	rooted->bytes = cs_op_nodes(op);
 	rooted->at = rooted->bytes + shape->nodes;
@@ -69,7 +69,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 		for (int p = shape->first[n]; (knows_all || n == shape->node) && p < shape->first[n + 1]; p++) {
 			if (p == own)
 				rooted->own_at = rooted->at[n] + rooted->bytes[n];
-			rooted->bytes[n] += cs_piece(rooted->sizes[p], rooted->chunk, round->index);
+			rooted->bytes[n] += cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
 		}
 		offset += rooted->bytes[n];
 	}
@@ -284,7 +284,7 @@ gather_bring(struct cs_op *op)
 	if (rooted->is_root)
 		return CS_OK;
 	cs_copy_in(op, round->area[0] + rooted->own_at, op->call.send.base + round->at,
-		   cs_piece(rooted->moved, rooted->chunk, round->index));
+		   cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
 	cs_hier_is_here(op);
 	return CS_OK;
 }
@@ -331,7 +331,7 @@ gather_take(struct cs_op *op, const struct cs_hier_round *round)
 	const char *from = round->area[0];
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = cs_piece(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
 		char *to = cs_blocks_at(&call->recv, rank) + round->at;
 		if (rank != shape->rank)
 			cs_copy_result(op, to, from, piece);
@@ -463,7 +463,7 @@ scatter_bring(struct cs_op *op)
 	if (!rooted->is_root)
 		return CS_OK;
 	for (int p = 0; p < shape->ranks; p++) {
-		size_t piece = cs_piece(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
 		cs_copy_in(op, to, cs_blocks_at(&op->call.send, shape->order[p]) + round->at, piece);
 		to += piece;
 	}
@@ -505,7 +505,7 @@ scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 		op->call.truncated = cs_line_bytes(line);
 	if (op->call.recv.base)
 		cs_copy_result(op, op->call.recv.base + round->at, round->area[0] + rooted->own_at,
-			       cs_piece(rooted->moved, rooted->chunk, round->index));
+			       cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
 }
 
 static const struct cs_hier_kind scatter_hier = { .areas = 1, .lay_out = lay_out, .bring = scatter_bring,

@@ -6,11 +6,11 @@
 
 #include "algorithms/patterns/exchange.h"
 
-/* May a block of so many bytes go this way? `direct_from`: the parameter cma_min. */
+/* May a block of so many bytes go this way? `single_copy_from`: the parameter cma_min. */
 static inline bool
-cs_small_fits(struct cs_op *op, size_t bytes, size_t direct_from)
+cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
 {
-	return bytes <= CS_INLINE || (bytes <= CS_SMALL && (!direct_from || bytes < direct_from) &&
+	return bytes <= CS_INLINE || (bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
 				      (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes)));
 }
 

@@ -4,16 +4,16 @@
 #include "algorithms/patterns/exchange.h"
 
 void
-cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_reached)
+cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_single_copy)
 {
 	size_t bytes = op->call.bytes;
 	struct cs_post *post = &vector->post;
 	*vector = (struct cs_vector){ .own = own };
 	post->rounds = 1;
 	post->chunk = post->span = bytes;
-	post->address = is_reached ? (uint64_t)(uintptr_t)own : 0;
+	post->address = is_single_copy ? (uint64_t)(uintptr_t)own : 0;
 	post->way = bytes <= CS_INLINE			? CS_POST_INLINE
-		    : is_reached			? CS_POST_SINGLE_COPY
+		    : is_single_copy			? CS_POST_SINGLE_COPY
 		    : cs_is_small(op, bytes)		? CS_POST_SMALL
 		    : cs_node_is_cut(&op->node, bytes)	? CS_POST_PIECE
 							: CS_POST_RING;
@@ -44,23 +44,23 @@ cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count)
 	return CS_OK;
 }
 
-struct cs_part
+struct cs_operand
 cs_vector_part(struct cs_op *op, int local)
 {
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, 1);
 	if (op->call.bytes <= CS_INLINE)
-		return (struct cs_part){ .near = (const char *)line->data };
+		return (struct cs_operand){ .mapped = (const char *)line->data };
 	if (cs_post_is_single_copy(line))
-		return (struct cs_part){ .far = line->word[1] };
-	return (struct cs_part){ .near = cs_post_find(&op->node, local, line, 0, op->call.bytes, 0) };
+		return (struct cs_operand){ .remote = line->word[1] };
+	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, 0, op->call.bytes, 0) };
 }
 
 void
-cs_vector_fold(struct cs_op *op, void *out, const void *own)
+cs_vector_reduce(struct cs_op *op, void *out, const void *own)
 {
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
-	struct cs_part parts[locals];
+	struct cs_operand parts[locals];
 	for (int local = 0; local < locals; local++)
-		parts[local] = local == self ? (struct cs_part){ .near = own } : cs_vector_part(op, local);
-	cs_fold_parts(op, &op->call.reduction, out, parts, op->call.count);
+		parts[local] = local == self ? (struct cs_operand){ .mapped = own } : cs_vector_part(op, local);
+	cs_reduce_operands(op, &op->call.reduction, out, parts, op->call.count);
 }

@@ -6,20 +6,20 @@
  * A rank and those below it are consecutive, so the order of ranks is kept. With a commutative operation the tree is
  * turned so that the root is its top; with another one the top is rank 0, which sends the result to the root.
  *
- * Price: at most ceil(log2 p) rounds of the whole vector (and one from rank 0); the top receives it ceil(log2 p) times.
+ * Cost: at most ceil(log2 p) rounds of the whole vector (and one from rank 0); the top receives it ceil(log2 p) times.
  * For small messages. */
-#include "algorithms/patterns/radix_tree.h"
+#include "algorithms/patterns/knomial.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	cs_radix_tree_reduce_build(builder, 2);
+	cs_knomial_reduce_build(builder, 2);
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_radix_tree_reduce_price(problem, 2, price);
+	cs_knomial_reduce_cost(problem, 2, cost);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_binomial = {
@@ -27,5 +27,5 @@ const struct cs_algorithm cs_algorithm_reduce_binomial = {
 	.name = "binomial",
 	.summary = "binomial tree of whole vectors",
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

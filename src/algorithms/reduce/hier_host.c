@@ -4,7 +4,7 @@
  *   long    chunk by chunk: publish | reduce own slice | leaders' host reduce | the root copies out
  */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/combine.h"
+#include "algorithms/patterns/node_reduce.h"
 
 /* Parameters. */
 enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES };
@@ -12,14 +12,14 @@ enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES };
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_combine(op, &(struct cs_combine_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
-							      .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES] });
+	cs_node_reduce(op, &(struct cs_node_reduce_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
+								      .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES] });
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_combine_fast(op, params[READ_ALL], 0);
+	return cs_node_reduce_fast(op, params[READ_ALL], 0);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {

@@ -6,19 +6,19 @@
  *   leader                     sum k ----> parent's area, while piece k+1 is reduced and the children's k+1 arrives
  *
  * There is nothing to copy out but at the root: what comes is reduced from where it was written to, by all ranks of the
- * node, each its slice. Price: one write per node and piece. Wins over verbs with large vectors. */
+ * node, each its slice. Cost: one write per node and piece. Wins over verbs with large vectors. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/combine.h"
 #include "algorithms/patterns/exchange.h"
-#include "algorithms/patterns/fold.h"
+#include "algorithms/patterns/node_reduce.h"
 #include "algorithms/patterns/overlap.h"
+#include "algorithms/patterns/rank_order.h"
 
 #include <string.h>
 
 struct state {
 	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
-	struct cs_combine_ring ring;
+	struct cs_node_reduce_ring ring;
 	size_t each;            /* elements of a piece */
 	size_t part;            /* bytes of the area for each sum */
 	int place;              /* of the own node, counted from the root's */
@@ -42,7 +42,7 @@ node_at(const struct cs_op *op, int place)
 static size_t
 count_of(struct cs_op *op, uint64_t round)
 {
-	return cs_piece(op->call.count, state_of(op)->each, round);
+	return cs_chunk_bytes(op->call.count, state_of(op)->each, round);
 }
 
 static void
@@ -76,7 +76,7 @@ reduce_own(struct cs_op *op)
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	const char *send = op->call.send.base + round->index * state->each * op->call.reduction.unit;
-	return cs_combine_piece(op, &state->ring, send, round->area[0], count_of(op, round->index));
+	return cs_node_reduce_chunk(op, &state->ring, send, round->area[0], count_of(op, round->index));
 }
 
 /* With two areas nobody waits in a circle: one is given back a piece later, when the leader's message is complete. */
@@ -99,7 +99,7 @@ add_children(struct cs_op *op)
 		if (!cs_overlap_has_come(op, state->wire, &state->receives[i], round, i))
 			return CS_AGAIN;
 		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
-		cs_fold(op, reduction, sum, from, 2, mine);
+		cs_reduce_in_order(op, reduction, sum, from, 2, mine);
 	}
 	state->child = 0;
 	cs_node_publish(&op->node, state->hier.line, round->arrived);
@@ -151,7 +151,7 @@ part_of(struct cs_op *op)
 	size_t sums = 1;
 	for (size_t nodes = 1; nodes < (size_t)team->shape.nodes; nodes *= 2)
 		sums++;
-	return cs_share(team->node.shape.area_bytes, sums);
+	return cs_chunk_per_part(team->node.shape.area_bytes, sums);
 }
 
 static void
@@ -164,7 +164,7 @@ run(struct cs_op *op, const size_t *params)
 	size_t chunk = params[0] < part ? params[0] : part;
 	chunk = chunk < slot ? chunk : slot;
 	if (part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to it */
-		cs_combine(op, &(struct cs_combine_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
+		cs_node_reduce(op, &(struct cs_node_reduce_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
 		return;
 	}
 	struct state *state = state_of(op);
@@ -177,7 +177,7 @@ run(struct cs_op *op, const size_t *params)
 		state->send = state->receives + CS_OVERLAP_MOST;
 	}
 	cs_hier_start(op, &kind, 1, script, 1);
-	cs_combine_ring_init(op, &state->ring);
+	cs_node_reduce_ring_init(op, &state->ring);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {

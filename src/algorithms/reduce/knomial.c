@@ -6,27 +6,27 @@
  * The order of ranks is kept as in the binomial tree (k = 2): with a non-commutative operation the top is rank 0, which
  * sends the result to the root.
  *
- * Price: at most ceil(log p to base k) rounds (and one from rank 0); the top receives up to k - 1 vectors per round,
+ * Cost: at most ceil(log p to base k) rounds (and one from rank 0); the top receives up to k - 1 vectors per round,
  * and has CS_TMP for as many. For small messages on networks that take several at a time. */
-#include "algorithms/patterns/radix_tree.h"
+#include "algorithms/patterns/knomial.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	cs_radix_tree_reduce_build(builder, (int)builder->problem->params[0]);
+	cs_knomial_reduce_build(builder, (int)builder->problem->params[0]);
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_radix_tree_reduce_price(problem, (int)problem->params[0], price);
+	cs_knomial_reduce_cost(problem, (int)problem->params[0], cost);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_knomial = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "knomial",
 	.summary = "tree of degree k of whole vectors",
-	.params = { { "radix", "base of the tree: k - 1 children at a time", 4, 2, CS_RADIX_TREE_MOST } },
+	.params = { { "radix", "base of the tree: k - 1 children at a time", 4, 2, CS_KNOMIAL_MOST } },
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

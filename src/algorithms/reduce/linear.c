@@ -5,7 +5,7 @@
  *
  * Non-commutative operations too, and the same result whatever the root.
  *
- * Price: 1 round; the root receives p - 1 vectors, up to `window` of them at a time, and has CS_TMP for as many. For
+ * Cost: 1 round; the root receives p - 1 vectors, up to `window` of them at a time, and has CS_TMP for as many. For
  * few ranks, or for ranks that come late one by one. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
@@ -78,10 +78,10 @@ build(struct cs_builder *builder)
 }
 
 static void
-price(const struct cs_problem *problem, struct cs_price *price)
+cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	price->rounds = problem->bytes && problem->ranks > 1;
-	price->bytes = (uint64_t)(problem->ranks - 1) * problem->bytes;
+	cost->rounds = problem->bytes && problem->ranks > 1;
+	cost->bytes = (uint64_t)(problem->ranks - 1) * problem->bytes;
 }
 
 const struct cs_algorithm cs_algorithm_reduce_linear = {
@@ -90,5 +90,5 @@ const struct cs_algorithm cs_algorithm_reduce_linear = {
 	.summary = "the root combines all vectors in the order of ranks",
 	.params = { { "window", "vectors under way to the root", 4, 1, WINDOW } },
 	.build = build,
-	.price = price,
+	.cost = cost,
 };

@@ -14,7 +14,7 @@
  * neighbours are folded, the root staying in (patterns/butterfly.h). With fewer elements than ranks the last pieces are
  * empty.
  *
- * Price: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the vector about twice,
+ * Cost: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the vector about twice,
  * or three times. For large vectors. */
 #include "algorithms/patterns/butterfly.h"
 

@@ -2,7 +2,7 @@
  * block out of everybody's slots (one hop); on several, slices of all blocks in node memory, then
  * the leaders' host reduce_scatter; short vectors the leader reduces alone. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/deal.h"
+#include "algorithms/patterns/node_reduce_scatter.h"
 
 /* Parameters. */
 enum { READ_ALL, CMA_MIN };
@@ -10,7 +10,7 @@ enum { READ_ALL, CMA_MIN };
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_deal(op, params[READ_ALL], params[CMA_MIN]);
+	cs_node_reduce_scatter(op, params[READ_ALL], params[CMA_MIN]);
 }
 
 static bool
@@ -24,7 +24,7 @@ const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
-	.params = { [READ_ALL] = CS_DEAL_READ_ALL, [CMA_MIN] = CS_CMA_MIN },
+	.params = { [READ_ALL] = CS_NODE_REDUCE_SCATTER_READ_ALL, [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,

@@ -1,7 +1,7 @@
 /* Scan and exscan, pipelined chain (patterns/prefix_chain.h): each rank adds its own to what the
  * rank before it sends, and sends that on, segment by segment.
  *
- * Price: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
+ * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
  * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For few
  * ranks, and for vectors that are long against p segments. */
 #include "algorithms/patterns/prefix_chain.h"
@@ -12,5 +12,5 @@ const struct cs_algorithm cs_algorithm_scan_chain = {
 	.summary = "each rank adds its own and passes the sum to the next in segments",
 	.params = CS_PREFIX_CHAIN_PARAMS,
 	.build = cs_prefix_chain_build,
-	.price = cs_prefix_chain_price,
+	.cost = cs_prefix_chain_cost,
 };

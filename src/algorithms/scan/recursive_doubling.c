@@ -1,7 +1,7 @@
 /* Scan and exscan, recursive doubling (patterns/prefix_doubling.h): in round k each rank sends
  * what it has summed up to the rank 2^k behind it.
  *
- * Price: at most log2 p rounds, rounded down, in which the first rank sends the vector log2 p
+ * Cost: at most log2 p rounds, rounded down, in which the first rank sends the vector log2 p
  * times, rounded up. For small vectors. */
 #include "algorithms/patterns/prefix_doubling.h"
 
@@ -10,5 +10,5 @@ const struct cs_algorithm cs_algorithm_scan_recursive_doubling = {
 	.name = "recursive-doubling",
 	.summary = "each rank sends its sum to ranks behind it, farther in each round",
 	.build = cs_prefix_doubling_build,
-	.price = cs_prefix_doubling_price,
+	.cost = cs_prefix_doubling_cost,
 };

@@ -7,17 +7,17 @@
  *   p = 8, root 0, L' = 3, g = 1, G = 0:   0 -> 6, 4, 3, 2, 1, one after another; 6 -> 7; 4 -> 5
  *                                          time 7; halves would take 9
  *
- * Price: from 1 round (L' large) to p - 1 (g large); the root sends each block but its own. CS_TMP
+ * Cost: from 1 round (L' large) to p - 1 (g large); the root sends each block but its own. CS_TMP
  * as large as the subtree's blocks. For many ranks and small blocks, where L' is well above g.
  * Parts above 2048 ranks are halved. */
-#include "algorithms/patterns/handout.h"
+#include "algorithms/patterns/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)
 {
-	struct cs_cuts cuts;
-	cs_cuts_split_by(&cuts, builder->problem);
-	cs_handout_scatter(builder, &cuts, 0);
+	struct cs_partition partition;
+	cs_partition_split_by(&partition, builder->problem);
+	cs_tree_scatter(builder, &partition, 0);
 }
 
 const struct cs_algorithm cs_algorithm_scatter_split = {
@@ -25,6 +25,6 @@ const struct cs_algorithm cs_algorithm_scatter_split = {
 	.name = "split",
 	.summary = "tree cut so that all parts end at the same time in the LogGP model",
 	.needs = { .all_sizes = true },
-	.params = { CS_CUTS_SPLIT_PARAMS },
+	.params = { CS_PARTITION_SPLIT_PARAMS },
 	.build = build,
 };

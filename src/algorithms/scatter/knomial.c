@@ -1,0 +1,26 @@
+/* Scatter(v), k-nomial tree (seed 000, 5.1.3): who has the blocks of several ranks cuts them
+ * into k + 1 equal parts and sends k of them, all at once, to the first ranks of those parts.
+ *
+ *   p = 9, k = 2, root 0:   012345678 . . . . . . . .  |  012 . . 345 . . 678 . .  |  0 1 2 3 4 5 6 7 8
+ *
+ * Cost: at most ceil(log_(k + 1) p) rounds, less where blocks are empty; the root sends each block
+ * but its own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes where
+ * several messages at once cost a rank little more than one (LogfP). */
+#include "algorithms/patterns/tree_scatter.h"
+
+static void
+build(struct cs_builder *builder)
+{
+	struct cs_partition partition;
+	cs_partition_even(&partition, (int)builder->problem->params[0]);
+	cs_tree_scatter(builder, &partition, 0);
+}
+
+const struct cs_algorithm cs_algorithm_scatter_knomial = {
+	.colls = CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV),
+	.name = "knomial",
+	.summary = "n-way binomial tree: who has several blocks passes on k parts at once",
+	.needs = { .all_sizes = true },
+	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
+	.build = build,
+};

@@ -1,0 +1,238 @@
+/* shm/copy_choice.h: which way large blocks take, from what was measured; and when it is measured. */
+#include "unit.h"
+
+#include "shm/copy_choice.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SOON 40 /* calls, within which the first trial is over */
+
+/* What a call takes on some machine, in nanoseconds; `first`: more that the first call after a change takes. */
+struct machine {
+	uint64_t copied_in, single_copy, first;
+};
+
+struct owner {
+	struct cs_copy_choice choice;
+	_Atomic uint32_t ps_per_byte[CS_COPY_CHOICES];
+	enum cs_copy_protocol last;
+	int single_copy; /* calls */
+};
+
+#define BYTES (64 << 10)
+
+static void
+make_calls(struct owner *owner, int calls, struct machine machine)
+{
+	for (int i = 0; i < calls; i++) {
+		struct cs_copy_choice *choice = &owner->choice;
+		if (cs_copy_choice_is_on_trial(choice))
+			cs_copy_choice_judge(choice, owner->ps_per_byte[CS_COPY_IN_COPY_OUT], owner->ps_per_byte[CS_SINGLE_COPY]);
+		enum cs_copy_protocol way = cs_copy_choice_next(choice);
+		uint64_t took = way == CS_SINGLE_COPY ? machine.single_copy : machine.copied_in;
+		if (cs_copy_choice_is_timed(choice))
+			cs_copy_choice_note(&owner->ps_per_byte[way], BYTES, took + (way != owner->last ? machine.first : 0));
+		owner->last = way;
+		owner->single_copy += way == CS_SINGLE_COPY;
+	}
+}
+
+static const struct machine single_copy_wins = { .copied_in = 7300, .single_copy = 3300 };
+static const struct machine copied_in_wins = { .copied_in = 3000, .single_copy = 6000 };
+static const struct machine copied_in_wins_by_far = { .copied_in = 3000, .single_copy = 60000 };
+static const struct machine much_alike = { .copied_in = 5000, .single_copy = 4800 };
+
+static void
+what_takes_less_is_found_in_the_first_trial(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, SOON, single_copy_wins);
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+	make_calls(&owner, 10000, single_copy_wins);
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+	assert_true(owner.single_copy > 9900);
+}
+
+static void
+what_takes_more_is_not_kept(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, 10000, copied_in_wins);
+	assert_int_equal(owner.choice.way, CS_COPY_IN_COPY_OUT);
+	assert_in_range(owner.single_copy, CS_COPY_CHOICE_CALLS, 10 * CS_COPY_CHOICE_CALLS);
+}
+
+/* Such a trial ends early. */
+static void
+what_takes_much_more_is_given_up_at_once(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, SOON, copied_in_wins_by_far);
+	assert_in_range(owner.single_copy, 2, CS_COPY_CHOICE_CALLS - 1);
+}
+
+/* A twentieth is not worth a change. */
+static void
+what_is_much_alike_stays_as_it_was(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, 10000, much_alike);
+	assert_int_equal(owner.choice.way, CS_COPY_IN_COPY_OUT);
+	make_calls(&owner, 40000, single_copy_wins);
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+	make_calls(&owner, 40000, (struct machine){ .copied_in = 4800, .single_copy = 5000 });
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+}
+
+/* Cores may come to share a cache, or not, while a job runs. */
+static void
+a_change_of_the_machine_is_noticed(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, 10000, single_copy_wins);
+	make_calls(&owner, 40000, copied_in_wins);
+	assert_int_equal(owner.choice.way, CS_COPY_IN_COPY_OUT);
+	make_calls(&owner, 40000, single_copy_wins);
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+}
+
+/* The first call of a way is not timed: it finds the caches as the other way left them. */
+static void
+the_cost_of_the_change_does_not_count(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, SOON, (struct machine){ .copied_in = 7300, .single_copy = 3300, .first = 100000 });
+	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
+}
+
+/* One call of each way in four is disturbed. */
+static void
+what_disturbs_does_not_decide(void **state)
+{
+	for (int quiet = 0; quiet < 2; quiet++) {
+		struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+		struct machine machine = quiet ? single_copy_wins : copied_in_wins;
+		for (int i = 0; i < 2000; i++) {
+			struct machine disturbed = machine;
+			disturbed.copied_in *= i % 4 == 0 ? 50 : 1;
+			disturbed.single_copy *= i % 4 == 2 ? 50 : 1;
+			make_calls(&owner, 1, disturbed);
+		}
+		assert_int_equal(owner.choice.way, quiet ? CS_SINGLE_COPY : CS_COPY_IN_COPY_OUT);
+	}
+}
+
+static void
+without_readers_nothing_is_judged(void **state)
+{
+	struct cs_copy_choice choice = { .trial = CS_COPY_CHOICE_CALLS };
+	int single_copy = 0;
+	for (int i = 0; i < 10000; i++) {
+		if (cs_copy_choice_is_on_trial(&choice))
+			cs_copy_choice_judge(&choice, i % 2 ? 5000 : 0, i % 2 ? 0 : 5000);
+		single_copy += cs_copy_choice_next(&choice) == CS_SINGLE_COPY;
+	}
+	assert_int_equal(choice.way, CS_COPY_IN_COPY_OUT);
+	assert_in_range(single_copy, CS_COPY_CHOICE_CALLS, 10 * CS_COPY_CHOICE_CALLS);
+}
+
+static void
+trials_become_rare(void **state)
+{
+	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
+	make_calls(&owner, 100000, copied_in_wins);
+	int before = owner.single_copy;
+	make_calls(&owner, 160000, copied_in_wins);
+	assert_in_range(owner.single_copy - before, 8 * CS_COPY_CHOICE_CALLS, 11 * CS_COPY_CHOICE_CALLS);
+}
+
+static void
+sizes_are_told_apart(void **state)
+{
+	static const size_t first[CS_COPY_CHOICE_SIZES] = { CS_COPY_CHOICE_LEAST, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
+	for (int size = 0; size < CS_COPY_CHOICE_SIZES; size++) {
+		assert_int_equal(cs_copy_choice_size(first[size]), size);
+		if (size)
+			assert_int_equal(cs_copy_choice_size(first[size] - 1), size - 1);
+	}
+	assert_int_equal(cs_copy_choice_size(SIZE_MAX), CS_COPY_CHOICE_SIZES - 1);
+}
+
+static void
+picoseconds_per_byte_are_a_time_a_byte(void **state)
+{
+	_Atomic uint32_t ps_per_byte = 0;
+	cs_copy_choice_note(&ps_per_byte, 1000, 250);
+	assert_in_range(ps_per_byte, 250, 251); /* picoseconds */
+	cs_copy_choice_note(&ps_per_byte, 1000, 1000000000000);
+	assert_in_range(ps_per_byte, 251, 4 * 251);
+	cs_copy_choice_note(&ps_per_byte, 1, 1000000000000);
+	for (int i = 0; i < 100; i++)
+		cs_copy_choice_note(&ps_per_byte, 1, 1000000000000);
+	assert_int_equal(ps_per_byte, UINT32_MAX);
+	cs_copy_choice_note(&ps_per_byte, 1 << 30, 0);
+	assert_true(ps_per_byte > 0);
+}
+
+static void
+memory_is_readable_or_not(void **state)
+{
+	struct cs_readable readable = { .next = 0 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	assert_int_equal(mprotect(memory + 3 * page, page, PROT_NONE), 0);
+	if (!cs_single_copy_may_read(&readable, memory, page))
+		leave_out("no process may read the memory of another here");
+	assert_false(cs_single_copy_may_read(&readable, memory, page + 1));
+	errno = EBUSY; /* the program's */
+	assert_false(cs_single_copy_may_read(&readable, memory + page, page + 1));
+	assert_int_equal(errno, EBUSY);
+	assert_true(cs_single_copy_may_read(&readable, memory + 2 * page + 1, page - 1));
+	assert_false(cs_single_copy_may_read(&readable, memory + 2 * page, page + 1));
+	assert_false(cs_single_copy_may_read(&readable, memory + page - 1, 2));
+	assert_false(cs_single_copy_may_read(&readable, memory, 0));
+	munmap(memory, 4 * page);
+}
+
+/* What was tried lately is not tried again. */
+static void
+known_memory_is_not_tried_again(void **state)
+{
+	struct cs_readable readable = { .next = 0 };
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, (1 + CS_READABLE_KNOWN) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(memory != MAP_FAILED);
+	if (!cs_single_copy_may_read(&readable, memory, page))
+		leave_out("no process may read the memory of another here");
+	assert_int_equal(munmap(memory, page), 0);
+	assert_true(cs_single_copy_may_read(&readable, memory + 1, page - 1));
+	for (size_t i = 1; i <= CS_READABLE_KNOWN; i++)
+		assert_true(cs_single_copy_may_read(&readable, memory + i * page, page));
+	assert_false(cs_single_copy_may_read(&readable, memory + 1, page - 1));
+	munmap(memory + page, CS_READABLE_KNOWN * page);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_takes_less_is_found_in_the_first_trial),
+		cmocka_unit_test(what_takes_more_is_not_kept),
+		cmocka_unit_test(what_takes_much_more_is_given_up_at_once),
+		cmocka_unit_test(what_is_much_alike_stays_as_it_was),
+		cmocka_unit_test(a_change_of_the_machine_is_noticed),
+		cmocka_unit_test(the_cost_of_the_change_does_not_count),
+		cmocka_unit_test(what_disturbs_does_not_decide),
+		cmocka_unit_test(without_readers_nothing_is_judged),
+		cmocka_unit_test(trials_become_rare),
+		cmocka_unit_test(sizes_are_told_apart),
+		cmocka_unit_test(picoseconds_per_byte_are_a_time_a_byte),
+		cmocka_unit_test(memory_is_readable_or_not),
+		cmocka_unit_test(known_memory_is_not_tried_again),
+	};
+	return cmocka_run_group_tests_name("reach", tests, NULL, NULL);
+}
