@@ -1,14 +1,15 @@
-/* bench/bench.h — collshim-bench: one MPI program that times each collective twice in the same run, through MPI_X
- * ("ours": whatever library is preloaded) and through PMPI_X ("the host's"), and gives the ratio.
+/* bench/bench.h — collshim-bench: one MPI program that times each collective twice in the same run,
+ * through MPI_X ("ours": whatever library is preloaded) and through PMPI_X ("the host's"), and
+ * gives the ratio.
  *
- *	options     what was asked for                      distribution   how much each rank has, v-collectives
- *	operation   buffers, the calls, known answers       measure        warm up, alternate, take times
- *	first       from the first call on (--from-first)
- *	loggp       what a message costs (--loggp)          loggp_fit      parameters out of round trips
- *	output      table, JSON, progress
+ * 	options     what was asked for         distribution   how much each rank has
+ * 	operation   buffers, the calls, known answers  measure        warm up, alternate, take times
+ * 	first       from the first call on (--from-first)
+ * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
+ * 	output      table, JSON, progress
  *
- * Barriers and everything else that the bench needs for itself go through PMPI only, so that what is preloaded
- * changes nothing but the calls that are timed. */
+ * Barriers and everything else that the bench needs for itself go through PMPI only, so that what
+ * is preloaded changes nothing but the calls that are timed. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 
@@ -29,11 +30,12 @@
 
 enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
 
-/* --- distribution.c ------------------------------------------------------------------------------------------- */
+/* --- distribution.c --------------------------------------------------------------------------- */
 
-/* How the bytes of a v-collective are spread over the ranks (J. L. Traff et al., "A pipelined algorithm for large,
- * irregular all-gather problems", section 3). There the base count is the mean for some and the total for others;
- * here all have the same total, so that they can be compared at one size. */
+/* How the bytes of a v-collective are spread over the ranks (J. L. Traff et al., "A pipelined
+ * algorithm for large, irregular all-gather problems", section 3). There the base count is the mean
+ * for some and the total for others; here all have the same total, so that they can be compared at
+ * one size. */
 enum bench_distribution {
 	BENCH_REGULAR,    /* all alike */
 	BENCH_BROADCAST,  /* rank 0 has all */
@@ -49,12 +51,12 @@ extern const char *const bench_distribution_names[BENCH_DISTRIBUTIONS];
 /* Fills counts[ranks] so that their sum is exactly `total`. */
 void bench_distribute(enum bench_distribution distribution, size_t total, int ranks, int *counts);
 
-/* --- median.c ------------------------------------------------------------------------------------------------- */
+/* --- median.c --------------------------------------------------------------------------------- */
 
 /* Sorts the values; there is at least one. */
 double bench_median(double *values, int count);
 
-/* --- options.c ------------------------------------------------------------------------------------------------ */
+/* --- options.c -------------------------------------------------------------------------------- */
 
 #define BENCH_ROOT_LAST (-1)
 #define BENCH_ROOT_ROTATE (-2)
@@ -68,7 +70,8 @@ struct bench_case {
 };
 
 struct bench_options {
-	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots and rows; in place of the next three */
+	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots and rows; in place of
+						   * the next three */
 	int case_count;
 	bool has_coll[CS_COLL_COUNT];
 	size_t sizes[BENCH_MAX_SIZES];
@@ -82,7 +85,8 @@ struct bench_options {
 	int rows[BENCH_MAX_ROWS]; /* calls in a row: each case is measured with each of these */
 	int row_count;
 	int row_rooted; /* the only one of the rooted collectives; 0: theirs are those of all */
-	bool is_per_rank_max; /* always the longest time of one rank in the call, not last entry to last exit */
+	bool is_per_rank_max; /* always the longest time of one rank in the call, not last entry to
+			       * last exit */
 	int buffers;
 	size_t memory;        /* bytes of buffers per rank */
 	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
@@ -92,8 +96,8 @@ struct bench_options {
 };
 
 /* CS_BAD_INPUT: *complaint is a line that says what is wrong and what was expected. */
-CS_CHECKED enum cs_status bench_options_read(struct bench_options *options, int argc, char **argv, int ranks,
-					     char complaint[256]);
+CS_CHECKED enum cs_status bench_options_read(struct bench_options *options, int argc, char **argv,
+					     int ranks, char complaint[256]);
 void bench_options_help(FILE *out);
 /* How many lengths of rows the collective is measured with, and the n-th of them. */
 int bench_row_count(const struct bench_options *options, enum cs_coll coll);
@@ -101,13 +105,14 @@ int bench_row(const struct bench_options *options, enum cs_coll coll, int n);
 /* "last", "rotate" or the number; static storage. */
 const char *bench_root_name(int root);
 
-/* --- operation.c ---------------------------------------------------------------------------------------------- */
+/* --- operation.c ------------------------------------------------------------------------------ */
 
 /* One collective made ready to be called: counts, displacements, buffers with contents. */
 struct bench_operation {
 	struct bench_case what;
 	int rank, ranks;
-	size_t bytes; /* what `size` became: reductions use whole ints, reduce_scatter_block whole equal blocks */
+	size_t bytes; /* what `size` became: reductions use whole ints, reduce_scatter_block whole
+		       * equal blocks */
 	size_t send_bytes, recv_bytes;
 	int count;               /* of one block or vector: bytes, or ints in reductions */
 	int *counts, *offsets;   /* per rank: receive side (send side of scatterv) */
@@ -126,24 +131,26 @@ struct bench_fault {
 /* Does the coll take counts per rank? */
 bool bench_is_irregular(enum cs_coll coll);
 
-/* Bytes that one set of buffers of the case needs on any rank, SIZE_MAX if MPI's int counts cannot express it. */
+/* Bytes that one set of buffers of the case needs on any rank, SIZE_MAX if MPI's int counts cannot
+ * express it. */
 size_t bench_operation_memory(const struct bench_case *what, int ranks);
 /* CS_NO_MEMORY, or CS_OK. Local: the caller has to agree with the other ranks. */
-CS_CHECKED enum cs_status bench_operation_create(struct bench_operation **operation, const struct bench_case *what,
-						 int rank, int ranks, int buffers);
+CS_CHECKED enum cs_status bench_operation_create(struct bench_operation **operation,
+						 const struct bench_case *what, int rank, int ranks,
+						 int buffers);
 void bench_operation_destroy(struct bench_operation *operation);
 /* The root of the n-th call. */
 int bench_operation_root(const struct bench_operation *operation, int n);
 /* The n-th call: takes the n-th root and the n-th buffers, round and round. */
 void bench_operation_call(const struct bench_operation *operation, enum bench_side side, int n);
-/* Clears the receive buffer, makes the n-th call, and looks at every byte. False and *fault filled in if one is
- * wrong on this rank. */
+/* Clears the receive buffer, makes the n-th call, and looks at every byte. False and *fault filled
+ * in if one is wrong on this rank. */
 bool bench_operation_check(const struct bench_operation *operation, enum bench_side side, int n,
 			   struct bench_fault *fault);
 /* Bytes that have to be read or written by all ranks together, whatever the algorithm. */
 double bench_operation_least_bytes(const struct bench_operation *operation);
 
-/* --- measure.c ------------------------------------------------------------------------------------------------ */
+/* --- measure.c -------------------------------------------------------------------------------- */
 
 struct bench_world {
 	int rank, ranks;
@@ -151,8 +158,10 @@ struct bench_world {
 	bool is_block_placed; /* the ranks of each node follow each other */
 	int cores; /* that the ranks of the job may use, when there is one node */
 	bool has_one_clock;
-	double clock_seconds; /* between two readings of the clock that follow each other: no part of a call */
-	double line_seconds; /* a cache line's way from core to core; 0: not measured, or that was disturbed */
+	double clock_seconds; /* between two readings of the clock that follow each other: no part
+			       * of a call */
+	double line_seconds; /* a cache line's way from core to core; 0: not measured, or that was
+			      * disturbed */
 	char mpi[128];        /* "Open MPI v4.1.4" */
 	char library[512];    /* file that serves MPI_X */
 	bool is_interposed;   /* MPI_X is not PMPI_X */
@@ -167,38 +176,42 @@ struct bench_result {
 	double seconds[BENCH_SIDES][BENCH_MAX_ROUNDS]; /* median of each round's calls */
 	double median[BENCH_SIDES];                    /* of the rounds */
 	double ratio, ratio_min, ratio_max;            /* host / ours, per round */
-	double bound;                                  /* seconds; 0: not known, or measured too high: it was beaten */
+	double bound;                                  /* seconds; 0: not known, or measured too
+							* high: it was beaten */
 };
 
 void bench_world_look(struct bench_world *world);
-/* Is it a single call of which the last rank to enter may find all done, since it had to wait for its core while the others
- * made theirs? Its time is the longest of the ranks' own then. */
+/* Is it a single call of which the last rank to enter may find all done, since it had to wait for
+ * its core while the others made theirs? Its time is the longest of the ranks' own then. */
 bool bench_looks_free(const struct bench_case *what, const struct bench_world *world);
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 int64_t bench_now(void);
-/* Collective over all ranks: a cache line's way from core to core, played by local ranks 0 and 1 of the node that
- * `is_here` names. 0 without shared memory. */
+/* Collective over all ranks: a cache line's way from core to core, played by local ranks 0 and 1 of
+ * the node that `is_here` names. 0 without shared memory. */
 double bench_line_seconds(bool is_here);
-/* Collective over all ranks. Who comes early sleeps, and takes no core from those that still measure. */
+/* Collective over all ranks. Who comes early sleeps, and takes no core from those that still
+ * measure. */
 void bench_gather_quietly(void);
 
-/* Collective over all ranks; half a second. A line on rank 0's stderr if other processes keep cores of a node busy. */
+/* Collective over all ranks; half a second. A line on rank 0's stderr if other processes keep cores
+ * of a node busy. */
 void bench_tell_busy(const struct bench_world *world);
 
 /* Collective over all ranks: the buffers, on all of them or on none. NULL: `skipped` says why. */
-struct bench_operation *bench_prepare(const struct bench_case *what, const struct bench_options *options, int rank, int ranks,
+struct bench_operation *bench_prepare(const struct bench_case *what,
+				      const struct bench_options *options, int rank, int ranks,
 				      char skipped[160]);
-/* Collective over all ranks: makes the n-th call and looks at its result; with rotating roots three calls stand for all. False if
- * one was wrong, which has been told on stderr by then. */
+/* Collective over all ranks: makes the n-th call and looks at its result; with rotating roots three
+ * calls stand for all. False if one was wrong, which has been told on stderr by then. */
 bool bench_check(const struct bench_operation *op, enum bench_side side, int first_call);
 
-/* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by then. The times are
- * filled in at rank 0 only. */
-bool bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
-		   const struct bench_world *world);
+/* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by
+ * then. The times are filled in at rank 0 only. */
+bool bench_measure(struct bench_result *result, const struct bench_case *what,
+		   const struct bench_options *options, const struct bench_world *world);
 
-/* --- first.c --------------------------------------------------------------------------------------------------- */
+/* --- first.c ---------------------------------------------------------------------------------- */
 
 #define BENCH_PARTS 4
 
@@ -213,24 +226,26 @@ struct bench_first {
 	struct bench_part {
 		bool is_there; /* false: it would have taken too long */
 		int from, to;  /* calls, from 1 */
-		double seconds, own_seconds; /* of a call: first rank in to last rank out; the longest of the ranks' own */
+		double seconds, own_seconds; /* of a call: first rank in to last rank out; the
+					      * longest of the ranks' own */
 		struct bench_spread minor, major; /* page faults of a rank */
 	} parts[BENCH_PARTS];
-	/* Bytes of shared memory that a rank has touched in these calls, and of that what bears the library's name; below 0: not
-	 * known. */
+	/* Bytes of shared memory that a rank has touched in these calls, and of that what bears the
+	 * library's name; below 0: not known. */
 	struct bench_spread shared, ours;
 };
 
-/* Collective over all ranks: the calls of a case from the first one on, through MPI_X only. The first case is right when nothing
- * but this has been done with the MPI since MPI_Init. False if the last result was wrong: the fault has been told by then. The
- * numbers are filled in at rank 0 only. */
-bool bench_first_measure(struct bench_first *first, const struct bench_case *what, const struct bench_options *options,
-			 int rank, int ranks);
+/* Collective over all ranks: the calls of a case from the first one on, through MPI_X only. The
+ * first case is right when nothing but this has been done with the MPI since MPI_Init. False if the
+ * last result was wrong: the fault has been told by then. The numbers are filled in at rank 0
+ * only. */
+bool bench_first_measure(struct bench_first *first, const struct bench_case *what,
+			 const struct bench_options *options, int rank, int ranks);
 
-/* --- loggp_fit.c ---------------------------------------------------------------------------------------------- */
+/* --- loggp_fit.c ------------------------------------------------------------------------------ */
 
-/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s bytes to the last
- * is there. */
+/* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s
+ * bytes to the last is there. */
 struct bench_prtt {
 	int n;
 	double delay; /* 0: as fast as they go */
@@ -248,12 +263,14 @@ struct bench_loggp {
 /* What the parameters say that PRTT(n, d, s) is. */
 double bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t bytes);
 
-/* The parameters for these times. Each size needs n = 1 without delay; the smallest one also some n > 1 without delay,
- * and n > 1 with a delay longer than the gap. A gap that is hidden by o_send at all sizes is found as 0. `o_recv` is as
- * measured; less is found if a round trip has no room for it. */
-void bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count, double o_recv);
+/* The parameters for these times. Each size needs n = 1 without delay; the smallest one also some n
+ * > 1 without delay, and n > 1 with a delay longer than the gap. A gap that is hidden by o_send at
+ * all sizes is found as 0. `o_recv` is as measured; less is found if a round trip has no room for
+ * it. */
+void bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int count,
+		     double o_recv);
 
-/* --- loggp.c -------------------------------------------------------------------------------------------------- */
+/* --- loggp.c ---------------------------------------------------------------------------------- */
 
 enum bench_level { BENCH_INTER, BENCH_INTRA, BENCH_LEVELS }; /* ranks on different nodes, on one */
 
@@ -267,30 +284,34 @@ struct bench_network {
 		struct bench_prtt times[BENCH_MAX_PRTT];
 		int time_count;
 	} level[BENCH_LEVELS];
-	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by all its ranks at
-	 * once; seconds that a flag takes from core to core. 0: not measured. */
+	/* On a node: seconds per byte of a copy, and of a sum's result, by one rank; of a copy by
+	 * all its ranks at once; seconds that a flag takes from core to core. 0: not measured. */
 	double copy, reduce, bus, flag;
 };
 
 #define BENCH_NETWORK_TEXT 640
-/* "L=2.1e-05,os=...,intra.L=...,copy=...": what cs_model_read of sim/model.h reads. Returns `text`. */
+/* "L=2.1e-05,os=...,intra.L=...,copy=...": what cs_model_read of sim/model.h reads. Returns
+ * `text`. */
 const char *bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench_network *network);
-/* Of the messages between nodes if there are any, else within a node; -1 if there are none at all. */
+/* Of the messages between nodes if there are any, else within a node; -1 if there are none at
+ * all. */
 double bench_network_error(const struct bench_network *network);
 
 /* Collective over all ranks; filled in at rank 0 only. False without memory (at all ranks). */
 bool bench_network_measure(struct bench_network *network, const struct bench_options *options,
 			   const struct bench_world *world);
 
-/* --- output.c (rank 0) ---------------------------------------------------------------------------------------- */
+/* --- output.c (rank 0) ------------------------------------------------------------------------ */
 
-void bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world);
+void bench_print_head(FILE *out, const struct bench_options *options,
+		      const struct bench_world *world);
 void bench_print_result(FILE *out, const struct bench_result *result);
-void bench_print_network(FILE *out, const struct bench_network *network, const struct bench_world *world);
+void bench_print_network(FILE *out, const struct bench_network *network,
+			 const struct bench_world *world);
 
 /* A case of --from-first. */
-void bench_print_first_head(FILE *out, const struct bench_options *options, const struct bench_world *world,
-			    double init_seconds);
+void bench_print_first_head(FILE *out, const struct bench_options *options,
+			    const struct bench_world *world, double init_seconds);
 void bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times);
 
 /* What there is to write so far: cases, what messages cost, or calls from the first one on. */
@@ -303,8 +324,9 @@ struct bench_findings {
 	bool is_complete;
 };
 
-/* The file is whole at any time (cs_file_replace), so that a job that is cut short leaves what it has. To stdout ("-"), a device
- * or a pipe only what is complete is written. False with errno set. */
+/* The file is whole at any time (cs_file_replace), so that a job that is cut short leaves what it
+ * has. To stdout ("-"), a device or a pipe only what is complete is written. False with errno
+ * set. */
 bool bench_write_json(const struct bench_options *options, const struct bench_world *world,
 		      const struct bench_findings *findings);
 /* "37 % allgatherv 8K, about 12 s left" on stderr, not more often than twice a second. */

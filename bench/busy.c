@@ -26,10 +26,12 @@ look(struct ticks *ticks)
 			continue;
 		char *at;
 		unsigned long cpu = strtoul(line + 3, &at, 10);
-		for (int column = 0; cpu < CPU_SETSIZE && column < 8; column++) { /* user to steal */
+		/* User to steal */
+		for (int column = 0; cpu < CPU_SETSIZE && column < 8; column++) {
 			unsigned long long spent = strtoull(at, &at, 10);
 			ticks->all[cpu] += spent;
-			ticks->idle[cpu] += column == 3 || column == 4 ? spent : 0; /* idle, and waiting for a disk */
+			/* idle, and waiting for a disk */
+			ticks->idle[cpu] += column == 3 || column == 4 ? spent : 0;
 		}
 	}
 	if (file)
@@ -71,7 +73,8 @@ bench_tell_busy(const struct bench_world *world)
 		return;
 	(void)getloadavg(&load, 1);
 	gethostname(host, sizeof host - 1);
-	snprintf(text, sizeof text, "%.1f of %d cores of %s are busy with other work (load %.1f): times will be noise",
+	snprintf(text, sizeof text, "%.1f of %d cores of %s are busy with other work (load %.1f): "
+				    "times will be noise",
 		 mine.busy, CPU_COUNT(&ours), host, load);
 	PMPI_Bcast(text, (int)sizeof text, MPI_CHAR, most.rank, MPI_COMM_WORLD);
 	if (world->rank == 0)

@@ -10,7 +10,8 @@
 
 /* The case with each of its lengths of rows. */
 static int
-add_rows(struct bench_case *cases, const struct bench_case *what, const struct bench_options *options)
+add_rows(struct bench_case *cases, const struct bench_case *what,
+	 const struct bench_options *options)
 {
 	int count = bench_row_count(options, what->coll);
 	for (int n = 0; n < count; n++) {
@@ -26,7 +27,8 @@ add_named(struct bench_case *cases, const struct bench_options *options)
 {
 	int used = 0;
 	for (int i = 0; i < options->case_count; i++) {
-		for (int r = 0; r < (cs_colls[options->cases[i].coll].rooted ? options->root_count : 1); r++) {
+		for (int r = 0;
+		     r < (cs_colls[options->cases[i].coll].rooted ? options->root_count : 1); r++) {
 			struct bench_case what = options->cases[i];
 			what.root = options->roots[r];
 			used += add_rows(cases + used, &what, options);
@@ -51,7 +53,8 @@ add_all_of(struct bench_case *cases, const struct bench_options *options, enum c
 					.root = options->roots[r],
 					.distribution = d,
 				};
-				if (bench_is_irregular(coll) ? options->has_distribution[d] : d == 0)
+				if (bench_is_irregular(coll) ? options->has_distribution[d]
+							     : d == 0)
 					used += add_rows(cases + used, &what, options);
 			}
 	return used;
@@ -77,7 +80,8 @@ list_cases(const struct bench_options *options, int *count)
 
 /* The JSON so far. False on all ranks if rank 0 cannot write it. */
 static bool
-save(const struct bench_options *options, const struct bench_world *world, const struct bench_findings *findings)
+save(const struct bench_options *options, const struct bench_world *world,
+     const struct bench_findings *findings)
 {
 	int is_written = 1;
 	if (!options->json)
@@ -85,10 +89,11 @@ save(const struct bench_options *options, const struct bench_world *world, const
 	if (world->rank == 0) {
 		is_written = bench_write_json(options, world, findings);
 		if (!is_written)
-			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n", options->json);
+			fprintf(stderr, "collshim-bench: %s cannot be written: %m\n",
+				options->json);
 	}
-	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time, and a file waits for
-	 * those (seen: 1 s for each, 4 ranks on 2 cores). */
+	/* Ranks that poll under SCHED_RR leave the kernel's own threads a twentieth of the time,
+	 * and a file waits for those (seen: 1 s for each, 4 ranks on 2 cores). */
 	bench_gather_quietly();
 	PMPI_Bcast(&is_written, 1, MPI_INT, 0, MPI_COMM_WORLD);
 	return is_written;
@@ -100,7 +105,8 @@ tell_progress(const struct bench_case *next, int done, int all)
 	char bytes[CS_NUMBER_TEXT], text[96], row[32] = "";
 	if (next->row > 1)
 		snprintf(row, sizeof row, " in rows of %d", next->row);
-	snprintf(text, sizeof text, "%s %s%s", cs_colls[next->coll].name, cs_bytes_text(bytes, next->size), row);
+	snprintf(text, sizeof text, "%s %s%s", cs_colls[next->coll].name,
+		 cs_bytes_text(bytes, next->size), row);
 	bench_progress(text, done, all);
 }
 
@@ -134,7 +140,8 @@ measure_all(const struct bench_options *options, const struct bench_world *world
 	struct bench_result *results = calloc((size_t)count, sizeof *results);
 	int has_memory = cases && results, have_all;
 	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-	bool speaks = world->rank == 0, has_table = !options->json || strcmp(options->json, "-") != 0;
+	bool speaks = world->rank == 0, has_table = !options->json || strcmp(options->json, "-") !=
+						    0;
 	int code = 0;
 	if (!have_all) {
 		if (speaks)
@@ -166,8 +173,8 @@ measure_all(const struct bench_options *options, const struct bench_world *world
 	return code;
 }
 
-/* Exit code. Nothing but what the first call needs is done with the MPI before it: what the job looks like is asked behind
- * that. */
+/* Exit code. Nothing but what the first call needs is done with the MPI before it: what the job
+ * looks like is asked behind that. */
 static int
 measure_first(const struct bench_options *options, int rank, int ranks, double init_seconds)
 {
@@ -191,12 +198,15 @@ measure_first(const struct bench_options *options, int rank, int ranks, double i
 		}
 		if (i == 0) {
 			bench_world_look(&world);
-			PMPI_Reduce(&init_seconds, &findings.init_seconds, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+			PMPI_Reduce(&init_seconds, &findings.init_seconds, 1, MPI_DOUBLE, MPI_MAX,
+				    0, MPI_COMM_WORLD);
 			if (has_table)
-				bench_print_first_head(stdout, options, &world, findings.init_seconds);
+				bench_print_first_head(stdout, options, &world,
+						       findings.init_seconds);
 		}
 		if (has_table)
-			bench_print_first(stdout, &firsts[i], options->is_per_rank_max || !world.has_one_clock);
+			bench_print_first(stdout, &firsts[i], options->is_per_rank_max ||
+					  !world.has_one_clock);
 		findings.count = i + 1;
 		findings.is_complete = i + 1 == count;
 		code = !save(options, &world, &findings);
@@ -214,7 +224,8 @@ main(int argc, char **argv)
 	char complaint[256] = "";
 	int code = 0;
 	/* Variables and paths are shown as they are, but not to a terminal that would obey them. */
-	FILE *out = cs_printable_stream(STDOUT_FILENO), *errors = cs_printable_stream(STDERR_FILENO);
+	FILE *out = cs_printable_stream(STDOUT_FILENO),
+	     *errors = cs_printable_stream(STDERR_FILENO);
 	stdout = out ? out : stdout;
 	stderr = errors ? errors : stderr;
 	int rank, ranks;
@@ -223,13 +234,16 @@ main(int argc, char **argv)
 	double init_seconds = (double)(bench_now() - start) * 1e-9;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	bool speaks = rank == 0, is_right = bench_options_read(&options, argc, argv, ranks, complaint) == CS_OK;
-	bool is_first = is_right && options.wants_first && !options.wants_help && !options.wants_version;
+	bool speaks = rank == 0,
+	     is_right = bench_options_read(&options, argc, argv, ranks, complaint) == CS_OK;
+	bool is_first = is_right && options.wants_first && !options.wants_help &&
+			!options.wants_version;
 	if (!is_first)
 		bench_world_look(&world);
 	if (!is_right) {
 		if (speaks)
-			fprintf(stderr, "collshim-bench: %s (--help shows what is known)\n", complaint);
+			fprintf(stderr, "collshim-bench: %s (--help shows what is known)\n",
+				complaint);
 		code = 2;
 	} else if (is_first) {
 		code = measure_first(&options, rank, ranks, init_seconds);

@@ -2,7 +2,8 @@
 
 const char *const bench_distribution_names[BENCH_DISTRIBUTIONS] = {
 	[BENCH_REGULAR] = "regular",       [BENCH_BROADCAST] = "broadcast", [BENCH_SPIKE] = "spike",
-	[BENCH_HALF] = "half",             [BENCH_DECREASING] = "decreasing", [BENCH_GEOMETRIC] = "geometric",
+	[BENCH_HALF] = "half",             [BENCH_DECREASING] = "decreasing",
+	[BENCH_GEOMETRIC] = "geometric",
 };
 
 static double
@@ -37,7 +38,8 @@ bench_distribute(enum bench_distribution distribution, size_t total, int ranks, 
 	size_t given = 0;
 	for (int rank = 0; rank < ranks; rank++) {
 		so_far += weight(distribution, rank, ranks);
-		size_t upto = rank == ranks - 1 ? total : (size_t)((double)total * (so_far / sum) + 0.5);
+		size_t upto = rank == ranks - 1
+			      ? total : (size_t)((double)total * (so_far / sum) + 0.5);
 		upto = upto > total ? total : upto;
 		counts[rank] = (int)(upto - given);
 		given = upto;

@@ -8,14 +8,15 @@
 /* The first call, those up to the 10th, the 100th and the last. */
 static const int part_ends[BENCH_PARTS] = { 1, 10, 100, 1000 };
 
-/* --- what this process has touched --------------------------------------------------------------------------------- */
+/* --- what this process has touched ------------------------------------------------------------ */
 
 struct touched {
-	double shared, ours; /* bytes of shared mappings, and of those that bear the library's name; below 0: not known */
+	double shared, ours; /* bytes of shared mappings, and of those that bear the library's name;
+			      * below 0: not known */
 };
 
-/* "7f00-7f10 rw-s 0 00:01 1234 /memfd:name": does the mapping belong to several processes? False, too, if the line is none
- * that begins a mapping. */
+/* "7f00-7f10 rw-s 0 00:01 1234 /memfd:name": does the mapping belong to several processes? False,
+ * too, if the line is none that begins a mapping. */
 static bool
 begins_mapping(const char *line, bool *is_shared)
 {
@@ -46,7 +47,8 @@ look_at_memory(void)
 		if (!is_shared || sscanf(line, "%31[^:]: %lf kB", kind, &kilobytes) != 2)
 			continue;
 		/* Pages of hugetlbfs are no part of Rss. */
-		if (strcmp(kind, "Rss") != 0 && strcmp(kind, "Shared_Hugetlb") != 0 && strcmp(kind, "Private_Hugetlb") != 0)
+		if (strcmp(kind, "Rss") != 0 && strcmp(kind, "Shared_Hugetlb") != 0 &&
+		    strcmp(kind, "Private_Hugetlb") != 0)
 			continue;
 		touched.shared += kilobytes * 1024;
 		touched.ours += is_ours ? kilobytes * 1024 : 0;
@@ -55,7 +57,7 @@ look_at_memory(void)
 	return touched;
 }
 
-/* --- calls from the first one on ------------------------------------------------------------------------------------ */
+/* --- calls from the first one on -------------------------------------------------------------- */
 
 /* A part as this rank has seen it. */
 struct seen {
@@ -80,7 +82,8 @@ run_part(const struct bench_operation *op, int from, int to)
 	return seen;
 }
 
-/* Rank 0 decides for all: would the next part take too long, if a call takes what it took in this one? */
+/* Rank 0 decides for all: would the next part take too long, if a call takes what it took in this
+ * one? */
 static bool
 goes_on(const struct seen *seen, int calls, int next_calls, double limit)
 {
@@ -130,8 +133,8 @@ spread_of_growth(double before, double after, int ranks)
 }
 
 bool
-bench_first_measure(struct bench_first *first, const struct bench_case *what, const struct bench_options *options, int rank,
-		    int ranks)
+bench_first_measure(struct bench_first *first, const struct bench_case *what,
+		    const struct bench_options *options, int rank, int ranks)
 {
 	struct seen seen[BENCH_PARTS];
 	int parts = 0;
@@ -148,7 +151,8 @@ bench_first_measure(struct bench_first *first, const struct bench_case *what, co
 		part->to = part_ends[parts];
 		seen[parts] = run_part(op, part->from, part->to);
 		goes = parts + 1 < BENCH_PARTS && goes_on(&seen[parts], part->to - part->from + 1,
-							  part_ends[parts + 1] - part->to, options->limit);
+							  part_ends[parts + 1] - part->to,
+							  options->limit);
 	}
 	struct touched after = look_at_memory();
 	for (int i = 0; i < parts; i++)

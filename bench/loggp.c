@@ -1,5 +1,5 @@
-/* What a message costs: PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different nodes and between two on one,
- * over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them (src/comm/wire.c).
+/* What a message costs: PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different nodes and
+ * between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them (src/comm/wire.c).
  *
  *   caller      Isend d Isend d ... Isend, waits for all                  waits for the answer
  *   answerer    has n receives posted        waits for them, one by one | Isend, waits
@@ -17,7 +17,8 @@
 #define MOST_SAMPLES 2000
 #define LEAST_SAMPLES 3
 #define PART_OF_TIME 20    /* of --time, for one PRTT */
-#define NODE_BYTES 4194304 /* copied and summed on a node: not in a core's own caches, as what others wrote is not */
+/* Copied and summed on a node: not in a core's own caches, as what others wrote is not */
+#define NODE_BYTES 4194304
 #define NODE_SECONDS 0.01  /* of copying, for one median's value */
 
 static const size_t sizes[] = { 1, 64, 512, 2048, 8192, 32768, 131072, 524288 };
@@ -53,7 +54,7 @@ spin(double seconds)
 		;
 }
 
-/* --- one round trip ----------------------------------------------------------------------------------------------- */
+/* --- one round trip --------------------------------------------------------------------------- */
 
 /* Both: the answerer has its receives posted when the caller begins. */
 static double
@@ -66,7 +67,8 @@ ask_once(const struct pair *pair, const struct bench_prtt *what)
 	PMPI_Recv(NULL, 0, MPI_BYTE, pair->answerer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	int64_t start = bench_now();
 	for (int i = 0; i < what->n; i++) {
-		PMPI_Isend(pair->memory, bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD, &sends[i]);
+		PMPI_Isend(pair->memory, bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD,
+			   &sends[i]);
 		if (what->delay > 0 && i < what->n - 1)
 			spin(what->delay);
 	}
@@ -82,8 +84,8 @@ choose_once(const struct pair *pair, const struct bench_prtt *what)
 	MPI_Request receives[BURST], answer;
 	int bytes = (int)what->bytes;
 	for (int i = 0; i < what->n; i++)
-		PMPI_Irecv(pair->memory + (size_t)i * what->bytes, bytes, MPI_BYTE, pair->caller, TAG, MPI_COMM_WORLD,
-			   &receives[i]);
+		PMPI_Irecv(pair->memory + (size_t)i * what->bytes, bytes, MPI_BYTE, pair->caller,
+			   TAG, MPI_COMM_WORLD, &receives[i]);
 	PMPI_Send(NULL, 0, MPI_BYTE, pair->caller, TAG + 1, MPI_COMM_WORLD);
 	for (int i = 0; i < what->n; i++)
 		PMPI_Wait(&receives[i], MPI_STATUS_IGNORE);
@@ -101,8 +103,8 @@ prtt(const struct pair *pair, const struct bench_prtt *what)
 	return 0;
 }
 
-/* What taking a message that has long arrived costs: the receive is posted, nothing is done for longer than a round
- * trip, then the answer is taken. `what` is a round trip of one message. */
+/* What taking a message that has long arrived costs: the receive is posted, nothing is done for
+ * longer than a round trip, then the answer is taken. `what` is a round trip of one message. */
 static double
 recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 {
@@ -112,11 +114,12 @@ recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 		return 0;
 	}
 	PMPI_Recv(NULL, 0, MPI_BYTE, pair->answerer, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	PMPI_Isend(pair->memory, (int)what->bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD, &send);
+	PMPI_Isend(pair->memory, (int)what->bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD,
+		   &send);
 	PMPI_Wait(&send, MPI_STATUS_IGNORE);
 	int64_t start = bench_now();
-	PMPI_Irecv(pair->memory + sizes[SIZES - 1], (int)what->bytes, MPI_BYTE, pair->answerer, TAG, MPI_COMM_WORLD,
-		   &answer);
+	PMPI_Irecv(pair->memory + sizes[SIZES - 1], (int)what->bytes, MPI_BYTE, pair->answerer, TAG,
+		   MPI_COMM_WORLD, &answer);
 	int64_t posted = bench_now();
 	spin(2 * what->seconds + 5e-6);
 	int64_t waits = bench_now();
@@ -124,7 +127,7 @@ recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 	return (double)(bench_now() - waits + posted - start) * 1e-9;
 }
 
-/* --- medians ------------------------------------------------------------------------------------------------------ */
+/* --- medians ---------------------------------------------------------------------------------- */
 
 typedef double sample_function(const struct pair *pair, const struct bench_prtt *what);
 
@@ -138,7 +141,8 @@ agree_on_samples(const struct pair *pair, double seconds)
 	if (is_caller(pair))
 		PMPI_Send(&samples, 1, MPI_INT, pair->answerer, TAG, MPI_COMM_WORLD);
 	else
-		PMPI_Recv(&samples, 1, MPI_INT, pair->caller, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		PMPI_Recv(&samples, 1, MPI_INT, pair->caller, TAG, MPI_COMM_WORLD,
+			  MPI_STATUS_IGNORE);
 	return samples;
 }
 
@@ -161,14 +165,15 @@ static void
 tell_progress(struct pair *pair, const struct bench_prtt *what)
 {
 	char text[96];
-	snprintf(text, sizeof text, "%s: %d messages of %zu bytes", pair->name, what->n, what->bytes);
+	snprintf(text, sizeof text, "%s: %d messages of %zu bytes", pair->name, what->n,
+		 what->bytes);
 	if (is_caller(pair) && pair->caller == 0 && !pair->options->is_quiet)
 		bench_progress(text, pair->done, pair->all);
 	pair->done++;
 }
 
-/* The points in turn, and that once for each round: what disturbs for a while disturbs one value of each. At the
- * caller, times[] and *o_recv. */
+/* The points in turn, and that once for each round: what disturbs for a while disturbs one value of
+ * each. At the caller, times[] and *o_recv. */
 static void
 take_rounds(struct pair *pair, struct bench_prtt *times, int count, double *o_recv)
 {
@@ -192,7 +197,8 @@ take_rounds(struct pair *pair, struct bench_prtt *times, int count, double *o_re
 static double
 find_delay(const struct pair *pair)
 {
-	struct bench_prtt first = { .n = 1, .bytes = sizes[0] }, burst = { .n = BURST, .bytes = sizes[0] };
+	struct bench_prtt first = { .n = 1, .bytes = sizes[0] },
+			  burst = { .n = BURST, .bytes = sizes[0] };
 	double gap = median_of(pair, prtt, &burst) - median_of(pair, prtt, &first);
 	return (gap > 0 ? 2 * gap / (BURST - 1) : 0) + 5e-6;
 }
@@ -221,7 +227,7 @@ measure_pair(struct pair *pair, struct bench_level_costs *level)
 		bench_loggp_fit(&level->loggp, level->times, level->time_count, o_recv);
 }
 
-/* --- between nodes, and within one -------------------------------------------------------------------------------- */
+/* --- between nodes, and within one ------------------------------------------------------------ */
 
 /* Who is where: each rank's node, known by its lowest rank. */
 static bool
@@ -260,7 +266,8 @@ send_home(struct bench_level_costs *level, int rank)
 	if (rank == level->ranks[0])
 		PMPI_Send(level, (int)sizeof *level, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 	else if (rank == 0)
-		PMPI_Recv(level, (int)sizeof *level, MPI_BYTE, level->ranks[0], TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		PMPI_Recv(level, (int)sizeof *level, MPI_BYTE, level->ranks[0], TAG, MPI_COMM_WORLD,
+			  MPI_STATUS_IGNORE);
 }
 
 static void
@@ -280,7 +287,7 @@ measure_level(struct bench_network *network, enum bench_level level, struct pair
 	send_home(costs, rank);
 }
 
-/* --- on a node ---------------------------------------------------------------------------------------------------- */
+/* --- on a node -------------------------------------------------------------------------------- */
 
 static void
 copy_block(unsigned char *memory)
@@ -292,7 +299,8 @@ copy_block(unsigned char *memory)
 static void
 sum_block(unsigned char *memory)
 {
-	int *restrict to = (int *)(void *)memory, *restrict from = (int *)(void *)(memory + NODE_BYTES);
+	int *restrict to = (int *)(void *)memory,
+	    *restrict from = (int *)(void *)(memory + NODE_BYTES);
 	for (size_t i = 0; i < NODE_BYTES / sizeof(int); i++)
 		to[i] += from[i];
 	__asm__ volatile("" ::: "memory");
@@ -319,12 +327,14 @@ shared_rate(unsigned char *memory, MPI_Comm node)
 	return 1 / all;
 }
 
-/* On rank 0's node, or on the first one with two ranks: by its first rank alone, then by all its ranks. */
+/* On rank 0's node, or on the first one with two ranks: by its first rank alone, then by all its
+ * ranks. */
 static void
 measure_node(struct bench_network *network, const struct pair *as, const int *node_of)
 {
 	double copies[BENCH_MAX_ROUNDS], sums[BENCH_MAX_ROUNDS], shared[BENCH_MAX_ROUNDS];
-	int pair[2], first = find_pair(pair, BENCH_INTRA, node_of, as->world->ranks) ? pair[0] : 0, local, locals;
+	int pair[2], first = find_pair(pair, BENCH_INTRA, node_of, as->world->ranks) ? pair[0] : 0,
+	    local, locals;
 	int rounds = as->options->rounds;
 	bool is_here = node_of[as->world->rank] == node_of[first];
 	MPI_Comm node;
@@ -351,7 +361,8 @@ measure_node(struct bench_network *network, const struct pair *as, const int *no
 	bench_gather_quietly();
 	/* Where all ranks share one core a flag waits for a turn of the core. */
 	found[3] = as->world->cores > 1 ? bench_line_seconds(is_here) : 0;
-	PMPI_Reduce(as->world->rank == 0 ? MPI_IN_PLACE : found, found, 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+	PMPI_Reduce(as->world->rank == 0 ? MPI_IN_PLACE : found, found, 4, MPI_DOUBLE, MPI_MAX, 0,
+		    MPI_COMM_WORLD);
 	network->copy = found[0];
 	network->reduce = found[1];
 	network->bus = found[2];

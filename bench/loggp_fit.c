@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #define MAX_F 16
-#define HIDDEN 1.1 /* times what the processor needs for a burst: one that takes less waits for nothing else */
+/* Times what the processor needs for a burst: one that takes less waits for nothing else */
+#define HIDDEN 1.1
 
-/* What n messages add to one: the later of the sender's processor and the port, where f messages in a row need no gap
- * (LogfP; sim/model.h). */
+/* What n messages add to one: the later of the sender's processor and the port, where f messages in
+ * a row need no gap (LogfP; sim/model.h). */
 static double
 added(const struct bench_loggp *loggp, int n, double delay, size_t bytes)
 {
@@ -29,7 +30,7 @@ bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t by
 	return one(loggp, bytes) + added(loggp, n, delay, bytes);
 }
 
-/* --- the times as they are needed --------------------------------------------------------------------------------- */
+/* --- the times as they are needed ------------------------------------------------------------- */
 
 struct fit {
 	const struct bench_prtt *times;
@@ -56,10 +57,11 @@ is_burst(const struct fit *fit, int i, double *more)
 	return time->n > 1 && time->delay <= 0 && *more > 0;
 }
 
-/* --- one parameter after the other -------------------------------------------------------------------------------- */
+/* --- one parameter after the other ------------------------------------------------------------ */
 
-/* o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d, but no more than a message of a burst takes: after a delay the
- * caches are cold (seen: MPICH within a node, 0.35 us after 5 us, 0.15 us in a burst). */
+/* o = (PRTT(n, d, s) - PRTT(1, 0, s)) / (n - 1) - d, but no more than a message of a burst takes:
+ * after a delay the caches are cold (seen: MPICH within a node, 0.35 us after 5 us, 0.15 us in a
+ * burst). */
 static double
 find_o_send(const struct fit *fit)
 {
@@ -71,15 +73,17 @@ find_o_send(const struct fit *fit)
 	for (int i = 0; i < fit->count && count < BENCH_MAX_PRTT; i++) {
 		const struct bench_prtt *time = &fit->times[i];
 		if (time->n > 1 && time->delay > 0)
-			values[count++] = (time->seconds - single(fit, time->bytes)) / (time->n - 1) - time->delay;
+			values[count++] = (time->seconds - single(fit, time->bytes)) /
+					  (time->n - 1) - time->delay;
 	}
 	double o = count ? bench_median(values, count) : 0;
 	o = o < most ? o : most;
 	return o > 0 ? o : 0;
 }
 
-/* L = PRTT(1, 0, s) / 2 - o_s - o_r. Where the overheads alone are more, they overlap with the message's way (seen: TCP
- * inside one machine, where the sender's system call delivers): a receiver that waits is spared what is too much. */
+/* L = PRTT(1, 0, s) / 2 - o_s - o_r. Where the overheads alone are more, they overlap with the
+ * message's way (seen: TCP inside one machine, where the sender's system call delivers): a receiver
+ * that waits is spared what is too much. */
 static void
 find_latency(const struct fit *fit, struct bench_loggp *found)
 {
@@ -89,18 +93,21 @@ find_latency(const struct fit *fit, struct bench_loggp *found)
 	found->L = way - found->o_send - found->o_recv;
 }
 
-/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, 0, s) - PRTT(1, 0, s), by least squares of the
- * relative errors: else the largest messages would decide alone. Bursts that the sender's processor held up say nothing of the
- * port. */
+/* g and G from the line  (n - f) g + (n - 1) (s - 1) G = PRTT(n, 0, s) - PRTT(1, 0, s), by least
+ *                        squares of the
+ * relative errors: else the largest messages would decide alone. Bursts that the sender's processor
+ * held up say nothing of the port. */
 static void
 find_gaps(const struct fit *fit, struct bench_loggp *found)
 {
 	double aa = 0, ab = 0, bb = 0, ay = 0, by = 0, more;
 	for (int i = 0; i < fit->count; i++) {
 		const struct bench_prtt *time = &fit->times[i];
-		if (!is_burst(fit, i, &more) || time->n <= found->f || more < HIDDEN * (time->n - 1) * found->o_send)
+		if (!is_burst(fit, i, &more) || time->n <= found->f ||
+		    more < HIDDEN * (time->n - 1) * found->o_send)
 			continue;
-		double a = (time->n - found->f) / more, b = (double)(time->bytes - 1) * (time->n - 1) / more;
+		double a = (time->n - found->f) / more,
+		       b = (double)(time->bytes - 1) * (time->n - 1) / more;
 		aa += a * a;
 		ab += a * b;
 		bb += b * b;
@@ -146,8 +153,8 @@ burst_error(const struct fit *fit, const struct bench_loggp *loggp)
 	return count ? sum / count : 0;
 }
 
-/* The f with which the bursts fit best; a larger one must fit better by more than a twentieth. 1 where no gap is
- * seen. */
+/* The f with which the bursts fit best; a larger one must fit better by more than a twentieth. 1
+ * where no gap is seen. */
 static void
 find_f(const struct fit *fit, struct bench_loggp *found)
 {
@@ -192,24 +199,26 @@ bench_loggp_fit(struct bench_loggp *found, const struct bench_prtt *times, int c
 	found->error = whole_error(&fit, found);
 }
 
-/* --- as text ------------------------------------------------------------------------------------------------------ */
+/* --- as text ---------------------------------------------------------------------------------- */
 
 static size_t
 add(char *text, size_t length, const char *prefix, const char *name, double number)
 {
-	int more = snprintf(text + length, BENCH_NETWORK_TEXT - length, "%s%s%s=%.4g", length ? "," : "", prefix, name,
-			    number);
+	int more = snprintf(text + length, BENCH_NETWORK_TEXT - length, "%s%s%s=%.4g",
+			    length ? "," : "", prefix, name, number);
 	return length + (size_t)more < BENCH_NETWORK_TEXT ? length + (size_t)more : length;
 }
 
 const char *
 bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench_network *network)
 {
-	static const char *const prefixes[BENCH_LEVELS] = { [BENCH_INTER] = "", [BENCH_INTRA] = "intra." };
+	static const char *const prefixes[BENCH_LEVELS] =
+		{ [BENCH_INTER] = "", [BENCH_INTRA] = "intra." };
 	const struct {
 		const char *name;
 		double number;
-	} rates[] = { { "copy", network->copy }, { "reduce", network->reduce }, { "bus", network->bus },
+	} rates[] = { { "copy", network->copy }, { "reduce", network->reduce },
+		      { "bus", network->bus },
 		      { "flag", network->flag } };
 	size_t length = 0;
 	text[0] = '\0';

@@ -29,9 +29,10 @@ bench_now(void)
 	return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-/* --- the job -------------------------------------------------------------------------------------------------------- */
+/* --- the job ---------------------------------------------------------------------------------- */
 
-/* One number for the clock behind CLOCK_MONOTONIC: the running kernel's boot, and the time namespace. */
+/* One number for the clock behind CLOCK_MONOTONIC: the running kernel's boot, and the time
+ * namespace. */
 static uint64_t
 clock_identity(void)
 {
@@ -52,7 +53,8 @@ clock_identity(void)
 	return hash ? hash : 1;
 }
 
-/* What lies between two readings with nothing to be timed between them: each row of calls has as much of it. */
+/* What lies between two readings with nothing to be timed between them: each row of calls has as
+ * much of it. */
 static double
 clock_reading_seconds(void)
 {
@@ -100,10 +102,10 @@ look_at_nodes(struct bench_world *world)
 	world->cores = world->cores > 0 ? world->cores : 1;
 }
 
-/* One cache line's way from core to core: half of the fastest of some ping-pongs between ranks 0 and 1 in shared memory.
- * Both poll and rarely yield, for others may have to run on these cores. On a busy machine most trials are disturbed: one that
- * is not is short enough to lie within a moment in which both run, and is tried for until the time is up, as rank 0 says in the
- * line behind. */
+/* One cache line's way from core to core: half of the fastest of some ping-pongs between ranks 0
+ * and 1 in shared memory. Both poll and rarely yield, for others may have to run on these cores. On
+ * a busy machine most trials are disturbed: one that is not is short enough to lie within a moment
+ * in which both run, and is tried for until the time is up, as rank 0 says in the line behind. */
 static double
 ping_pong(_Atomic unsigned *line, int rank)
 {
@@ -112,7 +114,8 @@ ping_pong(_Atomic unsigned *line, int rank)
 	unsigned ball = 0;
 	int64_t end = bench_now() + LINE_NANOSECONDS;
 	for (int trial = 1, last = 0; !last; trial++) {
-		last = trial >= LINE_LEAST_TRIALS && (best < LINE_MOST_SECONDS || bench_now() > end);
+		last = trial >= LINE_LEAST_TRIALS &&
+		       (best < LINE_MOST_SECONDS || bench_now() > end);
 		if (rank == 0)
 			atomic_store_explicit(is_last, (unsigned)last, memory_order_relaxed);
 		int64_t start = bench_now();
@@ -122,11 +125,14 @@ ping_pong(_Atomic unsigned *line, int rank)
 					atomic_store_explicit(line, ball + 1, memory_order_release);
 					continue;
 				}
-				for (int polls = 1; atomic_load_explicit(line, memory_order_acquire) != ball + 1; polls++)
+				for (int polls = 1;
+				     atomic_load_explicit(line, memory_order_acquire) != ball + 1;
+				     polls++)
 					if (polls % 5000 == 0)
 						sched_yield();
 				if (i == 0) /* rank 0 says it anew only when this ball is back */
-					last = (int)atomic_load_explicit(is_last, memory_order_relaxed);
+					last = (int)atomic_load_explicit(is_last,
+									 memory_order_relaxed);
 			}
 		}
 		double one_way = (double)(bench_now() - start) * 1e-9 / (2 * LINE_BALLS);
@@ -160,7 +166,8 @@ bench_line_seconds(bool is_here)
 	PMPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
 	PMPI_Comm_rank(node, &local);
 	PMPI_Comm_size(node, &locals);
-	int has_window = PMPI_Win_allocate_shared(local == 0 ? 256 : 0, 1, MPI_INFO_NULL, node, &memory, &window) ==
+	int has_window = PMPI_Win_allocate_shared(local == 0 ? 256 : 0, 1, MPI_INFO_NULL, node,
+						  &memory, &window) ==
 			 MPI_SUCCESS;
 	int all_have;
 	PMPI_Allreduce(&has_window, &all_have, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -171,7 +178,8 @@ bench_line_seconds(bool is_here)
 		if (local == 0)
 			memset(line, 0, (size_t)bytes);
 		PMPI_Barrier(MPI_COMM_WORLD);
-		if (is_here && locals > 1 && local < 2) /* 64: a line without a byte of what the MPI may keep before */
+		if (is_here && locals > 1 && local < 2) /* 64: a line without a byte of what the MPI
+							 * may keep before */
 			seconds = ping_pong((_Atomic unsigned *)(void *)((char *)line + 64), local);
 		bench_gather_quietly();
 		PMPI_Win_free(&window);
@@ -203,7 +211,8 @@ bench_world_look(struct bench_world *world)
 	version[strcspn(version, ",\n")] = 0;
 	char *word = strstr(version, " Version:\t"); /* "MPICH Version:<tab>4.0.2" */
 	if (word)
-		memmove(word + 1, word + strlen(" Version:\t"), strlen(word + strlen(" Version:\t")) + 1);
+		memmove(word + 1, word + strlen(" Version:\t"),
+			strlen(word + strlen(" Version:\t")) + 1);
 	snprintf(world->mpi, sizeof world->mpi, "%.*s", (int)sizeof world->mpi - 1, version);
 	file_of("MPI_Allgather", world->library, sizeof world->library);
 	file_of("PMPI_Allgather", host, sizeof host);
@@ -214,10 +223,10 @@ bench_world_look(struct bench_world *world)
 	world->line_seconds = world->nodes == 1 && world->cores > 1 ? bench_line_seconds(true) : 0;
 }
 
-/* --- memcpy of one core, for the bound --------------------------------------------------------------------------------- */
+/* --- memcpy of one core, for the bound -------------------------------------------------------- */
 
-/* Bytes a second for copies of that size, warm: the fastest of some runs, those at earlier cases among them. Measured at rank 0
- * while the others wait. */
+/* Bytes a second for copies of that size, warm: the fastest of some runs, those at earlier cases
+ * among them. Measured at rank 0 while the others wait. */
 static double
 copy_bandwidth(size_t size)
 {
@@ -246,7 +255,8 @@ copy_bandwidth(size_t size)
 	}
 	free(from);
 	free(to);
-	double bandwidth = best < INT64_MAX ? (double)size * copies / ((double)(best > 0 ? best : 1) * 1e-9) : 0;
+	double bandwidth = best < INT64_MAX ? (double)size * copies /
+			   ((double)(best > 0 ? best : 1) * 1e-9) : 0;
 	if (k < BENCH_MAX_SIZES) {
 		known[k].size = size;
 		bandwidth = bandwidth > known[k].bandwidth ? bandwidth : known[k].bandwidth;
@@ -255,12 +265,13 @@ copy_bandwidth(size_t size)
 	return bandwidth;
 }
 
-/* What no algorithm on one node can beat: the bytes that must move, shared by all cores, and one line from core to
- * core; in a row of rooted calls they may all be on their way at once. 0 where this says nothing, and where a round was faster:
- * then the copies or the line were measured while the machine did other things. */
+/* What no algorithm on one node can beat: the bytes that must move, shared by all cores, and one
+ * line from core to core; in a row of rooted calls they may all be on their way at once. 0 where
+ * this says nothing, and where a round was faster: then the copies or the line were measured while
+ * the machine did other things. */
 static double
-bound_of(const struct bench_result *result, const struct bench_operation *op, const struct bench_options *options,
-	 const struct bench_world *world)
+bound_of(const struct bench_result *result, const struct bench_operation *op,
+	 const struct bench_options *options, const struct bench_world *world)
 {
 	if (world->nodes != 1 || world->ranks == 1)
 		return 0;
@@ -269,7 +280,8 @@ bound_of(const struct bench_result *result, const struct bench_operation *op, co
 	if (cs_colls[op->what.coll].rooted)
 		seconds /= result->batch;
 	if (bytes > 0) {
-		double bandwidth = options->bandwidth > 0 ? options->bandwidth : copy_bandwidth(op->bytes);
+		double bandwidth = options->bandwidth > 0 ? options->bandwidth
+							  : copy_bandwidth(op->bytes);
 		if (bandwidth <= 0)
 			return 0;
 		seconds += bytes / (bandwidth * world->cores);
@@ -281,7 +293,7 @@ bound_of(const struct bench_result *result, const struct bench_operation *op, co
 	return seconds;
 }
 
-/* --- right before fast ------------------------------------------------------------------------------------------------- */
+/* --- right before fast ------------------------------------------------------------------------ */
 
 /* Every rank's view; the lowest rank with a fault tells it. */
 static bool
@@ -299,10 +311,12 @@ agree_on_fault(bool is_right, const struct bench_operation *op, enum bench_side 
 		if (coll->rooted)
 			snprintf(root, sizeof root, ", root %d", bench_operation_root(op, n));
 		fprintf(stderr,
-			"collshim-bench: WRONG RESULT of %s, %zu bytes%s, %d ranks, distribution %s, by %s: rank %d: %s "
+			"collshim-bench: WRONG RESULT of %s, %zu bytes%s, %d ranks, distribution "
+			"%s, by %s: rank %d: %s "
 			"(%d of the ranks have a wrong result)\n",
-			coll->name, op->what.size, root, op->ranks, bench_distribution_names[op->what.distribution],
-			side == BENCH_HOST ? "the host (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
+			coll->name, op->what.size, root, op->ranks,
+			bench_distribution_names[op->what.distribution], side == BENCH_HOST
+			? "the host (PMPI)" : "ours (MPI)", op->rank, fault->text, all_wrong);
 	}
 	return false;
 }
@@ -327,7 +341,7 @@ check_both(const struct bench_operation *op, int first_call)
 	return bench_check(op, BENCH_HOST, first_call) && bench_check(op, BENCH_OURS, first_call);
 }
 
-/* --- times ------------------------------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------------------ */
 
 struct plan {
 	int rounds, calls, batch;
@@ -346,11 +360,12 @@ stamp_at(const struct plan *plan, int round, enum bench_side side)
 	return ((size_t)round * BENCH_SIDES + side) * (size_t)plan->calls;
 }
 
-/* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not timed. Where ranks
- * share cores, one that is through gives its core up before it enters the barrier: its polling there would count as time of
- * the ranks that have yet to run. */
+/* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not
+ * timed. Where ranks share cores, one that is through gives its core up before it enters the
+ * barrier: its polling there would count as time of the ranks that have yet to run. */
 static void
-run_block(const struct bench_operation *op, enum bench_side side, const struct plan *plan, int64_t *in, int64_t *out)
+run_block(const struct bench_operation *op, enum bench_side side, const struct plan *plan,
+	  int64_t *in, int64_t *out)
 {
 	int n = 0;
 	for (int i = -1; i < plan->calls; i++) {
@@ -383,27 +398,31 @@ estimate(const struct bench_operation *op, enum bench_side side, int calls)
 	return longest;
 }
 
-/* From what a call takes to how many are made. False, with the reason, if the least would take too long. The same on
- * all ranks, as the estimates are. */
+/* From what a call takes to how many are made. False, with the reason, if the least would take too
+ * long. The same on all ranks, as the estimates are. */
 static bool
 make_plan(struct plan *plan, const struct bench_operation *op, const struct bench_options *options,
 	  const struct bench_world *world, char skipped[160])
 {
 	double both = 0;
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++)
-		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes connections */
+		both += estimate(op, side, 1); /* also the first warm-up: maps pages, makes
+						* connections */
 	plan->rounds = options->rounds;
 	plan->batch = op->what.row;
-	plan->is_own_time = options->is_per_rank_max || !world->has_one_clock || bench_looks_free(&op->what, world);
+	plan->is_own_time = options->is_per_rank_max || !world->has_one_clock ||
+			    bench_looks_free(&op->what, world);
 	plan->clock_seconds = world->clock_seconds;
 	plan->turns = world->cores < world->ranks ? 2 : 0;
 	int least_batch = plan->batch < LEAST_BATCH ? plan->batch : LEAST_BATCH;
 	if (both * plan->rounds * LEAST_CALLS * least_batch > 2 * options->limit) {
-		/* The first call may have been slow for once: ask again before the case is given up. */
+		/* The first call may have been slow for once: ask again before the case is given
+		 * up. */
 		both = estimate(op, BENCH_HOST, 1) + estimate(op, BENCH_OURS, 1);
 		double needed = both * plan->rounds * LEAST_CALLS * least_batch;
 		if (needed > options->limit) {
-			snprintf(skipped, 160, "a call takes about %.3g s, the case %.0f s: more than the limit of %g s",
+			snprintf(skipped, 160, "a call takes about %.3g s, the case %.0f s: more "
+					       "than the limit of %g s",
 				 both / 2, needed, options->limit);
 			return false;
 		}
@@ -419,7 +438,8 @@ make_plan(struct plan *plan, const struct bench_operation *op, const struct benc
 		plan->batch = batch < least_batch ? least_batch : batch;
 	}
 	double calls = blocks / (both * plan->batch);
-	plan->calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > BENCH_MAX_CALLS ? BENCH_MAX_CALLS : (int)calls;
+	plan->calls = calls < LEAST_CALLS ? LEAST_CALLS : calls > BENCH_MAX_CALLS
+		      ? BENCH_MAX_CALLS : (int)calls;
 	return true;
 }
 
@@ -429,17 +449,20 @@ bench_looks_free(const struct bench_case *what, const struct bench_world *world)
 	return what->row == 1 && cs_colls[what->coll].rooted && world->cores < world->ranks;
 }
 
-/* Median over the calls of one block, at rank 0. A call's time is from the moment the last rank entered to the moment
- * the last one left, or the longest of the ranks' own times, without the reading of the clock. A row of calls begins with the
- * first rank's entry: where ranks take turns on a core, the last to enter may find all but its own part of the whole row done
- * (seen: a bcast of 0.06 us). */
+/* Median over the calls of one block, at rank 0. A call's time is from the moment the last rank
+ * entered to the moment the last one left, or the longest of the ranks' own times, without the
+ * reading of the clock. A row of calls begins with the first rank's entry: where ranks take turns
+ * on a core, the last to enter may find all but its own part of the whole row done (seen: a bcast
+ * of 0.06 us). */
 static double
-block_seconds(const struct stamps *stamps, const struct plan *plan, int round, enum bench_side side, double *scratch)
+block_seconds(const struct stamps *stamps, const struct plan *plan, int round, enum bench_side side,
+	      double *scratch)
 {
 	size_t at = stamp_at(plan, round, side);
 	for (int i = 0; i < plan->calls; i++) {
 		int64_t taken = plan->is_own_time ? stamps->out[at + (size_t)i] :
-						    stamps->out[at + (size_t)i] - stamps->in[at + (size_t)i];
+						    stamps->out[at + (size_t)i] -
+						    stamps->in[at + (size_t)i];
 		double seconds = (double)taken * 1e-9 - plan->clock_seconds;
 		scratch[i] = (seconds > LEAST_SECONDS ? seconds : LEAST_SECONDS) / plan->batch;
 	}
@@ -447,7 +470,8 @@ block_seconds(const struct stamps *stamps, const struct plan *plan, int round, e
 }
 
 static void
-evaluate(struct bench_result *result, const struct stamps *stamps, const struct plan *plan, double *scratch)
+evaluate(struct bench_result *result, const struct stamps *stamps, const struct plan *plan,
+	 double *scratch)
 {
 	double ratios[BENCH_MAX_ROUNDS], sorted[BENCH_MAX_ROUNDS];
 	for (enum bench_side side = 0; side < BENCH_SIDES; side++) {
@@ -475,11 +499,14 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 	int has_memory = memory && scratch, have_all;
 	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	if (have_all) {
-		struct stamps mine = { memory, memory + all }, last = { memory + 2 * all, memory + 3 * all };
+		struct stamps mine = { memory, memory + all },
+			      last = { memory + 2 * all, memory + 3 * all };
 		memset(memory, 0, 4 * all * sizeof *memory);
 		for (int round = 0; round < plan->rounds; round++) {
 			for (int turn = 0; turn < BENCH_SIDES; turn++) {
-				enum bench_side side = (enum bench_side)(turn + round) % BENCH_SIDES; /* A B, B A, A B, ... */
+				/* A B, B A, A B, ... */
+				enum bench_side side = (enum bench_side)(turn + round) %
+						       BENCH_SIDES;
 				size_t at = stamp_at(plan, round, side);
 				run_block(op, side, plan, mine.in + at, mine.out + at);
 			}
@@ -487,8 +514,8 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 		if (plan->is_own_time)
 			for (size_t i = 0; i < all; i++)
 				mine.out[i] -= mine.in[i];
-		PMPI_Reduce(mine.in, last.in, (int)all, MPI_INT64_T, plan->batch > 1 ? MPI_MIN : MPI_MAX, 0,
-			    MPI_COMM_WORLD);
+		PMPI_Reduce(mine.in, last.in, (int)all, MPI_INT64_T,
+			    plan->batch > 1 ? MPI_MIN : MPI_MAX, 0, MPI_COMM_WORLD);
 		PMPI_Reduce(mine.out, last.out, (int)all, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
 		if (op->rank == 0)
 			evaluate(result, &last, plan, scratch);
@@ -499,7 +526,8 @@ run_rounds(struct bench_result *result, const struct bench_operation *op, const 
 }
 
 struct bench_operation *
-bench_prepare(const struct bench_case *what, const struct bench_options *options, int rank, int ranks, char skipped[160])
+bench_prepare(const struct bench_case *what, const struct bench_options *options, int rank,
+	      int ranks, char skipped[160])
 {
 	struct bench_operation *op = NULL;
 	size_t memory = bench_operation_memory(what, ranks);
@@ -508,8 +536,8 @@ bench_prepare(const struct bench_case *what, const struct bench_options *options
 		return NULL;
 	}
 	if (memory > options->memory / (size_t)options->buffers) {
-		snprintf(skipped, 160, "%d sets of buffers of %zu bytes are more than --memory %zu", options->buffers, memory,
-			 options->memory);
+		snprintf(skipped, 160, "%d sets of buffers of %zu bytes are more than --memory %zu",
+			 options->buffers, memory, options->memory);
 		return NULL;
 	}
 	int is_ready = bench_operation_create(&op, what, rank, ranks, options->buffers) == CS_OK;
@@ -525,12 +553,13 @@ bench_prepare(const struct bench_case *what, const struct bench_options *options
 }
 
 bool
-bench_measure(struct bench_result *result, const struct bench_case *what, const struct bench_options *options,
-	      const struct bench_world *world)
+bench_measure(struct bench_result *result, const struct bench_case *what,
+	      const struct bench_options *options, const struct bench_world *world)
 {
 	memset(result, 0, sizeof *result);
 	result->what = *what;
-	struct bench_operation *op = bench_prepare(what, options, world->rank, world->ranks, result->skipped);
+	struct bench_operation *op = bench_prepare(what, options, world->rank, world->ranks,
+						   result->skipped);
 	if (!op)
 		return true;
 	result->bytes = op->bytes;
@@ -538,11 +567,13 @@ bench_measure(struct bench_result *result, const struct bench_case *what, const 
 	bool is_right = check_both(op, 0);
 	if (is_right && make_plan(&plan, op, options, world, result->skipped)) {
 		if (!run_rounds(result, op, &plan))
-			snprintf(result->skipped, sizeof result->skipped, "no memory for the times");
+			snprintf(result->skipped, sizeof result->skipped,
+				 "no memory for the times");
 		result->rounds = plan.rounds;
 		result->calls = plan.calls;
 		result->batch = plan.batch;
-		/* Once more: what was right when all was quiet may not be after thousands of calls in a row. */
+		/* Once more: what was right when all was quiet may not be after thousands of calls
+		 * in a row. */
 		is_right = check_both(op, 1);
 		if (world->rank == 0)
 			result->bound = bound_of(result, op, options, world);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none (its issue 7814). */
+/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none (its
+ * issue 7814). */
 static bool
 is_split_type_wrong(void)
 {

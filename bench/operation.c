@@ -11,11 +11,11 @@
 #define GUARD_BYTE 0xa5
 #define STALE_BYTE 0xee
 
-/* --- known contents ------------------------------------------------------------------------------------------- */
+/* --- known contents --------------------------------------------------------------------------- */
 
-/* Byte i of a stream is key + 3i + 7(i/256) + 13(i/64K): no two neighbouring chunks of any size that an algorithm
- * might swap are alike. Whole runs of 256 bytes come from one table, so that megabytes are filled and compared at
- * memory speed. */
+/* Byte i of a stream is key + 3i + 7(i/256) + 13(i/64K): no two neighbouring chunks of any size
+ * that an algorithm might swap are alike. Whole runs of 256 bytes come from one table, so that
+ * megabytes are filled and compared at memory speed. */
 static unsigned char ramp[512];
 
 static void
@@ -63,7 +63,8 @@ wrong_in_stream(const unsigned char *from, unsigned key, size_t bytes)
 	return bytes;
 }
 
-/* Summands are small, so that no sum of ints overflows, nor one of an MPI that adds in another order. */
+/* Summands are small, so that no sum of ints overflows, nor one of an MPI that adds in another
+ * order. */
 static int
 summand(int rank, int buffer, size_t i)
 {
@@ -77,7 +78,7 @@ sum_of(int ranks, int buffer, size_t i)
 	return ranks * ((int)(i % 1009) + buffer) + 3 * (ranks * (ranks - 1) / 2);
 }
 
-/* --- shape ------------------------------------------------------------------------------------------------------ */
+/* --- shape ------------------------------------------------------------------------------------ */
 
 bool
 bench_is_irregular(enum cs_coll coll)
@@ -139,10 +140,11 @@ lay_out(struct bench_operation *op)
 	op->bytes = cs_colls[what->coll].reduces ? words * sizeof(int) : size;
 	op->count = (int)size;
 	if (bench_is_irregular(what->coll)) {
-		bench_distribute(what->distribution, what->coll == CS_REDUCE_SCATTER ? words : size * ranks, op->ranks,
-				 op->counts);
+		bench_distribute(what->distribution, what->coll == CS_REDUCE_SCATTER
+				 ? words : size * ranks, op->ranks, op->counts);
 		if (is_alltoall(what->coll)) {
-			/* Rank r sends to i what rank i sends to r: as much as the (r+i)-th of the distribution. */
+			/* Rank r sends to i what rank i sends to r: as much as the (r+i)-th of the
+			 * distribution. */
 			for (int i = 0; i < op->ranks; i++)
 				op->send_counts[i] = op->counts[(op->rank + i) % op->ranks];
 			memcpy(op->counts, op->send_counts, ranks * sizeof(int));
@@ -200,7 +202,7 @@ lay_out(struct bench_operation *op)
 	}
 }
 
-/* --- blocks: which stream stands where ----------------------------------------------------------------------------- */
+/* --- blocks: which stream stands where -------------------------------------------------------- */
 
 struct block {
 	size_t offset, bytes;
@@ -218,7 +220,8 @@ sent_block(const struct bench_operation *op, int i)
 		return (struct block){ (size_t)i * size, size, op->rank, i };
 	case CS_ALLTOALLV:
 	case CS_ALLTOALLW:
-		return (struct block){ (size_t)op->send_offsets[i], (size_t)op->send_counts[i], op->rank, i };
+		return (struct block){ (size_t)op->send_offsets[i], (size_t)op->send_counts[i],
+				       op->rank, i };
 	case CS_SCATTERV:
 		return (struct block){ (size_t)op->offsets[i], (size_t)op->counts[i], op->rank, i };
 	default: /* one block, for everybody */
@@ -262,14 +265,15 @@ fill_send(const struct bench_operation *op, int buffer)
 	}
 	for (int i = 0; i < op->ranks; i++) {
 		struct block block = sent_block(op, i);
-		fill_stream(op->send[buffer] + block.offset, stream_key(block.source, block.destination, buffer),
-			    block.bytes);
+		fill_stream(op->send[buffer] + block.offset,
+			    stream_key(block.source, block.destination, buffer), block.bytes);
 	}
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
-/* `bytes` on a page of their own with a guard on either side; all of it touched, so that no call pays for that. */
+/* `bytes` on a page of their own with a guard on either side; all of it touched, so that no call
+ * pays for that. */
 static unsigned char *
 allocate_guarded(size_t bytes, void **allocation)
 {
@@ -282,8 +286,8 @@ allocate_guarded(size_t bytes, void **allocation)
 }
 
 enum cs_status
-bench_operation_create(struct bench_operation **operation, const struct bench_case *what, int rank, int ranks,
-		       int buffers)
+bench_operation_create(struct bench_operation **operation, const struct bench_case *what, int rank,
+		       int ranks, int buffers)
 {
 	make_ramp();
 	struct bench_operation *op = calloc(1, sizeof *op);
@@ -332,7 +336,7 @@ bench_operation_destroy(struct bench_operation *op)
 	free(op);
 }
 
-/* --- the calls ------------------------------------------------------------------------------------------------------ */
+/* --- the calls -------------------------------------------------------------------------------- */
 
 int
 bench_operation_root(const struct bench_operation *op, int n)
@@ -360,7 +364,8 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 		CALL(Allgather, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
 		break;
 	case CS_ALLGATHERV:
-		CALL(Allgatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts, op->offsets, MPI_BYTE, comm);
+		CALL(Allgatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts,
+		     op->offsets, MPI_BYTE, comm);
 		break;
 	case CS_ALLREDUCE:
 		CALL(Allreduce, send, recv, count, MPI_INT, MPI_SUM, comm);
@@ -369,17 +374,18 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 		CALL(Alltoall, send, count, MPI_BYTE, recv, count, MPI_BYTE, comm);
 		break;
 	case CS_ALLTOALLV:
-		CALL(Alltoallv, send, op->send_counts, op->send_offsets, MPI_BYTE, recv, op->counts, op->offsets,
-		     MPI_BYTE, comm);
+		CALL(Alltoallv, send, op->send_counts, op->send_offsets, MPI_BYTE, recv, op->counts,
+		     op->offsets, MPI_BYTE, comm);
 		break;
 	case CS_ALLTOALLW:
-		CALL(Alltoallw, send, op->send_counts, op->send_offsets, op->types, recv, op->counts, op->offsets,
-		     op->types, comm);
+		CALL(Alltoallw, send, op->send_counts, op->send_offsets, op->types, recv,
+		     op->counts, op->offsets, op->types, comm);
 		break;
 	case CS_BARRIER:
 		CALL(Barrier, comm);
 		break;
-	case CS_BCAST: /* the root sends from one buffer, so that its pattern is its own however roots rotate */
+	case CS_BCAST: /* the root sends from one buffer, so that its pattern is its own however
+			* roots rotate */
 		CALL(Bcast, op->rank == root ? send : recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_EXSCAN:
@@ -389,8 +395,8 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 		CALL(Gather, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_GATHERV:
-		CALL(Gatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts, op->offsets, MPI_BYTE, root,
-		     comm);
+		CALL(Gatherv, send, op->counts[op->rank], MPI_BYTE, recv, op->counts, op->offsets,
+		     MPI_BYTE, root, comm);
 		break;
 	case CS_REDUCE:
 		CALL(Reduce, send, recv, count, MPI_INT, MPI_SUM, root, comm);
@@ -408,15 +414,15 @@ bench_operation_call(const struct bench_operation *op, enum bench_side side, int
 		CALL(Scatter, send, count, MPI_BYTE, recv, count, MPI_BYTE, root, comm);
 		break;
 	case CS_SCATTERV:
-		CALL(Scatterv, send, op->counts, op->offsets, MPI_BYTE, recv, op->counts[op->rank], MPI_BYTE, root,
-		     comm);
+		CALL(Scatterv, send, op->counts, op->offsets, MPI_BYTE, recv, op->counts[op->rank],
+		     MPI_BYTE, root, comm);
 		break;
 	case CS_COLL_COUNT:
 		break;
 	}
 }
 
-/* --- the answers ---------------------------------------------------------------------------------------------------- */
+/* --- the answers ------------------------------------------------------------------------------ */
 
 static bool
 check_sums(const struct bench_operation *op, int buffer, struct bench_fault *fault)
@@ -426,13 +432,15 @@ check_sums(const struct bench_operation *op, int buffer, struct bench_fault *fau
 		first = (size_t)op->offsets[op->rank];
 	else if (op->what.coll == CS_REDUCE_SCATTER_BLOCK)
 		first = (size_t)op->rank * (size_t)op->count;
-	int ranks = op->what.coll == CS_SCAN ? op->rank + 1 : op->what.coll == CS_EXSCAN ? op->rank : op->ranks;
+	int ranks = op->what.coll == CS_SCAN ? op->rank + 1 : op->what.coll == CS_EXSCAN
+		    ? op->rank : op->ranks;
 	const int *words = (const int *)(const void *)op->recv[buffer];
 	for (size_t i = 0; i < op->recv_bytes / sizeof(int); i++) {
 		int expected = sum_of(ranks, buffer, first + i);
 		if (words[i] == expected)
 			continue;
-		snprintf(fault->text, sizeof fault->text, "element %zu of the vector is %d and must be %d", first + i,
+		snprintf(fault->text, sizeof fault->text, "element %zu of the vector is %d and "
+							  "must be %d", first + i,
 			 words[i], expected);
 		return false;
 	}
@@ -450,8 +458,8 @@ check_blocks(const struct bench_operation *op, int buffer, int root, struct benc
 		if (at == block.bytes)
 			continue;
 		snprintf(fault->text, sizeof fault->text,
-			 "byte %zu of the %zu from rank %d is 0x%02x and must be 0x%02x%s", at, block.bytes, block.source,
-			 data[at], run_at(key, at / 256)[at % 256],
+			 "byte %zu of the %zu from rank %d is 0x%02x and must be 0x%02x%s", at,
+			 block.bytes, block.source, data[at], run_at(key, at / 256)[at % 256],
 			 data[at] == STALE_BYTE ? " (0xee: perhaps never written)" : "");
 		return false;
 	}
@@ -465,7 +473,8 @@ check_guards(const struct bench_operation *op, int buffer, struct bench_fault *f
 	for (size_t i = 0; i < GUARD; i++) {
 		if (recv[op->recv_bytes + i] == GUARD_BYTE && recv[-1 - (long)i] == GUARD_BYTE)
 			continue;
-		snprintf(fault->text, sizeof fault->text, "something was written outside the receive buffer");
+		snprintf(fault->text, sizeof fault->text, "something was written outside the "
+							  "receive buffer");
 		return false;
 	}
 	return true;
@@ -483,7 +492,8 @@ check_send(const struct bench_operation *op, int buffer, struct bench_fault *fau
 		for (int i = 0; i < op->ranks && is_same; i++) {
 			struct block block = sent_block(op, i);
 			unsigned key = stream_key(block.source, block.destination, buffer);
-			is_same = wrong_in_stream(op->send[buffer] + block.offset, key, block.bytes) == block.bytes;
+			is_same = wrong_in_stream(op->send[buffer] + block.offset, key,
+						  block.bytes) == block.bytes;
 		}
 	}
 	if (!is_same)
@@ -492,7 +502,8 @@ check_send(const struct bench_operation *op, int buffer, struct bench_fault *fau
 }
 
 bool
-bench_operation_check(const struct bench_operation *op, enum bench_side side, int n, struct bench_fault *fault)
+bench_operation_check(const struct bench_operation *op, enum bench_side side, int n,
+		      struct bench_fault *fault)
 {
 	int buffer = n % op->buffers, root = bench_operation_root(op, n);
 	enum cs_coll coll = op->what.coll;

@@ -62,44 +62,70 @@ bench_options_help(FILE *out)
 {
 	fputs("usage: mpirun ... [LD_PRELOAD=libcollshim.so] collshim-bench.MPI [options]\n"
 	      "\n"
-	      "Times each collective through MPI_X (ours, if a library is preloaded) and through PMPI_X (the host's), by\n"
-	      "turns in one run, checks every result, and prints both times and the ratio host / ours.\n"
+	      "Times each collective through MPI_X (ours, if a library is preloaded) and through "
+	      "PMPI_X (the host's), by\n"
+	      "turns in one run, checks every result, and prints both times and the ratio host / "
+	      "ours.\n"
 	      "\n"
 	      "  -c, --collectives LIST   comma separated; default: all of them\n"
 	      "  -s, --sizes LIST         bytes with K, M, G; default 8,1K,8K,64K,1M\n"
-	      "  --root LIST              of 0 (default), a rank, last, rotate: for the rooted collectives\n"
-	      "  --distribution LIST      of regular (default), broadcast, spike, half, decreasing, geometric, or all:\n"
-	      "                           for the collectives with counts per rank, all with the same total\n"
-	      "  --cases LIST             of COLLECTIVE:SIZE or COLLECTIVE:SIZE:DISTRIBUTION, in place of these (not --root)\n"
-	      "  --from-first             the first 1000 calls of a case through MPI_X: time of the 1st, means of 2 to 10, 11 to\n"
-	      "                           100 and 101 to 1000, page faults, shared memory that was touched. The first case is the\n"
-	      "                           job's first collective. For the host's own run it in a job without the library\n"
-	      "  --loggp                  no collectives: what a message costs, between nodes and within one, in LogGP's\n"
-	      "                           parameters; rates of copies and sums, and a flag's latency, on a node\n"
+	      "  --root LIST              of 0 (default), a rank, last, rotate: for the rooted "
+	      "collectives\n"
+	      "  --distribution LIST      of regular (default), broadcast, spike, half, "
+	      "decreasing, geometric, or all:\n"
+	      "                           for the collectives with counts per rank, all with the "
+	      "same total\n"
+	      "  --cases LIST             of COLLECTIVE:SIZE or COLLECTIVE:SIZE:DISTRIBUTION, in "
+	      "place of these (not --root)\n"
+	      "  --from-first             the first 1000 calls of a case through MPI_X: time of "
+	      "the 1st, means of 2 to 10, 11 to\n"
+	      "                           100 and 101 to 1000, page faults, shared memory that was "
+	      "touched. The first case is the\n"
+	      "                           job's first collective. For the host's own run it in a "
+	      "job without the library\n"
+	      "  --loggp                  no collectives: what a message costs, between nodes and "
+	      "within one, in LogGP's\n"
+	      "                           parameters; rates of copies and sums, and a flag's "
+	      "latency, on a node\n"
 	      "  -t, --time SECONDS       to spend on a case, about; default 0.5\n"
-	      "  --repeat N               rounds in that time, host and ours once in each; default 5\n"
-	      "  --rows LIST              each case with rows of each of these many calls after one barrier; 1 is a single\n"
-	      "                           call. A row's time is divided by its calls, and goes from the first rank's entry\n"
-	      "                           to the last rank's exit; slow calls have shorter rows (down to 4). Default 1\n"
+	      "  --repeat N               rounds in that time, host and ours once in each; default "
+	      "5\n"
+	      "  --rows LIST              each case with rows of each of these many calls after "
+	      "one barrier; 1 is a single\n"
+	      "                           call. A row's time is divided by its calls, and goes "
+	      "from the first rank's entry\n"
+	      "                           to the last rank's exit; slow calls have shorter rows "
+	      "(down to 4). Default 1\n"
 	      "  --throughput K           the same as --rows K\n"
-	      "  --throughput-rooted K    rows of K calls, and no others, for the rooted collectives\n"
-	      "  --per-rank-max           a call's time is always the longest of the ranks' own times. Default: a single\n"
-	      "                           call's goes from the last rank's entry to the last rank's exit, where all ranks\n"
-	      "                           share one clock, but for rooted collectives of more ranks than cores\n"
-	      "  --rotate-buffers N       change between N sets of buffers from call to call; default 2\n"
-	      "  --memory BYTES           of buffers per rank; a case that needs more is left out; default 256M\n"
-	      "  --limit SECONDS          a case whose least number of calls needs more is left out (--from-first: a part of the\n"
+	      "  --throughput-rooted K    rows of K calls, and no others, for the rooted "
+	      "collectives\n"
+	      "  --per-rank-max           a call's time is always the longest of the ranks' own "
+	      "times. Default: a single\n"
+	      "                           call's goes from the last rank's entry to the last "
+	      "rank's exit, where all ranks\n"
+	      "                           share one clock, but for rooted collectives of more "
+	      "ranks than cores\n"
+	      "  --rotate-buffers N       change between N sets of buffers from call to call; "
+	      "default 2\n"
+	      "  --memory BYTES           of buffers per rank; a case that needs more is left out; "
+	      "default 256M\n"
+	      "  --limit SECONDS          a case whose least number of calls needs more is left "
+	      "out (--from-first: a part of the\n"
 	      "                           calls); default 60\n"
-	      "  --bandwidth GB/S         of one core's copies, for the column 'bound'; default: measured\n"
-	      "  --line-latency NS        of a cache line from core to core, for the bound; default: measured\n"
+	      "  --bandwidth GB/S         of one core's copies, for the column 'bound'; default: "
+	      "measured\n"
+	      "  --line-latency NS        of a cache line from core to core, for the bound; "
+	      "default: measured\n"
 	      "  --json FILE              all numbers; - is stdout instead of the table\n"
 	      "  --quiet                  no progress on stderr\n"
 	      "  --help, --version\n"
 	      "\n"
-	      "A size is: bytes of one rank's block (allgather, gather, scatter), of one block from one rank to one other\n"
-	      "(alltoall), of the mean block (the v- and w-collectives), of the whole vector (bcast, and the reductions).\n"
-	      "Exit code: 0; 1 if a result was wrong or a file could not be written; 2 for wrong arguments.\n",
-	      out);
+	      "A size is: bytes of one rank's block (allgather, gather, scatter), of one block "
+	      "from one rank to one other\n"
+	      "(alltoall), of the mean block (the v- and w-collectives), of the whole vector "
+	      "(bcast, and the reductions).\n"
+	      "Exit code: 0; 1 if a result was wrong or a file could not be written; 2 for wrong "
+	      "arguments.\n", out);
 }
 
 const char *
@@ -123,10 +149,11 @@ bench_row_count(const struct bench_options *options, enum cs_coll coll)
 int
 bench_row(const struct bench_options *options, enum cs_coll coll, int n)
 {
-	return cs_colls[coll].rooted && options->row_rooted ? options->row_rooted : options->rows[n];
+	return cs_colls[coll].rooted && options->row_rooted ? options->row_rooted
+							    : options->rows[n];
 }
 
-/* --- one value ---------------------------------------------------------------------------------------------------------- */
+/* --- one value -------------------------------------------------------------------------------- */
 
 static enum cs_status
 read_int(const char *text, int low, int high, int *value)
@@ -174,7 +201,8 @@ add_coll(struct reading *reading, const char *word)
 	for (coll = 0; coll < CS_COLL_COUNT; coll++)
 		cs_nearest_try(&nearest, cs_colls[coll].name);
 	snprintf(reading->complaint, 256, "-c: no collective is called '%s'%s%s%s", word,
-		 nearest.best ? " (did you mean '" : "", nearest.best ? nearest.best : "", nearest.best ? "'?)" : "");
+		 nearest.best ? " (did you mean '" : "", nearest.best ? nearest.best : "",
+		 nearest.best ? "'?)" : "");
 	return CS_BAD_INPUT;
 }
 
@@ -184,7 +212,8 @@ add_size(struct reading *reading, const char *word)
 	struct bench_options *options = reading->options;
 	size_t size;
 	if (cs_parse_bytes(word, &size) != CS_OK || size == CS_INF) {
-		snprintf(reading->complaint, 256, "-s: '%s' is not a size such as 8, 4K or 1M", word);
+		snprintf(reading->complaint, 256, "-s: '%s' is not a size such as 8, 4K or 1M",
+			 word);
 		return CS_BAD_INPUT;
 	}
 	if (options->size_count == BENCH_MAX_SIZES) {
@@ -205,7 +234,8 @@ add_root(struct reading *reading, const char *word)
 	} else if (!strcmp(word, "rotate")) {
 		root = BENCH_ROOT_ROTATE;
 	} else if (read_int(word, 0, reading->ranks - 1, &root) != CS_OK) {
-		snprintf(reading->complaint, 256, "--root: '%s' is not last, rotate or a rank from 0 to %d", word,
+		snprintf(reading->complaint, 256, "--root: '%s' is not last, rotate or a rank from "
+						  "0 to %d", word,
 			 reading->ranks - 1);
 		return CS_BAD_INPUT;
 	}
@@ -229,7 +259,8 @@ add_distribution(struct reading *reading, const char *word)
 	if (is_found)
 		return CS_OK;
 	snprintf(reading->complaint, 256,
-		 "--distribution: '%s' is not regular, broadcast, spike, half, decreasing, geometric or all", word);
+		 "--distribution: '%s' is not regular, broadcast, spike, half, decreasing, "
+		 "geometric or all", word);
 	return CS_BAD_INPUT;
 }
 
@@ -248,7 +279,8 @@ add_row(struct reading *reading, const char *word)
 	struct bench_options *options = reading->options;
 	int row;
 	if (read_int(word, 1, MOST_IN_A_ROW, &row) != CS_OK) {
-		snprintf(reading->complaint, 256, "--rows: '%s' is not a number of calls from 1 to %d", word, MOST_IN_A_ROW);
+		snprintf(reading->complaint, 256, "--rows: '%s' is not a number of calls from 1 to "
+						  "%d", word, MOST_IN_A_ROW);
 		return CS_BAD_INPUT;
 	}
 	if (options->row_count == BENCH_MAX_ROWS) {
@@ -267,15 +299,18 @@ add_case(struct reading *reading, const char *word)
 	struct bench_case what = { .distribution = BENCH_REGULAR };
 	char text[64], *rest = text;
 	snprintf(text, sizeof text, "%s", word);
-	const char *name = strsep(&rest, ":"), *size = strsep(&rest, ":"), *distribution = strsep(&rest, ":");
+	const char *name = strsep(&rest, ":"), *size = strsep(&rest, ":"),
+		   *distribution = strsep(&rest, ":");
 	what.coll = cs_coll_by_name(name);
 	bool is_right = what.coll < CS_COLL_COUNT && !rest && (!size == (what.coll == CS_BARRIER));
 	if (is_right && size)
 		is_right = cs_parse_bytes(size, &what.size) == CS_OK && what.size < CS_INF;
 	if (is_right && distribution)
-		is_right = bench_is_irregular(what.coll) && find_distribution(distribution, &what.distribution);
+		is_right = bench_is_irregular(what.coll) &&
+			   find_distribution(distribution, &what.distribution);
 	if (!is_right) {
-		snprintf(reading->complaint, 256, "--cases: '%s' is not COLLECTIVE:SIZE, as allgather:8K, "
+		snprintf(reading->complaint, 256, "--cases: '%s' is not COLLECTIVE:SIZE, as "
+						  "allgather:8K, "
 			 "COLLECTIVE:SIZE:DISTRIBUTION, as allgatherv:1K:spike, or barrier", word);
 		return CS_BAD_INPUT;
 	}
@@ -288,7 +323,8 @@ add_case(struct reading *reading, const char *word)
 }
 
 static enum cs_status
-read_list(struct reading *reading, const char *list, enum cs_status (*add)(struct reading *, const char *))
+read_list(struct reading *reading, const char *list,
+	  enum cs_status (*add)(struct reading *, const char *))
 {
 	char word[64];
 	for (const char *at = list;; at++) {
@@ -303,7 +339,7 @@ read_list(struct reading *reading, const char *list, enum cs_status (*add)(struc
 	}
 }
 
-/* --- all of them ---------------------------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static enum cs_status
 read_number(struct reading *reading, int option, const char *text)
@@ -437,7 +473,8 @@ fill_defaults(struct bench_options *options, struct reading *reading)
 }
 
 enum cs_status
-bench_options_read(struct bench_options *options, int argc, char **argv, int ranks, char complaint[256])
+bench_options_read(struct bench_options *options, int argc, char **argv, int ranks,
+		   char complaint[256])
 {
 	*options = (struct bench_options){ .seconds = 0.5,
 					   .limit = 60,
@@ -457,8 +494,10 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 		snprintf(complaint, 256, "an argument that belongs to no option: %s", argv[optind]);
 		return CS_BAD_INPUT;
 	}
-	if (options->wants_first && (options->wants_loggp || options->row_count || options->row_rooted)) {
-		snprintf(complaint, 256, "--from-first: not with --loggp, and not with rows of a length");
+	if (options->wants_first &&
+	    (options->wants_loggp || options->row_count || options->row_rooted)) {
+		snprintf(complaint, 256, "--from-first: not with --loggp, and not with rows of a "
+					 "length");
 		return CS_BAD_INPUT;
 	}
 	fill_defaults(options, &reading);

@@ -26,7 +26,8 @@ clock_words(const struct bench_options *options, const struct bench_world *world
 	bool has_single = false, has_rows = false, has_own = false;
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++) {
 		for (int n = 0; n < bench_row_count(options, coll); n++) {
-			struct bench_case what = { .coll = coll, .row = bench_row(options, coll, n) };
+			struct bench_case what =
+				{ .coll = coll, .row = bench_row(options, coll, n) };
 			has_rows |= what.row > 1;
 			has_single |= what.row == 1;
 			has_own |= bench_looks_free(&what, world);
@@ -39,17 +40,20 @@ clock_words(const struct bench_options *options, const struct bench_world *world
 	if (!has_single)
 		return "first rank in to last rank out";
 	if (has_own)
-		return has_rows ? "last (of rows: first) rank in to last rank out; of single rooted calls the longest of the "
+		return has_rows ? "last (of rows: first) rank in to last rank out; of single "
+				  "rooted calls the longest of the "
 				  "ranks' own times" :
-				  "last rank in to last rank out; of rooted calls the longest of the ranks' own times";
-	return has_rows ? "last (of rows: first) rank in to last rank out" : "last rank in to last rank out";
+				  "last rank in to last rank out; of rooted calls the longest of "
+				  "the ranks' own times";
+	return has_rows ? "last (of rows: first) rank in to last rank out"
+			: "last rank in to last rank out";
 }
 
 static void
 print_world(FILE *out, const struct bench_world *world)
 {
-	fprintf(out, "# collshim-bench %s: %d ranks on %d node%s", CS_VERSION, world->ranks, world->nodes,
-		world->nodes == 1 ? "" : "s");
+	fprintf(out, "# collshim-bench %s: %d ranks on %d node%s", CS_VERSION, world->ranks,
+		world->nodes, world->nodes == 1 ? "" : "s");
 	if (world->nodes > 1 && world->ppn_min != world->ppn_max)
 		fprintf(out, " (%d to %d on each)", world->ppn_min, world->ppn_max);
 	if (!world->is_block_placed)
@@ -64,22 +68,25 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 	if (world->is_interposed)
 		fprintf(out, "# ours: MPI_X of %s\n", world->library);
 	else
-		fputs("# no library is preloaded: MPI_X and PMPI_X are the same functions, ratios are about 1\n", out);
+		fputs("# no library is preloaded: MPI_X and PMPI_X are the same functions, ratios "
+		      "are about 1\n", out);
 	for (char **entry = environ; *entry; entry++)
 		if (is_our_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
-	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by turns in %d rounds\n"
+	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by "
+		     "turns in %d rounds\n"
 		     "# ratio: host / ours, median [least-most] of the rounds\n",
 		clock_words(options, world), world->clock_seconds * 1e6, options->rounds);
 	double line = options->line_seconds >= 0 ? options->line_seconds : world->line_seconds;
 	if (world->nodes == 1 && world->ranks > 1) {
-		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s", world->cores,
-			world->cores == 1 ? "" : "s");
+		fprintf(out, "# bound: the bytes that must move, by copies on %d core%s",
+			world->cores, world->cores == 1 ? "" : "s");
 		if (line > 0)
 			fprintf(out, ", and a cache line's way of %.3f us", line * 1e6);
 		fputs("; -: none is known, or what was measured for it was disturbed\n", out);
 	}
-	fprintf(out, "%-20s %7s %6s %-11s %6s %5s %10s %10s %6s %-15s %9s\n", "collective", "bytes", "root", "distribution",
+	fprintf(out, "%-20s %7s %6s %-11s %6s %5s %10s %10s %6s %-15s %9s\n", "collective", "bytes",
+		"root", "distribution",
 		"times", "calls", "host us", "ours us", "ratio", "[least-most]", "bound us");
 	fflush(out);
 }
@@ -91,14 +98,17 @@ bench_print_result(FILE *out, const struct bench_result *result)
 	char bytes[CS_NUMBER_TEXT];
 	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, result->what.size),
 		coll->rooted ? bench_root_name(result->what.root) : "-",
-		bench_is_irregular(result->what.coll) ? bench_distribution_names[result->what.distribution] : "-");
+		bench_is_irregular(result->what.coll)
+		? bench_distribution_names[result->what.distribution] : "-");
 	if (*result->skipped) {
 		fprintf(out, "left out, %d in a row: %s\n", result->what.row, result->skipped);
 	} else {
 		char spread[64];
-		snprintf(spread, sizeof spread, "[%.2f-%.2f]", result->ratio_min, result->ratio_max);
-		fprintf(out, "%6d %5d %10.3f %10.3f %6.2f %-15s ", result->calls * result->rounds, result->batch,
-			result->median[BENCH_HOST] * 1e6, result->median[BENCH_OURS] * 1e6, result->ratio, spread);
+		snprintf(spread, sizeof spread, "[%.2f-%.2f]", result->ratio_min,
+			 result->ratio_max);
+		fprintf(out, "%6d %5d %10.3f %10.3f %6.2f %-15s ", result->calls * result->rounds,
+			result->batch, result->median[BENCH_HOST] * 1e6,
+			result->median[BENCH_OURS] * 1e6, result->ratio, spread);
 		if (result->bound > 0)
 			fprintf(out, "%9.3f\n", result->bound * 1e6);
 		else
@@ -107,10 +117,11 @@ bench_print_result(FILE *out, const struct bench_result *result)
 	fflush(out);
 }
 
-/* --- from the first call on ----------------------------------------------------------------------------------------------- */
+/* --- from the first call on ------------------------------------------------------------------- */
 
 void
-bench_print_first_head(FILE *out, const struct bench_options *options, const struct bench_world *world, double init_seconds)
+bench_print_first_head(FILE *out, const struct bench_options *options,
+		       const struct bench_world *world, double init_seconds)
 {
 	bool has_own_times = options->is_per_rank_max || !world->has_one_clock;
 	print_world(out, world);
@@ -121,13 +132,19 @@ bench_print_first_head(FILE *out, const struct bench_options *options, const str
 	for (char **entry = environ; *entry; entry++)
 		if (is_our_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
-	fprintf(out, "# MPI_Init took %.3f ms (the longest of the ranks); the first case is the job's first collective\n",
+	fprintf(out, "# MPI_Init took %.3f ms (the longest of the ranks); the first case is the "
+		     "job's first collective\n",
 		init_seconds * 1e3);
-	fprintf(out, "# us of a call: %s, by the number of calls. A rank's page faults in all these calls, and bytes of\n"
-		     "# shared memory that it has touched in them: mean over the ranks, and the most of one\n",
-		has_own_times ? "the longest of the ranks' own times" : "first rank in to last rank out");
-	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %13s %7s %13s %13s\n", "collective", "bytes", "root", "distribution",
-		"call 1", "2-10", "11-100", "101-1000", "minor faults", "major", "touched", "of collshim's");
+	fprintf(out, "# us of a call: %s, by the number of calls. A rank's page faults in all "
+		     "these calls, and bytes of\n"
+		     "# shared memory that it has touched in them: mean over the ranks, and the "
+		     "most of one\n",
+		has_own_times ? "the longest of the ranks' own times"
+			      : "first rank in to last rank out");
+	fprintf(out, "%-20s %7s %6s %-11s %10s %10s %10s %10s %13s %7s %13s %13s\n", "collective",
+		"bytes", "root", "distribution",
+		"call 1", "2-10", "11-100", "101-1000", "minor faults", "major", "touched",
+		"of collshim's");
 	fflush(out);
 }
 
@@ -174,7 +191,8 @@ bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times
 	char bytes[CS_NUMBER_TEXT];
 	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, first->what.size),
 		coll->rooted ? bench_root_name(first->what.root) : "-",
-		bench_is_irregular(first->what.coll) ? bench_distribution_names[first->what.distribution] : "-");
+		bench_is_irregular(first->what.coll)
+		? bench_distribution_names[first->what.distribution] : "-");
 	if (*first->skipped) {
 		fprintf(out, "left out: %s\n", first->skipped);
 		fflush(out);
@@ -183,7 +201,8 @@ bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times
 	for (int i = 0; i < BENCH_PARTS; i++) {
 		const struct bench_part *part = &first->parts[i];
 		if (part->is_there)
-			fprintf(out, " %10.3f", (has_own_times ? part->own_seconds : part->seconds) * 1e6);
+			fprintf(out, " %10.3f",
+				(has_own_times ? part->own_seconds : part->seconds) * 1e6);
 		else
 			fprintf(out, " %10s", "-");
 	}
@@ -202,18 +221,22 @@ bench_print_network(FILE *out, const struct bench_network *network, const struct
 	static const char *const where[BENCH_LEVELS] = { "between nodes", "within a node" };
 	char text[BENCH_NETWORK_TEXT];
 	print_world(out, world);
-	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; medians\n", out);
-	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us", "o_r us", "g us",
+	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; "
+	      "medians\n", out);
+	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us",
+		"o_r us", "g us",
 		"G ns/B", "f", "fit error");
 	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
 		const struct bench_loggp *loggp = &network->level[level].loggp;
 		const int *ranks = network->level[level].ranks;
 		if (network->level[level].is_there)
-			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n", where[level],
-				ranks[0], ranks[1], loggp->L * 1e6, loggp->o_send * 1e6, loggp->o_recv * 1e6,
-				loggp->g * 1e6, loggp->G * 1e9, loggp->f, loggp->error * 100);
+			fprintf(out, "%-14s %5d %5d %9.3f %9.3f %9.3f %9.3f %9.4f %3d %8.0f%%\n",
+				where[level], ranks[0], ranks[1], loggp->L * 1e6,
+				loggp->o_send * 1e6, loggp->o_recv * 1e6, loggp->g * 1e6,
+				loggp->G * 1e9, loggp->f, loggp->error * 100);
 	}
-	fprintf(out, "on a node, ns/B: copy %.4f, sum %.4f", network->copy * 1e9, network->reduce * 1e9);
+	fprintf(out, "on a node, ns/B: copy %.4f, sum %.4f", network->copy * 1e9,
+		network->reduce * 1e9);
 	if (network->bus > 0)
 		fprintf(out, ", copy by all its ranks at once %.4f", network->bus * 1e9);
 	if (network->flag > 0)
@@ -222,7 +245,7 @@ bench_print_network(FILE *out, const struct bench_network *network, const struct
 	fflush(out);
 }
 
-/* --- JSON ------------------------------------------------------------------------------------------------------------------- */
+/* --- JSON ------------------------------------------------------------------------------------- */
 
 static void
 json_environment(FILE *out)
@@ -261,7 +284,8 @@ json_case(FILE *out, const struct bench_case *what, const char *skipped)
 	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, what->size);
 	cs_json_string(out, coll->rooted ? bench_root_name(what->root) : NULL);
 	fputs(", \"distribution\": ", out);
-	cs_json_string(out, bench_is_irregular(what->coll) ? bench_distribution_names[what->distribution] : NULL);
+	cs_json_string(out, bench_is_irregular(what->coll)
+		       ? bench_distribution_names[what->distribution] : NULL);
 	fprintf(out, ", \"row\": %d", what->row);
 	if (!*skipped)
 		return true;
@@ -276,12 +300,13 @@ json_result(FILE *out, const struct bench_result *result)
 {
 	if (!json_case(out, &result->what, result->skipped))
 		return;
-	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, \"calls_in_a_row\": %d", result->bytes,
+	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, "
+		     "\"calls_in_a_row\": %d", result->bytes,
 		result->rounds, result->calls, result->batch);
 	fprintf(out, ", \"host_us\": %.4f, \"ours_us\": %.4f", result->median[BENCH_HOST] * 1e6,
 		result->median[BENCH_OURS] * 1e6);
-	fprintf(out, ", \"ratio\": %.4f, \"ratio_min\": %.4f, \"ratio_max\": %.4f", result->ratio, result->ratio_min,
-		result->ratio_max);
+	fprintf(out, ", \"ratio\": %.4f, \"ratio_min\": %.4f, \"ratio_max\": %.4f", result->ratio,
+		result->ratio_min, result->ratio_max);
 	if (result->bound > 0)
 		fprintf(out, ", \"bound_us\": %.4f", result->bound * 1e6);
 	json_rounds(out, "host_rounds_us", result->seconds[BENCH_HOST], result->rounds);
@@ -303,9 +328,11 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 	const struct {
 		const char *name;
 		double number;
-	} numbers[] = { { "L", loggp->L }, { "os", loggp->o_send }, { "or", loggp->o_recv }, { "g", loggp->g },
+	} numbers[] = { { "L", loggp->L }, { "os", loggp->o_send }, { "or", loggp->o_recv },
+			{ "g", loggp->g },
 			{ "G", loggp->G }, { "f", loggp->f }, { "fit_error", loggp->error } };
-	fprintf(out, "{\"level\": \"%s\", \"ranks\": [%d, %d]", name, level->ranks[0], level->ranks[1]);
+	fprintf(out, "{\"level\": \"%s\", \"ranks\": [%d, %d]", name, level->ranks[0],
+		level->ranks[1]);
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		fputs(", ", out);
 		json_number(out, numbers[i].name, numbers[i].number);
@@ -313,8 +340,10 @@ json_level(FILE *out, const char *name, const struct bench_level_costs *level)
 	fputs(",\n   \"times\": [", out);
 	for (int i = 0; i < level->time_count; i++) {
 		const struct bench_prtt *time = &level->times[i];
-		fprintf(out, "%s{\"n\": %d, \"delay_us\": %.4f, \"bytes\": %zu, \"us\": %.4f, \"predicted_us\": %.4f}",
-			i ? ",\n    " : "\n    ", time->n, time->delay * 1e6, time->bytes, time->seconds * 1e6,
+		fprintf(out, "%s{\"n\": %d, \"delay_us\": %.4f, \"bytes\": %zu, \"us\": %.4f, "
+			     "\"predicted_us\": %.4f}",
+			i ? ",\n    " : "\n    ", time->n, time->delay * 1e6, time->bytes,
+			time->seconds * 1e6,
 			bench_loggp_prtt(loggp, time->n, time->delay, time->bytes) * 1e6);
 	}
 	fputs("]}", out);
@@ -326,7 +355,8 @@ json_pair(FILE *out, const char *name, const struct bench_spread *spread)
 	if (spread->most < 0)
 		fprintf(out, ", \"%s\": null", name);
 	else
-		fprintf(out, ", \"%s\": {\"mean\": %.1f, \"most\": %.0f}", name, spread->mean, spread->most);
+		fprintf(out, ", \"%s\": {\"mean\": %.1f, \"most\": %.0f}", name, spread->mean,
+			spread->most);
 }
 
 static void
@@ -337,8 +367,9 @@ json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 	fprintf(out, ", \"bytes\": %zu,\n   \"parts\": [", first->bytes);
 	for (int i = 0; i < BENCH_PARTS && first->parts[i].is_there; i++) {
 		const struct bench_part *part = &first->parts[i];
-		fprintf(out, "%s{\"from\": %d, \"to\": %d, \"us\": %.4f", i ? ",\n    " : "\n    ", part->from, part->to,
-			(has_own_times ? part->own_seconds : part->seconds) * 1e6);
+		fprintf(out, "%s{\"from\": %d, \"to\": %d, \"us\": %.4f", i ? ",\n    " : "\n    ",
+			part->from, part->to, (has_own_times ? part->own_seconds : part->seconds) *
+			1e6);
 		json_pair(out, "minor_faults", &part->minor);
 		json_pair(out, "major_faults", &part->major);
 		fputs("}", out);
@@ -349,7 +380,8 @@ json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 	fputs("}", out);
 }
 
-static const char *const level_names[BENCH_LEVELS] = { [BENCH_INTER] = "inter", [BENCH_INTRA] = "intra" };
+static const char *const level_names[BENCH_LEVELS] =
+	{ [BENCH_INTER] = "inter", [BENCH_INTRA] = "intra" };
 
 static void
 json_network(FILE *out, const struct bench_network *network)
@@ -389,10 +421,11 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	cs_json_string(out, CS_VERSION);
 	fprintf(out, ",\n \"complete\": %s,\n \"mpi\": ", findings->is_complete ? "true" : "false");
 	cs_json_string(out, world->mpi);
-	fprintf(out, ",\n \"ranks\": %d, \"nodes\": %d, \"ppn_min\": %d, \"ppn_max\": %d, \"placement\": \"%s\",\n \"cores\": %d, "
+	fprintf(out, ",\n \"ranks\": %d, \"nodes\": %d, \"ppn_min\": %d, \"ppn_max\": %d, "
+		     "\"placement\": \"%s\",\n \"cores\": %d, "
 		     "\"library\": ",
-		world->ranks, world->nodes, world->ppn_min, world->ppn_max, world->is_block_placed ? "block" : "cyclic",
-		world->cores);
+		world->ranks, world->nodes, world->ppn_min, world->ppn_max,
+		world->is_block_placed ? "block" : "cyclic", world->cores);
 	cs_json_string(out, world->is_interposed ? world->library : NULL);
 	fputs(",\n \"environment\": ", out);
 	json_environment(out);
@@ -402,7 +435,8 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	}
 	if (findings->firsts) {
 		bool has_own_times = options->is_per_rank_max || !world->has_one_clock;
-		fprintf(out, ",\n \"from_first\": true, \"init_us\": %.1f,\n \"cases\": [", findings->init_seconds * 1e6);
+		fprintf(out, ",\n \"from_first\": true, \"init_us\": %.1f,\n \"cases\": [",
+			findings->init_seconds * 1e6);
 		for (int i = 0; i < findings->count; i++) {
 			fputs(i ? ",\n  " : "\n  ", out);
 			json_first(out, &findings->firsts[i], has_own_times);
@@ -448,7 +482,8 @@ bench_write_json(const struct bench_options *options, const struct bench_world *
 		errno = ENOMEM;
 		return false;
 	}
-	bool is_written = is_stdout ? fflush(stdout) == 0 && cs_file_write(STDOUT_FILENO, text, bytes) :
+	bool is_written = is_stdout ? fflush(stdout) == 0 &&
+			  cs_file_write(STDOUT_FILENO, text, bytes) :
 				      cs_file_replace(options->json, text, bytes);
 	int error = errno;
 	free(text);
@@ -456,7 +491,7 @@ bench_write_json(const struct bench_options *options, const struct bench_world *
 	return is_written;
 }
 
-/* --- progress ----------------------------------------------------------------------------------------------------------------- */
+/* --- progress --------------------------------------------------------------------------------- */
 
 static double
 monotonic(void)

@@ -1,14 +1,15 @@
 /* examples/floyd_warshall.c — all shortest paths of a directed graph, by Floyd and Warshall.
  *
- * An ordinary MPI program. Each rank holds a block of rows of the distance matrix; in step k the owner of row k
- * broadcasts it, and every rank tries the way over vertex k for its own rows: one MPI_Bcast of 4n bytes a step.
+ * An ordinary MPI program. Each rank holds a block of rows of the distance matrix; in step k the
+ * owner of row k broadcasts it, and every rank tries the way over vertex k for its own rows: one
+ * MPI_Bcast of 4n bytes a step.
  *
  *   mpirun -n 4 floyd_warshall [-n VERTICES] [-s SEED] [-d DEGREE] [-g FILE] [-i ITERATIONS] [-c]
  *
  *   -n  vertices of a random graph (default 600)     -d  its edges per vertex (default 8)
  *   -s  its seed (default 1)                         -i  solve it so many times (default 1)
- *   -g  read the graph: a line "VERTICES EDGES", then a line "FROM TO WEIGHT" for each edge, vertices from 0
- *       (towns.graph is one)
+ *   -g  read the graph: a line "VERTICES EDGES", then a line "FROM TO WEIGHT" for each edge,
+ *       vertices from 0 (towns.graph is one)
  *   -c  check against one rank's own plain solution
  *
  * All output is the same for every number of ranks, but for the line that begins with "time". */
@@ -66,7 +67,8 @@ random_row(const struct options *options, int row, int *distances)
 	for (int j = 0; j < n; j++)
 		distances[j] = j == row ? 0 : FAR;
 	for (int edge = 0; edge < options->degree; edge++) {
-		uint64_t word = random_word(options->seed * 1000003 + (uint64_t)row * 1009 + (uint64_t)edge);
+		uint64_t word = random_word(options->seed * 1000003 + (uint64_t)row * 1009 +
+					    (uint64_t)edge);
 		int to = (int)(word % (uint64_t)n);
 		int weight = 1 + (int)((word >> 40) % 1000);
 		if (to != row && weight < distances[to])
@@ -86,7 +88,8 @@ read_graph(const char *path, int *vertices)
 		return NULL;
 	}
 	if (fscanf(file, "%ld %ld", &n, &edges) != 2 || n < 1 || n > MAX_VERTICES || edges < 0) {
-		fprintf(stderr, "%s: the first line must be VERTICES (1 to %d) and EDGES\n", path, MAX_VERTICES);
+		fprintf(stderr, "%s: the first line must be VERTICES (1 to %d) and EDGES\n", path,
+			MAX_VERTICES);
 		goto close_file;
 	}
 	distances = malloc((size_t)n * (size_t)n * sizeof *distances);
@@ -98,8 +101,10 @@ read_graph(const char *path, int *vertices)
 		distances[i] = i % (n + 1) == 0 ? 0 : FAR;
 	for (long edge = 0; edge < edges; edge++) {
 		int fields = fscanf(file, "%ld %ld %ld", &from, &to, &weight);
-		if (fields != 3 || from < 0 || from >= n || to < 0 || to >= n || weight < 0 || weight > 10000) {
-			fprintf(stderr, "%s: edge %ld of %ld: expected FROM TO WEIGHT, ", path, edge + 1, edges);
+		if (fields != 3 || from < 0 || from >= n || to < 0 || to >= n || weight < 0 ||
+		    weight > 10000) {
+			fprintf(stderr, "%s: edge %ld of %ld: expected FROM TO WEIGHT, ", path,
+				edge + 1, edges);
 			fprintf(stderr, "vertices 0 to %ld, weight 0 to 10000\n", n - 1);
 			free(distances);
 			distances = NULL;
@@ -157,7 +162,8 @@ solve(int *mine, int n, int *row_k)
 	for (int k = 0; k < n; k++) {
 		int root = owner(n, k);
 		if (root == rank)
-			memcpy(row_k, mine + (size_t)(k - first) * (size_t)n, (size_t)n * sizeof *row_k);
+			memcpy(row_k, mine + (size_t)(k - first) * (size_t)n,
+			       (size_t)n * sizeof *row_k);
 		MPI_Bcast(row_k, n, MPI_INT, root, MPI_COMM_WORLD);
 		relax(mine, rows, n, k, row_k);
 	}
@@ -197,7 +203,8 @@ compare_with_plain(const struct options *options, const int *graph, const int *m
 	return differences;
 }
 
-/* Sums that do not depend on who holds which row: reachable pairs, farthest pair, and a weighted sum modulo 2^64. */
+/* Sums that do not depend on who holds which row: reachable pairs, farthest pair, and a weighted
+ * sum modulo 2^64. */
 static void
 summarize(const int *mine, int n)
 {
@@ -211,7 +218,8 @@ summarize(const int *mine, int n)
 			if (distance >= FAR)
 				continue;
 			sums[0]++;
-			sums[1] += (uint64_t)distance * random_word((uint64_t)(first + i) * (uint64_t)n + (uint64_t)j);
+			sums[1] += (uint64_t)distance *
+				   random_word((uint64_t)(first + i) * (uint64_t)n + (uint64_t)j);
 			farthest = distance > farthest ? distance : farthest;
 		}
 	}
@@ -264,7 +272,8 @@ parse(int argc, char **argv, struct options *options)
 			options->is_checked = 1;
 			break;
 		default:
-			wanted = "options are -n VERTICES -s SEED -d DEGREE -g FILE -i ITERATIONS -c";
+			wanted = "options are -n VERTICES -s SEED -d DEGREE -g FILE -i ITERATIONS "
+				 "-c";
 		}
 	}
 	if (wanted == NULL && optind < argc)
@@ -301,7 +310,8 @@ main(int argc, char **argv)
 	MPI_Allreduce(MPI_IN_PLACE, &has_memory, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	if (!has_memory) {
 		if (rank == 0)
-			fprintf(stderr, "floyd_warshall: no memory for %d vertices on %d ranks\n", n, ranks);
+			fprintf(stderr, "floyd_warshall: no memory for %d vertices on %d ranks\n",
+				n, ranks);
 		goto free_all;
 	}
 	double seconds = 0;

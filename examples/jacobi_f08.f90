@@ -1,8 +1,8 @@
 ! examples/jacobi_f08.f90 - heat in a rod, by Jacobi's iteration, in Fortran with "use mpi_f08".
 !
-! Each rank holds a piece of the rod; a step swaps the pieces' end points with the neighbours and asks by
-! MPI_Allreduce how much the hottest change was. A maximum does not depend on the order: the output is the same for
-! every number of ranks, but for the line that begins with "time".
+! Each rank holds a piece of the rod; a step swaps the pieces' end points with the neighbours and
+! asks by MPI_Allreduce how much the hottest change was. A maximum does not depend on the order: the
+! output is the same for every number of ranks, but for the line that begins with "time".
 !
 !   mpirun -n 4 jacobi_f08 [-n POINTS] [-i ITERATIONS]
 program jacobi_f08
@@ -80,7 +80,8 @@ contains
             select case (option)
             case ('-n')
                 n = value
-                if (problem /= 0 .or. n < 1 .or. n > 100000000) wanted = '-n: points, 1 to 100000000'
+                if (problem /= 0 .or. n < 1 .or. n > 100000000) &
+                    wanted = '-n: points, 1 to 100000000'
             case ('-i')
                 iterations = value
                 if (problem /= 0 .or. iterations < 1 .or. iterations > 100000000) &

@@ -3,9 +3,9 @@
 
   mpirun -n 4 python3 kmeans.py [-n POINTS] [-i ITERATIONS] [-k CENTRES]
 
-Each rank holds a block of the points; a step sums, for each centre, the points nearest to it by one Allreduce.
-Coordinates are whole numbers, so that the sums are exact in any order: the output is the same for every
-number of ranks, but for the line that begins with "time".
+Each rank holds a block of the points; a step sums, for each centre, the points nearest to it by one
+Allreduce. Coordinates are whole numbers, so that the sums are exact in any order: the output is the
+same for every number of ranks, but for the line that begins with "time".
 """
 
 import argparse
@@ -35,7 +35,8 @@ for step in range(options.i):
     distances = ((mine[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
     nearest = distances.argmin(axis=1)
     sums = numpy.zeros((options.k, 3), dtype=numpy.int64)
-    numpy.add.at(sums, nearest, numpy.column_stack([mine, numpy.ones(len(mine), dtype=numpy.int64)]))
+    numpy.add.at(sums, nearest,
+                 numpy.column_stack([mine, numpy.ones(len(mine), dtype=numpy.int64)]))
     totals = numpy.empty_like(sums)
     world.Allreduce(sums, totals, op=MPI.SUM)
     filled = totals[:, 2] > 0

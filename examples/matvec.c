@@ -1,15 +1,17 @@
 /* examples/matvec.c — dense matrix-vector products whose results go to one rank after another.
  *
- * An ordinary MPI program. Each rank holds a block of columns of the n x n matrix A and its part of x; in step i it
- * multiplies them, and the partial vectors are summed onto rank i mod p: one MPI_Reduce of 4n bytes a step, with a
- * root that rotates.
+ * An ordinary MPI program. Each rank holds a block of columns of the n x n matrix A and its part of
+ * x; in step i it multiplies them, and the partial vectors are summed onto rank i mod p: one
+ * MPI_Reduce of 4n bytes a step, with a root that rotates.
  *
  *   mpirun -n 4 matvec [-n SIZE] [-i ITERATIONS] [-c]
  *
- *   -n  rows and columns (default 512)     -i  products (default 1000)     -c  check each product against a formula
+ *   -n  rows and columns (default 512)     -i  products (default 1000)
+ *   -c  check each product against a formula
  *
- * The elements are small whole numbers, so that all sums are exact in float whatever their order: the output
- * is the same for every number of ranks and equal to that of matvec_f, but for the line that begins with "time". */
+ * The elements are small whole numbers, so that all sums are exact in float whatever their order:
+ * the output is the same for every number of ranks and equal to that of matvec_f, but for the line
+ * that begins with "time". */
 #include <mpi.h>
 
 #include <stdint.h>
@@ -67,7 +69,8 @@ count_wrong(const float *y, int n, int step)
 	for (int row = 0; row < n; row++) {
 		int64_t sum = 0;
 		for (int column = 0; column < n; column++)
-			sum += (int64_t)(matrix_element(row, column) * vector_element(column, step));
+			sum += (int64_t)(matrix_element(row, column) *
+					 vector_element(column, step));
 		wrong += y[row] != (float)sum;
 	}
 	return wrong;
@@ -132,12 +135,14 @@ main(int argc, char **argv)
 	MPI_Allreduce(MPI_IN_PLACE, &has_memory, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
 	if (!has_memory) {
 		if (rank == 0)
-			fprintf(stderr, "matvec: no memory for %d x %d numbers on %d ranks\n", n, n, ranks);
+			fprintf(stderr, "matvec: no memory for %d x %d numbers on %d ranks\n", n, n,
+				ranks);
 		goto free_all;
 	}
 	for (int row = 0; row < n; row++) {
 		for (int j = 0; j < columns; j++)
-			a[(size_t)row * (size_t)columns + (size_t)j] = matrix_element(row, first + j);
+			a[(size_t)row * (size_t)columns + (size_t)j] =
+				matrix_element(row, first + j);
 	}
 
 	int64_t mine = 0, total = 0;
@@ -160,7 +165,8 @@ main(int argc, char **argv)
 	MPI_Reduce(&mine, &total, 1, MPI_INT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0) {
-		printf("size %d\nproducts %d\nchecksum %lld\n", n, iterations, (long long)(total % modulus));
+		printf("size %d\nproducts %d\nchecksum %lld\n", n, iterations,
+		       (long long)(total % modulus));
 		if (is_checked)
 			printf("wrong elements %d\n", wrong);
 		printf("time %.6f s\n", seconds);

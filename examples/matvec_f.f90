@@ -1,6 +1,6 @@
-! examples/matvec_f.f90 - matvec.c once more, in Fortran with "use mpi": dense matrix-vector products whose results
-! go to one rank after another by MPI_Reduce. Same numbers, hence the same output, but for the line that begins with
-! "time".
+! examples/matvec_f.f90 - matvec.c once more, in Fortran with "use mpi": dense matrix-vector
+! products whose results go to one rank after another by MPI_Reduce. Same numbers, hence the same
+! output, but for the line that begins with "time".
 !
 !   mpirun -n 4 matvec_f [-n SIZE] [-i ITERATIONS]
 program matvec_f
@@ -69,7 +69,8 @@ contains
         integer :: i
         total_of_y = 0
         do i = 1, n
-            total_of_y = modulo(total_of_y + modulo(int(y(i), int64), modulus) * (mod(i - 1, 9973) + 1), modulus)
+            total_of_y = modulo(total_of_y + modulo(int(y(i), int64), modulus) * (mod(i - 1, &
+                9973) + 1), modulus)
         end do
     end function digest
 
@@ -87,7 +88,8 @@ contains
             select case (option)
             case ('-n')
                 n = value
-                if (problem /= 0 .or. n < 1 .or. n > 100000) wanted = '-n: rows and columns, 1 to 100000'
+                if (problem /= 0 .or. n < 1 .or. n > 100000) &
+                    wanted = '-n: rows and columns, 1 to 100000'
             case ('-i')
                 iterations = value
                 if (problem /= 0 .or. iterations < 1 .or. iterations > 100000000) &

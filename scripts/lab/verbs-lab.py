@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""verbs-lab - RDMA verbs without RDMA hardware: runs a command in an emulated machine with soft-RoCE devices.
+"""verbs-lab - RDMA verbs without RDMA hardware: runs a command in an emulated machine with
+soft-RoCE devices.
 
   verbs-lab [options] [COMMAND...]         default: the test suite verbs, built first
 
@@ -10,23 +11,25 @@
   --memory MIB         of the guest (default 1536)
   --timeout SECONDS    for boot and command together (default 600)
   --still SECONDS      how long no program of the guest may run before it is given up (default 120)
-  --kernel PACKAGE     a Debian kernel package, or one that depends on it (default linux-image-amd64)
+  --kernel PACKAGE     a Debian kernel package, or one that depends on it (default
+                       linux-image-amd64)
   --out FOLDER         what the command writes to the folder $VERBS_LAB_OUT is found there
   --verbose            the guest's console and qemu's command line too
 
-The guest runs the kernel of a Debian package under qemu's software emulation (no KVM needed), and its root folder is
-this machine's: every file is there under its own path, and what the guest writes is gone afterwards, except in
-$VERBS_LAB_OUT. COMMAND runs as root, in the folder from which verbs-lab was called, without standard input and with
-none of the caller's variables (env VAR=VALUE COMMAND...). Inside, tests/launch --shape lab:2x2 starts an MPI job over
-several nodes with a device each.
+The guest runs the kernel of a Debian package under qemu's software emulation (no KVM needed), and
+its root folder is this machine's: every file is there under its own path, and what the guest writes
+is gone afterwards, except in $VERBS_LAB_OUT. COMMAND runs as root, in the folder from which
+verbs-lab was called, without standard input and with none of the caller's variables (env VAR=VALUE
+COMMAND...). Inside, tests/launch --shape lab:2x2 starts an MPI job over several nodes with a device
+each.
 
-Ordinary users may call it too. The kernel is fetched once into $VERBS_LAB_CACHE (default ~/.cache/collshim/verbs-lab,
-400 MB unpacked) and nothing of it is installed; delete the folder to have a newer one. Other packages that are missing
-are installed by scripts/deps verbs.
+Ordinary users may call it too. The kernel is fetched once into $VERBS_LAB_CACHE (default
+~/.cache/collshim/verbs-lab, 400 MB unpacked) and nothing of it is installed; delete the folder to
+have a newer one. Other packages that are missing are installed by scripts/deps verbs.
 
-Exit code: COMMAND's; 124 when the time is up; 125 when the guest ended in another way, or stood still (then its kernel
-is made to say where), after printing its console; 77 with one sentence where there is no qemu or no kernel to be had; 2
-for wrong arguments.
+Exit code: COMMAND's; 124 when the time is up; 125 when the guest ended in another way, or stood
+still (then its kernel is made to say where), after printing its console; 77 with one sentence where
+there is no qemu or no kernel to be had; 2 for wrong arguments.
 """
 
 import argparse
@@ -50,10 +53,11 @@ TOP = os.path.dirname(HERE)
 QEMU = "qemu-system-x86_64"
 # Where init finds the root folder, and with it all else.
 MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
-# no_timer_check: on a busy host the kernel's early look at the timer fails, and the boot hangs. panic=-1 with
-# -no-reboot: qemu ends at a panic. unknown_nmi_panic: where the guest stands still, one NMI makes it say where. The rest
-# spares the emulation work and a busy host false alarms.
-KERNEL_WORDS = ("console=ttyS0 quiet panic=-1 unknown_nmi_panic no_timer_check tsc=reliable nowatchdog mitigations=off nokaslr "
+# no_timer_check: on a busy host the kernel's early look at the timer fails, and the boot hangs.
+# panic=-1 with -no-reboot: qemu ends at a panic. unknown_nmi_panic: where the guest stands still,
+# one NMI makes it say where. The rest spares the emulation work and a busy host false alarms.
+KERNEL_WORDS = ("console=ttyS0 quiet panic=-1 unknown_nmi_panic no_timer_check tsc=reliable "
+                "nowatchdog mitigations=off nokaslr "
                 "rcupdate.rcu_cpu_stall_suppress=1 net.ifnames=0")
 PATH = "/usr/sbin:/sbin"
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # lab/guest
@@ -100,8 +104,9 @@ def parse(argv):
         sys.exit(0)
     if args.command[:1] == ["--"]:
         del args.command[0]
-    for name, low, high in (("nodes", 1, 100), ("loss", 0, 90), ("mtu", 400, 65535), ("cpus", 1, 255),
-                            ("memory", 256, 1 << 20), ("timeout", 1, 1e6), ("still", 1, 1e6)):
+    for name, low, high in (("nodes", 1, 100), ("loss", 0, 90), ("mtu", 400, 65535),
+                            ("cpus", 1, 255), ("memory", 256, 1 << 20), ("timeout", 1, 1e6),
+                            ("still", 1, 1e6)):
         if not low <= getattr(args, name) <= high:
             parser.error("--%s: from %d to %d" % (name, low, high))
     if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", args.kernel):
@@ -111,20 +116,23 @@ def parse(argv):
 
 def suite():
     """The command that runs the test suite, after a build."""
-    build = subprocess.run([os.path.join(HERE, "build")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    build = subprocess.run([os.path.join(HERE, "build")], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, text=True)
     if build.returncode != 0:
         fail(1, "the build failed")
     return [os.path.join(TOP, "tests", "verbs", "cases"), build.stdout.splitlines()[-1]]
 
 
-# --- what it takes: packages, kernel, initramfs -------------------------------------------------------------
+# --- what it takes: packages, kernel, initramfs ---------------------------------------------------
 
 def need_tools():
     def missing():
-        return [tool for tool in (QEMU, "modprobe", "depmod", "rdma", "ip", "tc") if not shutil.which(tool)]
+        return [tool for tool in (QEMU, "modprobe", "depmod", "rdma", "ip", "tc")
+                if not shutil.which(tool)]
     if missing():
         # Its words are for the person; the exit code would be the same for all its reasons.
-        subprocess.run([os.path.join(HERE, "deps"), "verbs"], stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        subprocess.run([os.path.join(HERE, "deps"), "verbs"], stdin=subprocess.DEVNULL,
+                       stdout=sys.stderr)
     if missing():
         unable("no %s here (packages: scripts/deps verbs)" % ", ".join(missing()))
 
@@ -143,8 +151,8 @@ def cache_folder():
 
 def real_package(package):
     """linux-image-amd64 is empty, and depends on the newest kernel."""
-    listed = subprocess.run(["apt-cache", "depends", "--important", package], stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, text=True)
+    listed = subprocess.run(["apt-cache", "depends", "--important", package],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     match = re.search(r"Depends: (linux-image-\S+)", listed.stdout)
     return match[1] if match else package
 
@@ -159,15 +167,16 @@ def unpacked(package, cache, finish=lambda folder: None):
         with tempfile.TemporaryDirectory(prefix="fetch-", dir=cache) as part:
             say("fetching package %s, once" % package)
             try:
-                fetch = subprocess.run(["apt-get", "download", "-q", real_package(package)], cwd=part,
-                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       text=True)
+                fetch = subprocess.run(["apt-get", "download", "-q", real_package(package)],
+                                       cwd=part, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, text=True)
             except FileNotFoundError:
                 unable("no apt-get here to fetch package %s with" % package)
             files = glob.glob(os.path.join(part, "*.deb"))
             if fetch.returncode != 0 or not files:
                 said = [line for line in fetch.stdout.splitlines() if line.startswith("E:")]
-                unable("package %s cannot be fetched (%s)" % (package, said[-1][2:].strip() if said else "no reason"))
+                unable("package %s cannot be fetched "
+                       "(%s)" % (package, said[-1][2:].strip() if said else "no reason"))
             files_folder = os.path.join(part, "files")
             subprocess.run(["dpkg", "-x", files[0], files_folder], check=True)
             finish(files_folder)
@@ -180,14 +189,16 @@ def kernel(package, cache):
     """(folder, version) of an unpacked kernel."""
     def version(folder):
         return os.listdir(os.path.join(folder, "lib", "modules"))[0]
-    folder = unpacked(package, cache, lambda new: subprocess.run(["depmod", "-b", new, version(new)], check=True))
+    folder = unpacked(package, cache,
+                      lambda new: subprocess.run(["depmod", "-b", new, version(new)], check=True))
     return folder, version(folder)
 
 
 def busybox(cache):
     """A static one: it is all that the initramfs has."""
     here = shutil.which("busybox")
-    if here and subprocess.run(["ldd", here], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+    if here and subprocess.run(["ldd", here], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL).returncode != 0:
         return here
     return os.path.join(unpacked("busybox-static", cache), "bin", "busybox")
 
@@ -199,7 +210,8 @@ def make_initramfs(folder, version, shell, path):
         shutil.copy(shell, os.path.join(tree, "bin", "busybox"))
         shutil.copy(os.path.join(HERE, "lab", "init"), os.path.join(tree, "init"))
         os.chmod(os.path.join(tree, "init"), 0o755)
-        listed = subprocess.run(["modprobe", "-d", folder, "-S", version, "--show-depends", "-a", *MODULES], check=True,
+        listed = subprocess.run(["modprobe", "-d", folder, "-S", version, "--show-depends", "-a",
+                                 *MODULES], check=True,
                                 stdout=subprocess.PIPE, text=True).stdout
         files = [line.split()[1] for line in listed.splitlines() if line.startswith("insmod ")]
         for number, file in enumerate(dict.fromkeys(files)):
@@ -213,11 +225,11 @@ def make_initramfs(folder, version, shell, path):
         names = b"\n".join(os.path.relpath(os.path.join(at, name), tree).encode()
                            for at, folders, files in os.walk(tree) for name in folders + files)
         with open(path, "wb") as stream:
-            subprocess.run([shell, "cpio", "-o", "-H", "newc"], cwd=tree, input=names, stdout=stream,
-                           stderr=subprocess.DEVNULL, check=True)
+            subprocess.run([shell, "cpio", "-o", "-H", "newc"], cwd=tree, input=names,
+                           stdout=stream, stderr=subprocess.DEVNULL, check=True)
 
 
-# --- the guest ----------------------------------------------------------------------------------------------
+# --- the guest ------------------------------------------------------------------------------------
 
 def write(folder, name, text):
     with open(os.path.join(folder, name), "w") as file:
@@ -230,11 +242,14 @@ def is_one_stream():
 
 
 def write_orders(share, args, modules, shell):
-    settings = {"NODES": args.nodes, "MTU": args.mtu, "LOSS": "%g" % args.loss if args.loss else "", "MODULES": modules,
+    settings = {"NODES": args.nodes, "MTU": args.mtu, "LOSS": "%g" % args.loss if args.loss else "",
+                "MODULES": modules,
                 "BUSYBOX": shell}
-    # Not under its own path, which might have a blank: that is where the kernel's command line is split.
+    # Not under its own path, which might have a blank: that is where the kernel's command line is
+    # split.
     shutil.copy(os.path.join(HERE, "lab", "guest"), share)
-    write(share, "settings", "".join("%s=%s\n" % (name, shlex.quote(str(value))) for name, value in settings.items()))
+    write(share, "settings",
+          "".join("%s=%s\n" % (name, shlex.quote(str(value))) for name, value in settings.items()))
     streams = ">>stdout 2>&1" if is_one_stream() else ">>stdout 2>>stderr"
     write(share, "command", "cd /run/verbs-lab && exec </dev/null %s\ncd %s && exec %s\n" % (
         streams, shlex.quote(os.getcwd()), " ".join(map(shlex.quote, args.command))))
@@ -242,9 +257,11 @@ def write_orders(share, args, modules, shell):
 
 def qemu_command(args, folder, version, initramfs, share, console):
     return [QEMU, "-accel", "tcg,thread=multi", "-cpu", "max", "-M", "q35", "-smp", str(args.cpus),
-            "-m", str(args.memory), "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-m", str(args.memory), "-nodefaults", "-no-user-config", "-display", "none",
+            "-no-reboot",
             "-monitor", "stdio",
-            "-chardev", "file,id=console,path=" + console.replace(",", ",,"), "-serial", "chardev:console",
+            "-chardev", "file,id=console,path=" + console.replace(",", ",,"), "-serial",
+            "chardev:console",
             "-kernel", os.path.join(folder, "boot", "vmlinuz-" + version), "-initrd", initramfs,
             "-append", KERNEL_WORDS,
             "-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap",
@@ -276,7 +293,8 @@ class Follower:
 
 
 class Console:
-    """The guest's console: progress lines are handed on, the rest is kept for the case that something goes wrong."""
+    """The guest's console: progress lines are handed on, the rest is kept for the case that
+    something goes wrong."""
 
     def __init__(self, is_verbose):
         self.text, self.shown, self.is_verbose, self.start = "", 0, is_verbose, time.monotonic()
@@ -303,7 +321,8 @@ def hand_on(fd):
 
 
 class Pulse:
-    """The guest touches a file every few seconds (lab/guest); there is none before it has come so far."""
+    """The guest touches a file every few seconds (lab/guest); there is none before it has come so
+    far."""
 
     def __init__(self, path, limit):
         self.path, self.limit, self.last, self.since = path, limit, None, None
@@ -374,7 +393,8 @@ def run(args, temporary):
     cache = cache_folder()
     folder, version = kernel(args.kernel, cache)
     shell = busybox(cache)
-    share, initramfs, log = (os.path.join(temporary, name) for name in ("share", "initramfs", "console"))
+    share, initramfs, log = (os.path.join(temporary, name)
+                             for name in ("share", "initramfs", "console"))
     os.mkdir(share)
     os.mkdir(os.path.join(share, "out"))
     make_initramfs(folder, version, shell, initramfs)
@@ -385,8 +405,10 @@ def run(args, temporary):
     console = Console(args.verbose)
     followers = [Follower(log, console.take), Follower(os.path.join(share, "stdout"), hand_on(1)),
                  Follower(os.path.join(share, "stderr"), hand_on(2))]
-    # Its standard input and output are its monitor; what it has to say of itself it says on the error output.
-    qemu = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
+    # Its standard input and output are its monitor; what it has to say of itself it says on the
+    # error output.
+    qemu = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                            preexec_fn=die_with_parent)
     try:
         given_up = wait(qemu, args, followers, Pulse(os.path.join(share, "pulse"), args.still))
         if given_up == "still":

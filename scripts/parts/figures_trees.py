@@ -83,7 +83,8 @@ def figure_scatter(sim, args):
     print_sets(sim)
     for name in SETS:
         print("%s, simulated; size: of one rank's block:\n" % name)
-        print_table(["block", "ranks", "linear", "binomial"] + ["knomial k=%d" % k for k in KNOMIAL] +
+        print_table(["block", "ranks", "linear", "binomial"] +
+                    ["knomial k=%d" % k for k in KNOMIAL] +
                     ["linear / best knomial", "binomial / best knomial"],
                     [scatter_row(name, *key, asked[key]) for key in asked])
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The unit tests of select bring a list of their own, so that they need no team, no segment and no MPI. */
+/* The unit tests of select bring a list of their own, so that they need no team, no segment and no
+ * MPI. */
 #ifndef CS_ALGORITHMS_DEF
 #define CS_ALGORITHMS_DEF "algorithms/algorithms.def"
 #endif
@@ -33,10 +34,12 @@ static const struct cs_algorithm *const files[] = {
 /* Those that are listed come first, then those that are composed. */
 static struct cs_algorithm rows[CS_MOST_ROWS];
 static const struct cs_algorithm *sorted[CS_MOST_ROWS];
-static char names[CS_MOST_ROWS][NAME_ROOM], formers[CS_MOST_ROWS][NAME_ROOM], summaries[CS_MOST_ROWS][120];
+static char names[CS_MOST_ROWS][NAME_ROOM], formers[CS_MOST_ROWS][NAME_ROOM],
+	    summaries[CS_MOST_ROWS][120];
 static int row_count, left_out;
 
-/* Former names, as in aliases.def; `algorithm` is that of a parameter, NULL where the algorithm itself had the name. */
+/* Former names, as in aliases.def; `algorithm` is that of a parameter, NULL where the algorithm
+ * itself had the name. */
 static const struct alias {
 	uint32_t colls;
 	const char *algorithm, *former, *name;
@@ -135,7 +138,8 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	left_out += is_too_long;
 	if (!row)
 		return;
-	char *name = names[row - rows], *former = formers[row - rows], *summary = summaries[row - rows];
+	char *name = names[row - rows], *former = formers[row - rows],
+	     *summary = summaries[row - rows];
 	snprintf(name, NAME_ROOM, "%.*s%s", stem, outer->name, inner->name);
 	if (inner->former)
 		snprintf(former, NAME_ROOM, "%.*s%s", stem, outer->name, inner->former);
@@ -209,8 +213,9 @@ cs_algorithms_left_out(void)
 static void
 tell_former(enum cs_coll coll, const char *algorithm, const char *former, const char *name)
 {
-	cs_warn_once("algorithms: \"%s\" of %s%s is a former name of %s, which is used; docs/tuning.md has all former names",
-		     former, cs_colls[coll].name, algorithm, name);
+	cs_warn_once("algorithms: \"%s\" of %s%s is a former name of %s, which is used; "
+		     "docs/tuning.md has all former names", former, cs_colls[coll].name, algorithm,
+		     name);
 }
 
 const struct cs_algorithm *
@@ -226,7 +231,8 @@ static size_t
 begins_with(const char *text, const char *name)
 {
 	size_t length = name ? strlen(name) : 0;
-	bool is_it = length && !strncmp(text, name, length) && (!text[length] || text[length] == ':');
+	bool is_it = length && !strncmp(text, name, length) &&
+		     (!text[length] || text[length] == ':');
 	return is_it ? length : 0;
 }
 
@@ -257,7 +263,8 @@ cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, size_
 		const struct cs_param *param = &algorithm->params[i];
 		if (strlen(param->name) == length && !strncmp(param->name, name, length))
 			return i;
-		if (!param->former || strlen(param->former) != length || strncmp(param->former, name, length) != 0)
+		if (!param->former || strlen(param->former) != length ||
+		    strncmp(param->former, name, length) != 0)
 			continue;
 		char of[NAME_ROOM + 1];
 		snprintf(of, sizeof of, ":%s", algorithm->name);

@@ -8,18 +8,22 @@ static struct cs_problem
 problem_of(const struct cs_op *op, enum cs_coll coll, size_t bytes, int root)
 {
 	const struct cs_shape *shape = &op->team->shape;
-	return (struct cs_problem){ .coll = coll, .ranks = shape->nodes, .rank = shape->node, .root = root,
-				    .unit = 1, .bytes = bytes, .is_commutative = true, .params = op->between_params };
+	return (struct cs_problem){ .coll = coll, .ranks = shape->nodes, .rank = shape->node,
+				    .root = root, .unit = 1, .bytes = bytes, .is_commutative = true,
+				    .params = op->between_params };
 }
 
-/* Does it by the plan. False: there is none, or its algorithm refuses, on all nodes alike; then the host does it now and in all
- * rounds that follow, or later, if it is not this operation's turn to begin a collective of the host's. */
+/* Does it by the plan. False: there is none, or its algorithm refuses, on all nodes alike; then the
+ * host does it now and in all rounds that follow, or later, if it is not this operation's turn to
+ * begin a collective of the host's. */
 static bool
-is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, void *out,
+	   const struct cs_reduction *reduction)
 {
 	if (!op->between)
 		return false;
-	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in, out, reduction))
+	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in,
+			   out, reduction))
 		return true;
 	op->between = NULL;
 	if (!(op->node.extras & CS_OP_NONBLOCKING) || cs_between_is_turn(op))
@@ -68,19 +72,22 @@ cs_between_bcast(struct cs_op *op, void *buffer, size_t bytes, int root)
 	struct cs_team *team = op->team;
 	struct cs_problem problem = problem_of(op, CS_BCAST, bytes, root);
 	if (!is_by_plan(op, &problem, buffer, buffer, NULL))
-		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root, cs_between_request(op)));
+		cs_op_note(op, team->host->bcast(team->leaders, buffer, bytes, root,
+						 cs_between_request(op)));
 }
 
 void
 cs_between_allgatherv(struct cs_op *op, void *buffer, const size_t *bytes, const size_t *at)
 {
 	struct cs_team *team = op->team;
-	struct cs_problem problem = problem_of(op, op->between ? op->between->coll : CS_ALLGATHERV, 0, 0);
+	struct cs_problem problem = problem_of(op, op->between ? op->between->coll : CS_ALLGATHERV,
+					       0, 0);
 	problem.sizes = bytes;
 	problem.at = at;
 	problem.is_in_place = true;
 	if (!is_by_plan(op, &problem, NULL, buffer, NULL))
-		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at, cs_between_request(op)));
+		cs_op_note(op, team->host->allgatherv(team->leaders, buffer, bytes, at,
+						      cs_between_request(op)));
 }
 
 void
@@ -92,7 +99,8 @@ cs_between_gatherv(struct cs_op *op, void *buffer, const size_t *bytes, const si
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
 	if (!is_by_plan(op, &problem, (char *)buffer + at[problem.rank], buffer, NULL))
-		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
+		cs_op_note(op, team->host->gatherv(team->leaders, buffer, bytes, at, root,
+						   cs_between_request(op)));
 }
 
 void
@@ -104,12 +112,14 @@ cs_between_scatterv(struct cs_op *op, void *buffer, const size_t *bytes, const s
 	problem.at = at;
 	problem.is_in_place = problem.rank == root;
 	if (!is_by_plan(op, &problem, buffer, (char *)buffer + at[problem.rank], NULL))
-		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root, cs_between_request(op)));
+		cs_op_note(op, team->host->scatterv(team->leaders, buffer, bytes, at, root,
+						    cs_between_request(op)));
 }
 
 void
-cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv,
-		     const size_t *recv_bytes, const size_t *recv_at, size_t largest)
+cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_bytes,
+		     const size_t *send_at, void *recv, const size_t *recv_bytes,
+		     const size_t *recv_at, size_t largest)
 {
 	struct cs_team *team = op->team;
 	struct cs_problem problem = problem_of(op, CS_ALLTOALLV, 0, 0);
@@ -120,13 +130,13 @@ cs_between_alltoallv(struct cs_op *op, const void *send, const size_t *send_byte
 	if (op->between && op->between->needs.largest)
 		problem.bytes = largest;
 	if (!is_by_plan(op, &problem, send, recv, NULL))
-		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv, recv_bytes, recv_at,
-						     cs_between_request(op)));
+		cs_op_note(op, team->host->alltoallv(team->leaders, send, send_bytes, send_at, recv,
+						     recv_bytes, recv_at, cs_between_request(op)));
 }
 
 void
-cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
-		     bool is_commutative)
+cs_between_allreduce(struct cs_op *op, void *buffer, size_t count,
+		     const struct cs_reduction *reduction, bool is_commutative)
 {
 	struct cs_team *team = op->team;
 	struct cs_problem problem = problem_of(op, CS_ALLREDUCE, count * reduction->unit, 0);
@@ -134,24 +144,26 @@ cs_between_allreduce(struct cs_op *op, void *buffer, size_t count, const struct 
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
 	if (!is_by_plan(op, &problem, buffer, buffer, reduction))
-		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction, cs_between_request(op)));
+		cs_op_note(op, team->host->allreduce(team->leaders, buffer, count, reduction,
+						     cs_between_request(op)));
 }
 
 void
-cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
-		  bool is_commutative, int root)
+cs_between_reduce(struct cs_op *op, const void *in, void *out, size_t count,
+		  const struct cs_reduction *reduction, bool is_commutative, int root)
 {
 	struct cs_team *team = op->team;
 	struct cs_problem problem = problem_of(op, CS_REDUCE, count * reduction->unit, root);
 	problem.unit = reduction->unit;
 	problem.is_commutative = is_commutative;
 	if (!is_by_plan(op, &problem, in, out, reduction))
-		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root, cs_between_request(op)));
+		cs_op_note(op, team->host->reduce(team->leaders, in, out, count, reduction, root,
+						  cs_between_request(op)));
 }
 
 void
-cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_reduction *reduction,
-		  bool is_commutative)
+cs_between_exscan(struct cs_op *op, void *buffer, size_t count,
+		  const struct cs_reduction *reduction, bool is_commutative)
 {
 	struct cs_team *team = op->team;
 	struct cs_problem problem = problem_of(op, CS_EXSCAN, count * reduction->unit, 0);
@@ -159,7 +171,8 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count, const struct cs_
 	problem.is_in_place = true;
 	problem.is_commutative = is_commutative;
 	if (!is_by_plan(op, &problem, buffer, buffer, reduction))
-		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction, cs_between_request(op)));
+		cs_op_note(op, team->host->exscan(team->leaders, buffer, count, reduction,
+						  cs_between_request(op)));
 }
 
 void
@@ -170,8 +183,8 @@ cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes)
 }
 
 void
-cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
-			  bool is_commutative)
+cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
+			  const struct cs_reduction *reduction, bool is_commutative)
 {
 	struct cs_team *team = op->team;
 	int nodes = team->shape.nodes;
@@ -182,8 +195,10 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts, 
 	problem.unit = reduction->unit;
 	problem.sizes = sizes;
 	problem.is_commutative = is_commutative;
-	/* The result belongs at the front of the buffer, where other nodes' parts are still to be read. */
+	/* The result belongs at the front of the buffer, where other nodes' parts are still to be
+	 * read. */
 	char *result = op->between ? cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]) : buffer;
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
-		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction, cs_between_request(op)));
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction,
+							  cs_between_request(op)));
 }

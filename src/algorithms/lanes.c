@@ -38,11 +38,13 @@ struct cs_lane_map
 cs_lanes_map(int nodes, int lanes, bool may_cut)
 {
 	int others = nodes - 1, parts = may_cut && lanes > others ? lanes / others : 1;
-	return (struct cs_lane_map){ nodes, lanes < others * parts ? lanes : others * parts, parts };
+	return (struct cs_lane_map){ nodes, lanes < others * parts ? lanes : others * parts,
+				     parts };
 }
 
 size_t
-cs_lanes_share(const struct cs_lane_map *map, int lane, int from, int to, size_t bytes, size_t *first)
+cs_lanes_share(const struct cs_lane_map *map, int lane, int from, int to, size_t bytes,
+	       size_t *first)
 {
 	*first = 0;
 	if (from == to)
@@ -57,5 +59,6 @@ size_t
 cs_lanes_most(const struct cs_lane_map *map, size_t bytes)
 {
 	size_t first;
-	return cs_slice(bytes, 1, map->parts, 0, &first); /* no part is longer than the first, nor that of a shorter message */
+	return cs_slice(bytes, 1, map->parts, 0, &first); /* no part is longer than the first, nor
+							   * that of a shorter message */
 }

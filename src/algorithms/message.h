@@ -1,4 +1,5 @@
-/* algorithms/message.h — an operation's own messages, which it has begun on a wire: are they over? */
+/* algorithms/message.h — an operation's own messages, which it has begun on a wire: are they
+ * over? */
 #ifndef CS_ALGORITHMS_MESSAGE_H
 #define CS_ALGORITHMS_MESSAGE_H
 
@@ -30,7 +31,8 @@ cs_message_is_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *re
 
 /* And, as a phase, of the first `count` requests, from number *next on. */
 static inline enum cs_status
-cs_messages_are_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *requests, int count, int *next)
+cs_messages_are_over(struct cs_op *op, struct cs_wire *wire, struct cs_request *requests, int count,
+		     int *next)
 {
 	for (; *next < count; ++*next)
 		if (!cs_message_is_over(op, wire, &requests[*next]))

@@ -1,4 +1,5 @@
-/* algorithms/op.c steps operations, and gives them memory, which the team keeps from one to the next. */
+/* algorithms/op.c steps operations, and gives them memory, which the team keeps from one to the
+ * next. */
 #include "algorithms/op.h"
 
 #include "base/cpu.h"
@@ -6,9 +7,9 @@
 
 #include <stdlib.h>
 
-/* Bytes above which a buffer is freed when its operation ends. Packed data comes in rows of calls of one
- * size, and malloc, too, gets what is larger from the kernel each time; but a buffer that has become large
- * is not kept for small ones. */
+/* Bytes above which a buffer is freed when its operation ends. Packed data comes in rows of calls
+ * of one size, and malloc, too, gets what is larger from the kernel each time; but a buffer that
+ * has become large is not kept for small ones. */
 #define KEEP ((size_t)4 << 20)
 #define KEEP_PACKED ((size_t)32 << 20)
 #define PAGE ((size_t)4096)
@@ -74,11 +75,13 @@ cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use
 	struct cs_op_buffer *buffer = &op->memory->buffers[use];
 	bool is_too_large = is_packed(use) && buffer->bytes > KEEP && bytes <= KEEP;
 	if (bytes > buffer->bytes || is_too_large || !buffer->base) {
-		size_t unit = bytes < PAGE ? CS_CACHE_LINE : PAGE, size = (bytes + !bytes + unit - 1) / unit * unit;
+		size_t unit = bytes < PAGE ? CS_CACHE_LINE : PAGE,
+		       size = (bytes + !bytes + unit - 1) / unit * unit;
 		drop(buffer);
 		buffer->base = aligned_alloc(CS_CACHE_LINE, size);
 		buffer->bytes = buffer->base ? size : 0;
-		op->memory->is_heavy = op->memory->is_heavy || size > (is_packed(use) ? KEEP_PACKED : KEEP);
+		op->memory->is_heavy = op->memory->is_heavy ||
+				       size > (is_packed(use) ? KEEP_PACKED : KEEP);
 	}
 	return buffer->base;
 }

@@ -1,7 +1,8 @@
-/* algorithms/op.h — one collective call of this rank as an object, from its start to its end: what, by what, and what it holds.
+/* algorithms/op.h — one collective call of this rank as an object, from its start to its end: what,
+ * by what, and what it holds.
  *
- * What belongs to the call being made is here and nowhere else, so that several may be under way on one
- * team. A blocking call has its operation on the stack. */
+ * What belongs to the call being made is here and nowhere else, so that several may be under way on
+ * one team. A blocking call has its operation on the stack. */
 #ifndef CS_ALGORITHMS_OP_H
 #define CS_ALGORITHMS_OP_H
 
@@ -16,24 +17,27 @@
 #define CS_OP_STATE_BYTES 448
 
 struct cs_op;
-/* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on; CS_AGAIN: something
- * has to come first, which op->node.awaited says. It never waits, so that an operation can be left at any of its
- * phases, and taken up by whoever has time. */
+/* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on;
+ * CS_AGAIN: something has to come first, which op->node.awaited says. It never waits, so that an
+ * operation can be left at any of its phases, and taken up by whoever has time. */
 typedef enum cs_status cs_phase(struct cs_op *op);
 
 struct cs_op {
 	struct cs_team *team;
 	struct cs_call call;
 	struct cs_node_op node; /* its part in the node's memory */
-	/* What serves between the nodes: an algorithm and its parameters, or NULL for the host's collectives. */
+	/* What serves between the nodes: an algorithm and its parameters, or NULL for the host's
+	 * collectives. */
 	const struct cs_algorithm *between;
 	const size_t *between_params;
 	struct cs_op_memory *memory; /* with CS_OP_MEMORY in node.extras */
 	uint64_t tag; /* of its messages between ranks and between nodes (wire/wire.h) */
 	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
 	cs_phase *const *phase;
-	/* What its phases have begun between ranks or between nodes, where it may not wait (CS_OP_NONBLOCKING). */
-	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN, CS_UNDER_WAY_LATER } under_way;
+	/* What its phases have begun between ranks or between nodes, where it may not wait
+	 * (CS_OP_NONBLOCKING). */
+	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN,
+	       CS_UNDER_WAY_LATER } under_way;
 	struct cs_request request; /* of the host's collective */
 	struct cs_run run;         /* of the plan, which `plan` keeps, of these: */
 	struct cs_plan plan;
@@ -44,16 +48,19 @@ struct cs_op {
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
 
-/* The state of an operation's phases, which all take it for the same type; what starts the script fills it in. */
+/* The state of an operation's phases, which all take it for the same type; what starts the script
+ * fills it in. */
 #define CS_OP_STATE(type, op) \
 	(__extension__({ \
-		_Static_assert(sizeof(type) <= CS_OP_STATE_BYTES, "the state of a script fits into an operation"); \
+		_Static_assert(sizeof(type) <= CS_OP_STATE_BYTES, \
+			       "the state of a script fits into an operation"); \
 		(type *)(void *)(op)->state; \
 	}))
 
-/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something was wrong (comm/);
- * what came between nodes was more or less than was expected (enum cs_told); a plan was refused by its algorithm,
- * and the host served in its place; between all ranks, and all of the call is left to the host. */
+/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something
+ * was wrong (comm/); what came between nodes was more or less than was expected (enum cs_told); a
+ * plan was refused by its algorithm, and the host served in its place; between all ranks, and all
+ * of the call is left to the host. */
 enum {
 	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
@@ -93,7 +100,8 @@ cs_op_at(struct cs_op *op)
 	return (struct cs_node_at){ &op->node, &op->team->node };
 }
 
-/* Goes on with a script, from its first phase, when the call has begun on the node and nothing has been said in it. */
+/* Goes on with a script, from its first phase, when the call has begun on the node and nothing has
+ * been said in it. */
 static inline void
 cs_op_go_on(struct cs_op *op, cs_phase *const *script)
 {
@@ -110,8 +118,8 @@ cs_op_start(struct cs_op *op, cs_phase *const *script)
 	cs_op_go_on(op, script);
 }
 
-/* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that does not go on with
- * the one behind it sets op->phase. */
+/* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that
+ * does not go on with the one behind it sets op->phase. */
 static inline enum cs_status
 cs_op_step(struct cs_op *op)
 {
@@ -127,8 +135,8 @@ cs_op_step(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Waits until a phase is over that waits for the node's memory alone: what a small blocking call (fast) has in common with a
- * script. */
+/* Waits until a phase is over that waits for the node's memory alone: what a small blocking call
+ * (fast) has in common with a script. */
 static inline void
 cs_op_wait_in(struct cs_op *op, cs_phase *phase)
 {
@@ -153,10 +161,11 @@ enum cs_op_use {
 	CS_OP_USES
 };
 
-/* Gives at least `bytes` of memory, on lines of its own, which is the operation's until it asks again for
- * the same use, or ends. `idle` has what operations that are over have left; the first use decides whose.
- * NULL if memory is out. */
-void *cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use, size_t bytes);
+/* Gives at least `bytes` of memory, on lines of its own, which is the operation's until it asks
+ * again for the same use, or ends. `idle` has what operations that are over have left; the first
+ * use decides whose. NULL if memory is out. */
+void *cs_op_memory_of(struct cs_op *op, struct cs_op_memory **idle, enum cs_op_use use,
+		      size_t bytes);
 _Noreturn void cs_op_no_memory(const struct cs_op *op, size_t bytes);
 /* The same of a team's; ends the job if memory is out (in mid-call there is no way back). */
 static inline void *

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- keys ---------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static inline void
 mix(uint64_t words[2], uint64_t value)
@@ -51,10 +51,11 @@ key_of(const struct cs_algorithm *algorithm, const struct cs_problem *problem)
 static inline bool
 is_same(const struct cs_plan_key *a, const struct cs_plan_key *b)
 {
-	return a->words[0] == b->words[0] && a->words[1] == b->words[1] && a->algorithm == b->algorithm;
+	return a->words[0] == b->words[0] && a->words[1] == b->words[1] &&
+	       a->algorithm == b->algorithm;
 }
 
-/* --- the cache ------------------------------------------------------------------------------------------------------- */
+/* --- the cache -------------------------------------------------------------------------------- */
 
 static size_t
 bytes_of(const struct cs_cached_plan *cached)
@@ -76,7 +77,8 @@ oldest(const struct cs_plans *plans)
 {
 	int least = -1;
 	for (int i = 0; i < plans->count; i++)
-		if (!plans->cached[i].users && (least < 0 || plans->cached[i].used < plans->cached[least].used))
+		if (!plans->cached[i].users &&
+		    (least < 0 || plans->cached[i].used < plans->cached[least].used))
 			least = i;
 	return least;
 }
@@ -89,7 +91,8 @@ no_memory(struct cs_team *team)
 }
 
 static enum cs_status
-write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key, const struct cs_problem *problem)
+write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key,
+	   const struct cs_problem *problem)
 {
 	struct cs_builder builder;
 	*cached = (struct cs_cached_plan){ .key = *key };
@@ -102,12 +105,14 @@ write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key, const s
 }
 
 static struct cs_cached_plan *
-build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key, const struct cs_problem *problem)
+build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key,
+      const struct cs_problem *problem)
 {
 	/* One more than are kept while its call runs, and those of operations under way. */
 	if (plans->count + 1 > plans->room) {
 		int room = plans->count < CS_PLANS ? CS_PLANS + 1 : 2 * plans->count;
-		struct cs_cached_plan *larger = realloc(plans->cached, (size_t)room * sizeof *larger);
+		struct cs_cached_plan *larger =
+			realloc(plans->cached, (size_t)room * sizeof *larger);
 		if (!larger)
 			no_memory(team);
 		plans->cached = larger;
@@ -127,18 +132,21 @@ build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *ke
 	return &plans->cached[plans->count++];
 }
 
-/* What was used last stays, unless it is too large by itself; then the others do. What is in use stays in any case. */
+/* What was used last stays, unless it is too large by itself; then the others do. What is in use
+ * stays in any case. */
 static void
 trim(struct cs_plans *plans, struct cs_cached_plan *last)
 {
 	if (bytes_of(last) > CS_PLAN_BUDGET && !last->users)
 		drop(plans, (int)(last - plans->cached));
-	for (int i; (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET) && (i = oldest(plans)) >= 0;)
+	for (int i; (plans->count > CS_PLANS || plans->bytes > CS_PLAN_BUDGET) &&
+	     (i = oldest(plans)) >= 0;)
 		drop(plans, i);
 }
 
 static struct cs_cached_plan *
-find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *algorithm, const struct cs_problem *problem)
+find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *algorithm,
+     const struct cs_problem *problem)
 {
 	struct cs_plan_key key = key_of(algorithm, problem);
 	struct cs_cached_plan *cached = NULL;
@@ -153,13 +161,15 @@ find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *al
 
 /* A run of the plan in the operation's memory. */
 static struct cs_run
-run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached, const void *in, void *out,
-       const struct cs_reduction *reduction)
+run_of(struct cs_op *op, void *group, const struct cs_cached_plan *cached, const void *in,
+       void *out, const struct cs_reduction *reduction)
 {
 	struct cs_team *team = op->team;
 	size_t spare = reduction && !reduction->kernel ? cached->spare : 0;
-	size_t tmp = cached->plan.tmp_bytes, requests = (size_t)cached->plan.requests * sizeof(struct cs_request);
-	struct cs_run run = { .plan = &cached->plan, .tag = op->tag, .host = team->host, .reduction = reduction };
+	size_t tmp = cached->plan.tmp_bytes, requests = (size_t)cached->plan.requests *
+							sizeof(struct cs_request);
+	struct cs_run run = { .plan = &cached->plan, .tag = op->tag, .host = team->host,
+			      .reduction = reduction };
 	char *memory = cs_op_memory(op, CS_OP_PLAN, tmp + spare + 64 + requests);
 	run.memory[CS_IN] = (char *)in;
 	run.memory[CS_OUT] = out;
@@ -180,7 +190,8 @@ run(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached, str
 }
 
 static void
-begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached, const struct cs_run *run)
+begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached,
+      const struct cs_run *run)
 {
 	cached->users++;
 	op->run = *run;
@@ -192,8 +203,9 @@ begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached, c
 }
 
 bool
-cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-	       const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction)
+cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group,
+	       const struct cs_algorithm *algorithm, const struct cs_problem *problem,
+	       const void *in, void *out, const struct cs_reduction *reduction)
 {
 	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
 	if (cached->refused) {

@@ -1,9 +1,10 @@
-/* algorithms/plans.h — runs algorithms that are plans: between the nodes of a team, or between all of its ranks.
+/* algorithms/plans.h — runs algorithms that are plans: between the nodes of a team, or between all
+ * of its ranks.
  *
- * A plan is built at the first call of its shape and kept: by the algorithm, its parameters, collective, root, sizes and
- * where blocks lie. A cache keeps the plans used last, up to a number of bytes. How long a plan is depends on the ranks and
- * not on the bytes (cs_build_repeat); one that is larger than the cache by itself is built for one call, and the others
- * stay. */
+ * A plan is built at the first call of its shape and kept: by the algorithm, its parameters,
+ * collective, root, sizes and where blocks lie. A cache keeps the plans used last, up to a number
+ * of bytes. How long a plan is depends on the ranks and not on the bytes (cs_build_repeat); one
+ * that is larger than the cache by itself is built for one call, and the others stay. */
 #ifndef CS_ALGORITHMS_PLANS_H
 #define CS_ALGORITHMS_PLANS_H
 
@@ -40,12 +41,14 @@ struct cs_plans {
 	uint64_t clock, built;
 };
 
-/* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as coll/problem.h says. All ranks of
- * the group call it alike. It is run to its end; of an operation that may not wait it is only begun, and over when cs_plans_go says
- * CS_OK. Then op knows what was told. False: the algorithm refuses this problem, on all ranks of the group; nothing has been
+/* One call among the ranks of a group (team->leaders or team->everyone): `in` and `out` as
+ * coll/problem.h says. All ranks of the group call it alike. It is run to its end; of an operation
+ * that may not wait it is only begun, and over when cs_plans_go says CS_OK. Then op knows what was
+ * told. False: the algorithm refuses this problem, on all ranks of the group; nothing has been
  * done, and op knows why (cs_op_refuse). Ends the job if memory is out. */
-bool cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_algorithm *algorithm,
-		    const struct cs_problem *problem, const void *in, void *out, const struct cs_reduction *reduction);
+bool cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group,
+		    const struct cs_algorithm *algorithm, const struct cs_problem *problem,
+		    const void *in, void *out, const struct cs_reduction *reduction);
 enum cs_status cs_plans_go(struct cs_op *op);
 
 void cs_plans_fini(struct cs_plans *plans);

@@ -1,8 +1,10 @@
-/* algorithms/team.h — what an algorithm sees of a team: who is where, the node's memory, the way between nodes.
+/* algorithms/team.h — what an algorithm sees of a team: who is where, the node's memory, the way
+ * between nodes.
  *
- * A team belongs to one communicator. Ranks are ranks of that communicator. Nodes are numbered by their lowest rank,
- * local ranks by rank, so local rank 0 (the leader) is the lowest rank of the node. "Position" counts the ranks node by node:
- * order[position] = rank. With block placement order is the identity. */
+ * A team belongs to one communicator. Ranks are ranks of that communicator. Nodes are numbered by
+ * their lowest rank, local ranks by rank, so local rank 0 (the leader) is the lowest rank of the
+ * node. "Position" counts the ranks node by node: order[position] = rank. With block placement
+ * order is the identity. */
 #ifndef CS_ALGORITHMS_TEAM_H
 #define CS_ALGORITHMS_TEAM_H
 
@@ -22,7 +24,8 @@ struct cs_shape {
 	int local, locals;       /* own local rank; ranks on the own node */
 	int ppn_min, ppn_max;
 	bool is_block_placed;
-	int numa_domains; /* spanned by the own node's ranks; 0: unknown, or not asked since all ranks are on one node */
+	int numa_domains; /* spanned by the own node's ranks; 0: unknown, or not asked since all
+			   * ranks are on one node */
 	int *node_of, *local_of; /* by rank */
 	int *first;              /* by node: position of its local rank 0; first[nodes] == ranks */
 	int *order, *position;   /* position -> rank, rank -> position */
@@ -30,28 +33,33 @@ struct cs_shape {
 
 /* The parameter `cma_min` of algorithms with large blocks on one node (shm/copy_choice.h). */
 #define CS_CMA_MIN \
-	{ "cma_min", "blocks from this size are read from their owner's memory by single copy; 0: where measured to take less", \
+	{ "cma_min", "blocks from this size are read from their owner's memory by single copy; " \
+		     "0: where measured to take less", \
 	  0, 0, CS_INF }
 
 struct cs_team {
 	struct cs_shape shape;
 	struct cs_node node;
 	const struct cs_host *host;
-	/* Lane i is a host communicator of one rank of each node, in node order; lane 0 is the leaders'. This rank's, or NULL
-	 * if it is in none, or with one node. Several lanes let several ranks of a node drive the wire: of each of its NUMA
-	 * domains the first, then of each the second, or by local rank, from another one on each node, where domains are not
+	/* Lane i is a host communicator of one rank of each node, in node order; lane 0 is the
+	 * leaders'. This rank's, or NULL if it is in none, or with one node. Several lanes let
+	 * several ranks of a node drive the wire: of each of its NUMA domains the first, then of
+	 * each the second, or by local rank, from another one on each node, where domains are not
 	 * known (algorithms/lanes.h). With one node the leader is local rank 0. */
 	void *leaders;
 	int lanes;
 	int lane;                 /* this rank's; CS_LANES: in none */
 	int lane_local[CS_LANES]; /* by lane: its rank on the own node */
-	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if not known */
-	/* All ranks of the team, for plans between them; the group's private communicator is made at its first use. */
+	int domains;              /* NUMA domains that the ranks of each node span, at least; 1 if
+				   * not known */
+	/* All ranks of the team, for plans between them; the group's private communicator is made
+	 * at its first use. */
 	void *everyone;
 	uint64_t tags; /* operations begun: the same on all ranks, and the next one's tag */
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
-	struct cs_op_memory **idle; /* what operations that are over have left for the next (algorithms/op.h) */
+	struct cs_op_memory **idle; /* what operations that are over have left for the next
+				     * (algorithms/op.h) */
 };
 
 static inline int

@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
-#define PATIENCE_PARTS 20 /* of the time, for a level of the tree; ranks leave the MPI's own MPI_Init so much apart at most */
+/* Of the time, for a level of the tree; ranks leave the MPI's own MPI_Init so much apart at most */
+#define PATIENCE_PARTS 20
 #define REASON_WAITING 100           /* above make_team.c's */
 #define REASON_ENDING 101
 #define REASON_TROUBLES 0x80000000u /* and half of the troubles' digest */
@@ -25,7 +26,8 @@
 void
 cs_agreement_name_job(void)
 {
-	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()), (uint64_t)getuid()));
+	cs_log_set_job(cs_hash_number(cs_hash_number(CS_HASH_START, (uint64_t)getppid()),
+				      (uint64_t)getuid()));
 }
 
 static bool
@@ -43,7 +45,8 @@ read_process(const char *pid, const char *name, char *text, size_t room)
 	int file = open(path, O_RDONLY | O_CLOEXEC);
 	size_t bytes = 0;
 	ssize_t more = 0;
-	while (file >= 0 && bytes < room - 1 && (more = read(file, text + bytes, room - 1 - bytes)) > 0)
+	while (file >= 0 && bytes < room - 1 &&
+	       (more = read(file, text + bytes, room - 1 - bytes)) > 0)
 		bytes += (size_t)more;
 	if (file >= 0)
 		close(file);
@@ -55,7 +58,8 @@ read_process(const char *pid, const char *name, char *text, size_t room)
 static bool
 is_rank(const char *pid, int rank)
 {
-	static const char *const names[] = { "PMIX_RANK=", "PMI_RANK=", "OMPI_COMM_WORLD_RANK=", "MV2_COMM_WORLD_RANK=",
+	static const char *const names[] = { "PMIX_RANK=", "PMI_RANK=", "OMPI_COMM_WORLD_RANK=",
+					     "MV2_COMM_WORLD_RANK=",
 					     "PALS_RANKID=", "ALPS_APP_PE=", "SLURM_PROCID=" };
 	static char text[128 * 1024];
 	char wanted[16];
@@ -68,7 +72,8 @@ is_rank(const char *pid, int rank)
 	size_t bytes = read_process(pid, "environ", text, sizeof text);
 	for (char *at = text; at < text + bytes; at += strlen(at) + 1)
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-			if (!strncmp(at, names[i], strlen(names[i])) && !strcmp(at + strlen(names[i]), wanted))
+			if (!strncmp(at, names[i], strlen(names[i])) &&
+			    !strcmp(at + strlen(names[i]), wanted))
 				return true;
 	return false;
 }
@@ -80,14 +85,16 @@ find_process(int rank)
 	long found = 0;
 	DIR *processes = opendir("/proc");
 	for (struct dirent *entry; processes && !found && (entry = readdir(processes));)
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && is_rank(entry->d_name, rank))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    is_rank(entry->d_name, rank))
 			found = atol(entry->d_name);
 	if (processes)
 		closedir(processes);
 	return found;
 }
 
-/* One process of a node says who is missing; another one that would say so a moment later ends the job without a word. */
+/* One process of a node says who is missing; another one that would say so a moment later ends the
+ * job without a word. */
 static void
 give_up(const struct cs_agreement_wire *wire, int peer)
 {
@@ -100,17 +107,20 @@ give_up(const struct cs_agreement_wire *wire, int peer)
 			snprintf(where, sizeof where, "process %ld on %s", process, host);
 		else
 			snprintf(where, sizeof where, "not seen on %s", host);
-		cs_warn_local("rank %d has waited %d s in MPI_Init for rank %d (%s), which has no collshim or is stuck: LD_PRELOAD "
-			      "must reach all ranks of a job, or none; ending the job", wire->rank, wire->seconds, peer, where);
+		cs_warn_local("rank %d has waited %d s in MPI_Init for rank %d (%s), which has no "
+			      "collshim or is stuck: LD_PRELOAD "
+			      "must reach all ranks of a job, or none; ending the job", wire->rank,
+			      wire->seconds, peer, where);
 		cs_log_drain();
 	}
 	is_said = true;
 	wire->end();
 }
 
-/* Waits for a message. A rank without the library never takes part: say so instead of hanging dumbly. Rank 0 does, and two
- * seconds later the first process on each node where nobody has: rank 0 may be the one without. `patience`: levels beyond the
- * time, more where the `peer` may itself wait for another one, so that who waits for the missing one gives up first. */
+/* Waits for a message. A rank without the library never takes part: say so instead of hanging
+ * dumbly. Rank 0 does, and two seconds later the first process on each node where nobody has: rank
+ * 0 may be the one without. `patience`: levels beyond the time, more where the `peer` may itself
+ * wait for another one, so that who waits for the missing one gives up first. */
 static bool
 wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int patience)
 {
@@ -124,10 +134,12 @@ wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int pat
 		if (!is_said && is_over(&wait, limit)) {
 			is_said = true;
 			if (cs_log_is_first(REASON_WAITING))
-				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' collshim: "
+				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' "
+					      "collshim: "
 					      "LD_PRELOAD must reach all ranks of a job, or none");
 		}
-		if (wire->seconds && is_over(&wait, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
+		if (wire->seconds &&
+		    is_over(&wait, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
 			give_up(wire, peer);
 		cs_wait_turn(&wait);
 	}
@@ -141,7 +153,8 @@ hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, uint64_t s
 }
 
 static bool
-tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, uint64_t start, int patience)
+tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, uint64_t start,
+     int patience)
 {
 	return wire->send(words, BYTES, to) && wait_for(wire, start, to, patience);
 }
@@ -152,7 +165,8 @@ cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED
 	uint64_t start = cs_clock_ns();
 	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
 	int rank = wire->rank, size = wire->size, bit = 1;
-	/* Who waits for a child with a deep tree below it is patient; more so who waits for its parent, with all of the tree. */
+	/* Who waits for a child with a deep tree below it is patient; more so who waits for its
+	 * parent, with all of the tree. */
 	int patience = 0, above = __builtin_popcount((unsigned)rank);
 	for (int ranks = 1; ranks < size && ranks > 0; ranks <<= 1)
 		above++;
@@ -166,7 +180,8 @@ cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED
 	}
 	if (!rank)
 		words[CS_AGREED_TROUBLES] = troubles;
-	else if (!tell(wire, words, rank - bit, start, above) || !hear(wire, words, rank - bit, start, above))
+	else if (!tell(wire, words, rank - bit, start, above) ||
+		 !hear(wire, words, rank - bit, start, above))
 		return false;
 	while (bit >>= 1)
 		if (rank + bit < size && !tell(wire, words, rank + bit, start, above))
@@ -175,7 +190,8 @@ cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED
 }
 
 void
-cs_agreement_tell(const struct cs_agreement_wire *wire, uint64_t troubles, const uint64_t words[CS_AGREED_WORDS])
+cs_agreement_tell(const struct cs_agreement_wire *wire, uint64_t troubles,
+		  const uint64_t words[CS_AGREED_WORDS])
 {
 	char host[HOST_NAME_MAX + 1] = "?", who[HOST_NAME_MAX + 32];
 	if (troubles && wire->rank && troubles != words[CS_AGREED_TROUBLES] &&

@@ -2,9 +2,11 @@
 #ifndef CS_BASE_CPU_H
 #define CS_BASE_CPU_H
 
-/* Bytes that travel between caches as one. What two processes write lies apart by so many, else one's stores would take the line
- * from the other. They are a constant of the build (-DCS_CACHE_LINE=256, say), since all processes of a node must agree on where
- * things are; more than a machine has costs memory only. Arm: 64 mostly, but 128 on Apple's and others, and 256 on A64FX. */
+/* Bytes that travel between caches as one. What two processes write lies apart by so many, else
+ * one's stores would take the line from the other. They are a constant of the build
+ * (-DCS_CACHE_LINE=256, say), since all processes of a node must agree on where things are; more
+ * than a machine has costs memory only. Arm: 64 mostly, but 128 on Apple's and others, and 256 on
+ * A64FX. */
 #ifndef CS_CACHE_LINE
 #if defined(__aarch64__) || defined(__powerpc64__)
 #define CS_CACHE_LINE 128
@@ -14,11 +16,13 @@
 #define CS_CACHE_LINE 64
 #endif
 #endif
-/* Words that are polled while others are written: two lines on x86, whose prefetcher takes lines in pairs. */
+/* Words that are polled while others are written: two lines on x86, whose prefetcher takes lines in
+ * pairs. */
 #define CS_APART (CS_CACHE_LINE < 128 ? 128 : CS_CACHE_LINE)
 
-/* Between two looks at a word that another core is to write: leaves the core's other thread more of it, and takes less power. Arm's
- * `yield` does nothing on most cores; `isb` takes about as long as x86's `pause`. */
+/* Between two looks at a word that another core is to write: leaves the core's other thread more of
+ * it, and takes less power. Arm's `yield` does nothing on most cores; `isb` takes about as long as
+ * x86's `pause`. */
 static inline void
 cs_cpu_pause(void)
 {
@@ -29,7 +33,8 @@ cs_cpu_pause(void)
 #elif defined(__powerpc__)
 	__asm__ volatile("or 27,27,27" : : : "memory");
 #elif defined(__riscv)
-	__asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" : : : "memory"); /* pause, which older assemblers do not know */
+	/* pause, which older assemblers do not know */
+	__asm__ volatile(".insn i 0x0f, 0, x0, x0, 0x010" : : : "memory");
 #else
 	__asm__ volatile("" : : : "memory");
 #endif

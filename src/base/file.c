@@ -51,8 +51,8 @@ write_all(int file, const char *text, size_t bytes)
 	return true;
 }
 
-/* The kernel sends SIGPIPE to the thread that writes: here it is held back, and taken away again unless one was waiting
- * before. */
+/* The kernel sends SIGPIPE to the thread that writes: here it is held back, and taken away again
+ * unless one was waiting before. */
 bool
 cs_file_write(int file, const char *text, size_t bytes)
 {
@@ -73,14 +73,16 @@ cs_file_write(int file, const char *text, size_t bytes)
 	return is_written;
 }
 
-/* --- where it goes --------------------------------------------------------------------------------------------- */
+/* --- where it goes ---------------------------------------------------------------------------- */
 
-/* A name in a folder that is held open, so that nobody puts another folder in its place meanwhile. */
+/* A name in a folder that is held open, so that nobody puts another folder in its place
+ * meanwhile. */
 struct place {
 	int folder;
 	char *name;
 	struct stat is; /* what has the name now; st_mode 0: nothing */
-	bool is_magic;  /* a link of /proc, which has no path that could be read: /dev/stderr ends there */
+	bool is_magic;  /* a link of /proc, which has no path that could be read: /dev/stderr ends
+			 * there */
 };
 
 static void
@@ -99,7 +101,8 @@ enter(struct place *place, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 	struct place old = *place;
-	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+	char *folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path))
+			     : strdup(".");
 	*place = (struct place){ .folder = -1, .name = strdup(name) };
 	bool is_there = false;
 	if (!folder || !place->name)
@@ -120,12 +123,13 @@ enter(struct place *place, const char *path)
 	return is_there;
 }
 
-/* Whoever else may write in the folder could have put a link there that leads to a file of ours; or a second name of a link that
- * is ours elsewhere. */
+/* Whoever else may write in the folder could have put a link there that leads to a file of ours; or
+ * a second name of a link that is ours elsewhere. */
 static bool
 is_followed(const struct stat *link)
 {
-	return S_ISLNK(link->st_mode) && link->st_nlink == 1 && (link->st_uid == geteuid() || link->st_uid == 0);
+	return S_ISLNK(link->st_mode) && link->st_nlink == 1 &&
+	       (link->st_uid == geteuid() || link->st_uid == 0);
 }
 
 static bool
@@ -155,7 +159,7 @@ find(struct place *place, const char *path)
 	return !S_ISDIR(place->is.st_mode);
 }
 
-/* --- one file -------------------------------------------------------------------------------------------------- */
+/* --- one file --------------------------------------------------------------------------------- */
 
 /* An error of close counts too (quota, network). */
 static bool
@@ -171,19 +175,21 @@ write_and_close(int file, const char *text, size_t bytes)
 	return is_written;
 }
 
-/* What has the name is written to: a device, a pipe; or a file beside which no other can be made. A file with a second name may
- * be a file of ours that somebody else has given that name. */
+/* What has the name is written to: a device, a pipe; or a file beside which no other can be made. A
+ * file with a second name may be a file of ours that somebody else has given that name. */
 static bool
 write_into(const struct place *place, bool is_replacing, const char *text, size_t bytes)
 {
 	int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-	int file = openat(place->folder, place->name, flags | (place->is_magic ? O_APPEND : O_NOFOLLOW));
+	int file = openat(place->folder, place->name,
+			  flags | (place->is_magic ? O_APPEND : O_NOFOLLOW));
 	struct stat is;
 	if (file < 0)
 		return false;
 	bool is_ours = fstat(file, &is) == 0;
 	if (is_ours && S_ISREG(is.st_mode))
-		is_ours = (place->is_magic || is.st_nlink == 1) && (!is_replacing || ftruncate(file, 0) == 0);
+		is_ours = (place->is_magic || is.st_nlink == 1) &&
+			  (!is_replacing || ftruncate(file, 0) == 0);
 	if (!is_ours) {
 		close(file);
 		errno = EPERM;
@@ -194,7 +200,8 @@ write_into(const struct place *place, bool is_replacing, const char *text, size_
 
 #define UNFINISHED_NAME 256
 
-/* A file of a name that nobody can have guessed. That of an old file of ours is as readable as that was. */
+/* A file of a name that nobody can have guessed. That of an old file of ours is as readable as that
+ * was. */
 static int
 make_unfinished(const struct place *place, char *name)
 {
@@ -205,17 +212,21 @@ make_unfinished(const struct place *place, char *name)
 		if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
 			/* O_EXCL holds in any case. */
 			clock_gettime(CLOCK_MONOTONIC, &now);
-			number = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid() << 8 ^ (uint64_t)(uintptr_t)&number;
+			number = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)getpid() <<
+				 8 ^ (uint64_t)(uintptr_t)&number;
 		}
-		snprintf(name, UNFINISHED_NAME, ".%.200s.%016llx", place->name, (unsigned long long)number);
-		file = openat(place->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+		snprintf(name, UNFINISHED_NAME, ".%.200s.%016llx", place->name,
+			 (unsigned long long)number);
+		file = openat(place->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW |
+			      O_CLOEXEC | O_NOCTTY, 0600);
 	}
 	if (file >= 0 && S_ISREG(place->is.st_mode) && place->is.st_uid == geteuid())
 		(void)fchmod(file, place->is.st_mode & 0777);
 	return file;
 }
 
-/* Gives it a name that is free, or fails with EEXIST. Not all file systems can do that in one step. */
+/* Gives it a name that is free, or fails with EEXIST. Not all file systems can do that in one
+ * step. */
 static bool
 name_it(int folder, const char *unfinished, const char *name)
 {
@@ -258,7 +269,8 @@ name_next(const struct place *place, const char *unfinished)
 static bool
 is_as_it_is(const struct place *place)
 {
-	return place->is_magic || (place->is.st_mode && !S_ISREG(place->is.st_mode) && !S_ISLNK(place->is.st_mode));
+	return place->is_magic ||
+	       (place->is.st_mode && !S_ISREG(place->is.st_mode) && !S_ISLNK(place->is.st_mode));
 }
 
 /* The number of the name that it got, or 0. */
@@ -275,13 +287,15 @@ put(const struct place *place, bool is_replacing, const char *text, size_t bytes
 		if (!is_replacing)
 			number = name_next(place, unfinished);
 		else
-			number = renameat(place->folder, unfinished, place->folder, place->name) == 0;
+			number = renameat(place->folder, unfinished, place->folder, place->name) ==
+				 0;
 	}
 	int error = errno;
 	if (is_made && !number)
 		unlinkat(place->folder, unfinished, 0);
 	/* The file may be ours to write and its folder not. */
-	if (!number && is_replacing && S_ISREG(place->is.st_mode) && (error == EACCES || error == EPERM || error == EROFS))
+	if (!number && is_replacing && S_ISREG(place->is.st_mode) &&
+	    (error == EACCES || error == EPERM || error == EROFS))
 		return write_into(place, true, text, bytes);
 	errno = error;
 	return number;
@@ -296,14 +310,16 @@ cs_file_replace(const char *path, const char *text, size_t bytes)
 	return is_written;
 }
 
-/* An empty file has been made for what is to come: by mktemp, or by whoever may write in its folder. */
+/* An empty file has been made for what is to come: by mktemp, or by whoever may write in its
+ * folder. */
 unsigned
 cs_file_add(const char *path, const char *text, size_t bytes)
 {
 	struct place place;
 	unsigned number = 0;
 	if (find(&place, path))
-		number = put(&place, S_ISREG(place.is.st_mode) && place.is.st_size == 0, text, bytes);
+		number = put(&place, S_ISREG(place.is.st_mode) && place.is.st_size == 0, text,
+			     bytes);
 	leave(&place);
 	return number;
 }

@@ -1,5 +1,5 @@
-/* base/file.h — text to files and from them, in a process that is not ours: no signal, no waiting without end, nothing
- * half-written. */
+/* base/file.h — text to files and from them, in a process that is not ours: no signal, no waiting
+ * without end, nothing half-written. */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
 
@@ -8,24 +8,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All of the `bytes` at `text`, or false with errno set. A pipe that nobody reads any more is an error like others, and no
- * signal that would end the program; one whose reader takes nothing for two seconds, where the descriptor does not block, is
- * EAGAIN. */
+/* All of the `bytes` at `text`, or false with errno set. A pipe that nobody reads any more is an
+ * error like others, and no signal that would end the program; one whose reader takes nothing for
+ * two seconds, where the descriptor does not block, is EAGAIN. */
 bool cs_file_write(int file, const char *text, size_t bytes);
 
-/* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole new one, which is as readable
- * as the old one was, or for its owner alone. A folder may be one where others write, too: what is not finished has a name that
- * cannot be guessed, and a link at `path` is followed only if it is ours or root's, else it is what is replaced. What is neither
- * file nor link (a device, a pipe) is written to as it is; a pipe without a reader is ENXIO. A file is also written to as it is
- * where another cannot be made beside it. */
+/* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole
+ * new one, which is as readable as the old one was, or for its owner alone. A folder may be one
+ * where others write, too: what is not finished has a name that cannot be guessed, and a link at
+ * `path` is followed only if it is ours or root's, else it is what is replaced. What is neither
+ * file nor link (a device, a pipe) is written to as it is; a pipe without a reader is ENXIO. A file
+ * is also written to as it is where another cannot be made beside it. */
 bool cs_file_replace(const char *path, const char *text, size_t bytes);
 
-/* The same, but that a file which is there and not empty stays as it is. The text then goes to `path`.2, or the first such number
- * that is free: which is returned, 1 for `path` itself, 0 with errno set. */
+/* The same, but that a file which is there and not empty stays as it is. The text then goes to
+ * `path`.2, or the first such number that is free: which is returned, 1 for `path` itself, 0 with
+ * errno set. */
 unsigned cs_file_add(const char *path, const char *text, size_t bytes);
 
-/* Reads a regular file of up to `most` bytes into memory that is the caller's. CS_NO_MEMORY, or CS_SYSTEM with errno set: EFBIG if
- * there are more, EINVAL if it is no regular file. */
+/* Reads a regular file of up to `most` bytes into memory that is the caller's. CS_NO_MEMORY, or
+ * CS_SYSTEM with errno set: EFBIG if there are more, EINVAL if it is no regular file. */
 CS_CHECKED enum cs_status cs_file_read(const char *path, size_t most, char **text, size_t *bytes);
 
 #endif

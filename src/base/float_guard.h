@@ -1,9 +1,11 @@
-/* base/float_guard.h — the program's floating-point traps and flags, held off while we compute something of our own.
+/* base/float_guard.h — the program's floating-point traps and flags, held off while we compute
+ * something of our own.
  *
- * A program may have traps on (feenableexcept, as debug builds do), and may look at the flags after a call. So what is ours and
- * not its own arithmetic counts in integers, or stands between these two: reading numbers in files, the model, comparing our
- * loops with the host's, and what we ask of the host on our own account, as the making of a team. Some hundred cycles
- * together: not for each call. A function that computes in between is called there, not inlined: a compiler may move
+ * A program may have traps on (feenableexcept, as debug builds do), and may look at the flags after
+ * a call. So what is ours and not its own arithmetic counts in integers, or stands between these
+ * two: reading numbers in files, the model, comparing our loops with the host's, and what we ask of
+ * the host on our own account, as the making of a team. Some hundred cycles together: not for each
+ * call. A function that computes in between is called there, not inlined: a compiler may move
  * arithmetic across the two. */
 #ifndef CS_BASE_FLOAT_GUARD_H
 #define CS_BASE_FLOAT_GUARD_H
@@ -22,7 +24,8 @@ cs_float_hold(struct cs_float_state *state)
 {
 	enum { FLAGS = 0x3f, MASKS = 0x1f80 };
 	/* fnstenv masks all traps of the x87 once it has stored. */
-	__asm__ volatile("fnstenv %0\n\tstmxcsr %1" : "=m"(state->x87), "=m"(state->sse) : : "memory");
+	__asm__ volatile("fnstenv %0\n\tstmxcsr %1" : "=m"(state->x87),
+			 "=m"(state->sse) : : "memory");
 	uint32_t held = (state->sse & ~(uint32_t)FLAGS) | MASKS;
 	__asm__ volatile("ldmxcsr %0" : : "m"(held) : "memory");
 }

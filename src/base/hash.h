@@ -1,7 +1,8 @@
 /* base/hash.h — a 64-bit digest (FNV-1a) by which ranks find out that they hold different settings.
  *
- * Against accidents, not against attackers. Numbers go in byte by byte, lowest first, and texts with their
- * length, so that equal inputs give equal digests in every process and ("ab","c") differs from ("a","bc"). */
+ * Against accidents, not against attackers. Numbers go in byte by byte, lowest first, and texts
+ * with their length, so that equal inputs give equal digests in every process and ("ab","c")
+ * differs from ("a","bc"). */
 #ifndef CS_BASE_HASH_H
 #define CS_BASE_HASH_H
 

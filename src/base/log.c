@@ -56,20 +56,21 @@ cs_log_set_job(uint64_t number)
 	atomic_store(&job, number);
 }
 
-/* The memory of a node that needs no file: an abstract socket's name, which is free again when its process ends. So the
- * descriptor stays open. */
+/* The memory of a node that needs no file: an abstract socket's name, which is free again when its
+ * process ends. So the descriptor stays open. */
 bool
 cs_log_is_first(unsigned reason)
 {
 	int saved = errno;
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	uint64_t number = atomic_load(&job);
-	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "collshim-%016llx-said-%u",
-			      (unsigned long long)number, reason);
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
+			      "collshim-%016llx-said-%u", (unsigned long long)number, reason);
 	int fd = number ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
 	bool is_first = true;
 	if (fd >= 0 && bind(fd, (struct sockaddr *)&address,
-			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length))) {
+			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					(size_t)length))) {
 		is_first = errno != EADDRINUSE;
 		close(fd);
 	}
@@ -87,7 +88,8 @@ write_line(const char *format, va_list arguments)
 	errno = saved; /* for %m */
 	int more = vsnprintf(line + used, sizeof line - used - 1, format, arguments);
 	if (more > 0)
-		used += (size_t)more < sizeof line - used - 1 ? (size_t)more : sizeof line - used - 2;
+		used += (size_t)more < sizeof line - used - 1 ? (size_t)more : sizeof line - used -
+			2;
 	line[used] = '\0';
 	cs_printable_make(line, false);
 	line[used++] = '\n';

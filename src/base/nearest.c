@@ -13,8 +13,8 @@ smallest(size_t a, size_t b, size_t c)
 	return least < c ? least : c;
 }
 
-/* Levenshtein's distance with neighbours swapped as one step, letters of either case alike. Three rows of the
- * usual table are enough. */
+/* Levenshtein's distance with neighbours swapped as one step, letters of either case alike. Three
+ * rows of the usual table are enough. */
 static size_t
 distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {

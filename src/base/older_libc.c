@@ -1,11 +1,13 @@
 /* base/older_libc.c — what newer headers of glibc make of functions that every glibc has.
  *
- * glibc 2.38's <stdlib.h> turns strtol into __isoc23_strtol (which takes "0b1" too), and a library that needs a name that
- * the process's own glibc lacks ends that process, /usr/bin/nice included, when it is preloaded. So we bring these names
- * ourselves, hidden, for all that we link in (an archive of the system's as well), and lead them to the old functions. A
- * build on an older system takes nothing from here. `scripts/check glibc` tells of a name that is missing.
+ * glibc 2.38's <stdlib.h> turns strtol into __isoc23_strtol (which takes "0b1" too), and a library
+ * that needs a name that the process's own glibc lacks ends that process, /usr/bin/nice included,
+ * when it is preloaded. So we bring these names ourselves, hidden, for all that we link in (an
+ * archive of the system's as well), and lead them to the old functions. A build on an older system
+ * takes nothing from here. `scripts/check glibc` tells of a name that is missing.
  *
- * No header of libc is included, since it would turn the names that we mean into those that we define. */
+ * No header of libc is included, since it would turn the names that we mean into those that we
+ * define. */
 #include <stdarg.h>
 
 #ifdef __gnu_linux__

@@ -14,8 +14,8 @@ static const struct {
 	int shift;
 } units[] = { { 'K', 10 }, { 'M', 20 }, { 'G', 30 } };
 
-/* Reads a number at *text and moves *text behind it. Digits are read here and not by strtoull, which would let
- * signs, blanks and 0x through. */
+/* Reads a number at *text and moves *text behind it. Digits are read here and not by strtoull,
+ * which would let signs, blanks and 0x through. */
 static bool
 read_number(const char **text, bool is_bytes, size_t *number)
 {
@@ -63,7 +63,8 @@ cs_parse_bytes(const char *text, size_t *bytes)
 	return CS_OK;
 }
 
-/* `beyond` is added to a finite upper end as written, to make it the first number that is no longer meant. */
+/* `beyond` is added to a finite upper end as written, to make it the first number that is no longer
+ * meant. */
 static enum cs_status
 read_range(const char *text, bool is_bytes, size_t beyond, struct cs_range *range)
 {

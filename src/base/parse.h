@@ -10,8 +10,8 @@
 
 #define CS_INF ((size_t)-2) /* "inf": larger than every real size, smaller than CS_BYTES_UNKNOWN */
 
-/* "64", "8K", "1M", "2G" (powers of 1024, either case, optional "B"/"iB"), "inf". CS_BAD_INPUT on anything
- * else, overflow included; *bytes is then unchanged. */
+/* "64", "8K", "1M", "2G" (powers of 1024, either case, optional "B"/"iB"), "inf". CS_BAD_INPUT on
+ * anything else, overflow included; *bytes is then unchanged. */
 CS_CHECKED enum cs_status cs_parse_bytes(const char *text, size_t *bytes);
 
 struct cs_range {
@@ -20,16 +20,18 @@ struct cs_range {
 
 #define CS_RANGE_ALL ((struct cs_range){ 0, CS_INF })
 
-/* "A-B" means A <= x < B for bytes (so that 0-4K and 4K-inf share nothing), "A" alone means exactly A.
- * CS_BAD_INPUT if it does not parse or is empty (A >= B). */
+/* "A-B" means A <= x < B for bytes (so that 0-4K and 4K-inf share nothing), "A" alone means exactly
+ * A. CS_BAD_INPUT if it does not parse or is empty (A >= B). */
 CS_CHECKED enum cs_status cs_parse_byte_range(const char *text, struct cs_range *range);
-/* Counts of ranks and nodes read inclusively: "2-8" is 2..8, "4" is 4, "2-inf". Same representation. */
+/* Counts of ranks and nodes read inclusively: "2-8" is 2..8, "4" is 4, "2-inf". Same
+ * representation. */
 CS_CHECKED enum cs_status cs_parse_count_range(const char *text, struct cs_range *range);
 
 /* A number from 1 to a million that is `length` digits and nothing else; false: it is none. */
 bool cs_parse_digits(const char *text, size_t length, size_t *number);
 
-/* strtod with a decimal point, whatever the program's locale has (it may have called setlocale before MPI_Init). */
+/* strtod with a decimal point, whatever the program's locale has (it may have called setlocale
+ * before MPI_Init). */
 double cs_parse_decimal(const char *text, char **end);
 
 #define CS_NUMBER_TEXT 24 /* bytes that a number's text may take, its end included */

@@ -49,7 +49,8 @@ write_printable(void *cookie, const char *text, size_t bytes)
 	struct stream *stream = cookie;
 	char part[PART_BYTES + sizeof stream->begun + 1];
 	for (size_t done = 0; done < bytes;) {
-		size_t used = stream->begun_bytes, more = bytes - done < PART_BYTES ? bytes - done : PART_BYTES;
+		size_t used = stream->begun_bytes, more = bytes - done < PART_BYTES
+							  ? bytes - done : PART_BYTES;
 		memcpy(part, stream->begun, used);
 		memcpy(part + used, text + done, more);
 		used += more;
@@ -75,6 +76,7 @@ cs_printable_stream(int file)
 	*stream = (struct stream){ .file = file };
 	FILE *out = fopencookie(stream, "w", (cookie_io_functions_t){ .write = write_printable });
 	if (out)
-		setvbuf(out, NULL, file == STDERR_FILENO ? _IONBF : isatty(file) ? _IOLBF : _IOFBF, BUFSIZ);
+		setvbuf(out, NULL, file == STDERR_FILENO ? _IONBF : isatty(file) ? _IOLBF : _IOFBF,
+			BUFSIZ);
 	return out;
 }

@@ -1,6 +1,7 @@
-/* base/printable.h — text from elsewhere (a variable, a path, a file, another program) on its way to a terminal, which would obey
- * what is in it: control characters become '?', those above ASCII too, and bytes that are no UTF-8. Whatever we print of what we
- * have not written ourselves goes through here.
+/* base/printable.h — text from elsewhere (a variable, a path, a file, another program) on its way
+ * to a terminal, which would obey what is in it: control characters become '?', those above ASCII
+ * too, and bytes that are no UTF-8. Whatever we print of what we have not written ourselves goes
+ * through here.
  *
  * The bench and the door use it too: what they need is in this header. */
 #ifndef CS_BASE_PRINTABLE_H
@@ -48,7 +49,8 @@ cs_printable_put(FILE *out, const char *text)
 	}
 }
 
-/* A stream of lines to standard output or error, for a tool to print to in the place of its own, once each; NULL without memory. */
+/* A stream of lines to standard output or error, for a tool to print to in the place of its own,
+ * once each; NULL without memory. */
 FILE *cs_printable_stream(int file);
 
 #endif

@@ -1,4 +1,5 @@
-/* base/settings.c — reads the variables of collshim from the environment, by a table of them, and says what is wrong. */
+/* base/settings.c — reads the variables of collshim from the environment, by a table of them, and
+ * says what is wrong. */
 #include "base/settings.h"
 
 #include "base/agreement.h"
@@ -22,17 +23,21 @@ extern char **environ;
 #define PREFIX "COLLSHIM_"
 #define UNKNOWN_SHOWN 5 /* unknown variables that get a line of their own */
 
-/* ---- the report's path ---------------------------------------------------------------------------------------- */
+/* ---- the report's path ----------------------------------------------------------------------- */
 
-/* What batch systems call the job, and its task of an array: the first that is set. Grid Engine's JOB_ID could be anybody's, so it
- * counts only beside a variable that all its jobs have. */
+/* What batch systems call the job, and its task of an array: the first that is set. Grid Engine's
+ * JOB_ID could be anybody's, so it counts only beside a variable that all its jobs have. */
 static const char *
 batch_id(bool is_task)
 {
-	static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "OAR_JOB_ID",
-					    "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID", "LOADL_STEP_ID", NULL };
-	static const char *const tasks[] = { "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX",
-					     "OAR_ARRAY_INDEX", "PJM_BULKNUM", "SGE_TASK_ID", NULL };
+	static const char *const jobs[] = { "SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID",
+					    "OAR_JOB_ID",
+					    "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
+					    "LOADL_STEP_ID", NULL };
+	static const char *const tasks[] = { "SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX",
+					     "PBS_ARRAYID", "LSB_JOBINDEX",
+					     "OAR_ARRAY_INDEX", "PJM_BULKNUM", "SGE_TASK_ID",
+					     NULL };
 	const char *text = NULL;
 	for (const char *const *name = is_task ? tasks : jobs; *name && !(text && *text); name++)
 		text = getenv(*name);
@@ -42,7 +47,8 @@ batch_id(bool is_task)
 	return text && *text && strcmp(text, "undefined") ? text : NULL;
 }
 
-/* What %j, %a, %p, %h and %% of a path stand for; NULL: as it is. What an id has that a file's name cannot have is left out. */
+/* What %j, %a, %p, %h and %% of a path stand for; NULL: as it is. What an id has that a file's name
+ * cannot have is left out. */
 static const char *
 file_name_part(char letter, char *room, size_t bytes)
 {
@@ -82,7 +88,8 @@ read_path(const struct cs_setting *row, const char *text, void *field)
 	if (!out)
 		return cs_setting_read_text(row, text, field);
 	for (const char *at = text; *at; at++) {
-		const char *stands_for = *at == '%' && at[1] ? file_name_part(at[1], part, sizeof part) : NULL;
+		const char *stands_for = *at == '%' && at[1]
+					 ? file_name_part(at[1], part, sizeof part) : NULL;
 		if (stands_for)
 			fputs(stands_for, out);
 		else
@@ -106,9 +113,10 @@ read_report(const struct cs_setting *row, const char *text, void *field)
 	return true;
 }
 
-static const struct cs_setting_kind report_kind = { read_report, cs_setting_write_text, cs_setting_hash_text };
+static const struct cs_setting_kind report_kind =
+	{ read_report, cs_setting_write_text, cs_setting_hash_text };
 
-/* ---- the table ---------------------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
 static const char *const wire_words[] = { "as tuned", "auto", "host", "ib", NULL };
@@ -129,52 +137,61 @@ _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an 
 #define UNSIZED "host or an algorithm, or ^hier:host"
 
 static const struct cs_setting rows[] = {
-	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to the MPI underneath",
+	{ "DISABLE", "0 or 1 (or no, off, false; yes, on, true)", "1: every call goes straight to "
+								  "the MPI underneath",
 	  &cs_flag_kind,
 	  FIELD(is_disabled), .is_agreed = true },
-	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only", &cs_count_kind,
-	  FIELD(verbosity), .high = 2 },
+	{ "VERBOSE", "0, 1 or 2", "lines on stderr about what is done; 0: warnings only",
+	  &cs_count_kind, FIELD(verbosity), .high = 2 },
 	{ "REPORT", "0 or 1 (or no, off, false; yes, on, true), or a path",
-	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file, with %j for the job, %a its "
+	  "at the end: 1 a table on stderr of rank 0, a path the same as JSON in that file, with "
+	  "%j for the job, %a its "
 	  "task of an array, %p rank 0's pid, %h its host, %% for %",
 	  &report_kind,
 	  FIELD(report) },
-	/* Not agreed: the same file may have other paths on other nodes. select's digest covers what it says. */
+	/* Not agreed: the same file may have other paths on other nodes. select's digest covers
+	 * what it says. */
 	{ "TUNING", "a path, or builtin",
-	  "tuning file to use instead of the installed one; builtin: none but the built-in rules", &cs_text_kind,
-	  FIELD(tuning) },
+	  "tuning file to use instead of the installed one; builtin: none but the built-in rules",
+	  &cs_text_kind, FIELD(tuning) },
 	{ "FAKE_NODES", "K, cyclic:K or ranks per node as 3,2,1",
-	  "for tests: take this machine for several nodes", &cs_nodes_kind, FIELD(fake_nodes), .is_agreed = true },
+	  "for tests: take this machine for several nodes", &cs_nodes_kind, FIELD(fake_nodes),
+	  .is_agreed = true },
 	{ "FAKE_DOMAINS", "a number from 0 to 1024",
-	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the machine has", &cs_count_kind,
-	  FIELD(fake_domains), .high = 1024, .is_agreed = true },
+	  "for tests: take each node's ranks for those of so many NUMA domains; 0: what the "
+	  "machine has", &cs_count_kind, FIELD(fake_domains), .high = 1024, .is_agreed = true },
 	{ "SHM", "auto, memfd, named or off",
-	  "how shared segments are made; off: none, all calls go to the MPI underneath", &cs_word_kind, FIELD(shm),
-	  .words = shm_words, .is_agreed = true },
-	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and job",
+	  "how shared segments are made; off: none, all calls go to the MPI underneath",
+	  &cs_word_kind, FIELD(shm), .words = shm_words, .is_agreed = true },
+	{ "SHM_BUDGET", "a size from 4K to inf", "most bytes of shared segments on one node and "
+						 "job",
 	  &cs_size_kind, FIELD(shm_budget), .low = 4096, .high = CS_INF, .is_agreed = true },
-	{ "CMA", "auto, on or off", "copies straight from another rank's memory (auto: where measured to pay)",
+	{ "CMA", "auto, on or off", "copies straight from another rank's memory (auto: where "
+				    "measured to pay)",
 	  &cs_word_kind, FIELD(cma), .words = switch_words, .is_agreed = true },
 	{ "STREAM", "auto, on or off",
-	  "large copies into and out of shared memory past the cache (auto: where measured to be faster by far)", &cs_word_kind,
-	  FIELD(streams), .words = switch_words },
+	  "large copies into and out of shared memory past the cache (auto: where measured to be "
+	  "faster by far)", &cs_word_kind, FIELD(streams), .words = switch_words },
 	{ "TEAM_AFTER", "a number from 0 to 1000000",
-	  "a communicator is served from its N-th blocking collective on", &cs_count_kind, FIELD(team_after),
-	  .high = 1000000, .is_agreed = true },
+	  "a communicator is served from its N-th blocking collective on", &cs_count_kind,
+	  FIELD(team_after), .high = 1000000, .is_agreed = true },
 	{ "INIT_TIMEOUT", "a number of seconds from 0 to 1000000",
-	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for ever", &cs_count_kind,
-	  FIELD(init_timeout), .high = 1000000 },
+	  "how long MPI_Init waits for ranks that have no collshim before the job ends; 0: for "
+	  "ever", &cs_count_kind, FIELD(init_timeout), .high = 1000000 },
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
-	  "1: floating-point and user-defined reductions in one order, on any placement and from the first call on", &cs_flag_kind,
-	  FIELD(is_reproducible), .is_agreed = true },
+	  "1: floating-point and user-defined reductions in one order, on any placement and from "
+	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },
 	{ "WIRE", "auto, host or ib",
-	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so where not), or MPI",
-	  &cs_word_kind, FIELD(wire), .words = wire_words, .low = 1, .is_agreed = true },
+	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so "
+	  "where not), or MPI", &cs_word_kind, FIELD(wire), .words = wire_words, .low = 1,
+	  .is_agreed = true },
 	{ "IB_DEVICE", "a device, or device:port with a port from 1 to 255",
-	  "the RDMA device to use; default: the nearest that is active", &cs_device_kind, FIELD(ib_device) },
+	  "the RDMA device to use; default: the nearest that is active", &cs_device_kind,
+	  FIELD(ib_device) },
 	{ "IB_ARRIVAL", "completion or flag",
-	  "how arrived data is noticed: by a completion, as the specification promises, or by a flag behind it in memory",
-	  &cs_word_kind, FIELD(ib_arrival), .words = arrival_words, .is_agreed = true },
+	  "how arrived data is noticed: by a completion, as the specification promises, or by a "
+	  "flag behind it in memory", &cs_word_kind, FIELD(ib_arrival), .words = arrival_words,
+	  .is_agreed = true },
 	{ .name = "MODULE_DIR", .values = "a directory",
 	  .meaning = "where libcollshim.so finds the module for the program's MPI" },
 	FORCE(0, "ALLGATHER", SIZED),
@@ -216,7 +233,7 @@ value_of(const struct cs_setting *row)
 	return text && *text ? text : NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------ */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* A line on stderr, once per variable since settings are read once per process; or on `out`. */
 static void __attribute__((format(printf, 2, 3)))
@@ -256,11 +273,12 @@ warn_unknown(FILE *out)
 		if (is_known || ++unknown > UNKNOWN_SHOWN)
 			continue;
 		complain(out, PREFIX "%s is not a variable of collshim and is ignored%s%s%s", name,
-			 nearest.best ? "; did you mean " PREFIX : "", nearest.best ? nearest.best : "",
-			 nearest.best ? "?" : "");
+			 nearest.best ? "; did you mean " PREFIX : "",
+			 nearest.best ? nearest.best : "", nearest.best ? "?" : "");
 	}
 	if (unknown > UNKNOWN_SHOWN)
-		complain(out, "%zu more unknown " PREFIX "* variables are ignored", unknown - UNKNOWN_SHOWN);
+		complain(out, "%zu more unknown " PREFIX "* variables are ignored",
+			 unknown - UNKNOWN_SHOWN);
 	return unknown;
 }
 
@@ -273,8 +291,8 @@ read_all(struct cs_settings *settings, FILE *out)
 		const char *text = row->kind ? value_of(row) : NULL;
 		if (!text || row->kind->read(row, text, (char *)settings + row->offset))
 			continue;
-		complain(out, PREFIX "%s=%.100s is not understood: expected %s; it is ignored", row->name, text,
-			 row->values);
+		complain(out, PREFIX "%s=%.100s is not understood: expected %s; it is ignored",
+			 row->name, text, row->values);
 		wrong++;
 	}
 	return wrong + warn_unknown(out);
@@ -294,12 +312,14 @@ cs_settings_fit(struct cs_settings *settings, size_t ranks)
 {
 	size_t needed = settings->fake_nodes ? cs_fake_nodes_ranks(settings->fake_nodes) : 0;
 	if (needed > ranks) {
-		complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has %zu; it is ignored",
+		complain(NULL, PREFIX "FAKE_NODES=%.100s takes %zu ranks or more, and the job has "
+				      "%zu; it is ignored",
 			 settings->fake_nodes, needed, ranks);
 		settings->fake_nodes = NULL;
 	}
 	if ((size_t)settings->fake_domains > ranks) {
-		complain(NULL, PREFIX "FAKE_DOMAINS=%d takes %d ranks or more, and the job has %zu; it is ignored",
+		complain(NULL, PREFIX "FAKE_DOMAINS=%d takes %d ranks or more, and the job has "
+				      "%zu; it is ignored",
 			 settings->fake_domains, settings->fake_domains, ranks);
 		settings->fake_domains = 0;
 	}
@@ -360,8 +380,10 @@ most_ranks(const char *text)
 int
 cs_settings_local_ranks(void)
 {
-	static const char *const names[] = { "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
-					     "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE" };
+	static const char *const names[] = { "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE",
+					     "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE",
+					     "MV2_COMM_WORLD_LOCAL_SIZE",
+					     "SLURM_STEP_TASKS_PER_NODE" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		const char *text = getenv(names[i]);
 		int ranks = text ? most_ranks(text) : 0;

@@ -1,10 +1,12 @@
 /* base/settings.h — what the environment says. The only place that calls getenv.
  *
- * Read once per process; every COLLSHIM_* variable is a row of one table (settings.c), which is also what
- * collshim-info prints. An unknown COLLSHIM_* variable or a value that does not parse gives one line that names
- * the variable, the value and what was expected, and then the default is used. An empty value counts as unset.
+ * Read once per process; every COLLSHIM_* variable is a row of one table (settings.c), which is
+ * also what collshim-info prints. An unknown COLLSHIM_* variable or a value that does not parse
+ * gives one line that names the variable, the value and what was expected, and then the default is
+ * used. An empty value counts as unset.
  *
- * Read cs_selector_limits() for team_after, shm_budget and wire: there these variables have already been applied. */
+ * Read cs_selector_limits() for team_after, shm_budget and wire: there these variables have already
+ * been applied. */
 #ifndef CS_BASE_SETTINGS_H
 #define CS_BASE_SETTINGS_H
 
@@ -22,36 +24,44 @@ enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
 struct cs_settings {
 	bool is_disabled;       /* COLLSHIM_DISABLE=1 */
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
-	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON file's path, in
-				   which %j, %a, %p, %h and %% have been replaced */
-	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the installed one) */
-	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed), "cyclic:K", or
-				   ranks per node "3,2,1" */
-	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains; 0: what the machine has */
+	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON
+				 * file's path, in which %j, %a, %p, %h and %% have been replaced */
+	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the
+				 * installed one) */
+	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed),
+				 * "cyclic:K", or ranks per node "3,2,1" */
+	int fake_domains;       /* COLLSHIM_FAKE_DOMAINS: take each node for so many NUMA domains;
+				 * 0: what the machine has */
 	enum cs_shm_kind shm;   /* COLLSHIM_SHM=auto|memfd|named|off */
-	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and job; 0 = as the
-				   tuning file says */
+	size_t shm_budget;      /* COLLSHIM_SHM_BUDGET: bytes of shared segments on one node and
+				 * job; 0 = as the tuning file says */
 	enum cs_switch cma;     /* COLLSHIM_CMA=auto|on|off: process_vm_readv */
-	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache (shm/copy.h) */
+	enum cs_switch streams; /* COLLSHIM_STREAM=auto|on|off: large copies past the cache
+				 * (shm/copy.h) */
 	int team_after;         /* COLLSHIM_TEAM_AFTER: -1 = as the tuning file says */
-	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at MPI_Init; 0 = for ever */
+	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
+				 * MPI_Init; 0 = for ever */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
-	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their messages by */
+	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their
+				 * messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	enum cs_ib_arrival ib_arrival; /* COLLSHIM_IB_ARRIVAL=completion|flag */
-	const char *force[17];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset. The grammar is
-				   select's business; digest() covers the text. */
+	const char *force[17];  /* COLLSHIM_<COLLECTIVE>, indexed by enum cs_coll; NULL if unset.
+				 * The grammar is select's business; digest() covers the text. */
 };
 
-/* Fills *settings from the environment. Never fails: what is wrong is said once and replaced by the default.
- * Strings point into the environment's copy made here (owned by the process for its life). Sets the
- * log's verbosity. Say first who speaks for the job (cs_log_set_speaker): the others say nothing here. */
+/* Fills *settings from the environment. Never fails: what is wrong is said once and replaced by the
+ * default. Strings point into the environment's copy made here (owned by the process for its life).
+ * Sets the log's verbosity. Say first who speaks for the job (cs_log_set_speaker): the others say
+ * nothing here. */
 void cs_settings_read(struct cs_settings *settings);
 
-/* What cs_settings_read has to say of the environment, a line each on `out` instead of stderr. Returns how many. */
+/* What cs_settings_read has to say of the environment, a line each on `out` instead of stderr.
+ * Returns how many. */
 size_t cs_settings_check(FILE *out);
 
-/* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so, as of any wrong value. */
+/* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so,
+ * as of any wrong value. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 
 /* COLLSHIM_REPRODUCIBLE alone, before cs_settings_read, which says what is wrong with it. */
@@ -59,7 +69,8 @@ bool cs_settings_is_reproducible(void);
 /* Is COLLSHIM_REPORT set? */
 bool cs_settings_wants_report(void);
 
-/* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own text. */
+/* COLLSHIM_MODULE_DIR, which the door reads for itself; NULL if unset. The environment's own
+ * text. */
 const char *cs_settings_module_dir(void);
 
 /* How many of the job's ranks are on this node, as its launcher says; 0: it does not. */

@@ -1,4 +1,5 @@
-/* base/settings_kinds.c — reads, prints and digests the value of a variable of collshim, by its kind. */
+/* base/settings_kinds.c — reads, prints and digests the value of a variable of collshim, by its
+ * kind. */
 #include "base/settings_kinds.h"
 
 #include "base/fake_nodes.h"
@@ -10,9 +11,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- texts that live as long as the process ----------------------------------------------------------------
+/* ---- texts that live as long as the process --------------------------------------------------
  *
- * Settings are read once, but tests and tools read them again; equal texts are kept once, so that nothing grows. */
+ * Settings are read once, but tests and tools read them again; equal texts are kept once, so that
+ * nothing grows. */
 
 struct kept {
 	struct kept *next;
@@ -36,7 +38,7 @@ keep(const char *text)
 	return kept->text;
 }
 
-/* ---- kinds of values ---------------------------------------------------------------------------------------- */
+/* ---- kinds of values ------------------------------------------------------------------------- */
 
 bool
 cs_setting_read_flag(const struct cs_setting *row, const char *text, void *field)
@@ -166,7 +168,8 @@ cs_setting_hash_text(uint64_t hash, const void *field)
 	return cs_hash_text(hash, *(const char *const *)field);
 }
 
-const struct cs_setting_kind cs_text_kind = { cs_setting_read_text, cs_setting_write_text, cs_setting_hash_text };
+const struct cs_setting_kind cs_text_kind = { cs_setting_read_text, cs_setting_write_text,
+					      cs_setting_hash_text };
 
 static bool
 read_nodes(const struct cs_setting *row, const char *text, void *field)
@@ -174,7 +177,8 @@ read_nodes(const struct cs_setting *row, const char *text, void *field)
 	return cs_fake_nodes_are(text) && cs_setting_read_text(row, text, field);
 }
 
-const struct cs_setting_kind cs_nodes_kind = { read_nodes, cs_setting_write_text, cs_setting_hash_text };
+const struct cs_setting_kind cs_nodes_kind =
+	{ read_nodes, cs_setting_write_text, cs_setting_hash_text };
 
 /* "DEVICE" or "DEVICE:PORT", with ports from 1 to 255 as verbs number them. */
 static bool
@@ -182,9 +186,11 @@ read_device(const struct cs_setting *row, const char *text, void *field)
 {
 	size_t length = strcspn(text, ":"), port = 0;
 	bool has_port = text[length];
-	if (!length || (has_port && !cs_parse_digits(text + length + 1, strlen(text + length + 1), &port)))
+	if (!length ||
+	    (has_port && !cs_parse_digits(text + length + 1, strlen(text + length + 1), &port)))
 		return false;
 	return port <= 255 && cs_setting_read_text(row, text, field);
 }
 
-const struct cs_setting_kind cs_device_kind = { read_device, cs_setting_write_text, cs_setting_hash_text };
+const struct cs_setting_kind cs_device_kind =
+	{ read_device, cs_setting_write_text, cs_setting_hash_text };

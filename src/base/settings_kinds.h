@@ -1,5 +1,5 @@
-/* base/settings_kinds.h — kinds of values that a variable of collshim may have: how each is read, printed and told to others.
- * Private to base/settings.c and settings_kinds.c. */
+/* base/settings_kinds.h — kinds of values that a variable of collshim may have: how each is read,
+ * printed and told to others. Private to base/settings.c and settings_kinds.c. */
 #ifndef CS_BASE_SETTINGS_KINDS_H
 #define CS_BASE_SETTINGS_KINDS_H
 
@@ -23,7 +23,8 @@ struct cs_setting {
 	const char *name;     /* after COLLSHIM_ */
 	const char *values;   /* what was expected, in words */
 	const char *meaning;
-	const struct cs_setting_kind *kind; /* NULL: the door's variable, known here so that it is not called unknown */
+	const struct cs_setting_kind *kind; /* NULL: the door's variable, known here so that it is
+					     * not called unknown */
 	size_t offset;
 	const char *const *words; /* of an enumeration, ended by NULL */
 	size_t low, high;         /* of a number; low: of words, too, the first that may be given */
@@ -34,7 +35,8 @@ extern const struct cs_setting_kind cs_flag_kind;   /* bool */
 extern const struct cs_setting_kind cs_count_kind;  /* int; below 0: as tuned */
 extern const struct cs_setting_kind cs_size_kind;   /* size_t; 0: as tuned */
 extern const struct cs_setting_kind cs_word_kind;   /* an enum, by the row's words */
-extern const struct cs_setting_kind cs_text_kind;   /* const char *, which lives as long as the process; NULL: not set */
+extern const struct cs_setting_kind cs_text_kind;   /* const char *, which lives as long as the
+						     * process; NULL: not set */
 extern const struct cs_setting_kind cs_nodes_kind;  /* the same: COLLSHIM_FAKE_NODES */
 extern const struct cs_setting_kind cs_device_kind; /* the same: an RDMA device */
 

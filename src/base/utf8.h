@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Length of the well-formed UTF-8 sequence at `text` (RFC 3629: no overlong forms, no surrogates), or 0: of a control character
- * below a blank, and of the end, too. */
+/* Length of the well-formed UTF-8 sequence at `text` (RFC 3629: no overlong forms, no surrogates),
+ * or 0: of a control character below a blank, and of the end, too. */
 static inline size_t
 cs_utf8_length(const unsigned char *text)
 {

@@ -62,7 +62,8 @@ cs_wait_turn_slow(struct cs_wait *wait)
 	size_t turn = wait->turn++ - wait->polls;
 	bool is_long = turn >= wait->yields;
 	if (driven != CS_DRIVE_GIVE_UP) {
-		if (wait->progress && (is_long || turn % TURNS_PER_PROGRESS == TURNS_PER_PROGRESS - 1))
+		if (wait->progress &&
+		    (is_long || turn % TURNS_PER_PROGRESS == TURNS_PER_PROGRESS - 1))
 			wait->progress();
 		rest(wait, is_long);
 	}
@@ -75,7 +76,8 @@ cs_wait_word(struct cs_wait *wait)
 {
 	_Atomic uint64_t *word = wait->word;
 	uint64_t target = wait->target;
-	/* The polls' own loop, with nothing of it in memory: it is what a line's way to this core takes. */
+	/* The polls' own loop, with nothing of it in memory: it is what a line's way to this core
+	 * takes. */
 	for (size_t turn = wait->turn; turn < wait->polls; turn++) {
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
 			return true;

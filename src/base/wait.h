@@ -1,15 +1,16 @@
 /* base/wait.h — how a rank waits for what another one does.
  *
- *	struct cs_wait wait = { .polls = spin, .yields = 100, .nap_ns = 1000000, .progress = host->progress };
- *	while (!is_there() && cs_wait_turn(&wait))
- *		;
+ *  struct cs_wait wait = { .polls = spin, .yields = 100, .nap_ns = 1000000, .progress =
+ *  host->progress }; while (!is_there() && cs_wait_turn(&wait))
+ * 		;
  *
  *   looks   | eager |   polls            |   yields                    |  for ever
  *   between | -     |   pause            |   yield the core            |  sleep
  *           |       |                    |   drive at each; progress   |  drive, progress
  *           |       |                    |   at each 16th              |
  *
- * A wait is a rank's own and lies on its stack; one that is never longer than its polls costs no system call and no clock. */
+ * A wait is a rank's own and lies on its stack; one that is never longer than its polls costs no
+ * system call and no clock. */
 #ifndef CS_BASE_WAIT_H
 #define CS_BASE_WAIT_H
 
@@ -37,24 +38,28 @@ struct cs_wait {
 	size_t polls;    /* looks before the core is given up */
 	size_t yields;   /* looks after that before it sleeps */
 	uint32_t nap_ns; /* longest sleep; unused where yields is CS_WAIT_AWAKE */
-	void (*progress)(void); /* progresses the host's traffic: what is waited for may need a message that the host
-				 * still holds (seed 000, 6.6); or NULL */
-	enum cs_drive (*drive)(struct cs_wait *wait); /* progresses other work of this rank; does not block; or NULL */
+	void (*progress)(void); /* progresses the host's traffic: what is waited for may need a
+				 * message that the host still holds (seed 000, 6.6); or NULL */
+	enum cs_drive (*drive)(struct cs_wait *wait); /* progresses other work of this rank; does
+						       * not block; or NULL */
 	void *context;   /* of the drive */
-	/* A sleep ends early when somebody changes the word to `target` or more and calls cs_wait_wake. NULL: none. */
+	/* A sleep ends early when somebody changes the word to `target` or more and calls
+	 * cs_wait_wake. NULL: none. */
 	_Atomic uint64_t *word;
 	uint64_t target;
-	_Atomic uint32_t *sleepers; /* counts those who sleep on a word, for who changes one; NULL: not wanted */
+	_Atomic uint32_t *sleepers; /* counts those who sleep on a word, for who changes one; NULL:
+				     * not wanted */
 	/* Where it stands; 0 at first. */
 	size_t turn;       /* looks that found nothing */
-	uint64_t since_ns; /* when it stopped polling, by cs_clock_ns, unless its owner has set it to an earlier time; 0: not
-			    * yet */
+	uint64_t since_ns; /* when it stopped polling, by cs_clock_ns, unless its owner has set it
+			    * to an earlier time; 0: not yet */
 };
 
 /* Yields or sleeps after it has driven what there is to drive; false: given up. Keeps errno. */
 bool cs_wait_turn_slow(struct cs_wait *wait);
 
-/* After a look that found nothing: what lies between it and the next one. False: the drive has given up. */
+/* After a look that found nothing: what lies between it and the next one. False: the drive has
+ * given up. */
 static inline bool
 cs_wait_turn(struct cs_wait *wait)
 {
@@ -76,7 +81,8 @@ cs_wait_anew(struct cs_wait *wait)
 /* Waits until wait->word is wait->target or more; false: given up before. */
 bool cs_wait_word(struct cs_wait *wait);
 
-/* How long it has waited; 0 while it polls. For who gives up after some time, or says that a rank hangs. */
+/* How long it has waited; 0 while it polls. For who gives up after some time, or says that a rank
+ * hangs. */
 static inline uint64_t
 cs_wait_ns(const struct cs_wait *wait)
 {

@@ -1,6 +1,6 @@
-/* coll/call.h — one call, as bytes. comm/ makes it from MPI's arguments: derived types are packed before and unpacked
- * after, so every algorithm sees contiguous blocks only. All pointers are the application's or comm/'s scratch memory and
- * are valid during the call. */
+/* coll/call.h — one call, as bytes. comm/ makes it from MPI's arguments: derived types are packed
+ * before and unpacked after, so every algorithm sees contiguous blocks only. All pointers are the
+ * application's or comm/'s scratch memory and are valid during the call. */
 #ifndef CS_COLL_CALL_H
 #define CS_COLL_CALL_H
 
@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Blocks by rank: block r is at base + at[r], bytes[r] long; with bytes == NULL all are `each` long, one after another. */
+/* Blocks by rank: block r is at base + at[r], bytes[r] long; with bytes == NULL all are `each`
+ * long, one after another. */
 struct cs_blocks {
 	char *base;
 	size_t each;
@@ -48,19 +49,21 @@ struct cs_call {
 	const size_t *counts; /* reduce_scatter: elements for each rank; NULL: count / ranks each */
 	struct cs_reduction reduction;
 	bool is_commutative; /* the operation; reductions */
-	/* Set by the algorithm if a peer published another size than this rank expects: the larger message's bytes.
-	 * The entry point reports it as the truncation that it is. */
+	/* Set by the algorithm if a peer published another size than this rank expects: the larger
+	 * message's bytes. The entry point reports it as the truncation that it is. */
 	size_t truncated;
 };
 
-/* What has to be the same on all ranks of a call, in the upper 16 bits of a word: the collective (5 bits), and 11 bits of what
- * else there is, a root or what cs_call_detail makes of a reduction. Each line of a call carries it (shm/node.h). */
+/* What has to be the same on all ranks of a call, in the upper 16 bits of a word: the collective (5
+ * bits), and 11 bits of what else there is, a root or what cs_call_detail makes of a reduction.
+ * Each line of a call carries it (shm/node.h). */
 #define CS_SIGN_SHIFT 48
 #define CS_SIGN_DETAIL 0x7ffu
 static inline uint64_t
 cs_call_sign(enum cs_coll coll, unsigned detail)
 {
-	return ((uint64_t)coll + 1) << (CS_SIGN_SHIFT + 11) | (uint64_t)(detail & CS_SIGN_DETAIL) << CS_SIGN_SHIFT;
+	return ((uint64_t)coll + 1) << (CS_SIGN_SHIFT + 11) | (uint64_t)(detail & CS_SIGN_DETAIL) <<
+	       CS_SIGN_SHIFT;
 }
 /* Of a sign's 16 bits. CS_COLL_COUNT and above: they are no sign. */
 static inline enum cs_coll
@@ -74,15 +77,17 @@ cs_call_detail(unsigned kind, int root)
 	return (unsigned)(((uint64_t)kind << 32 | (unsigned)root) * 0x9e3779b97f4a7c15 >> 53);
 }
 
-/* Is an alltoall(v,w) in place? One memory alone does not say so: blocks are counted from the lowest, so those to be sent and those
- * received may be counted from the same address without having one in common. */
+/* Is an alltoall(v,w) in place? One memory alone does not say so: blocks are counted from the
+ * lowest, so those to be sent and those received may be counted from the same address without
+ * having one in common. */
 static inline bool
 cs_call_is_in_place(const struct cs_call *call)
 {
 	return call->send.base == call->recv.base && call->send.at == call->recv.at;
 }
 
-/* Everything but those three zero. One by one, because clearing it all at once compiles to a loop. */
+/* Everything but those three zero. One by one, because clearing it all at once compiles to a
+ * loop. */
 static inline void
 cs_call_init(struct cs_call *call, enum cs_coll coll, int root, size_t bytes)
 {

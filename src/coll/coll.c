@@ -70,10 +70,13 @@ cs_coll_by_name(const char *name)
 const char *
 cs_coll_name(int coll)
 {
-	static const char *const left[] = { "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",
+	static const char *const left[] = { "neighbor_allgather", "neighbor_allgatherv",
+					    "neighbor_alltoall",
 					    "neighbor_alltoallv", "neighbor_alltoallw" };
-	_Static_assert(sizeof left / sizeof *left == CS_LEFT_END - CS_NEIGHBOR_ALLGATHER, "a name for each");
+	_Static_assert(sizeof left / sizeof *left == CS_LEFT_END - CS_NEIGHBOR_ALLGATHER,
+		       "a name for each");
 	if (coll >= 0 && coll < CS_COLL_COUNT)
 		return cs_colls[coll].name;
-	return coll > CS_COLL_COUNT && coll < CS_LEFT_END ? left[coll - CS_NEIGHBOR_ALLGATHER] : "other";
+	return coll > CS_COLL_COUNT && coll < CS_LEFT_END ? left[coll - CS_NEIGHBOR_ALLGATHER]
+							  : "other";
 }

@@ -137,7 +137,8 @@ const char *cs_coll_name(int coll);
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
 #define CS_BYTES_UNKNOWN SIZE_MAX
 
-/* How uneven blocks are: the largest over the mean, as 1 (below 1.5), 2 (below 3), 4, ... `mean` may be 0. */
+/* How uneven blocks are: the largest over the mean, as 1 (below 1.5), 2 (below 3), 4, ... `mean`
+ * may be 0. */
 static inline int
 cs_skew(const size_t *blocks, int count, size_t mean)
 {
@@ -159,15 +160,16 @@ cs_skew_of(size_t ratio)
 	return cs_skew(&ratio, 1, 1);
 }
 
-/* How ranks lie on several nodes of which some has more than one rank; on others they are always block placed. */
+/* How ranks lie on several nodes of which some has more than one rank; on others they are always
+ * block placed. */
 enum cs_placement {
 	CS_PLACEMENT_EITHER, /* of a rule: it does not ask */
 	CS_PLACEMENT_BLOCK,  /* ranks of a node are consecutive */
 	CS_PLACEMENT_CYCLIC, /* or not: dealt round the nodes in turn, or mixed */
 };
 
-/* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may depend on
- * these only (the type system's guard against deadlock by local facts). */
+/* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may
+ * depend on these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {
 	enum cs_coll coll;
 	size_t bytes; /* by cs_colls[coll].bytes_meaning */
@@ -177,8 +179,9 @@ struct cs_facts {
 	bool is_block_placed;     /* ranks of a node are consecutive */
 	bool is_commutative;      /* reductions: the operation; others: true */
 	int skew;                 /* cs_skew of the blocks where has_skew; else 1 */
-	/* What the team's plans send by between nodes, CS_WIRE_HOST or CS_WIRE_IB: agreed when the team is made, since a
-	 * process without a device would choose another algorithm than its peers. */
+	/* What the team's plans send by between nodes, CS_WIRE_HOST or CS_WIRE_IB: agreed when the
+	 * team is made, since a process without a device would choose another algorithm than its
+	 * peers. */
 	int wire;
 };
 

@@ -1,4 +1,5 @@
-/* coll/problem.h — one collective as an algorithm without shared memory sees it: so many ranks, such blocks, this rank.
+/* coll/problem.h — one collective as an algorithm without shared memory sees it: so many ranks,
+ * such blocks, this rank.
  *
  * From it a plan is built (plan/build.h) and a cost is told. The signature of the collective
  * (cs_colls) says which ranks have what in IN and in OUT:
@@ -23,15 +24,16 @@ struct cs_problem {
 	enum cs_coll coll;
 	int ranks, rank, root;
 	size_t unit;  /* reductions: bytes of an element, no message splits one; else 1 */
-	/* Of the vector, or of each block. Alltoallv/w: the largest that any rank sends to another, if the algorithm needs
-	 * it (needs.largest). */
+	/* Of the vector, or of each block. Alltoallv/w: the largest that any rank sends to another,
+	 * if the algorithm needs it (needs.largest). */
 	size_t bytes;
-	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank sends to each. Gatherv and
-	 * scatterv: the root knows all; another rank only its own, unless the algorithm needs more (needs.all_sizes). */
+	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank
+	 * sends to each. Gatherv and scatterv: the root knows all; another rank only its own,
+	 * unless the algorithm needs more (needs.all_sizes). */
 	const size_t *sizes;
 	const size_t *recv_sizes; /* alltoallv/w: what this rank receives from each */
-	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after another. Alltoall: of IN, and
-	 * recv_at of OUT. Every rank has its own. */
+	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after
+	 * another. Alltoall: of IN, and recv_at of OUT. Every rank has its own. */
 	const size_t *at, *recv_at;
 	bool is_in_place;
 	bool is_commutative;    /* reductions */

@@ -26,8 +26,9 @@ struct cs_freeing {
 	struct cs_comm *aside;  /* its communicator; NULL: it has none */
 	struct cs_freeing *outer;
 };
-/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has returned to us. One stays where
- * a program's error handler leaves MPI_Comm_free by longjmp or a C++ exception; the communicator lives on, with the host. */
+/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has
+ * returned to us. One stays where a program's error handler leaves MPI_Comm_free by longjmp or a
+ * C++ exception; the communicator lives on, with the host. */
 static _Thread_local struct cs_freeing *innermost_freeing;
 
 static struct cs_comm **
@@ -128,7 +129,8 @@ on_delete(MPI_Comm comm, int key, void *value, void *extra)
 	struct cs_comm *communicator = value;
 	if (!communicator || communicator->is_aside)
 		return MPI_SUCCESS;
-	forget(communicator->comm); /* Open MPI 6.0.0rc2's library of the standard ABI may call it by a handle of its own */
+	forget(communicator->comm); /* Open MPI 6.0.0rc2's library of the standard ABI may call it
+				     * by a handle of its own */
 	unlink_comm(communicator);
 	release(communicator);
 	give_back(communicator);
@@ -138,8 +140,10 @@ on_delete(MPI_Comm comm, int key, void *value, void *extra)
 bool
 cs_comms_open(void)
 {
-	cs_no_seat.selection.is_reporting = cs_engine.is_reporting && !cs_engine.settings.is_disabled;
-	return cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) == MPI_SUCCESS;
+	cs_no_seat.selection.is_reporting = cs_engine.is_reporting &&
+					    !cs_engine.settings.is_disabled;
+	return cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_delete, &keyval, NULL) ==
+	       MPI_SUCCESS;
 }
 
 void
@@ -151,7 +155,8 @@ cs_comms_close(void)
 	for (int i = 0; i < BUCKETS; i++)
 		while (living[i]) {
 			struct cs_comm *communicator = living[i];
-			if (cs_pmpi.Comm_delete_attr(communicator->comm, keyval) == MPI_SUCCESS && living[i] != communicator)
+			if (cs_pmpi.Comm_delete_attr(communicator->comm, keyval) == MPI_SUCCESS &&
+			    living[i] != communicator)
 				continue;
 			unlink_comm(communicator);
 			release(communicator);
@@ -160,8 +165,9 @@ cs_comms_close(void)
 	cs_pmpi.Comm_free_keyval(&keyval);
 }
 
-/* All processes of the group belong to this job's MPI_COMM_WORLD: spawned or connected ones know nothing of our
- * agreement at MPI_Init. Every rank sees the same, since a mixed group is mixed for each of its members. */
+/* All processes of the group belong to this job's MPI_COMM_WORLD: spawned or connected ones know
+ * nothing of our agreement at MPI_Init. Every rank sees the same, since a mixed group is mixed for
+ * each of its members. */
 static bool
 is_within_world(MPI_Comm comm, int size)
 {
@@ -176,7 +182,8 @@ is_within_world(MPI_Comm comm, int size)
 		int from[PIECE], to[PIECE], count = size - first < PIECE ? size - first : PIECE;
 		for (int i = 0; i < count; i++)
 			from[i] = first + i;
-		inside = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to) == MPI_SUCCESS;
+		inside = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to) ==
+			 MPI_SUCCESS;
 		for (int i = 0; inside && i < count; i++)
 			inside = to[i] != MPI_UNDEFINED;
 	}
@@ -189,8 +196,10 @@ join(MPI_Comm comm)
 {
 	struct cs_comm *communicator = take(comm);
 	int is_inter = 0;
-	if (cs_pmpi.Comm_test_inter(comm, &is_inter) || cs_pmpi.Comm_rank(comm, &communicator->rank) ||
-	    cs_pmpi.Comm_size(comm, &communicator->size) || cs_pmpi.Comm_set_attr(comm, keyval, communicator)) {
+	if (cs_pmpi.Comm_test_inter(comm, &is_inter) ||
+	    cs_pmpi.Comm_rank(comm, &communicator->rank) ||
+	    cs_pmpi.Comm_size(comm, &communicator->size) ||
+	    cs_pmpi.Comm_set_attr(comm, keyval, communicator)) {
 		give_back(communicator);
 		return NULL;
 	}
@@ -216,8 +225,8 @@ is_plausible(MPI_Comm comm)
 	return comm != MPI_COMM_NULL && cs_handle_is_comm(cs_flavour.handles, (uintptr_t)comm);
 }
 
-/* Is it (still) a communicator? Asked together with cs_self, so that an error goes to cs_self, which returns it, and not to
- * MPI_COMM_WORLD's handler before the host says the same there. */
+/* Is it (still) a communicator? Asked together with cs_self, so that an error goes to cs_self,
+ * which returns it, and not to MPI_COMM_WORLD's handler before the host says the same there. */
 static bool
 is_alive(MPI_Comm comm)
 {
@@ -246,7 +255,8 @@ set_aside(MPI_Comm comm)
 static void
 put_back(struct cs_comm *communicator)
 {
-	if (is_alive(communicator->comm) && cs_pmpi.Comm_set_attr(communicator->comm, keyval, communicator) == MPI_SUCCESS) {
+	if (is_alive(communicator->comm) &&
+	    cs_pmpi.Comm_set_attr(communicator->comm, keyval, communicator) == MPI_SUCCESS) {
 		communicator->is_aside = false;
 		link_comm(communicator);
 		return;
@@ -279,7 +289,8 @@ cs_comm_freeing(MPI_Comm comm)
 	if (!freeing)
 		return NULL;
 	forget(comm);
-	bool is_open = atomic_load_explicit(&cs_engine.state, memory_order_acquire) == CS_ENGINE_OPEN;
+	bool is_open = atomic_load_explicit(&cs_engine.state, memory_order_acquire) ==
+		       CS_ENGINE_OPEN;
 	*freeing = (struct cs_freeing){ .comm = comm, .outer = innermost_freeing };
 	freeing->aside = is_open ? set_aside(comm) : NULL;
 	innermost_freeing = freeing;
@@ -307,7 +318,8 @@ cs_comm_freed(struct cs_freeing *freeing, bool is_gone)
 	errno = saved;
 }
 
-/* On a communicator that is being freed a delete callback of the program's makes a collective: the host's. */
+/* On a communicator that is being freed a delete callback of the program's makes a collective: the
+ * host's. */
 static struct cs_comm *
 find(MPI_Comm comm)
 {
@@ -317,7 +329,8 @@ find(MPI_Comm comm)
 	if (!communicator && is_alive(comm))
 		communicator = join(comm);
 	if (communicator)
-		atomic_store_explicit(&cs_comm_cache[cs_comm_index(comm)], communicator, memory_order_release);
+		atomic_store_explicit(&cs_comm_cache[cs_comm_index(comm)], communicator,
+				      memory_order_release);
 	return communicator;
 }
 
@@ -340,8 +353,8 @@ cs_comm_count(struct cs_comm *communicator)
 		after = (size_t)cs_engine.settings.team_after;
 	if (after < communicator->try_at)
 		after = (size_t)communicator->try_at;
-	/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make the same calls on a
-	 * communicator. */
+	/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make
+	 * the same calls on a communicator. */
 	if (++communicator->calls >= after || communicator->comm == MPI_COMM_WORLD)
 		cs_comm_make_team(communicator);
 	/* Whoever asked has looked at its sizes, and hands the call on. */
@@ -363,5 +376,6 @@ cs_comm_duplicating(void)
 void
 cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds)
 {
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host", "never served"), bytes, nanoseconds);
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host", "never served"), bytes,
+			nanoseconds);
 }

@@ -26,7 +26,8 @@ struct cs_engine cs_engine;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int finalize_keyval = MPI_KEYVAL_INVALID;
-static bool is_foreign; /* the MPI is not the one that it says it is: no handle of ours is one there */
+static bool is_foreign; /* the MPI is not the one that it says it is: no handle of ours is one
+			 * there */
 static bool is_lacking; /* the MPI lacks what everything needs, which was said */
 
 void
@@ -60,7 +61,8 @@ close_engine(void)
 		cs_report_number("teams refused", cs_engine.teams_refused);
 		cs_report_number("starting took, us", cs_engine.start_ns / 1000);
 		if (cs_engine.first_team_ns)
-			cs_report_number("making the first team took, us", cs_engine.first_team_ns / 1000);
+			cs_report_number("making the first team took, us",
+					 cs_engine.first_team_ns / 1000);
 		cs_report_number("shared bytes, peak", cs_engine.shm_peak);
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
 		cs_rdma_report();
@@ -78,8 +80,8 @@ close_engine(void)
 	cs_engine.selector = NULL;
 }
 
-/* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else (MPI 4.0, 11.2.4), by whatever name it was
- * called: MPICH's mpi_f08 calls PMPI_Finalize. */
+/* MPI_Finalize deletes MPI_COMM_SELF's attributes before anything else (MPI 4.0, 11.2.4), by
+ * whatever name it was called: MPICH's mpi_f08 calls PMPI_Finalize. */
 static int
 at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
@@ -100,7 +102,8 @@ report_facts(void)
 {
 	char text[MPI_MAX_LIBRARY_VERSION_STRING];
 	struct utsname system;
-	snprintf(text, sizeof text, "%s", cs_engine.door->library ? cs_engine.door->library : "unknown");
+	snprintf(text, sizeof text, "%s", cs_engine.door->library ? cs_engine.door->library
+								  : "unknown");
 	text[strcspn(text, "\n,")] = 0;
 	for (char *tab = text; (tab = strchr(tab, '\t'));) /* "MPICH Version:\t4.0.2" */
 		*tab = ' ';
@@ -118,8 +121,10 @@ start(void)
 	if (!is_initialized())
 		return false;
 	/* The MPI is known by its name so far. */
-	if (!cs_handles_fit(cs_flavour.handles, (uintptr_t)MPI_COMM_WORLD, cs_engine.door->lookup)) {
-		cs_warn_once("the MPI has not the handles that its name stands for; every call is forwarded to "
+	if (!cs_handles_fit(cs_flavour.handles, (uintptr_t)MPI_COMM_WORLD,
+			    cs_engine.door->lookup)) {
+		cs_warn_once("the MPI has not the handles that its name stands for; every call is "
+			     "forwarded to "
 			     "it" CS_UNSERVED_JOB);
 		is_foreign = true;
 		return false;
@@ -142,8 +147,10 @@ start(void)
 		cs_info("no memory for the tuning");
 		return false;
 	}
-	/* The door has made sure that its version is ours. Builds for other cache lines lay out shared memory otherwise. */
-	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version), CS_CACHE_LINE);
+	/* The door has made sure that its version is ours. Builds for other cache lines lay out
+	 * shared memory otherwise. */
+	uint64_t digest = cs_hash_number(cs_hash_text(CS_HASH_START, cs_engine.door->version),
+					 CS_CACHE_LINE);
 	digest = cs_hash_number(digest, cs_settings_digest(&cs_engine.settings));
 	digest = cs_hash_number(digest, cs_selector_digest(cs_engine.selector));
 	cs_engine.digest = cs_pmpi_digest(digest);
@@ -156,7 +163,8 @@ start(void)
 		return false;
 	cs_types_init();
 	if (!cs_host_open() || !cs_comms_open() ||
-	    cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval, NULL) ||
+	    cs_pmpi.Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &finalize_keyval,
+				       NULL) ||
 	    cs_pmpi.Comm_set_attr(MPI_COMM_SELF, finalize_keyval, NULL))
 		return false;
 	if (cs_engine.is_reporting)
@@ -166,7 +174,8 @@ start(void)
 	return true;
 }
 
-/* `troubles`: the digest of what there is to say, which is kept until it is known whether all ranks say the same. */
+/* `troubles`: the digest of what there is to say, which is kept until it is known whether all ranks
+ * say the same. */
 static bool
 open_engine(uint64_t *troubles)
 {
@@ -204,18 +213,20 @@ cs_engine_open(void)
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
 			/* MPI is there and we still failed: for good. */
 			if (!is_foreign && !is_lacking)
-				cs_warn_once("collshim could not be started; every call goes to MPI" CS_UNSERVED_JOB);
+				cs_warn_once("collshim could not be started; every call goes to "
+					     "MPI" CS_UNSERVED_JOB);
 			atomic_store(&cs_engine.state, CS_ENGINE_CLOSED);
 			cs_engine.door->restore(-1);
 			state = CS_ENGINE_CLOSED;
 		}
 	}
 	pthread_mutex_unlock(&lock);
-	/* Disabled processes, too, take part in making teams: the others must know, and MPI_Init was not seen. */
+	/* Disabled processes, too, take part in making teams: the others must know, and MPI_Init
+	 * was not seen. */
 	return state == CS_ENGINE_OPEN;
 }
 
-/* --- the agreement: base/agreement.h over MPI_COMM_WORLD ------------------------------------------------------- */
+/* --- the agreement: base/agreement.h over MPI_COMM_WORLD -------------------------------------- */
 
 static MPI_Request request;
 
@@ -254,7 +265,8 @@ heed(const uint64_t *agreed)
 	bool is_enabled = agreed[CS_AGREED_ENABLED], can_all = agreed[CS_AGREED_CAN];
 	if (agreed[CS_AGREED_CANNOT]) {
 		if (!is_lacking)
-			cs_warn_once("collshim could not be started; every call goes to MPI" CS_UNSERVED_JOB);
+			cs_warn_once("collshim could not be started; every call goes to "
+				     "MPI" CS_UNSERVED_JOB);
 		close_engine();
 	} else if (cs_engine.settings.is_disabled && is_equal) {
 		close_engine(); /* all of them: as wished, without a word */

@@ -25,9 +25,11 @@ struct cs_engine {
 	_Atomic uint64_t shm_bytes, shm_peak; /* of the segments that this process is attached to */
 	_Atomic uint64_t teams_made, teams_alive, teams_refused;
 	_Atomic uint64_t teams_again; /* made of a former team's memory */
-	_Atomic uint64_t team_calls;  /* the host's collectives by which teams were made, or put off */
+	_Atomic uint64_t team_calls;  /* the host's collectives by which teams were made, or put
+				       * off */
 	uint64_t start_ns;                /* what opening the engine took, once MPI was there */
-	_Atomic uint64_t first_team_ns;   /* and making the first team, with the waits for its other ranks; 0: none yet */
+	_Atomic uint64_t first_team_ns;   /* and making the first team, with the waits for its other
+					   * ranks; 0: none yet */
 	_Atomic int has_duplicated; /* by an MPI_Comm_idup that may hang us; ranks differ in it */
 };
 
@@ -35,10 +37,12 @@ extern struct cs_engine cs_engine;
 
 /* At module load: remembers the door; no MPI call. */
 void cs_engine_load(const struct cs_door *door);
-/* Opens the engine if MPI is initialised and not finalized; cheap when it is open. False: forward the call. */
+/* Opens the engine if MPI is initialised and not finalized; cheap when it is open. False: forward
+ * the call. */
 bool cs_engine_open(void);
-/* Right after MPI was initialised: opens and lets all processes of MPI_COMM_WORLD agree that they are alike; if not, the
- * whole job stays with the host, with one line. Collective over MPI_COMM_WORLD. */
+/* Right after MPI was initialised: opens and lets all processes of MPI_COMM_WORLD agree that they
+ * are alike; if not, the whole job stays with the host, with one line. Collective over
+ * MPI_COMM_WORLD. */
 void cs_engine_agree(void);
 
 #endif

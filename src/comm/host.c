@@ -35,17 +35,20 @@ check(int result, const char *what)
 {
 	if (result == MPI_SUCCESS)
 		return;
-	cs_warn_local("%s between the leaders of the nodes failed (MPI error code %d); ending the job", what, result);
+	cs_warn_local("%s between the leaders of the nodes failed (MPI error code %d); ending the "
+		      "job", what, result);
 	end_job(what);
 }
 
-/* Returns what a collective between leaders told. If the program's ranks disagree about a size it may come out here as a
- * truncation: the call then goes on, and reports it. MPICH has other classes for it that stand for anything; what its text says
- * tells: who receives less of a broadcast than it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or
- * (from 4.2 on) MPI_ERR_IN_STATUS, with "Failure during collective" as of any failure of another rank. That rank itself hears
- * what it is. A root that gathers hears of 4.2 and later only that some receive failed: the bare class, whose text says to look
- * into statuses that it keeps to itself. Of one that was begun all ranks with less room hear that a step of its schedule failed
- * (4.0). Open MPI's (4.1) end the job themselves, whatever the error handler is. */
+/* Returns what a collective between leaders told. If the program's ranks disagree about a size it
+ * may come out here as a truncation: the call then goes on, and reports it. MPICH has other classes
+ * for it that stand for anything; what its text says tells: who receives less of a broadcast than
+ * it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or (from 4.2 on)
+ * MPI_ERR_IN_STATUS, with "Failure during collective" as of any failure of another rank. That rank
+ * itself hears what it is. A root that gathers hears of 4.2 and later only that some receive
+ * failed: the bare class, whose text says to look into statuses that it keeps to itself. Of one
+ * that was begun all ranks with less room hear that a step of its schedule failed (4.0). Open MPI's
+ * (4.1) end the job themselves, whatever the error handler is. */
 static unsigned
 told(int result, const char *what)
 {
@@ -70,20 +73,23 @@ static int
 to_int(size_t value)
 {
 	if (value > INT_MAX) {
-		cs_warn_local("a piece of %zu bytes is too large for the wire; ending the job", value);
+		cs_warn_local("a piece of %zu bytes is too large for the wire; ending the job",
+			      value);
 		end_job("piece too large");
 	}
 	return (int)value;
 }
 
-/* A receive that nothing ever matches: testing it progresses all that the MPI has under way. (MPI_Iprobe does not under
- * MPICH over UCX: a peer that waited for our rendezvous message waited for ever.) One thread at a time tests it; the others
- * are progressed by that.
+/* A receive that nothing ever matches: testing it progresses all that the MPI has under way.
+ * (MPI_Iprobe does not under MPICH over UCX: a peer that waited for our rendezvous message waited
+ * for ever.) One thread at a time tests it; the others are progressed by that.
  *
- * A program that jumps out of a test, from a handler of a signal, leaves the flag set. It may not do that, but would then never
- * progress again. So the thread that has set the flag goes on testing: within a callback of the MPI's (which may call it), or after
- * a jump. Which it is the stack tells (it grows downwards everywhere): where the frame that set it is not above this one it is
- * gone, and the flag is taken over. Only threads that wait while another one has jumped out and stays away are not helped. */
+ * A program that jumps out of a test, from a handler of a signal, leaves the flag set. It may not
+ * do that, but would then never progress again. So the thread that has set the flag goes on
+ * testing: within a callback of the MPI's (which may call it), or after a jump. Which it is the
+ * stack tells (it grows downwards everywhere): where the frame that set it is not above this one it
+ * is gone, and the flag is taken over. Only threads that wait while another one has jumped out and
+ * stays away are not helped. */
 static MPI_Request never = MPI_REQUEST_NULL;
 static atomic_flag is_testing = ATOMIC_FLAG_INIT;
 static _Thread_local uintptr_t testing; /* this thread's frame that has set it; 0: none */
@@ -141,7 +147,7 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 	}
 }
 
-/* --- collectives between leaders ---------------------------------------------------------------------------------- */
+/* --- collectives between leaders -------------------------------------------------------------- */
 
 /* One that was begun, in its request. */
 struct begun {
@@ -149,7 +155,8 @@ struct begun {
 	int *ints; /* arrays that the MPI looks at until it is over; NULL: none */
 	const char *what;
 };
-_Static_assert(sizeof(struct begun) <= sizeof((struct cs_request *)0)->host, "a request has room for it");
+_Static_assert(sizeof(struct begun) <= sizeof((struct cs_request *)0)->host,
+	       "a request has room for it");
 
 static struct begun *
 begun_of(struct cs_request *request)
@@ -165,12 +172,13 @@ begin(struct cs_request *request, int result, const char *what)
 	return 0;
 }
 
-/* Makes or begins a collective by one of its two names. Where the MPI lacks the one to begin it, the other one
- * blocks, and the request is over at once. */
-#define MAKE(blocking, starting, request, ...)                                                              \
-	(!(request)	    ? told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking)                         \
-	 : cs_pmpi.starting ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi),        \
-				    "MPI_" #starting)                                                       \
+/* Makes or begins a collective by one of its two names. Where the MPI lacks the one to begin it,
+ * the other one blocks, and the request is over at once. */
+#define MAKE(blocking, starting, request, ...) \
+	(!(request)	    ? told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking) \
+	 : cs_pmpi.starting \
+		 ? begin(request, cs_pmpi.starting(__VA_ARGS__, &begun_of(request)->mpi), \
+				    "MPI_" #starting) \
 			    : begin(request, cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
 
 /* Before MAKE, and before `ints`. */
@@ -224,10 +232,12 @@ static unsigned
 bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
 {
 	prepare(request);
-	return MAKE(Bcast, Ibcast, request, buffer, to_int(bytes), MPI_BYTE, root, comm_of(leaders));
+	return MAKE(Bcast, Ibcast, request, buffer, to_int(bytes), MPI_BYTE, root,
+		    comm_of(leaders));
 }
 
-/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike and side by side. */
+/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike
+ * and side by side. */
 static bool
 are_equal(const struct cs_group *self, const size_t *bytes, const size_t *at)
 {
@@ -238,93 +248,104 @@ are_equal(const struct cs_group *self, const size_t *bytes, const size_t *at)
 }
 
 static unsigned
-allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, struct cs_request *request)
+allgatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at,
+	   struct cs_request *request)
 {
 	prepare(request);
 	if (are_equal(leaders, bytes, at))
-		return MAKE(Allgather, Iallgather, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, to_int(bytes[0]), MPI_BYTE,
-			    comm_of(leaders));
+		return MAKE(Allgather, Iallgather, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL,
+			    buffer, to_int(bytes[0]), MPI_BYTE, comm_of(leaders));
 	int *counts = ints(leaders, request, 0, bytes), *places = ints(leaders, request, 1, at);
-	return MAKE(Allgatherv, Iallgatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts, places, MPI_BYTE,
-		    comm_of(leaders));
+	return MAKE(Allgatherv, Iallgatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer,
+		    counts, places, MPI_BYTE, comm_of(leaders));
 }
 
 static unsigned
-gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
+gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+	struct cs_request *request)
 {
 	struct cs_group *self = leaders;
 	prepare(request);
 	if (self->node != root)
-		return MAKE(Gatherv, Igatherv, request, (char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE, NULL,
-			    NULL, NULL, MPI_BYTE, root, self->comm);
+		return MAKE(Gatherv, Igatherv, request, (char *)buffer + at[self->node],
+			    to_int(bytes[self->node]), MPI_BYTE, NULL, NULL, NULL, MPI_BYTE, root,
+			    self->comm);
 	int *counts = ints(self, request, 0, bytes), *places = ints(self, request, 1, at);
-	return MAKE(Gatherv, Igatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts, places, MPI_BYTE, root,
-		    self->comm);
+	return MAKE(Gatherv, Igatherv, request, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, buffer, counts,
+		    places, MPI_BYTE, root, self->comm);
 }
 
 static unsigned
-scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
+scatterv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+	 struct cs_request *request)
 {
 	struct cs_group *self = leaders;
 	prepare(request);
 	if (self->node != root)
-		return MAKE(Scatterv, Iscatterv, request, NULL, NULL, NULL, MPI_BYTE, (char *)buffer + at[self->node],
-			    to_int(bytes[self->node]), MPI_BYTE, root, self->comm);
+		return MAKE(Scatterv, Iscatterv, request, NULL, NULL, NULL, MPI_BYTE,
+			    (char *)buffer + at[self->node], to_int(bytes[self->node]), MPI_BYTE,
+			    root, self->comm);
 	int *counts = ints(self, request, 0, bytes), *places = ints(self, request, 1, at);
-	return MAKE(Scatterv, Iscatterv, request, buffer, counts, places, MPI_BYTE, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root,
-		    self->comm);
+	return MAKE(Scatterv, Iscatterv, request, buffer, counts, places, MPI_BYTE, MPI_IN_PLACE, 0,
+		    MPI_DATATYPE_NULL, root, self->comm);
 }
 
 static unsigned
-alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at, void *recv, const size_t *recv_bytes,
-	  const size_t *recv_at, struct cs_request *request)
+alltoallv(void *leaders, const void *send, const size_t *send_bytes, const size_t *send_at,
+	  void *recv, const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request)
 {
 	prepare(request);
-	int *send_counts = ints(leaders, request, 0, send_bytes), *send_places = ints(leaders, request, 1, send_at);
-	int *recv_counts = ints(leaders, request, 2, recv_bytes), *recv_places = ints(leaders, request, 3, recv_at);
-	return MAKE(Alltoallv, Ialltoallv, request, send, send_counts, send_places, MPI_BYTE, recv, recv_counts, recv_places,
-		    MPI_BYTE, comm_of(leaders));
+	int *send_counts = ints(leaders, request, 0, send_bytes),
+	    *send_places = ints(leaders, request, 1, send_at);
+	int *recv_counts = ints(leaders, request, 2, recv_bytes),
+	    *recv_places = ints(leaders, request, 3, recv_at);
+	return MAKE(Alltoallv, Ialltoallv, request, send, send_counts, send_places, MPI_BYTE, recv,
+		    recv_counts, recv_places, MPI_BYTE, comm_of(leaders));
 }
 
 static unsigned
-allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
+allreduce(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
+	  struct cs_request *request)
 {
 	prepare(request);
-	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
-		    (MPI_Op)reduction->op, comm_of(leaders));
+	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, buffer, to_int(count),
+		    (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, comm_of(leaders));
 }
 
 static unsigned
-reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root,
+reduce(void *leaders, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+       int root, struct cs_request *request)
+{
+	prepare(request);
+	return MAKE(Reduce, Ireduce, request, in, out, to_int(count), (MPI_Datatype)reduction->type,
+		    (MPI_Op)reduction->op, root, comm_of(leaders));
+}
+
+static unsigned
+exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
        struct cs_request *request)
 {
 	prepare(request);
-	return MAKE(Reduce, Ireduce, request, in, out, to_int(count), (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, root,
-		    comm_of(leaders));
+	return MAKE(Exscan, Iexscan, request, MPI_IN_PLACE, buffer, to_int(count),
+		    (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, comm_of(leaders));
 }
 
 static unsigned
-exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
-{
-	prepare(request);
-	return MAKE(Exscan, Iexscan, request, MPI_IN_PLACE, buffer, to_int(count), (MPI_Datatype)reduction->type,
-		    (MPI_Op)reduction->op, comm_of(leaders));
-}
-
-static unsigned
-reduce_scatter(void *leaders, void *buffer, const size_t *counts, const struct cs_reduction *reduction, struct cs_request *request)
+reduce_scatter(void *leaders, void *buffer, const size_t *counts,
+	       const struct cs_reduction *reduction, struct cs_request *request)
 {
 	prepare(request);
 	int *elements = ints(leaders, request, 0, counts);
-	return MAKE(Reduce_scatter, Ireduce_scatter, request, MPI_IN_PLACE, buffer, elements, (MPI_Datatype)reduction->type,
-		    (MPI_Op)reduction->op, comm_of(leaders));
+	return MAKE(Reduce_scatter, Ireduce_scatter, request, MPI_IN_PLACE, buffer, elements,
+		    (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, comm_of(leaders));
 }
 
 static unsigned
 max(void *leaders, uint64_t *value, struct cs_request *request)
 {
 	prepare(request);
-	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, value, 1, MPI_UINT64_T, MPI_MAX, comm_of(leaders));
+	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, value, 1, MPI_UINT64_T, MPI_MAX,
+		    comm_of(leaders));
 }
 
 const struct cs_host cs_host_mpi = {

@@ -13,8 +13,8 @@
 bool
 cs_parts_ask(MPI_Datatype handle, struct cs_parts *parts)
 {
-	return !cs_pmpi.Type_get_envelope(handle, &parts->integer_count, &parts->address_count, &parts->type_count,
-					  &parts->combiner);
+	return !cs_pmpi.Type_get_envelope(handle, &parts->integer_count, &parts->address_count,
+					  &parts->type_count, &parts->combiner);
 }
 
 bool
@@ -22,14 +22,16 @@ cs_parts_take(MPI_Datatype handle, struct cs_parts *parts)
 {
 	size_t integers = (size_t)parts->integer_count * sizeof(int);
 	size_t addresses = (size_t)parts->address_count * sizeof(MPI_Aint);
-	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) + integers);
+	char *room = malloc(addresses + (size_t)parts->type_count * sizeof(MPI_Datatype) +
+			    integers);
 	if (!room)
 		return false;
 	parts->addresses = (MPI_Aint *)(void *)room;
 	parts->types = (MPI_Datatype *)(void *)(room + addresses);
 	parts->integers = (int *)(void *)(parts->types + parts->type_count);
-	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count, parts->type_count,
-				       parts->integers, parts->addresses, parts->types))
+	if (!cs_pmpi.Type_get_contents(handle, parts->integer_count, parts->address_count,
+				       parts->type_count, parts->integers, parts->addresses,
+				       parts->types))
 		return true;
 	free(room);
 	return false;
@@ -48,22 +50,25 @@ cs_parts_drop(struct cs_parts *parts)
 {
 	for (int i = 0; i < parts->type_count; i++) {
 		struct cs_parts inner;
-		if (!cs_type_find(parts->types[i]) && cs_parts_ask(parts->types[i], &inner) && !is_named(inner.combiner))
+		if (!cs_type_find(parts->types[i]) && cs_parts_ask(parts->types[i], &inner) &&
+		    !is_named(inner.combiner))
 			cs_pmpi.Type_free(&parts->types[i]);
 	}
 	free(parts->addresses);
 }
 
-/* --- a type as blocks of others, which are blocks of others ------------------------------------------------------------- */
+/* --- a type as blocks of others, which are blocks of others ----------------------------------- */
 
-/* A part of a type. Block i is lengths[i] of `child` (or of children[i]), one after another, at[i] bytes from where an element of
- * this one begins; without `lengths` each has `length`, without `at` they are `stride` bytes apart. Blocks are in the order in
- * which their data is packed. */
+/* A part of a type. Block i is lengths[i] of `child` (or of children[i]), one after another, at[i]
+ * bytes from where an element of this one begins; without `lengths` each has `length`, without `at`
+ * they are `stride` bytes apart. Blocks are in the order in which their data is packed. */
 struct layout {
 	size_t size;     /* bytes of data in one element */
 	MPI_Aint extent; /* from one element to the next */
-	bool is_plain;   /* no blocks: elements are `size` bytes in order, without gaps, from where they begin */
-	bool is_host;    /* no blocks: a type of the host's with gaps, MPI_SHORT_INT; it does not pack those wrongly */
+	bool is_plain;   /* no blocks: elements are `size` bytes in order, without gaps, from where
+			  * they begin */
+	bool is_host;    /* no blocks: a type of the host's with gaps, MPI_SHORT_INT; it does not
+			  * pack those wrongly */
 	MPI_Datatype handle;
 	int blocks, length;
 	MPI_Aint stride;
@@ -73,7 +78,8 @@ struct layout {
 	struct layout *children; /* or one for each */
 };
 
-#define DEEPEST 200 /* types in types: beyond that nobody has made them by hand, and the stack is the program's */
+/* Types in types: beyond that nobody has made them by hand, and the stack is the program's */
+#define DEEPEST 200
 
 static void
 fini(struct layout *layout)
@@ -117,13 +123,15 @@ make_regular(struct layout *layout, int blocks, int length, MPI_Aint stride)
 
 /* Displacements in elements, at `displacements`, or in bytes. */
 static bool
-make_indexed(struct layout *layout, const struct cs_parts *parts, const int *lengths, const int *displacements)
+make_indexed(struct layout *layout, const struct cs_parts *parts, const int *lengths,
+	     const int *displacements)
 {
 	layout->blocks = parts->integers[0];
 	if (!want_arrays(layout, lengths != NULL))
 		return false;
 	for (int i = 0; i < layout->blocks; i++)
-		layout->at[i] = displacements ? displacements[i] * layout->child->extent : parts->addresses[i];
+		layout->at[i] = displacements ? displacements[i] * layout->child->extent
+					      : parts->addresses[i];
 	if (lengths)
 		memcpy(layout->lengths, lengths, (size_t)layout->blocks * sizeof *lengths);
 	else
@@ -134,7 +142,8 @@ make_indexed(struct layout *layout, const struct cs_parts *parts, const int *len
 static bool
 make_struct(struct layout *layout, const struct cs_parts *parts, struct making *making)
 {
-	layout->children = calloc(parts->type_count ? (size_t)parts->type_count : 1, sizeof *layout->children);
+	layout->children = calloc(parts->type_count ? (size_t)parts->type_count : 1,
+				  sizeof *layout->children);
 	layout->blocks = layout->children ? parts->type_count : 0;
 	if (!layout->children || !want_arrays(layout, true))
 		return false;
@@ -147,14 +156,16 @@ make_struct(struct layout *layout, const struct cs_parts *parts, struct making *
 	return true;
 }
 
-/* One dimension of an array: which of its places belong to the type, as blocks of `length` from `first` on, `apart` from one to the
- * next, up to `end`. Elements are those of the next faster dimension. */
+/* One dimension of an array: which of its places belong to the type, as blocks of `length` from
+ * `first` on, `apart` from one to the next, up to `end`. Elements are those of the next faster
+ * dimension. */
 struct dimension {
 	MPI_Aint size, first, length, apart, end;
 };
 
 static bool
-make_dimension(struct layout *layout, struct layout *inner, const struct dimension *dimension, MPI_Aint step)
+make_dimension(struct layout *layout, struct layout *inner, const struct dimension *dimension,
+	       MPI_Aint step)
 {
 	MPI_Aint left = dimension->end - dimension->first;
 	layout->child = malloc(sizeof *layout->child);
@@ -169,8 +180,9 @@ make_dimension(struct layout *layout, struct layout *inner, const struct dimensi
 		return false;
 	for (int i = 0; i < layout->blocks; i++) {
 		MPI_Aint first = dimension->first + i * dimension->apart;
-		layout->lengths[i] = (int)(dimension->end - first < dimension->length ? dimension->end - first
-										       : dimension->length);
+		layout->lengths[i] = (int)(dimension->end - first < dimension->length
+					   ? dimension->end - first
+					   : dimension->length);
 		layout->at[i] = first * step;
 	}
 	return true;
@@ -186,7 +198,8 @@ count_size(const struct layout *layout)
 	return size;
 }
 
-/* The array's element is layout->child. Dimensions are from the slowest on (C), or from the fastest. */
+/* The array's element is layout->child. Dimensions are from the slowest on (C), or from the
+ * fastest. */
 static bool
 make_array(struct layout *layout, const struct dimension *dimensions, int count, bool is_c)
 {
@@ -214,12 +227,14 @@ static bool
 make_subarray(struct layout *layout, const struct cs_parts *parts)
 {
 	int count = parts->integers[0];
-	const int *sizes = parts->integers + 1, *parts_of = sizes + count, *starts = parts_of + count;
+	const int *sizes = parts->integers + 1, *parts_of = sizes + count,
+		  *starts = parts_of + count;
 	struct dimension *dimensions = malloc((size_t)count * sizeof *dimensions);
 	if (!dimensions)
 		return false;
 	for (int i = 0; i < count; i++)
-		dimensions[i] = (struct dimension){ sizes[i], starts[i], parts_of[i], parts_of[i], starts[i] + parts_of[i] };
+		dimensions[i] = (struct dimension){ sizes[i], starts[i], parts_of[i], parts_of[i],
+						    starts[i] + parts_of[i] };
 	bool is_made = make_array(layout, dimensions, count, starts[count] == MPI_ORDER_C);
 	free(dimensions);
 	return is_made;
@@ -236,7 +251,8 @@ dealt(int size, int how, int by, int processes, int at)
 							: 1;
 	MPI_Aint first = at * block;
 	if (how == MPI_DISTRIBUTE_BLOCK)
-		return (struct dimension){ size, first, block, block, first + block < size ? first + block : size };
+		return (struct dimension){ size, first, block, block,
+					   first + block < size ? first + block : size };
 	return (struct dimension){ size, first, block, block * processes, size };
 }
 
@@ -244,11 +260,13 @@ static bool
 make_darray(struct layout *layout, const struct cs_parts *parts)
 {
 	int count = parts->integers[2], processes = parts->integers[0], rank = parts->integers[1];
-	const int *sizes = parts->integers + 3, *how = sizes + count, *by = how + count, *grid = by + count;
+	const int *sizes = parts->integers + 3, *how = sizes + count, *by = how + count,
+		  *grid = by + count;
 	struct dimension *dimensions = malloc((size_t)count * sizeof *dimensions);
 	if (!dimensions)
 		return false;
-	for (int i = 0; i < count; i++) { /* ranks of the grid are in C's order, whatever the array's is */
+	for (int i = 0; i < count; i++) { /* ranks of the grid are in C's order, whatever the
+					   * array's is */
 		processes /= grid[i];
 		dimensions[i] = dealt(sizes[i], how[i], by[i], grid[i], rank / processes);
 		rank %= processes;
@@ -270,9 +288,12 @@ make_of_one(struct layout *layout, const struct cs_parts *parts, struct making *
 	case MPI_COMBINER_DUP:
 	case MPI_COMBINER_RESIZED: return make_regular(layout, 1, 1, 0);
 	case MPI_COMBINER_CONTIGUOUS: return make_regular(layout, 1, integers[0], 0);
-	case MPI_COMBINER_VECTOR: return make_regular(layout, integers[0], integers[1], integers[2] * each);
-	case MPI_COMBINER_HVECTOR: return make_regular(layout, integers[0], integers[1], parts->addresses[0]);
-	case MPI_COMBINER_INDEXED: return make_indexed(layout, parts, integers + 1, integers + 1 + integers[0]);
+	case MPI_COMBINER_VECTOR: return make_regular(layout, integers[0], integers[1],
+						      integers[2] * each);
+	case MPI_COMBINER_HVECTOR: return make_regular(layout, integers[0], integers[1],
+						       parts->addresses[0]);
+	case MPI_COMBINER_INDEXED: return make_indexed(layout, parts, integers + 1,
+						       integers + 1 + integers[0]);
 	case MPI_COMBINER_HINDEXED: return make_indexed(layout, parts, integers + 1, NULL);
 	case MPI_COMBINER_INDEXED_BLOCK: return make_indexed(layout, parts, NULL, integers + 2);
 	case MPI_COMBINER_HINDEXED_BLOCK: return make_indexed(layout, parts, NULL, NULL);
@@ -287,7 +308,8 @@ static void
 smooth(struct layout *layout, MPI_Aint lb)
 {
 	const struct layout *child = layout->child;
-	if (layout->at || layout->lengths || !child || !child->is_plain || lb != 0 || layout->extent != (MPI_Aint)layout->size)
+	if (layout->at || layout->lengths || !child || !child->is_plain || lb != 0 ||
+	    layout->extent != (MPI_Aint)layout->size)
 		return;
 	MPI_Aint block = layout->length * child->extent;
 	if (layout->blocks > 1 && layout->stride != block)
@@ -319,8 +341,9 @@ make(struct layout *layout, MPI_Datatype handle, struct making *making)
 	MPI_Aint lb;
 	struct cs_parts parts;
 	*layout = (struct layout){ .handle = handle };
-	making->is_unknown = making->depth > DEEPEST || cs_pmpi.Type_size_x(handle, &size) || size < 0 ||
-			     cs_pmpi.Type_get_extent(handle, &lb, &layout->extent) || !cs_parts_ask(handle, &parts);
+	making->is_unknown = making->depth > DEEPEST || cs_pmpi.Type_size_x(handle, &size) ||
+			     size < 0 || cs_pmpi.Type_get_extent(handle, &lb, &layout->extent) ||
+			     !cs_parts_ask(handle, &parts);
 	if (making->is_unknown)
 		return false;
 	layout->size = (size_t)size;
@@ -338,7 +361,7 @@ make(struct layout *layout, MPI_Datatype handle, struct making *making)
 	return !making->is_unknown;
 }
 
-/* --- copying ------------------------------------------------------------------------------------------------------------ */
+/* --- copying ---------------------------------------------------------------------------------- */
 
 /* By the host, of one of its own types. */
 static bool
@@ -349,8 +372,10 @@ copy_by_host(const struct layout *layout, void *user, MPI_Count count, char *pac
 		void *at = (char *)user + done * layout->extent;
 		char *bytes = packed + (size_t)done * layout->size;
 		int length = (int)((size_t)now * layout->size), position = 0;
-		if (is_pack ? cs_pmpi.Pack(at, (int)now, layout->handle, bytes, length, &position, cs_self)
-			    : cs_pmpi.Unpack(bytes, length, &position, at, (int)now, layout->handle, cs_self))
+		if (is_pack ? cs_pmpi.Pack(at, (int)now, layout->handle, bytes, length, &position,
+					   cs_self)
+			    : cs_pmpi.Unpack(bytes, length, &position, at, (int)now, layout->handle,
+					     cs_self))
 			return false;
 	}
 	return true;
@@ -370,7 +395,8 @@ move(char *user, char *packed, size_t bytes, bool is_pack)
 	}
 }
 
-static bool copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed, bool is_pack);
+static bool copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed,
+		 bool is_pack);
 
 /* One element that has blocks. Addresses and not sums of pointers: MPI_BOTTOM is null. */
 static bool
@@ -385,7 +411,8 @@ copy_blocks(const struct layout *layout, uintptr_t user, char **packed, bool is_
 			move((char *)at, *packed, bytes, is_pack);
 			*packed += bytes;
 		} else {
-			const struct layout *child = layout->children ? &layout->children[i] : layout->child;
+			const struct layout *child = layout->children
+						     ? &layout->children[i] : layout->child;
 			is_done = copy(child, at, length, packed, is_pack) && is_done;
 		}
 	}

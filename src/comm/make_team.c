@@ -1,8 +1,9 @@
 /* comm/make_team.c — making a team: one word from everybody, who is where, a segment per node.
  *
- * Everything here is collective over the communicator and happens inside a collective call of the program's. What all ranks say
- * first (team_say.c) decides most: on one node it may show a node of a former team that they all have idle, and then nothing
- * more is said. Else a segment is made, and a rank's trouble (no memory) is agreed; all have the team or nobody has. */
+ * Everything here is collective over the communicator and happens inside a collective call of the
+ * program's. What all ranks say first (team_say.c) decides most: on one node it may show a node of
+ * a former team that they all have idle, and then nothing more is said. Else a segment is made, and
+ * a rank's trouble (no memory) is agreed; all have the team or nobody has. */
 #include "comm/make_team.h"
 
 #include "base/clock.h"
@@ -21,11 +22,15 @@ static const char *const troubles[CS_TROUBLES] = {
 	[CS_TROUBLE_NO_SEGMENT] = "no shared memory could be made",
 	[CS_TROUBLE_SHM_OFF] = "shared memory is switched off by COLLSHIM_SHM",
 	[CS_TROUBLE_NO_BUDGET] = "the budget of shared memory is spent",
-	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MACHINE] = "the machine has too little memory left for shared memory (MemAvailable)",
-	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MAX] = "the control group has too little memory left for shared memory (memory.max)",
-	[CS_TROUBLE_NO_ROOM + CS_LIMIT_HIGH] = "the control group has too little memory left for shared memory (memory.high)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MACHINE] = "the machine has too little memory left for "
+						  "shared memory (MemAvailable)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MAX] = "the control group has too little memory left for "
+					      "shared memory (memory.max)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_HIGH] = "the control group has too little memory left for "
+					       "shared memory (memory.high)",
 	[CS_TROUBLE_NO_ROOM + CS_LIMIT_V1] =
-		"the control group has too little memory left for shared memory (memory.limit_in_bytes)",
+		"the control group has too little memory left for shared memory "
+		"(memory.limit_in_bytes)",
 	[CS_TROUBLE_NO_COMMIT] = "shared memory is full",
 	[CS_TROUBLE_NO_ATTACH] = "shared memory of another process could not be attached",
 	[CS_TROUBLE_NO_SHARE] = CS_GROUPS_ARE_MANY,
@@ -36,11 +41,12 @@ static const char *const troubles[CS_TROUBLES] = {
 	[CS_TROUBLE_NOT_ALIKE] = "the ranks differ in version, settings or tuning",
 };
 
-/* --- putting off ------------------------------------------------------------------------------------------------ */
+/* --- putting off ------------------------------------------------------------------------------ */
 
-/* A new team costs about as much as that many of the host's collectives (its pages are committed; nodes are split off), and is
- * paid for when it goes, by the calls that it has served. Where some are not paid for, a communicator has to have made as many
- * calls itself before it gets one: then no more is spent than has been already. Ranks differ in it; the latest is agreed. */
+/* A new team costs about as much as that many of the host's collectives (its pages are committed;
+ * nodes are split off), and is paid for when it goes, by the calls that it has served. Where some
+ * are not paid for, a communicator has to have made as many calls itself before it gets one: then
+ * no more is spent than has been already. Ranks differ in it; the latest is agreed. */
 #define PRICE 256
 #define PATIENCE ((int64_t)4 * PRICE)
 
@@ -55,16 +61,18 @@ owe(int64_t more)
 	} while (!atomic_compare_exchange_weak(&debt, &now, next));
 }
 
-/* The number of calls that this communicator has to make before it gets a team. 0: no more than the limits say; so it is for
- * MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and until too many teams have gone unpaid. */
+/* The number of calls that this communicator has to make before it gets a team. 0: no more than the
+ * limits say; so it is for MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and
+ * until too many teams have gone unpaid. */
 static uint64_t
 put_off_until(const struct cs_comm *communicator)
 {
-	bool is_late = cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD && atomic_load(&debt) >= PATIENCE;
+	bool is_late = cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD &&
+		       atomic_load(&debt) >= PATIENCE;
 	return is_late ? PRICE : 0;
 }
 
-/* --- lanes, and what all know alike ----------------------------------------------------------------------------- */
+/* --- lanes, and what all know alike ----------------------------------------------------------- */
 
 #define MOST_LANES 4 /* or one for each NUMA domain, if that is more */
 
@@ -97,7 +105,8 @@ make_leaders(struct cs_comm *communicator, struct cs_team *team)
 	MPI_Errhandler handler;
 	int result = cs_team_quiet(communicator->comm, &handler);
 	if (!result) {
-		result = cs_pmpi.Comm_split(communicator->comm, is_in_lane ? team->lane : MPI_UNDEFINED, shape->node,
+		result = cs_pmpi.Comm_split(communicator->comm, is_in_lane
+					    ? team->lane : MPI_UNDEFINED, shape->node,
 					    &leaders->comm);
 		atomic_fetch_add(&cs_engine.team_calls, 1);
 		cs_team_unquiet(communicator->comm, &handler);
@@ -122,19 +131,20 @@ drop_groups(struct cs_comm *communicator)
 	cs_group_close(&communicator->seat->everyone);
 }
 
-/* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the node's ranks, of which
- * consecutive parts are in one domain. */
+/* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the
+ * node's ranks, of which consecutive parts are in one domain. */
 static int
 domain_of(struct cs_team *team, int local)
 {
 	int fake = cs_engine.settings.fake_domains;
 	if (fake)
 		return (int)((int64_t)local * fake / team->shape.locals);
-	return cs_topo_spot(team->node.table, cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
+	return cs_topo_spot(team->node.table,
+			    cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
 }
 
-/* Domains that the node's ranks span, and which ranks would be in its lanes for that: by the same table and the same masks on
- * all of them, once they have met. */
+/* Domains that the node's ranks span, and which ranks would be in its lanes for that: by the same
+ * table and the same masks on all of them, once they have met. */
 static void
 learn_domains(struct cs_team *team)
 {
@@ -152,12 +162,13 @@ learn_domains(struct cs_team *team)
 		numa[local] = domain_of(team, local);
 	shape->numa_domains = cs_lanes_domains(numa, locals);
 	if (shape->numa_domains > 1)
-		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES, team->lane_local);
+		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES,
+			       team->lane_local);
 	free(numa);
 }
 
-/* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for each NUMA domain. All do
- * what the least able one can: one answer keeps the algorithms simple. */
+/* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
+ * each NUMA domain. All do what the least able one can: one answer keeps the algorithms simple. */
 static void
 learn_least(struct cs_comm *communicator, struct cs_team *team)
 {
@@ -166,18 +177,21 @@ learn_least(struct cs_comm *communicator, struct cs_team *team)
 	if (team->shape.nodes == 1)
 		memcpy(least, mine, sizeof least);
 	if (team->shape.nodes == 1 ||
-	    cs_yielding_allreduce(mine, least, 2, MPI_INT, MPI_MIN, communicator->comm) == MPI_SUCCESS) {
+	    cs_yielding_allreduce(mine, least, 2, MPI_INT, MPI_MIN, communicator->comm) ==
+	    MPI_SUCCESS) {
 		team->has_cma = least[0];
 		team->domains = least[1] < CS_LANES ? least[1] : CS_LANES;
 	}
 	if (team->domains < 1)
 		team->domains = 1;
 	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
-		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between ranks; "
+		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between "
+			     "ranks; "
 			     "data is copied twice");
 }
 
-/* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one for that. */
+/* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one
+ * for that. */
 static bool
 is_spokesman(const struct cs_comm *communicator)
 {
@@ -198,29 +212,35 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 	communicator->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
 	/* Nothing that anybody can mend, or is to. */
-	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED || trouble == CS_TROUBLE_SHM_OFF) {
+	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED ||
+	    trouble == CS_TROUBLE_SHM_OFF) {
 		if (communicator->rank == 0)
 			cs_info("%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
 				troubles[trouble], communicator->size);
 		return;
 	}
-	/* Once in each process, and where several communicators have the trouble at once, by one of their spokesmen. */
-	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) || !cs_log_is_first(trouble))
+	/* Once in each process, and where several communicators have the trouble at once, by one of
+	 * their spokesmen. */
+	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) ||
+	    !cs_log_is_first(trouble))
 		return;
 	cs_log_warn_local(&is_said[trouble],
 			  "%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
 			  troubles[trouble], communicator->size);
 }
 
-/* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was not seen: some or all of them
- * may be disabled. Others may be of another version, so this agreement has a form of its own. */
+/* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was
+ * not seen: some or all of them may be disabled. Others may be of another version, so this
+ * agreement has a form of its own. */
 static enum cs_trouble
 agree_late(struct cs_comm *communicator)
 {
 	if (cs_engine.is_init_seen)
 		return CS_TROUBLE_NONE;
-	enum cs_trouble mine = cs_engine.settings.is_disabled ? CS_TROUBLE_DISABLED : CS_TROUBLE_NONE;
-	uint64_t words[3] = { CS_TROUBLES - mine, cs_engine.digest, ~cs_engine.digest }, least[3] = { 0 };
+	enum cs_trouble mine = cs_engine.settings.is_disabled ? CS_TROUBLE_DISABLED
+							      : CS_TROUBLE_NONE;
+	uint64_t words[3] = { CS_TROUBLES - mine, cs_engine.digest, ~cs_engine.digest },
+		 least[3] = { 0 };
 	if (cs_yielding_allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, communicator->comm))
 		return CS_TROUBLE_NO_MEMORY;
 	if (least[1] != ~least[2])
@@ -228,8 +248,8 @@ agree_late(struct cs_comm *communicator)
 	return (enum cs_trouble)(CS_TROUBLES - least[0]);
 }
 
-/* All on one node: nothing is split, which under MPICH takes many time slices where ranks share cores, and may be made where a
- * pending copy forbids to split. `name`: of an idle node. */
+/* All on one node: nothing is split, which under MPICH takes many time slices where ranks share
+ * cores, and may be made where a pending copy forbids to split. `name`: of an idle node. */
 static enum cs_trouble
 make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
@@ -251,7 +271,8 @@ static enum cs_trouble
 make_without_memory(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
-	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX; /* no element is too large */
+	/* No element is too large */
+	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX;
 	communicator->is_new = false; /* what it serves is not counted */
 	return CS_TROUBLE_NONE;
 }
@@ -284,7 +305,8 @@ make_nodes(struct cs_comm *communicator)
 	if (!cs_team_learn_shape(communicator, node, &team->shape))
 		trouble = CS_TROUBLE_NO_MEMORY;
 	if (trouble == CS_TROUBLE_NONE)
-		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, node) : make_without_memory(communicator);
+		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, node)
+						  : make_without_memory(communicator);
 	cs_pmpi.Comm_free(&node);
 	return trouble;
 }
@@ -338,7 +360,8 @@ find_way(struct cs_comm *communicator)
 		heard.trouble = CS_TROUBLE_NOT_ALIKE;
 	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node && !heard.may_split)
 		heard.trouble = CS_TROUBLE_MIGHT_HANG;
-	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name && communicator->calls < heard.until)
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name &&
+		 communicator->calls < heard.until)
 		heard.trouble = CS_TROUBLE_PUT_OFF;
 	if (heard.trouble == CS_TROUBLE_NONE && heard.is_one_node)
 		return make_on_one(communicator, key, heard.name);
@@ -355,8 +378,10 @@ static void
 make(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
-	communicator->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_NULL };
-	communicator->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = communicator->comm };
+	communicator->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL,
+							 .parent = MPI_COMM_NULL };
+	communicator->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL,
+							  .parent = communicator->comm };
 	enum cs_trouble trouble = find_way(communicator);
 	if (trouble != CS_TROUBLE_NONE) {
 		drop_groups(communicator);
@@ -370,7 +395,8 @@ make(struct cs_comm *communicator)
 	team->node.rank_of = &team->shape.order[team->shape.first[team->shape.node]];
 	team->node.all_ranks = team->shape.ranks;
 	team->node.nodes = team->shape.nodes;
-	team->leaders = communicator->seat->leaders.comm != MPI_COMM_NULL ? &communicator->seat->leaders : NULL;
+	team->leaders = communicator->seat->leaders.comm != MPI_COMM_NULL
+			? &communicator->seat->leaders : NULL;
 	team->everyone = &communicator->seat->everyone;
 	communicator->first_call = team->node.calls;
 	communicator->seat->selection.team = team;
@@ -385,7 +411,8 @@ make(struct cs_comm *communicator)
 	uint32_t left = cs_pmpi_left(team->shape.nodes > 1);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		if (left >> coll & 1)
-			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll, CS_PMPI_LACKS);
+			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll,
+					   CS_PMPI_LACKS);
 	cs_rdma_agree(communicator);
 	communicator->state = CS_COMM_TEAM;
 	if (communicator->is_new)
@@ -395,11 +422,11 @@ make(struct cs_comm *communicator)
 	atomic_fetch_add(&cs_engine.teams_made, 1);
 	atomic_fetch_add(&cs_engine.teams_alive, 1);
 	if (communicator->rank == 0)
-		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared per node%s%s%s%s",
-			team->shape.ranks, team->shape.nodes, team->shape.nodes == 1 ? "" : "s",
-			team->shape.ppn_min, team->shape.ppn_max,
-			team->shape.is_block_placed ? "block placed" : "scattered", team->node.segment.bytes,
-			communicator->is_new ? "" : ", of a former team",
+		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared "
+			"per node%s%s%s%s", team->shape.ranks, team->shape.nodes,
+			team->shape.nodes == 1 ? "" : "s", team->shape.ppn_min, team->shape.ppn_max,
+			team->shape.is_block_placed ? "block placed" : "scattered",
+			team->node.segment.bytes, communicator->is_new ? "" : ", of a former team",
 			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
 			team->node.is_oversubscribed ? ", more ranks than cores" : "",
 			communicator->seat->selection.facts.wire == CS_WIRE_IB ? ", verbs" : "");
@@ -410,7 +437,8 @@ take_seat(struct cs_comm *communicator)
 {
 	struct cs_seat *seat = calloc(1, sizeof *seat);
 	if (!seat) {
-		cs_warn_local("no memory for a team of %d ranks; ending the job", communicator->size);
+		cs_warn_local("no memory for a team of %d ranks; ending the job",
+			      communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
 	seat->selection.selector = cs_engine.selector;
@@ -437,7 +465,8 @@ cs_comm_make_team(struct cs_comm *communicator)
 	make(communicator);
 	cs_float_release(&floats);
 	if (communicator->state == CS_COMM_TEAM)
-		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none, cs_clock_ns() - before);
+		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none,
+					       cs_clock_ns() - before);
 	else
 		leave_seat(communicator);
 }

@@ -14,7 +14,8 @@
 #include <string.h>
 
 #define PIECE (1u << 20) /* bytes of a vector that are under way at once */
-#define SHORT (64u << 10) /* bytes of all vectors together that everybody, or the root, reduces alone */
+/* Bytes of all vectors together that everybody, or the root, reduces alone */
+#define SHORT (64u << 10)
 
 struct ordered {
 	struct cs_comm *communicator;
@@ -36,7 +37,8 @@ cs_ordered_may(struct cs_comm *communicator, size_t unit)
 		return false;
 	if (!communicator->is_within_world || unit > INT_MAX / 2 / (size_t)communicator->size)
 		return false;
-	/* Where the ranks could not agree on their settings at MPI_Init they do when the team is made: now. */
+	/* Where the ranks could not agree on their settings at MPI_Init they do when the team is
+	 * made: now. */
 	if (communicator->state == CS_COMM_COUNTING && !cs_engine.is_init_seen)
 		cs_comm_make_team(communicator);
 	errno = saved;
@@ -51,7 +53,8 @@ struct cs_ordered_time
 cs_ordered_begin(struct cs_serving *serving)
 {
 	struct cs_comm *communicator = serving->communicator;
-	struct cs_ordered_time time = { .is_reporting = communicator->seat->selection.is_reporting };
+	struct cs_ordered_time time =
+		{ .is_reporting = communicator->seat->selection.is_reporting };
 	if (communicator->seat->selection.team) /* else the seat is everybody's */
 		communicator->seat->selection.is_reporting = false;
 	if (time.is_reporting)
@@ -60,17 +63,19 @@ cs_ordered_begin(struct cs_serving *serving)
 }
 
 void
-cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes)
+cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll,
+	       size_t bytes)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (communicator->seat->selection.team)
 		communicator->seat->selection.is_reporting = time->is_reporting;
 	if (time->is_reporting)
-		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered", "COLLSHIM_REPRODUCIBLE"), bytes,
+		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered",
+					      "COLLSHIM_REPRODUCIBLE"), bytes,
 				cs_clock_ns() - time->start);
 }
 
-/* --- moving: by the team, else by the host -------------------------------------------------------------------------------- */
+/* --- moving: by the team, else by the host ---------------------------------------------------- */
 
 static void
 note(struct ordered *ordered, int result)
@@ -82,7 +87,8 @@ note(struct ordered *ordered, int result)
 static struct cs_side
 side(const void *buffer, size_t bytes)
 {
-	return (struct cs_side){ .buffer = (void *)buffer, .count = (MPI_Count)bytes, .type = MPI_BYTE };
+	return (struct cs_side){ .buffer = (void *)buffer, .count = (MPI_Count)bytes,
+				 .type = MPI_BYTE };
 }
 
 /* Without a team none of ours is asked, since that would count the call once more. */
@@ -111,11 +117,13 @@ is_served(struct ordered *ordered, bool is_ours)
 static void
 exchange(struct ordered *ordered, const char *send, char *recv)
 {
-	struct cs_vector give = { ordered->give, ordered->give_at, false }, take = { ordered->take, ordered->take_at, false };
+	struct cs_vector give = { ordered->give, ordered->give_at, false },
+			 take = { ordered->take, ordered->take_at, false };
 	struct cs_side from = side(send, 0), to = side(recv, 0);
 	if (!SERVED(ordered, alltoallv, &from, &give, &to, &take))
-		note(ordered, cs_pmpi.Alltoallv(send, ordered->give, ordered->give_at, MPI_BYTE, recv, ordered->take,
-						ordered->take_at, MPI_BYTE, ordered->communicator->comm));
+		note(ordered, cs_pmpi.Alltoallv(send, ordered->give, ordered->give_at, MPI_BYTE,
+						recv, ordered->take, ordered->take_at, MPI_BYTE,
+						ordered->communicator->comm));
 }
 
 static void
@@ -123,8 +131,8 @@ allgather(struct ordered *ordered, const char *send, size_t bytes)
 {
 	struct cs_side from = side(send, bytes), to = side(ordered->got, bytes);
 	if (!SERVED(ordered, allgather, &from, &to))
-		note(ordered, cs_pmpi.Allgather(send, (int)bytes, MPI_BYTE, ordered->got, (int)bytes, MPI_BYTE,
-						ordered->communicator->comm));
+		note(ordered, cs_pmpi.Allgather(send, (int)bytes, MPI_BYTE, ordered->got,
+						(int)bytes, MPI_BYTE, ordered->communicator->comm));
 }
 
 /* Own bytes to all, or to the root alone, where rank r's are give[r] at give_at[r]. */
@@ -136,14 +144,17 @@ collect(struct ordered *ordered, const char *send, char *recv, int root)
 	struct cs_side from = side(send, (size_t)own), to = side(recv, 0);
 	MPI_Comm comm = ordered->communicator->comm;
 	if (root < 0 && !SERVED(ordered, allgatherv, &from, &to, &give))
-		note(ordered, cs_pmpi.Allgatherv(send, own, MPI_BYTE, recv, ordered->give, ordered->give_at, MPI_BYTE, comm));
+		note(ordered, cs_pmpi.Allgatherv(send, own, MPI_BYTE, recv, ordered->give,
+						 ordered->give_at, MPI_BYTE, comm));
 	if (root >= 0 && !SERVED(ordered, gatherv, &from, &to, &give, root))
-		note(ordered, cs_pmpi.Gatherv(send, own, MPI_BYTE, recv, ordered->give, ordered->give_at, MPI_BYTE, root, comm));
+		note(ordered, cs_pmpi.Gatherv(send, own, MPI_BYTE, recv, ordered->give,
+					      ordered->give_at, MPI_BYTE, root, comm));
 }
 
-/* --- folding ---------------------------------------------------------------------------------------------------------- */
+/* --- folding ---------------------------------------------------------------------------------- */
 
-/* The contributions of all ranks, `count` elements each, one after another; returns where the result is. As cs_reduce_in_order does it. */
+/* The contributions of all ranks, `count` elements each, one after another; returns where the
+ * result is. As cs_reduce_in_order does it. */
 static char *
 reduce_in_order(const struct ordered *ordered, size_t count)
 {
@@ -160,7 +171,8 @@ reduce_in_order(const struct ordered *ordered, size_t count)
 	return sum;
 }
 
-/* Makes partial sums of the first `ranks` contributions, each in its place: it plus all before it. */
+/* Makes partial sums of the first `ranks` contributions, each in its place: it plus all before
+ * it. */
 static void
 add_up(const struct ordered *ordered, size_t ranks, size_t count)
 {
@@ -230,7 +242,8 @@ reduce_piece(struct ordered *ordered, size_t first, size_t count)
 	size_t mine = (size_t)ordered->give[ordered->self] / unit;
 	take_each(ordered, mine);
 	exchange(ordered, call->send.base + first * unit, ordered->got);
-	collect(ordered, reduce_in_order(ordered, mine), call->recv.base ? call->recv.base + first * unit : NULL, call->root);
+	collect(ordered, reduce_in_order(ordered, mine),
+		call->recv.base ? call->recv.base + first * unit : NULL, call->root);
 }
 
 /* Ranks at the front that get nothing. */
@@ -251,7 +264,8 @@ scan_short(struct ordered *ordered)
 		memcpy(call->recv.base, ordered->got + (ranks - 1) * call->bytes, call->bytes);
 }
 
-/* The slices of `count` elements from `first` on, of which each rank adds up one and gives each rank its sum back. */
+/* The slices of `count` elements from `first` on, of which each rank adds up one and gives each
+ * rank its sum back. */
 static void
 scan_piece(struct ordered *ordered, size_t first, size_t count)
 {
@@ -267,25 +281,29 @@ scan_piece(struct ordered *ordered, size_t first, size_t count)
 	exchange(ordered, call->send.base + first * unit, ordered->got);
 	add_up(ordered, ordered->ranks, mine);
 	for (size_t rank = 0; rank < ordered->ranks; rank++) {
-		size_t at = slice_at(ordered, count, rank), bytes = (slice_at(ordered, count, rank + 1) - at) * unit;
+		size_t at = slice_at(ordered, count, rank),
+		       bytes = (slice_at(ordered, count, rank + 1) - at) * unit;
 		ordered->give[rank] = rank < out ? 0 : (int)(mine * unit);
 		ordered->give_at[rank] = rank < out ? 0 : (int)((rank - out) * mine * unit);
 		ordered->take[rank] = ordered->self < out ? 0 : (int)bytes;
 		ordered->take_at[rank] = (int)(at * unit);
 	}
-	exchange(ordered, ordered->got, call->recv.base ? call->recv.base + first * unit : ordered->spare);
+	exchange(ordered, ordered->got, call->recv.base ? call->recv.base + first * unit
+							: ordered->spare);
 }
 
 /* `most` elements of each rank's block, from its `first` on; `result`: of the own block. */
 static void
-scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_t most, char *result)
+scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_t most,
+	      char *result)
 {
 	size_t unit = ordered->unit, before = 0, done = 0;
 	for (size_t rank = 0; rank < ordered->ranks; rank++) {
 		size_t count = counts[rank] > first ? least(counts[rank] - first, most) : 0;
 		ordered->give[rank] = (int)(count * unit);
 		ordered->give_at[rank] = (int)done;
-		memcpy(ordered->sent + done, ordered->call->send.base + (before + first) * unit, count * unit);
+		memcpy(ordered->sent + done, ordered->call->send.base + (before + first) * unit,
+		       count * unit);
 		done += count * unit;
 		before += counts[rank];
 	}
@@ -296,7 +314,7 @@ scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_
 		memcpy(result + first * unit, reduce_in_order(ordered, mine), mine * unit);
 }
 
-/* --- a call ----------------------------------------------------------------------------------------------------------- */
+/* --- a call ----------------------------------------------------------------------------------- */
 
 void *
 cs_ordered_need(size_t bytes)
@@ -314,14 +332,16 @@ reduce(struct ordered *ordered)
 {
 	const struct cs_call *call = ordered->call;
 	bool is_short = call->bytes <= SHORT / ordered->ranks;
-	size_t piece = PIECE / ordered->unit ? PIECE / ordered->unit : 1, count = least(piece, call->count);
+	size_t piece = PIECE / ordered->unit ? PIECE / ordered->unit : 1,
+	       count = least(piece, call->count);
 	size_t room = is_short ? call->bytes : (count / ordered->ranks + 1) * ordered->unit;
 	ordered->got = cs_ordered_need(ordered->ranks * room);
 	bool is_scan = cs_coll_is_scan(&cs_colls[call->coll]);
 	if (is_short)
 		(is_scan ? scan_short : reduce_short)(ordered);
 	for (size_t first = 0; !is_short && first < call->count; first += piece)
-		(is_scan ? scan_piece : reduce_piece)(ordered, first, least(piece, call->count - first));
+		(is_scan ? scan_piece : reduce_piece)(ordered, first,
+						      least(piece, call->count - first));
 	free(ordered->got);
 }
 
@@ -353,15 +373,16 @@ reduce_scatter(struct ordered *ordered)
 	free(counts);
 }
 
-/* The algorithm that reduces in the order of ranks on one node; NULL where ranks are on several, there is no team, or
- * an element does not fit into a slot. */
+/* The algorithm that reduces in the order of ranks on one node; NULL where ranks are on several,
+ * there is no team, or an element does not fit into a slot. */
 static const struct cs_algorithm *
 of_one_node(const struct cs_comm *communicator, const struct cs_call *call)
 {
 	const struct cs_team *team = communicator->seat->selection.team;
 	bool is_scattered = cs_coll_is_scattered(&cs_colls[call->coll]);
 	if (!team || team->shape.nodes > 1 || team->shape.locals < 2 ||
-	    call->reduction.unit > team->node.shape.slot_bytes / (is_scattered ? (size_t)communicator->size : 1))
+	    call->reduction.unit > team->node.shape.slot_bytes /
+	    (is_scattered ? (size_t)communicator->size : 1))
 		return NULL;
 	return cs_algorithm_by_name(call->coll, "hier:host");
 }
@@ -371,7 +392,8 @@ run_on_one_node(struct cs_serving *serving, const struct cs_algorithm *algorithm
 {
 	struct cs_cached_choice cached = { .choice = { .algorithm = algorithm } };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		cached.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING ? 0 : algorithm->params[i].fallback;
+		cached.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING
+					  ? 0 : algorithm->params[i].fallback;
 	serving->cached = &cached;
 	cs_serve_run(serving, cs_serve_reduction_sign(&serving->op.call));
 	serving->cached = NULL;
@@ -389,9 +411,10 @@ cs_ordered_run(struct cs_serving *serving)
 	size_t ranks = (size_t)communicator->size;
 	int *ints = cs_ordered_need(4 * ranks * sizeof *ints);
 	struct ordered ordered = {
-		.communicator = communicator, .call = call, .unit = call->reduction.unit, .ranks = ranks, .self = (size_t)communicator->rank,
-		.give = ints, .give_at = ints + ranks, .take = ints + 2 * ranks, .take_at = ints + 3 * ranks,
-		.result = MPI_SUCCESS,
+		.communicator = communicator, .call = call, .unit = call->reduction.unit,
+			.ranks = ranks, .self = (size_t)communicator->rank,
+		.give = ints, .give_at = ints + ranks, .take = ints + 2 * ranks,
+		.take_at = ints + 3 * ranks, .result = MPI_SUCCESS,
 	};
 	if (cs_coll_is_scattered(&cs_colls[call->coll]))
 		reduce_scatter(&ordered);

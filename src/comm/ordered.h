@@ -1,29 +1,34 @@
-/* comm/ordered.h — reductions whose order depends on the number of ranks alone (COLLSHIM_REPRODUCIBLE).
+/* comm/ordered.h — reductions whose order depends on the number of ranks alone
+ * (COLLSHIM_REPRODUCIBLE).
  *
- *   result = x0 op (x1 op (x2 op ... x(p-1)))        x0, x1, ...: the contributions in the order of ranks; for each element
+ *   result = x0 op (x1 op (x2 op ... x(p-1)))   x0, x1, ..: contributions by rank, each element
  *
- * That is what the algorithms of one node do. Elsewhere, and where there is no team (yet), nothing but contributions travel, by
- * whatever serves an alltoallv, gather or allgatherv there, and each rank reduces a part of the vector:
+ * That is what the algorithms of one node do. Elsewhere, and where there is no team (yet), nothing
+ * but contributions travel, by whatever serves an alltoallv, gather or allgatherv there, and each
+ * rank reduces a part of the vector:
  *
- *   rank    0      1      2                                 short vectors: all of them to everybody, or to the root
+ *   rank    0      1      2                        short vectors: all to everybody, or to the root
  *          a0b0c0 a1b1c1 a2b2c2     alltoallv
  *          a0a1a2 b0b1b2 c0c1c2     reduce
- *          A      B      C          allgatherv, gatherv to the root; of a reduce_scatter nothing more
+ *          A      B      C          allgatherv, gatherv to the root; reduce_scatter: nothing more
  *
- * Scans grow from rank to rank, ((x0 op x1) op x2) ..., and there a rank that has a slice of all vectors adds them up and gives
- * each rank its sum back, by another alltoallv; short vectors everybody adds up.
+ * Scans grow from rank to rank, ((x0 op x1) op x2) ..., and there a rank that has a slice of all
+ * vectors adds them up and gives each rank its sum back, by another alltoallv; short vectors
+ * everybody adds up.
  *
- * So a vector moves twice, and p times over where all ranks reduce it; longer ones in pieces, for which memory is bounded. */
+ * So a vector moves twice, and p times over where all ranks reduce it; longer ones in pieces, for
+ * which memory is bounded. */
 #ifndef CS_COMM_ORDERED_H
 #define CS_COMM_ORDERED_H
 
 #include "comm/serving.h"
 
-/* Can a call on this communicator be reduced in the order of ranks? `unit`: bytes from one element to the next. Counts the
- * call, and may make the team. All ranks get the same answer. */
+/* Can a call on this communicator be reduced in the order of ranks? `unit`: bytes from one element
+ * to the next. Counts the call, and may make the team. All ranks get the same answer. */
 bool cs_ordered_may(struct cs_comm *communicator, size_t unit);
 
-/* Serves the operation's call. Returns what the program gets; its error handler has been called if that is an error. */
+/* Serves the operation's call. Returns what the program gets; its error handler has been called if
+ * that is an error. */
 int cs_ordered_run(struct cs_serving *serving);
 
 /* Memory to be freed; ends the job if there is none (the others are waiting already). */
@@ -36,6 +41,7 @@ struct cs_ordered_time {
 };
 struct cs_ordered_time cs_ordered_begin(struct cs_serving *serving);
 /* `bytes`: the size of the call as select counts. */
-void cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, enum cs_coll coll, size_t bytes);
+void cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time,
+		    enum cs_coll coll, size_t bytes);
 
 #endif

@@ -58,7 +58,8 @@ cs_pmpi_load(void *(*lookup)(const char *name))
 			missed = row;
 	}
 	if (missed)
-		cs_warn_once("the MPI has no %s; every call is forwarded to it" CS_UNSERVED_JOB, missed->name);
+		cs_warn_once("the MPI has no %s; every call is forwarded to it" CS_UNSERVED_JOB,
+			     missed->name);
 	return !missed;
 }
 

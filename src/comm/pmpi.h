@@ -1,8 +1,8 @@
 /* comm/pmpi.h — the host MPI's own functions, found at run time.
  *
- * Resolved by name in the MPI that the door found, so that a module never drags in an MPI of its own and a tool
- * between us and the MPI is not asked about our internal traffic. One that the MPI lacks takes
- * away what needs it. */
+ * Resolved by name in the MPI that the door found, so that a module never drags in an MPI of its
+ * own and a tool between us and the MPI is not asked about our internal traffic. One that the MPI
+ * lacks takes away what needs it. */
 #ifndef CS_COMM_PMPI_H
 #define CS_COMM_PMPI_H
 
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* MPI_Type_size_x is deprecated since MPI 4.1, but what takes its place, MPI_Type_size_c, older MPIs have not: and the one that
- * is met at run time may be older than these headers. */
+/* MPI_Type_size_x is deprecated since MPI 4.1, but what takes its place, MPI_Type_size_c, older
+ * MPIs have not: and the one that is met at run time may be older than these headers. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 struct cs_pmpi {

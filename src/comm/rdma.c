@@ -102,7 +102,9 @@ cs_rdma_report(void)
 	cs_report_fact("verbs", cs_ib_name(ib));
 	cs_ib_count(ib, &counters);
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-		cs_report_number(lines[i].name, *(const uint64_t *)(const void *)((const char *)&counters + lines[i].offset));
+		cs_report_number(lines[i].name,
+				 *(const uint64_t *)(const void *)(
+					 (const char *)&counters + lines[i].offset));
 }
 
 void
@@ -111,7 +113,7 @@ cs_rdma_close(void)
 	cs_ib_close(atomic_exchange(&here.ib, NULL));
 }
 
-/* --- the exchange ------------------------------------------------------------------------------------------------- */
+/* --- the exchange ----------------------------------------------------------------------------- */
 
 /* The leader of the node that is so many after the own one; -1 if that is the own. */
 static int
@@ -119,7 +121,8 @@ leader_of(const struct cs_team *team, int distance)
 {
 	const struct cs_shape *shape = &team->shape;
 	int node = (shape->node + distance + shape->nodes) % shape->nodes;
-	/* As comm/make_team.c chooses: with several domains, or with a rank a node and so no lanes, it is local rank 0. */
+	/* As comm/make_team.c chooses: with several domains, or with a rank a node and so no lanes,
+	 * it is local rank 0. */
 	int local = team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
 	return node == shape->node ? -1 : shape->order[shape->first[node] + local];
 }
@@ -154,10 +157,12 @@ end_trial(struct cs_wire *wire, struct trial *trial)
 	for (int i = 0; i < 4; i++)
 		wire->wait(wire, &trial->requests[i]);
 	fill(trial->out, sizeof trial->out, trial->peer, wire->rank);
-	return !memcmp(trial->in, trial->out, sizeof trial->in) && cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
+	return !memcmp(trial->in, trial->out, sizeof trial->in) &&
+	       cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
 }
 
-/* A small and a large message to and from the leaders of the next node and of the one before: leaders only. */
+/* A small and a large message to and from the leaders of the next node and of the one before:
+ * leaders only. */
 static bool
 is_tried_well(struct cs_comm *communicator)
 {
@@ -185,7 +190,7 @@ is_tried_well(struct cs_comm *communicator)
 	return is_well;
 }
 
-/* --- agreeing ----------------------------------------------------------------------------------------------------- */
+/* --- agreeing --------------------------------------------------------------------------------- */
 
 #define MOST_WORDS 4
 
@@ -199,8 +204,8 @@ least(struct cs_comm *communicator, int *words, int count)
 	memcpy(words, all, (size_t)count * sizeof *words);
 }
 
-/* One rank of a communicator says what all of them have learnt here; it does not if it knows that from another
- * communicator. True: it is to be said, here and now. */
+/* One rank of a communicator says what all of them have learnt here; it does not if it knows that
+ * from another communicator. True: it is to be said, here and now. */
 static bool
 is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 {
@@ -210,23 +215,25 @@ is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 	return speaker == communicator->seat->team.shape.rank && cs_log_is_first(reason);
 }
 
-/* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it among others is, and a
- * device that refuses. */
+/* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it
+ * among others is, and a device that refuses. */
 static bool
 can_all(struct cs_comm *communicator)
 {
 	int rank = communicator->seat->team.shape.rank;
 	open_here();
 	bool can = cs_rdma_here() != NULL;
-	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB || cs_engine.settings.ib_device;
+	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB ||
+			cs_engine.settings.ib_device;
 	bool has_cause = !can && (is_asked || here.status != CS_UNSUPPORTED);
-	/* Can all; the negated "can", whose least tells whether anybody can; the first that has cause to complain; the first
-	 * that cannot. */
+	/* Can all; the negated "can", whose least tells whether anybody can; the first that has
+	 * cause to complain; the first that cannot. */
 	int words[MOST_WORDS] = { can, -can, has_cause ? rank : INT_MAX, can ? INT_MAX : rank };
 	least(communicator, words, MOST_WORDS);
-	if (!words[0] && is_to_say(communicator, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
-		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI", cs_engine.world_rank,
-			      here.why);
+	if (!words[0] &&
+	    is_to_say(communicator, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
+		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI",
+			      cs_engine.world_rank, here.why);
 	return words[0];
 }
 
@@ -243,8 +250,8 @@ cs_rdma_agree(struct cs_comm *communicator)
 	const struct cs_shape *shape = &communicator->seat->team.shape;
 	struct cs_segment *segment = &communicator->seat->team.node.segment;
 	communicator->seat->selection.facts.wire = CS_WIRE_HOST;
-	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST || !can_all(communicator) ||
-	    cs_group_open(&communicator->seat->everyone))
+	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST ||
+	    !can_all(communicator) || cs_group_open(&communicator->seat->everyone))
 		return;
 	struct cs_ib *ib = cs_rdma_here();
 	use_verbs(communicator, ib);
@@ -261,9 +268,11 @@ cs_rdma_agree(struct cs_comm *communicator)
 		cs_group_close(&communicator->seat->everyone);
 		communicator->seat->everyone.parent = communicator->comm;
 		if (is_to_say(communicator, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
-			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans of this communicator "
+			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans "
+				      "of this communicator "
 				      "(%d ranks) send by MPI",
-				      cs_engine.world_rank, has_trouble ? ": " : "", trouble, shape->ranks);
+				      cs_engine.world_rank, has_trouble ? ": " : "", trouble,
+				      shape->ranks);
 		cs_rdma_drop(communicator);
 		return;
 	}

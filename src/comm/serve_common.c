@@ -18,7 +18,8 @@ cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
 }
 
 void
-cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
+cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
+		      uint64_t nanoseconds)
 {
 	const struct cs_comm *communicator = serving->communicator;
 	struct cs_selection *selection = &communicator->seat->selection;
@@ -27,7 +28,8 @@ cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t byte
 		return;
 	}
 	const char *why = selection->team ? serving->unasked : communicator->reason;
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host", why ? why : "team not made yet"), bytes, nanoseconds);
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host",
+				      why ? why : "team not made yet"), bytes, nanoseconds);
 }
 
 int
@@ -40,8 +42,8 @@ cs_serve_end(struct cs_serving *serving)
 	return serving->result;
 }
 
-/* The error of this rank where the call was truncated: success, if the truncation is the root's. A gather's root is told of
- * it by its node's leader, which therefore sees it too. */
+/* The error of this rank where the call was truncated: success, if the truncation is the root's. A
+ * gather's root is told of it by its node's leader, which therefore sees it too. */
 static int
 truncated(const struct cs_serving *serving, const struct cs_call *call)
 {
@@ -54,8 +56,8 @@ truncated(const struct cs_serving *serving, const struct cs_call *call)
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
-/* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it (4.0.2, 4.1.4). No other collective
- * minds in either. */
+/* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it
+ * (4.0.2, 4.1.4). No other collective minds in either. */
 static void
 note_wrong(struct cs_serving *serving)
 {
@@ -76,7 +78,8 @@ note_wrong(struct cs_serving *serving)
 	op->node.extras |= CS_OP_WRONG;
 }
 
-/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its end. False: as cs_serve_run. */
+/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its
+ * end. False: as cs_serve_run. */
 static __attribute__((noinline)) bool
 attend(struct cs_serving *serving)
 {
@@ -123,7 +126,8 @@ cs_serve_sizes_slow(struct cs_comm *communicator)
 {
 	communicator->sizes = malloc(4 * (size_t)communicator->size * sizeof *communicator->sizes);
 	if (!communicator->sizes) {
-		cs_warn_local("no memory for the sizes of %d ranks; ending the job", communicator->size);
+		cs_warn_local("no memory for the sizes of %d ranks; ending the job",
+			      communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
 	return communicator->sizes;
@@ -144,13 +148,15 @@ cs_serving_fini_slow(struct cs_serving *serving)
 		cs_op_memory_free(&serving->communicator->idle);
 }
 
-/* What became of packing or unpacking that began at `start`, on this clock while a report is wanted. */
+/* What became of packing or unpacking that began at `start`, on this clock while a report is
+ * wanted. */
 static void
 close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (!is_done) {
-		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
+		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending "
+			      "the job");
 		cs_host_mpi.abort("packing");
 	}
 	if (communicator->seat->selection.is_reporting)
@@ -158,7 +164,8 @@ close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 }
 
 void
-cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user, MPI_Count count, char *packed)
+cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user,
+	      MPI_Count count, char *packed)
 {
 	struct cs_comm *communicator = serving->communicator;
 	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
@@ -166,7 +173,8 @@ cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void
 }
 
 void
-cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count, const char *packed)
+cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count,
+		const char *packed)
 {
 	struct cs_comm *communicator = serving->communicator;
 	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
@@ -176,19 +184,23 @@ cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *us
 size_t
 cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times)
 {
-	/* Between two groups some arguments of some ranks mean nothing, so they are not looked at. */
+	/* Between two groups some arguments of some ranks mean nothing, so they are not looked
+	 * at. */
 	struct cs_type other;
-	const struct cs_type *known = communicator->is_inter ? NULL : cs_comm_known_type(communicator, type);
+	const struct cs_type *known = communicator->is_inter
+				      ? NULL : cs_comm_known_type(communicator, type);
 	if (!known && !communicator->is_inter)
 		known = cs_type_look_slow(type, &other);
 	size_t bytes;
-	if (!known || !cs_serve_bytes(known, count, &bytes) || __builtin_mul_overflow(bytes, (size_t)times, &bytes))
+	if (!known || !cs_serve_bytes(known, count, &bytes) ||
+	    __builtin_mul_overflow(bytes, (size_t)times, &bytes))
 		return CS_BYTES_UNKNOWN;
 	return bytes;
 }
 
 size_t
-cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector, MPI_Datatype type, int ranks)
+cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector,
+		     MPI_Datatype type, int ranks)
 {
 	MPI_Count total = 0;
 	if (communicator->is_inter || !vector->counts)
@@ -199,5 +211,6 @@ cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vecto
 			return CS_BYTES_UNKNOWN;
 	}
 	size_t bytes = cs_serve_size(communicator, total, type, 1);
-	return bytes == CS_BYTES_UNKNOWN ? bytes : bytes / (size_t)ranks + (bytes % (size_t)ranks != 0);
+	return bytes == CS_BYTES_UNKNOWN ? bytes : bytes / (size_t)ranks +
+	       (bytes % (size_t)ranks != 0);
 }

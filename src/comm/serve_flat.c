@@ -1,4 +1,5 @@
-/* comm/serve_flat.c has what buffers need that are not ordinary ones: null, MPI_IN_PLACE, not contiguous, or two that are one. */
+/* comm/serve_flat.c has what buffers need that are not ordinary ones: null, MPI_IN_PLACE, not
+ * contiguous, or two that are one. */
 #include "comm/serve_flat.h"
 
 #include <string.h>
@@ -12,15 +13,16 @@ cs_flat_look_special(const void *buffer, size_t bytes, const struct cs_type *typ
 }
 
 char *
-cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which, enum cs_filled filled)
+cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which,
+	     enum cs_filled filled)
 {
 	struct cs_comm *communicator = serving->communicator;
 	char *packed = cs_serve_packed(serving, which, flat->bytes);
 	MPI_Count count = filled == CS_OWN ? flat->count / communicator->size : flat->count;
 	MPI_Count first = filled == CS_OWN ? communicator->rank * count : 0;
 	if (filled != CS_NONE)
-		cs_serve_pack(serving, flat->type, (char *)flat->user + first * flat->type->extent, count,
-			      packed + (size_t)first * flat->type->size);
+		cs_serve_pack(serving, flat->type, (char *)flat->user + first * flat->type->extent,
+			      count, packed + (size_t)first * flat->type->size);
 	return packed;
 }
 
@@ -36,8 +38,8 @@ copied(struct cs_serving *serving, const struct cs_type *from, int which)
 }
 
 bool
-cs_flat_is_refused(struct cs_serving *serving, const struct cs_side *one, const struct cs_side *all, size_t at,
-		   struct cs_flat *flat, int which)
+cs_flat_is_refused(struct cs_serving *serving, const struct cs_side *one, const struct cs_side *all,
+		   size_t at, struct cs_flat *flat, int which)
 {
 	if (flat->bytes == 0 || !one->buffer)
 		return false;

@@ -1,4 +1,5 @@
-/* comm/serve_move.c — the collectives that move data, of which all blocks have one size (MPI 4.0, 6.3 to 6.8). */
+/* comm/serve_move.c — the collectives that move data, of which all blocks have one size (MPI 4.0,
+ * 6.3 to 6.8). */
 #include "comm/serve_flat.h"
 
 bool
@@ -31,15 +32,17 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 	return true;
 }
 
-/* --- equal blocks by rank ----------------------------------------------------------------------------------------- */
+/* --- equal blocks by rank --------------------------------------------------------------------- */
 
 /* side->count elements for each of the communicator's ranks, one after another. */
 static inline bool
-look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct cs_flat *flat, size_t *each)
+look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct cs_flat *flat,
+	    size_t *each)
 {
 	struct cs_comm *communicator = serving->communicator;
 	MPI_Count whole;
-	if (side->count < 0 || __builtin_mul_overflow(side->count, (MPI_Count)communicator->size, &whole) ||
+	if (side->count < 0 ||
+	    __builtin_mul_overflow(side->count, (MPI_Count)communicator->size, &whole) ||
 	    !cs_flat_look_at(serving, side, whole, which, flat))
 		return false;
 	*each = (size_t)side->count * flat->type->size;
@@ -55,7 +58,8 @@ own_at(const struct cs_serving *serving, size_t each)
 }
 
 bool
-cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
+cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send,
+		   const struct cs_side *recv)
 {
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
@@ -71,7 +75,8 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_ALLGATHER, 0, each);
-	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT,
+							      in_place ? CS_OWN : CS_NONE),
 					.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0)))
@@ -81,14 +86,16 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send, const
 }
 
 bool
-cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
+cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
+		int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = communicator->rank == root;
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
-	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
+	if (!cs_serve_has_root(serving, root) ||
+	    (is_root && !look_blocks(serving, recv, CS_OUTPUT, &out, &each)) ||
 	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
 	    (is_root && cs_side_is_among(send, recv, out.bytes) &&
 	     cs_flat_is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
@@ -102,7 +109,8 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_GATHER, root, each);
 	if (is_root)
-		call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE),
+		call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT,
+								      in_place ? CS_OWN : CS_NONE),
 						.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root)))
@@ -113,14 +121,16 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 }
 
 bool
-cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv, int root)
+cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
+		 int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0;
 	bool is_root = communicator->rank == root;
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
-	if (!cs_serve_has_root(serving, root) || (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
+	if (!cs_serve_has_root(serving, root) ||
+	    (is_root && !look_blocks(serving, send, CS_INPUT, &in, &each)) ||
 	    (!in_place && !cs_flat_look(serving, recv, CS_OUTPUT, &out)) ||
 	    (is_root && cs_side_is_among(recv, send, in.bytes) &&
 	     cs_flat_is_refused(serving, recv, send, own_at(serving, each), &out, CS_OUTPUT)))
@@ -134,7 +144,9 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_SCATTER, root, each);
 	if (is_root)
-		call->send = (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
+		call->send =
+			(struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL),
+					    .each = each };
 	call->recv.base = in_place ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
 	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root)))
 		return false;
@@ -143,10 +155,12 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 	return true;
 }
 
-/* What a rank sends to itself must be as much as it receives from itself: Open MPI looks before an alltoall, alltoallv or
- * alltoallw begins, and refuses it on that rank alone (4.1.4); MPICH hears of it as of other truncations. */
+/* What a rank sends to itself must be as much as it receives from itself: Open MPI looks before an
+ * alltoall, alltoallv or alltoallw begins, and refuses it on that rank alone (4.1.4); MPICH hears
+ * of it as of other truncations. */
 bool
-cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv)
+cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
+		  const struct cs_side *recv)
 {
 	struct cs_flat out = { 0 }, in = { 0 };
 	size_t each = 0, send_each = 0;
@@ -155,7 +169,8 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 	    (!in_place && !look_blocks(serving, send, CS_INPUT, &in, &send_each)) ||
 	    (__builtin_expect(send_each != each, 0) && !in_place &&
 	     cs_flavour.compares_own_blocks) ||
-	    (cs_side_is_at(send, recv, 0) && cs_flat_is_refused(serving, send, recv, 0, &in, CS_INPUT)))
+	    (cs_side_is_at(send, recv, 0) &&
+	     cs_flat_is_refused(serving, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
 	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))
 		return false;
@@ -163,10 +178,12 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send, const 
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_ALLTOALL, 0, each);
-	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT, in_place ? CS_ALL : CS_NONE),
+	call->recv = (struct cs_blocks){ .base = cs_flat_open(serving, &out, CS_OUTPUT,
+							      in_place ? CS_ALL : CS_NONE),
 					.each = each };
 	call->send = in_place ? call->recv
-			     : (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL), .each = each };
+			     : (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT,
+									CS_ALL), .each = each };
 	if (!cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0)))
 		return false;
 	cs_flat_close(serving, &out, call->recv.base);

@@ -1,4 +1,5 @@
-/* comm/serve_reduce.c — the reductions (MPI 4.0, 6.9 and 6.10). Count, type and op are equal on all ranks there. */
+/* comm/serve_reduce.c — the reductions (MPI 4.0, 6.9 and 6.10). Count, type and op are equal on all
+ * ranks there. */
 #include "comm/serve_common.h"
 
 #include "base/log.h"
@@ -16,10 +17,12 @@ struct reduced {
 
 /* Elements with gaps -> the same shape in our memory, gaps zeroed. */
 static char *
-shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const void *user, size_t count)
+shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const void *user,
+	    size_t count)
 {
 	size_t unit = reduced->call->reduction.unit, data = count * reduced->type->size;
-	char *copy = cs_serve_packed(serving, 0, count * unit + data), *packed = copy + count * unit;
+	char *copy = cs_serve_packed(serving, 0, count * unit + data),
+	     *packed = copy + count * unit;
 	memset(copy, 0, count * unit);
 	cs_serve_pack(serving, reduced->type, user, (MPI_Count)count, packed);
 	cs_serve_unpack(serving, reduced->type, copy, (MPI_Count)count, packed);
@@ -27,14 +30,16 @@ shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const voi
 }
 
 static void
-shaped_result(struct cs_serving *serving, const struct reduced *reduced, const char *result, size_t count)
+shaped_result(struct cs_serving *serving, const struct reduced *reduced, const char *result,
+	      size_t count)
 {
 	char *packed = cs_serve_packed(serving, 0, count * reduced->type->size);
 	cs_serve_pack(serving, reduced->type, result, (MPI_Count)count, packed);
 	cs_serve_unpack(serving, reduced->type, reduced->recv, (MPI_Count)count, packed);
 }
 
-/* Type and operation -> reduced->call->reduction; what came of two predefined ones is kept for the next call. */
+/* Type and operation -> reduced->call->reduction; what came of two predefined ones is kept for the
+ * next call. */
 static __attribute__((noinline)) bool
 make_reduction(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
@@ -77,11 +82,11 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->truncated = 0;
 }
 
-/* Looks at everything that all ranks share and asks select. `scattered`: elements of each rank's block must fit into a
- * piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
+/* Looks at everything that all ranks share and asks select. `scattered`: elements of each rank's
+ * block must fit into a piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
-begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
-      MPI_Op op, bool is_spread, int skew)
+begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count,
+      MPI_Datatype type, MPI_Op op, bool is_spread, int skew)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (count < 0 || !look(serving, reduced, type, op))
@@ -93,9 +98,11 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	size_t room = team->node.shape.slot_bytes;
 	if (team->shape.nodes > 1 && team->node.shape.area_bytes < room)
 		room = team->node.shape.area_bytes;
-	if (__builtin_mul_overflow((size_t)count, unit, &bytes) || unit > room / (is_spread ? (size_t)communicator->size : 1))
+	if (__builtin_mul_overflow((size_t)count, unit, &bytes) ||
+	    unit > room / (is_spread ? (size_t)communicator->size : 1))
 		return cs_serve_not(serving, "elements too large");
-	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with their gaps. */
+	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with
+	 * their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
 	    !cs_serve_choose_skewed(serving, coll, size, skew, reduced->call->is_commutative))
 		return false;
@@ -105,11 +112,13 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 
 /* The same for a fixed order (COLLSHIM_REPRODUCIBLE), for which it takes no team. */
 static bool
-begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count, MPI_Datatype type, MPI_Op op)
+begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll,
+	      MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
 	struct cs_comm *communicator = serving->communicator;
 	size_t bytes;
-	if (count <= 0 || !look(serving, reduced, type, op) || !cs_reduction_order(reduced->type, op, &reduced->call->reduction) ||
+	if (count <= 0 || !look(serving, reduced, type, op) ||
+	    !cs_reduction_order(reduced->type, op, &reduced->call->reduction) ||
 	    __builtin_mul_overflow((size_t)count, reduced->call->reduction.unit, &bytes) ||
 	    !cs_ordered_may(communicator, reduced->call->reduction.unit))
 		return cs_serve_not(serving, "type, operation or arguments not served");
@@ -117,9 +126,10 @@ begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll 
 	return true;
 }
 
-/* Buffers that no correct program passes, unless for no elements, where the host has a word for them. Open MPI has none for one
- * buffer as both, but in MPI_Reduce, and in MPI_Allreduce of more than one element (4.1.4); elsewhere it is there as good as
- * MPI_IN_PLACE, some programs do it on some ranks, and so it is here. */
+/* Buffers that no correct program passes, unless for no elements, where the host has a word for
+ * them. Open MPI has none for one buffer as both, but in MPI_Reduce, and in MPI_Allreduce of more
+ * than one element (4.1.4); elsewhere it is there as good as MPI_IN_PLACE, some programs do it on
+ * some ranks, and so it is here. */
 static inline bool
 is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
@@ -129,7 +139,8 @@ is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 }
 
 static inline __attribute__((always_inline)) bool
-finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output)
+finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv,
+	       size_t input, size_t output)
 {
 	struct cs_call *call = reduced->call;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
@@ -152,7 +163,8 @@ finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *
 static void
 copy_elements(const struct cs_type *type, void *to, const void *from, size_t count, char *packed)
 {
-	if (cs_type_pack(type, from, (MPI_Count)count, packed) && cs_type_unpack(type, to, (MPI_Count)count, packed))
+	if (cs_type_pack(type, from, (MPI_Count)count, packed) &&
+	    cs_type_unpack(type, to, (MPI_Count)count, packed))
 		return;
 	cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending the job");
 	cs_host_mpi.abort("packing");
@@ -160,8 +172,8 @@ copy_elements(const struct cs_type *type, void *to, const void *from, size_t cou
 
 /* In a fixed order there may be no team, whose memory the other way packs into. */
 static __attribute__((noinline)) bool
-finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output,
-	       int *result)
+finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv,
+	       size_t input, size_t output, int *result)
 {
 	struct cs_call *call = reduced->call;
 	const struct cs_type *type = reduced->type;
@@ -191,14 +203,16 @@ finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *
 
 /* `ordered`: NULL, or where the result of a call in a fixed order goes. */
 static inline __attribute__((always_inline)) bool
-finish(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv, size_t input, size_t output, int *ordered)
+finish(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv,
+       size_t input, size_t output, int *ordered)
 {
 	return ordered ? finish_ordered(serving, reduced, send, recv, input, output, ordered)
 		       : finish_usually(serving, reduced, send, recv, input, output);
 }
 
 static inline __attribute__((always_inline)) bool
-allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *ordered)
+allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
+	  MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct reduced reduced = { .call = &serving->op.call };
 	if (is_bad(send, recv, true, count <= 1) && count != 0)
@@ -210,53 +224,55 @@ allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count co
 }
 
 bool
-cs_serve_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-		   MPI_Op op)
+cs_serve_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
+		   MPI_Datatype type, MPI_Op op)
 {
 	return allreduce(serving, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-			   MPI_Op op, int *result)
+cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, void *recv,
+			   MPI_Count count, MPI_Datatype type, MPI_Op op, int *result)
 {
 	return allreduce(serving, send, recv, count, type, op, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-       int *ordered)
+reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
+       MPI_Op op, int root, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
 	bool is_root = communicator->rank == root;
 	if (root < 0 || root >= communicator->size ||
-	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) && count != 0))
+	    (((send == MPI_IN_PLACE && !is_root) || is_bad(send, recv, is_root, false)) &&
+	     count != 0))
 		return cs_serve_not(serving, "arguments not served");
 	if (ordered ? !begin_ordered(serving, &reduced, CS_REDUCE, count, type, op)
 		    : !begin(serving, &reduced, CS_REDUCE, count, type, op, false, 1))
 		return false;
 	reduced.call->root = root;
-	return finish(serving, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count, ordered);
+	return finish(serving, &reduced, send, is_root ? recv : NULL, (size_t)count, (size_t)count,
+		      ordered);
 }
 
 bool
-cs_serve_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		int root)
+cs_serve_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
+		MPI_Datatype type, MPI_Op op, int root)
 {
 	return reduce(serving, send, recv, count, type, op, root, NULL);
 }
 
 bool
-cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-			MPI_Op op, int root, int *result)
+cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
+			MPI_Datatype type, MPI_Op op, int root, int *result)
 {
 	return reduce(serving, send, recv, count, type, op, root, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts, MPI_Datatype type,
-	       MPI_Op op, int *ordered)
+reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
+	       const struct cs_vector *counts, MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
@@ -282,31 +298,35 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const s
 		for (int rank = 0; rank < communicator->size; rank++)
 			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
 	} else {
-		int skew = cs_skew(sizes, communicator->size, ((size_t)total + (size_t)communicator->size - 1) / (size_t)communicator->size);
+		int skew = cs_skew(sizes, communicator->size,
+				   ((size_t)total + (size_t)communicator->size - 1) /
+				   (size_t)communicator->size);
 		if (!begin(serving, &reduced, CS_REDUCE_SCATTER, total, type, op, true, skew))
 			return false;
 	}
 	reduced.call->counts = sizes;
-	return finish(serving, &reduced, send, recv, (size_t)total, sizes[communicator->rank], ordered);
+	return finish(serving, &reduced, send, recv, (size_t)total, sizes[communicator->rank],
+		      ordered);
 }
 
 bool
-cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
-			MPI_Datatype type, MPI_Op op)
+cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
+			const struct cs_vector *counts, MPI_Datatype type, MPI_Op op)
 {
 	return reduce_scatter(serving, send, recv, counts, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv, const struct cs_vector *counts,
-				MPI_Datatype type, MPI_Op op, int *result)
+cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
+				const struct cs_vector *counts, MPI_Datatype type, MPI_Op op,
+				int *result)
 {
 	return reduce_scatter(serving, send, recv, counts, type, op, result);
 }
 
 static inline __attribute__((always_inline)) bool
-reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-		     int *ordered)
+reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
+		     MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
@@ -321,24 +341,24 @@ reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, M
 }
 
 bool
-cs_serve_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
-			      MPI_Datatype type, MPI_Op op)
+cs_serve_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv,
+			      MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
 	return reduce_scatter_block(serving, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
-				      MPI_Datatype type, MPI_Op op, int *result)
+cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv,
+				      MPI_Count count, MPI_Datatype type, MPI_Op op, int *result)
 {
 	return reduce_scatter_block(serving, send, recv, count, type, op, result);
 }
 
-/* The first rank of an exscan has no result. Open MPI does not look at its memory for one, which may be none; MPICH refuses there
- * what it refuses elsewhere (4.1.4, 4.0.2). */
+/* The first rank of an exscan has no result. Open MPI does not look at its memory for one, which
+ * may be none; MPICH refuses there what it refuses elsewhere (4.1.4, 4.0.2). */
 static inline __attribute__((always_inline)) bool
-scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-     int *ordered)
+scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
+     MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
@@ -350,19 +370,20 @@ scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv
 	if (ordered ? !begin_ordered(serving, &reduced, coll, count, type, op)
 		    : !begin(serving, &reduced, coll, count, type, op, false, 1))
 		return false;
-	return finish(serving, &reduced, from, takes ? recv : NULL, (size_t)count, (size_t)count, ordered);
+	return finish(serving, &reduced, from, takes ? recv : NULL, (size_t)count, (size_t)count,
+		      ordered);
 }
 
 bool
-cs_serve_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-	      MPI_Op op)
+cs_serve_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv,
+	      MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
 	return scan(serving, coll, send, recv, count, type, op, NULL);
 }
 
 bool
-cs_serve_ordered_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
-		      MPI_Datatype type, MPI_Op op, int *result)
+cs_serve_ordered_scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv,
+		      MPI_Count count, MPI_Datatype type, MPI_Op op, int *result)
 {
 	return scan(serving, coll, send, recv, count, type, op, result);
 }

@@ -1,4 +1,5 @@
-/* comm/serve_vector.c — the collectives of blocks with counts and displacements (MPI 4.0, 6.5 to 6.8). */
+/* comm/serve_vector.c — the collectives of blocks with counts and displacements (MPI 4.0, 6.5 to
+ * 6.8). */
 #include "comm/serve_flat.h"
 
 #include "base/log.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in bytes. */
+/* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in
+ * bytes. */
 struct scattered {
 	char *user;
 	const struct cs_vector *vector;
@@ -41,7 +43,8 @@ displacement_at(const struct scattered *blocks, int rank)
 	return blocks->types ? displacement : displacement * blocks->type->extent;
 }
 
-/* The user's block. An address and not a sum of pointers: MPI_BOTTOM is null, and displacements from it may be negative. */
+/* The user's block. An address and not a sum of pointers: MPI_BOTTOM is null, and displacements
+ * from it may be negative. */
 static void *
 block_at(const struct scattered *blocks, int rank)
 {
@@ -66,7 +69,8 @@ look_simple(struct scattered *blocks, int size)
 	}
 	blocks->total = total;
 	blocks->lowest = lowest;
-	return cs_serve_is_memory(blocks->user) || cs_flat_look_special(blocks->user, total, blocks->type);
+	return cs_serve_is_memory(blocks->user) ||
+	       cs_flat_look_special(blocks->user, total, blocks->type);
 }
 
 /* Any types and counts; blocks->type or types is set. */
@@ -89,25 +93,28 @@ look_each(const struct cs_serving *serving, struct scattered *blocks)
 		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
 		if (cs_serve_is_memory(blocks->user))
 			continue;
-		/* From MPI_BOTTOM to an address that is the displacement: MPICH refuses that of predefined types only. */
+		/* From MPI_BOTTOM to an address that is the displacement: MPICH refuses that of
+		 * predefined types only. */
 		bool is_absolute = !blocks->user && at != 0 && !own_type->is_predefined;
-		if (!is_absolute && !cs_flat_look_special(blocks->user, blocks->bytes[rank], own_type))
+		if (!is_absolute &&
+		    !cs_flat_look_special(blocks->user, blocks->bytes[rank], own_type))
 			return false;
 		blocks->is_contiguous = false;
 	}
 	return true;
 }
 
-/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the communicator's four size arrays, too.
- * False: for the host. */
+/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the
+ * communicator's four size arrays, too. False: for the host. */
 static bool
-look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const struct cs_vector *vector, int which,
-	       struct scattered *blocks)
+look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
+	       const struct cs_vector *vector, int which, struct scattered *blocks)
 {
 	struct cs_comm *communicator = serving->communicator;
 	blocks->user = user;
 	blocks->vector = vector;
-	blocks->bytes = cs_serve_sizes(communicator) + 2 * (size_t)which * (size_t)communicator->size;
+	blocks->bytes = cs_serve_sizes(communicator) + 2 * (size_t)which *
+			(size_t)communicator->size;
 	blocks->at = blocks->bytes + communicator->size;
 	blocks->total = 0;
 	blocks->lowest = 0;
@@ -119,7 +126,8 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const 
 		if (!blocks->type)
 			return false;
 		/* The second condition: no product of the two can overflow. */
-		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX && !vector->is_large)
+		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX &&
+		    !vector->is_large)
 			return look_simple(blocks, communicator->size);
 	}
 	return look_each(serving, blocks);
@@ -127,23 +135,26 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type, const 
 
 /* Packed one after another. */
 static __attribute__((noinline)) void
-pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum cs_filled filled)
+pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
+	       enum cs_filled filled)
 {
 	struct cs_comm *communicator = serving->communicator;
 	size_t offset = 0;
 	blocks->base = cs_serve_packed(serving, which, blocks->total);
 	for (int rank = 0; rank < communicator->size; rank++) {
 		blocks->at[rank] = offset;
-		if (blocks->bytes[rank] && (filled == CS_ALL || (filled == CS_OWN && rank == communicator->rank)))
-			cs_serve_pack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
-				      blocks->base + offset);
+		if (blocks->bytes[rank] &&
+		    (filled == CS_ALL || (filled == CS_OWN && rank == communicator->rank)))
+			cs_serve_pack(serving, type_at(blocks, rank), block_at(blocks, rank),
+				      count_at(blocks, rank), blocks->base + offset);
 		offset += blocks->bytes[rank];
 	}
 }
 
 /* Where the blocks are as bytes: in the program's memory, or packed. */
 static inline struct cs_blocks
-open_scattered(struct cs_serving *serving, struct scattered *blocks, int which, enum cs_filled filled)
+open_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
+	       enum cs_filled filled)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (!blocks->is_contiguous) {
@@ -167,13 +178,13 @@ close_scattered(struct cs_serving *serving, const struct scattered *blocks)
 		return;
 	for (int rank = 0; rank < communicator->size; rank++)
 		if (blocks->bytes[rank])
-			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank), count_at(blocks, rank),
-					blocks->base + blocks->at[rank]);
+			cs_serve_unpack(serving, type_at(blocks, rank), block_at(blocks, rank),
+					count_at(blocks, rank), blocks->base + blocks->at[rank]);
 }
 
 bool
-cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
-		    const struct cs_vector *vector)
+cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
+		    const struct cs_side *recv, const struct cs_vector *vector)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct scattered out;
@@ -187,7 +198,8 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send, cons
 		return cs_serve_not(serving, "arguments not served");
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)communicator->size - 1) / (size_t)communicator->size;
-	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean, cs_skew(out.bytes, communicator->size, mean), true))
+	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean,
+				    cs_skew(out.bytes, communicator->size, mean), true))
 		return false;
 	if (!in_place && in.bytes != out.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
@@ -215,7 +227,8 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 	bool in_place = is_root && send->buffer == MPI_IN_PLACE;
 	out.types = NULL;
 	if (!cs_serve_has_root(serving, root) ||
-	    (is_root && !look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT, &out)) ||
+	    (is_root && !look_scattered(serving, recv->buffer, recv->type, vector, CS_OUTPUT,
+					&out)) ||
 	    (!in_place && !cs_flat_look(serving, send, CS_INPUT, &in)) ||
 	    (is_root && cs_side_is_at(send, recv, out.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
@@ -239,8 +252,8 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 }
 
 bool
-cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *vector,
-		  const struct cs_side *recv, int root)
+cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
+		  const struct cs_vector *vector, const struct cs_side *recv, int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct scattered in;
@@ -249,7 +262,8 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const 
 	bool in_place = is_root && recv->buffer == MPI_IN_PLACE;
 	in.types = NULL;
 	if (!cs_serve_has_root(serving, root) ||
-	    (is_root && !look_scattered(serving, send->buffer, send->type, vector, CS_INPUT, &in)) ||
+	    (is_root &&
+	     !look_scattered(serving, send->buffer, send->type, vector, CS_INPUT, &in)) ||
 	    (!in_place && !cs_flat_look(serving, recv, CS_OUTPUT, &out)) ||
 	    (is_root && cs_side_is_at(recv, send, in.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, recv, send, in.at[communicator->rank], &out, CS_OUTPUT)))
@@ -262,7 +276,8 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const 
 	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[communicator->rank] : out.bytes);
 	if (is_root)
 		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
-	call->recv.base = in_place || !out.bytes ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
+	call->recv.base = in_place || !out.bytes
+			  ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
 	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root)))
 		return false;
 	if (call->recv.base)
@@ -270,12 +285,14 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send, const 
 	return true;
 }
 
-/* The same of an alltoallv or alltoallw. `is_alike`: one type, or array of types, and one array of counts for both sides; only then
- * MPICH compares the buffers, and it does not look where the blocks are. */
+/* The same of an alltoallv or alltoallw. `is_alike`: one type, or array of types, and one array of
+ * counts for both sides; only then MPICH compares the buffers, and it does not look where the
+ * blocks are. */
 static inline bool
 is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered *out)
 {
-	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 || out->total == 0)
+	if (__builtin_expect(in->user != out->user, 1) || !in->user || in->total == 0 ||
+	    out->total == 0)
 		return false;
 	if (!cs_flavour.takes_aliases && is_alike)
 		return true;
@@ -305,24 +322,28 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 }
 
 bool
-cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send, const struct cs_vector *send_vector,
-		   const struct cs_side *recv, const struct cs_vector *recv_vector)
+cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
+		   const struct cs_vector *send_vector, const struct cs_side *recv,
+		   const struct cs_vector *recv_vector)
 {
 	struct scattered in, out;
 	bool in_place = send->buffer == MPI_IN_PLACE;
 	bool is_alike = send->type == recv->type && send_vector->counts == recv_vector->counts;
 	in.types = out.types = NULL;
 	if (!look_scattered(serving, recv->buffer, recv->type, recv_vector, CS_OUTPUT, &out) ||
-	    (!in_place && (!look_scattered(serving, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
+	    (!in_place &&
+	     (!look_scattered(serving, send->buffer, send->type, send_vector, CS_INPUT, &in) ||
 			   is_refused_scattered(is_alike, &in, &out))))
 		return cs_serve_not(serving, "arguments not served");
 	return exchange(serving, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
 
-/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a type: MPICH takes
- * MPI_DATATYPE_NULL there, and one rank's answer must not be another than its peers'. */
+/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a
+ * type: MPICH takes MPI_DATATYPE_NULL there, and one rank's answer must not be another than its
+ * peers'. */
 static struct cs_type *
-look_types(const struct cs_serving *serving, const MPI_Datatype *types, const struct cs_vector *vector)
+look_types(const struct cs_serving *serving, const MPI_Datatype *types,
+	   const struct cs_vector *vector)
 {
 	const struct cs_comm *communicator = serving->communicator;
 	struct scattered counts = { .vector = vector };
@@ -330,12 +351,14 @@ look_types(const struct cs_serving *serving, const MPI_Datatype *types, const st
 		return NULL;
 	struct cs_type *found = calloc((size_t)communicator->size, sizeof *found);
 	if (!found) {
-		cs_warn_local("no memory for the types of %d ranks; ending the job", communicator->size);
+		cs_warn_local("no memory for the types of %d ranks; ending the job",
+			      communicator->size);
 		cs_host_mpi.abort("out of memory");
 	}
 	for (int rank = 0; found && rank < communicator->size; rank++) {
 		MPI_Count count = count_at(&counts, rank);
-		const struct cs_type *type = count > 0 ? cs_type_look(types[rank], &found[rank]) : &found[rank];
+		const struct cs_type *type = count > 0 ? cs_type_look(types[rank], &found[rank])
+						       : &found[rank];
 		if (count < 0 || !type) {
 			free(found);
 			found = NULL;
@@ -347,9 +370,9 @@ look_types(const struct cs_serving *serving, const MPI_Datatype *types, const st
 }
 
 bool
-cs_serve_alltoallw(struct cs_serving *serving, const void *send, const struct cs_vector *send_vector,
-		   const MPI_Datatype *send_types, void *recv, const struct cs_vector *recv_vector,
-		   const MPI_Datatype *recv_types)
+cs_serve_alltoallw(struct cs_serving *serving, const void *send,
+		   const struct cs_vector *send_vector, const MPI_Datatype *send_types, void *recv,
+		   const struct cs_vector *recv_vector, const MPI_Datatype *recv_types)
 {
 	struct scattered in = { 0 }, out = { 0 };
 	bool in_place = send == MPI_IN_PLACE;
@@ -357,9 +380,11 @@ cs_serve_alltoallw(struct cs_serving *serving, const void *send, const struct cs
 	out.types = look_types(serving, recv_types, recv_vector);
 	in.types = in_place ? NULL : look_types(serving, send_types, send_vector);
 	bool is_served = out.types && (in_place || in.types) &&
-			 look_scattered(serving, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT, &out) &&
+			 look_scattered(serving, recv, MPI_DATATYPE_NULL, recv_vector, CS_OUTPUT,
+					&out) &&
 			 (in_place ||
-			  (look_scattered(serving, (void *)send, MPI_DATATYPE_NULL, send_vector, CS_INPUT, &in) &&
+			  (look_scattered(serving, (void *)send, MPI_DATATYPE_NULL, send_vector,
+					  CS_INPUT, &in) &&
 			   !is_refused_scattered(is_alike, &in, &out)));
 	if (is_served)
 		is_served = exchange(serving, CS_ALLTOALLW, in_place ? NULL : &in, &out);

@@ -1,6 +1,6 @@
-/* comm/serving.h — one collective call of the program from its entry to its return, while comm/ looks at
- * it, serves it, or leaves it to the host. It lies on the entry's stack: what belongs to the call being made
- * is here and in its operation, and nowhere else. */
+/* comm/serving.h — one collective call of the program from its entry to its return, while comm/
+ * looks at it, serves it, or leaves it to the host. It lies on the entry's stack: what belongs to
+ * the call being made is here and in its operation, and nowhere else. */
 #ifndef CS_COMM_SERVING_H
 #define CS_COMM_SERVING_H
 
@@ -12,12 +12,14 @@ struct cs_serving {
 	struct cs_cached_choice *cached; /* what select said; NULL: it was not asked, because: */
 	const char *unasked;
 	size_t bytes;             /* as select counts them, where there is an answer */
-	int result;               /* of a served call, with CS_OP_WRONG: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
+	int result;               /* of a served call, with CS_OP_WRONG: MPI_ERR_TRUNCATE or
+				   * MPI_ERR_OTHER */
 	struct cs_op op;
 	struct cs_type types[2];  /* of input and output, for types that are not in the table */
 };
 
-enum { CS_INPUT, CS_OUTPUT }; /* which of the call's types, packed buffers and halves of its sizes */
+enum { CS_INPUT, CS_OUTPUT }; /* which of the call's types, packed buffers and halves of its
+			       * sizes */
 
 /* Begins a call on a communicator of this cs_comm, which may be NULL. */
 static inline void
@@ -38,10 +40,11 @@ cs_serving_fini(struct cs_serving *serving)
 		cs_serving_fini_slow(serving);
 }
 
-const struct cs_type *cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which);
+const struct cs_type *cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle,
+					   int which);
 
-/* What a datatype is, or NULL if we do not serve it. What is not in the table of types is looked at anew in each call, and is valid
- * until the next look for the same side. */
+/* What a datatype is, or NULL if we do not serve it. What is not in the table of types is looked at
+ * anew in each call, and is valid until the next look for the same side. */
 static inline const struct cs_type *
 cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 {
@@ -51,6 +54,7 @@ cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 }
 
 /* Counts a call of that size that the host did, by what was noted while it was looked at. */
-void cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
+void cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
+			   uint64_t nanoseconds);
 
 #endif

@@ -1,4 +1,5 @@
-/* comm/shape.c — finds out which ranks of a communicator share a node, and what the memory of such a node looks like. */
+/* comm/shape.c — finds out which ranks of a communicator share a node, and what the memory of such
+ * a node looks like. */
 #include "comm/make_team.h"
 
 #include "base/fake_nodes.h"
@@ -33,8 +34,8 @@ cs_team_fake_node(void)
 	return spec ? cs_fake_nodes_of(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
 }
 
-/* By what processes of one node have in common, which is what tells of all ranks that they are on one. It takes as many of the
- * host's collectives as the other way with pretended nodes. */
+/* By what processes of one node have in common, which is what tells of all ranks that they are on
+ * one. It takes as many of the host's collectives as the other way with pretended nodes. */
 static enum cs_trouble
 split_by_word(struct cs_comm *communicator, int fake, MPI_Comm *node)
 {
@@ -43,7 +44,8 @@ split_by_word(struct cs_comm *communicator, int fake, MPI_Comm *node)
 		cs_team_out_of_memory("the nodes", communicator->size);
 	if (word && fake >= 0)
 		word = cs_hash_number(word, (uint64_t)fake);
-	int colour = 0, result = cs_yielding_allgather(&word, (int)sizeof word, MPI_BYTE, words, communicator->comm);
+	int colour = 0, result = cs_yielding_allgather(&word, (int)sizeof word, MPI_BYTE, words,
+						       communicator->comm);
 	while (word && words[colour] != word && colour < communicator->rank)
 		colour++;
 	if (!word)
@@ -69,7 +71,8 @@ cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node)
 			cs_pmpi.Comm_set_errhandler(*node, MPI_ERRORS_RETURN);
 		return trouble;
 	}
-	int result = cs_pmpi.Comm_split_type(communicator->comm, MPI_COMM_TYPE_SHARED, communicator->rank, MPI_INFO_NULL, node);
+	int result = cs_pmpi.Comm_split_type(communicator->comm, MPI_COMM_TYPE_SHARED,
+					     communicator->rank, MPI_INFO_NULL, node);
 	cs_team_unquiet(communicator->comm, &handler);
 	atomic_fetch_add(&cs_engine.team_calls, 1);
 	if (result != MPI_SUCCESS)
@@ -87,14 +90,16 @@ cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node)
 	return CS_TROUBLE_NONE;
 }
 
-/* The shape from each rank's "lowest rank of my node"; all arrays in one allocation, owned by shape->node_of. */
+/* The shape from each rank's "lowest rank of my node"; all arrays in one allocation, owned by
+ * shape->node_of. */
 static bool
 shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 {
 	size_t words = 4 * (size_t)ranks + (size_t)ranks + 1;
 	int *memory = calloc(words, sizeof *memory);
 	if (!memory) {
-		cs_warn_local("no memory for the shape of a team of %d ranks; ending the job", ranks);
+		cs_warn_local("no memory for the shape of a team of %d ranks; ending the job",
+			      ranks);
 		cs_host_mpi.abort("out of memory");
 	}
 	*shape = (struct cs_shape){ .rank = rank, .ranks = ranks, .node_of = memory };
@@ -102,7 +107,8 @@ shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 	shape->order = shape->local_of + ranks;
 	shape->position = shape->order + ranks;
 	shape->first = shape->position + ranks;
-	/* Leaders come before their nodes' other ranks, so one pass numbers the nodes by lowest rank. */
+	/* Leaders come before their nodes' other ranks, so one pass numbers the nodes by lowest
+	 * rank. */
 	for (int r = 0; r < ranks; r++) {
 		int leader = leader_of[r];
 		if (leader < 0 || leader > r) {
@@ -158,19 +164,20 @@ cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape
 	if (node != communicator->comm && !find_leader(communicator, node, &leader))
 		return false;
 	int *leader_of = calloc((size_t)communicator->size, sizeof *leader_of);
-	/* Without memory the allgather is still owed to the others; a process that cannot get these few bytes cannot
-	 * go on anyway. */
+	/* Without memory the allgather is still owed to the others; a process that cannot get these
+	 * few bytes cannot go on anyway. */
 	if (!leader_of)
 		cs_team_out_of_memory("the places", communicator->size);
 	bool ok = (node == communicator->comm ||
-		   cs_yielding_allgather(&leader, 1, MPI_INT, leader_of, communicator->comm) == MPI_SUCCESS) &&
+		   cs_yielding_allgather(&leader, 1, MPI_INT, leader_of, communicator->comm) ==
+		   MPI_SUCCESS) &&
 		  shape_make(shape, leader_of, communicator->rank, communicator->size);
 	free(leader_of);
 	return ok;
 }
 
-/* Rings of a fat node take smaller slots, so that a team stays below RINGS bytes. By the largest node: slots are equal on
- * all, since rounds between nodes are counted in them. */
+/* Rings of a fat node take smaller slots, so that a team stays below RINGS bytes. By the largest
+ * node: slots are equal on all, since rounds between nodes are counted in them. */
 #define RINGS ((size_t)32 << 20)
 
 static size_t

@@ -1,4 +1,5 @@
-/* comm/team_say.c — lets all ranks of a communicator say what decides whether and how they make a team. */
+/* comm/team_say.c — lets all ranks of a communicator say what decides whether and how they make a
+ * team. */
 #include "comm/make_team.h"
 
 #include "base/log.h"
@@ -7,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* Up to FEW ranks tell each other all of it. More find out first whether they are on one node; only then it is worth the bytes. */
+/* Up to FEW ranks tell each other all of it. More find out first whether they are on one node; only
+ * then it is worth the bytes. */
 #define FEW 64
 
 void
@@ -56,7 +58,8 @@ hear(struct cs_heard *heard, const struct cs_said *all, int ranks)
 	}
 	_Static_assert(sizeof *all % sizeof *all->idle == 0, "names are words apart");
 	if (heard->is_one_node)
-		heard->name = cs_team_common_name(all->idle, sizeof *all / sizeof *all->idle, ranks);
+		heard->name = cs_team_common_name(all->idle, sizeof *all / sizeof *all->idle,
+						  ranks);
 }
 
 static bool
@@ -65,7 +68,8 @@ exchange_all(struct cs_comm *communicator, const struct cs_said *mine, struct cs
 	struct cs_said *all = malloc((size_t)communicator->size * sizeof *all);
 	if (!all)
 		cs_team_out_of_memory("the word", communicator->size);
-	bool ok = !cs_yielding_allgather(mine, (int)sizeof *mine, MPI_BYTE, all, communicator->comm);
+	bool ok = !cs_yielding_allgather(mine, (int)sizeof *mine, MPI_BYTE, all,
+					 communicator->comm);
 	if (ok)
 		hear(heard, all, communicator->size);
 	free(all);
@@ -78,8 +82,10 @@ exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct 
 {
 	enum { NODE, NODE_NOT, DIGEST, DIGEST_NOT, UNTIL_NOT, TROUBLE_NOT, MAY_SPLIT, WORDS };
 	uint64_t words[WORDS] = {
-		[NODE] = mine->node, [NODE_NOT] = ~mine->node, [DIGEST] = mine->digest, [DIGEST_NOT] = ~mine->digest,
-		[UNTIL_NOT] = ~mine->until, [TROUBLE_NOT] = CS_TROUBLES - mine->trouble, [MAY_SPLIT] = mine->may_split,
+		[NODE] = mine->node, [NODE_NOT] = ~mine->node, [DIGEST] = mine->digest,
+			[DIGEST_NOT] = ~mine->digest,
+		[UNTIL_NOT] = ~mine->until, [TROUBLE_NOT] = CS_TROUBLES - mine->trouble,
+		[MAY_SPLIT] = mine->may_split,
 	};
 	uint64_t least[WORDS] = { 0 };
 	if (cs_yielding_allreduce(words, least, WORDS, MPI_UINT64_T, MPI_MIN, communicator->comm))
@@ -98,6 +104,7 @@ bool
 cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
 	bool is_heard = communicator->size <= FEW || exchange_least(communicator, mine, heard);
-	bool is_over = communicator->size > FEW && (!heard->is_one_node || heard->trouble != CS_TROUBLE_NONE);
+	bool is_over = communicator->size > FEW &&
+		       (!heard->is_one_node || heard->trouble != CS_TROUBLE_NONE);
 	return is_heard && (is_over || exchange_all(communicator, mine, heard));
 }

@@ -1,4 +1,5 @@
-/* comm/team_segment.c — gives the processes of a node their shared memory: that of a former team, or a new segment. */
+/* comm/team_segment.c — gives the processes of a node their shared memory: that of a former team,
+ * or a new segment. */
 #include "comm/make_team.h"
 
 #include "base/hash.h"
@@ -32,7 +33,8 @@ trouble_of(enum cs_refusal refusal, enum cs_limit by)
 {
 	if (refusal == CS_CLAIM_FITS)
 		return CS_TROUBLE_NONE;
-	return refusal == CS_CLAIM_BUDGET ? CS_TROUBLE_NO_BUDGET : (enum cs_trouble)(CS_TROUBLE_NO_ROOM + by);
+	return refusal == CS_CLAIM_BUDGET ? CS_TROUBLE_NO_BUDGET
+					  : (enum cs_trouble)(CS_TROUBLE_NO_ROOM + by);
 }
 
 /* The leader's: may there be such a segment? */
@@ -45,8 +47,9 @@ claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
 	enum cs_refusal refusal = cs_ledger_claim(claim, cs_segment_round(bytes), sharers, &by);
 	enum cs_trouble trouble = trouble_of(refusal, by);
 	if (trouble != CS_TROUBLE_NONE)
-		cs_info("shm: %zu bytes more would be over the %llu that segments may have here (%s)", bytes,
-			(unsigned long long)claim->most, by == CS_LIMIT_NONE ? "shm_budget" : cs_limit_name(by));
+		cs_info("shm: %zu bytes more would be over the %llu that segments may have here "
+			"(%s)", bytes, (unsigned long long)claim->most,
+			by == CS_LIMIT_NONE ? "shm_budget" : cs_limit_name(by));
 	return trouble;
 }
 
@@ -80,7 +83,8 @@ enum cs_trouble
 cs_team_agree_on(MPI_Comm comm, enum cs_trouble trouble)
 {
 	int mine = (int)trouble, worst = CS_TROUBLE_NO_MEMORY;
-	return cs_yielding_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm) ? CS_TROUBLE_NO_MEMORY : (enum cs_trouble)worst;
+	return cs_yielding_allreduce(&mine, &worst, 1, MPI_INT, MPI_MAX, comm)
+	       ? CS_TROUBLE_NO_MEMORY : (enum cs_trouble)worst;
 }
 
 static void
@@ -110,11 +114,14 @@ attach_segment(const struct offer *offer, int sharers, struct cs_segment *segmen
 	return trouble;
 }
 
-_Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the machine");
-_Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8, "a rank tells of the CPUs that the machine is told of");
+_Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has room for the "
+								"machine");
+_Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8,
+	       "a rank tells of the CPUs that the machine is told of");
 
-/* Writes what other ranks read of this one before the first call. With several nodes, one rank of each node also looks up the
- * NUMA domains for all, and later teams find them there; with one node nobody asks for domains. */
+/* Writes what other ranks read of this one before the first call. With several nodes, one rank of
+ * each node also looks up the NUMA domains for all, and later teams find them there; with one node
+ * nobody asks for domains. */
 static void
 furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segment *segment)
 {
@@ -127,12 +134,13 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 		memcpy(node->table, cs_topo_machine(), sizeof(struct cs_topo_machine));
 }
 
-/* The leader makes a segment, the others attach it, and each commits its share and furnishes its part: with CS_TROUBLE_NONE
- * all of the node have. After CS_TROUBLE_NO_ATTACH the leader still has it open, and cs_segment_create makes one with a name
- * in its place. A name goes with the first commit; so all must have opened that one before. */
+/* The leader makes a segment, the others attach it, and each commits its share and furnishes its
+ * part: with CS_TROUBLE_NONE all of the node have. After CS_TROUBLE_NO_ATTACH the leader still has
+ * it open, and cs_segment_create makes one with a name in its place. A name goes with the first
+ * commit; so all must have opened that one before. */
 static enum cs_trouble
-hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape, struct offer *offer,
-	   struct cs_segment *segment)
+hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape,
+	   struct offer *offer, struct cs_segment *segment)
 {
 	bool is_leader = shape->local == 0;
 	if (is_leader && offer->trouble == CS_TROUBLE_NONE) {
@@ -144,8 +152,10 @@ hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shap
 		offer->trouble = CS_TROUBLE_NO_SEGMENT;
 	if (offer->trouble != CS_TROUBLE_NONE)
 		return offer->trouble;
-	enum cs_trouble trouble = is_leader ? CS_TROUBLE_NONE : attach_segment(offer, shape->size, segment);
-	if (offer->ticket.is_named && (trouble = cs_team_agree_on(comm, trouble)) != CS_TROUBLE_NONE)
+	enum cs_trouble trouble = is_leader ? CS_TROUBLE_NONE
+					    : attach_segment(offer, shape->size, segment);
+	if (offer->ticket.is_named && (trouble = cs_team_agree_on(comm, trouble)) !=
+	    CS_TROUBLE_NONE)
 		return trouble;
 	if (trouble == CS_TROUBLE_NONE)
 		trouble = commit_share(shape, segment);
@@ -167,8 +177,8 @@ give_back_idle(size_t bytes, uint64_t charge)
 	cs_ledger_give_back(charge);
 }
 
-/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as many as it takes. Has it closed
- * any? */
+/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as
+ * many as it takes. Has it closed any? */
 static bool
 make_room(size_t bytes, int sharers)
 {
@@ -176,15 +186,16 @@ make_room(size_t bytes, int sharers)
 	size_t closed = cs_pool_evict_dropped(&charge);
 	bool has_closed = closed > 0;
 	give_back_idle(closed, charge);
-	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) && (closed = cs_pool_evict(1, &charge))) {
+	while (cs_pool_has_idle() && cs_ledger_is_short(bytes, sharers) &&
+	       (closed = cs_pool_evict(1, &charge))) {
 		give_back_idle(closed, charge);
 		has_closed = true;
 	}
 	return has_closed;
 }
 
-/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes now, or, `has_made_room`, before
- * it could know, but maybe after the leader had added up? */
+/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes
+ * now, or, `has_made_room`, before it could know, but maybe after the leader had added up? */
 static bool
 give_way(MPI_Comm comm, bool has_made_room)
 {
@@ -215,7 +226,8 @@ try_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *sh
 			trouble = by_name;
 	}
 	if (shape->local == 0) {
-		uint64_t part = trouble == CS_TROUBLE_NONE ? cs_ledger_part(node->segment.bytes, shape->size) : 0;
+		uint64_t part = trouble == CS_TROUBLE_NONE
+				? cs_ledger_part(node->segment.bytes, shape->size) : 0;
 		cs_ledger_settle(&offer.claim, part);
 		node->segment.charge = part;
 	}
@@ -230,8 +242,10 @@ cs_team_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape
 	struct cs_node *node = &seat->team.node;
 	bool has_made_room = make_room(cs_node_bytes(shape), shape->size);
 	enum cs_trouble trouble = try_new_node(comm, seat, shape);
-	/* Each has made room as far as it could tell; others may have idle nodes that it is not charged for. */
-	if (trouble >= CS_TROUBLE_NO_BUDGET && trouble < CS_TROUBLE_NO_COMMIT && give_way(comm, has_made_room))
+	/* Each has made room as far as it could tell; others may have idle nodes that it is not
+	 * charged for. */
+	if (trouble >= CS_TROUBLE_NO_BUDGET && trouble < CS_TROUBLE_NO_COMMIT &&
+	    give_way(comm, has_made_room))
 		trouble = try_new_node(comm, seat, shape);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
@@ -239,7 +253,8 @@ cs_team_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape
 	cs_segment_seal(&node->segment);
 	cs_node_init_others(node);
 	node->is_readable =
-		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF && cs_node_probe_cma(node));
+		cs_node_agree(node, cs_engine.settings.cma != CS_SWITCH_OFF &&
+			      cs_node_probe_cma(node));
 	return CS_TROUBLE_NONE;
 }
 
@@ -257,8 +272,8 @@ uint64_t
 cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape)
 {
 	enum { PIECE = 64 };
-	const size_t numbers[] = { (size_t)shape->local, (size_t)shape->size, shape->slots, shape->slot_bytes,
-				   shape->area_slots, shape->area_bytes };
+	const size_t numbers[] = { (size_t)shape->local, (size_t)shape->size, shape->slots,
+				   shape->slot_bytes, shape->area_slots, shape->area_bytes };
 	uint64_t key = CS_HASH_START;
 	MPI_Group group;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -266,10 +281,12 @@ cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape)
 	if (cs_pmpi.Comm_group(comm, &group))
 		return 0;
 	for (int first = 0; key && first < shape->size; first += PIECE) {
-		int from[PIECE], to[PIECE], count = shape->size - first < PIECE ? shape->size - first : PIECE;
+		int from[PIECE], to[PIECE], count = shape->size - first < PIECE
+						    ? shape->size - first : PIECE;
 		for (int i = 0; i < count; i++)
 			from[i] = first + i;
-		bool is_known = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to) == MPI_SUCCESS;
+		bool is_known = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world,
+							      to) == MPI_SUCCESS;
 		key = is_known ? cs_hash_bytes(key, to, (size_t)count * sizeof *to) | 1 : 0;
 	}
 	cs_pmpi.Group_free(&group);

@@ -1,4 +1,5 @@
-/* comm/types.c — knows the host's datatypes and operations: a table of the predefined ones, and questions for the others. */
+/* comm/types.c — knows the host's datatypes and operations: a table of the predefined ones, and
+ * questions for the others. */
 #include "comm/types.h"
 
 #include "comm/flavour.h"
@@ -29,8 +30,8 @@ add(MPI_Datatype handle, enum cs_type_class class, int number)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || cs_pmpi.Type_get_extent(handle, &lb, &extent) ||
-	    size <= 0)
+	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) ||
+	    cs_pmpi.Type_get_extent(handle, &lb, &extent) || size <= 0)
 		return;
 	unsigned slot = cs_type_hash((uintptr_t)handle);
 	while (cs_type_table[slot].size && cs_type_table[slot].handle != handle)
@@ -47,7 +48,8 @@ add(MPI_Datatype handle, enum cs_type_class class, int number)
 static int
 integer_number(size_t bytes, bool is_signed)
 {
-	return bytes == 4 ? (is_signed ? CS_I32 : CS_U32) : bytes == 8 ? (is_signed ? CS_I64 : CS_U64) : -1;
+	return bytes == 4 ? (is_signed ? CS_I32 : CS_U32)
+			  : bytes == 8 ? (is_signed ? CS_I64 : CS_U64) : -1;
 }
 
 static void
@@ -82,7 +84,8 @@ add_operation(MPI_Op handle, uint32_t classes, int op)
 {
 	operations[operation_count].handle = handle;
 	operations[operation_count].operation =
-		(struct cs_operation){ .is_predefined = true, .is_commutative = true, .classes = classes, .op = op,
+		(struct cs_operation){ .is_predefined = true, .is_commutative = true,
+				       .classes = classes, .op = op,
 				       .number = operation_count + 1 };
 	operation_count++;
 }
@@ -90,7 +93,8 @@ add_operation(MPI_Op handle, uint32_t classes, int op)
 void
 cs_types_init(void)
 {
-#define C_INTEGER(handle, type) add_integer(handle, sizeof(type), (type)-1 < (type)1, CS_CLASS_INTEGER)
+#define C_INTEGER(handle, type) \
+	add_integer(handle, sizeof(type), (type)-1 < (type)1, CS_CLASS_INTEGER)
 	C_INTEGER(MPI_INT, int);
 	C_INTEGER(MPI_LONG, long);
 	C_INTEGER(MPI_SHORT, short);
@@ -165,7 +169,7 @@ cs_types_init(void)
 	add_operation(MPI_MAXLOC, pair, -1);
 }
 
-/* --- derived types -------------------------------------------------------------------------------------------------- */
+/* --- derived types ---------------------------------------------------------------------------- */
 
 static bool is_plain(MPI_Datatype handle, int depth);
 
@@ -186,8 +190,9 @@ is_plain_struct(const struct cs_parts *parts, int depth)
 	return true;
 }
 
-/* Are its elements bytes in order without gaps, from 0 on? True for the ways in which programs make types of rows and of structs
- * without gaps, and for more elements than an int counts; a "no" is never wrong. */
+/* Are its elements bytes in order without gaps, from 0 on? True for the ways in which programs make
+ * types of rows and of structs without gaps, and for more elements than an int counts; a "no" is
+ * never wrong. */
 static bool
 is_plain(MPI_Datatype handle, int depth)
 {
@@ -197,16 +202,19 @@ is_plain(MPI_Datatype handle, int depth)
 	const struct cs_type *known = cs_type_find(handle);
 	if (known)
 		return known->is_contiguous;
-	if (depth > 8 || cs_pmpi.Type_size_x(handle, &size) || cs_pmpi.Type_get_extent(handle, &lb, &extent) || lb != 0 ||
-	    extent != size || !cs_parts_ask(handle, &parts))
+	if (depth > 8 || cs_pmpi.Type_size_x(handle, &size) ||
+	    cs_pmpi.Type_get_extent(handle, &lb, &extent) || lb != 0 || extent != size ||
+	    !cs_parts_ask(handle, &parts))
 		return false;
-	bool is_one = parts.combiner == MPI_COMBINER_DUP || parts.combiner == MPI_COMBINER_CONTIGUOUS ||
-		      parts.combiner == MPI_COMBINER_VECTOR || parts.combiner == MPI_COMBINER_HVECTOR ||
+	bool is_one = parts.combiner == MPI_COMBINER_DUP ||
+		      parts.combiner == MPI_COMBINER_CONTIGUOUS || parts.combiner ==
+		      MPI_COMBINER_VECTOR || parts.combiner == MPI_COMBINER_HVECTOR ||
 		      parts.combiner == MPI_COMBINER_RESIZED;
 	if ((!is_one && parts.combiner != MPI_COMBINER_STRUCT) || !cs_parts_take(handle, &parts))
 		return false;
 	/* A vector whose extent is its size, and begins at 0, has no gaps. */
-	bool plain = is_one ? is_plain(parts.types[0], depth + 1) : is_plain_struct(&parts, depth + 1);
+	bool plain = is_one ? is_plain(parts.types[0], depth + 1)
+			    : is_plain_struct(&parts, depth + 1);
 	cs_parts_drop(&parts);
 	return plain;
 }
@@ -217,10 +225,13 @@ cs_type_look_slow(MPI_Datatype handle, struct cs_type *room)
 	MPI_Count size;
 	MPI_Aint lb, extent;
 	/* First: errors of the functions below would be MPI_COMM_WORLD's. */
-	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || size < 0 || cs_pmpi.Type_get_extent(handle, &lb, &extent))
+	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || size < 0 ||
+	    cs_pmpi.Type_get_extent(handle, &lb, &extent))
 		return NULL;
-	*room = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent, .number = -1 };
-	/* The questions take some 50 ns, packing and unpacking 400 of 1 KiB and as long as the call of 1 MiB. */
+	*room = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent,
+				  .number = -1 };
+	/* The questions take some 50 ns, packing and unpacking 400 of 1 KiB and as long as the call
+	 * of 1 MiB. */
 	if (lb == 0 && extent == size)
 		room->is_contiguous = is_plain(handle, 0);
 	return room;

@@ -26,11 +26,13 @@ struct cs_type {
 	MPI_Datatype handle;
 	size_t size;          /* bytes of data in one element */
 	MPI_Aint extent;      /* from one element to the next */
-	bool is_contiguous;   /* elements are `size` bytes, in order, without gaps, from the address given */
+	bool is_contiguous;   /* elements are `size` bytes, in order, without gaps, from the address
+			       * given */
 	bool is_predefined;
 	enum cs_type_class class;
 	int number; /* enum cs_number for the kernels, or -1 */
-	/* Predefined types: bit per enum cs_op, kernels that were compared with the host's operation, and that differ. */
+	/* Predefined types: bit per enum cs_op, kernels that were compared with the host's
+	 * operation, and that differ. */
 	_Atomic uint32_t compared, differs;
 };
 
@@ -44,7 +46,8 @@ struct cs_operation {
 /* Builds the tables; once per process, MPI must be initialised. */
 void cs_types_init(void);
 
-/* Predefined types by handle: open addressing, filled once by cs_types_init, an unused place has no size. */
+/* Predefined types by handle: open addressing, filled once by cs_types_init, an unused place has no
+ * size. */
 #define CS_TYPE_SLOTS 256
 extern struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
@@ -67,8 +70,8 @@ cs_type_find(MPI_Datatype handle)
 	return NULL;
 }
 
-/* Any datatype: the table's, or *room, filled. NULL if it is null or not committed, or the host does not know it: the call
- * then goes to the host, whose error it is. */
+/* Any datatype: the table's, or *room, filled. NULL if it is null or not committed, or the host
+ * does not know it: the call then goes to the host, whose error it is. */
 const struct cs_type *cs_type_look_slow(MPI_Datatype handle, struct cs_type *room);
 static inline const struct cs_type *
 cs_type_look(MPI_Datatype handle, struct cs_type *room)
@@ -80,20 +83,23 @@ cs_type_look(MPI_Datatype handle, struct cs_type *room)
 /* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 
-/* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if the pair is not valid or
- * not served (negative lower bound, elements that overlap). All ranks answer alike: type and op are equal on all (MPI 4.0,
- * 6.9.1). */
+/* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if
+ * the pair is not valid or not served (negative lower bound, elements that overlap). All ranks
+ * answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */
 bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		       const struct cs_operation *operation, struct cs_reduction *reduction);
 
-/* Makes it one for a fixed order, with one answer under every host. False: any order gives the same bits anyway. */
-bool cs_reduction_order(const struct cs_type *type, MPI_Op op_handle, struct cs_reduction *reduction);
+/* Makes it one for a fixed order, with one answer under every host. False: any order gives the same
+ * bits anyway. */
+bool cs_reduction_order(const struct cs_type *type, MPI_Op op_handle,
+			struct cs_reduction *reduction);
 
 /* count elements at `user` <-> count * type->size bytes at `packed`. False if the host refuses. */
 bool cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed);
 bool cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed);
 
-/* The private communicator of this process alone that packing and progress use (comm/engine.c sets it). */
+/* The private communicator of this process alone that packing and progress use (comm/engine.c sets
+ * it). */
 extern MPI_Comm cs_self;
 
 #endif

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 
 #define LARGE_BLOCK (1 << 20)
-/* Tags of the MPI's that are used: every MPI has as many, and messages of one match in their order. */
+/* Tags of the MPI's that are used: every MPI has as many, and messages of one match in their
+ * order. */
 #define MPI_TAGS (1 << 14)
-_Static_assert(MPI_TAGS % CS_TAGS == 0 && MPI_TAGS <= 32767 /* MPI 4.0, 9.1.2 */, "tags that are in use at one time differ");
+_Static_assert(MPI_TAGS % CS_TAGS == 0 && MPI_TAGS <= 32767 /* MPI 4.0, 9.1.2 */,
+	       "tags that are in use at one time differ");
 
 static struct cs_group *
 group_of(struct cs_wire *wire)
@@ -38,7 +40,8 @@ large_type(size_t bytes)
 	int lengths[2] = { 1, (int)(bytes % LARGE_BLOCK) };
 	MPI_Aint at[2] = { 0, (MPI_Aint)(bytes - bytes % LARGE_BLOCK) };
 	check(cs_pmpi.Type_contiguous(LARGE_BLOCK, MPI_BYTE, &block), "MPI_Type_contiguous");
-	check(cs_pmpi.Type_contiguous((int)(bytes / LARGE_BLOCK), block, &parts[0]), "MPI_Type_contiguous");
+	check(cs_pmpi.Type_contiguous((int)(bytes / LARGE_BLOCK), block, &parts[0]),
+	      "MPI_Type_contiguous");
 	check(cs_pmpi.Type_create_struct(2, lengths, at, parts, &all), "MPI_Type_create_struct");
 	check(cs_pmpi.Type_commit(&all), "MPI_Type_commit");
 	cs_pmpi.Type_free(&parts[0]);
@@ -52,7 +55,8 @@ struct message {
 	_Atomic uint64_t *flag; /* of a direct receive; NULL: none */
 	uint64_t value;
 };
-_Static_assert(sizeof(struct message) <= sizeof((struct cs_request *)0)->host, "a request has room for it");
+_Static_assert(sizeof(struct message) <= sizeof((struct cs_request *)0)->host,
+	       "a request has room for it");
 
 static struct message *
 message_of(struct cs_request *request)
@@ -70,12 +74,14 @@ begin(struct cs_request *request, _Atomic uint64_t *flag, uint64_t value)
 }
 
 static void
-send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	     const void *from, size_t bytes)
 {
 	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Isend(from, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm, begin(request, NULL, 0)),
+	check(cs_pmpi.Isend(from, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS),
+			    comm, begin(request, NULL, 0)),
 	      "MPI_Isend");
 	if (is_large)
 		cs_pmpi.Type_free(&type);
@@ -83,20 +89,22 @@ send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_
 
 /* Direct messages are a promise of the memory's kind only; here every message is alike. */
 static void
-recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
-	    _Atomic uint64_t *flag, uint64_t value)
+recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	    size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm, begin(request, flag, value)),
+	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm,
+			    begin(request, flag, value)),
 	      "MPI_Irecv");
 	if (is_large)
 		cs_pmpi.Type_free(&type);
 }
 
 static void
-recv_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+recv_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	     size_t bytes)
 {
 	recv_direct(wire, request, peer, tag, to, bytes, NULL, 0);
 }
@@ -128,7 +136,8 @@ static bool
 test(struct cs_wire *wire, struct cs_request *request)
 {
 	(void)wire;
-	int is_over = 0, result = cs_pmpi.Test(&message_of(request)->mpi, &is_over, MPI_STATUS_IGNORE);
+	int is_over = 0,
+	    result = cs_pmpi.Test(&message_of(request)->mpi, &is_over, MPI_STATUS_IGNORE);
 	if (!is_over && result == MPI_SUCCESS)
 		return false;
 	finish(request, result, "MPI_Test");
@@ -150,12 +159,13 @@ cs_group_count(struct cs_group *group)
 		atomic_fetch_add(&comms, 1);
 }
 
-/* The communicator of all of a team's ranks. Not MPI_Comm_dup, which would copy the program's attributes. A host that has none
- * left says so on all ranks alike. */
+/* The communicator of all of a team's ranks. Not MPI_Comm_dup, which would copy the program's
+ * attributes. A host that has none left says so on all ranks alike. */
 static const char *
 make_comm(struct cs_group *group)
 {
-	int mine[2] = { cs_groups_are_many(), atomic_load(&cs_engine.has_duplicated) }, any[2] = { 0, 0 };
+	int mine[2] = { cs_groups_are_many(), atomic_load(&cs_engine.has_duplicated) },
+	    any[2] = { 0, 0 };
 	cs_pmpi.Comm_rank(group->parent, &group->node);
 	cs_pmpi.Comm_size(group->parent, &group->nodes);
 	check(cs_pmpi.Allreduce(mine, any, 2, MPI_INT, MPI_MAX, group->parent), "MPI_Allreduce");
@@ -210,14 +220,16 @@ open_verbs(struct cs_group *group)
 		out_of_memory("ranks", ranks);
 	for (int rank = 0; rank < ranks; rank++) {
 		own[rank] = rank;
-		is_same_node[rank] = group->node_of ? group->node_of[rank] == group->node_of[group->wire.rank]
+		is_same_node[rank] = group->node_of ? group->node_of[rank] ==
+				     group->node_of[group->wire.rank]
 						    : rank == group->wire.rank;
 	}
 	check(cs_pmpi.Comm_group(group->comm, &members), "MPI_Comm_group");
-	check(cs_pmpi.Group_translate_ranks(members, ranks, own, cs_engine.world, world), "MPI_Group_translate_ranks");
+	check(cs_pmpi.Group_translate_ranks(members, ranks, own, cs_engine.world, world),
+	      "MPI_Group_translate_ranks");
 	cs_pmpi.Group_free(&members);
-	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world, .is_same_node = is_same_node,
-					 .host = &group->wire };
+	struct cs_ib_group described = { .rank = group->wire.rank, .ranks = ranks, .world = world,
+					 .is_same_node = is_same_node, .host = &group->wire };
 	group->verbs = cs_ib_wire_open(group->ib, &described);
 	if (!group->verbs)
 		out_of_memory("ranks", ranks);

@@ -30,7 +30,8 @@ cs_yielding_allgather(const void *in, int count, MPI_Datatype type, void *out, M
 }
 
 int
-cs_yielding_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+cs_yielding_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+		      MPI_Comm comm)
 {
 	atomic_fetch_add(&cs_engine.team_calls, 1);
 	if (cs_flavour.yields_in_waits || !cs_pmpi.Iallreduce)

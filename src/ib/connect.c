@@ -2,12 +2,13 @@
  *
  *   over the host's wire of the group           state of the channel
  *   A <- words ->  B   queue pair, ring, key    ASKED      -> queue pairs connected
- *   A <- joined -> B   "mine is connected"      JOINING    -> each writes a hello into the other's first slot
- *   A <- greeted-> B   "yours came, mine went"  GREETING, SETTLING   -> verbs, or the host if either says no
+ *   A <- joined -> B   "mine is connected"      JOINING    -> each writes a hello to the other
+ *   A <- greeted-> B   "yours came, mine went"  GREETING, SETTLING -> verbs, or the host
  *
- * The words of a later group only carry the channels' numbers: the pair has settled already. Both sides see the same words
- * and so settle alike. The hello is the set-up test: a real exchange, checked, before anything depends on it. While one
- * waits for it one listens for the other's last word too: who could not send a hello says so there. */
+ * The words of a later group only carry the channels' numbers: the pair has settled already. Both
+ * sides see the same words and so settle alike. The hello is the set-up test: a real exchange,
+ * checked, before anything depends on it. While one waits for it one listens for the other's last
+ * word too: who could not send a hello says so there. */
 #include "ib/internal.h"
 
 #include "base/log.h"
@@ -19,20 +20,23 @@
 #include <sys/random.h>
 #include <time.h>
 
-#define WORDS_TAG 0 /* on the host's wire; what else goes there to that rank is started behind them */
+/* On the host's wire; what else goes there to that rank is started behind them */
+#define WORDS_TAG 0
 #define PSN_MASK 0xffffff
 #define MIN_RNR_TIMER 12 /* 0.64 ms */
 #define RETRIES 6 /* seven, which the specification allows, soft RoCE takes for "for ever" */
 
-/* --- a connection ------------------------------------------------------------------------------------------------ */
+/* --- a connection ----------------------------------------------------------------------------- */
 
 static bool
 to_init(struct cs_peer *peer)
 {
-	struct ibv_qp_attr attributes = { .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)peer->ib->port.chosen.port,
+	struct ibv_qp_attr attributes =
+		{ .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)peer->ib->port.chosen.port,
 					  .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	return peer->ib->verbs->modify_qp(peer->qp, &attributes,
-					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0;
+					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					  IBV_QP_ACCESS_FLAGS) == 0;
 }
 
 static bool
@@ -40,8 +44,10 @@ post_receives(struct cs_peer *peer)
 {
 	size_t left = peer->ib->options.slots + CS_SPARE;
 	for (int i = 0; i < CS_BATCH; i++)
-		peer->receives[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer, /* CS_POSTED_RECEIVE is 0 */
-							  .next = i + 1 < CS_BATCH ? &peer->receives[i + 1] : NULL };
+		/* CS_POSTED_RECEIVE is 0 */
+		peer->receives[i] = (struct ibv_recv_wr){ .wr_id = (uintptr_t)peer,
+							  .next = i + 1 < CS_BATCH
+							  ? &peer->receives[i + 1] : NULL };
 	while (left) {
 		size_t count = left < CS_BATCH ? left : CS_BATCH;
 		if (!cs_peer_post_recv(peer, count))
@@ -60,15 +66,17 @@ make_queues(struct cs_peer *peer, uint32_t inline_bytes)
 		.send_cq = peer->cq,
 		.recv_cq = peer->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = CS_SENDS, .max_recv_wr = (uint32_t)ib->options.slots + CS_SPARE,
-			 .max_send_sge = 2, .max_recv_sge = 1, .max_inline_data = inline_bytes },
+		.cap = { .max_send_wr = CS_SENDS, .max_recv_wr = (uint32_t)ib->options.slots +
+			 CS_SPARE, .max_send_sge = 2, .max_recv_sge = 1,
+			 .max_inline_data = inline_bytes },
 	};
 	peer->qp = ib->verbs->create_qp(ib->pd, &attributes);
 	peer->inline_bytes = attributes.cap.max_inline_data;
 	return peer->qp != NULL;
 }
 
-/* The number of the first packet. Drawn, as who guesses it and the queue pair's could slip in a packet. */
+/* The number of the first packet. Drawn, as who guesses it and the queue pair's could slip in a
+ * packet. */
 static uint32_t
 any_psn(void)
 {
@@ -118,22 +126,28 @@ connect_pair(struct cs_peer *peer)
 	/* Between subnets, and always with RoCE, the address is the GID. */
 	if (chosen->is_roce || memcmp(other->gid.raw, chosen->gid.raw, 8)) {
 		attributes.ah_attr.is_global = 1;
-		attributes.ah_attr.grh = (struct ibv_global_route){ .dgid = other->gid, .sgid_index = (uint8_t)chosen->gid_index,
+		attributes.ah_attr.grh = (struct ibv_global_route){ .dgid = other->gid,
+								    .sgid_index =
+							    (uint8_t)chosen->gid_index,
 								    .hop_limit = 64 };
 	}
 	if (ib->verbs->modify_qp(peer->qp, &attributes,
-				 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+				 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				 IBV_QP_RQ_PSN |
 					 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
 		return false;
-	attributes = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = (uint8_t)ib->options.timeout,
-					   .retry_cnt = RETRIES, .rnr_retry = 7 /* for ever */, .sq_psn = peer->psn,
+	attributes = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
+					   .timeout = (uint8_t)ib->options.timeout,
+					   .retry_cnt = RETRIES, .rnr_retry = 7 /* for ever */,
+					   .sq_psn = peer->psn,
 					   .max_rd_atomic = 1 };
 	return ib->verbs->modify_qp(peer->qp, &attributes,
-				    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+				    IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
+				    IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 					    IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
-/* --- hello ------------------------------------------------------------------------------------------------------- */
+/* --- hello ------------------------------------------------------------------------------------ */
 
 static void
 send_hello(struct cs_peer *peer)
@@ -141,7 +155,8 @@ send_hello(struct cs_peer *peer)
 	unsigned char pattern[CS_HELLO_BYTES];
 	for (int i = 0; i < CS_HELLO_BYTES; i++)
 		pattern[i] = (unsigned char)(i * 7 + peer->ib->options.world_rank);
-	cs_ring_fill(peer, (struct cs_label){ .kind = CS_KIND_HELLO }, NULL, 0, pattern, sizeof pattern);
+	cs_ring_fill(peer, (struct cs_label){ .kind = CS_KIND_HELLO }, NULL, 0, pattern,
+		     sizeof pattern);
 }
 
 static bool
@@ -154,7 +169,8 @@ is_hello(const struct cs_peer *peer, const char *data, size_t bytes)
 }
 
 static bool
-take_hello(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+take_hello(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
+	   size_t bytes)
 {
 	(void)channel;
 	(void)message;
@@ -167,7 +183,7 @@ take_hello(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, c
 
 const struct cs_kind_ops cs_kind_hello = { .take = take_hello };
 
-/* --- a channel --------------------------------------------------------------------------------------------------- */
+/* --- a channel -------------------------------------------------------------------------------- */
 
 static void
 listen(struct cs_channel *channel, void *in, size_t bytes)
@@ -257,7 +273,8 @@ agree(struct cs_peer *peer, const struct cs_words *mine, const struct cs_words *
 {
 	peer->other = *other;
 	peer->slot_count = mine->slots < other->slots ? mine->slots : other->slots;
-	peer->slot_bytes = mine->slot_bytes < other->slot_bytes ? mine->slot_bytes : other->slot_bytes;
+	peer->slot_bytes = mine->slot_bytes < other->slot_bytes
+			   ? mine->slot_bytes : other->slot_bytes;
 	/* Often enough that neither the send queue nor the copies of slots run out unseen. */
 	uint32_t half = cs_peer_half(peer);
 	peer->batch = peer->until_batch = half < CS_BATCH ? half : CS_BATCH;
@@ -330,7 +347,8 @@ settle(struct cs_channel *channel)
 		cs_ib_break(ib, peer, "connecting", "it broke when both had agreed to use it");
 	if (!peer->is_settled) {
 		ib->counters.connections++;
-		cs_info("ib: rank %d and rank %d of MPI_COMM_WORLD are connected", ib->options.world_rank, peer->world);
+		cs_info("ib: rank %d and rank %d of MPI_COMM_WORLD are connected",
+			ib->options.world_rank, peer->world);
 	}
 	peer->is_settled = true;
 	channel->state = CS_VERBS;

@@ -31,10 +31,12 @@ refuse(struct cs_ib_trial *trial, const char *what)
 }
 
 static void
-try_queues(const struct cs_ib_port *port, struct ibv_pd *pd, size_t slots, struct cs_ib_trial *trial)
+try_queues(const struct cs_ib_port *port, struct ibv_pd *pd, size_t slots,
+	   struct cs_ib_trial *trial)
 {
 	const struct cs_verbs *verbs = port->verbs;
-	struct ibv_cq *cq = verbs->create_cq(port->context, port->max_cqe < CS_MOST_CQES ? port->max_cqe : CS_MOST_CQES);
+	struct ibv_cq *cq = verbs->create_cq(port->context, port->max_cqe < CS_MOST_CQES
+					     ? port->max_cqe : CS_MOST_CQES);
 	if (!cq) {
 		refuse(trial, "a completion queue (ibv_create_cq)");
 		return;
@@ -43,8 +45,9 @@ try_queues(const struct cs_ib_port *port, struct ibv_pd *pd, size_t slots, struc
 		.send_cq = cq,
 		.recv_cq = cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = CS_SENDS, .max_recv_wr = (uint32_t)slots + CS_SPARE, .max_send_sge = 2,
-			 .max_recv_sge = 1, .max_inline_data = CS_INLINE_WANTED },
+		.cap = { .max_send_wr = CS_SENDS, .max_recv_wr = (uint32_t)slots + CS_SPARE,
+			 .max_send_sge = 2, .max_recv_sge = 1,
+			 .max_inline_data = CS_INLINE_WANTED },
 	};
 	struct ibv_qp *qp = verbs->create_qp(pd, &attributes);
 	if (!qp)
@@ -55,10 +58,12 @@ try_queues(const struct cs_ib_port *port, struct ibv_pd *pd, size_t slots, struc
 }
 
 static void
-try_domain(const struct cs_ib_port *port, struct ibv_pd *pd, void *slab, size_t slots, struct cs_ib_trial *trial)
+try_domain(const struct cs_ib_port *port, struct ibv_pd *pd, void *slab, size_t slots,
+	   struct cs_ib_trial *trial)
 {
 	const struct cs_verbs *verbs = port->verbs;
-	struct ibv_mr *mr = verbs->reg_mr(pd, slab, trial->bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	struct ibv_mr *mr = verbs->reg_mr(pd, slab, trial->bytes,
+					  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr) {
 		refuse(trial, "registered memory (ibv_reg_mr)");
 		return;
@@ -71,7 +76,9 @@ void
 cs_ib_try(const struct cs_ib_port *port, size_t slots, size_t slot_bytes, struct cs_ib_trial *trial)
 {
 	size_t needed = 2 * slots * slot_bytes;
-	*trial = (struct cs_ib_trial){ .bytes = cs_ib_pages_round(needed > CS_SLAB ? needed : CS_SLAB) };
+	*trial =
+		(struct cs_ib_trial){ .bytes = cs_ib_pages_round(needed > CS_SLAB
+								 ? needed : CS_SLAB) };
 	char *slab = cs_ib_pages_get(trial->bytes);
 	if (!slab) {
 		refuse(trial, "memory");
@@ -87,7 +94,7 @@ cs_ib_try(const struct cs_ib_port *port, size_t slots, size_t slot_bytes, struct
 	cs_ib_pages_put(slab, trial->bytes);
 }
 
-/* --- the watch --------------------------------------------------------------------------------------------------- */
+/* --- the watch -------------------------------------------------------------------------------- */
 
 bool
 cs_ib_try_watch(void)

@@ -22,17 +22,18 @@ static const struct cs_kind_ops *const kinds[CS_KINDS] = {
 	[CS_KIND_ASK] = &cs_kind_ask,
 };
 
-/* --- opening and closing ----------------------------------------------------------------------------------------- */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 static void
 name_it(struct cs_ib *ib)
 {
 	const struct cs_ib_candidate *chosen = &ib->port.chosen;
-	snprintf(ib->name, sizeof ib->name, "%s:%d, %s", chosen->device, chosen->port, chosen->what);
+	snprintf(ib->name, sizeof ib->name, "%s:%d, %s", chosen->device, chosen->port,
+		 chosen->what);
 }
 
-/* Slots are a power of two, in whole lines of the cache, and no more than the device's queues and requests can hold; false
- * if not even two. */
+/* Slots are a power of two, in whole lines of the cache, and no more than the device's queues and
+ * requests can hold; false if not even two. */
 static bool
 fit_slots(struct cs_ib *ib)
 {
@@ -58,7 +59,8 @@ static enum cs_status
 open_all(struct cs_ib *ib, char *why, size_t room)
 {
 	const struct cs_ib_options *options = &ib->options;
-	enum cs_status status = cs_ib_port_open(&ib->port, ib->verbs, options->device, options->distance, why, room);
+	enum cs_status status = cs_ib_port_open(&ib->port, ib->verbs, options->device,
+						options->distance, why, room);
 	if (status != CS_OK)
 		return status;
 	name_it(ib);
@@ -68,7 +70,8 @@ open_all(struct cs_ib *ib, char *why, size_t room)
 	}
 	ib->pd = ib->verbs->alloc_pd(ib->port.context);
 	if (!ib->pd) {
-		snprintf(why, room, "%s: no protection domain: %s", ib->port.chosen.device, strerror(errno));
+		snprintf(why, room, "%s: no protection domain: %s", ib->port.chosen.device,
+			 strerror(errno));
 		return CS_SYSTEM;
 	}
 	status = cs_registrations_open(&ib->registrations, ib->verbs, ib->pd, options->cache);
@@ -78,10 +81,12 @@ open_all(struct cs_ib *ib, char *why, size_t room)
 		snprintf(why, room, "out of memory");
 		return CS_NO_MEMORY;
 	}
-	/* Tried now and not at the first message: too little lockable memory is the commonest trouble. */
+	/* Tried now and not at the first message: too little lockable memory is the commonest
+	 * trouble. */
 	struct cs_peer probe = { .ib = ib };
 	if (!cs_slab_take(ib, &probe) || !cs_cq_take(ib)) {
-		snprintf(why, room, "%s: memory for its buffers was refused: %s (ulimit -l tells how much may be locked)",
+		snprintf(why, room, "%s: memory for its buffers was refused: %s (ulimit -l tells "
+				    "how much may be locked)",
 			 ib->port.chosen.device, strerror(errno));
 		return CS_SYSTEM;
 	}
@@ -91,7 +96,8 @@ open_all(struct cs_ib *ib, char *why, size_t room)
 }
 
 enum cs_status
-cs_ib_open(struct cs_ib **to, const struct cs_verbs *verbs, const struct cs_ib_options *options, char *why, size_t room)
+cs_ib_open(struct cs_ib **to, const struct cs_verbs *verbs, const struct cs_ib_options *options,
+	   char *why, size_t room)
 {
 	const char *missing = NULL;
 	if (!verbs && !cs_verbs_may_find()) {
@@ -123,7 +129,8 @@ cs_ib_open(struct cs_ib **to, const struct cs_verbs *verbs, const struct cs_ib_o
 static void
 say_bye(struct cs_peer *peer)
 {
-	struct ibv_send_wr last = { .wr_id = (uintptr_t)peer | CS_POSTED_CREDIT, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+	struct ibv_send_wr last = { .wr_id = (uintptr_t)peer | CS_POSTED_CREDIT,
+				    .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 				    .imm_data = htobe32((uint32_t)CS_WORD_BYE << CS_WORD_BITS) };
 	if (peer->is_flushed)
 		cs_peer_fail(peer, "its requests were flushed");
@@ -146,14 +153,16 @@ has_parted(const struct cs_ib *ib)
 {
 	for (int i = 0; i < ib->known_count; i++) {
 		const struct cs_peer *peer = ib->known[i];
-		bool is_over = peer->has_parted && peer->is_parted && peer->posted == peer->completed;
+		bool is_over = peer->has_parted && peer->is_parted &&
+			       peer->posted == peer->completed;
 		if (peer->state == CS_PEER_READY && !is_over)
 			return false;
 	}
 	return true;
 }
 
-/* Without this the answer to somebody's last message might be lost, and he would send it again for seconds. */
+/* Without this the answer to somebody's last message might be lost, and he would send it again for
+ * seconds. */
 static void
 wait_for_parting(struct cs_ib *ib)
 {
@@ -209,7 +218,8 @@ void
 cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters)
 {
 	cs_ib_enter(ib);
-	const struct cs_registration_counters *registrations = cs_registrations_counters(ib->registrations);
+	const struct cs_registration_counters *registrations =
+		cs_registrations_counters(ib->registrations);
 	*counters = ib->counters;
 	counters->registered = registrations->bytes;
 	counters->registrations = registrations->made;

@@ -1,9 +1,9 @@
 /* ib/internal.h — what the files of this room share. A file calls those below it only:
  *
  *   ib.c         opening and closing; which file looks after which kind of slot
- *   wire.c       a group's wire: requests, order, waiting          multicast.c, multicast_open.c   a group's multicast
+ *   wire.c       a group's wire: requests, order, waiting  multicast.c, multicast_open.c
  *   progress.c   completions, and what else there is to do
- *   connect.c    how a pair comes to talk by verbs                 large.c     ready, data, fragments
+ *   connect.c    how a pair comes to talk by verbs            large.c  ready, data, fragments
  *   ring.c       slots and credits: small messages
  *   peer.c       posting, and failures                             memory.c    slots, queues, pins
  *   message.c    queues of messages                                port.c      which device
@@ -11,9 +11,9 @@
  * What comes in a slot goes up by the table of kinds.
  *
  *   struct cs_ib       the process
- *   struct cs_peer     another process: one connection              shared by all groups
- *   struct cs_channel  another rank of one group                    order of messages: each has a number in its tag
- *   struct cs_message  one message of a wire's user                 lies in the user's struct cs_request
+ *   struct cs_peer     another process: one connection    shared by all groups
+ *   struct cs_channel  another rank of one group          messages in order, numbered by tag
+ *   struct cs_message  one message of a wire's user       lies in the user's struct cs_request
  *
  * All of it is touched under ib->busy only. */
 #ifndef CS_IB_INTERNAL_H
@@ -27,7 +27,8 @@
 #include <string.h>
 
 #define CS_SENDS 64   /* requests in a connection's send queue */
-#define CS_SPARE 40   /* receives beyond the slots: for data, credits, and those not posted again yet */
+/* Receives beyond the slots: for data, credits, and those not posted again yet */
+#define CS_SPARE 40
 #define CS_BATCH 8    /* receives posted again at once, at most */
 #define CS_INLINE_WANTED 128
 #define CS_SLAB ((size_t)1 << 20) /* bytes of slots registered at once */
@@ -41,16 +42,18 @@ enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
 #define CS_WORD_BITS 30
 #define CS_WORD_MASK ((UINT32_C(1) << CS_WORD_BITS) - 1)
 
-/* A channel's number: its place in the table, and above that how often places were given, so that what was sent to a closed
- * channel (CS_KIND_ASK may come late) is not taken for a new one's. */
+/* A channel's number: its place in the table, and above that how often places were given, so that
+ * what was sent to a closed channel (CS_KIND_ASK may come late) is not taken for a new one's. */
 #define CS_PLACE_BITS 24
 #define CS_PLACE(number) ((number) & ((UINT32_C(1) << CS_PLACE_BITS) - 1))
 
 /* What is in a slot. */
-enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT, CS_KIND_ASK, CS_KINDS };
+enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT,
+	       CS_KIND_ASK, CS_KINDS };
 
 /* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
-enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CREDIT, CS_POSTED_KINDS };
+enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CREDIT,
+		 CS_POSTED_KINDS };
 _Static_assert(CS_POSTED_RECEIVE == 0, "a receive's wr_id is the peer's address alone");
 
 /* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
@@ -72,7 +75,8 @@ struct cs_ready {
 	uint32_t key, token;
 };
 
-/* What begins the payload of CS_KIND_FRAGMENT. `at` beyond the receiver's room: that much there would be. */
+/* What begins the payload of CS_KIND_FRAGMENT. `at` beyond the receiver's room: that much there
+ * would be. */
 struct cs_fragment {
 	uint64_t at;
 	uint32_t token, is_last;
@@ -90,8 +94,8 @@ struct cs_words {
 
 enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 
-/* The first message of a tag on a channel; the others follow it. No operation has so many of them, and tags may wrap around: those
- * that are under way lie close together. */
+/* The first message of a tag on a channel; the others follow it. No operation has so many of them,
+ * and tags may wrap around: those that are under way lie close together. */
 #define CS_NUMBER_BITS (64 - CS_TAG_BITS)
 #define CS_FIRST_MESSAGE(tag) ((tag) << CS_NUMBER_BITS)
 
@@ -112,7 +116,8 @@ struct cs_message {
 	uint32_t token;
 	enum cs_kind kind; /* of the slot that it waits to fill */
 };
-_Static_assert(sizeof(struct cs_message) <= sizeof((struct cs_request *)0)->own, "a request has room for it");
+_Static_assert(sizeof(struct cs_message) <= sizeof((struct cs_request *)0)->own,
+	       "a request has room for it");
 
 static inline struct cs_message *
 cs_message_of(struct cs_request *request)
@@ -149,14 +154,16 @@ struct cs_early {
 	char data[];
 };
 
-enum cs_channel_state { CS_NEW, CS_ASKED, CS_JOINING, CS_GREETING, CS_SETTLING, CS_VERBS, CS_BY_HOST };
+enum cs_channel_state { CS_NEW, CS_ASKED, CS_JOINING, CS_GREETING, CS_SETTLING, CS_VERBS,
+			CS_BY_HOST };
 
 struct cs_channel {
 	struct cs_ib_wire *wire;
 	struct cs_peer *peer;
 	int rank; /* in the group */
 	enum cs_channel_state state;
-	uint32_t number, theirs; /* its place in the process's table of channels, and in the peer's */
+	uint32_t number, theirs; /* its place in the process's table of channels, and in the
+				  * peer's */
 	/* At t % CS_TAGS: tag t, when a message of it was last started, and the next ones. */
 	uint64_t tags[CS_TAGS], sent[CS_TAGS], received[CS_TAGS];
 	struct cs_queue deferred; /* until the state is settled */
@@ -173,7 +180,8 @@ struct cs_channel {
 	struct cs_channel *next; /* of those that are not settled */
 };
 
-enum cs_peer_state { CS_PEER_NEW, CS_PEER_ABLE, CS_PEER_JOINED, CS_PEER_GREETING, CS_PEER_READY, CS_PEER_FAILED };
+enum cs_peer_state { CS_PEER_NEW, CS_PEER_ABLE, CS_PEER_JOINED, CS_PEER_GREETING, CS_PEER_READY,
+		     CS_PEER_FAILED };
 
 struct cs_peer {
 	struct cs_ib *ib;
@@ -184,8 +192,8 @@ struct cs_peer {
 	uint32_t psn, inline_bytes;
 	bool is_flushed; /* its requests are flushed, and nothing says why */
 	bool is_settled; /* both have said that it works: what breaks from now on ends the job */
-	/* Slots here that they fill, and copies here of what is written to theirs. As many and as large as both have: 0 until
-	 * that is known. A power of two, so that counts may wrap. */
+	/* Slots here that they fill, and copies here of what is written to theirs. As many and as
+	 * large as both have: 0 until that is known. A power of two, so that counts may wrap. */
 	uint32_t slot_count, slot_bytes;
 	char *ring, *staging;
 	uint32_t ring_key, staging_key;
@@ -208,11 +216,13 @@ struct cs_peer {
 	/* Receiving: slots filled here, looked at, of which they know. */
 	uint32_t arrived, taken, told;
 	bool owes_credit;
-	/* After so many arrivals, half the slots at most, as many receives are posted again and slots are given back. */
+	/* After so many arrivals, half the slots at most, as many receives are posted again and
+	 * slots are given back. */
 	uint32_t batch, until_batch;
 	struct ibv_recv_wr receives[CS_BATCH]; /* in a chain */
 	int waits; /* messages that somebody here waits for from them */
-	struct cs_channel *awaited; /* of which the last receive was posted; NULL: none, or it is closed */
+	struct cs_channel *awaited; /* of which the last receive was posted; NULL: none, or it is
+				     * closed */
 	struct cs_peer *next_busy;
 	bool is_busy; /* in that list */
 };
@@ -247,11 +257,13 @@ struct cs_ib {
 	struct cs_message **tokens; /* receives that a peer may write to, by token */
 	uint32_t token_room, token_next, token_live;
 	uint32_t idle; /* progress calls that found nothing */
-	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is back */
+	uint64_t port_lost_ns; /* when the port went down (CLOCK_MONOTONIC); 0: it has not, or is
+				* back */
 	struct cs_peer *flushed; /* the first such peer; NULL: none */
 	uint64_t flushed_ns;     /* since then (CLOCK_MONOTONIC) */
 	uint64_t flushed_wr_id;
-	uint64_t device_seen_ns; /* when it was last looked whether the device is there (CLOCK_MONOTONIC) */
+	uint64_t device_seen_ns; /* when it was last looked whether the device is there
+				  * (CLOCK_MONOTONIC) */
 	bool is_closing;
 	bool is_trying;    /* troubles of pairs are kept, not told: */
 	char trouble[256]; /* "": none */
@@ -288,7 +300,7 @@ cs_pop(struct cs_queue *queue)
 	return request;
 }
 
-/* --- message.c --------------------------------------------------------------------------------------------------- */
+/* --- message.c -------------------------------------------------------------------------------- */
 
 /* Takes that message out; NULL if it is not in the queue. */
 struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
@@ -296,7 +308,7 @@ struct cs_message *cs_take_message(struct cs_queue *queue, uint64_t message);
 void cs_remove(struct cs_queue *queue, struct cs_message *message);
 void cs_message_finish(struct cs_message *message);
 
-/* --- memory.c ---------------------------------------------------------------------------------------------------- */
+/* --- memory.c --------------------------------------------------------------------------------- */
 
 static inline size_t
 cs_padded(size_t bytes)
@@ -316,13 +328,15 @@ void cs_slabs_free(struct cs_ib *ib);
 /* A completion queue with room for a connection's completions; NULL if refused. */
 struct ibv_cq *cs_cq_take(struct cs_ib *ib);
 
-/* --- peer.c ------------------------------------------------------------------------------------------------------ */
+/* --- peer.c ----------------------------------------------------------------------------------- */
 
 void cs_peer_close(struct cs_peer *peer);
 /* One line about a peer, and the end of the job. */
-_Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status);
+_Noreturn void cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation,
+			   const char *status);
 _Noreturn void cs_ib_no_memory(struct cs_ib *ib);
-/* Before the pair has settled: says why, and their messages go over the host. Giving up says nothing. */
+/* Before the pair has settled: says why, and their messages go over the host. Giving up says
+ * nothing. */
 void cs_peer_fail(struct cs_peer *peer, const char *what);
 void cs_peer_give_up(struct cs_peer *peer);
 /* A request has failed: the end of the pair, or of the job. */
@@ -342,10 +356,11 @@ cs_peer_is_busy(struct cs_peer *peer)
 	peer->ib->busy_peers = peer;
 }
 void cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error);
-/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In line: it is short, and a
- * small message's way is counted in instructions. */
+/* Posts one request; there is room (cs_peer_has_room). `request`: is done when it completes. In
+ * line: it is short, and a small message's way is counted in instructions. */
 static inline void
-cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled, struct cs_message *request)
+cs_peer_post(struct cs_peer *peer, struct ibv_send_wr *wr, bool is_signaled,
+	     struct cs_message *request)
 {
 	struct cs_ib *ib = peer->ib;
 	struct ibv_send_wr *bad;
@@ -373,7 +388,7 @@ cs_peer_half(const struct cs_peer *peer)
 {
 	return peer->slot_count > 1 ? peer->slot_count / 2 : 1;
 }
-/* --- progress.c --------------------------------------------------------------------------------------------------- */
+/* --- progress.c ------------------------------------------------------------------------------- */
 
 /* Looks after what is under way; true if something happened. */
 bool cs_ib_turn(struct cs_ib *ib);
@@ -391,7 +406,7 @@ cs_ib_leave(struct cs_ib *ib)
 	atomic_flag_clear_explicit(&ib->busy, memory_order_release);
 }
 
-/* --- ring.c ----------------------------------------------------------------------------------------------------- */
+/* --- ring.c ----------------------------------------------------------------------------------- */
 
 /* What says which message a slot is of; the rest of a trailer is the connection's. */
 struct cs_label {
@@ -403,19 +418,23 @@ struct cs_label {
 static inline struct cs_label
 cs_label_of(const struct cs_message *message)
 {
-	return (struct cs_label){ .channel = message->channel->theirs, .message = message->message, .kind = message->kind };
+	return (struct cs_label){ .channel = message->channel->theirs, .message = message->message,
+				  .kind = message->kind };
 }
 
 /* Who looks after slots of a kind. */
 struct cs_kind_ops {
-	/* Fills one slot, which there is, for a message that waits for it (cs_ring_send); false: it wants another one. NULL:
-	 * none of that kind waits, or ring.c knows how. */
+	/* Fills one slot, which there is, for a message that waits for it (cs_ring_send); false: it
+	 * wants another one. NULL: none of that kind waits, or ring.c knows how. */
 	bool (*fill)(struct cs_peer *peer, struct cs_message *message);
 	bool is_over_when_filled; /* the message, with its last slot */
-	/* Takes out of a slot what came; false: that is of no possible size. `channel` NULL: of a group that is closed. */
-	bool (*take)(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes);
+	/* Takes out of a slot what came; false: that is of no possible size. `channel` NULL: of a
+	 * group that is closed. */
+	bool (*take)(struct cs_peer *peer, struct cs_channel *channel, uint64_t message,
+		     const char *data, size_t bytes);
 };
-extern const struct cs_kind_ops cs_kind_hello, cs_kind_small, cs_kind_ready, cs_kind_fragment, cs_kind_ask;
+extern const struct cs_kind_ops cs_kind_hello, cs_kind_small, cs_kind_ready, cs_kind_fragment,
+				cs_kind_ask;
 
 /* The pair knows each other's slots (peer->other). */
 void cs_ring_open(struct cs_peer *peer);
@@ -425,15 +444,16 @@ void cs_ring_send(struct cs_message *request);
 bool cs_ring_pump(struct cs_peer *peer);
 bool cs_ring_has_slot(const struct cs_peer *peer);
 /* Head and payload one behind the other into the next slot, which there is. */
-void cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data,
-		  size_t bytes);
+void cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes,
+		  const void *data, size_t bytes);
 /* A slot has been filled here: its completion, or its last word, tells. */
 void cs_ring_arrived(struct cs_peer *peer);
 /* Takes what has arrived out of its slots. */
 bool cs_ring_take(struct cs_peer *peer);
 /* With polls_flags: looks. */
 bool cs_ring_look(struct cs_peer *peer);
-/* The peer's count of the slots that it has given back: the low bits of one that only grows, by less than they can tell. */
+/* The peer's count of the slots that it has given back: the low bits of one that only grows, by
+ * less than they can tell. */
 static inline void
 cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 {
@@ -445,7 +465,7 @@ cs_ring_freed(struct cs_peer *peer, uint16_t credits)
 		cs_peer_is_busy(peer);
 }
 
-/* --- large.c ---------------------------------------------------------------------------------------------------- */
+/* --- large.c ---------------------------------------------------------------------------------- */
 
 void cs_large_send(struct cs_message *request);
 void cs_large_recv(struct cs_message *request);
@@ -458,14 +478,15 @@ bool cs_large_pump(struct cs_peer *peer);
 /* Asks whether the peer takes what waits there for small messages, as far as there are slots. */
 void cs_large_ask(struct cs_channel *channel);
 
-/* --- wire.c ----------------------------------------------------------------------------------------------------- */
+/* --- wire.c ----------------------------------------------------------------------------------- */
 
 /* Starts what was deferred, once the state is settled. */
 void cs_channel_release(struct cs_channel *channel);
-/* Is it over: has that message to the peer been started, or one of so late a tag that it never will be? */
+/* Is it over: has that message to the peer been started, or one of so late a tag that it never will
+ * be? */
 bool cs_channel_is_past(const struct cs_channel *channel, uint64_t message);
 
-/* --- connect.c -------------------------------------------------------------------------------------------------- */
+/* --- connect.c -------------------------------------------------------------------------------- */
 
 /* The first message of a channel: begins to ask the peer. */
 void cs_channel_open(struct cs_channel *channel);

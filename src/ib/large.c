@@ -1,7 +1,9 @@
 /* ib/large.c — large messages: the receiver says where to, the sender writes there (seed 000, 6.4).
  *
- *   receiver: take the memory's registration; "ready" {number, address, key, token} into a slot of the sender's
- *   sender:   for whichever receiver is ready first: write, cut where the device must; the last piece with immediate: token
+ *   receiver: take the memory's registration; "ready" {number, address, key, token} into a slot of
+ *   the sender's
+ *   sender:   for whichever receiver is ready first: write, cut where the device must; the last
+ *             piece with immediate: token
  *   receiver: its completion: all pieces of that queue pair are there
  *
  * Where one of both cannot register its memory the data goes in fragments through the slots. */
@@ -11,14 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- receiving --------------------------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 /* A number by which the sender names the receive: an index into ib->tokens. */
 static uint32_t
 new_token(struct cs_ib *ib, struct cs_message *request)
 {
 	ib->token_live++;
-	for (uint32_t tried = 0; ib->token_live <= ib->token_room && tried < ib->token_room; tried++) {
+	for (uint32_t tried = 0; ib->token_live <= ib->token_room && tried < ib->token_room;
+	     tried++) {
 		uint32_t token = ib->token_next++ % ib->token_room;
 		if (!ib->tokens[token]) {
 			ib->tokens[token] = request;
@@ -45,7 +48,8 @@ cs_large_recv(struct cs_message *request)
 	request->token = new_token(ib, request);
 	request->moved = 0;
 	request->registration =
-		request->bytes ? cs_registrations_take(ib->registrations, request->memory, request->bytes, true) : NULL;
+		request->bytes ? cs_registrations_take(ib->registrations, request->memory,
+						       request->bytes, true) : NULL;
 	request->kind = CS_KIND_READY;
 	request->channel->larges++;
 	cs_ring_send(request);
@@ -107,7 +111,8 @@ static bool
 covers(const struct cs_registration *registration, const _Atomic uint64_t *flag)
 {
 	uintptr_t at = (uintptr_t)flag, base = registration ? (uintptr_t)registration->base : 0;
-	return registration && flag && at >= base && at - base <= registration->bytes - sizeof *flag;
+	return registration && flag && at >= base &&
+	       at - base <= registration->bytes - sizeof *flag;
 }
 
 static bool
@@ -128,7 +133,8 @@ fill_ready(struct cs_peer *peer, struct cs_message *request)
 }
 
 static void
-keep_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data, size_t bytes)
+keep_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data,
+	      size_t bytes)
 {
 	struct cs_message *request = by_token(peer, fragment->token);
 	if (fragment->at > request->bytes || bytes > request->bytes - fragment->at) {
@@ -143,7 +149,8 @@ keep_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const ch
 }
 
 static bool
-take_fragment(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+take_fragment(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
+	      size_t bytes)
 {
 	struct cs_fragment fragment;
 	(void)channel;
@@ -155,7 +162,7 @@ take_fragment(struct cs_peer *peer, struct cs_channel *channel, uint64_t message
 	return true;
 }
 
-/* --- sending ----------------------------------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
 static void
 begin(struct cs_message *request)
@@ -168,7 +175,8 @@ begin(struct cs_message *request)
 	bool fits = request->bytes <= ready->bytes;
 	if (ready->key && fits && request->bytes)
 		request->registration =
-			cs_registrations_take(ib->registrations, request->memory, request->bytes, false);
+			cs_registrations_take(ib->registrations, request->memory, request->bytes,
+					      false);
 	if (ready->key && fits && (request->registration || !request->bytes)) {
 		cs_push(&peer->writes, request);
 		cs_large_pump(peer);
@@ -228,7 +236,8 @@ keep_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *
 		return;
 	}
 	drop_needless(channel);
-	/* Of a message that went as a small one already: its receiver has room for more, or the program's ranks disagree. */
+	/* Of a message that went as a small one already: its receiver has room for more, or the
+	 * program's ranks disagree. */
 	if (cs_channel_is_past(channel, message))
 		return;
 	struct cs_early *early = malloc(sizeof *early + sizeof *ready);
@@ -241,7 +250,8 @@ keep_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *
 }
 
 static bool
-take_ready(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+take_ready(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
+	   size_t bytes)
 {
 	struct cs_ready ready;
 	(void)peer;
@@ -259,7 +269,8 @@ fill_fragment(struct cs_peer *peer, struct cs_message *request)
 {
 	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
 	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
-	/* More than there is room for: a word of that first, so that they know before they have all. */
+	/* More than there is room for: a word of that first, so that they know before they have
+	 * all. */
 	bool is_too_large = request->bytes > request->ready.bytes;
 	if (is_too_large) {
 		fragment.at = request->bytes;
@@ -269,7 +280,8 @@ fill_fragment(struct cs_peer *peer, struct cs_message *request)
 	bytes = bytes < room ? bytes : room;
 	fragment.is_last = !is_too_large && request->moved + bytes == request->bytes;
 	peer->ib->counters.fragments++;
-	cs_ring_fill(peer, cs_label_of(request), &fragment, sizeof fragment, request->memory + request->moved, bytes);
+	cs_ring_fill(peer, cs_label_of(request), &fragment, sizeof fragment,
+		     request->memory + request->moved, bytes);
 	request->moved += bytes;
 	return fragment.is_last;
 }
@@ -288,16 +300,19 @@ cs_large_ask(struct cs_channel *channel)
 }
 
 const struct cs_kind_ops cs_kind_ready = { .fill = fill_ready, .take = take_ready };
-const struct cs_kind_ops cs_kind_fragment = { .fill = fill_fragment, .is_over_when_filled = true, .take = take_fragment };
+const struct cs_kind_ops cs_kind_fragment = { .fill = fill_fragment, .is_over_when_filled = true,
+					      .take = take_fragment };
 
 /* By the device, which is what polls_flags is for. Else the receiver sets it. */
 static bool
 has_flag(const struct cs_peer *peer, const struct cs_message *request)
 {
-	return request->ready.flag && peer->ib->options.polls_flags && peer->inline_bytes >= sizeof request->ready.value;
+	return request->ready.flag && peer->ib->options.polls_flags &&
+	       peer->inline_bytes >= sizeof request->ready.value;
 }
 
-/* Posts a write; the last one of a message tells the receiver, by its immediate, that all are there. */
+/* Posts a write; the last one of a message tells the receiver, by its immediate, that all are
+ * there. */
 static void
 post_write(struct cs_peer *peer, struct cs_message *request, struct ibv_send_wr *wr, bool is_last)
 {
@@ -308,11 +323,13 @@ post_write(struct cs_peer *peer, struct cs_message *request, struct ibv_send_wr 
 	cs_peer_post(peer, wr, is_last, is_last ? request : NULL);
 }
 
-/* The flag behind the data, and the receiver's completion behind both: nothing comes when it has taken the flag back. */
+/* The flag behind the data, and the receiver's completion behind both: nothing comes when it has
+ * taken the flag back. */
 static void
 post_flag(struct cs_peer *peer, struct cs_message *request)
 {
-	struct ibv_sge part = { .addr = (uintptr_t)&request->ready.value, .length = sizeof request->ready.value };
+	struct ibv_sge part = { .addr = (uintptr_t)&request->ready.value,
+				.length = sizeof request->ready.value };
 	struct ibv_send_wr wr = { .sg_list = &part, .num_sge = 1, .send_flags = IBV_SEND_INLINE,
 				  .wr.rdma.remote_addr = request->ready.flag };
 	post_write(peer, request, &wr, true);
@@ -325,7 +342,8 @@ post_piece(struct cs_peer *peer, struct cs_message *request)
 	size_t rest = request->bytes - request->moved, most = peer->ib->port.max_message;
 	size_t bytes = rest > most ? most : rest;
 	bool is_last = bytes == rest;
-	struct ibv_sge part = { .addr = (uintptr_t)request->memory + request->moved, .length = (uint32_t)bytes };
+	struct ibv_sge part = { .addr = (uintptr_t)request->memory + request->moved,
+				.length = (uint32_t)bytes };
 	struct ibv_send_wr wr = { .sg_list = &part, .num_sge = bytes ? 1 : 0,
 				  .wr.rdma.remote_addr = request->ready.address + request->moved };
 	if (bytes)
@@ -358,7 +376,8 @@ void
 cs_large_sent(struct cs_message *request)
 {
 	if (request->registration)
-		cs_registrations_give(request->channel->peer->ib->registrations, request->registration);
+		cs_registrations_give(request->channel->peer->ib->registrations,
+				      request->registration);
 	request->registration = NULL;
 	cs_message_finish(request);
 }

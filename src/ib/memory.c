@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* All that can be in a connection's two queues at once: what fails completes, even if nobody has asked for that. */
+/* All that can be in a connection's two queues at once: what fails completes, even if nobody has
+ * asked for that. */
 #define PER_CONNECTION(ib) (CS_SENDS + CS_SPARE + (int)(ib)->options.slots)
 
 static bool

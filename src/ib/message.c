@@ -17,7 +17,8 @@ void
 cs_remove(struct cs_queue *queue, struct cs_message *wanted)
 {
 	struct cs_message *before = NULL;
-	for (struct cs_message *request = queue->head; request; before = request, request = request->next)
+	for (struct cs_message *request = queue->head; request; before = request,
+	     request = request->next)
 		if (request == wanted) {
 			unlink_request(queue, before, request);
 			return;

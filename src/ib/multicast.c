@@ -26,22 +26,28 @@ static void
 break_off(struct cs_ib_multicast *multicast, const char *what)
 {
 	if (!multicast->is_broken)
-		cs_warn_local("ib: rank %d: multicast by %s failed (%s); what it would bring comes over connections",
-			      multicast->ib->options.world_rank, multicast->ib->port.chosen.device, what);
+		cs_warn_local("ib: rank %d: multicast by %s failed (%s); what it would bring comes "
+			      "over connections", multicast->ib->options.world_rank,
+			      multicast->ib->port.chosen.device, what);
 	multicast->is_broken = true;
 }
 
 static struct cs_multicast_header *
 header_at(const struct cs_ib_multicast *multicast, uint32_t slot)
 {
-	return (struct cs_multicast_header *)(void *)(multicast->memory + slot * multicast->slot_bytes + CS_MULTICAST_GRH);
+	return (struct cs_multicast_header *)(void *)(multicast->memory + slot *
+						      multicast->slot_bytes + CS_MULTICAST_GRH);
 }
 
 bool
 cs_multicast_post_receive(struct cs_ib_multicast *multicast, uint32_t slot)
 {
-	struct ibv_sge where = { .addr = (uintptr_t)(multicast->memory + slot * multicast->slot_bytes),
-				 .length = (uint32_t)(CS_MULTICAST_GRH + sizeof(struct cs_multicast_header) + multicast->multicast.room),
+	struct ibv_sge where =
+		{ .addr = (uintptr_t)(multicast->memory + slot * multicast->slot_bytes),
+				 .length =
+					 (uint32_t)(CS_MULTICAST_GRH +
+						    sizeof(struct cs_multicast_header) +
+						    multicast->multicast.room),
 				 .lkey = multicast->registration->lkey };
 	struct ibv_recv_wr wr = { .wr_id = slot, .sg_list = &where, .num_sge = 1 }, *bad;
 	return multicast->ib->verbs->post_recv(multicast->qp, &wr, &bad) == 0;
@@ -79,7 +85,8 @@ bytes_of(size_t room, uint32_t piece, uint64_t total)
 }
 
 static bool
-send_piece(struct cs_multicast *base, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total)
+send_piece(struct cs_multicast *base, uint32_t broadcast, uint32_t piece, const char *data,
+	   uint64_t total)
 {
 	struct cs_ib_multicast *multicast = multicast_of(base);
 	if (!multicast->is_broken && !has_room(multicast))
@@ -89,14 +96,17 @@ send_piece(struct cs_multicast *base, uint32_t broadcast, uint32_t piece, const 
 	uint32_t slot = CS_MULTICAST_RECEIVES + (uint32_t)(multicast->posted % CS_MULTICAST_SENDS);
 	struct cs_multicast_header *header = header_at(multicast, slot);
 	size_t bytes = bytes_of(base->room, piece, total);
-	*header = (struct cs_multicast_header){ .nonce = multicast->nonce, .total = total, .broadcast = broadcast, .piece = piece };
+	*header = (struct cs_multicast_header){ .nonce = multicast->nonce, .total = total,
+						.broadcast = broadcast, .piece = piece };
 	memcpy(header + 1, data + (size_t)piece * base->room, bytes);
-	struct ibv_sge where = { .addr = (uintptr_t)header, .length = (uint32_t)(sizeof *header + bytes),
+	struct ibv_sge where = { .addr = (uintptr_t)header,
+				 .length = (uint32_t)(sizeof *header + bytes),
 				 .lkey = multicast->registration->lkey };
-	struct ibv_send_wr wr = { .wr_id = slot, .sg_list = &where, .num_sge = 1, .opcode = IBV_WR_SEND,
-				  .send_flags = IBV_SEND_SIGNALED,
+	struct ibv_send_wr wr = { .wr_id = slot, .sg_list = &where, .num_sge = 1,
+				  .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
 				  .wr.ud = { .ah = multicast->ah, .remote_qpn = ANY_QP,
-					     .remote_qkey = (uint32_t)multicast->nonce & INT32_MAX } }, *bad;
+					     .remote_qkey = (uint32_t)multicast->nonce &
+					     INT32_MAX } }, *bad;
 	int result = multicast->ib->verbs->post_send(multicast->qp, &wr, &bad);
 	if (result)
 		break_off(multicast, strerror(result));
@@ -112,7 +122,8 @@ is_ours(const struct cs_ib_multicast *multicast, const struct ibv_wc *wc)
 	const struct cs_multicast_header *header = header_at(multicast, (uint32_t)wc->wr_id);
 	if (wc->byte_len < CS_MULTICAST_GRH + sizeof *header || header->nonce != multicast->nonce)
 		return false;
-	return wc->byte_len - CS_MULTICAST_GRH - sizeof *header == bytes_of(multicast->multicast.room, header->piece, header->total);
+	return wc->byte_len - CS_MULTICAST_GRH - sizeof *header ==
+	       bytes_of(multicast->multicast.room, header->piece, header->total);
 }
 
 /* The next slot that something of ours came into; -1: none. */
@@ -122,7 +133,11 @@ next_slot(struct cs_ib_multicast *multicast)
 	for (;;) {
 		if (multicast->found_next == multicast->found_count) {
 			multicast->found_next = multicast->found_count = 0;
-			int found = multicast->is_broken ? 0 : multicast->ib->verbs->poll_cq(multicast->receive_cq, CS_MULTICAST_POLLED, multicast->found);
+			int found = multicast->is_broken
+				    ? 0
+				    : multicast->ib->verbs->poll_cq(multicast->receive_cq,
+								    CS_MULTICAST_POLLED,
+								    multicast->found);
 			if (found < 0)
 				break_off(multicast, "its completion queue is broken");
 			if (found <= 0)
@@ -198,9 +213,12 @@ take_piece(struct cs_multicast *base, uint32_t broadcast, struct cs_multicast_pi
 	multicast->looked_at = wanted_slot(multicast, broadcast);
 	if (multicast->looked_at < 0)
 		return false;
-	const struct cs_multicast_header *header = header_at(multicast, (uint32_t)multicast->looked_at);
-	*piece = (struct cs_multicast_piece){ .piece = header->piece, .total = header->total, .data = (const char *)(header + 1),
-					      .bytes = bytes_of(base->room, header->piece, header->total) };
+	const struct cs_multicast_header *header =
+		header_at(multicast, (uint32_t)multicast->looked_at);
+	*piece = (struct cs_multicast_piece){ .piece = header->piece, .total = header->total,
+					      .data = (const char *)(header + 1),
+					      .bytes = bytes_of(base->room, header->piece,
+								header->total) };
 	count(multicast, &multicast->ib->counters.heard, 1);
 	return true;
 }
@@ -214,5 +232,6 @@ resent(struct cs_multicast *base, uint32_t pieces)
 void
 cs_multicast_init(struct cs_ib_multicast *multicast)
 {
-	multicast->multicast = (struct cs_multicast){ .send = send_piece, .take = take_piece, .resent = resent };
+	multicast->multicast = (struct cs_multicast){ .send = send_piece, .take = take_piece,
+						      .resent = resent };
 }

@@ -1,4 +1,5 @@
-/* ib/multicast_open.c — how a group comes to have a multicast, or not: all ranks open, rank 0 multicasts, and all tell whether it came. */
+/* ib/multicast_open.c — how a group comes to have a multicast, or not: all ranks open, rank 0
+ * multicasts, and all tell whether it came. */
 #include "ib/multicast_slots.h"
 
 #include "base/log.h"
@@ -19,7 +20,7 @@
 #define TRIAL_BROADCAST 0
 #define TURNS_PER_TRIAL 4096
 
-/* --- opening and closing ------------------------------------------------------------------------------------------ */
+/* --- opening and closing ---------------------------------------------------------------------- */
 
 /* What rank 0 proposes. */
 struct proposal {
@@ -33,7 +34,8 @@ obstacle(const struct cs_ib_candidate *chosen)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
 	if (!chosen->is_roce)
-		return "an InfiniBand group is joined at the subnet manager, which is not supported";
+		return "an InfiniBand group is joined at the subnet manager, which is not "
+		       "supported";
 	if (chosen->is_v1)
 		return "it is RoCE v1";
 	if (memcmp(chosen->gid.raw, mapped, sizeof mapped))
@@ -45,14 +47,18 @@ static const char *
 open_memory(struct cs_ib_multicast *multicast)
 {
 	struct cs_ib *ib = multicast->ib;
-	multicast->slot_bytes = (CS_MULTICAST_GRH + sizeof(struct cs_multicast_header) + multicast->multicast.room + 63) & ~(size_t)63;
-	multicast->memory_bytes = cs_ib_pages_round((CS_MULTICAST_RECEIVES + CS_MULTICAST_SENDS) * multicast->slot_bytes);
+	multicast->slot_bytes = (CS_MULTICAST_GRH + sizeof(struct cs_multicast_header) +
+				 multicast->multicast.room + 63) & ~(size_t)63;
+	multicast->memory_bytes = cs_ib_pages_round((CS_MULTICAST_RECEIVES + CS_MULTICAST_SENDS) *
+						    multicast->slot_bytes);
 	multicast->memory = cs_ib_pages_get(multicast->memory_bytes);
 	if (!multicast->memory)
 		return "no memory";
 	cs_ib_enter(ib);
-	if (multicast->memory_bytes <= ib->options.memory && ib->slab_bytes <= ib->options.memory - multicast->memory_bytes)
-		multicast->registration = cs_registrations_pin(ib->registrations, multicast->memory, multicast->memory_bytes);
+	if (multicast->memory_bytes <= ib->options.memory &&
+	    ib->slab_bytes <= ib->options.memory - multicast->memory_bytes)
+		multicast->registration = cs_registrations_pin(ib->registrations, multicast->memory,
+							       multicast->memory_bytes);
 	if (multicast->registration)
 		ib->slab_bytes += multicast->memory_bytes;
 	cs_ib_leave(ib);
@@ -69,17 +75,22 @@ open_queues(struct cs_ib_multicast *multicast)
 	if (!multicast->receive_cq || !multicast->send_cq)
 		return "a completion queue was refused";
 	struct ibv_qp_init_attr attributes = {
-		.send_cq = multicast->send_cq, .recv_cq = multicast->receive_cq, .qp_type = IBV_QPT_UD,
-		.cap = { .max_send_wr = CS_MULTICAST_SENDS, .max_recv_wr = CS_MULTICAST_RECEIVES, .max_send_sge = 1, .max_recv_sge = 1 },
+		.send_cq = multicast->send_cq, .recv_cq = multicast->receive_cq,
+			.qp_type = IBV_QPT_UD,
+		.cap = { .max_send_wr = CS_MULTICAST_SENDS, .max_recv_wr = CS_MULTICAST_RECEIVES,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
 	};
 	multicast->qp = verbs->create_qp(ib->pd, &attributes);
 	if (!multicast->qp)
 		return "a queue pair was refused";
 	/* A Q_Key with its upper bit set is a privileged one. */
-	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)ib->port.chosen.port,
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT,
+				    .port_num = (uint8_t)ib->port.chosen.port,
 				    .qkey = (uint32_t)multicast->nonce & INT32_MAX };
-	struct ibv_qp_attr receive = { .qp_state = IBV_QPS_RTR }, send = { .qp_state = IBV_QPS_RTS };
-	if (verbs->modify_qp(multicast->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY))
+	struct ibv_qp_attr receive = { .qp_state = IBV_QPS_RTR },
+			   send = { .qp_state = IBV_QPS_RTS };
+	if (verbs->modify_qp(multicast->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			     IBV_QP_QKEY))
 		return "its queue pair could not be made ready";
 	for (uint32_t slot = 0; slot < CS_MULTICAST_RECEIVES; slot++)
 		if (!cs_multicast_post_receive(multicast, slot))
@@ -90,7 +101,8 @@ open_queues(struct cs_ib_multicast *multicast)
 	return NULL;
 }
 
-/* The kernel finds the interface by its address. Nothing is ever received there: the socket has no port. */
+/* The kernel finds the interface by its address. Nothing is ever received there: the socket has no
+ * port. */
 static bool
 join(struct cs_ib_multicast *multicast)
 {
@@ -99,7 +111,8 @@ join(struct cs_ib_multicast *multicast)
 	memcpy(&member.imr_interface, multicast->ib->port.chosen.gid.raw + 12, 4);
 	multicast->membership = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return multicast->membership >= 0 &&
-	       !setsockopt(multicast->membership, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member, sizeof member);
+	       !setsockopt(multicast->membership, IPPROTO_IP, IP_ADD_MEMBERSHIP, &member,
+			   sizeof member);
 }
 
 static const char *
@@ -108,7 +121,8 @@ open_group(struct cs_ib_multicast *multicast)
 	struct cs_ib *ib = multicast->ib;
 	const struct cs_ib_candidate *chosen = &ib->port.chosen;
 	struct ibv_ah_attr address = { .is_global = 1, .port_num = (uint8_t)chosen->port,
-				       .grh = { .dgid = multicast->group, .sgid_index = (uint8_t)chosen->gid_index,
+				       .grh = { .dgid = multicast->group,
+						.sgid_index = (uint8_t)chosen->gid_index,
 						.hop_limit = HOPS } };
 	if (!join(multicast))
 		return "its network interface could not join the group";
@@ -125,7 +139,8 @@ open_multicast(struct cs_ib_multicast *multicast, const struct proposal *proposa
 {
 	uint32_t address = htonl(proposal->address);
 	multicast->nonce = proposal->nonce;
-	multicast->multicast.room = ((size_t)128 << proposal->mtu) - 64; /* the header, and a round number of bytes */
+	/* The header, and a round number of bytes */
+	multicast->multicast.room = ((size_t)128 << proposal->mtu) - 64;
 	multicast->group.raw[10] = multicast->group.raw[11] = 0xff;
 	memcpy(multicast->group.raw + 12, &address, sizeof address);
 	const char *trouble = open_memory(multicast);
@@ -163,7 +178,7 @@ cs_ib_multicast_close(struct cs_ib_multicast *multicast)
 	free(multicast);
 }
 
-/* --- agreeing ----------------------------------------------------------------------------------------------------- */
+/* --- agreeing --------------------------------------------------------------------------------- */
 
 static void
 say(struct cs_wire *wire, uint64_t tag, int peer, const void *words, size_t bytes)
@@ -218,7 +233,8 @@ static bool
 is_heard(struct cs_ib_multicast *multicast)
 {
 	struct cs_multicast_piece piece;
-	struct cs_wait wait = { .yields = CS_WAIT_AWAKE, .progress = multicast->ib->options.host->progress };
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE,
+				.progress = multicast->ib->options.host->progress };
 	for (; wait.turn < TURNS_PER_TRIAL; cs_wait_turn(&wait))
 		if (multicast->multicast.take(&multicast->multicast, TRIAL_BROADCAST, &piece))
 			return true;
@@ -227,7 +243,8 @@ is_heard(struct cs_ib_multicast *multicast)
 
 enum verdict { TRY, READY, GIVE_UP };
 
-/* Rank 0 multicasts until all have heard it, or TRIALS times; `is_open`: at this rank. All ranks return alike. */
+/* Rank 0 multicasts until all have heard it, or TRIALS times; `is_open`: at this rank. All ranks
+ * return alike. */
 static bool
 is_tried_well(struct cs_wire *wire, uint64_t tag, struct cs_ib_multicast *multicast, bool is_open)
 {
@@ -238,10 +255,13 @@ is_tried_well(struct cs_wire *wire, uint64_t tag, struct cs_ib_multicast *multic
 		least(wire, tag, words);
 		uint32_t verdict = !words[0] || trial == TRIALS ? GIVE_UP : words[1] ? READY : TRY;
 		for (int i = 0; wire->rank == 0 && verdict == TRY && i < 2; i++)
-			multicast->multicast.send(&multicast->multicast, TRIAL_BROADCAST, 0, nothing, sizeof nothing);
+			multicast->multicast.send(&multicast->multicast, TRIAL_BROADCAST, 0,
+						  nothing, sizeof nothing);
 		tell_all(wire, tag, &verdict, sizeof verdict);
-		if (verdict == GIVE_UP && wire->rank == 0 && words[0] && cs_log_is_first(REASON_NO_MULTICAST))
-			cs_warn_local("ib: multicast by %s does not reach all %d ranks; their broadcasts go over connections",
+		if (verdict == GIVE_UP && wire->rank == 0 && words[0] &&
+		    cs_log_is_first(REASON_NO_MULTICAST))
+			cs_warn_local("ib: multicast by %s does not reach all %d ranks; their "
+				      "broadcasts go over connections",
 				      multicast->ib->port.chosen.device, wire->ranks);
 		if (verdict != TRY)
 			return verdict == READY;
@@ -255,8 +275,9 @@ static void
 say_why(const struct cs_ib_wire *wire, const char *trouble)
 {
 	if (cs_log_is_first(REASON_NO_MULTICAST))
-		cs_warn_local("ib: rank %d: no multicast by %s for %d ranks: %s; their broadcasts go over connections",
-			      wire->ib->options.world_rank, wire->ib->port.chosen.device, wire->wire.ranks, trouble);
+		cs_warn_local("ib: rank %d: no multicast by %s for %d ranks: %s; their broadcasts "
+			      "go over connections", wire->ib->options.world_rank,
+			      wire->ib->port.chosen.device, wire->wire.ranks, trouble);
 }
 
 /* Rank 0's, for all. 239.0.0.0/8 is an organisation's own (RFC 2365). */
@@ -267,7 +288,8 @@ propose(struct cs_wire *wire, uint64_t tag, bool is_able, uint32_t mtu)
 	struct proposal proposal = { .nonce = 0 };
 	least(wire, tag, words);
 	if (wire->rank == 0) {
-		bool has_random = getrandom(&proposal, sizeof proposal, 0) == (ssize_t)sizeof proposal;
+		bool has_random = getrandom(&proposal, sizeof proposal, 0) ==
+				  (ssize_t)sizeof proposal;
 		proposal.address = UINT32_C(239) << 24 | (proposal.address & 0xffffff);
 		proposal.is_able = words[0] && has_random;
 		proposal.mtu = words[1];

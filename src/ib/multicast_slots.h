@@ -1,5 +1,5 @@
-/* ib/multicast_slots.h — a group's multicast as its two files see it: multicast_open.c opens, tries and closes it, multicast.c sends and
- * receives. */
+/* ib/multicast_slots.h — a group's multicast as its two files see it: multicast_open.c opens, tries
+ * and closes it, multicast.c sends and receives. */
 #ifndef CS_IB_MULTICAST_SLOTS_H
 #define CS_IB_MULTICAST_SLOTS_H
 

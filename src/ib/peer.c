@@ -28,7 +28,7 @@ cs_peer_close(struct cs_peer *peer)
 	peer->staged = NULL;
 }
 
-/* --- failures ---------------------------------------------------------------------------------------------------- */
+/* --- failures --------------------------------------------------------------------------------- */
 
 void
 cs_ib_no_memory(struct cs_ib *ib)
@@ -40,8 +40,9 @@ cs_ib_no_memory(struct cs_ib *ib)
 void
 cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation, const char *status)
 {
-	cs_warn_local("ib: rank %d: %s to rank %d of MPI_COMM_WORLD by %s failed: %s; ending the job",
-		      ib->options.world_rank, operation, peer->world, ib->port.chosen.device, status);
+	cs_warn_local("ib: rank %d: %s to rank %d of MPI_COMM_WORLD by %s failed: %s; ending the "
+		      "job", ib->options.world_rank, operation, peer->world, ib->port.chosen.device,
+		      status);
 	ib->options.host->abort("verbs failed");
 }
 
@@ -60,14 +61,15 @@ complain(struct cs_peer *peer, const char *what)
 	static _Atomic int is_said;
 	struct cs_ib *ib = peer->ib;
 	char text[sizeof ib->trouble];
-	snprintf(text, sizeof text, "no connection to rank %d of MPI_COMM_WORLD by %s: %s", peer->world,
-		 ib->port.chosen.device, what);
+	snprintf(text, sizeof text, "no connection to rank %d of MPI_COMM_WORLD by %s: %s",
+		 peer->world, ib->port.chosen.device, what);
 	if (ib->is_trying && !ib->trouble[0])
 		memcpy(ib->trouble, text, sizeof text);
 	else if (ib->is_trying)
 		return;
 	else if (!atomic_load(&is_said) && cs_log_is_first(REASON))
-		cs_log_warn_local(&is_said, "ib: rank %d: %s; their messages go over MPI", ib->options.world_rank, text);
+		cs_log_warn_local(&is_said, "ib: rank %d: %s; their messages go over MPI",
+				  ib->options.world_rank, text);
 }
 
 void
@@ -99,8 +101,8 @@ cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room)
 	return text[0];
 }
 
-/* A connection that ended by what the peer did: its own requests fail with the cause, ours are only flushed. What follows on
- * this one says no more. */
+/* A connection that ended by what the peer did: its own requests fail with the cause, ours are only
+ * flushed. What follows on this one says no more. */
 static bool
 is_aftermath(struct cs_peer *peer, uint64_t wr_id, bool is_flushed)
 {
@@ -116,7 +118,8 @@ is_aftermath(struct cs_peer *peer, uint64_t wr_id, bool is_flushed)
 	return true;
 }
 
-/* Until the pair has settled both still have another way, and at the end there is nothing left to lose. */
+/* Until the pair has settled both still have another way, and at the end there is nothing left to
+ * lose. */
 void
 cs_peer_broke(struct cs_peer *peer, uint64_t wr_id, const char *status, bool is_flushed)
 {
@@ -135,7 +138,7 @@ cs_peer_end_flushed(struct cs_ib *ib)
 		    ib->verbs->wc_status_str(IBV_WC_WR_FLUSH_ERR));
 }
 
-/* --- posting ----------------------------------------------------------------------------------------------------- */
+/* --- posting ---------------------------------------------------------------------------------- */
 
 void
 cs_peer_post_failed(struct cs_peer *peer, const struct ibv_send_wr *wr, int error)

@@ -11,7 +11,8 @@
 #define MOST_GIDS 256
 #define ROCE_V1 2 /* worth at most */
 
-/* The better a GID suits the larger; 0: not at all. An address that routers know beats one of the link only. */
+/* The better a GID suits the larger; 0: not at all. An address that routers know beats one of the
+ * link only. */
 static int
 worth(const struct ibv_gid_entry *entry)
 {
@@ -25,7 +26,8 @@ worth(const struct ibv_gid_entry *entry)
 
 /* How well the port's best GID suits, and that GID; 0: it has none. */
 static int
-choose_gid(const struct cs_verbs *verbs, struct ibv_context *context, struct cs_ib_candidate *candidate)
+choose_gid(const struct cs_verbs *verbs, struct ibv_context *context,
+	   struct cs_ib_candidate *candidate)
 {
 	struct ibv_gid_entry *entries = calloc(MOST_GIDS, sizeof *entries);
 	int best = 0;
@@ -52,11 +54,12 @@ describe(struct cs_ib_candidate *candidate)
 	char gid[INET6_ADDRSTRLEN] = "?";
 	inet_ntop(AF_INET6, candidate->gid.raw, gid, sizeof gid);
 	if (candidate->is_roce)
-		snprintf(candidate->what, sizeof candidate->what, "RoCE v%d, GID %d %s, MTU %d", candidate->is_v1 ? 1 : 2,
-			 candidate->gid_index, gid, 128 << candidate->mtu);
-	else
-		snprintf(candidate->what, sizeof candidate->what, "InfiniBand, LID %d, MTU %d", candidate->lid,
+		snprintf(candidate->what, sizeof candidate->what, "RoCE v%d, GID %d %s, MTU %d",
+			 candidate->is_v1 ? 1 : 2, candidate->gid_index, gid,
 			 128 << candidate->mtu);
+	else
+		snprintf(candidate->what, sizeof candidate->what, "InfiniBand, LID %d, MTU %d",
+			 candidate->lid, 128 << candidate->mtu);
 }
 
 static void
@@ -67,7 +70,8 @@ look_at_port(const struct cs_verbs *verbs, struct ibv_device *device, struct ibv
 	memset(&attributes, 0, sizeof attributes);
 	int error = verbs->query_port(context, (uint8_t)candidate->port, &attributes);
 	if (error) {
-		snprintf(candidate->what, sizeof candidate->what, "its port cannot be asked: %s", strerror(error));
+		snprintf(candidate->what, sizeof candidate->what, "its port cannot be asked: %s",
+			 strerror(error));
 		return;
 	}
 	if (device->transport_type == IBV_TRANSPORT_IWARP || device->node_type == IBV_NODE_RNIC) {
@@ -75,7 +79,8 @@ look_at_port(const struct cs_verbs *verbs, struct ibv_device *device, struct ibv
 		return;
 	}
 	if (attributes.state != IBV_PORT_ACTIVE) {
-		snprintf(candidate->what, sizeof candidate->what, "its port is not active (state %d of 4)",
+		snprintf(candidate->what, sizeof candidate->what, "its port is not active (state "
+								  "%d of 4)",
 			 attributes.state);
 		return;
 	}
@@ -124,7 +129,8 @@ cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
 		void (*see)(void *context, const struct cs_ib_candidate *candidate), void *context)
 {
 	int devices = 0, ports = 0;
-	struct ibv_device **list = verbs->get_device_list(&devices); /* NULL with ENOSYS: a kernel without RDMA */
+	/* NULL with ENOSYS: a kernel without RDMA */
+	struct ibv_device **list = verbs->get_device_list(&devices);
 	for (int i = 0; list && i < devices; i++)
 		ports += look_at_device(verbs, list[i], distance, see, context);
 	if (list)
@@ -132,7 +138,7 @@ cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
 	return ports;
 }
 
-/* --- choosing ---------------------------------------------------------------------------------------------------- */
+/* --- choosing --------------------------------------------------------------------------------- */
 
 struct choice {
 	const char *wanted;
@@ -151,13 +157,15 @@ is_wanted(const char *wanted, const struct cs_ib_candidate *candidate)
 	return !wanted[length] || atoi(wanted + length + 1) == candidate->port;
 }
 
-/* Distances are asked for only where there is something to choose from: the first question takes long. */
+/* Distances are asked for only where there is something to choose from: the first question takes
+ * long. */
 static bool
 is_better(const struct choice *choice, const char *device)
 {
 	const char *best = choice->best.device;
 	int order = strcmp(device, best);
-	int difference = order && choice->distance ? choice->distance(device) - choice->distance(best) : 0;
+	int difference = order && choice->distance ? choice->distance(device) -
+			 choice->distance(best) : 0;
 	return difference < 0 || (difference == 0 && order < 0);
 }
 
@@ -193,7 +201,8 @@ open_chosen(struct cs_ib_port *port, char *why, size_t room)
 	memset(&attributes, 0, sizeof attributes);
 	struct ibv_port_attr of_port;
 	memset(&of_port, 0, sizeof of_port);
-	if (!port->context || !port->chosen.is_usable || port->verbs->query_device(port->context, &attributes) ||
+	if (!port->context || !port->chosen.is_usable ||
+	    port->verbs->query_device(port->context, &attributes) ||
 	    port->verbs->query_port(port->context, (uint8_t)port->chosen.port, &of_port)) {
 		snprintf(why, room, "%s could not be opened", port->chosen.device);
 		cs_ib_port_close(port);
@@ -205,7 +214,8 @@ open_chosen(struct cs_ib_port *port, char *why, size_t room)
 	port->max_wr = attributes.max_qp_wr;
 	/* Asking for events must not block. */
 	if (port->context->async_fd >= 0)
-		fcntl(port->context->async_fd, F_SETFL, fcntl(port->context->async_fd, F_GETFL) | O_NONBLOCK);
+		fcntl(port->context->async_fd, F_SETFL,
+		      fcntl(port->context->async_fd, F_GETFL) | O_NONBLOCK);
 	return CS_OK;
 }
 
@@ -213,14 +223,15 @@ void
 cs_ib_port_say_none(const char *wanted, bool has_others, char *why, size_t room)
 {
 	if (wanted)
-		snprintf(why, room, "there is no device %s%s", wanted, has_others ? "" : ", nor any other");
+		snprintf(why, room, "there is no device %s%s", wanted,
+			 has_others ? "" : ", nor any other");
 	else
 		snprintf(why, room, "there is no RDMA device");
 }
 
 enum cs_status
-cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted, cs_ib_distance *distance,
-		char *why, size_t room)
+cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted,
+		cs_ib_distance *distance, char *why, size_t room)
 {
 	struct choice choice = { .wanted = wanted, .distance = distance };
 	*port = (struct cs_ib_port){ .verbs = verbs };

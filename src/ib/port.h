@@ -1,8 +1,8 @@
 /* ib/port.h — the device, port and address that a process uses.
  *
- * Of all active ports the nearest to the process, of those equally near the first by name. What is not used, and why, can
- * be asked for (collshim-info --doctor). InfiniBand and RoCE are served; iWARP is not: it knows neither write with
- * immediate nor its ordering (RFC 5040). */
+ * Of all active ports the nearest to the process, of those equally near the first by name. What is
+ * not used, and why, can be asked for (collshim-info --doctor). InfiniBand and RoCE are served;
+ * iWARP is not: it knows neither write with immediate nor its ordering (RFC 5040). */
 #ifndef CS_IB_PORT_H
 #define CS_IB_PORT_H
 
@@ -22,7 +22,8 @@ struct cs_ib_candidate {
 	char device[CS_IB_NAME];
 	int port;      /* from 1; 0: the device could not even be opened */
 	bool is_usable;
-	char what[96]; /* "RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096, active", or why it is not usable */
+	char what[96]; /* "RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096, active", or why it is not
+			* usable */
 	int distance;
 	bool is_roce, is_v1; /* v1: RoCE without IP */
 	int gid_index;
@@ -40,19 +41,23 @@ struct cs_ib_port {
 	int max_cqe, max_wr;
 };
 
-/* Looks at every port of every device; calls `see` for each, in the devices' order. Returns how many there were. */
+/* Looks at every port of every device; calls `see` for each, in the devices' order. Returns how
+ * many there were. */
 int cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
-		    void (*see)(void *context, const struct cs_ib_candidate *candidate), void *context);
+		    void (*see)(void *context, const struct cs_ib_candidate *candidate),
+		    void *context);
 
 /* The phrase for a machine on which there is no device, or none of the name that is wanted. */
 void cs_ib_port_say_none(const char *wanted, bool has_others, char *why, size_t room);
 
-/* Opens the best one; `wanted` is "mlx5_0" or "mlx5_0:1", or NULL for any. With a phrase in why: CS_UNSUPPORTED: no device,
- * or none of that name; CS_SYSTEM: none that is usable, or it refuses. */
-CS_CHECKED enum cs_status cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs, const char *wanted,
-					  cs_ib_distance *distance, char *why, size_t room);
-/* Has the device been removed while it was open? Hardware also says so by an event; soft RoCE (Linux 6.1) does not, and goes on
- * with what is open. */
+/* Opens the best one; `wanted` is "mlx5_0" or "mlx5_0:1", or NULL for any. With a phrase in why:
+ * CS_UNSUPPORTED: no device, or none of that name; CS_SYSTEM: none that is usable, or it
+ * refuses. */
+CS_CHECKED enum cs_status cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs,
+					  const char *wanted, cs_ib_distance *distance, char *why,
+					  size_t room);
+/* Has the device been removed while it was open? Hardware also says so by an event; soft RoCE
+ * (Linux 6.1) does not, and goes on with what is open. */
 bool cs_ib_port_is_removed(const struct cs_ib_port *port);
 void cs_ib_port_close(struct cs_ib_port *port);
 

@@ -14,7 +14,7 @@
 #define NS_PER_LOOK 100000000 /* whether the device is still there */
 #define TIME_OUTS_OF_A_PORT 16
 
-/* --- completions ------------------------------------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------------------ */
 
 /* Anything but a slot. */
 static __attribute__((noinline)) void
@@ -46,8 +46,8 @@ sent(struct cs_peer *peer)
 		cs_peer_is_busy(peer);
 }
 
-/* Slots are looked at no more often than this: if half of them were not taken yet at one look, some are still free at the
- * next, as a batch is half of them at most. */
+/* Slots are looked at no more often than this: if half of them were not taken yet at one look, some
+ * are still free at the next, as a batch is half of them at most. */
 static __attribute__((noinline)) void
 end_batch(struct cs_peer *peer)
 {
@@ -62,9 +62,11 @@ end_batch(struct cs_peer *peer)
 static __attribute__((noinline)) void
 complete_other(struct cs_ib *ib, const struct ibv_wc *wc)
 {
-	struct cs_peer *peer = (struct cs_peer *)(uintptr_t)(wc->wr_id - wc->wr_id % CS_POSTED_KINDS);
+	struct cs_peer *peer =
+		(struct cs_peer *)(uintptr_t)(wc->wr_id - wc->wr_id % CS_POSTED_KINDS);
 	if (wc->status != IBV_WC_SUCCESS)
-		cs_peer_broke(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status), wc->status == IBV_WC_WR_FLUSH_ERR);
+		cs_peer_broke(peer, wc->wr_id, ib->verbs->wc_status_str(wc->status),
+			      wc->status == IBV_WC_WR_FLUSH_ERR);
 	else
 		sent(peer);
 }
@@ -90,7 +92,8 @@ complete(struct cs_ib *ib, const struct ibv_wc *wc)
 _Noreturn static void
 end_job(struct cs_ib *ib, const char *what)
 {
-	cs_warn_local("ib: rank %d: device %s: %s; ending the job", ib->options.world_rank, ib->port.chosen.device, what);
+	cs_warn_local("ib: rank %d: device %s: %s; ending the job", ib->options.world_rank,
+		      ib->port.chosen.device, what);
 	ib->options.host->abort("verbs failed");
 }
 
@@ -115,7 +118,7 @@ poll_all(struct cs_ib *ib)
 	return has_any;
 }
 
-/* --- what is to be done ------------------------------------------------------------------------------------------ */
+/* --- what is to be done ----------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool
 pump_all(struct cs_ib *ib)
@@ -160,14 +163,15 @@ settle_all(struct cs_ib *ib)
 	return has_any;
 }
 
-/* --- what can break ---------------------------------------------------------------------------------------------- */
+/* --- what can break --------------------------------------------------------------------------- */
 
 static bool
 is_port_active(const struct cs_ib *ib)
 {
 	struct ibv_port_attr attributes;
 	memset(&attributes, 0, sizeof attributes);
-	return ib->verbs->query_port(ib->port.context, (uint8_t)ib->port.chosen.port, &attributes) == 0 &&
+	return ib->verbs->query_port(ib->port.context, (uint8_t)ib->port.chosen.port,
+				     &attributes) == 0 &&
 	       attributes.state == IBV_PORT_ACTIVE;
 }
 
@@ -181,13 +185,15 @@ is_waiting(const struct cs_ib *ib)
 	return false;
 }
 
-/* A port that comes back in time is no trouble: packets are sent again. One that does not fails requests, in time that others
- * take: soft RoCE (Linux 6.1) never gives up what it cannot hand to its own port. */
+/* A port that comes back in time is no trouble: packets are sent again. One that does not fails
+ * requests, in time that others take: soft RoCE (Linux 6.1) never gives up what it cannot hand to
+ * its own port. */
 static void
 mind_port(struct cs_ib *ib)
 {
 	uint64_t patience = (UINT64_C(4096) << ib->options.timeout) * TIME_OUTS_OF_A_PORT;
-	if (!ib->port_lost_ns || ib->is_closing || cs_clock_ns() - ib->port_lost_ns < patience || !is_waiting(ib))
+	if (!ib->port_lost_ns || ib->is_closing || cs_clock_ns() - ib->port_lost_ns < patience ||
+	    !is_waiting(ib))
 		return;
 	ib->port_lost_ns = 0;
 	if (!is_port_active(ib))
@@ -208,7 +214,8 @@ mind_device(struct cs_ib *ib)
 static void
 mind_flushed(struct cs_ib *ib)
 {
-	if (!ib->flushed || ib->is_closing || cs_clock_ns() - ib->flushed_ns < (uint64_t)ib->options.flush_grace * 1000000)
+	if (!ib->flushed || ib->is_closing ||
+	    cs_clock_ns() - ib->flushed_ns < (uint64_t)ib->options.flush_grace * 1000000)
 		return;
 	cs_peer_end_flushed(ib);
 }
@@ -231,7 +238,7 @@ take_event(struct cs_ib *ib)
 	cs_info("ib: %s reports: %s", ib->port.chosen.device, what);
 }
 
-/* --- a turn ------------------------------------------------------------------------------------------------------ */
+/* --- a turn ----------------------------------------------------------------------------------- */
 
 /* Large sends that nobody gets ready for: their receivers may take them for small ones. */
 static void

@@ -1,6 +1,5 @@
 /* ib/registrations.c — keeps the program's memory registered while it may be used again. */
 #include "ib/registrations.h"
-
 #include "ib/watch.h"
 
 #include <errno.h>
@@ -10,8 +9,8 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-/* What is watched is cut out of its mapping, so an idle registration may cost the program two of the 65530 mappings that
- * it may have (vm.max_map_count). */
+/* What is watched is cut out of its mapping, so an idle registration may cost the program two of
+ * the 65530 mappings that it may have (vm.max_map_count). */
 enum { MOST_IDLE = 2048 };
 
 struct entry {
@@ -22,15 +21,15 @@ struct entry {
 	bool is_pinned;
 	bool is_listed;  /* in the slots: take may find it */
 	bool is_watched; /* its pages, as far as they are still mapped */
-	bool is_stale;   /* the program has changed something there: to be ended as soon as nobody uses it */
+	bool is_stale;   /* something there has changed: it is to be ended when nobody uses it */
 	TAILQ_ENTRY(entry) link;
 };
 
 TAILQ_HEAD(queue, entry);
 
-/* Sorted by low. Registrations may overlap and contain each other; `reach`, the largest `high` up to here, tells where
- * a search may stop. Searching: O(log n) and the registrations that reach over the place; adding and taking out: O(n),
- * 24 bytes each, beside a verb of microseconds. */
+/* Sorted by low. Registrations may overlap and contain each other; `reach`, the largest `high` up
+ * to here, tells where a search may stop. Searching: O(log n) and the registrations that reach over
+ * the place; adding and taking out: O(n), 24 bytes each, beside a verb of microseconds. */
 struct slot {
 	uintptr_t low, reach;
 	struct entry *entry;
@@ -135,12 +134,14 @@ unlist(struct cs_registrations *registrations, struct entry *entry)
 }
 
 static struct entry *
-find(const struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool is_writable, bool is_settled)
+find(const struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool is_writable,
+     bool is_settled)
 {
 	const struct slot *slots = registrations->slots;
 	for (size_t i = first_behind(registrations, low); i-- > 0 && slots[i].reach >= high;) {
 		struct entry *entry = slots[i].entry;
-		if (entry->high >= high && (entry->shown.is_writable || !is_writable) && (is_settled || entry->is_pinned))
+		if (entry->high >= high && (entry->shown.is_writable || !is_writable) &&
+		    (is_settled || entry->is_pinned))
 			return entry;
 	}
 	return NULL;
@@ -235,7 +236,8 @@ static void
 mark_range(struct cs_registrations *registrations, uintptr_t low, uintptr_t high)
 {
 	const struct slot *slots = registrations->slots;
-	for (size_t i = first_reaching(registrations, low); i < registrations->count && slots[i].low < high; i++)
+	for (size_t i = first_reaching(registrations, low); i < registrations->count &&
+	     slots[i].low < high; i++)
 		if (slots[i].entry->is_watched && slots[i].entry->high > low)
 			mark(registrations, slots[i].entry);
 }
@@ -286,15 +288,17 @@ end_stale(struct cs_registrations *registrations)
 	}
 }
 
-/* What mremap has moved is watched where it is now, too; that nobody wants to know. Where it has grown, the new end stays
- * watched, as the event does not tell: it costs the program one slower munmap. */
+/* What mremap has moved is watched where it is now, too; that nobody wants to know. Where it has
+ * grown, the new end stays watched, as the event does not tell: it costs the program one slower
+ * munmap. */
 static void
 unwatch_moved(struct cs_registrations *registrations)
 {
 	for (size_t i = 0; i < registrations->changes.count; i++) {
 		struct cs_watch_change change = registrations->changes.list[i];
 		if (change.moved_to)
-			unwatch_rest(registrations, change.moved_to, change.moved_to + (change.high - change.low), i + 1);
+			unwatch_rest(registrations, change.moved_to,
+				     change.moved_to + (change.high - change.low), i + 1);
 	}
 }
 
@@ -337,7 +341,8 @@ heed_forks(struct cs_registrations *registrations)
 	if (forks.made == registrations->forks.made)
 		return;
 	registrations->forks = forks;
-	/* The first write after the fork gives us another page, and the device keeps the old one. */
+	/* The first write after the fork gives us another page, and the device keeps the old
+	 * one. */
 	if (!registrations->is_fork_safe && registrations->watch) {
 		registrations->changes.count = 0;
 		mark_all(registrations);
@@ -352,8 +357,9 @@ heed(struct cs_registrations *registrations)
 	heed_forks(registrations);
 	if (!registrations->watch)
 		return false;
-	/* First the state, then the changes: see ib/watch.h. While something changes nothing is trusted, so that it can be
-	 * heeded the next time: no waiting for another thread's munmap. */
+	/* First the state, then the changes: see ib/watch.h. While something changes nothing is
+	 * trusted, so that it can be heeded the next time: no waiting for another thread's
+	 * munmap. */
 	enum cs_watch_state state = cs_watch_state(registrations->watch);
 	if (state == CS_WATCH_SETTLED)
 		heed_changes(registrations);
@@ -372,14 +378,17 @@ is_inherited(const struct cs_registrations *registrations)
 /* ---- making one */
 
 static struct ibv_mr *
-register_memory(struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool is_writable)
+register_memory(struct cs_registrations *registrations, uintptr_t low, uintptr_t high,
+		bool is_writable)
 {
 	int access = IBV_ACCESS_REMOTE_READ;
 	if (is_writable)
 		access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	struct ibv_mr *mr = registrations->verbs->reg_mr(registrations->pd, (void *)low, high - low, access);
-	/* Where somebody has called ibv_fork_init (UCX under MPICH does), libibverbs takes these pages away from children,
-	 * and a child of the program that touches its memory crashes. The kernel copies them at a fork: no need for that. */
+	struct ibv_mr *mr = registrations->verbs->reg_mr(registrations->pd, (void *)low, high - low,
+							 access);
+	/* Where somebody has called ibv_fork_init (UCX under MPICH does), libibverbs takes these
+	 * pages away from children, and a child of the program that touches its memory crashes. The
+	 * kernel copies them at a fork: no need for that. */
 	if (mr && registrations->is_fork_safe)
 		madvise((void *)low, high - low, MADV_DOFORK);
 	return mr;
@@ -400,7 +409,8 @@ make(struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool
 	if (!mr)
 		goto free_entry;
 	*entry = (struct entry){
-		.shown = { .base = (char *)low, .bytes = high - low, .lkey = mr->lkey, .rkey = mr->rkey,
+		.shown = { .base = (char *)low, .bytes = high - low, .lkey = mr->lkey,
+			   .rkey = mr->rkey,
 			.is_writable = is_writable },
 		.mr = mr,
 		.low = low,
@@ -424,7 +434,8 @@ free_entry:;
 static void
 end_covered(struct cs_registrations *registrations, const struct entry *entry)
 {
-	for (size_t i = first_behind(registrations, entry->high); i-- > 0 && registrations->slots[i].low >= entry->low;) {
+	for (size_t i = first_behind(registrations, entry->high);
+	     i-- > 0 && registrations->slots[i].low >= entry->low;) {
 		struct entry *other = registrations->slots[i].entry;
 		if (other->users == 0 && !other->is_pinned && other->high <= entry->high &&
 		    (entry->shown.is_writable || !other->shown.is_writable))
@@ -432,8 +443,8 @@ end_covered(struct cs_registrations *registrations, const struct entry *entry)
 	}
 }
 
-/* The pages have been registered, hence touched. Between that and the watch only a program could change them that gives us
- * a buffer and unmaps it meanwhile. */
+/* The pages have been registered, hence touched. Between that and the watch only a program could
+ * change them that gives us a buffer and unmaps it meanwhile. */
 static bool
 begin_watch(struct cs_registrations *registrations, struct entry *entry)
 {
@@ -446,7 +457,8 @@ begin_watch(struct cs_registrations *registrations, struct entry *entry)
 }
 
 static bool
-to_pages(const struct cs_registrations *registrations, const void *base, size_t bytes, uintptr_t *low, uintptr_t *high)
+to_pages(const struct cs_registrations *registrations, const void *base, size_t bytes,
+	 uintptr_t *low, uintptr_t *high)
 {
 	uintptr_t mask = registrations->page - 1;
 	*low = (uintptr_t)base & ~mask;
@@ -457,8 +469,8 @@ to_pages(const struct cs_registrations *registrations, const void *base, size_t 
 /* ---- the contract */
 
 enum cs_status
-cs_registrations_open(struct cs_registrations **registrations, const struct cs_verbs *verbs, struct ibv_pd *pd,
-		      size_t budget)
+cs_registrations_open(struct cs_registrations **registrations, const struct cs_verbs *verbs,
+		      struct ibv_pd *pd, size_t budget)
 {
 	struct cs_registrations *new = calloc(1, sizeof *new);
 	if (!new)
@@ -503,7 +515,8 @@ cs_registrations_close(struct cs_registrations *registrations)
 }
 
 struct cs_registration *
-cs_registrations_take(struct cs_registrations *registrations, const void *base, size_t bytes, bool is_writable)
+cs_registrations_take(struct cs_registrations *registrations, const void *base, size_t bytes,
+		      bool is_writable)
 {
 	uintptr_t low, high;
 	if (is_inherited(registrations) || !to_pages(registrations, base, bytes, &low, &high)) {

@@ -2,7 +2,8 @@
  *
  *   sender's copies             receiver's ring
  *   |  k  |k+1| ...             |  k  |k+1| ...          slot k % slots on both sides
- *      | one write of payload and trailer, right-aligned: the trailer's last word is the slot's last
+ *      | one write of payload and trailer, right-aligned: the trailer's last word is the slot's
+ *      last
  *      +----------------------->|
  *
  * What fits goes inline, straight from the program's memory. */
@@ -23,7 +24,8 @@ slot_of(const struct cs_peer *peer, uint32_t count)
 static bool
 has_slot(const struct cs_peer *peer)
 {
-	return peer->filled - peer->freed < peer->slot_count && peer->completed >= peer->staged[slot_of(peer, peer->filled)] &&
+	return peer->filled - peer->freed < peer->slot_count &&
+	       peer->completed >= peer->staged[slot_of(peer, peer->filled)] &&
 	       cs_peer_has_room(peer);
 }
 
@@ -34,10 +36,12 @@ cs_ring_has_slot(const struct cs_peer *peer)
 }
 
 static inline __attribute__((always_inline)) void
-write_trailer(struct cs_peer *peer, struct cs_trailer *trailer, struct cs_label label, size_t payload)
+write_trailer(struct cs_peer *peer, struct cs_trailer *trailer, struct cs_label label,
+	      size_t payload)
 {
-	*trailer = (struct cs_trailer){ .channel = label.channel, .message = label.message, .bytes = (uint32_t)payload,
-					.kind = (uint16_t)label.kind, .credits = (uint16_t)peer->taken,
+	*trailer = (struct cs_trailer){ .channel = label.channel, .message = label.message,
+					.bytes = (uint32_t)payload, .kind = (uint16_t)label.kind,
+					.credits = (uint16_t)peer->taken,
 					.number = ++peer->filled };
 	peer->told = peer->taken;
 	peer->owes_credit = false;
@@ -48,22 +52,26 @@ cs_ring_open(struct cs_peer *peer)
 {
 	peer->slot_write = (struct ibv_send_wr){
 		.wr_id = (uintptr_t)peer | CS_POSTED_SLOT,
-		.opcode = peer->ib->options.polls_flags ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
+		.opcode = peer->ib->options.polls_flags ? IBV_WR_RDMA_WRITE
+							: IBV_WR_RDMA_WRITE_WITH_IMM,
 		.imm_data = htobe32((uint32_t)CS_WORD_SLOT << CS_WORD_BITS),
 		.wr.rdma.rkey = peer->other.key,
 	};
 }
 
-/* Head and payload one behind the other, then the trailer, into the peer's next slot. In line, as callers have but one of
- * both. */
+/* Head and payload one behind the other, then the trailer, into the peer's next slot. In line, as
+ * callers have but one of both. */
 static inline __attribute__((always_inline)) void
-fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
+fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes,
+     const void *data, size_t bytes)
 {
 	struct cs_ib *ib = peer->ib;
 	uint32_t slot = slot_of(peer, peer->filled);
-	size_t payload = head_bytes + bytes, padded = cs_padded(payload), whole = padded + sizeof(struct cs_trailer);
+	size_t payload = head_bytes + bytes, padded = cs_padded(payload),
+	       whole = padded + sizeof(struct cs_trailer);
 	size_t end = (size_t)(slot + 1) * peer->slot_bytes;
-	/* What goes inline: the payload straight from the program's memory, then the trailer, padding before it. */
+	/* What goes inline: the payload straight from the program's memory, then the trailer,
+	 * padding before it. */
 	struct {
 		char gap[8];
 		struct cs_trailer trailer;
@@ -81,10 +89,12 @@ fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_
 		write_trailer(peer, &tail.trailer, label, payload);
 		wr->send_flags = IBV_SEND_INLINE;
 		if (payload) {
-			*last++ = (struct ibv_sge){ .addr = (uintptr_t)(head_bytes ? head : data), .length = (uint32_t)payload };
+			*last++ = (struct ibv_sge){ .addr = (uintptr_t)(head_bytes ? head : data),
+						    .length = (uint32_t)payload };
 			wr->num_sge = 2;
 		}
-		*last = (struct ibv_sge){ .addr = (uintptr_t)&tail.trailer - gap, .length = (uint32_t)(gap + sizeof tail.trailer) };
+		*last = (struct ibv_sge){ .addr = (uintptr_t)&tail.trailer - gap,
+					  .length = (uint32_t)(gap + sizeof tail.trailer) };
 	} else {
 		char *copy = peer->staging + end - whole;
 		if (head_bytes)
@@ -94,7 +104,8 @@ fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_
 		write_trailer(peer, (struct cs_trailer *)(void *)(copy + padded), label, payload);
 		ib->counters.copied += payload;
 		wr->send_flags = 0;
-		parts[0] = (struct ibv_sge){ .addr = (uintptr_t)copy, .length = (uint32_t)whole, .lkey = peer->staging_key };
+		parts[0] = (struct ibv_sge){ .addr = (uintptr_t)copy, .length = (uint32_t)whole,
+					     .lkey = peer->staging_key };
 		peer->staged[slot] = peer->posted + 1;
 	}
 	/* That it has arrived is waited for. */
@@ -102,7 +113,8 @@ fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_
 }
 
 void
-cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes, const void *data, size_t bytes)
+cs_ring_fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_bytes,
+	     const void *data, size_t bytes)
 {
 	fill(peer, label, head, head_bytes, data, bytes);
 }
@@ -148,7 +160,8 @@ void
 cs_ring_send(struct cs_message *request)
 {
 	struct cs_peer *peer = request->channel->peer;
-	if (__builtin_expect(request->kind == CS_KIND_SMALL && !peer->slots.head && has_slot(peer), 1)) {
+	if (__builtin_expect(request->kind == CS_KIND_SMALL && !peer->slots.head && has_slot(peer),
+			     1)) {
 		send_small(peer, request);
 		return;
 	}
@@ -156,7 +169,7 @@ cs_ring_send(struct cs_message *request)
 	cs_ring_pump(peer);
 }
 
-/* --- receiving --------------------------------------------------------------------------------------------------- */
+/* --- receiving -------------------------------------------------------------------------------- */
 
 static inline struct cs_channel *
 channel_of(struct cs_peer *peer, const struct cs_trailer *trailer)
@@ -164,7 +177,8 @@ channel_of(struct cs_peer *peer, const struct cs_trailer *trailer)
 	struct cs_ib *ib = peer->ib;
 	uint32_t place = CS_PLACE(trailer->channel);
 	struct cs_channel *channel = place < ib->channel_count ? ib->channels[place] : NULL;
-	return channel && channel->peer == peer && channel->number == trailer->channel ? channel : NULL;
+	return channel && channel->peer == peer && channel->number == trailer->channel
+	       ? channel : NULL;
 }
 
 static inline const struct cs_trailer *
@@ -174,12 +188,13 @@ trailer_of(const struct cs_peer *peer, uint32_t count)
 	return (const struct cs_trailer *)(const void *)end - 1;
 }
 
-/* Many messages that nobody has asked for stay in their slots, which stops their sender, unless somebody here waits for
- * what may be behind them: it may be another thread's. */
+/* Many messages that nobody has asked for stay in their slots, which stops their sender, unless
+ * somebody here waits for what may be behind them: it may be another thread's. */
 static bool
 is_held_back(struct cs_peer *peer, const struct cs_trailer *trailer)
 {
-	struct cs_channel *channel = !peer->waits && trailer->kind == CS_KIND_SMALL ? channel_of(peer, trailer) : NULL;
+	struct cs_channel *channel = !peer->waits && trailer->kind == CS_KIND_SMALL
+				     ? channel_of(peer, trailer) : NULL;
 	return channel && channel->early_count >= MOST_EARLY;
 }
 
@@ -200,7 +215,8 @@ take_next(struct cs_peer *peer, const struct cs_trailer *trailer)
 	struct cs_channel *channel = channel_of(peer, trailer);
 	peer->taken++;
 	look_for_half(peer);
-	const struct cs_kind_ops *kind = trailer->kind < CS_KINDS ? peer->ib->kinds[trailer->kind] : NULL;
+	const struct cs_kind_ops *kind = trailer->kind < CS_KINDS ? peer->ib->kinds[trailer->kind]
+								  : NULL;
 	if (!kind || !kind->take(peer, channel, trailer->message, data, trailer->bytes))
 		cs_ib_break(peer->ib, peer, "reading a message", "it is of no known kind or size");
 }
@@ -224,12 +240,14 @@ static __attribute__((noinline)) void
 arrived_otherwise(struct cs_peer *peer, const struct cs_trailer *trailer)
 {
 	if (trailer->number != peer->arrived || trailer->bytes > cs_payload(peer))
-		cs_ib_break(peer->ib, peer, "reading a message", "it is not what its completion says");
+		cs_ib_break(peer->ib, peer, "reading a message", "it is not what its completion "
+								 "says");
 	cs_ring_take(peer);
 }
 
-/* Is it the small message that this request waits for, and no larger than there is room for? Then it is within its slot as well:
- * what is posted there has no more room than a slot has payload (wire.c, is_small). */
+/* Is it the small message that this request waits for, and no larger than there is room for? Then
+ * it is within its slot as well: what is posted there has no more room than a slot has payload
+ * (wire.c, is_small). */
 static inline bool
 is_for(const struct cs_message *request, const struct cs_trailer *trailer)
 {
@@ -265,7 +283,8 @@ cs_ring_look(struct cs_peer *peer)
 {
 	bool has_any = false;
 	for (; peer->slot_count; has_any = true) {
-		const _Atomic uint32_t *number = (const _Atomic uint32_t *)&trailer_of(peer, peer->arrived)->number;
+		const _Atomic uint32_t *number =
+			(const _Atomic uint32_t *)&trailer_of(peer, peer->arrived)->number;
 		if (peer->arrived - peer->taken == peer->slot_count ||
 		    atomic_load_explicit(number, memory_order_acquire) != peer->arrived + 1)
 			break;

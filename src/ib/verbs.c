@@ -12,7 +12,8 @@ static ssize_t (*gid_table)(struct ibv_context *, struct ibv_gid_entry *, size_t
 static struct ibv_cq *(*make_cq)(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
 static enum ibv_fork_status (*fork_state)(void);
 
-/* The directory that the kernel shows of it in sysfs: a device added later has another one, under the same name too. */
+/* The directory that the kernel shows of it in sysfs: a device added later has another one, under
+ * the same name too. */
 static uint64_t
 identity(struct ibv_context *context)
 {
@@ -136,7 +137,8 @@ cs_verbs_load(const char **why)
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		*(void **)names[i].to = dlsym(library, names[i].name);
 		if (names[i].is_needed && !*(void **)names[i].to) {
-			snprintf(missing, sizeof missing, "libibverbs.so.1 is too old: it has no %s", names[i].name);
+			snprintf(missing, sizeof missing, "libibverbs.so.1 is too old: it has no "
+							  "%s", names[i].name);
 			*why = missing;
 			dlclose(library);
 			return NULL;

@@ -1,8 +1,8 @@
 /* ib/verbs.h — the verbs that we use, as a table.
  *
- * libibverbs is loaded at run time: a machine without it loses nothing. Tests put a fake behind the same table. Each
- * pointer has the contract of the verb of its name (ibv_reg_mr(3) and so on); what is inline in <infiniband/verbs.h>
- * (posting, polling) is a plain function here. */
+ * libibverbs is loaded at run time: a machine without it loses nothing. Tests put a fake behind the
+ * same table. Each pointer has the contract of the verb of its name (ibv_reg_mr(3) and so on); what
+ * is inline in <infiniband/verbs.h> (posting, polling) is a plain function here. */
 #ifndef CS_IB_VERBS_H
 #define CS_IB_VERBS_H
 
@@ -20,11 +20,14 @@ struct cs_verbs {
 	const char *(*get_device_name)(struct ibv_device *device);
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	int (*close_device)(struct ibv_context *context);
-	/* A number that the device keeps as long as the system has it; 0: it was removed, or the system does not tell. */
+	/* A number that the device keeps as long as the system has it; 0: it was removed, or the
+	 * system does not tell. */
 	uint64_t (*identity)(struct ibv_context *context);
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attributes);
-	int (*query_port)(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attributes);
-	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries, size_t room);
+	int (*query_port)(struct ibv_context *context, uint8_t port,
+			  struct ibv_port_attr *attributes);
+	ssize_t (*query_gid_table)(struct ibv_context *context, struct ibv_gid_entry *entries,
+				   size_t room);
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *base, size_t bytes, int access);
@@ -42,18 +45,20 @@ struct cs_verbs {
 	void (*ack_async_event)(struct ibv_async_event *event);
 	const char *(*event_type_str)(enum ibv_event_type event);
 	const char *(*wc_status_str)(enum ibv_wc_status status);
-	/* Does a fork leave registered pages alone without ibv_fork_init (2 words of the kernel: copy on fork)? */
+	/* Does a fork leave registered pages alone without ibv_fork_init (2 words of the kernel:
+	 * copy on fork)? */
 	int (*is_fork_safe)(void);
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *request, struct ibv_recv_wr **bad);
 	int (*poll_cq)(struct ibv_cq *cq, int room, struct ibv_wc *completions);
 };
 
-/* May there be a device? Where the kernel shows none, libibverbs need not be loaded to say so, with what it brings. */
+/* May there be a device? Where the kernel shows none, libibverbs need not be loaded to say so, with
+ * what it brings. */
 bool cs_verbs_may_find(void);
 
-/* The machine's libibverbs, loaded at the first call and never unloaded; NULL where there is none, *why (static storage)
- * then says what was missing. */
+/* The machine's libibverbs, loaded at the first call and never unloaded; NULL where there is none,
+ * *why (static storage) then says what was missing. */
 const struct cs_verbs *cs_verbs_load(const char **why);
 
 #endif

@@ -50,8 +50,9 @@ after_fork_in_parent(void)
 	pthread_mutex_unlock(&all_lock);
 }
 
-/* The child's memory is not watched, but a descriptor that it kept would keep the parent's memory watched when the parent
- * has closed its own, and nobody would read: the parent's next munmap would never return. */
+/* The child's memory is not watched, but a descriptor that it kept would keep the parent's memory
+ * watched when the parent has closed its own, and nobody would read: the parent's next munmap would
+ * never return. */
 static void
 after_fork_in_child(void)
 {
@@ -87,8 +88,8 @@ note(struct cs_watch_changes *noted, struct cs_watch_change change)
 {
 	struct cs_watch_change *last = noted->count ? &noted->list[noted->count - 1] : NULL;
 	/* Whoever frees many neighbours in a row fills no list. */
-	if (last && !last->moved_to && !change.moved_to && last->is_gone == change.is_gone && change.low <= last->high &&
-	    last->low <= change.high) {
+	if (last && !last->moved_to && !change.moved_to && last->is_gone == change.is_gone &&
+	    change.low <= last->high && last->low <= change.high) {
 		last->low = change.low < last->low ? change.low : last->low;
 		last->high = change.high > last->high ? change.high : last->high;
 	} else if (noted->count < sizeof noted->list / sizeof *noted->list) {
@@ -135,9 +136,11 @@ static void *
 serve(void *argument)
 {
 	struct cs_watch *watch = argument;
-	struct pollfd waiting[] = { { .fd = watch->uffd, .events = POLLIN }, { .fd = watch->wake, .events = POLLIN } };
+	struct pollfd waiting[] = { { .fd = watch->uffd, .events = POLLIN },
+				    { .fd = watch->wake, .events = POLLIN } };
 	while (read_changes(watch) && poll(waiting, 2, -1) >= 0) {
-		/* Somebody closed our descriptors under us, and so ended the watch: nobody waits for a reader any more. */
+		/* Somebody closed our descriptors under us, and so ended the watch: nobody waits
+		 * for a reader any more. */
 		if (waiting[0].revents & (POLLNVAL | POLLERR))
 			waiting[0].fd = -1;
 		if (waiting[0].fd < 0 && waiting[1].revents & POLLNVAL)
@@ -187,7 +190,8 @@ open_userfaultfd(void)
 		return -1;
 	struct uffdio_api api = {
 		.api = UFFD_API,
-		.features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP | UFFD_FEATURE_EVENT_REMOVE |
+		.features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMAP |
+		UFFD_FEATURE_EVENT_REMOVE |
 			UFFD_FEATURE_PAGEFAULT_FLAG_WP,
 	};
 	if (ioctl(fd, UFFDIO_API, &api) == 0)
@@ -259,14 +263,17 @@ cs_watch_close(struct cs_watch *watch)
 	if (!watch)
 		return;
 	delist(watch);
-	/* The descriptor goes first: its end lets go everyone who waits, while from the thread's end on nobody would read. */
+	/* The descriptor goes first: its end lets go everyone who waits, while from the thread's
+	 * end on nobody would read. */
 	pthread_mutex_lock(&watch->lock);
 	watch->is_closing = true;
-	if (cs_watch_state(watch) != CS_WATCH_LOST) /* else the number may be somebody else's by now */
+	if (cs_watch_state(watch) != CS_WATCH_LOST) /* else the number may be somebody else's by
+						     * now */
 		close(watch->uffd);
 	pthread_mutex_unlock(&watch->lock);
 	if (watch->has_thread) {
-		/* Somebody has closed this one as well: the thread ends when it sees that, which may be never. */
+		/* Somebody has closed this one as well: the thread ends when it sees that, which
+		 * may be never. */
 		if (eventfd_write(watch->wake, 1)) {
 			pthread_detach(watch->thread);
 			return;
@@ -305,14 +312,15 @@ cs_watch_remove(struct cs_watch *watch, uintptr_t low, uintptr_t high)
 	ioctl(watch->uffd, UFFDIO_UNREGISTER, &range);
 }
 
-/* An impossible request. The kernel refuses every one with EAGAIN between a change and the end of its event, before it
- * looks at what is wrong with it. */
+/* An impossible request. The kernel refuses every one with EAGAIN between a change and the end of
+ * its event, before it looks at what is wrong with it. */
 enum cs_watch_state
 cs_watch_state(struct cs_watch *watch)
 {
 	struct uffdio_writeprotect nothing = { .range = { .start = 0, .len = 0 } };
 	int error = ioctl(watch->uffd, UFFDIO_WRITEPROTECT, &nothing) ? errno : 0;
-	return error == EAGAIN ? CS_WATCH_CHANGING : error == EINVAL ? CS_WATCH_SETTLED : CS_WATCH_LOST;
+	return error == EAGAIN ? CS_WATCH_CHANGING : error == EINVAL
+	       ? CS_WATCH_SETTLED : CS_WATCH_LOST;
 }
 
 void

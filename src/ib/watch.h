@@ -1,23 +1,26 @@
-/* ib/watch.h — learns that the program changed its mappings: munmap, mmap over something, mremap, brk, madvise.
+/* ib/watch.h — learns that the program changed its mappings: munmap, mmap over something, mremap,
+ * brk, madvise.
  *
- * The kernel tells a userfaultfd. We may neither export munmap nor patch code, and this needs no privilege since Linux 5.11.
+ * The kernel tells a userfaultfd. We may neither export munmap nor patch code, and this needs no
+ * privilege since Linux 5.11.
  *
- *   a thread of the program            the watch's thread                 the owner, one thread at a time
+ *   a thread of the program            the watch's thread         the owner, one thread at a time
  *   munmap: the pages go,
  *     the kernel waits for a reader -> lock, read, note, unlock
- *   munmap returns                                                        is it settled?  collect: lock, copy, unlock
+ *   munmap returns                                               settled? lock, copy, unlock
  *
- * As reading and noting are one step under the lock, who collects after a munmap has returned sees its change. Another
- * thread may be given the same addresses while munmap still waits for the reader; until then the watch is not settled,
- * which is why one asks that first.
+ * As reading and noting are one step under the lock, who collects after a munmap has returned sees
+ * its change. Another thread may be given the same addresses while munmap still waits for the
+ * reader; until then the watch is not settled, which is why one asks that first.
  *
- * RULE: nobody calls what may map or unmap memory (malloc, free, a verb) while holding the lock, and the watch's thread
- * never does: it would wait for itself.
+ * RULE: nobody calls what may map or unmap memory (malloc, free, a verb) while holding the lock,
+ * and the watch's thread never does: it would wait for itself.
  *
- * Watched are private anonymous memory (5.7), shared memory and whole huge pages (5.19), but not mapped files and not System V
- * segments: for shmdt there is no event, which is why WP_ASYNC, which would take every kind, is not asked for. Nor are
- * there events for shmat with SHM_REMAP over watched memory, for remap_file_pages, and for shared memory that is cut
- * or punched through its descriptor: a program that does these to a buffer and uses it again is not helped. */
+ * Watched are private anonymous memory (5.7), shared memory and whole huge pages (5.19), but not
+ * mapped files and not System V segments: for shmdt there is no event, which is why WP_ASYNC, which
+ * would take every kind, is not asked for. Nor are there events for shmat with SHM_REMAP over
+ * watched memory, for remap_file_pages, and for shared memory that is cut or punched through its
+ * descriptor: a program that does these to a buffer and uses it again is not helped. */
 #ifndef CS_IB_WATCH_H
 #define CS_IB_WATCH_H
 
@@ -31,13 +34,15 @@ struct cs_watch;
 
 struct cs_watch_change {
 	uintptr_t low, high; /* what is there now is not what was there */
-	bool is_gone;        /* no longer watched; false: madvise emptied pages that are still watched */
+	bool is_gone;        /* no longer watched; false: madvise emptied pages that are still
+			      * watched */
 	uintptr_t moved_to;  /* where mremap put it, still watched there; 0: nowhere */
 };
 
 struct cs_watch_changes {
 	size_t count;
-	bool is_lost; /* there were more than there is room for: anything may have changed, close the watch */
+	bool is_lost; /* there were more than there is room for: anything may have changed, close
+		       * the watch */
 	struct cs_watch_change list[256];
 };
 
@@ -49,18 +54,20 @@ enum cs_watch_state {
 
 struct cs_watch_forks {
 	unsigned made;  /* by this process, failed ones too */
-	unsigned depth; /* how often this process is a child since the first open: what an ancestor opened is dead here */
+	unsigned depth; /* how often this process is a child since the first open: what an ancestor
+			 * opened is dead here */
 };
 
-/* CS_UNSUPPORTED when this kernel, or its administrator, allows no watch (errno tells), CS_NO_MEMORY, CS_SYSTEM. Forks are
- * counted from the first call on, however it ends. */
+/* CS_UNSUPPORTED when this kernel, or its administrator, allows no watch (errno tells),
+ * CS_NO_MEMORY, CS_SYSTEM. Forks are counted from the first call on, however it ends. */
 CS_CHECKED enum cs_status cs_watch_open(struct cs_watch **watch);
 /* What is still watched is watched no longer. NULL is fine. Not in a child. */
 void cs_watch_close(struct cs_watch *watch);
 
-/* Whole pages, all of them mapped and touched: pages that the kernel brings in while they are watched are small ones.
- * Watching what is watched already is fine, and one remove ends it. CS_UNSUPPORTED for a kind of memory that cannot be
- * watched, CS_NO_MEMORY (then a part may be watched), CS_SYSTEM when the thread could not be started. Not in a child. */
+/* Whole pages, all of them mapped and touched: pages that the kernel brings in while they are
+ * watched are small ones. Watching what is watched already is fine, and one remove ends it.
+ * CS_UNSUPPORTED for a kind of memory that cannot be watched, CS_NO_MEMORY (then a part may be
+ * watched), CS_SYSTEM when the thread could not be started. Not in a child. */
 CS_CHECKED enum cs_status cs_watch_add(struct cs_watch *watch, uintptr_t low, uintptr_t high);
 /* Only what is still mapped and was never reported gone: it could be somebody else's by now. */
 void cs_watch_remove(struct cs_watch *watch, uintptr_t low, uintptr_t high);

@@ -16,7 +16,7 @@ wire_of(const struct cs_wire *wire)
 	return (struct cs_ib_wire *)(void *)wire;
 }
 
-/* --- one message ------------------------------------------------------------------------------------------------- */
+/* --- one message ------------------------------------------------------------------------------ */
 
 static bool
 is_small(const struct cs_message *request)
@@ -94,7 +94,8 @@ start_recv(struct cs_channel *channel, struct cs_message *request, uint64_t tag)
 {
 	struct cs_peer *peer = channel->peer;
 	request->message = channel->received[place_of(channel, tag)]++;
-	if (__builtin_expect(!channel->early && peer->taken == peer->arrived && is_small(request), 1)) {
+	if (__builtin_expect(!channel->early && peer->taken == peer->arrived && is_small(request),
+			     1)) {
 		peer->waits++;
 		peer->awaited = channel;
 		cs_push(&channel->posted, request);
@@ -122,9 +123,11 @@ start_by_host(struct cs_ib_wire *wire, struct cs_message *request, uint64_t tag)
 	int rank = request->channel->rank;
 	cs_message_be(request, CS_HOST);
 	if (request->is_recv)
-		host->recv(host, cs_message_request(request), rank, tag, request->memory, request->bytes);
+		host->recv(host, cs_message_request(request), rank, tag, request->memory,
+			   request->bytes);
 	else
-		host->send(host, cs_message_request(request), rank, tag, request->memory, request->bytes);
+		host->send(host, cs_message_request(request), rank, tag, request->memory,
+			   request->bytes);
 }
 
 /* Not by verbs, or not yet: until then the message is its tag alone. */
@@ -164,7 +167,8 @@ cs_channel_release(struct cs_channel *channel)
 }
 
 static bool
-take_small(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+take_small(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
+	   size_t bytes)
 {
 	if (!channel)
 		return true; /* of a group that is closed */
@@ -188,14 +192,17 @@ take_small(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, c
 	return true;
 }
 
-/* Their message is a large one, and they wait. If ours for it is small, the program's ranks disagree about its size. */
+/* Their message is a large one, and they wait. If ours for it is small, the program's ranks
+ * disagree about its size. */
 static bool
-take_ask(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data, size_t bytes)
+take_ask(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
+	 size_t bytes)
 {
 	(void)peer;
 	(void)data;
 	(void)bytes;
-	for (struct cs_message *request = channel ? channel->posted.head : NULL; request; request = request->next)
+	for (struct cs_message *request = channel ? channel->posted.head : NULL; request;
+	     request = request->next)
 		if (request->message == message) {
 			cs_message_request(request)->told = CS_TOLD_MORE;
 			cs_take_message(&channel->posted, message);
@@ -208,13 +215,14 @@ take_ask(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, con
 const struct cs_kind_ops cs_kind_small = { .take = take_small };
 const struct cs_kind_ops cs_kind_ask = { .take = take_ask };
 
-/* --- channels ---------------------------------------------------------------------------------------------------- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 static uint32_t
 new_place(struct cs_ib *ib, struct cs_channel *channel)
 {
 	ib->channel_live++;
-	for (uint32_t tried = 0; ib->channel_live <= ib->channel_count && tried < ib->channel_count; tried++) {
+	for (uint32_t tried = 0; ib->channel_live <= ib->channel_count && tried < ib->channel_count;
+	     tried++) {
 		uint32_t place = ib->channel_next++ % ib->channel_count;
 		if (!ib->channels[place]) {
 			ib->channels[place] = channel;
@@ -264,7 +272,8 @@ new_channel(struct cs_ib_wire *wire, int rank, uint64_t tag)
 		channel->state = CS_BY_HOST;
 	} else {
 		channel->peer = peer_of(wire->ib, wire->world[rank]);
-		channel->number = new_place(wire->ib, channel) | wire->ib->channel_ever++ << CS_PLACE_BITS;
+		channel->number = new_place(wire->ib, channel) | wire->ib->channel_ever++ <<
+				  CS_PLACE_BITS;
 	}
 	wire->channels[rank] = channel;
 	return channel;
@@ -280,12 +289,12 @@ free_early(struct cs_early *early)
 	}
 }
 
-/* --- the contract of wire/wire.h --------------------------------------------------------------------------------- */
+/* --- the contract of wire/wire.h -------------------------------------------------------------- */
 
 /* In line, as most of the arguments are constants. */
 static inline __attribute__((always_inline)) void
-begin(struct cs_wire *base, struct cs_request *asked, int rank, uint64_t tag, bool is_recv, bool is_direct, void *memory,
-      size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+begin(struct cs_wire *base, struct cs_request *asked, int rank, uint64_t tag, bool is_recv,
+      bool is_direct, void *memory, size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	struct cs_ib_wire *wire = wire_of(base);
 	struct cs_message *request = cs_message_of(asked);
@@ -308,26 +317,29 @@ begin(struct cs_wire *base, struct cs_request *asked, int rank, uint64_t tag, bo
 }
 
 static void
-send_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag,
+	     const void *from, size_t bytes)
 {
 	begin(base, request, peer, tag, false, false, (void *)from, bytes, NULL, 0);
 }
 
 static void
-recv_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+recv_message(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to,
+	     size_t bytes)
 {
 	begin(base, request, peer, tag, true, false, to, bytes, NULL, 0);
 }
 
 static void
-send_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag,
+	    const void *from, size_t bytes)
 {
 	begin(base, request, peer, tag, false, true, (void *)from, bytes, NULL, 0);
 }
 
 static void
-recv_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
-	    _Atomic uint64_t *flag, uint64_t value)
+recv_direct(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to,
+	    size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	begin(base, request, peer, tag, true, true, to, bytes, flag, value);
 }
@@ -364,7 +376,8 @@ static __attribute__((noinline)) void
 wait_longer(struct cs_wire *base, struct cs_request *request)
 {
 	const struct cs_ib_options *options = &wire_of(base)->ib->options;
-	struct cs_wait wait = { .eager = options->spin, .polls = options->spin, .yields = TURNS_AWAKE, .nap_ns = NAP_NS,
+	struct cs_wait wait = { .eager = options->spin, .polls = options->spin,
+				.yields = TURNS_AWAKE, .nap_ns = NAP_NS,
 				.progress = options->host->progress };
 	do
 		cs_wait_turn(&wait);
@@ -385,14 +398,17 @@ cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *group)
 	struct cs_ib_wire *wire = calloc(1, sizeof *wire);
 	if (!wire)
 		return NULL;
-	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks, .send = send_message, .recv = recv_message,
+	wire->wire = (struct cs_wire){ .rank = group->rank, .ranks = group->ranks,
+				       .send = send_message, .recv = recv_message,
 				       .send_direct = send_direct, .recv_direct = recv_direct,
-				       .wait = wait_for, .test = test, .multicast = cs_ib_multicast };
+				       .wait = wait_for, .test = test,
+				       .multicast = cs_ib_multicast };
 	wire->ib = ib;
 	wire->host = group->host;
 	wire->channels = calloc(ranks, sizeof *wire->channels);
 	wire->world = malloc(ranks * sizeof *wire->world);
-	wire->is_same_node = group->is_same_node ? malloc(ranks * sizeof *wire->is_same_node) : NULL;
+	wire->is_same_node = group->is_same_node ? malloc(ranks * sizeof *wire->is_same_node)
+						 : NULL;
 	if (!wire->channels || !wire->world || (group->is_same_node && !wire->is_same_node)) {
 		cs_ib_wire_close(&wire->wire);
 		return NULL;
@@ -440,5 +456,6 @@ cs_ib_wire_way(const struct cs_wire *base, int peer)
 	const struct cs_channel *channel = wire->channels[peer];
 	enum cs_channel_state state = channel ? channel->state : CS_NEW;
 	cs_ib_leave(wire->ib);
-	return state == CS_VERBS ? CS_IB_BY_VERBS : state == CS_BY_HOST ? CS_IB_BY_HOST : CS_IB_UNSETTLED;
+	return state == CS_VERBS ? CS_IB_BY_VERBS : state == CS_BY_HOST
+	       ? CS_IB_BY_HOST : CS_IB_UNSETTLED;
 }

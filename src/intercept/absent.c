@@ -11,7 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The relocations that put a function's address into memory; a call's own is none, for it is not what a program compares. */
+/* The relocations that put a function's address into memory; a call's own is none, for it is not
+ * what a program compares. */
 #if defined(__x86_64__)
 #define IS_ADDRESS(type) ((type) == R_X86_64_GLOB_DAT || (type) == R_X86_64_64)
 #elif defined(__aarch64__)
@@ -51,12 +52,14 @@ is_name(const char *name)
 	return false;
 }
 
-/* What an object's dynamic section says. The loader has made addresses of the offsets in it, but not in all. */
+/* What an object's dynamic section says. The loader has made addresses of the offsets in it, but
+ * not in all. */
 struct tables {
 	const ElfW(Sym) *symbols;
 	const char *strings;
 	const ElfW(Rela) *relocations;
-	size_t relocation_count, relative_count; /* the latter, first and by far the most, have no symbol */
+	size_t relocation_count, relative_count; /* the latter, first and by far the most, have no
+						  * symbol */
 };
 
 static const void *
@@ -75,7 +78,8 @@ read_tables(struct tables *tables, const struct dl_phdr_info *info, const ElfW(D
 		case DT_SYMTAB: tables->symbols = at; break;
 		case DT_STRTAB: tables->strings = at; break;
 		case DT_RELA: tables->relocations = at; break;
-		case DT_RELASZ: tables->relocation_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
+		case DT_RELASZ: tables->relocation_count = entry->d_un.d_val / sizeof(ElfW(Rela));
+							   break;
 		case DT_RELACOUNT: tables->relative_count = entry->d_un.d_val; break;
 		default: break;
 		}
@@ -114,7 +118,8 @@ look(struct dl_phdr_info *info, size_t size, void *data)
 	for (size_t i = tables.relative_count; i < tables.relocation_count; i++) {
 		const ElfW(Rela) *relocation = &tables.relocations[i];
 		size_t symbol = ELF64_R_SYM(relocation->r_info);
-		if (!IS_ADDRESS(ELF64_R_TYPE(relocation->r_info)) || relocation->r_addend || !is_weak(&tables, symbol))
+		if (!IS_ADDRESS(ELF64_R_TYPE(relocation->r_info)) || relocation->r_addend ||
+		    !is_weak(&tables, symbol))
 			continue;
 		if (reference_count == COUNT(references))
 			return 1;
@@ -150,7 +155,8 @@ cs_absent_answer(bool (*is_ours)(void *address))
 	dl_iterate_phdr(look, NULL);
 	for (size_t i = 0; i < reference_count; i++) {
 		const struct reference *reference = &references[i];
-		if (*reference->place && is_ours(*reference->place) && !dlsym(RTLD_NEXT, reference->name)) {
+		if (*reference->place && is_ours(*reference->place) &&
+		    !dlsym(RTLD_NEXT, reference->name)) {
 			dlerror();
 			take_back(reference);
 		}

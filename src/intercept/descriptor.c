@@ -24,12 +24,14 @@ is_as_known(void (*translate)(struct standard **, const struct cs_descriptor *))
 	static char memory[1];
 	const struct cs_descriptor array = {
 		.base = memory, .element = 24, .rank = 2, .type = 1, .span = 48,
-		.dimensions = { { .stride = 3, .lower = 1, .upper = 7 }, { .stride = -5, .lower = -2, .upper = 1 } },
+		.dimensions = { { .stride = 3, .lower = 1, .upper = 7 },
+				{ .stride = -5, .lower = -2, .upper = 1 } },
 	};
 	struct standard as_read, *place = &as_read;
 	memset(&as_read, 0, sizeof as_read);
 	translate(&place, &array);
-	if (place != &as_read || as_read.base != memory || as_read.element != array.element || as_read.rank != array.rank)
+	if (place != &as_read || as_read.base != memory || as_read.element != array.element ||
+	    as_read.rank != array.rank)
 		return false;
 	for (int i = 0; i < array.rank; i++)
 		if (as_read.dimensions[i].extent != cs_descriptor_extent(&array, i) ||
@@ -38,7 +40,8 @@ is_as_known(void (*translate)(struct standard **, const struct cs_descriptor *))
 	return true;
 }
 
-/* A tool may have the MPI's names, too; its profiling names are its own. What it is linked with tells its compiler. */
+/* A tool may have the MPI's names, too; its profiling names are its own. What it is linked with
+ * tells its compiler. */
 bool
 cs_descriptor_is_known(const struct cs_door *door)
 {

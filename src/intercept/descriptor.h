@@ -1,9 +1,11 @@
 /* intercept/descriptor.h — what arrives where mpi_f08 declares a buffer as type(*), dimension(..).
  *
- * MPI's names are Fortran procedures, so it is the compiler's own descriptor; only what a compiler hands to C is laid out as
- * ISO_Fortran_binding.h says. gfortran's is read here, since libgfortran.so.5 (gcc 8) it is
+ * MPI's names are Fortran procedures, so it is the compiler's own descriptor; only what a compiler
+ * hands to C is laid out as ISO_Fortran_binding.h says. gfortran's is read here, since
+ * libgfortran.so.5 (gcc 8) it is
  *
- *   base | offset | bytes of an element | version, rank, type, attribute | span | stride, lower, upper of each dimension
+ *   base | offset | bytes of an element | version, rank, type, attribute | span |
+ *   stride, lower, upper of each dimension
  *
  * Strides count spans. A scalar, MPI_IN_PLACE and MPI_BOTTOM have the rank 0. */
 #ifndef CS_INTERCEPT_DESCRIPTOR_H
@@ -29,7 +31,8 @@ struct cs_descriptor {
 	} dimensions[CS_DESCRIPTOR_RANKS];
 };
 
-/* Is it gfortran's that the MPI's mpi_f08 takes, and is it as above? Slow; the answer does not change. */
+/* Is it gfortran's that the MPI's mpi_f08 takes, and is it as above? Slow; the answer does not
+ * change. */
 bool cs_descriptor_is_known(const struct cs_door *door);
 
 static inline ptrdiff_t
@@ -45,7 +48,8 @@ cs_descriptor_step(const struct cs_descriptor *array, int dimension)
 	return array->dimensions[dimension].stride * array->span;
 }
 
-/* Are the elements in memory as in the array, without gaps? An assumed size, the last extent, does not matter. */
+/* Are the elements in memory as in the array, without gaps? An assumed size, the last extent, does
+ * not matter. */
 static inline bool
 cs_descriptor_is_whole(const struct cs_descriptor *array)
 {

@@ -1,16 +1,18 @@
 /* intercept/door.c — libcollshim.so: the one thing that is preloaded.
  *
- * It must be harmless in any process (bash, mpirun, python), so it needs libc only (and of ours the few files that
- * src/meson.build lists beside this one), exports the names of calls.def only, and does nothing until one of them is
- * called, unless the program has weak references to them (absent.h). An exported function knows neither types nor MPI:
- * all arguments are words, so it is compiled to a jump through slots[call]. A slot holds, in this order of time:
+ * It must be harmless in any process (bash, mpirun, python), so it needs libc only (and of ours the
+ * few files that src/meson.build lists beside this one), exports the names of calls.def only, and
+ * does nothing until one of them is called, unless the program has weak references to them
+ * (absent.h). An exported function knows neither types nor MPI: all arguments are words, so it is
+ * compiled to a jump through slots[call]. A slot holds, in this order of time:
  *
  *   bind stub  -> looks for the MPI at the first call, then continues where the slot says
  *   next       -> forwarded: the MPI (or a tool preloaded below us) is one jump away
  *   entry      -> intercepted: a function of the module that fits the MPI
  *
- * The first MPI that is called is the one that the slots are for. Another one in the same process (plug-ins, Python) is noticed at
- * its MPI_Init, which always goes by its stub. From then on all calls do: those of objects that have the other MPI go there. */
+ * The first MPI that is called is the one that the slots are for. Another one in the same process
+ * (plug-ins, Python) is noticed at its MPI_Init, which always goes by its stub. From then on all
+ * calls do: those of objects that have the other MPI go there. */
 #include "base/agreement.h"
 #include "base/log.h"
 #include "intercept/absent.h"
@@ -41,13 +43,14 @@ static const char *const names[CS_CALL_COUNT] = {
 #include "intercept/calls.def"
 };
 
-/* For plain Fortran names the profiling name that must come from the same object; see is_stranger(). */
+/* For plain Fortran names the profiling name that must come from the same object; see
+ * is_stranger(). */
 static const char *const plain_twins[CS_CALL_COUNT] = {
 #define FPLAIN(symbol, arguments) [CS_CALL_##symbol] = "p" #symbol,
 #include "intercept/calls.def"
 };
 
-/* --- exported names -------------------------------------------------------------------------------------------- */
+/* --- exported names --------------------------------------------------------------------------- */
 
 #define PARAMS_1 long a1
 #define PARAMS_2 PARAMS_1, long a2
@@ -72,7 +75,8 @@ static const char *const plain_twins[CS_CALL_COUNT] = {
 
 static void *bind_call(int call, void *caller);
 
-/* Exported functions jump here, so the return address is the program's: it tells which object calls. */
+/* Exported functions jump here, so the return address is the program's: it tells which object
+ * calls. */
 #define STUB(symbol, call, n)                                                                      \
 	static long bind_##symbol(PARAMS_##n)                                                      \
 	{                                                                                          \
@@ -102,10 +106,11 @@ static void *slots[CS_CALL_COUNT] = {
 #include "intercept/calls.def"
 };
 
-/* A thread may find here what another one has bound a moment ago, where no MPI_Init has ordered the two: what the module and the
- * loader wrote before must be seen, too. On x86 every load is an acquire, and after it there is nothing but a jump that a compiler
- * could reorder; said to be relaxed, gcc makes one `jmp *slot` of it also where arguments lie on the stack, which an acquire would
- * make it copy. */
+/* A thread may find here what another one has bound a moment ago, where no MPI_Init has ordered the
+ * two: what the module and the loader wrote before must be seen, too. On x86 every load is an
+ * acquire, and after it there is nothing but a jump that a compiler could reorder; said to be
+ * relaxed, gcc makes one `jmp *slot` of it also where arguments lie on the stack, which an acquire
+ * would make it copy. */
 #if defined(__x86_64__) || defined(__i386__)
 #define SLOT_ORDER __ATOMIC_RELAXED
 #else
@@ -125,12 +130,13 @@ static void *slots[CS_CALL_COUNT] = {
 #define FPLAIN(symbol, n) FORWARD(symbol, CS_CALL_##symbol, n)
 #include "intercept/calls.def"
 
-/* --- state, guarded by `lock` except where said ----------------------------------------------------------------- */
+/* --- state, guarded by `lock` except where said ----------------------------------------------- */
 
-/* Taken as often as a thread likes: loading the module or asking the MPI for its version may come back through an exported name. (A
- * mutex that is so from the start is glibc's alone.) */
+/* Taken as often as a thread likes: loading the module or asking the MPI for its version may come
+ * back through an exported name. (A mutex that is so from the start is glibc's alone.) */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static _Thread_local __attribute__((tls_model("initial-exec"))) int held; /* times, by this thread */
+/* times, by this thread */
+static _Thread_local __attribute__((tls_model("initial-exec"))) int held;
 
 static void
 lock(void)
@@ -156,7 +162,8 @@ static bool strange[CS_CALL_COUNT]; /* next is not MPI's: forward, whatever the 
 void *cs_door_mpi;
 char cs_door_library[CS_LIBRARY_VERSION_BYTES];
 
-static void *bound;  /* cs_lookup_identity() of the MPI that the slots are for; constant once is_decided */
+static void *bound;  /* cs_lookup_identity() of the MPI that the slots are for; constant once
+		      * is_decided */
 static bool has_two; /* another MPI than `mpi` was initialised, too */
 
 static bool is_init(int call);
@@ -165,7 +172,8 @@ static bool is_init(int call);
 static void *
 target(int call)
 {
-	return next[call] == NULL ? NULL : entries[call] != NULL && !strange[call] ? entries[call] : next[call];
+	return next[call] == NULL ? NULL : entries[call] != NULL &&
+	       !strange[call] ? entries[call] : next[call];
 }
 
 static void
@@ -177,9 +185,10 @@ point(int call)
 	__atomic_store_n(&slots[call], to, __ATOMIC_RELEASE);
 }
 
-/* --- lines on stderr ---------------------------------------------------------------------------------------- */
+/* --- lines on stderr -------------------------------------------------------------------------- */
 
-/* One process of a job speaks: the one that its launcher calls rank 0, or any that no launcher has numbered. */
+/* One process of a job speaks: the one that its launcher calls rank 0, or any that no launcher has
+ * numbered. */
 static bool
 is_speaker(void)
 {
@@ -195,19 +204,21 @@ is_speaker(void)
 	return true;
 }
 
-/* The end of the line that says that every call is forwarded: whoever asked for a report should not look for it. */
+/* The end of the line that says that every call is forwarded: whoever asked for a report should not
+ * look for it. */
 static const char *
 no_report(void)
 {
 	const char *wish = getenv("COLLSHIM_REPORT");
-	static const char *const none[] = {"", "0", "no", "off", "false"}; /* as base/settings.c reads it */
+	/* As base/settings.c reads it */
+	static const char *const none[] = {"", "0", "no", "off", "false"};
 	for (size_t i = 0; wish != NULL && i < sizeof none / sizeof *none; i++)
 		if (strcasecmp(wish, none[i]) == 0)
 			wish = NULL;
 	return wish != NULL ? CS_NO_REPORT : "";
 }
 
-/* --- what a name is to call -------------------------------------------------------------------------------------- */
+/* --- what a name is to call ------------------------------------------------------------------- */
 
 /* The one thing that is done before a name is called. */
 __attribute__((constructor)) static void
@@ -216,8 +227,8 @@ begin(void)
 	cs_absent_answer(cs_lookup_is_ours);
 }
 
-/* `mpi_init` may be anybody's function (a multi-precision library had one). It is MPI's if the object that defines it
- * also has pmpi_init; anything else is forwarded, never intercepted. */
+/* `mpi_init` may be anybody's function (a multi-precision library had one). It is MPI's if the
+ * object that defines it also has pmpi_init; anything else is forwarded, never intercepted. */
 static bool
 is_stranger(int call)
 {
@@ -228,8 +239,8 @@ is_stranger(int call)
 		return true;
 	Dl_info mine, twins;
 	void *twin = dlsym(object, plain_twins[call]);
-	bool is_same = twin != NULL && dladdr(next[call], &mine) != 0 && dladdr(twin, &twins) != 0 &&
-		       mine.dli_fbase == twins.dli_fbase;
+	bool is_same = twin != NULL && dladdr(next[call], &mine) != 0 &&
+		       dladdr(twin, &twins) != 0 && mine.dli_fbase == twins.dli_fbase;
 	dlclose(object);
 	return !is_same;
 }
@@ -276,7 +287,7 @@ static const struct cs_door door = {
 	.restore = restore,
 };
 
-/* --- without a module: the others must know, when MPI is initialised ---------------------------------------------- */
+/* --- without a module: the others must know, when MPI is initialised -------------------------- */
 
 static const char *missing_flavour; /* of the module that could not be opened */
 static uint64_t troubles;           /* digest of the line that says why */
@@ -299,8 +310,9 @@ init_timeout(void)
 	const char *text = getenv("COLLSHIM_INIT_TIMEOUT");
 	char *end = NULL;
 	long seconds = text != NULL ? strtol(text, &end, 10) : 0;
-	return end == NULL || end == text || *end != '\0' || seconds < 0 || seconds > 1000000 ? CS_AGREED_SECONDS
-											   : (int)seconds;
+	return end == NULL || end == text || *end != '\0' || seconds < 0 ||
+	       seconds > 1000000 ? CS_AGREED_SECONDS
+				 : (int)seconds;
 }
 
 static void
@@ -348,8 +360,8 @@ is_init(int call)
 	return inits[call] != NULL;
 }
 
-/* Rank 0 says at once what there is to say. The others wait for the agreement: it may be the same. If the first call that is
- * seen does not initialise MPI, there will be none. */
+/* Rank 0 says at once what there is to say. The others wait for the agreement: it may be the same.
+ * If the first call that is seen does not initialise MPI, there will be none. */
 static const struct cs_module *
 open_module_or_stand_in(const char *flavour, int call)
 {
@@ -367,7 +379,7 @@ open_module_or_stand_in(const char *flavour, int call)
 	return module;
 }
 
-/* --- binding --------------------------------------------------------------------------------------------------- */
+/* --- binding ---------------------------------------------------------------------------------- */
 
 /* With the first line of what the MPI says of itself. */
 static void
@@ -375,16 +387,19 @@ tell_why_not(const char *reason)
 {
 	char line[256], text[512];
 	size_t length = strcspn(cs_door_library, "\r\n");
-	snprintf(line, sizeof line, "%.*s", length < sizeof line ? (int)length : (int)sizeof line - 1, cs_door_library);
+	snprintf(line, sizeof line, "%.*s", length < sizeof line ? (int)length : (int)sizeof line -
+		 1, cs_door_library);
 	snprintf(text, sizeof text, reason, line);
 	cs_warn_local("%s; every call is forwarded to it%s" CS_UNSERVED_JOB, text, no_report());
 }
 
-/* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object with this scope. */
+/* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object
+ * with this scope. */
 static void
 decide(int first, void *scope)
 {
-	/* Where the scope has an MPI, but one so old that it has no version, another one that it has not is not asked. */
+	/* Where the scope has an MPI, but one so old that it has no version, another one that it
+	 * has not is not asked. */
 	bool widely = cs_lookup_in_scope(names[first], scope) == NULL;
 	int (*get_version)(char *, int *) =
 		(int (*)(char *, int *))cs_lookup_next("MPI_Get_library_version", scope, widely);
@@ -405,21 +420,22 @@ decide(int first, void *scope)
 	else if (is_speaker())
 		tell_why_not(reason);
 	for (int call = 0; call < CS_CALL_COUNT; call++) {
-		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL ? inits[call] : NULL;
+		entries[call] = module != NULL ? module->entries[call] : missing_flavour != NULL
+				? inits[call] : NULL;
 		point(call);
 	}
 }
 
-/* No such function in the process: without us the program would not have linked. 16 is "other error" or near it in
- * every MPI, and not success. */
+/* No such function in the process: without us the program would not have linked. 16 is "other
+ * error" or near it in every MPI, and not success. */
 static long
 missing(void)
 {
 	return 16;
 }
 
-/* The other MPI's function, if the caller's scope has another one, else NULL. Asked of the loader each time: what is remembered of
- * an object would outlive it. */
+/* The other MPI's function, if the caller's scope has another one, else NULL. Asked of the loader
+ * each time: what is remembered of an object would outlive it. */
 static void *
 find_other(int call, void *scope)
 {
@@ -435,16 +451,19 @@ bind_here(int call, void *scope)
 {
 	if (next[call] == NULL)
 		find_call(call, scope, true);
-	/* A name that begins with MPI_ is MPI's, be it one so old that it has no MPI_Get_library_version. A Fortran
-	 * name may be somebody else's: alone it decides nothing. */
+	/* A name that begins with MPI_ is MPI's, be it one so old that it has no
+	 * MPI_Get_library_version. A Fortran name may be somebody else's: alone it decides
+	 * nothing. */
 	if (next[call] != NULL && !is_decided && !is_deciding &&
-	    (strncmp(names[call], "MPI_", 4) == 0 || cs_lookup_next("MPI_Get_library_version", scope, true) != NULL)) {
+	    (strncmp(names[call], "MPI_", 4) == 0 ||
+	     cs_lookup_next("MPI_Get_library_version", scope, true) != NULL)) {
 		is_deciding = true;
 		decide(call, scope);
 		bound = cs_lookup_identity(cs_door_mpi != NULL ? cs_door_mpi : scope);
 		is_deciding = false;
 		is_decided = true;
-		if (next[call] == NULL) /* it is in no scope of ours, and decide() searches those only */
+		if (next[call] == NULL) /* it is in no scope of ours, and decide() searches those
+					 * only */
 			find_call(call, scope, true);
 	}
 	if (next[call] != NULL) {
@@ -478,7 +497,8 @@ bind_call(int call, void *caller)
 	lock();
 	bool asks = is_decided && (has_two || is_init(call));
 	unlock();
-	/* Not under the lock: another thread may be in the loader, and call us from a constructor. */
+	/* Not under the lock: another thread may be in the loader, and call us from a
+	 * constructor. */
 	void *scope = cs_lookup_object(caller);
 	void *to = asks ? find_other(call, scope) : NULL;
 	lock();

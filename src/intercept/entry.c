@@ -1,5 +1,5 @@
-/* intercept/entry.c — where MPI calls arrive. Each asks comm/ to serve it and otherwise goes on to the next MPI_X in the
- * link chain with the arguments it came with. */
+/* intercept/entry.c — where MPI calls arrive. Each asks comm/ to serve it and otherwise goes on to
+ * the next MPI_X in the link chain with the arguments it came with. */
 #include "intercept/entry.h"
 
 #include "base/clock.h"
@@ -14,7 +14,8 @@
 
 #if MPI_VERSION >= 4
 #define LARGE(name, arguments)                                                                     \
-	static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), __typeof__(cs_entry_##name)), "MPI_" #name);
+	static_assert(__builtin_types_compatible_p(__typeof__(MPI_##name), \
+						   __typeof__(cs_entry_##name)), "MPI_" #name);
 #include "intercept/calls.def"
 #endif
 
@@ -25,11 +26,13 @@ may_serve(const struct cs_comm *communicator)
 	return communicator && communicator->state != CS_COMM_HOST;
 }
 
-/* Does the host do it anyway? Asked before anything else, so that what is handed on costs little. `times`: blocks in
- * what select counts. Only predefined types are quick to look at; others take the longer way to the same answer. An answer
- * that names an algorithm stays in the communicator for comm/, which else asks itself. */
+/* Does the host do it anyway? Asked before anything else, so that what is handed on costs little.
+ * `times`: blocks in what select counts. Only predefined types are quick to look at; others take
+ * the longer way to the same answer. An answer that names an algorithm stays in the communicator
+ * for comm/, which else asks itself. */
 static inline bool
-is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type, int times)
+is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
+	  int times)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (communicator->seat->selection.host_only >> coll & 1) {
@@ -57,25 +60,27 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 	return true;
 }
 
-/* The next function of the same name. Measured (`size`), counted and timed only while a report is wanted; else a plain jump. */
+/* The next function of the same name. Measured (`size`), counted and timed only while a report is
+ * wanted; else a plain jump. */
 #define NEXT(name) ((__typeof__(&cs_entry_##name))cs_engine.door->next[CS_CALL_##name])
-#define HOST(name, coll, size, ...)                                                                     \
+#define HOST(name, coll, size, ...) \
 	do {                                                                                       \
 		cs_serving_fini(serving);                                                          \
-		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, 1))                  \
+		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, \
+				     1)) \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_serving_count_host(serving, coll, bytes, cs_clock_ns() - start);                  \
+		cs_serving_count_host(serving, coll, bytes, cs_clock_ns() - start); \
 		return code;                                                                       \
 	} while (0)
 
 /* The same of what is never served. */
 #define LEFT(name, coll, size, ...)                                                                \
 	do {                                                                                       \
-		struct cs_comm *communicator = cs_comm_enter(comm);                                  \
-		if (!communicator || !communicator->seat->selection.is_reporting)                                 \
+		struct cs_comm *communicator = cs_comm_enter(comm); \
+		if (!communicator || !communicator->seat->selection.is_reporting) \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
 		uint64_t start = cs_clock_ns();                                                    \
@@ -87,7 +92,7 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 /* Begins a collective call. */
 #define ENTER(comm)                                                                                \
 	struct cs_serving one_call, *serving = &one_call;                                          \
-	struct cs_comm *communicator = cs_comm_enter(comm);                                          \
+	struct cs_comm *communicator = cs_comm_enter(comm); \
 	cs_serving_init(serving, communicator)
 
 #define COUNT int
@@ -100,7 +105,8 @@ int
 cs_entry_Barrier(MPI_Comm comm)
 {
 	ENTER(comm);
-	if (may_serve(communicator) && !is_always_hosted(serving, CS_BARRIER) && cs_serve_barrier(serving))
+	if (may_serve(communicator) && !is_always_hosted(serving, CS_BARRIER) &&
+	    cs_serve_barrier(serving))
 		return cs_serve_result(serving);
 	HOST(Barrier, CS_BARRIER, 0, comm);
 }
@@ -179,7 +185,8 @@ cs_module_open(const struct cs_door *door)
 	if (cs_settings_wants_report()) {
 		cs_fortran_count(module.entries);
 	} else {
-#define NOT_COUNTED(name) module.entries[CS_CALL_##name] = module.entries[CS_CALL_##name##_c] = NULL;
+#define NOT_COUNTED(name) \
+	module.entries[CS_CALL_##name] = module.entries[CS_CALL_##name##_c] = NULL;
 		CS_COUNTED(NOT_COUNTED)
 	}
 	return &module;

@@ -1,15 +1,17 @@
-/* intercept/fortran.c — takes the Fortran names that never arrive at a C name, under Open MPI; fortran_mpich.c takes MPICH's.
+/* intercept/fortran.c — takes the Fortran names that never arrive at a C name, under Open MPI;
+ * fortran_mpich.c takes MPICH's.
  *
- * Seen with Open MPI 4.1.4 and 6.0.0rc2 and MPICH 4.0.2, 4.2.1 and 5.0.2 (objdump of their Fortran libraries):
+ * Seen with Open MPI 4.1.4 and 6.0.0rc2 and MPICH 4.0.2, 4.2.1 and 5.0.2 (objdump of their Fortran
+ * libraries):
  *
- *   Open MPI  mpi_bcast_, mpi_bcast_f08_ -> ompi_bcast_f -> PMPI_Bcast    all of them are taken here
+ *   Open MPI  mpi_bcast_, mpi_bcast_f08_ -> ompi_bcast_f -> PMPI_Bcast   all are taken here
  *        6.0  mpi_bcast_f08ts_, mpi_bcast_c_f08ts_ -> PMPI_Bcast, PMPI_Bcast_c    and these
- *   MPICH     mpi_bcast_, mpi_bcast_f08ts_ -> MPI_Bcast                   the C entry sees it, with C's sentinels
+ *   MPICH     mpi_bcast_, mpi_bcast_f08ts_ -> MPI_Bcast   the C entry sees it, with C's sentinels
  *             mpi_barrier_f08_ -> PMPI_Barrier, mpi_init_f08_ -> PMPI_Init  these are taken here
  *             (and mpi_comm_free_f08_, mpi_comm_disconnect_f08_)
  *
- * Here a call is what the host's Fortran layer would make of it: handles converted, MPI_IN_PLACE and MPI_BOTTOM
- * recognised by their address, the C function called, its result stored. */
+ * Here a call is what the host's Fortran layer would make of it: handles converted, MPI_IN_PLACE
+ * and MPI_BOTTOM recognised by their address, the C function called, its result stored. */
 #include "intercept/fortran_layer.h"
 
 #include "base/log.h"
@@ -23,13 +25,15 @@ static const char *missing; /* a function that the MPI lacks */
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT, init, INIT)
 CS_FORTRAN_MANGLED(CS_FORTRAN_INIT_THREAD, init_thread, INIT_THREAD)
 
-/* --- communicators --------------------------------------------------------------------------------------------- */
+/* --- communicators ---------------------------------------------------------------------------- */
 
 #define IDUP(symbol)                                                                               \
-	static void take_##symbol(MPI_Fint *comm, MPI_Fint *copy, MPI_Fint *request, MPI_Fint *ierr) \
+	static void take_##symbol(MPI_Fint *comm, MPI_Fint *copy, MPI_Fint *request, \
+				  MPI_Fint *ierr) \
 	{                                                                                          \
 		cs_comm_duplicating();                                                           \
-		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
+		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *, \
+			   MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
 			comm, copy, request, ierr);                                                \
 	}
 #define FREE_HERE(symbol) CS_FORTRAN_FREE(symbol, cs_comm_f2c)
@@ -37,7 +41,7 @@ CS_FORTRAN_MANGLED(FREE_HERE, comm_free, COMM_FREE)
 CS_FORTRAN_MANGLED(FREE_HERE, comm_disconnect, COMM_DISCONNECT)
 CS_FORTRAN_MANGLED(IDUP, comm_idup, COMM_IDUP)
 
-/* --- sentinels ------------------------------------------------------------------------------------------------- */
+/* --- sentinels -------------------------------------------------------------------------------- */
 
 struct cs_sentinel cs_fortran_in_place, cs_fortran_bottom;
 _Atomic int cs_fortran_sentinels_state;
@@ -47,15 +51,18 @@ find_sentinel(struct cs_sentinel *sentinel, const char *const *names, size_t cou
 {
 	size_t room = sizeof sentinel->places / sizeof *sentinel->places;
 	for (size_t i = 0; i < count; i++)
-		sentinel->count += cs_fortran_door->lookup_all(names[i], sentinel->places + sentinel->count,
+		sentinel->count += cs_fortran_door->lookup_all(names[i], sentinel->places +
+							       sentinel->count,
 							       room - sentinel->count);
 }
 
 void
 cs_fortran_find_sentinels(void)
 {
-	static const char *const in_place_names[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place__",
-						     "mpi_fortran_in_place", "MPI_FORTRAN_IN_PLACE"};
+	static const char *const in_place_names[] =
+		{"mpi_fortran_in_place_", "mpi_fortran_in_place__",
+						     "mpi_fortran_in_place",
+						     "MPI_FORTRAN_IN_PLACE"};
 	static const char *const bottom_names[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom__",
 						   "mpi_fortran_bottom", "MPI_FORTRAN_BOTTOM"};
 	int unknown = 0;
@@ -71,11 +78,11 @@ cs_fortran_find_sentinels(void)
 		; /* another thread is at it, for less than a millisecond */
 }
 
-/* --- collectives ----------------------------------------------------------------------------------------------- */
+/* --- collectives ------------------------------------------------------------------------------ */
 
 static void
-take_allgather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-	       MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+take_allgather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+	       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Allgather(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
 					 cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
@@ -83,8 +90,9 @@ take_allgather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *rec
 }
 
 static void
-take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts,
-		MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+		MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
+		MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Allgatherv(cs_buffer_f2c(sendbuf), *sendcount,
 					  cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf),
@@ -93,8 +101,8 @@ take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *re
 }
 
 static void
-take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-	      MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+	      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Alltoall(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
 					cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
@@ -102,21 +110,25 @@ take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recv
 }
 
 static void
-take_alltoallv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype, void *recvbuf,
-	       MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
+take_alltoallv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype,
+	       void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype,
+	       MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Alltoallv(cs_buffer_f2c(sendbuf), sendcounts, sdispls,
 					 cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf), recvcounts,
 					 rdispls, cs_type_f2c(*recvtype), cs_comm_f2c(*comm)));
 }
 
-/* How many datatypes each array of an alltoallw holds; 0 where the communicator is none, for the host to refuse. */
+/* How many datatypes each array of an alltoallw holds; 0 where the communicator is none, for the
+ * host to refuse. */
 static size_t
 partners(MPI_Comm comm)
 {
 	int is_inter = 0, size = 0;
-	if (comm == NULL || comm == MPI_COMM_NULL || cs_fortran.comm_test_inter(comm, &is_inter) != MPI_SUCCESS ||
-	    (is_inter ? cs_fortran.comm_remote_size : cs_fortran.comm_size)(comm, &size) != MPI_SUCCESS)
+	if (comm == NULL || comm == MPI_COMM_NULL || cs_fortran.comm_test_inter(comm, &is_inter) !=
+	    MPI_SUCCESS ||
+	    (is_inter ? cs_fortran.comm_remote_size : cs_fortran.comm_size)(comm, &size) !=
+	    MPI_SUCCESS)
 		return 0;
 	return (size_t)size;
 }
@@ -151,12 +163,14 @@ cs_fortran_close_types(struct cs_fortran_types *types)
 }
 
 static void
-take_alltoallw(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes, void *recvbuf,
-	       MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes, MPI_Fint *comm, MPI_Fint *ierr)
+take_alltoallw(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes,
+	       void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes,
+	       MPI_Fint *comm, MPI_Fint *ierr)
 {
 	struct cs_fortran_types types;
 	void *c_sendbuf = cs_buffer_f2c(sendbuf);
-	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm), c_sendbuf == MPI_IN_PLACE ? NULL : sendtypes, recvtypes, ierr))
+	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm),
+				   c_sendbuf == MPI_IN_PLACE ? NULL : sendtypes, recvtypes, ierr))
 		return;
 	cs_ierr(ierr, cs_entry_Alltoallw(c_sendbuf, sendcounts, sdispls, types.send,
 					 cs_buffer_f2c(recvbuf), recvcounts, rdispls, types.recv,
@@ -171,15 +185,16 @@ take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 }
 
 static void
-take_bcast(void *place, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+take_bcast(void *place, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm,
+	   MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Bcast(cs_buffer_f2c(place), *count, cs_type_f2c(*datatype), *root,
 				     cs_comm_f2c(*comm)));
 }
 
 static void
-take_gather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-	    MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+take_gather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+	    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Gather(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
 				      cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
@@ -187,8 +202,9 @@ take_gather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbu
 }
 
 static void
-take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcounts,
-	     MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+	     MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root,
+	     MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Gatherv(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
 				       cs_buffer_f2c(recvbuf), recvcounts, displs,
@@ -197,48 +213,69 @@ take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvb
 
 /* `way`: nothing, or ordered_. */
 #define REDUCTIONS(way)                                                                            \
-	static void take_##way##allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+	static void take_##way##allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, \
+					  MPI_Fint *datatype, MPI_Fint *op, \
 					  MPI_Fint *comm, MPI_Fint *ierr)                          \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Allreduce(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), *count, \
-							cs_type_f2c(*datatype), cs_op_f2c(*op), cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, cs_entry_##way##Allreduce(cs_buffer_f2c(sendbuf), \
+							cs_buffer_f2c(recvbuf), *count, \
+							cs_type_f2c(*datatype), cs_op_f2c(*op), \
+								cs_comm_f2c(*comm))); \
 	}                                                                                          \
-	static void take_##way##reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+	static void take_##way##reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, \
+				       MPI_Fint *datatype, MPI_Fint *op, \
 				       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)             \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Reduce(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), *count, \
-						     cs_type_f2c(*datatype), cs_op_f2c(*op), *root, cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, cs_entry_##way##Reduce(cs_buffer_f2c(sendbuf), \
+						     cs_buffer_f2c(recvbuf), *count, \
+						     cs_type_f2c(*datatype), cs_op_f2c(*op), \
+							     *root, cs_comm_f2c(*comm))); \
 	}                                                                                          \
-	static void take_##way##reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *datatype, \
+	static void take_##way##reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, \
+					       MPI_Fint *datatype, \
 					       MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)       \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Reduce_scatter(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), recvcounts, \
-							   cs_type_f2c(*datatype), cs_op_f2c(*op), cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, cs_entry_##way##Reduce_scatter(cs_buffer_f2c(sendbuf), \
+							     cs_buffer_f2c(recvbuf), recvcounts, \
+							   cs_type_f2c(*datatype), cs_op_f2c(*op), \
+								   cs_comm_f2c(*comm))); \
 	}                                                                                          \
-	static void take_##way##reduce_scatter_block(void *sendbuf, void *recvbuf, MPI_Fint *recvcount, MPI_Fint *datatype, \
+	static void take_##way##reduce_scatter_block(void *sendbuf, void *recvbuf, \
+						     MPI_Fint *recvcount, MPI_Fint *datatype, \
 						     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Reduce_scatter_block(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), *recvcount, \
-								 cs_type_f2c(*datatype), cs_op_f2c(*op), cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, \
+			cs_entry_##way##Reduce_scatter_block(cs_buffer_f2c(sendbuf), \
+							     cs_buffer_f2c(recvbuf), *recvcount, \
+								 cs_type_f2c(*datatype), \
+									 cs_op_f2c(*op), \
+									 cs_comm_f2c(*comm))); \
 	}                                                                                          \
-	static void take_##way##scan(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+	static void take_##way##scan(void *sendbuf, void *recvbuf, MPI_Fint *count, \
+				     MPI_Fint *datatype, MPI_Fint *op, \
 				     MPI_Fint *comm, MPI_Fint *ierr)                               \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Scan(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), *count, \
-						   cs_type_f2c(*datatype), cs_op_f2c(*op), cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, cs_entry_##way##Scan(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), \
+						   *count, \
+						   cs_type_f2c(*datatype), cs_op_f2c(*op), \
+							   cs_comm_f2c(*comm))); \
 	}                                                                                          \
-	static void take_##way##exscan(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *op, \
+	static void take_##way##exscan(void *sendbuf, void *recvbuf, MPI_Fint *count, \
+				       MPI_Fint *datatype, MPI_Fint *op, \
 				       MPI_Fint *comm, MPI_Fint *ierr)                             \
 	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Exscan(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), *count, \
-						     cs_type_f2c(*datatype), cs_op_f2c(*op), cs_comm_f2c(*comm))); \
+		cs_ierr(ierr, cs_entry_##way##Exscan(cs_buffer_f2c(sendbuf), \
+						     cs_buffer_f2c(recvbuf), *count, \
+						     cs_type_f2c(*datatype), cs_op_f2c(*op), \
+							     cs_comm_f2c(*comm))); \
 	}
 REDUCTIONS()
 REDUCTIONS(ordered_)
 
 static void
-take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf, MPI_Fint *recvcount,
-	     MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
+	     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
+	     MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Scatter(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
 				       cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
@@ -246,15 +283,16 @@ take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvb
 }
 
 static void
-take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype, void *recvbuf,
-	      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
+take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype,
+	      void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
+	      MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Scatterv(cs_buffer_f2c(sendbuf), sendcounts, displs,
 					cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf), *recvcount,
 					cs_type_f2c(*recvtype), *root, cs_comm_f2c(*comm)));
 }
 
-/* --- all of them ----------------------------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 /* Of what these entries call themselves. */
 static void *

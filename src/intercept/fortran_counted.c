@@ -1,4 +1,5 @@
-/* intercept/fortran_counted.c — counts, for the report, the collectives that are never served, under their Fortran names. */
+/* intercept/fortran_counted.c — counts, for the report, the collectives that are never served,
+ * under their Fortran names. */
 #include "intercept/fortran_layer.h"
 
 #include "base/clock.h"
@@ -10,7 +11,8 @@ struct left {
 	uint64_t start; /* 0: nobody wants to know */
 };
 
-/* `count` and `type`: of what this rank sends to each neighbour. Without a type there are several of them. */
+/* `count` and `type`: of what this rank sends to each neighbour. Without a type there are several
+ * of them. */
 static struct left
 begin_left(MPI_Count count, const MPI_Fint *type, const MPI_Fint *comm)
 {
@@ -38,26 +40,30 @@ typedef MPI_Fint F; /* for the lists below */
 	static void take_##symbol parameters                                                       \
 	{                                                                                          \
 		struct left left = begin_left(count, type, comm);                                  \
-		((void(*) parameters)cs_fortran_door->next[CS_CALL_##symbol])(__VA_ARGS__);                   \
+		((void(*) parameters)cs_fortran_door->next[CS_CALL_##symbol])(__VA_ARGS__); \
 		end_left(&left, coll);                                                             \
 	}
 #define LEFT_ALLGATHER_OF(C, symbol)                                                               \
-	LEFT(symbol, CS_NEIGHBOR_ALLGATHER, *n, type, (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
+	LEFT(symbol, CS_NEIGHBOR_ALLGATHER, *n, type, \
+	     (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
 	     a, n, type, b, m, type_b, comm, ierr)
 #define LEFT_ALLTOALL_OF(C, symbol)                                                                \
-	LEFT(symbol, CS_NEIGHBOR_ALLTOALL, *n, type, (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
+	LEFT(symbol, CS_NEIGHBOR_ALLTOALL, *n, type, \
+	     (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
 	     a, n, type, b, m, type_b, comm, ierr)
 #define LEFT_ALLGATHERV_OF(C, symbol)                                                              \
 	LEFT(symbol, CS_NEIGHBOR_ALLGATHERV, *n, type,                                             \
-	     (void *a, C *n, F *type, void *b, C *m, void *at, F *type_b, F *comm, F *ierr),        \
+	     (void *a, C *n, F *type, void *b, C *m, void *at, F *type_b, F *comm, F *ierr), \
 	     a, n, type, b, m, at, type_b, comm, ierr)
 #define LEFT_ALLTOALLV_OF(C, symbol)                                                               \
 	LEFT(symbol, CS_NEIGHBOR_ALLTOALLV, 0, NULL,                                               \
-	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, F *ierr), \
+	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, \
+	      F *ierr), \
 	     a, n, at, type, b, m, at_b, type_b, comm, ierr)
 #define LEFT_ALLTOALLW_OF(C, symbol)                                                               \
 	LEFT(symbol, CS_NEIGHBOR_ALLTOALLW, 0, NULL,                                               \
-	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, F *ierr), \
+	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, \
+	      F *ierr), \
 	     a, n, at, type, b, m, at_b, type_b, comm, ierr)
 #define LEFT_ALLGATHER(symbol) LEFT_ALLGATHER_OF(F, symbol)
 #define LEFT_ALLGATHERV(symbol) LEFT_ALLGATHERV_OF(F, symbol)
@@ -65,7 +71,7 @@ typedef MPI_Fint F; /* for the lists below */
 #define LEFT_ALLTOALLV(symbol) LEFT_ALLTOALLV_OF(F, symbol)
 #define LEFT_ALLTOALLW(symbol) LEFT_ALLTOALLW_OF(F, symbol)
 #define LEFT_ALL(TAKE, lower, UPPER)                                                               \
-	CS_FORTRAN_MANGLED(TAKE, lower, UPPER)                                                                \
+	CS_FORTRAN_MANGLED(TAKE, lower, UPPER) \
 	TAKE(mpi_##lower##_f08ts_)                                                                 \
 	TAKE##_OF(MPI_Count, mpi_##lower##_c_f08ts_)
 LEFT_ALL(LEFT_ALLGATHER, neighbor_allgather, NEIGHBOR_ALLGATHER)

@@ -1,5 +1,6 @@
-/* intercept/fortran_layer.h — what the entries of Fortran names share: mangled names, handles, and the addresses that mean
- * MPI_IN_PLACE and MPI_BOTTOM. Private to the files of intercept/fortran*.c; without these entries: no_fortran.c. */
+/* intercept/fortran_layer.h — what the entries of Fortran names share: mangled names, handles, and
+ * the addresses that mean MPI_IN_PLACE and MPI_BOTTOM. Private to the files of
+ * intercept/fortran*.c; without these entries: no_fortran.c. */
 #ifndef CS_INTERCEPT_FORTRAN_LAYER_H
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
@@ -10,7 +11,8 @@
 #include <mpi.h>
 #include <stdatomic.h>
 
-/* Counts and displacements are passed on without a copy. (-fdefault-integer-8 would break the host's C ABI too.) */
+/* Counts and displacements are passed on without a copy. (-fdefault-integer-8 would break the
+ * host's C ABI too.) */
 static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran integers are C ints");
 
 extern const struct cs_door *cs_fortran_door;
@@ -23,40 +25,43 @@ cs_ierr(MPI_Fint *ierr, int result)
 }
 
 /* Each mangling has its own next: the host's, or that of a tool below us. */
-#define CS_FORTRAN_INIT(symbol)                                                                               \
+#define CS_FORTRAN_INIT(symbol) \
 	static void take_##symbol(MPI_Fint *ierr)                                                  \
 	{                                                                                          \
-		((void (*)(MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(ierr);                        \
+		((void (*)(MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(ierr); \
 		cs_entry_after_init();                                                             \
 	}
-#define CS_FORTRAN_INIT_THREAD(symbol)                                                                        \
+#define CS_FORTRAN_INIT_THREAD(symbol) \
 	static void take_##symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr)          \
 	{                                                                                          \
-		((void (*)(MPI_Fint *, MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(      \
+		((void (*)(MPI_Fint *, MPI_Fint *, \
+			   MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])( \
 			required, provided, ierr);                                                 \
 		cs_entry_after_init();                                                             \
 	}
 
 /* MPI_Comm_free and MPI_Comm_disconnect; `f2c` makes C's handle. */
-#define CS_FORTRAN_FREE(symbol, f2c)                                                                          \
+#define CS_FORTRAN_FREE(symbol, f2c) \
 	static void take_##symbol(MPI_Fint *comm, MPI_Fint *ierr)                                  \
 	{                                                                                          \
 		struct cs_freeing *freeing = cs_comm_freeing(f2c(*comm));                        \
-		((void (*)(MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(comm, ierr);      \
+		((void (*)(MPI_Fint *, MPI_Fint *))cs_fortran_door->next[CS_CALL_##symbol])(comm, \
+											    ierr); \
 		cs_comm_freed(freeing, f2c(*comm) == MPI_COMM_NULL);                             \
 	}
 
-/* --- Open MPI's: entries of all that communicates ------------------------------------------------------------------ */
+/* --- Open MPI's: entries of all that communicates --------------------------------------------- */
 
 /* What compilers make of a name, and mpi_f08's own. */
-#define CS_FORTRAN_MANGLED(TAKE, lower, UPPER)                                                                \
+#define CS_FORTRAN_MANGLED(TAKE, lower, UPPER) \
 	TAKE(mpi_##lower##_)                                                                       \
 	TAKE(mpi_##lower##__)                                                                      \
 	TAKE(mpi_##lower)                                                                          \
 	TAKE(MPI_##UPPER)                                                                          \
 	TAKE(mpi_##lower##_f08_)
 
-/* Names whose buffers `use mpi_f08` may pass by descriptors; and those of them that have a second entry, in one order. */
+/* Names whose buffers `use mpi_f08` may pass by descriptors; and those of them that have a second
+ * entry, in one order. */
 #define CS_FORTRAN_BUFFERED(TAKE)                                                                  \
 	TAKE(allgather, ALLGATHER, )                                                               \
 	TAKE(allgatherv, ALLGATHERV, )                                                             \
@@ -82,7 +87,8 @@ cs_ierr(MPI_Fint *ierr, int result)
 	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_)                                 \
 	TAKE(scan, SCAN, ordered_)
 
-/* The host's functions, by their profiling names. Names that need one that it lacks are not taken. */
+/* The host's functions, by their profiling names. Names that need one that it lacks are not
+ * taken. */
 struct cs_fortran {
 	MPI_Comm (*comm_f2c)(MPI_Fint);
 	MPI_Datatype (*type_f2c)(MPI_Fint);
@@ -117,8 +123,9 @@ cs_op_f2c(MPI_Fint op)
 	return cs_fortran.op_f2c(op);
 }
 
-/* The addresses that mean MPI_IN_PLACE or MPI_BOTTOM. The loader usually makes one of the definitions in the
- * program, libmpi and libmpi_usempif08, but scopes can keep them apart; none of them is ever a buffer. */
+/* The addresses that mean MPI_IN_PLACE or MPI_BOTTOM. The loader usually makes one of the
+ * definitions in the program, libmpi and libmpi_usempif08, but scopes can keep them apart; none of
+ * them is ever a buffer. */
 struct cs_sentinel {
 	void *places[8];
 	size_t count;
@@ -126,7 +133,8 @@ struct cs_sentinel {
 extern struct cs_sentinel cs_fortran_in_place, cs_fortran_bottom;
 extern _Atomic int cs_fortran_sentinels_state; /* 0 unknown, 1 being found, 2 known */
 
-/* At the first Fortran collective and not before: most processes have no Fortran, and the search is slow. */
+/* At the first Fortran collective and not before: most processes have no Fortran, and the search is
+ * slow. */
 void cs_fortran_find_sentinels(void);
 
 /* A buffer's address, for C. */
@@ -148,9 +156,10 @@ cs_buffer_f2c(void *place)
 struct cs_fortran_types {
 	MPI_Datatype few[2 * 64], *send, *recv;
 };
-/* With MPI_IN_PLACE the send arguments mean nothing and need not be there: NULL. False after the error handler had it. */
-bool cs_fortran_open_types(struct cs_fortran_types *types, MPI_Comm comm, const MPI_Fint *sendtypes, const MPI_Fint *recvtypes,
-			   MPI_Fint *ierr);
+/* With MPI_IN_PLACE the send arguments mean nothing and need not be there: NULL. False after the
+ * error handler had it. */
+bool cs_fortran_open_types(struct cs_fortran_types *types, MPI_Comm comm, const MPI_Fint *sendtypes,
+			   const MPI_Fint *recvtypes, MPI_Fint *ierr);
 void cs_fortran_close_types(struct cs_fortran_types *types);
 
 /* Fills the rows of names whose buffers are descriptors; after cs_fortran is filled. */

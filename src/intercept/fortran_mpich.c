@@ -1,12 +1,13 @@
-/* intercept/fortran_mpich.c — takes the Fortran names that MPICH does not bring to a C name (fortran.c has which). */
+/* intercept/fortran_mpich.c — takes the Fortran names that MPICH does not bring to a C name
+ * (fortran.c has which). */
 #include "intercept/fortran_layer.h"
 
 const struct cs_door *cs_fortran_door;
 
 CS_FORTRAN_INIT(mpi_init_f08_)
 CS_FORTRAN_INIT_THREAD(mpi_init_thread_f08_)
-/* Under MPICH a handle is the same number in C and in Fortran. (MPI_Comm_f2c is a function since 4.2, and modules are not
- * linked with the MPI.) */
+/* Under MPICH a handle is the same number in C and in Fortran. (MPI_Comm_f2c is a function since
+ * 4.2, and modules are not linked with the MPI.) */
 #define SAME(handle) (handle)
 
 CS_FORTRAN_FREE(mpi_comm_free_f08_, SAME)

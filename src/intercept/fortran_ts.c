@@ -1,5 +1,5 @@
-/* intercept/fortran_ts.c — takes the names by which Open MPI 6.0's `use mpi_f08` passes buffers as descriptors, and makes of
- * each descriptor what C has: memory, a count and a datatype. */
+/* intercept/fortran_ts.c — takes the names by which Open MPI 6.0's `use mpi_f08` passes buffers as
+ * descriptors, and makes of each descriptor what C has: memory, a count and a datatype. */
 #include "intercept/fortran_layer.h"
 
 #include "intercept/descriptor.h"
@@ -8,7 +8,8 @@
 
 static _Atomic int descriptors_state; /* 0 unknown, 1 they can be read, 2 not */
 
-/* Of the job's processes that use mpi_f08 all have the same, as a rule: an executable has one compiler's MPI. */
+/* Of the job's processes that use mpi_f08 all have the same, as a rule: an executable has one
+ * compiler's MPI. */
 static __attribute__((noinline)) bool
 find_descriptors(void)
 {
@@ -38,7 +39,8 @@ open_whole(struct part *part, const struct cs_descriptor *array, MPI_Count count
 {
 	if (!is_readable() || !cs_descriptor_is_whole(array))
 		return false;
-	*part = (struct part){ .memory = cs_buffer_f2c(array->base), .count = count, .type = cs_type_f2c(type) };
+	*part = (struct part){ .memory = cs_buffer_f2c(array->base), .count = count,
+			       .type = cs_type_f2c(type) };
 	return true;
 }
 
@@ -48,7 +50,8 @@ is_root(MPI_Fint root, MPI_Fint comm)
 {
 	MPI_Comm c_comm = cs_comm_f2c(comm);
 	int is_inter = 0, rank = root;
-	if (c_comm == NULL || c_comm == MPI_COMM_NULL || cs_fortran.comm_test_inter(c_comm, &is_inter) != MPI_SUCCESS)
+	if (c_comm == NULL || c_comm == MPI_COMM_NULL ||
+	    cs_fortran.comm_test_inter(c_comm, &is_inter) != MPI_SUCCESS)
 		return true;
 	if (is_inter)
 		return root == MPI_ROOT;
@@ -56,8 +59,8 @@ is_root(MPI_Fint root, MPI_Fint comm)
 }
 
 static bool
-open_on_root(struct part *part, const struct cs_descriptor *array, MPI_Count count, MPI_Fint type, MPI_Fint root,
-	     MPI_Fint comm)
+open_on_root(struct part *part, const struct cs_descriptor *array, MPI_Count count, MPI_Fint type,
+	     MPI_Fint root, MPI_Fint comm)
 {
 	if (open_whole(part, array, count, type))
 		return true;
@@ -65,8 +68,8 @@ open_on_root(struct part *part, const struct cs_descriptor *array, MPI_Count cou
 	return is_readable() && !is_root(root, comm);
 }
 
-/* `count` elements of part->type in the array's order as one element of another type. The others may have theirs whole, and are
- * served: this must not be left to the host. */
+/* `count` elements of part->type in the array's order as one element of another type. The others
+ * may have theirs whole, and are served: this must not be left to the host. */
 static __attribute__((noinline)) bool
 make_type(struct part *part, const struct cs_descriptor *array)
 {
@@ -77,7 +80,8 @@ make_type(struct part *part, const struct cs_descriptor *array)
 		MPI_Count extent = cs_descriptor_extent(array, i), wanted = part->count / below;
 		is_done = wanted <= extent;
 		is_good = part->count % below == 0 && extent > 0 && extent <= INT_MAX &&
-			  cs_fortran.type_create_hvector((int)(is_done ? wanted : extent), 1, cs_descriptor_step(array, i), type,
+			  cs_fortran.type_create_hvector((int)(is_done ? wanted : extent), 1,
+							 cs_descriptor_step(array, i), type,
 							 &next) == MPI_SUCCESS;
 		if (!is_good)
 			break;
@@ -87,7 +91,8 @@ make_type(struct part *part, const struct cs_descriptor *array)
 		below *= extent;
 	}
 	if (is_good && is_done && cs_fortran.type_commit(&type) == MPI_SUCCESS) {
-		*part = (struct part){ .memory = part->memory, .count = 1, .type = type, .is_made = true };
+		*part = (struct part){ .memory = part->memory, .count = 1, .type = type,
+				       .is_made = true };
 		return true;
 	}
 	if (type != part->type)
@@ -100,7 +105,8 @@ open_section(struct part *part, const struct cs_descriptor *array, MPI_Count cou
 {
 	if (!is_readable())
 		return false;
-	*part = (struct part){ .memory = cs_buffer_f2c(array->base), .count = count, .type = cs_type_f2c(type) };
+	*part = (struct part){ .memory = cs_buffer_f2c(array->base), .count = count,
+			       .type = cs_type_f2c(type) };
 	return cs_descriptor_is_whole(array) || count == 0 || make_type(part, array);
 }
 

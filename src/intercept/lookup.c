@@ -1,4 +1,5 @@
-/* intercept/lookup.c — looks for symbols of the MPI in the objects that are loaded, past our own. */
+/* intercept/lookup.c — looks for symbols of the MPI in the objects that are loaded, past our
+ * own. */
 #include "intercept/lookup.h"
 
 #include <dlfcn.h>
@@ -29,7 +30,8 @@ cs_lookup_object(void *address)
 	if (dladdr(address, &info) == 0)
 		return NULL;
 	void *handle = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	return handle != NULL ? handle : dlopen(NULL, RTLD_LAZY); /* the program itself has no name */
+	/* The program itself has no name */
+	return handle != NULL ? handle : dlopen(NULL, RTLD_LAZY);
 }
 
 struct objects {
@@ -59,8 +61,9 @@ note_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Puts the different definitions of `name` in loaded objects into found[], in load order, whatever their scope (an
- * MPI that came by dlopen with RTLD_LOCAL is in nobody's). Objects in which something was found stay loaded. */
+/* Puts the different definitions of `name` in loaded objects into found[], in load order, whatever
+ * their scope (an MPI that came by dlopen with RTLD_LOCAL is in nobody's). Objects in which
+ * something was found stay loaded. */
 static size_t
 search_objects(const char *name, void **found, size_t room)
 {
@@ -68,7 +71,8 @@ search_objects(const char *name, void **found, size_t room)
 	size_t count = 0;
 	dl_iterate_phdr(note_object, &objects);
 	for (size_t i = 0; i < objects.count; i++) {
-		void *handle = count < room ? dlopen(objects.paths[i], RTLD_LAZY | RTLD_NOLOAD) : NULL;
+		void *handle = count < room ? dlopen(objects.paths[i], RTLD_LAZY | RTLD_NOLOAD)
+					    : NULL;
 		free(objects.paths[i]);
 		if (handle == NULL)
 			continue;
@@ -91,7 +95,8 @@ cs_lookup_all(const char *name, void **found, size_t room)
 {
 	int saved = errno;
 	size_t count = 0;
-	/* The program's own copy (a Fortran common block, a copy relocation) has no file name to be found by. */
+	/* The program's own copy (a Fortran common block, a copy relocation) has no file name to be
+	 * found by. */
 	void *global = dlsym(RTLD_DEFAULT, name);
 	if (global != NULL && !cs_lookup_is_ours(global) && room > 0)
 		found[count++] = global;
@@ -128,7 +133,8 @@ cs_lookup_next(const char *name, void *scope, bool widely)
 void *
 cs_lookup_identity(void *scope)
 {
-	static const char *const marks[] = {"PMPI_Get_library_version", "MPI_Get_library_version", "PMPI_Init", "MPI_Init"};
+	static const char *const marks[] = {"PMPI_Get_library_version", "MPI_Get_library_version",
+					    "PMPI_Init", "MPI_Init"};
 	void *mark = NULL;
 	for (size_t i = 0; mark == NULL && i < sizeof marks / sizeof *marks; i++)
 		mark = cs_lookup_in_scope(marks[i], scope);

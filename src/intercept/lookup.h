@@ -1,11 +1,13 @@
-/* intercept/lookup.h — where a function of the MPI is, as the loader finds it for a caller. The door's; libc only. */
+/* intercept/lookup.h — where a function of the MPI is, as the loader finds it for a caller. The
+ * door's; libc only. */
 #ifndef CS_INTERCEPT_LOOKUP_H
 #define CS_INTERCEPT_LOOKUP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A handle of the object that is the MPI; NULL before it is known, and constant from then on. Set by door.c. */
+/* A handle of the object that is the MPI; NULL before it is known, and constant from then on. Set
+ * by door.c. */
 extern void *cs_door_mpi;
 
 /* Is the address in this library? */
@@ -14,23 +16,27 @@ bool cs_lookup_is_ours(void *address);
 /* A handle of the object that holds this address; never ours to close but by the caller. */
 void *cs_lookup_object(void *address);
 
-/* What these functions leave in dlerror is the caller's to take away, but for cs_lookup and cs_lookup_all. */
+/* What these functions leave in dlerror is the caller's to take away, but for cs_lookup and
+ * cs_lookup_all. */
 
-/* What an object finds by this name without us, as the loader searches: what is global behind us, then the object and what
- * it is linked with. */
+/* What an object finds by this name without us, as the loader searches: what is global behind us,
+ * then the object and what it is linked with. */
 void *cs_lookup_in_scope(const char *name, void *scope);
 
-/* The next function of that name in the link chain, or NULL, for a caller with this scope (NULL: not known). `widely`: search also
- * objects that are in no scope of ours; it takes long where there are many, and most names are in none of them. */
+/* The next function of that name in the link chain, or NULL, for a caller with this scope (NULL:
+ * not known). `widely`: search also objects that are in no scope of ours; it takes long where there
+ * are many, and most names are in none of them. */
 void *cs_lookup_next(const char *name, void *scope, bool widely);
 
-/* The address that tells one MPI from another: of the functions that ask its version, or of MPI_Init of one that has none. */
+/* The address that tells one MPI from another: of the functions that ask its version, or of
+ * MPI_Init of one that has none. */
 void *cs_lookup_identity(void *scope);
 
 /* The MPI's function of that name, else the next one in the link chain; NULL: none. */
 void *cs_lookup(const char *name);
 
-/* Puts all different definitions of `name` in the process that are not ours into found[], the program's own first. */
+/* Puts all different definitions of `name` in the process that are not ours into found[], the
+ * program's own first. */
 size_t cs_lookup_all(const char *name, void **found, size_t room);
 
 #endif

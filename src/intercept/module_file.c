@@ -1,4 +1,5 @@
-/* intercept/module_file.c — tells by an MPI's version, ABI and handles which module fits it, and opens the module's file. */
+/* intercept/module_file.c — tells by an MPI's version, ABI and handles which module fits it, and
+ * opens the module's file. */
 #include "intercept/module_file.h"
 
 #include "base/log.h"
@@ -16,8 +17,8 @@
 #error "the build defines CS_VERSION"
 #endif
 
-/* The folder of this library, as an absolute path. The loader may know us by a path relative to a working directory
- * that the application has left since; the kernel knows better. */
+/* The folder of this library, as an absolute path. The loader may know us by a path relative to a
+ * working directory that the application has left since; the kernel knows better. */
 static bool
 own_folder(char *folder)
 {
@@ -37,7 +38,8 @@ own_folder(char *folder)
 		while (path[0] == '\0' && fgets(line, sizeof line, maps) != NULL) {
 			unsigned long low, high;
 			int at = 0;
-			if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &low, &high, &at) != 2 || at == 0)
+			if (sscanf(line, "%lx-%lx %*s %*s %*s %*s %n", &low, &high, &at) != 2 ||
+			    at == 0)
 				continue;
 			line[strcspn(line, "\n")] = '\0';
 			unsigned long here = (unsigned long)info.dli_fbase;
@@ -56,8 +58,9 @@ own_folder(char *folder)
 	return true;
 }
 
-/* The module for an MPI that calls itself `version`, or NULL. Those with MPICH's ABI have had it since 2014. The name must begin
- * the text: wrappers with handles of their own (MPItrampoline, mpi_abi_wrapper) name the MPI inside them further down. */
+/* The module for an MPI that calls itself `version`, or NULL. Those with MPICH's ABI have had it
+ * since 2014. The name must begin the text: wrappers with handles of their own (MPItrampoline,
+ * mpi_abi_wrapper) name the MPI inside them further down. */
 static const char *
 module_for(const char *version)
 {
@@ -84,18 +87,21 @@ module_for(const char *version)
 #define ABI_LIBRARY "libmpi_abi" /* MPI 5.0, 21.2.1: what the standard ABI's library is called */
 #define ABI_VERSION 1            /* the one that is known here */
 
-/* The major version of the standard ABI that the MPI says it has; -1: none. MPI_Abi_get_version may be called at any time, and an
- * MPI's own library, with handles of its own, must not say that it has that ABI. */
+/* The major version of the standard ABI that the MPI says it has; -1: none. MPI_Abi_get_version may
+ * be called at any time, and an MPI's own library, with handles of its own, must not say that it
+ * has that ABI. */
 static int
 abi_version(void)
 {
 	int major = -1, minor = -1;
 	int (*get_version)(int *, int *) =
-		cs_door_mpi != NULL ? (int (*)(int *, int *))dlsym(cs_door_mpi, "PMPI_Abi_get_version") : NULL;
+		cs_door_mpi != NULL
+		? (int (*)(int *, int *))dlsym(cs_door_mpi, "PMPI_Abi_get_version") : NULL;
 	return get_version != NULL && !get_version(&major, &minor) ? major : -1;
 }
 
-/* Does the object that the MPI is in call itself the standard ABI's library? It may lie in a file of another name. */
+/* Does the object that the MPI is in call itself the standard ABI's library? It may lie in a file
+ * of another name. */
 static bool
 is_abi_library(void)
 {
@@ -109,15 +115,19 @@ is_abi_library(void)
 	size_t name = 0; /* no name begins at 0, where the empty one is */
 	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
 		if (entry->d_tag == DT_STRTAB) /* most loaders have made it an address */
-			strings = (const char *)(entry->d_un.d_ptr + (entry->d_un.d_ptr < map->l_addr ? map->l_addr : 0));
+			strings =
+				(const char *)(entry->d_un.d_ptr +
+					       (entry->d_un.d_ptr < map->l_addr ? map->l_addr : 0));
 		else if (entry->d_tag == DT_SONAME)
 			name = entry->d_un.d_val;
 	}
 	return !strncmp(file, ABI_LIBRARY, strlen(ABI_LIBRARY)) ||
-	       (strings != NULL && name != 0 && !strncmp(strings + name, ABI_LIBRARY, strlen(ABI_LIBRARY)));
+	       (strings != NULL && name != 0 &&
+		!strncmp(strings + name, ABI_LIBRARY, strlen(ABI_LIBRARY)));
 }
 
-/* Has it the handles of this flavour, as far as it can be told before MPI is initialised? The module asks again then. */
+/* Has it the handles of this flavour, as far as it can be told before MPI is initialised? The
+ * module asks again then. */
 static bool
 has_handles_of(const char *flavour)
 {
@@ -135,9 +145,11 @@ cs_module_file_flavour(const char **reason)
 	if (is_abi && abi == ABI_VERSION)
 		return "abi";
 	if (is_abi && abi > ABI_VERSION)
-		*reason = "this MPI (\"%s\") has a later version of the standard ABI than is known here";
+		*reason = "this MPI (\"%s\") has a later version of the standard ABI than is known "
+			  "here";
 	else if (flavour == NULL)
-		*reason = "this MPI is neither MPICH nor Open MPI 3 to 6 nor a relative of MPICH (its version string is "
+		*reason = "this MPI is neither MPICH nor Open MPI 3 to 6 nor a relative of MPICH "
+			  "(its version string is "
 			  "\"%s\")";
 	else if (is_abi || abi > 0 || !has_handles_of(flavour))
 		*reason = "this MPI is called \"%s\", but has another ABI";
@@ -154,7 +166,8 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 	else if (own_folder(folder))
 		snprintf(path, sizeof path, "%s/collshim/collshim-%s.so", folder, flavour);
 	else {
-		cs_warn_once("cannot tell where libcollshim.so lies, so its modules cannot be found; every call is "
+		cs_warn_once("cannot tell where libcollshim.so lies, so its modules cannot be "
+			     "found; every call is "
 			     "forwarded to the MPI" CS_UNSERVED_JOB);
 		return NULL;
 	}
@@ -173,9 +186,10 @@ cs_module_file_open(const char *flavour, const struct cs_door *door)
 	if (module == NULL)
 		return NULL;
 	if (module->abi != CS_MODULE_ABI || strcmp(module->version, CS_VERSION) != 0) {
-		cs_warn_once("%s is version %s (interface %u), libcollshim.so is version %s (interface %u); every call is "
-			     "forwarded to the MPI" CS_UNSERVED_JOB, path, module->version, module->abi,
-			     CS_VERSION, CS_MODULE_ABI);
+		cs_warn_once("%s is version %s (interface %u), libcollshim.so is version %s "
+			     "(interface %u); every call is "
+			     "forwarded to the MPI" CS_UNSERVED_JOB, path, module->version,
+			     module->abi, CS_VERSION, CS_MODULE_ABI);
 		return NULL;
 	}
 	return module;

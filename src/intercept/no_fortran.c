@@ -1,5 +1,5 @@
-/* intercept/no_fortran.c — the standard ABI's libraries have no Fortran names; what there is of Fortran above them calls the C
- * names. */
+/* intercept/no_fortran.c — the standard ABI's libraries have no Fortran names; what there is of
+ * Fortran above them calls the C names. */
 #include "intercept/entry.h"
 
 void

@@ -25,7 +25,8 @@ static struct {
 } host;
 
 static bool
-find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup_data)(const char *name))
+find_host(const char *flavour, void *(*lookup)(const char *name),
+	  void *(*lookup_data)(const char *name))
 {
 	if (!strcmp(flavour, "mpich")) {
 		host.kind = CS_HANDLES_NUMBERS;
@@ -49,8 +50,8 @@ find_host(const char *flavour, void *(*lookup)(const char *name), void *(*lookup
 	*(void **)&host.irecv = lookup("PMPI_Irecv");
 	*(void **)&host.test = lookup("PMPI_Test");
 	*(void **)&host.abort = lookup("PMPI_Abort");
-	return host.world && host.byte && host.initialized && host.comm_rank && host.comm_size && host.isend && host.irecv &&
-	       host.test && host.abort;
+	return host.world && host.byte && host.initialized && host.comm_rank && host.comm_size &&
+	       host.isend && host.irecv && host.test && host.abort;
 }
 
 static bool
@@ -82,14 +83,15 @@ end(void)
 }
 
 void
-cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*lookup_data)(const char *name),
-	    uint64_t troubles, int seconds)
+cs_stand_in(const char *flavour, void *(*lookup)(const char *name),
+	    void *(*lookup_data)(const char *name), uint64_t troubles, int seconds)
 {
 	int is_initialized = 0;
-	struct cs_agreement_wire wire = { .seconds = seconds, .send = send, .receive = receive, .test = test, .end = end };
+	struct cs_agreement_wire wire = { .seconds = seconds, .send = send, .receive = receive,
+					  .test = test, .end = end };
 	cs_agreement_name_job();
-	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) || !is_initialized ||
-	    !cs_handles_fit(host.kind, (uintptr_t)host.world, lookup) ||
+	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) ||
+	    !is_initialized || !cs_handles_fit(host.kind, (uintptr_t)host.world, lookup) ||
 	    host.comm_rank(host.world, &wire.rank) || host.comm_size(host.world, &wire.size)) {
 		cs_agreement_tell_alone(troubles, "");
 		return;
@@ -109,6 +111,7 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name), void *(*look
 	cs_agreement_tell(&wire, troubles, words);
 	/* What rank 0's module says if it has one. */
 	if (!wire.rank && !words[CS_AGREED_CANNOT])
-		cs_warn_local("the ranks differ in whether collshim could be started; every call of this "
+		cs_warn_local("the ranks differ in whether collshim could be started; every call "
+			      "of this "
 			      "job goes to MPI" CS_UNSERVED_JOB);
 }

@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The loops carry no dependence: the caller's buffers are equal or apart, never shifted against each other. Without the word of
- * it a compiler compares addresses before the loop, and takes the one of single elements where the result is also an operand. */
+/* The loops carry no dependence: the caller's buffers are equal or apart, never shifted against
+ * each other. Without the word of it a compiler compares addresses before the loop, and takes the
+ * one of single elements where the result is also an operand. */
 #ifdef __clang__
 #define NO_DEPENDENCE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -44,7 +45,8 @@ INTEGERS(u64, uint64_t, uint64_t)
 KERNEL(sum_f32, float, x + y)
 KERNEL(sum_f64, double, x + y)
 
-/* x + y where they do not compare: NaN then. Equal ones differ in the sign of zero at most, which is the highest bit. */
+/* x + y where they do not compare: NaN then. Equal ones differ in the sign of zero at most, which
+ * is the highest bit. */
 #define FLOATS(suffix, type, whole)                                                                \
 	union bits_##suffix {                                                                      \
 		type number;                                                                       \
@@ -56,8 +58,10 @@ KERNEL(sum_f64, double, x + y)
 		a.bits = is_least ? a.bits | b.bits : a.bits & b.bits;                             \
 		return a.number;                                                                   \
 	}                                                                                          \
-	KERNEL(least_##suffix, type, x < y ? x : y < x ? y : x == y ? equal_##suffix(x, y, 1) : x + y) \
-	KERNEL(most_##suffix, type, x > y ? x : y > x ? y : x == y ? equal_##suffix(x, y, 0) : x + y)
+	KERNEL(least_##suffix, type, x < y ? x : y < x ? y : x == y \
+	       ? equal_##suffix(x, y, 1) : x + y) \
+	KERNEL(most_##suffix, type, x > y ? x : y > x ? y : x == y ? equal_##suffix(x, y, 0) : x + \
+	       y)
 FLOATS(f32, float, uint32_t)
 FLOATS(f64, double, uint64_t)
 

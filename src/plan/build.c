@@ -89,8 +89,8 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 		builder->room = room;
 	}
 	struct cs_step *step = &plan->steps[plan->count++];
-	*step = (struct cs_step){ .kind = (uint8_t)kind, .request = CS_NO_REQUEST, .peer = -1, .note = builder->note,
-				  .bytes = bytes };
+	*step = (struct cs_step){ .kind = (uint8_t)kind, .request = CS_NO_REQUEST, .peer = -1,
+				  .note = builder->note, .bytes = bytes };
 	return step;
 }
 
@@ -131,7 +131,8 @@ cs_build_tmp(struct cs_builder *builder, size_t bytes)
 }
 
 static int
-message(struct cs_builder *builder, enum cs_step_kind kind, int peer, struct cs_place place, size_t bytes)
+message(struct cs_builder *builder, enum cs_step_kind kind, int peer, struct cs_place place,
+	size_t bytes)
 {
 	struct cs_step *step = add(builder, kind, bytes);
 	if (!step)
@@ -217,7 +218,8 @@ cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place fr
 }
 
 void
-cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left, struct cs_place right, size_t bytes)
+cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left,
+		struct cs_place right, size_t bytes)
 {
 	struct cs_step *step = bytes ? add(builder, CS_STEP_REDUCE, bytes) : NULL;
 	if (!step)
@@ -231,8 +233,8 @@ cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place 
 }
 
 void
-cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes, int from_peer,
-		  struct cs_place to, size_t recv_bytes)
+cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes,
+		  int from_peer, struct cs_place to, size_t recv_bytes)
 {
 	int recv = cs_build_recv(builder, from_peer, to, recv_bytes);
 	int send = cs_build_send(builder, to_peer, from, send_bytes);
@@ -254,9 +256,11 @@ cs_build_repeated(struct cs_builder *builder)
 {
 	struct cs_step loop = builder->loop;
 	size_t length = builder->plan->count - builder->loop_start;
-	assert(builder->status != CS_OK || builder->loop_requests == builder->plan->requests - builder->free_count);
+	assert(builder->status != CS_OK || builder->loop_requests == builder->plan->requests -
+	       builder->free_count);
 	builder->loop.times = 0;
-	struct cs_step *step = length && loop.times > 1 ? add(builder, CS_STEP_REPEAT, loop.bytes) : NULL;
+	struct cs_step *step = length && loop.times > 1 ? add(builder, CS_STEP_REPEAT, loop.bytes)
+							: NULL;
 	if (!step)
 		return;
 	step->times = loop.times;
@@ -265,7 +269,8 @@ cs_build_repeated(struct cs_builder *builder)
 }
 
 static void
-write_segments(struct cs_builder *builder, const struct cs_segments *segments, size_t from, size_t to)
+write_segments(struct cs_builder *builder, const struct cs_segments *segments, size_t from,
+	       size_t to)
 {
 	for (size_t index = from; index < to; index++) {
 		builder->note = (uint32_t)index;
@@ -298,7 +303,8 @@ cs_build_block(const struct cs_builder *builder, int rank)
 struct cs_place
 cs_build_own(const struct cs_builder *builder)
 {
-	return builder->problem->is_in_place ? cs_build_block(builder, builder->problem->rank) : cs_in(0);
+	return builder->problem->is_in_place ? cs_build_block(builder, builder->problem->rank)
+					     : cs_in(0);
 }
 
 void

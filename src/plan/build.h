@@ -1,11 +1,11 @@
 /* plan/build.h — how an algorithm writes its steps.
  *
- * An algorithm's build() is called with a builder for one rank and calls these functions in the order in which the rank
- * is to act. Nothing fails in between: the first trouble (no memory, a refusal) is kept, everything after it does nothing,
- * and cs_builder_finish tells it.
+ * An algorithm's build() is called with a builder for one rank and calls these functions in the
+ * order in which the rank is to act. Nothing fails in between: the first trouble (no memory, a
+ * refusal) is kept, everything after it does nothing, and cs_builder_finish tells it.
  *
- * Messages of no bytes are left out on both sides (sizes agree on both); for a message that only says "now" there is
- * cs_build_signal and cs_build_hear. */
+ * Messages of no bytes are left out on both sides (sizes agree on both); for a message that only
+ * says "now" there is cs_build_signal and cs_build_hear. */
 #ifndef CS_PLAN_BUILD_H
 #define CS_PLAN_BUILD_H
 
@@ -25,8 +25,10 @@ struct cs_step_counts {
 struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
-	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set before build() */
-	struct cs_step_counts *counts;    /* set before build(): steps are counted here and none is kept */
+	size_t most;                      /* steps; one more is NO_MEMORY. 0: as many as fit. Set
+					   * before build() */
+	struct cs_step_counts *counts;    /* set before build(): steps are counted here and none is
+					   * kept */
 	/* private */
 	struct cs_plan *plan;
 	size_t room;
@@ -41,17 +43,20 @@ struct cs_builder {
 };
 
 /* `plan` is ready after cs_builder_finish. */
-void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem, struct cs_plan *plan);
-/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty; NO_MEMORY, or UNSUPPORTED if build()
- * refused, which it does on all ranks of a problem or on none: builder->refused says why. */
+void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem,
+		     struct cs_plan *plan);
+/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty; NO_MEMORY, or
+ * UNSUPPORTED if build() refused, which it does on all ranks of a problem or on none:
+ * builder->refused says why. */
 CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
-/* For an algorithm that finds that it cannot serve this problem: by what all ranks know alike, so that the host does the call on
- * all of them. `why` is a static phrase ("the number of blocks is odd"), for the report. */
+/* For an algorithm that finds that it cannot serve this problem: by what all ranks know alike, so
+ * that the host does the call on all of them. `why` is a static phrase ("the number of blocks is
+ * odd"), for the report. */
 void cs_build_refuse(struct cs_builder *builder, const char *why);
 /* For an algorithm that finds no memory to work with while it builds. */
 void cs_build_no_memory(struct cs_builder *builder);
 
-/* --- places ----------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static inline struct cs_place
 cs_in(size_t at)
@@ -76,10 +81,10 @@ cs_plus(struct cs_place place, size_t bytes)
 /* Takes `bytes` of CS_TMP, 64-byte aligned. */
 struct cs_place cs_build_tmp(struct cs_builder *builder, size_t bytes);
 
-/* --- steps ------------------------------------------------------------------------------------------------------ */
+/* --- steps ------------------------------------------------------------------------------------ */
 
-/* Start a message; the result is what cs_build_wait takes, CS_NO_REQUEST for a message of no bytes. What is sent must stay as it
- * is, and what is received untouched, until it was waited for. */
+/* Start a message; the result is what cs_build_wait takes, CS_NO_REQUEST for a message of no bytes.
+ * What is sent must stay as it is, and what is received untouched, until it was waited for. */
 int cs_build_send(struct cs_builder *builder, int peer, struct cs_place from, size_t bytes);
 int cs_build_recv(struct cs_builder *builder, int peer, struct cs_place to, size_t bytes);
 /* Messages without bytes. */
@@ -92,28 +97,32 @@ void cs_build_wait(struct cs_builder *builder, int request);
 void cs_build_wait_all(struct cs_builder *builder);
 
 /* Nothing for no bytes, or from a place to itself. */
-void cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place from, size_t bytes);
+void cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place from,
+		   size_t bytes);
 /* to = left op right; whole elements. */
-void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left, struct cs_place right,
-		     size_t bytes);
+void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left,
+		     struct cs_place right, size_t bytes);
 
 /* Both at once, and both waited for. */
-void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from, size_t send_bytes, int from_peer,
-		       struct cs_place to, size_t recv_bytes);
+void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from,
+		       size_t send_bytes, int from_peer, struct cs_place to, size_t recv_bytes);
 
-/* --- loops ------------------------------------------------------------------------------------------------------ */
+/* --- loops ------------------------------------------------------------------------------------ */
 
-/* What is written up to cs_build_repeated is done `times` times, at least once. Each time places in CS_IN and CS_OUT are
- * `stride` bytes further, those in CS_TMP are the same, and notes have grown by `rounds`. A request may be started in one
- * turn and waited for in the next, where all turns find and leave the same numbers under way: so they do where a message
- * starts behind the wait that gives its number back. Loops do not nest. */
+/* What is written up to cs_build_repeated is done `times` times, at least once. Each time places in
+ * CS_IN and CS_OUT are `stride` bytes further, those in CS_TMP are the same, and notes have grown
+ * by `rounds`. A request may be started in one turn and waited for in the next, where all turns
+ * find and leave the same numbers under way: so they do where a message starts behind the wait that
+ * gives its number back. Loops do not nest. */
 void cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds);
 void cs_build_repeated(struct cs_builder *builder);
 
-/* A vector of `segments` segments of `each` bytes, of which the last may be shorter. `write(context, index)` writes what is done
- * for one of them: the same for all that have `window` segments before them and as many whole ones behind them, but for
- * places in CS_IN and CS_OUT, which move on with the segment, and for those in CS_TMP and requests, which come round each `window`
- * segments. However many there are, the plan has no more steps than some windows. Notes are the segments' numbers. */
+/* A vector of `segments` segments of `each` bytes, of which the last may be shorter.
+ * `write(context, index)` writes what is done for one of them: the same for all that have `window`
+ * segments before them and as many whole ones behind them, but for places in CS_IN and CS_OUT,
+ * which move on with the segment, and for those in CS_TMP and requests, which come round each
+ * `window` segments. However many there are, the plan has no more steps than some windows. Notes
+ * are the segments' numbers. */
 struct cs_segments {
 	size_t total, each, window; /* bytes, bytes, segments */
 	void (*write)(void *context, size_t index);
@@ -121,7 +130,7 @@ struct cs_segments {
 };
 void cs_build_segments(struct cs_builder *builder, const struct cs_segments *segments);
 
-/* --- what many algorithms begin with ---------------------------------------------------------------------------------- */
+/* --- what many algorithms begin with ---------------------------------------------------------- */
 
 /* Returns the place of block `rank` in OUT (allgather, gather). */
 struct cs_place cs_build_block(const struct cs_builder *builder, int rank);

@@ -13,7 +13,8 @@ enum {
 /* A round without times: messages first, then what is done with them. */
 #define MESSAGE_PART 0.7
 
-static const char *const colors[] = { "#1f5fa8", "#b2541a", "#2b7d3b", "#8a3a9c", "#a8222f", "#57606a" };
+static const char *const colors[] = { "#1f5fa8", "#b2541a", "#2b7d3b", "#8a3a9c", "#a8222f",
+				      "#57606a" };
 
 #define COLORS (sizeof colors / sizeof *colors)
 
@@ -39,25 +40,29 @@ y_of(int rank)
 
 /* What is done in one round shares the time between its messages and the next ones. */
 static void
-share_round(const struct cs_plan *plan, const struct cs_drawn_step *drawn, size_t first, size_t end, size_t count,
-	    struct cs_step_time *times)
+share_round(const struct cs_plan *plan, const struct cs_drawn_step *drawn, size_t first, size_t end,
+	    size_t count, struct cs_step_time *times)
 {
-	double each = (1 - MESSAGE_PART) / (double)count, begin = drawn[first].round - (double)count * each;
+	double each = (1 - MESSAGE_PART) / (double)count,
+	       begin = drawn[first].round - (double)count * each;
 	for (size_t i = first, done = 0; i < end; i++) {
 		if (!cs_drawn_is_local(&plan->steps[i]))
 			continue;
-		times[i] = (struct cs_step_time){ begin + (double)done * each, begin + (double)(done + 1) * each };
+		times[i] = (struct cs_step_time){ begin + (double)done * each,
+						  begin + (double)(done + 1) * each };
 		done++;
 	}
 }
 
 /* Rounds as times, for one rank. */
 static void
-time_rounds(const struct cs_plan *plan, const struct cs_drawn_step *drawn, struct cs_step_time *times)
+time_rounds(const struct cs_plan *plan, const struct cs_drawn_step *drawn,
+	    struct cs_step_time *times)
 {
 	size_t first = 0, count = 0;
 	for (size_t i = 0; i < plan->count; i++) {
-		times[i] = (struct cs_step_time){ drawn[i].round - 1.0, drawn[i].round - 1.0 + MESSAGE_PART };
+		times[i] = (struct cs_step_time){ drawn[i].round - 1.0,
+						  drawn[i].round - 1.0 + MESSAGE_PART };
 		if (!cs_drawn_is_local(&plan->steps[i]))
 			continue;
 		if (count && drawn[i].round != drawn[first].round) {
@@ -105,7 +110,8 @@ find_span(struct canvas *canvas)
 			const struct cs_step_time *time = &canvas->times[rank][i];
 			if (canvas->drawing->plans[rank].steps[i].kind == CS_STEP_WAIT)
 				continue;
-			canvas->from = is_first || time->begin < canvas->from ? time->begin : canvas->from;
+			canvas->from = is_first || time->begin < canvas->from
+				       ? time->begin : canvas->from;
 			canvas->to = is_first || time->end > canvas->to ? time->end : canvas->to;
 			is_first = false;
 		}
@@ -127,21 +133,27 @@ static void
 write_head(const struct canvas *canvas, const char *title)
 {
 	FILE *file = canvas->file;
-	double drawn = x_of(canvas, canvas->to), written = LEFT / 4 + LETTER * (double)strlen(title);
+	double drawn = x_of(canvas, canvas->to),
+	       written = LEFT / 4 + LETTER * (double)strlen(title);
 	double width = (drawn > written ? drawn : written) + RIGHT;
 	int height = y_of(canvas->drawing->ranks) + BOTTOM - ROW / 2;
-	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0f\" height=\"%d\" "
-		      "font-family=\"sans-serif\" font-size=\"12\">\n<title>", width, height, width, height);
+	fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" "
+		      "width=\"%.0f\" height=\"%d\" "
+		      "font-family=\"sans-serif\" font-size=\"12\">\n<title>", width, height, width,
+		      height);
 	write_escaped(file, title);
 	fputs("</title>\n<defs>\n", file);
 	for (size_t i = 0; i < COLORS; i++)
-		fprintf(file, "<marker id=\"head%zu\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" "
-			      "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"%s\"/></marker>\n",
+		fprintf(file, "<marker id=\"head%zu\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" "
+			      "markerWidth=\"7\" "
+			      "markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" "
+			      "fill=\"%s\"/></marker>\n",
 			i, colors[i]);
 	fputs("</defs>\n<style>\n.rank,.grid{stroke:#c9ced4}.grid{stroke-dasharray:3 4}"
 	      ".copy{fill:#c9ced4;stroke:#57606a}.reduce{fill:#f0c23c;stroke:#7a5b00}\n", file);
 	for (size_t i = 0; i < COLORS; i++)
-		fprintf(file, ".m%zu{stroke:%s;stroke-width:1.4;marker-end:url(#head%zu)}\n", i, colors[i], i);
+		fprintf(file, ".m%zu{stroke:%s;stroke-width:1.4;marker-end:url(#head%zu)}\n", i,
+			colors[i], i);
 	fputs("</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", file);
 	fprintf(file, "<text x=\"%d\" y=\"22\" font-size=\"14\">", LEFT / 4);
 	write_escaped(file, title);
@@ -198,12 +210,16 @@ write_box(const struct canvas *canvas, int rank, size_t first, size_t count)
 {
 	const struct cs_step *step = &canvas->drawing->plans[rank].steps[first];
 	const struct cs_step_time *times = canvas->times[rank];
-	double from = x_of(canvas, times[first].begin), width = x_of(canvas, times[first + count - 1].end) - from;
+	double from = x_of(canvas, times[first].begin),
+	       width = x_of(canvas, times[first + count - 1].end) - from;
 	char text[CS_DRAWN_TEXT];
 	cs_drawn_say(text, step, count);
-	fprintf(canvas->file, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>rank %d: %s"
-			      "</title></rect>\n", step->kind == CS_STEP_COPY ? "copy" : "reduce", from,
-		y_of(rank) - BOX_HEIGHT / 2, width > BOX_LEAST ? width : BOX_LEAST, BOX_HEIGHT, rank, text);
+	fprintf(canvas->file, "<rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
+			      "height=\"%d\"><title>rank %d: %s"
+			      "</title></rect>\n", step->kind == CS_STEP_COPY ? "copy" : "reduce",
+			      from,
+		y_of(rank) - BOX_HEIGHT / 2, width > BOX_LEAST ? width : BOX_LEAST, BOX_HEIGHT,
+		rank, text);
 }
 
 static void
@@ -211,11 +227,13 @@ write_arrow(const struct canvas *canvas, int rank, size_t number)
 {
 	const struct cs_step *step = &canvas->drawing->plans[rank].steps[number];
 	const struct cs_drawn_step *drawn = &canvas->drawing->steps[rank][number];
-	double begin = canvas->times[rank][number].begin, end = canvas->times[step->peer][drawn->peer_step].end;
+	double begin = canvas->times[rank][number].begin,
+	       end = canvas->times[step->peer][drawn->peer_step].end;
 	fprintf(canvas->file, "<line class=\"m%zu\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\">"
-			      "<title>%d -&gt; %d, %zu bytes, round %u</title></line>\n", (size_t)step->note % COLORS,
-		x_of(canvas, begin), y_of(rank), x_of(canvas, end), y_of(step->peer), rank, step->peer,
-		step->bytes, (unsigned)drawn->round);
+			      "<title>%d -&gt; %d, %zu bytes, round %u</title></line>\n",
+			      (size_t)step->note % COLORS,
+		x_of(canvas, begin), y_of(rank), x_of(canvas, end), y_of(step->peer), rank,
+		step->peer, step->bytes, (unsigned)drawn->round);
 }
 
 static void
@@ -236,14 +254,16 @@ static void
 write_lines(const struct canvas *canvas)
 {
 	for (int rank = 0; rank < canvas->drawing->ranks; rank++)
-		fprintf(canvas->file, "<text x=\"%d\" y=\"%d\">rank %d</text><line class=\"rank\" x1=\"%d\" y1=\"%d\" "
-				      "x2=\"%.1f\" y2=\"%d\"/>\n", LEFT / 4, y_of(rank) + 4, rank, LEFT, y_of(rank),
+		fprintf(canvas->file, "<text x=\"%d\" y=\"%d\">rank %d</text><line class=\"rank\" "
+				      "x1=\"%d\" y1=\"%d\" "
+				      "x2=\"%.1f\" y2=\"%d\"/>\n", LEFT / 4, y_of(rank) + 4, rank,
+				      LEFT, y_of(rank),
 			x_of(canvas, canvas->to), y_of(rank));
 }
 
 enum cs_status
-cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title, const struct cs_step_time *const *times,
-		     const char *unit, FILE *file)
+cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title,
+		     const struct cs_step_time *const *times, const char *unit, FILE *file)
 {
 	struct cs_step_time **own = times ? NULL : make_times(drawing);
 	if (!times && !own)
@@ -255,7 +275,8 @@ cs_drawing_write_svg(const struct cs_drawing *drawing, const char *title, const 
 		canvas.from = canvas.from < 0 ? canvas.from : 0;
 		canvas.to = drawing->rounds;
 	}
-	canvas.scale = !times ? ROUND_WIDTH : canvas.to > canvas.from ? TIMES_WIDTH / (canvas.to - canvas.from) : 1;
+	canvas.scale = !times ? ROUND_WIDTH : canvas.to > canvas.from
+		       ? TIMES_WIDTH / (canvas.to - canvas.from) : 1;
 	write_head(&canvas, title);
 	if (times)
 		write_ticks(&canvas, unit);

@@ -10,8 +10,8 @@ cs_drawn_run(const struct cs_drawing *drawing, int rank, size_t first)
 	const struct cs_step *steps = drawing->plans[rank].steps;
 	const struct cs_drawn_step *drawn = drawing->steps[rank];
 	size_t next = first + 1;
-	while (cs_drawn_is_local(&steps[first]) && next < drawing->plans[rank].count && steps[next].kind == steps[first].kind &&
-	       drawn[next].round == drawn[first].round)
+	while (cs_drawn_is_local(&steps[first]) && next < drawing->plans[rank].count &&
+	       steps[next].kind == steps[first].kind && drawn[next].round == drawn[first].round)
 		next++;
 	return next - first;
 }
@@ -24,7 +24,8 @@ cs_drawn_say(char text[CS_DRAWN_TEXT], const struct cs_step *steps, size_t count
 		bytes += steps[i].bytes;
 	const char *name = steps->kind == CS_STEP_COPY ? "copy" : "reduce";
 	if (steps->kind == CS_STEP_SEND || steps->kind == CS_STEP_RECV)
-		snprintf(text, CS_DRAWN_TEXT, "%s%d %zu", steps->kind == CS_STEP_SEND ? "->" : "<-", steps->peer, bytes);
+		snprintf(text, CS_DRAWN_TEXT, "%s%d %zu", steps->kind == CS_STEP_SEND ? "->" : "<-",
+			 steps->peer, bytes);
 	else if (count == 1)
 		snprintf(text, CS_DRAWN_TEXT, "%s %zu", name, bytes);
 	else
@@ -58,7 +59,8 @@ put(struct table *table, size_t row, size_t column, const struct cs_step *steps,
 	}
 	char *text = cell->entries[cell->count++];
 	cs_drawn_say(text, steps, count);
-	table->widths[column] = strlen(text) > table->widths[column] ? strlen(text) : table->widths[column];
+	table->widths[column] = strlen(text) > table->widths[column]
+				? strlen(text) : table->widths[column];
 	return true;
 }
 
@@ -74,7 +76,8 @@ fill_row(struct table *table, const struct cs_drawing *drawing, int rank)
 		for (size_t i = 0; i < plan->count; i += count) {
 			count = cs_drawn_run(drawing, rank, i);
 			if (place_of[plan->steps[i].kind] == place &&
-			    !put(table, (size_t)rank, drawing->steps[rank][i].round, &plan->steps[i], count))
+			    !put(table, (size_t)rank, drawing->steps[rank][i].round,
+				 &plan->steps[i], count))
 				return false;
 		}
 	}
@@ -123,7 +126,8 @@ write_row(const struct table *table, int rank, FILE *file)
 		write_word(file, name, 4, &blanks);
 		for (size_t column = 0; column < table->columns; column++)
 			if (table->widths[column])
-				write_word(file, line < cells[column].count ? cells[column].entries[line] : "",
+				write_word(file, line < cells[column].count
+					   ? cells[column].entries[line] : "",
 					   table->widths[column], &blanks);
 		fputc('\n', file);
 	}
@@ -139,7 +143,8 @@ write_table(struct table *table, int ranks, FILE *file)
 		size_t length = head_of(head, column);
 		if (!table->widths[column])
 			continue;
-		table->widths[column] = length > table->widths[column] ? length : table->widths[column];
+		table->widths[column] = length > table->widths[column]
+					? length : table->widths[column];
 		write_word(file, head, table->widths[column], &blanks);
 	}
 	fputc('\n', file);

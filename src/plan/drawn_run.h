@@ -1,4 +1,5 @@
-/* plan/drawn_run.h — steps that a drawing shows as one: in text a line, in SVG a box with the same words. Private to plan. */
+/* plan/drawn_run.h — steps that a drawing shows as one: in text a line, in SVG a box with the same
+ * words. Private to plan. */
 #ifndef CS_PLAN_DRAWN_RUN_H
 #define CS_PLAN_DRAWN_RUN_H
 
@@ -15,7 +16,8 @@ cs_drawn_is_local(const struct cs_step *step)
 	return step->kind == CS_STEP_COPY || step->kind == CS_STEP_REDUCE;
 }
 
-/* Steps of one kind in a row that one entry tells, from `first` on: copies, reductions; else it is one step. */
+/* Steps of one kind in a row that one entry tells, from `first` on: copies, reductions; else it is
+ * one step. */
 size_t cs_drawn_run(const struct cs_drawing *drawing, int rank, size_t first);
 /* Writes what these `count` steps do: "->2 8", "copy 64 in 3". */
 void cs_drawn_say(char text[CS_DRAWN_TEXT], const struct cs_step *steps, size_t count);

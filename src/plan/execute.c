@@ -15,7 +15,8 @@ cs_plan_spare(const struct cs_plan *plan)
 
 /* The host reduces inout = in op inout only. */
 static void
-reduce_by_host(const struct cs_run *run, char *to, const char *left, const char *right, size_t bytes)
+reduce_by_host(const struct cs_run *run, char *to, const char *left, const char *right,
+	       size_t bytes)
 {
 	const struct cs_reduction *reduction = run->reduction;
 	size_t count = bytes / reduction->unit;
@@ -32,7 +33,8 @@ reduce(const struct cs_run *run, const struct cs_step *step)
 {
 	const struct cs_reduction *reduction = run->reduction;
 	char *to = run->memory[step->to] + step->to_at;
-	const char *left = run->memory[step->from] + step->from_at, *right = run->memory[step->with] + step->with_at;
+	const char *left = run->memory[step->from] + step->from_at,
+		   *right = run->memory[step->with] + step->with_at;
 	if (reduction->kernel)
 		reduction->kernel(to, left, right, step->bytes / reduction->unit);
 	else
@@ -62,15 +64,16 @@ do_step(struct cs_run *run, const struct cs_step *step)
 	struct cs_wire *wire = run->wire;
 	switch ((enum cs_step_kind)step->kind) {
 	case CS_STEP_SEND:
-		wire->send(wire, &run->requests[step->request], step->peer, run->tag, run->memory[step->from] + step->from_at,
-			   step->bytes);
+		wire->send(wire, &run->requests[step->request], step->peer, run->tag,
+			   run->memory[step->from] + step->from_at, step->bytes);
 		break;
 	case CS_STEP_RECV:
-		wire->recv(wire, &run->requests[step->request], step->peer, run->tag, run->memory[step->to] + step->to_at,
-			   step->bytes);
+		wire->recv(wire, &run->requests[step->request], step->peer, run->tag,
+			   run->memory[step->to] + step->to_at, step->bytes);
 		break;
 	case CS_STEP_COPY:
-		memcpy(run->memory[step->to] + step->to_at, run->memory[step->from] + step->from_at, step->bytes);
+		memcpy(run->memory[step->to] + step->to_at, run->memory[step->from] + step->from_at,
+		       step->bytes);
 		break;
 	case CS_STEP_REDUCE:
 		reduce(run, step);

@@ -7,10 +7,10 @@
 #include "wire/host.h"
 #include "wire/wire.h"
 
-/* One run of a plan: a cursor over its steps. It is the caller's, who may have several of them under way on one wire, of
- * different tags, and take up now this one and now that. The memories' first bytes, in a loop as far on as its places are; CS_IN
- * is not written. `spare` is memory
- * for one REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
+/* One run of a plan: a cursor over its steps. It is the caller's, who may have several of them
+ * under way on one wire, of different tags, and take up now this one and now that. The memories'
+ * first bytes, in a loop as far on as its places are; CS_IN is not written. `spare` is memory for
+ * one REDUCE step's bytes, needed only where the operation has no kernel (cs_plan_spare). */
 struct cs_run {
 	const struct cs_plan *plan;
 	struct cs_wire *wire;
@@ -31,7 +31,8 @@ size_t cs_plan_spare(const struct cs_plan *plan);
 /* Runs the plan to its end; blocks. */
 void cs_run_finish(struct cs_run *run);
 
-/* Runs the plan as far as it goes without blocking: CS_OK when it has come to the end, else CS_AGAIN. */
+/* Runs the plan as far as it goes without blocking: CS_OK when it has come to the end, else
+ * CS_AGAIN. */
 CS_CHECKED enum cs_status cs_run_progress(struct cs_run *run);
 
 #endif

@@ -1,15 +1,16 @@
 /* plan/plan.h — what one rank does in a collective, as a list of steps.
  *
- *   send  peer 3  IN + 0     8192      request 0       started, not finished: goes on while later steps run
+ *   send  peer 3  IN + 0     8192   request 0     started, not finished: goes on in later steps
  *   recv  peer 1  OUT + 8192 8192      request 1
  *   wait  request 1
  *   copy  ...                                          done when the next step begins
- *   repeat the 4 before it, 1000 times in all          each time so many bytes further in IN and OUT
+ *   repeat the 4 before it, 1000 times in all      each time so many bytes further in IN and OUT
  *
- * A list is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a memory and an offset,
- * so the same plan serves every call of its shape. It is run on a wire (plan/execute.h), proven for all ranks at once
- * (plan/verify.h), timed by the simulator (sim/) and drawn (plan/draw.h). (Seed 003, III: schedules.) Who looks at the
- * steps one by one, as they are done, walks through them (plan/walk.h).
+ * A list is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a
+ * memory and an offset, so the same plan serves every call of its shape. It is run on a wire
+ * (plan/execute.h), proven for all ranks at once (plan/verify.h), timed by the simulator (sim/) and
+ * drawn (plan/draw.h). (Seed 003, III: schedules.) Who looks at the steps one by one, as they are
+ * done, walks through them (plan/walk.h).
  *
  * Messages between two ranks match in the order in which they are started, on both sides. */
 #ifndef CS_PLAN_PLAN_H
@@ -37,9 +38,11 @@ enum cs_step_kind {
 	CS_STEP_RECV,   /* `bytes` from `peer` to `to`; exactly as many */
 	CS_STEP_WAIT,   /* until `request` is finished; its number may be used again then */
 	CS_STEP_COPY,   /* to = from; they do not overlap */
-	CS_STEP_REDUCE, /* to = from op with, element by element, in this order; `to` may be one of the two */
-	CS_STEP_REPEAT, /* the `length` steps before it once more, until they have been done `times` times; each time places in
-			 * CS_IN and CS_OUT are `bytes` further, and `note` is added to their notes. Loops do not nest */
+	CS_STEP_REDUCE, /* to = from op with, element by element, in this order; `to` may be one of
+			 * the two */
+	CS_STEP_REPEAT, /* the `length` steps before it once more, until they have been done `times`
+			 * times; each time places in CS_IN and CS_OUT are `bytes` further, and
+			 * `note` is added to their notes. Loops do not nest */
 	CS_STEP_KINDS,
 };
 

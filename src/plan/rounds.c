@@ -1,11 +1,12 @@
-/* plan/rounds.c — finds the other half of each message in the plans of all ranks, and the round in which it is sent. */
+/* plan/rounds.c — finds the other half of each message in the plans of all ranks, and the round in
+ * which it is sent. */
 #include "plan/drawn_run.h"
 #include "plan/walk.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- pairing sends and receives ----------------------------------------------------------------------------------- */
+/* --- pairing sends and receives --------------------------------------------------------------- */
 
 struct half {
 	int from, to;
@@ -45,8 +46,8 @@ halves_of(const struct cs_drawing *drawing, enum cs_step_kind kind, size_t count
 			int peer = plan->steps[i].peer;
 			if (plan->steps[i].kind == kind)
 				*next++ = (struct half){ .from = kind == CS_STEP_SEND ? rank : peer,
-							 .to = kind == CS_STEP_SEND ? peer : rank, .step = i,
-							 .bytes = plan->steps[i].bytes };
+							 .to = kind == CS_STEP_SEND ? peer : rank,
+							 .step = i, .bytes = plan->steps[i].bytes };
 		}
 	}
 	if (halves)
@@ -60,11 +61,13 @@ pair(struct cs_drawing *drawing)
 	size_t count = count_of(drawing, CS_STEP_SEND);
 	if (count != count_of(drawing, CS_STEP_RECV))
 		return CS_BAD_INPUT;
-	struct half *sends = halves_of(drawing, CS_STEP_SEND, count), *recvs = halves_of(drawing, CS_STEP_RECV, count);
+	struct half *sends = halves_of(drawing, CS_STEP_SEND, count),
+		    *recvs = halves_of(drawing, CS_STEP_RECV, count);
 	enum cs_status status = sends && recvs ? CS_OK : CS_NO_MEMORY;
 	for (size_t i = 0; status == CS_OK && i < count; i++) {
 		const struct half *send = &sends[i], *recv = &recvs[i];
-		if (send->from != recv->from || send->to != recv->to || send->bytes != recv->bytes) {
+		if (send->from != recv->from || send->to != recv->to ||
+		    send->bytes != recv->bytes) {
 			status = CS_BAD_INPUT;
 			break;
 		}
@@ -78,7 +81,7 @@ pair(struct cs_drawing *drawing)
 	return status;
 }
 
-/* --- rounds ------------------------------------------------------------------------------------------------------- */
+/* --- rounds ----------------------------------------------------------------------------------- */
 
 /* A rank on its way through its plan. */
 struct walker {
@@ -110,7 +113,8 @@ walk_wait(struct cs_drawing *drawing, struct walker *walkers, int rank, int32_t 
 		return false;
 	if (step->kind == CS_STEP_RECV) {
 		drawn[start].round = drawing->steps[step->peer][drawn[start].peer_step].round;
-		walker->round = drawn[start].round > walker->round ? drawn[start].round : walker->round;
+		walker->round = drawn[start].round > walker->round
+				? drawn[start].round : walker->round;
 	}
 	walker->started[request] = NOT_STARTED;
 	return true;
@@ -140,13 +144,15 @@ walk_all(struct cs_drawing *drawing, struct walker *walkers)
 	for (bool has_moved = true; has_moved;) {
 		has_moved = false;
 		for (int rank = 0; rank < drawing->ranks; rank++)
-			while (walkers[rank].next < drawing->plans[rank].count && walk_step(drawing, walkers, rank))
+			while (walkers[rank].next < drawing->plans[rank].count &&
+			       walk_step(drawing, walkers, rank))
 				has_moved = true;
 	}
 	for (int rank = 0; rank < drawing->ranks; rank++) {
 		if (walkers[rank].next < drawing->plans[rank].count)
 			return CS_BAD_INPUT;
-		drawing->rounds = walkers[rank].round > drawing->rounds ? walkers[rank].round : drawing->rounds;
+		drawing->rounds = walkers[rank].round > drawing->rounds
+				  ? walkers[rank].round : drawing->rounds;
 	}
 	return CS_OK;
 }
@@ -157,7 +163,8 @@ number_rounds(struct cs_drawing *drawing)
 	struct walker *walkers = calloc((size_t)drawing->ranks, sizeof *walkers);
 	enum cs_status status = walkers ? CS_OK : CS_NO_MEMORY;
 	for (int rank = 0; status == CS_OK && rank < drawing->ranks; rank++) {
-		size_t bytes = ((size_t)drawing->plans[rank].requests + 1) * sizeof *walkers[rank].started;
+		size_t bytes = ((size_t)drawing->plans[rank].requests + 1) *
+			       sizeof *walkers[rank].started;
 		walkers[rank].started = malloc(bytes);
 		if (walkers[rank].started)
 			memset(walkers[rank].started, 0xff, bytes); /* NOT_STARTED */
@@ -178,7 +185,8 @@ find_most_bytes(struct cs_drawing *drawing)
 	for (int rank = 0; rank < drawing->ranks; rank++) {
 		uint64_t bytes[CS_STEP_KINDS] = { 0 };
 		for (size_t i = 0; i < drawing->plans[rank].count; i++)
-			bytes[drawing->plans[rank].steps[i].kind] += drawing->plans[rank].steps[i].bytes;
+			bytes[drawing->plans[rank].steps[i].kind] +=
+				drawing->plans[rank].steps[i].bytes;
 		uint64_t sent = bytes[CS_STEP_SEND], received = bytes[CS_STEP_RECV];
 		uint64_t most = sent > received ? sent : received;
 		drawing->most_bytes = most > drawing->most_bytes ? most : drawing->most_bytes;
@@ -194,7 +202,8 @@ cs_drawing_init(struct cs_drawing *drawing, const struct cs_plan *plans, int ran
 	enum cs_status status = drawing->steps && drawing->plans ? CS_OK : CS_NO_MEMORY;
 	for (int rank = 0; status == CS_OK && rank < ranks; rank++) {
 		status = cs_plan_unroll(&plans[rank], &drawing->plans[rank]);
-		drawing->steps[rank] = calloc(drawing->plans[rank].count + 1, sizeof **drawing->steps);
+		drawing->steps[rank] = calloc(drawing->plans[rank].count + 1,
+					      sizeof **drawing->steps);
 		status = status == CS_OK && !drawing->steps[rank] ? CS_NO_MEMORY : status;
 	}
 	if (status == CS_OK)

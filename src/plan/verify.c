@@ -1,7 +1,6 @@
-/* plan/verify.c runs the plans of all ranks in one process, and checks each byte that they move. Loops are unrolled: a step's
- * number in a complaint is how many were done before it. */
+/* plan/verify.c runs all ranks' plans in one process, and checks each byte that they move. Loops
+ * are unrolled: a step's number in a complaint is how many were done before it. */
 #include "plan/verify.h"
-
 #include "plan/walk.h"
 
 #include <stdarg.h>
@@ -12,8 +11,7 @@
 #define GAP 0xee /* bytes that nobody may touch */
 
 struct span {
-	unsigned char *data;
-	unsigned char *is_defined; /* byte by byte */
+	unsigned char *data, *is_defined; /* byte by byte */
 	size_t bytes;
 };
 
@@ -64,11 +62,12 @@ complain_at(struct stage *stage, const struct actor *actor, const char *what)
 {
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce" };
 	const struct cs_step *step = &actor->plan->steps[actor->next];
-	return complain(stage, "rank %d step %zu (%s, peer %d, %zu bytes): %s", actor->problem->rank, actor->next,
-			step->kind < CS_STEP_KINDS ? kinds[step->kind] : "?", step->peer, step->bytes, what);
+	return complain(stage, "rank %d step %zu (%s, peer %d, %zu bytes): %s",
+			actor->problem->rank, actor->next, step->kind < CS_STEP_KINDS
+			? kinds[step->kind] : "?", step->peer, step->bytes, what);
 }
 
-/* --- what the memories hold ---------------------------------------------------------------------------------------- */
+/* --- what the memories hold ------------------------------------------------------------------- */
 
 static size_t
 end_of_blocks(const struct cs_problem *problem, const size_t *sizes, const size_t *at)
@@ -130,14 +129,16 @@ holds(struct stage *stage, const struct actor *actor, size_t at, int rank, int t
 	const struct span *span = &actor->spans[CS_OUT];
 	for (size_t i = 0; i < bytes; i++)
 		if (span->data[at + i] != pattern(rank, to, i) || !span->is_defined[at + i])
-			return complain(stage, "rank %d: byte %zu of the block from rank %d is %s", actor->problem->rank, i,
-					rank, span->is_defined[at + i] ? "wrong" : "never written");
+			return complain(stage, "rank %d: byte %zu of the block from rank %d is %s",
+					actor->problem->rank, i, rank,
+					span->is_defined[at + i] ? "wrong" : "never written");
 	return true;
 }
 
 /* Elements: x -> a x + b modulo 2^32, composed; as (a, b). Commutative: the sum of both. */
 static void
-combine(unsigned char *to, const unsigned char *left, const unsigned char *right, bool is_commutative)
+combine(unsigned char *to, const unsigned char *left, const unsigned char *right,
+	bool is_commutative)
 {
 	uint32_t a[2], b[2], c[2];
 	memcpy(a, left, 8);
@@ -148,12 +149,13 @@ combine(unsigned char *to, const unsigned char *left, const unsigned char *right
 }
 
 static void
-combine_all(const struct cs_problem *problem, unsigned char *to, const unsigned char *left, const unsigned char *right,
-	    size_t bytes)
+combine_all(const struct cs_problem *problem, unsigned char *to, const unsigned char *left,
+	    const unsigned char *right, size_t bytes)
 {
 	for (size_t at = 0; at < bytes; at += problem->unit) {
 		combine(to + at, left + at, right + at, problem->is_commutative);
-		for (size_t i = 8; i < problem->unit; i++) /* the rest of an element: the same in all */
+		for (size_t i = 8; i < problem->unit; i++) /* the rest of an element: the same in
+							    * all */
 			to[at + i] = left[at + i];
 	}
 }
@@ -168,7 +170,8 @@ element(const struct cs_problem *problem, int rank, size_t at, unsigned char *to
 
 /* Of the first `ranks` ranks' elements from byte `first` on. */
 static bool
-holds_reduction(struct stage *stage, const struct actor *actor, int ranks, size_t first, size_t bytes)
+holds_reduction(struct stage *stage, const struct actor *actor, int ranks, size_t first,
+		size_t bytes)
 {
 	const struct cs_problem *problem = actor->problem;
 	const struct span *span = &actor->spans[CS_OUT];
@@ -180,13 +183,13 @@ holds_reduction(struct stage *stage, const struct actor *actor, int ranks, size_
 			combine_all(problem, sum, sum, next, problem->unit);
 		}
 		if (memcmp(sum, span->data + at, problem->unit) != 0)
-			return complain(stage, "rank %d: element %zu of the result is wrong", problem->rank,
-					at / problem->unit);
+			return complain(stage, "rank %d: element %zu of the result is wrong",
+					problem->rank, at / problem->unit);
 	}
 	return true;
 }
 
-/* --- a rank -------------------------------------------------------------------------------------------------------- */
+/* --- a rank ----------------------------------------------------------------------------------- */
 
 static bool
 make_span(struct span *span, size_t bytes)
@@ -236,7 +239,8 @@ make_actor(struct actor *actor, const struct cs_problem *problem, const struct c
 	bool is_shared = problem->is_in_place && is_alike && out;
 	if (is_shared && out > in)
 		in = out;
-	if (!make_span(&actor->spans[CS_IN], in) || (!is_shared && !make_span(&actor->spans[CS_OUT], out)) ||
+	if (!make_span(&actor->spans[CS_IN], in) ||
+	    (!is_shared && !make_span(&actor->spans[CS_OUT], out)) ||
 	    !make_span(&actor->spans[CS_TMP], plan->tmp_bytes))
 		return false;
 	if (is_shared)
@@ -273,7 +277,7 @@ free_actor(struct actor *actor)
 	free(actor->unrolled.steps);
 }
 
-/* --- steps --------------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 static bool
 overlap(const unsigned char *a, size_t a_bytes, const unsigned char *b, size_t b_bytes)
@@ -281,8 +285,8 @@ overlap(const unsigned char *a, size_t a_bytes, const unsigned char *b, size_t b
 	return a < b + b_bytes && b < a + a_bytes;
 }
 
-/* Is [at, at + bytes) inside its memory, defined if it is read, and used by no message under way in a way that forbids this?
- * NULL, or what is wrong. */
+/* Is [at, at + bytes) inside its memory, defined if it is read, and used by no message under way in
+ * a way that forbids this? NULL, or what is wrong. */
 static const char *
 misuse(const struct actor *actor, unsigned memory, size_t at, size_t bytes, bool is_write)
 {
@@ -293,8 +297,10 @@ misuse(const struct actor *actor, unsigned memory, size_t at, size_t bytes, bool
 	if (is_write && memory == CS_IN)
 		return is_input ? "writes input" : "writes its result under the name of input";
 	if (at > span->bytes || bytes > span->bytes - at)
-		return memory == CS_IN ? "outside the input" : memory == CS_OUT ? "outside the result" : "outside CS_TMP";
-	/* A block may be padded where others' lengths are not known (needs.largest): the result tells whether it was read. */
+		return memory == CS_IN ? "outside the input" : memory == CS_OUT
+		       ? "outside the result" : "outside CS_TMP";
+	/* A block may be padded where others' lengths are not known (needs.largest): the result
+	 * tells whether it was read. */
 	bool may_pad = cs_colls[actor->problem->coll].sizes == CS_SIZES_BY_PAIR;
 	if (!is_write && !may_pad && bytes && memchr(span->is_defined + at, 0, bytes))
 		return "reads what was never written";
@@ -302,8 +308,10 @@ misuse(const struct actor *actor, unsigned memory, size_t at, size_t bytes, bool
 		const struct message *message = &actor->messages[request];
 		if (!message->is_used || (message->is_send && !is_write))
 			continue;
-		if (overlap(span->data + at, bytes, message->span->data + message->at, message->bytes))
-			return message->is_send ? "writes what is being sent" : "touches what is being received";
+		if (overlap(span->data + at, bytes, message->span->data + message->at,
+			    message->bytes))
+			return message->is_send ? "writes what is being sent"
+						: "touches what is being received";
 	}
 	return NULL;
 }
@@ -332,16 +340,19 @@ partner_of(struct stage *stage, const struct actor *actor, const struct message 
 static bool
 deliver(struct stage *stage, struct actor *actor, struct message *message, struct message *other)
 {
-	struct message *send = message->is_send ? message : other, *recv = message->is_send ? other : message;
+	struct message *send = message->is_send ? message : other,
+		       *recv = message->is_send ? other : message;
 	struct actor *receiver = message->is_send ? &stage->actors[message->peer] : actor;
 	struct actor *sender = message->is_send ? actor : &stage->actors[message->peer];
 	if (send->bytes != recv->bytes)
-		return complain(stage, "rank %d sends %zu bytes to rank %d, which expects %zu (message %llu between them)",
-				sender->problem->rank, send->bytes, receiver->problem->rank, recv->bytes,
-				(unsigned long long)send->turn);
+		return complain(stage, "rank %d sends %zu bytes to rank %d, which expects %zu "
+				       "(message %llu between them)",
+				sender->problem->rank, send->bytes, receiver->problem->rank,
+				recv->bytes, (unsigned long long)send->turn);
 	if (send->bytes) {
 		memcpy(recv->span->data + recv->at, send->span->data + send->at, send->bytes);
-		memcpy(recv->span->is_defined + recv->at, send->span->is_defined + send->at, send->bytes);
+		memcpy(recv->span->is_defined + recv->at, send->span->is_defined + send->at,
+		       send->bytes);
 	}
 	sender->sent_bytes += send->bytes;
 	receiver->received_bytes += send->bytes;
@@ -362,15 +373,17 @@ start(struct stage *stage, struct actor *actor, const struct cs_step *step)
 	size_t at = is_send ? step->from_at : step->to_at;
 	if (step->peer < 0 || step->peer >= stage->ranks || step->peer == actor->problem->rank)
 		return complain_at(stage, actor, "no such peer");
-	if (step->request < 0 || step->request >= actor->plan->requests || actor->messages[step->request].is_used)
+	if (step->request < 0 || step->request >= actor->plan->requests ||
+	    actor->messages[step->request].is_used)
 		return complain_at(stage, actor, "request number not free");
 	const char *wrong = misuse(actor, memory, at, step->bytes, !is_send);
 	if (wrong)
 		return complain_at(stage, actor, wrong);
 	struct message *message = &actor->messages[step->request];
 	uint64_t *turns = is_send ? actor->sent : actor->heard;
-	*message = (struct message){ .is_used = true, .is_send = is_send, .peer = step->peer, .chain = actor->chain,
-				     .turn = turns[step->peer]++, .span = &actor->spans[memory], .at = at,
+	*message = (struct message){ .is_used = true, .is_send = is_send, .peer = step->peer,
+				     .chain = actor->chain, .turn = turns[step->peer]++,
+				     .span = &actor->spans[memory], .at = at,
 				     .bytes = step->bytes };
 	if (is_send && actor->problem->coll == CS_BARRIER) {
 		message->knows = malloc((size_t)stage->ranks);
@@ -386,7 +399,8 @@ start(struct stage *stage, struct actor *actor, const struct cs_step *step)
 static int
 finish(struct stage *stage, struct actor *actor, const struct cs_step *step)
 {
-	if (step->request < 0 || step->request >= actor->plan->requests || !actor->messages[step->request].is_used) {
+	if (step->request < 0 || step->request >= actor->plan->requests ||
+	    !actor->messages[step->request].is_used) {
 		complain_at(stage, actor, "waits for a request that was not started");
 		return -1;
 	}
@@ -424,8 +438,8 @@ do_local(struct stage *stage, struct actor *actor, const struct cs_step *step)
 		if (overlap(to, step->bytes, from, step->bytes))
 			return complain_at(stage, actor, "copies onto itself");
 		memcpy(to, from, step->bytes);
-		memcpy(actor->spans[step->to].is_defined + step->to_at, actor->spans[step->from].is_defined + step->from_at,
-		       step->bytes);
+		memcpy(actor->spans[step->to].is_defined + step->to_at,
+		       actor->spans[step->from].is_defined + step->from_at, step->bytes);
 	} else {
 		const unsigned char *with = actor->spans[step->with].data + step->with_at;
 		if ((to != from && overlap(to, step->bytes, from, step->bytes)) ||
@@ -479,16 +493,18 @@ run_all(struct stage *stage)
 			return complain_at(stage, actor, "waits for ever");
 		for (int request = 0; request < actor->plan->requests; request++)
 			if (actor->messages[request].is_used)
-				return complain(stage, "rank %d: request %d is never waited for", rank, request);
+				return complain(stage, "rank %d: request %d is never waited for",
+						rank, request);
 	}
 	return true;
 }
 
-/* --- results ------------------------------------------------------------------------------------------------------- */
+/* --- results ---------------------------------------------------------------------------------- */
 
 /* Nothing but the blocks was written. */
 static bool
-are_gaps_whole(struct stage *stage, const struct actor *actor, const size_t *sizes, const size_t *at)
+are_gaps_whole(struct stage *stage, const struct actor *actor, const size_t *sizes,
+	       const size_t *at)
 {
 	const struct cs_problem *problem = actor->problem;
 	const struct span *out = &actor->spans[CS_OUT];
@@ -499,8 +515,8 @@ are_gaps_whole(struct stage *stage, const struct actor *actor, const size_t *siz
 		inside += sizes ? sizes[rank] : problem->bytes;
 	for (size_t i = 0; i < out->bytes; i++)
 		written += out->is_defined[i];
-	return written == inside || complain(stage, "rank %d: %zu bytes written, blocks have %zu", problem->rank, written,
-					     inside);
+	return written == inside || complain(stage, "rank %d: %zu bytes written, blocks have %zu",
+					     problem->rank, written, inside);
 }
 
 static bool
@@ -554,7 +570,8 @@ is_right(struct stage *stage, const struct actor *actor)
 }
 
 bool
-cs_plans_verify(const struct cs_problem *problems, const struct cs_plan *plans, struct cs_verdict *verdict)
+cs_plans_verify(const struct cs_problem *problems, const struct cs_plan *plans,
+		struct cs_verdict *verdict)
 {
 	struct stage stage = { .ranks = problems[0].ranks, .verdict = verdict };
 	memset(verdict, 0, sizeof *verdict);
@@ -571,7 +588,8 @@ cs_plans_verify(const struct cs_problem *problems, const struct cs_plan *plans, 
 	for (int rank = 0; is_good && rank < stage.ranks; rank++) {
 		const struct actor *actor = &stage.actors[rank];
 		is_good = is_right(&stage, actor);
-		uint64_t most = actor->sent_bytes > actor->received_bytes ? actor->sent_bytes : actor->received_bytes;
+		uint64_t most = actor->sent_bytes > actor->received_bytes
+				? actor->sent_bytes : actor->received_bytes;
 		verdict->most_bytes = most > verdict->most_bytes ? most : verdict->most_bytes;
 		verdict->rounds = actor->chain > verdict->rounds ? actor->chain : verdict->rounds;
 	}

@@ -13,7 +13,8 @@ bool
 cs_walk_next(struct cs_walk *walk, struct cs_step *step)
 {
 	const struct cs_plan *plan = walk->plan;
-	for (; walk->next < plan->count && plan->steps[walk->next].kind == CS_STEP_REPEAT; walk->next++) {
+	for (; walk->next < plan->count && plan->steps[walk->next].kind == CS_STEP_REPEAT;
+	     walk->next++) {
 		const struct cs_step *repeat = &plan->steps[walk->next];
 		if (++walk->turn < repeat->times) {
 			walk->next -= repeat->length;
@@ -57,7 +58,8 @@ cs_plan_length(const struct cs_plan *plan)
 	for (size_t i = 0; i < plan->count; i++) {
 		const struct cs_step *step = &plan->steps[i];
 		bool is_repeat = step->kind == CS_STEP_REPEAT;
-		if (__builtin_mul_overflow(is_repeat ? step->times - 1 : 1, is_repeat ? step->length : 1, &more) ||
+		if (__builtin_mul_overflow(is_repeat ? step->times - 1 : 1,
+					   is_repeat ? step->length : 1, &more) ||
 		    __builtin_add_overflow(length, more, &length))
 			return SIZE_MAX;
 	}
@@ -73,7 +75,8 @@ cs_plan_unroll(const struct cs_plan *plan, struct cs_plan *unrolled)
 	struct cs_walk walk = { .plan = plan };
 	*unrolled = *plan;
 	unrolled->count = 0;
-	if (__builtin_mul_overflow(length, sizeof *unrolled->steps, &bytes) || !(unrolled->steps = malloc(bytes + 1)))
+	if (__builtin_mul_overflow(length, sizeof *unrolled->steps, &bytes) ||
+	    !(unrolled->steps = malloc(bytes + 1)))
 		return CS_NO_MEMORY;
 	while (unrolled->count < length && cs_walk_next(&walk, &unrolled->steps[unrolled->count]))
 		unrolled->count++;

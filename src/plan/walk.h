@@ -1,4 +1,5 @@
-/* plan/walk.h — the steps of a plan one by one, as a rank does them: those of a loop once for each time, in their places.
+/* plan/walk.h — the steps of a plan one by one, as a rank does them: those of a loop once for each
+ * time, in their places.
  *
  *   for (struct cs_walk walk = { .plan = plan }; cs_walk_next(&walk, &step);) */
 #ifndef CS_PLAN_WALK_H

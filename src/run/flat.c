@@ -11,7 +11,8 @@ struct flat {
 	struct cs_problem problem;
 	const void *in;
 	void *out;
-	size_t *sizes;  /* by rank, where the program's do not do; behind them two arrays for a gatherv of them */
+	size_t *sizes;  /* by rank, where the program's do not do; behind them two arrays for a
+			 * gatherv of them */
 	uint64_t largest; /* block, to agree on */
 	size_t sent;    /* bytes of a block of which less is expected here; 0: none is */
 };
@@ -30,23 +31,26 @@ take_blocks(struct cs_problem *problem, const struct cs_blocks *blocks)
 	problem->at = blocks->bytes ? blocks->at : NULL;
 }
 
-/* --- sizes that all must know ----------------------------------------------------------------------------------------------
+/* --- sizes that all must know -----------------------------------------------------------------
  *
- * Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than that is moved. Scatterv: the
- * root knows them. Where the algorithm needs more than its own and the root's, all ranks learn all first. */
+ * Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than
+ * that is moved. Scatterv: the root knows them. Where the algorithm needs more than its own and the
+ * root's, all ranks learn all first. */
 
 static bool
 learns_sizes(struct cs_op *op)
 {
 	const struct flat *flat = flat_of(op);
-	return cs_colls[op->call.coll].sizes == CS_SIZES_AT_ROOT && flat->algorithm->needs.all_sizes;
+	return cs_colls[op->call.coll].sizes == CS_SIZES_AT_ROOT &&
+	       flat->algorithm->needs.all_sizes;
 }
 
 static bool
 agrees_on_largest(struct cs_op *op)
 {
 	const struct cs_coll_info *info = &cs_colls[op->call.coll];
-	return info->in.what == CS_ALL_BLOCKS && info->out.what == CS_ALL_BLOCKS && flat_of(op)->algorithm->needs.largest;
+	return info->in.what == CS_ALL_BLOCKS && info->out.what == CS_ALL_BLOCKS &&
+	       flat_of(op)->algorithm->needs.largest;
 }
 
 static enum cs_status
@@ -69,7 +73,8 @@ collect(struct cs_op *op)
 			at[rank] = (size_t)rank * sizeof *flat->sizes;
 		}
 		flat->sizes[problem->rank] = op->call.bytes;
-		team->host->gatherv(team->everyone, flat->sizes, each, at, problem->root, cs_between_request(op));
+		team->host->gatherv(team->everyone, flat->sizes, each, at, problem->root,
+				    cs_between_request(op));
 	}
 	return CS_OK;
 }
@@ -86,10 +91,12 @@ share(struct cs_op *op)
 		return CS_OK;
 	if (is_root && problem->coll == CS_SCATTERV)
 		memcpy(sizes, problem->sizes, all);
-	for (int rank = 0; is_root && problem->coll == CS_GATHERV && rank < problem->ranks; rank++) {
+	for (int rank = 0; is_root && problem->coll == CS_GATHERV && rank < problem->ranks;
+	     rank++) {
 		if (sizes[rank] > problem->sizes[rank])
 			op->call.truncated = sizes[rank];
-		sizes[rank] = sizes[rank] < problem->sizes[rank] ? sizes[rank] : problem->sizes[rank];
+		sizes[rank] = sizes[rank] < problem->sizes[rank]
+			      ? sizes[rank] : problem->sizes[rank];
 	}
 	team->host->bcast(team->everyone, sizes, all, problem->root, cs_between_request(op));
 	return CS_OK;
@@ -110,7 +117,8 @@ describe_blocks(struct cs_op *op, struct flat *flat)
 	bool is_root = problem->rank == problem->root;
 	if (info->sizes != CS_SIZES_AT_ROOT || (is_root && !flat->algorithm->needs.all_sizes))
 		return;
-	flat->sizes = cs_op_memory(op, CS_OP_SCRATCH, 3 * (size_t)problem->ranks * sizeof *flat->sizes);
+	flat->sizes = cs_op_memory(op, CS_OP_SCRATCH, 3 * (size_t)problem->ranks *
+				   sizeof *flat->sizes);
 	if (flat->algorithm->needs.all_sizes)
 		return;
 	memset(flat->sizes, 0, (size_t)problem->ranks * sizeof *flat->sizes);
@@ -132,18 +140,21 @@ describe_reduction(struct cs_op *op, struct flat *flat)
 		return;
 	/* The own block of the result would overwrite other blocks of the input. */
 	if (problem->is_in_place)
-		flat->in = memcpy(cs_op_memory(op, CS_OP_COPY, problem->bytes), call->send.base, problem->bytes);
+		flat->in = memcpy(cs_op_memory(op, CS_OP_COPY, problem->bytes), call->send.base,
+				  problem->bytes);
 	problem->is_in_place = false;
 	problem->bytes /= (size_t)problem->ranks;
 	if (call->counts) {
-		size_t *sizes = cs_op_memory(op, CS_OP_SCRATCH, (size_t)problem->ranks * sizeof *sizes);
+		size_t *sizes = cs_op_memory(op, CS_OP_SCRATCH, (size_t)problem->ranks *
+					     sizeof *sizes);
 		for (int rank = 0; rank < problem->ranks; rank++)
 			sizes[rank] = call->counts[rank] * unit;
 		problem->sizes = sizes;
 	}
 }
 
-/* Of those to and from other ranks; from them, too, so that where the program's ranks disagree none is longer than agreed. */
+/* Of those to and from other ranks; from them, too, so that where the program's ranks disagree none
+ * is longer than agreed. */
 static size_t
 largest_block(const struct cs_problem *problem)
 {
@@ -177,17 +188,20 @@ begin_plan(struct cs_op *op)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	struct cs_problem *problem = &flat->problem;
-	const struct cs_reduction *reduction = cs_colls[call->coll].reduces ? &call->reduction : NULL;
+	const struct cs_reduction *reduction = cs_colls[call->coll].reduces
+					       ? &call->reduction : NULL;
 	if (learns_sizes(op))
 		problem->sizes = flat->sizes;
 	if (agrees_on_largest(op))
 		problem->bytes = flat->largest;
 	/* The root sends more than is expected here: not into the program's memory. */
-	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place ? problem->sizes[problem->rank] : 0;
+	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place
+		      ? problem->sizes[problem->rank] : 0;
 	flat->sent = sent > call->bytes ? sent : 0;
 	if (flat->sent)
 		flat->out = cs_op_memory(op, CS_OP_COPY, sent);
-	if (cs_plans_start(op, &team->flat_plans, team->everyone, flat->algorithm, problem, flat->in, flat->out, reduction))
+	if (cs_plans_start(op, &team->flat_plans, team->everyone, flat->algorithm, problem,
+			   flat->in, flat->out, reduction))
 		return CS_OK;
 	/* Refused, on all ranks: nothing of the program's has been touched. */
 	op->node.extras |= CS_OP_LEFT;
@@ -212,7 +226,8 @@ end(struct cs_op *op)
 	return CS_OK;
 }
 
-static cs_phase *const script[] = { collect, cs_between_go, share, cs_between_go, begin_plan, cs_between_go, end, NULL };
+static cs_phase *const script[] = { collect, cs_between_go, share, cs_between_go, begin_plan,
+				    cs_between_go, end, NULL };
 
 void
 cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params)
@@ -222,9 +237,11 @@ cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size
 	const struct cs_coll_info *info = &cs_colls[call->coll];
 	struct flat *flat = flat_of(op);
 	*flat = (struct flat){ .algorithm = algorithm,
-			       .problem = { .coll = call->coll, .ranks = team->shape.ranks, .rank = team->shape.rank,
-					    .root = call->root, .unit = 1, .bytes = call->bytes, .params = params,
-					    .is_commutative = true, .node_of = team->shape.node_of },
+			       .problem = { .coll = call->coll, .ranks = team->shape.ranks,
+					    .rank = team->shape.rank, .root = call->root, .unit = 1,
+					    .bytes = call->bytes, .params = params,
+					    .is_commutative = true,
+					    .node_of = team->shape.node_of },
 			       .in = call->send.base, .out = call->recv.base };
 	if (info->reduces)
 		describe_reduction(op, flat);
@@ -234,6 +251,7 @@ cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size
 		describe_blocks(op, flat);
 	else
 		flat->in = flat->out; /* bcast */
-	/* It has a number among the node's calls, as all ranks know, though it needs none of the node's memory. */
+	/* It has a number among the node's calls, as all ranks know, though it needs none of the
+	 * node's memory. */
 	cs_op_start(op, script);
 }

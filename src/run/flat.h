@@ -4,8 +4,8 @@
 
 #include "algorithms/op.h"
 
-/* Begins it, and goes on with a script. `params`: the algorithm's values, which stay as long as the operation. Ends the job if
- * memory is out. */
+/* Begins it, and goes on with a script. `params`: the algorithm's values, which stay as long as the
+ * operation. Ends the job if memory is out. */
 void cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size_t *params);
 
 #endif

@@ -17,7 +17,8 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 }
 
 struct cs_cached_choice *
-cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+			 bool is_commutative)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	/* A full cache gives way from its end: the oldest cached choices are likely the busiest. */
@@ -33,7 +34,8 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	struct cs_float_state floats;
 	cs_float_hold(&floats); /* a model computes */
 	cs_selector_choose(selection->selector, &facts, &cached->choice);
-	/* A collective's sizes are either all agreed or all unknown: in the latter case the first cached choice is for all. */
+	/* A collective's sizes are either all agreed or all unknown: in the latter case the first
+	 * cached choice is for all. */
 	cached->low = bytes == CS_BYTES_UNKNOWN ? 0 : cached->choice.bytes_low;
 	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
 	/* Messages between all ranks, which all choose in this very call if it is the first. */
@@ -44,14 +46,18 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 			leave_to_host(&cached->choice, refused);
 	}
 	cs_float_release(&floats);
-	const struct cs_algorithm *inner = cached->choice.algorithm ? cached->choice.algorithm->inner : NULL;
+	const struct cs_algorithm *inner = cached->choice.algorithm
+					   ? cached->choice.algorithm->inner : NULL;
 	cached->inner_params = 0;
-	while (inner && cached->inner_params < CS_MAX_PARAMS && inner->params[cached->inner_params].name)
+	while (inner && cached->inner_params < CS_MAX_PARAMS &&
+	       inner->params[cached->inner_params].name)
 		cached->inner_params++;
 	cached->is_commutative = is_commutative;
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
-	if (!cached->choice.algorithm && is_commutative && !cached->skew && cached->low == 0 && cached->last >= CS_INF - 1) {
-		/* Nothing else will ever be asked: keep it where cs_selection_find and the report find it. */
+	if (!cached->choice.algorithm && is_commutative && !cached->skew && cached->low == 0 &&
+	    cached->last >= CS_INF - 1) {
+		/* Nothing else will ever be asked: keep it where cs_selection_find and the report
+		 * find it. */
 		selection->host_only |= 1u << coll;
 		if (slot != 0) {
 			struct cs_cached_choice first = cached_choices->cached[0];
@@ -89,8 +95,8 @@ row_of(struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes)
 }
 
 void
-cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes,
-		   uint64_t nanoseconds)
+cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
+		   enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
 	struct cs_report_row *row = row_of(cached, coll, bytes);
 	if (row)
@@ -120,14 +126,17 @@ cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op)
 
 /* A call in which the host served between nodes, since the plan was refused. */
 static void
-count_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes, uint64_t nanoseconds)
+count_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes,
+	      uint64_t nanoseconds)
 {
-	cs_report_count(cs_report_row((int)op->call.coll, bytes, false, cached->choice.algorithm->name, op->refused), bytes,
+	cs_report_count(cs_report_row((int)op->call.coll, bytes, false,
+				      cached->choice.algorithm->name, op->refused), bytes,
 			nanoseconds);
 }
 
 void
-cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op, size_t bytes)
+cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached,
+			 struct cs_op *op, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
 	cs_selection_run_quietly(cached, op);

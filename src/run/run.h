@@ -1,8 +1,8 @@
 /* run/run.h — one call on one communicator: choose, run, count. No MPI here.
  *
- * A selection belongs to a communicator (comm/). Its choices are cached by intervals of bytes, so that a call that was
- * seen before costs a comparison or two. One thread at a time uses a selection (MPI 4.0, 6.14: a communicator's
- * collectives are not called concurrently). */
+ * A selection belongs to a communicator (comm/). Its choices are cached by intervals of bytes, so
+ * that a call that was seen before costs a comparison or two. One thread at a time uses a selection
+ * (MPI 4.0, 6.14: a communicator's collectives are not called concurrently). */
 #ifndef CS_RUN_RUN_H
 #define CS_RUN_RUN_H
 
@@ -34,27 +34,31 @@ struct cs_selection {
 	} cached_choices[CS_COLL_COUNT];
 };
 
-struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
-						  bool is_commutative);
+struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
+						  size_t bytes, int skew, bool is_commutative);
 
-/* What serves this call; never NULL, ->choice.algorithm NULL means the host. `skew` as in cs_facts. */
+/* What serves this call; never NULL, ->choice.algorithm NULL means the host. `skew` as in
+ * cs_facts. */
 static inline struct cs_cached_choice *
-cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+		    bool is_commutative)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	if (bytes == CS_BYTES_UNKNOWN && cached_choices->count)
 		return &cached_choices->cached[0]; /* one for all */
 	for (int i = 0; i < cached_choices->count; i++) {
 		struct cs_cached_choice *cached = &cached_choices->cached[i];
-		if (cached->low <= bytes && bytes <= cached->last && cached->is_commutative == is_commutative &&
+		if (cached->low <= bytes && bytes <= cached->last &&
+		    cached->is_commutative == is_commutative &&
 		    (!cached->skew || cached->skew == skew))
 			return cached;
 	}
 	return cs_selection_choose_slow(selection, coll, bytes, skew, is_commutative);
 }
 
-/* What is known already of calls of this size (of blocks of one size, so without skew), or NULL. A commutative operation's
- * cached choice is taken: another one's needs are stricter, so where that goes to the host, this does too. */
+/* What is known already of calls of this size (of blocks of one size, so without skew), or NULL. A
+ * commutative operation's cached choice is taken: another one's needs are stricter, so where that
+ * goes to the host, this does too. */
 static inline struct cs_cached_choice *
 cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes)
 {
@@ -66,7 +70,8 @@ cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t byte
 }
 
 /* Runs the call by the choice's algorithm (which is not the host). */
-void cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op, size_t bytes);
+void cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached,
+			      struct cs_op *op, size_t bytes);
 /* All but a small call. */
 void cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op);
 static inline void
@@ -76,10 +81,11 @@ cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 	if (!algorithm->fast || !algorithm->fast(op, cached->choice.params))
 		cs_selection_begin(cached, op);
 }
-/* Afterwards, where CS_OP_GOES_ON is in op->node.extras, cs_op_finish is to be called; then op->node.wrong says what
- * was wrong, and cs_node_op_fini is to be called. */
+/* Afterwards, where CS_OP_GOES_ON is in op->node.extras, cs_op_finish is to be called; then
+ * op->node.wrong says what was wrong, and cs_node_op_fini is to be called. */
 static inline void
-cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op, size_t bytes)
+cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op,
+		 size_t bytes)
 {
 	if (__builtin_expect(selection->is_reporting, 0))
 		cs_selection_run_counted(selection, cached, op, bytes);
@@ -88,8 +94,8 @@ cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached
 }
 
 /* Counts a call that the host did. */
-void cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached, enum cs_coll coll, size_t bytes,
-			uint64_t nanoseconds);
+void cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
+			enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 
 /* Adds time outside of the algorithm to what calls by that cached choice have taken. */
 void cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanoseconds);

@@ -54,7 +54,8 @@ mark_of_byte(const char *text, size_t bytes, size_t byte)
 }
 
 static enum cs_status
-refuse_syntax(const struct builder *builder, const yaml_parser_t *parser, const char *text, size_t bytes)
+refuse_syntax(const struct builder *builder, const yaml_parser_t *parser, const char *text,
+	      size_t bytes)
 {
 	const char *problem = parser->problem ? parser->problem : "unreadable";
 	if (parser->error == YAML_MEMORY_ERROR)
@@ -64,13 +65,14 @@ refuse_syntax(const struct builder *builder, const yaml_parser_t *parser, const 
 		return refuse(builder, &mark, "not YAML: %s", problem);
 	}
 	if (parser->context)
-		return refuse(builder, &parser->problem_mark, "not YAML: %s (line %zu), %s", parser->context,
-			      inside(builder, &parser->context_mark)->line + 1, problem);
+		return refuse(builder, &parser->problem_mark, "not YAML: %s (line %zu), %s",
+			      parser->context, inside(builder, &parser->context_mark)->line + 1,
+			      problem);
 	return refuse(builder, &parser->problem_mark, "not YAML: %s", problem);
 }
 
-/* What stands at `text` if YAML takes it for the end of a line and editors do not, so that they would show other lines
- * than a complaint names; else NULL. */
+/* What stands at `text` if YAML takes it for the end of a line and editors do not, so that they
+ * would show other lines than a complaint names; else NULL. */
 static const char *
 odd_break(const char *text, size_t bytes)
 {
@@ -92,8 +94,8 @@ odd_break(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* What libyaml would take without a word. A tag cannot be used, and libyaml compares each %TAG with all before it: a
- * megabyte of them takes it eight seconds (AMD EPYC, one core). */
+/* What libyaml would take without a word. A tag cannot be used, and libyaml compares each %TAG with
+ * all before it: a megabyte of them takes it eight seconds (AMD EPYC, one core). */
 static enum cs_status
 refuse_traps(const struct builder *builder, const char *text, size_t bytes)
 {
@@ -106,8 +108,10 @@ refuse_traps(const struct builder *builder, const char *text, size_t bytes)
 			continue;
 		yaml_mark_t mark = mark_of_byte(text, bytes, i);
 		if (is_tag)
-			return refuse(builder, &mark, "found %s, expected none: tags are not allowed here", directive);
-		return refuse(builder, &mark, "found %s, expected lines that end with LF or CR LF", name);
+			return refuse(builder, &mark, "found %s, expected none: tags are not "
+						      "allowed here", directive);
+		return refuse(builder, &mark, "found %s, expected lines that end with LF or CR LF",
+			      name);
 	}
 	return CS_OK;
 }
@@ -117,7 +121,8 @@ static bool
 has_control(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
-		unsigned char byte = (unsigned char)text[i], before = i ? (unsigned char)text[i - 1] : 0;
+		unsigned char byte = (unsigned char)text[i],
+			      before = i ? (unsigned char)text[i - 1] : 0;
 		bool is_c1 = before == 0xc2 && byte < 0xa0; /* U+0080 to U+009F */
 		if ((byte < ' ' && byte != '\n' && byte != '\t') || byte == 0x7f || is_c1)
 			return true;
@@ -126,8 +131,8 @@ has_control(const char *text, size_t length)
 }
 
 static enum cs_status
-add_node(struct builder *builder, const yaml_event_t *event, enum cs_yaml_kind kind, const char *text,
-	 size_t length)
+add_node(struct builder *builder, const yaml_event_t *event, enum cs_yaml_kind kind,
+	 const char *text, size_t length)
 {
 	struct cs_document *document = builder->document;
 	if (document->node_count == CS_DOCUMENT_MAX_NODES)
@@ -180,7 +185,8 @@ take_event(struct builder *builder, const yaml_event_t *event)
 		return CS_OK;
 	case YAML_ALIAS_EVENT:
 		return refuse(builder, &event->start_mark,
-			      "found an alias (*name), expected the value itself: aliases are not allowed here");
+			      "found an alias (*name), expected the value itself: aliases are not "
+			      "allowed here");
 	case YAML_SCALAR_EVENT:
 		anchor = event->data.scalar.anchor;
 		tag = event->data.scalar.tag;
@@ -203,19 +209,22 @@ take_event(struct builder *builder, const yaml_event_t *event)
 	if (anchor || tag)
 		return refuse(builder, &event->start_mark, "found %s, expected a plain value: %s",
 			      anchor ? "an anchor (&name)" : "a tag (!name)",
-			      anchor ? "anchors are not allowed here" : "tags are not allowed here");
+			      anchor ? "anchors are not allowed here"
+				     : "tags are not allowed here");
 	if (event->type == YAML_SCALAR_EVENT)
-		return add_node(builder, event, CS_YAML_SCALAR, (const char *)event->data.scalar.value,
-				event->data.scalar.length);
+		return add_node(builder, event, CS_YAML_SCALAR,
+				(const char *)event->data.scalar.value, event->data.scalar.length);
 	return add_node(builder, event,
-			event->type == YAML_SEQUENCE_START_EVENT ? CS_YAML_LIST : CS_YAML_MAP, NULL, 0);
+			event->type == YAML_SEQUENCE_START_EVENT ? CS_YAML_LIST : CS_YAML_MAP, NULL,
+			0);
 }
 
 enum cs_status
 cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 		 struct cs_document_error *error)
 {
-	/* libyaml would count it as a column, so that the first line's keys were not those of the others' map. */
+	/* libyaml would count it as a column, so that the first line's keys were not those of the
+	 * others' map. */
 	static const char byte_order_mark[] = "\xef\xbb\xbf";
 	size_t mark_bytes = strlen(byte_order_mark);
 	if (bytes >= mark_bytes && !memcmp(text, byte_order_mark, mark_bytes)) {
@@ -223,7 +232,8 @@ cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 		bytes -= mark_bytes;
 	}
 	*document = (struct cs_document){ 0 };
-	struct builder builder = { .document = document, .error = error, .end = mark_of_byte(text, bytes, bytes) };
+	struct builder builder = { .document = document, .error = error,
+				   .end = mark_of_byte(text, bytes, bytes) };
 	enum cs_status status = refuse_traps(&builder, text, bytes);
 	yaml_parser_t parser;
 	if (status != CS_OK)
@@ -247,7 +257,8 @@ cs_document_init(struct cs_document *document, const char *text, size_t bytes,
 	yaml_parser_delete(&parser);
 	if (status == CS_OK && !document->root) {
 		yaml_mark_t start = { 0 };
-		status = refuse(&builder, &start, "found an empty file, expected a map that begins with version: 1");
+		status = refuse(&builder, &start, "found an empty file, expected a map that begins "
+						  "with version: 1");
 	}
 	if (status != CS_OK)
 		cs_document_fini(document);

@@ -1,4 +1,5 @@
-/* select/explain.c — prints what a selector knows and why it chooses as it does, and checks a tuning file. */
+/* select/explain.c — prints what a selector knows and why it chooses as it does, and checks a
+ * tuning file. */
 #include "select/table.h"
 
 #include "base/printable.h"
@@ -37,7 +38,8 @@ says_wire(FILE *out, int wire, int here)
 static bool
 says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
 {
-	static const char *const names[] = { [CS_PLACEMENT_BLOCK] = "block", [CS_PLACEMENT_CYCLIC] = "cyclic" };
+	static const char *const names[] = { [CS_PLACEMENT_BLOCK] = "block",
+					     [CS_PLACEMENT_CYCLIC] = "cyclic" };
 	if (placement == CS_PLACEMENT_EITHER || placement == here)
 		return false;
 	fprintf(out, "no: placement %s, here %s\n", names[placement], names[here]);
@@ -45,8 +47,8 @@ says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
 }
 
 static void
-explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table *table, const struct cs_row *row,
-	    const struct cs_facts *facts, bool *is_decided)
+explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table *table,
+	    const struct cs_row *row, const struct cs_facts *facts, bool *is_decided)
 {
 	char use[256], why[512], range[CS_RANGE_TEXT], number[CS_NUMBER_TEXT];
 	fprintf(out, "  %s", row->reason);
@@ -71,7 +73,8 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 		if (facts->bytes == CS_BYTES_UNKNOWN)
 			fprintf(out, "no: bytes %s, here not known to all ranks\n", range);
 		else
-			fprintf(out, "no: bytes %s, here %s\n", range, cs_bytes_text(number, facts->bytes));
+			fprintf(out, "no: bytes %s, here %s\n", range,
+				cs_bytes_text(number, facts->bytes));
 		return;
 	}
 	const char *bar = cs_row_barred(table, row, facts);
@@ -95,8 +98,10 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	if (facts->bytes == CS_BYTES_UNKNOWN)
 		fputs(", any size", out);
 	else
-		fprintf(out, ", bytes %s (%s)", cs_bytes_text(number, facts->bytes), coll->bytes_meaning);
-	fprintf(out, "; %d ranks on %d node%s, ", facts->ranks, facts->nodes, facts->nodes == 1 ? "" : "s");
+		fprintf(out, ", bytes %s (%s)", cs_bytes_text(number, facts->bytes),
+			coll->bytes_meaning);
+	fprintf(out, "; %d ranks on %d node%s, ", facts->ranks, facts->nodes,
+		facts->nodes == 1 ? "" : "s");
 	if (facts->ppn_min == facts->ppn_max)
 		fprintf(out, "%d per node", facts->ppn_max);
 	else
@@ -110,20 +115,23 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 }
 
 static void
-explain_model(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts, bool *is_decided)
+explain_model(FILE *out, const struct cs_selector *selector, const struct cs_facts *facts,
+	      bool *is_decided)
 {
 	struct cs_prediction prediction;
 	if (!selector->model)
 		return;
 	fprintf(out, "  %s: ", selector->model_reason);
-	if (!cs_predict(selector->model, facts, selector->tables[facts->coll].excluded, &prediction)) {
+	if (!cs_predict(selector->model, facts, selector->tables[facts->coll].excluded,
+			&prediction)) {
 		fprintf(out, "says nothing\n    no: %s\n", cs_predict_not(selector->model, facts));
 		return;
 	}
 	fprintf(out, "%s %.2f us, host %.2f us, model's error %zu.%zu %%\n    %s\n",
 		prediction.best ? prediction.best->name : "no plan", (double)prediction.ps * 1e-6,
-		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10, selector->model->fit_error % 10,
-		*is_decided ? "fits, but what stands above decides" : "yes: this decides");
+		(double)prediction.host_ps * 1e-6, selector->model->fit_error / 10,
+		selector->model->fit_error % 10, *is_decided ? "fits, but what stands above decides"
+							     : "yes: this decides");
 	*is_decided = true;
 }
 
@@ -138,8 +146,8 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 		if (algorithm->coll != facts->coll)
 			continue;
 		const char *unmet = cs_algorithm_unmet(algorithm, facts);
-		fprintf(out, "  %s: %s%s\n", algorithm->name, unmet ? "no: " : "can serve this call",
-			unmet ? unmet : "");
+		fprintf(out, "  %s: %s%s\n", algorithm->name,
+			unmet ? "no: " : "can serve this call", unmet ? unmet : "");
 	}
 	fprintf(out, "  " CS_HOST ": can serve every call\n%s: ", cs_colls[facts->coll].variable);
 	cs_printable_put(out, table->force_text ? table->force_text : "not set");
@@ -166,16 +174,19 @@ cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *f
 	struct cs_choice choice;
 	char use[256], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 	cs_selector_choose(selector, facts, &choice);
-	fprintf(out, "-> %s (%s)", cs_use_text(use, sizeof use, choice.algorithm, choice.params), choice.reason);
+	fprintf(out, "-> %s (%s)", cs_use_text(use, sizeof use, choice.algorithm, choice.params),
+		choice.reason);
 	if (facts->bytes == CS_BYTES_UNKNOWN)
 		fputc('\n', out);
 	else
-		fprintf(out, "; the same for %s <= bytes < %s\n", cs_bytes_text(low, choice.bytes_low),
+		fprintf(out, "; the same for %s <= bytes < %s\n",
+			cs_bytes_text(low, choice.bytes_low),
 			cs_bytes_text(high, choice.bytes_high));
-	const char *refused = choice.algorithm ? cs_predict_refusal(choice.algorithm, facts, choice.params) : NULL;
+	const char *refused = choice.algorithm
+			      ? cs_predict_refusal(choice.algorithm, facts, choice.params) : NULL;
 	if (refused)
-		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n", refused,
-			choice.algorithm->inner ? " between nodes" : "");
+		fprintf(out, "   but its plan refuses this call (%s): the host serves it%s\n",
+			refused, choice.algorithm->inner ? " between nodes" : "");
 }
 
 void
@@ -186,9 +197,11 @@ cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++) {
 		const struct cs_limit_info *info = &cs_limit_infos[i];
 		fprintf(out, "  %s = %s (%s)\n      %s", info->name,
-			cs_limit_text(info, *cs_limit_of(&limits, i), number), selector->limit_origins[i], info->meaning);
+			cs_limit_text(info, *cs_limit_of(&limits, i), number),
+			selector->limit_origins[i], info->meaning);
 		if (!info->words)
-			fprintf(out, "; %s to %s", cs_bytes_text(low, info->low), cs_bytes_text(high, info->high));
+			fprintf(out, "; %s to %s", cs_bytes_text(low, info->low),
+				cs_bytes_text(high, info->high));
 		if (info->multiple > 1)
 			fprintf(out, ", a multiple of %zu", info->multiple);
 		fputc('\n', out);
@@ -196,7 +209,8 @@ cs_selector_print_limits(const struct cs_selector *selector, FILE *out)
 }
 
 static void
-print_block(const struct cs_selector *selector, const char *kind, const struct cs_block *block, FILE *out)
+print_block(const struct cs_selector *selector, const char *kind, const struct cs_block *block,
+	    FILE *out)
 {
 	char why[512];
 	fprintf(out, "    %s %s (line %u): ", kind, block->name, block->line);
@@ -251,7 +265,8 @@ cs_selector_print_errors(const struct cs_selector *selector, FILE *out)
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
 		const struct cs_table *table = &selector->tables[coll];
 		if (table->force_error && ++count)
-			fprintf(out, "%s: %s; it is ignored\n", cs_colls[coll].variable, table->force_error);
+			fprintf(out, "%s: %s; it is ignored\n", cs_colls[coll].variable,
+				table->force_error);
 	}
 	return count;
 }

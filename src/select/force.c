@@ -66,14 +66,16 @@ read_params(const struct scan *scan, char *at, struct cs_use *use)
 		*at = '\0';
 		char *equals = strchr(param, '=');
 		if (!equals || equals == param)
-			return refuse(scan, param, "expected parameter=value behind the algorithm %s",
+			return refuse(scan, param, "expected parameter=value behind the algorithm "
+						   "%s",
 				      use->algorithm ? use->algorithm->name : CS_HOST);
 		*equals = '\0';
 		enum cs_status status = cs_use_set(use, param, equals + 1, message, sizeof message);
 		if (status != CS_OK)
 			return refuse(scan, param, "%s", message);
 		if (is_given(use, param, &given))
-			return refuse(scan, param, "found %s again, expected each parameter once", param);
+			return refuse(scan, param, "found %s again, expected each parameter once",
+				      param);
 		if (!next)
 			break;
 		*next = saved;
@@ -120,11 +122,13 @@ read_item(const struct scan *scan, char *text, struct cs_force_item *item)
 		*equals = '\0';
 	if (!equals || cs_parse_byte_range(trim(text), &item->bytes) != CS_OK) {
 		char shown[CS_SHOWN_TEXT];
-		return refuse(scan, text, "found %s, expected sizes A-B with A < B, then = and an algorithm, as "
+		return refuse(scan, text, "found %s, expected sizes A-B with A < B, then = and an "
+					  "algorithm, as "
 			      "0-4K=host", cs_shown(shown, text));
 	}
 	if (!cs_colls[scan->coll].bytes_agreed)
-		return refuse(scan, text, "not all ranks know the size of a call of %s, so one algorithm must "
+		return refuse(scan, text, "not all ranks know the size of a call of %s, so one "
+					  "algorithm must "
 			      "serve all sizes", cs_colls[scan->coll].name);
 	return read_use(scan, trim(equals + 1), &item->use);
 }
@@ -135,7 +139,8 @@ read_exclusion(const struct scan *scan, char *text, const struct cs_algorithm **
 	char message[512];
 	char *name = trim(text + 1);
 	if (!strcmp(name, CS_HOST))
-		return refuse(scan, name, CS_HOST " cannot be excluded: it serves what nothing else does");
+		return refuse(scan, name, CS_HOST " cannot be excluded: it serves what nothing "
+						  "else does");
 	*excluded = cs_algorithm_by_name(scan->coll, name);
 	if (*excluded)
 		return CS_OK;
@@ -156,15 +161,17 @@ read_all(const struct scan *scan, struct cs_force *force)
 		next = comma ? comma + 1 : NULL;
 		char *text = trim(at);
 		if (!*text)
-			return refuse(scan, text, "expected an algorithm, sizes=algorithm, or ^algorithm");
+			return refuse(scan, text, "expected an algorithm, sizes=algorithm, or "
+						  "^algorithm");
 		bool is_exclusion = *text == '^';
 		if (at == scan->copy)
 			excludes = is_exclusion;
 		if (is_exclusion != excludes)
 			return refuse(scan, text, "^name and names to use cannot stand together");
 		enum cs_status status =
-			is_exclusion ? read_exclusion(scan, text, &force->excluded[force->excluded_count])
-				     : read_item(scan, text, &force->items[force->item_count]);
+			is_exclusion
+			? read_exclusion(scan, text, &force->excluded[force->excluded_count])
+			: read_item(scan, text, &force->items[force->item_count]);
 		if (status != CS_OK)
 			return status;
 		if (is_exclusion) {
@@ -173,7 +180,8 @@ read_all(const struct scan *scan, struct cs_force *force)
 		}
 		const struct cs_range *bytes = &force->items[force->item_count++].bytes;
 		if (next && bytes->low == 0 && bytes->high == CS_INF)
-			return refuse(scan, next, "never reached: what stands before it serves all sizes");
+			return refuse(scan, next, "never reached: what stands before it serves all "
+						  "sizes");
 	}
 	return CS_OK;
 }

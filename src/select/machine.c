@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The value behind "model name  : " within the first processor's lines, or "" (other architectures have other words).
+/* The value behind "model name  : " within the first processor's lines, or "" (other architectures
+ *                               have other words).
  * read(2) and not stdio: one call, nothing allocated in a guest. */
 static void
 read_cpu(char *model, size_t model_bytes)

@@ -8,15 +8,17 @@
 #include <stdlib.h>
 
 #define MOST_NODES 4096 /* sizes and places by node lie on the stack */
-/* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among all 1024). */
+/* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among
+ * all 1024). */
 #define MOST_STEPS_COUNTED ((size_t)1 << 17)
 #define MOST_RANKS_COUNTED 1024
 #define KEPT 256 /* costs that were counted */
 #define MOST_COUNTED ((size_t)1 << 30)
 
-/* ---- the host ------------------------------------------------------------------------------------------------ */
+/* ---- the host -------------------------------------------------------------------------------- */
 
-/* Linear between two measured sizes; the first one's time below it, in proportion above the last (of no bytes alone: for all). */
+/* Linear between two measured sizes; the first one's time below it, in proportion above the last
+ * (of no bytes alone: for all). */
 static double
 cost_at(const struct cs_host_cost *cost, size_t bytes)
 {
@@ -30,12 +32,14 @@ cost_at(const struct cs_host_cost *cost, size_t bytes)
 		return (double)points[i].ps;
 	if (i + 1 == cost->count)
 		return (double)points[i].ps * ((double)bytes / (double)points[i].bytes);
-	double part = (double)(bytes - points[i].bytes) / (double)(points[i + 1].bytes - points[i].bytes);
+	double part = (double)(bytes - points[i].bytes) /
+		      (double)(points[i + 1].bytes - points[i].bytes);
 	return (double)points[i].ps + part * (double)(points[i + 1].ps - points[i].ps);
 }
 
 struct bracket {
-	const struct cs_host_cost *below, *above; /* nodes <= and >= those of the call; the same if equal */
+	const struct cs_host_cost *below, *above; /* nodes <= and >= those of the call; the same if
+						   * equal */
 };
 
 static struct bracket
@@ -46,9 +50,11 @@ bracket_of(const struct cs_site_model *model, const struct cs_facts *facts)
 		const struct cs_host_cost *cost = &model->hosts[i];
 		if (cost->coll != facts->coll || cost->ranks != cost->nodes * facts->ppn_max)
 			continue;
-		if (cost->nodes <= facts->nodes && (!bracket.below || cost->nodes > bracket.below->nodes))
+		if (cost->nodes <= facts->nodes &&
+		    (!bracket.below || cost->nodes > bracket.below->nodes))
 			bracket.below = cost;
-		if (cost->nodes >= facts->nodes && (!bracket.above || cost->nodes < bracket.above->nodes))
+		if (cost->nodes >= facts->nodes &&
+		    (!bracket.above || cost->nodes < bracket.above->nodes))
 			bracket.above = cost;
 	}
 	return bracket;
@@ -60,11 +66,12 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 	double below = cost_at(bracket.below, bytes), above = cost_at(bracket.above, bytes);
 	if (bracket.below->nodes == bracket.above->nodes)
 		return below;
-	double part = (double)(nodes - bracket.below->nodes) / (double)(bracket.above->nodes - bracket.below->nodes);
+	double part = (double)(nodes - bracket.below->nodes) /
+		      (double)(bracket.above->nodes - bracket.below->nodes);
 	return below + part * (above - below);
 }
 
-/* ---- plans ---------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 /* Returns how much a side of the call copies on a node, in units of the call's bytes. */
 static double
@@ -88,7 +95,8 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	/* What a rank reduces of its own vector it reads in the program's memory. */
 	if (coll->sum == CS_SUM_ALL && !cs_coll_is_scattered(coll))
 		copied -= (double)bytes / ppn;
-	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy ? crowd : (double)model->copy;
+	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy
+							    ? crowd : (double)model->copy;
 	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
 	if (coll->sum == CS_SUM_ALL)
 		time += (double)bytes * (ppn - 1) / ppn * (double)model->reduce / 1000;
@@ -97,15 +105,17 @@ node_time(const struct cs_model *model, const struct cs_facts *facts, size_t byt
 	return time;
 }
 
-/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` and `at` have room for as many as
- * there are, else `sizes` is NULL. */
+/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` and `at`
+ * have room for as many as there are, else `sizes` is NULL. */
 static struct cs_problem
-problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes, size_t *sizes, size_t *at)
+problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes,
+	   size_t *sizes, size_t *at)
 {
 	bool is_between = sizes != NULL;
 	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
-	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between ? facts->nodes : facts->ranks, .unit = 1,
-				      .bytes = bytes, .is_commutative = facts->is_commutative };
+	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between
+				      ? facts->nodes : facts->ranks, .unit = 1, .bytes = bytes,
+				      .is_commutative = facts->is_commutative };
 	const struct cs_coll_info *coll = &cs_colls[facts->coll];
 	if (cs_coll_is_scattered(coll))
 		problem.bytes = (bytes + (size_t)problem.ranks - 1) / (size_t)problem.ranks;
@@ -124,7 +134,8 @@ problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t
 
 /* What the rank does in its part of the plan: false where there is none. */
 static bool
-count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank, struct cs_step_counts *counts)
+count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank,
+	   struct cs_step_counts *counts)
 {
 	struct cs_problem own = *problem;
 	struct cs_builder builder;
@@ -138,7 +149,8 @@ count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, in
 }
 
 const char *
-cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts, const size_t *params)
+cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts,
+		   const size_t *params)
 {
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
 	if (!plan->build || facts->bytes == CS_BYTES_UNKNOWN)
@@ -150,7 +162,8 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 	struct cs_step_counts counts = { 0 };
 	struct cs_plan none;
 	if (sizes && node_of) {
-		struct cs_problem problem = problem_of(plan, facts, facts->bytes, algorithm->inner ? sizes : NULL, sizes + nodes);
+		struct cs_problem problem = problem_of(plan, facts, facts->bytes, algorithm->inner
+						       ? sizes : NULL, sizes + nodes);
 		for (size_t rank = 0; rank < ranks; rank++)
 			node_of[rank] = (int)rank / facts->ppn_max;
 		problem.node_of = algorithm->inner ? NULL : node_of;
@@ -170,7 +183,8 @@ static bool
 does_more(const struct cs_step_counts *one, const struct cs_step_counts *other)
 {
 	uint64_t messages = one->sent + one->received, others = other->sent + other->received;
-	return messages > others || (messages == others && one->copied + one->reduced > other->copied + other->reduced);
+	return messages > others ||
+	       (messages == others && one->copied + one->reduced > other->copied + other->reduced);
 }
 
 /* --- counted costs ---
@@ -198,7 +212,8 @@ count(const struct cs_algorithm *plan, const struct cs_problem *problem)
 	struct cs_count all;
 	pthread_mutex_lock(&kept_lock);
 	for (int i = 0; i < KEPT; i++)
-		if (kept[i].plan == plan && kept[i].ranks == problem->ranks && kept[i].bytes == problem->bytes &&
+		if (kept[i].plan == plan && kept[i].ranks == problem->ranks &&
+		    kept[i].bytes == problem->bytes &&
 		    kept[i].is_commutative == problem->is_commutative) {
 			counted = kept[i];
 			pthread_mutex_unlock(&kept_lock);
@@ -228,7 +243,8 @@ price_of(const struct cs_algorithm *plan, const struct cs_problem *problem, stru
 }
 
 bool
-cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load)
+cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem,
+		struct cs_load *load)
 {
 	struct cs_cost cost = { 0 };
 	struct cs_step_counts counts, other;
@@ -243,14 +259,16 @@ cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *proble
 	}
 	if (!price_of(plan, problem, &cost))
 		return false;
-	*load = (struct cs_load){ cost.rounds, counts.sent, counts.received, counts.sent_bytes, counts.received_bytes,
-				  counts.copied, counts.hidden, counts.reduced };
+	*load = (struct cs_load){ cost.rounds, counts.sent, counts.received, counts.sent_bytes,
+				  counts.received_bytes, counts.copied, counts.hidden,
+				  counts.reduced };
 	/* Copies are made beside a chain. */
 	if (cost.reduced > counts.reduced) {
 		load->reduced = cost.reduced;
 		load->copied = load->hidden = 0;
 	}
-	uint64_t *most = load->sent_bytes > load->received_bytes ? &load->sent_bytes : &load->received_bytes;
+	uint64_t *most = load->sent_bytes > load->received_bytes
+			 ? &load->sent_bytes : &load->received_bytes;
 	*most = cost.bytes > *most ? cost.bytes : *most;
 	return true;
 }
@@ -261,11 +279,11 @@ shifted(uint64_t bytes, unsigned by)
 	return bytes > (uint64_t)INT64_MAX >> by ? INT64_MAX : bytes << by;
 }
 
-/* Fallbacks of the plan's parameters; a composed algorithm has them first. Above MOST_COUNTED bytes in proportion: plans
- * in segments have as many steps. False: the plan does not serve this call. */
+/* Fallbacks of the plan's parameters; a composed algorithm has them first. Above MOST_COUNTED bytes
+ * in proportion: plans in segments have as many steps. False: the plan does not serve this call. */
 static bool
-plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm, const struct cs_facts *facts,
-	  size_t bytes, double *time)
+plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm,
+	  const struct cs_facts *facts, size_t bytes, double *time)
 {
 	size_t sizes[MOST_NODES], at[MOST_NODES], params[CS_MAX_PARAMS] = { 0 };
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
@@ -274,7 +292,8 @@ plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorith
 		by++;
 	for (int i = 0; i < CS_MAX_PARAMS && plan->params[i].name; i++)
 		params[i] = plan->params[i].fallback;
-	struct cs_problem problem = problem_of(plan, facts, bytes >> by, algorithm->inner ? sizes : NULL, at);
+	struct cs_problem problem = problem_of(plan, facts, bytes >> by,
+					       algorithm->inner ? sizes : NULL, at);
 	struct cs_load load;
 	problem.params = params;
 	if (!cs_predict_load(plan, &problem, &load))
@@ -299,7 +318,7 @@ is_among(const struct cs_algorithm *const *list, const struct cs_algorithm *algo
 	return false;
 }
 
-/* ---- both ----------------------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 const char *
 cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
@@ -309,7 +328,9 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 	if (facts->nodes < 2 || facts->nodes > MOST_NODES)
 		return "it is for several nodes";
 	if (facts->wire != model->wire)
-		return model->wire == CS_WIRE_IB ? "it is of messages by verbs" : "it is of messages by MPI, and these go by verbs";
+		return model->wire == CS_WIRE_IB ? "it is of messages by verbs"
+						 : "it is of messages by MPI, and these go by "
+						   "verbs";
 	if (facts->ppn_min != facts->ppn_max)
 		return "it is for equally many ranks on each node";
 	if (!facts->is_block_placed)
@@ -318,7 +339,8 @@ cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts)
 		return "it is for blocks of one size";
 	struct bracket bracket = bracket_of(model, facts);
 	if (!bracket.below || !bracket.above)
-		return "the host's cost was not measured with as many ranks per node, on fewer and on more nodes";
+		return "the host's cost was not measured with as many ranks per node, on fewer and "
+		       "on more nodes";
 	return NULL;
 }
 
@@ -333,11 +355,12 @@ cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 	const struct cs_algorithm *algorithm, *cheapest = NULL;
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
 		const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
-		if (algorithm->coll != facts->coll || !plan->build || is_among(excluded, algorithm) ||
-		    cs_algorithm_unmet(algorithm, facts))
+		if (algorithm->coll != facts->coll || !plan->build ||
+		    is_among(excluded, algorithm) || cs_algorithm_unmet(algorithm, facts))
 			continue;
 		double time;
-		if (plan_time(model, algorithm, facts, bytes, &time) && (!cheapest || time < best)) {
+		if (plan_time(model, algorithm, facts, bytes, &time) &&
+		    (!cheapest || time < best)) {
 			cheapest = algorithm;
 			best = time;
 		}

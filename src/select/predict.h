@@ -1,12 +1,14 @@
-/* select/predict.h — the cheapest algorithm by a measured LogGP model (sim/model.h) against the host's measured cost.
- * Private to select.
+/* select/predict.h — the cheapest algorithm by a measured LogGP model (sim/model.h) against the
+ * host's measured cost. Private to select.
  *
- *   plan's rounds, its busiest rank's messages --model--> time between nodes   + copies, flags and reductions on a node
+ *   plan's rounds, its busiest rank's messages --model--> time between nodes
+ *     + copies, flags and reductions on a node
  *   host's cost, measured at some sizes and numbers of nodes  --interpolated--> time of the host
  *
- * The model speaks only of what lies between measurements: several nodes with equally many ranks each, a number of nodes
- * between two for which the host was measured with as many ranks per node, blocks of one size that all ranks know. It is
- * asked at powers of two, so that one answer holds up to the next. */
+ * The model speaks only of what lies between measurements: several nodes with equally many ranks
+ * each, a number of nodes between two for which the host was measured with as many ranks per node,
+ * blocks of one size that all ranks know. It is asked at powers of two, so that one answer holds up
+ * to the next. */
 #ifndef CS_SELECT_PREDICT_H
 #define CS_SELECT_PREDICT_H
 
@@ -20,23 +22,28 @@ struct cs_prediction {
 	size_t low, high;       /* bytes for which it is the same */
 };
 
-/* False: the model has nothing to say of the call. `excluded`: algorithms that may not be used, ended by NULL; or NULL. A
- * plan is taken only if it wins by more than the model's own error. Depends on nothing but its arguments. */
+/* False: the model has nothing to say of the call. `excluded`: algorithms that may not be used,
+ * ended by NULL; or NULL. A plan is taken only if it wins by more than the model's own error.
+ * Depends on nothing but its arguments. */
 bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 		const struct cs_algorithm *const *excluded, struct cs_prediction *prediction);
 
-/* What the plan does, for the model: rounds by its cost, which is counted where there is no formula, and the counts of the root
- * or of one of two other ranks, the one with the most messages. (In plans without a root others may do more than rank 0: one
- * who has to turn blocks round, or the last one of an odd number.) Steps are counted, not kept. False: the plan refuses the
- * problem, or it has no formula and there are too many ranks to count. */
-bool cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem, struct cs_load *load);
+/* What the plan does, for the model: rounds by its cost, which is counted where there is no
+ * formula, and the counts of the root or of one of two other ranks, the one with the most messages.
+ * (In plans without a root others may do more than rank 0: one who has to turn blocks round, or the
+ * last one of an odd number.) Steps are counted, not kept. False: the plan refuses the problem, or
+ * it has no formula and there are too many ranks to count. */
+bool cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem,
+		     struct cs_load *load);
 
-/* Why the algorithm's plan, or the one between nodes, refuses such a call with blocks of one size, ranks placed node by node, and
- * the first rank of what is not known as its root; NULL: it does not, there is none, or that cannot be told (no size, no
- * memory). */
-const char *cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts, const size_t *params);
+/* Why the algorithm's plan, or the one between nodes, refuses such a call with blocks of one size,
+ * ranks placed node by node, and the first rank of what is not known as its root; NULL: it does
+ * not, there is none, or that cannot be told (no size, no memory). */
+const char *cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *facts,
+			       const size_t *params);
 
-/* The phrase that says why not: "several nodes only" and the like; static. After cs_predict gave false. */
+/* The phrase that says why not: "several nodes only" and the like; static. After cs_predict gave
+ * false. */
 const char *cs_predict_not(const struct cs_site_model *model, const struct cs_facts *facts);
 
 #endif

@@ -1,4 +1,5 @@
-/* select/read_map.c — reads the maps of a tuning file by tables of their keys, and says what is wrong with them. */
+/* select/read_map.c — reads the maps of a tuning file by tables of their keys, and says what is
+ * wrong with them. */
 #include "select/read_map.h"
 
 #include "base/nearest.h"
@@ -20,8 +21,8 @@ cs_tuning_complain(struct cs_tuning_errors *errors, const char *where, const cha
 }
 
 void
-cs_tuning_complain_at(struct cs_tuning_errors *errors, const char *label, unsigned line, unsigned column,
-		      const char *what)
+cs_tuning_complain_at(struct cs_tuning_errors *errors, const char *label, unsigned line,
+		      unsigned column, const char *what)
 {
 	char where[256];
 	snprintf(where, sizeof where, "%.200s:%u:%u", label, line, column);
@@ -51,7 +52,8 @@ void
 cs_reader_expect(struct cs_reader *reader, const struct cs_yaml *at, const char *expected)
 {
 	char shown[CS_SHOWN_TEXT];
-	cs_reader_complain(reader, at, "found %s, expected %s", cs_reader_found(shown, at), expected);
+	cs_reader_complain(reader, at, "found %s, expected %s", cs_reader_found(shown, at),
+			   expected);
 }
 
 char *
@@ -63,7 +65,8 @@ cs_reader_copy(struct cs_reader *reader, const char *text)
 	return made;
 }
 
-/* What is told of a file stands on one line: ends of lines become blanks, and go at the text's beginning and end. */
+/* What is told of a file stands on one line: ends of lines become blanks, and go at the text's
+ * beginning and end. */
 static char *
 copy_line(struct cs_reader *reader, const char *text)
 {
@@ -92,8 +95,8 @@ cs_reader_grow(struct cs_reader *reader, void *array, size_t count, size_t eleme
 #define MOST_KEYS 16
 
 bool
-cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what, const struct cs_map_key *keys,
-		   size_t key_count, void *object)
+cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what,
+		   const struct cs_map_key *keys, size_t key_count, void *object)
 {
 	char message[128], shown[CS_SHOWN_TEXT];
 	unsigned seen_on[MOST_KEYS] = { 0 };
@@ -115,13 +118,17 @@ cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const ch
 			char known[192] = "";
 			for (size_t k = 0; k < key_count; k++) {
 				cs_nearest_try(&nearest, keys[k].name);
-				cs_text_add(known, sizeof known, "%s%s", k ? ", " : "", keys[k].name);
+				cs_text_add(known, sizeof known, "%s%s", k ? ", " : "",
+					    keys[k].name);
 			}
-			cs_reader_complain(reader, key, "found the key %s, expected one of %s%s%s%s",
-					   cs_shown(shown, key->text), known, nearest.best ? "; did you mean " : "",
-					   nearest.best ? nearest.best : "", nearest.best ? "?" : "");
+			cs_reader_complain(reader, key, "found the key %s, expected one of "
+							"%s%s%s%s",
+					   cs_shown(shown, key->text), known,
+					   nearest.best ? "; did you mean " : "", nearest.best
+					   ? nearest.best : "", nearest.best ? "?" : "");
 		} else if (seen_on[i]) {
-			cs_reader_complain(reader, key, "found the key %s again, expected it once (first in line %u)",
+			cs_reader_complain(reader, key, "found the key %s again, expected it once "
+							"(first in line %u)",
 					   keys[i].name, seen_on[i]);
 		} else {
 			seen_on[i] = key->line;
@@ -130,7 +137,8 @@ cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const ch
 	}
 	for (size_t i = 0; i < key_count; i++)
 		if (keys[i].is_required && !seen_on[i])
-			cs_reader_complain(reader, map, "expected the key %s in %s", keys[i].name, what);
+			cs_reader_complain(reader, map, "expected the key %s in %s", keys[i].name,
+					   what);
 	return true;
 }
 
@@ -150,7 +158,8 @@ is_day(const char *text)
 	static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	int year = atoi(text), month = atoi(text + 5), day = atoi(text + 8);
 	bool is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-	return month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1] + (month == 2 && is_leap);
+	return month >= 1 && month <= 12 && day >= 1 &&
+	       day <= days[month - 1] + (month == 2 && is_leap);
 }
 
 void
@@ -171,7 +180,8 @@ cs_take_date(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 void
 cs_take_mpi(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
-	if (value->kind != CS_YAML_SCALAR || (strcmp(value->text, "mpich") && strcmp(value->text, "openmpi")))
+	if (value->kind != CS_YAML_SCALAR ||
+	    (strcmp(value->text, "mpich") && strcmp(value->text, "openmpi")))
 		cs_reader_expect(reader, value, "mpich or openmpi");
 	else
 		cs_take_text(reader, value, field);
@@ -181,14 +191,16 @@ void
 cs_take_bytes(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	if (value->kind != CS_YAML_SCALAR || cs_parse_byte_range(value->text, field) != CS_OK)
-		cs_reader_expect(reader, value, "sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf");
+		cs_reader_expect(reader, value, "sizes A-B with A < B (from A up to, without, B), "
+						"as 0-4K or 64K-inf");
 }
 
 void
 cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	if (value->kind != CS_YAML_SCALAR || cs_parse_count_range(value->text, field) != CS_OK)
-		cs_reader_expect(reader, value, "a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf");
+		cs_reader_expect(reader, value, "a number, or A-B with A <= B (B included), as 4, "
+						"2-8 or 2-inf");
 }
 
 void

@@ -1,5 +1,5 @@
-/* select/read_map.h — how a tuning file is read: maps by tables of their keys, values of each kind, and what is wrong with them.
- * Private to select.
+/* select/read_map.h — how a tuning file is read: maps by tables of their keys, values of each kind,
+ * and what is wrong with them. Private to select.
  *
  *   tuning.c the file -> limits.c the limits
  *                     -> read_rules.c blocks of rules
@@ -18,8 +18,8 @@ struct cs_reader {
 
 /* One error, of `where` ("file:line:column"): `what` was found or expected. */
 void cs_tuning_complain(struct cs_tuning_errors *errors, const char *where, const char *what);
-void cs_tuning_complain_at(struct cs_tuning_errors *errors, const char *label, unsigned line, unsigned column,
-			   const char *what);
+void cs_tuning_complain_at(struct cs_tuning_errors *errors, const char *label, unsigned line,
+			   unsigned column, const char *what);
 /* The same, at a node's place. */
 void cs_reader_complain(struct cs_reader *reader, const struct cs_yaml *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -40,32 +40,44 @@ struct cs_map_key {
 	void (*take)(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 };
 
-/* False if `map` is no map. Else every known key's value has been taken, and what was wrong has been said. */
+/* False if `map` is no map. Else every known key's value has been taken, and what was wrong has
+ * been said. */
 bool cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what,
 			const struct cs_map_key *keys, size_t key_count, void *object);
 
 #define CS_TAKE_MAP(reader, map, what, keys, object)                                               \
 	cs_reader_take_map(reader, map, what, keys, sizeof(keys) / sizeof *(keys), object)
 
-/* Values, for tables of keys: each puts the value into a field of the type in its comment, or says what it expects. */
-void cs_take_text(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* char *: on one line */
-void cs_take_date(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* char * */
-void cs_take_mpi(struct cs_reader *reader, const struct cs_yaml *value, void *field);       /* char * */
-void cs_take_bytes(struct cs_reader *reader, const struct cs_yaml *value, void *field);     /* struct cs_range */
-void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void *field);    /* struct cs_range */
+/* Values, for tables of keys: each puts the value into a field of the type in its comment, or says
+ * what it expects. */
+/* Char *: on one line */
+void cs_take_text(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Char * */
+void cs_take_date(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Char * */
+void cs_take_mpi(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Struct cs_range */
+void cs_take_bytes(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Struct cs_range */
+void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Of a team, which has one or the other: so `auto` is none. */
-void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* int: enum cs_wire_kind */
-void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field); /* enum cs_placement */
+/* int: enum cs_wire_kind */
+void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Enum cs_placement */
+void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Keeps the place: what it means depends on other keys, which may stand behind it. */
-void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* const struct cs_yaml * */
+/* Const struct cs_yaml * */
+void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 
 /* Sections of the file; they fill in reader->tuning. */
 void cs_take_limits(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_blocks(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_models(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Of a block or a model: where it comes from, and on which machines it holds. */
-void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field); /* struct cs_block */
-void cs_take_guard(struct cs_reader *reader, const struct cs_yaml *value, void *field);      /* struct cs_block */
+/* Struct cs_block */
+void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* Struct cs_block */
+void cs_take_guard(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 
 /* The names of wires by enum cs_wire_kind: "", "auto", "host", "ib"; ended by NULL. */
 extern const char *const cs_wire_words[];

@@ -30,13 +30,15 @@ add_collective(struct cs_reader *reader, const struct cs_yaml *node, struct draf
 	if (coll == CS_COLL_COUNT) {
 		for (int i = 0; i < CS_COLL_COUNT; i++)
 			cs_nearest_try(&nearest, cs_colls[i].name);
-		cs_reader_complain(reader, node, "found %s, expected the name of a collective as bcast%s%s%s%s",
+		cs_reader_complain(reader, node, "found %s, expected the name of a collective as "
+						 "bcast%s%s%s%s",
 				   cs_reader_found(shown, node),
 				   node == draft->collective ? ", a list of them, or any" : "",
-				   nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
-				   nearest.best ? "?" : "");
+				   nearest.best ? "; did you mean " : "",
+				   nearest.best ? nearest.best : "", nearest.best ? "?" : "");
 	} else if (draft->colls & UINT32_C(1) << coll) {
-		cs_reader_complain(reader, node, "found %s again, expected each collective once", node->text);
+		cs_reader_complain(reader, node, "found %s again, expected each collective once",
+				   node->text);
 	}
 	if (coll < CS_COLL_COUNT)
 		draft->colls |= UINT32_C(1) << coll;
@@ -63,17 +65,19 @@ read_collectives(struct cs_reader *reader, struct draft *draft)
 
 /* Do two keys name one parameter, by its name or its former one? */
 static bool
-is_same_param(const struct cs_algorithm *algorithm, const struct cs_yaml *one, const struct cs_yaml *other)
+is_same_param(const struct cs_algorithm *algorithm, const struct cs_yaml *one,
+	      const struct cs_yaml *other)
 {
 	if (one->kind != CS_YAML_SCALAR)
 		return false;
 	int number = algorithm ? cs_algorithm_param(algorithm, one->text, strlen(one->text)) : -1;
 	return !strcmp(one->text, other->text) ||
-	       (number >= 0 && number == cs_algorithm_param(algorithm, other->text, strlen(other->text)));
+	       (number >= 0 &&
+		number == cs_algorithm_param(algorithm, other->text, strlen(other->text)));
 }
 
-/* `with` for one algorithm. False if something is wrong; the caller then asks no other collective of the rule, so that
- * the same trouble is not said for each of them. */
+/* `with` for one algorithm. False if something is wrong; the caller then asks no other collective
+ * of the rule, so that the same trouble is not said for each of them. */
 static bool
 read_with(struct cs_reader *reader, const struct cs_yaml *with, struct cs_use *use)
 {
@@ -87,18 +91,21 @@ read_with(struct cs_reader *reader, const struct cs_yaml *with, struct cs_use *u
 	for (const struct cs_yaml *key = with->first; key; key = key->next->next) {
 		const struct cs_yaml *value = key->next;
 		if (count++ == MOST_PARAMS) { /* each is compared with those before it */
-			cs_reader_complain(reader, key, "expected at most %d parameters", MOST_PARAMS);
+			cs_reader_complain(reader, key, "expected at most %d parameters",
+					   MOST_PARAMS);
 			return false;
 		}
 		if (key->kind != CS_YAML_SCALAR || value->kind != CS_YAML_SCALAR) {
 			cs_reader_complain(reader, key, "found %s, expected parameter: value",
-					   cs_reader_found(shown, key->kind != CS_YAML_SCALAR ? key : value));
+					   cs_reader_found(shown, key->kind != CS_YAML_SCALAR
+							   ? key : value));
 			is_right = false;
 			continue;
 		}
 		for (const struct cs_yaml *seen = with->first; seen != key; seen = seen->next->next)
 			if (is_same_param(use->algorithm, seen, key)) {
-				cs_reader_complain(reader, key, "found the parameter %s again, expected it once",
+				cs_reader_complain(reader, key, "found the parameter %s again, "
+								"expected it once",
 						   cs_shown(shown, key->text));
 				is_right = false;
 				break;
@@ -112,26 +119,29 @@ read_with(struct cs_reader *reader, const struct cs_yaml *with, struct cs_use *u
 }
 
 static void
-add_rule(struct cs_reader *reader, const struct cs_yaml *at, const struct draft *draft, enum cs_coll coll,
-	 const struct cs_use *use)
+add_rule(struct cs_reader *reader, const struct cs_yaml *at, const struct draft *draft,
+	 enum cs_coll coll, const struct cs_use *use)
 {
 	struct cs_tuning *tuning = reader->tuning;
-	struct cs_rule *rules = cs_reader_grow(reader, tuning->rules, tuning->rule_count, sizeof *rules);
+	struct cs_rule *rules = cs_reader_grow(reader, tuning->rules, tuning->rule_count,
+					       sizeof *rules);
 	if (!rules)
 		return;
 	tuning->rules = rules;
 	rules[tuning->rule_count++] = (struct cs_rule){
-		.coll = coll, .bytes = draft->bytes, .ranks = draft->ranks, .nodes = draft->nodes, .ppn = draft->ppn,
-		.skew = draft->skew, .wire = draft->wire, .placement = draft->placement, .use = *use,
-		.block = tuning->block_count, .line = at->line,
+		.coll = coll, .bytes = draft->bytes, .ranks = draft->ranks, .nodes = draft->nodes,
+			.ppn = draft->ppn,
+		.skew = draft->skew, .wire = draft->wire, .placement = draft->placement,
+		.use = *use, .block = tuning->block_count, .line = at->line,
 	};
 }
 
-/* A rule for `any` leaves out the collectives that have no such algorithm, or whose sizes are not agreed when it asks
- * for a size; a rule that names a collective must fit it. False after an error. */
+/* A rule for `any` leaves out the collectives that have no such algorithm, or whose sizes are not
+ * agreed when it asks for a size; a rule that names a collective must fit it. False after an
+ * error. */
 static bool
-resolve(struct cs_reader *reader, const struct cs_yaml *at, const struct draft *draft, enum cs_coll coll,
-	size_t *resolved)
+resolve(struct cs_reader *reader, const struct cs_yaml *at, const struct draft *draft,
+	enum cs_coll coll, size_t *resolved)
 {
 	char message[512];
 	bool is_host = !strcmp(draft->use->text, CS_HOST);
@@ -148,15 +158,16 @@ resolve(struct cs_reader *reader, const struct cs_yaml *at, const struct draft *
 		if (draft->is_any)
 			return true;
 		cs_reader_complain(reader, draft->bytes_node,
-				   "found a condition on bytes, expected none: not all ranks know the size of a call of %s",
-				   cs_colls[coll].name);
+				   "found a condition on bytes, expected none: not all ranks know "
+				   "the size of a call of %s", cs_colls[coll].name);
 		return false;
 	}
 	if (draft->skew_node && !cs_colls[coll].has_skew) {
 		if (draft->is_any)
 			return true;
 		cs_reader_complain(reader, draft->skew_node,
-				   "found a condition on skew, expected it for allgatherv and reduce_scatter only");
+				   "found a condition on skew, expected it for allgatherv and "
+				   "reduce_scatter only");
 		return false;
 	}
 	struct cs_use use;
@@ -175,15 +186,18 @@ complain_nowhere(struct cs_reader *reader, const struct draft *draft)
 	struct cs_nearest nearest = { .word = draft->use->text };
 	const struct cs_algorithm *algorithm;
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
-		bool is_new = !algorithm->inner; /* of the composed ones only the nearest is told: they are many */
+		bool is_new = !algorithm->inner; /* of the composed ones only the nearest is told:
+						  * they are many */
 		for (int before = 0; before < i; before++)
 			is_new = is_new && strcmp(cs_algorithm_at(before)->name, algorithm->name);
 		if (is_new)
 			cs_text_add(known, sizeof known, ", %s", algorithm->name);
 		cs_nearest_try(&nearest, algorithm->name);
 	}
-	cs_reader_complain(reader, draft->use, "%s is no algorithm of any collective%s; known: %s%s%s%s",
-			   cs_shown(shown, draft->use->text), draft->bytes_node ? " whose size all ranks know" : "", known,
+	cs_reader_complain(reader, draft->use, "%s is no algorithm of any collective%s; known: "
+					       "%s%s%s%s",
+			   cs_shown(shown, draft->use->text),
+			   draft->bytes_node ? " whose size all ranks know" : "", known,
 			   nearest.best ? "; did you mean " : "", nearest.best ? nearest.best : "",
 			   nearest.best ? "?" : "");
 }
@@ -204,7 +218,8 @@ take_rule(struct cs_reader *reader, const struct cs_yaml *node)
 		{ "with", false, offsetof(struct draft, with), cs_take_node },
 	};
 	struct draft draft = {
-		.bytes = CS_RANGE_ALL, .ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+		.bytes = CS_RANGE_ALL, .ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL,
+			.ppn = CS_RANGE_ALL,
 		.skew = CS_RANGE_ALL,
 	};
 	if (!CS_TAKE_MAP(reader, node, "a rule", keys, &draft))
@@ -235,12 +250,14 @@ take_rules(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	size_t *count = field; /* of the file, not of the block */
 	if (value->kind != CS_YAML_LIST) {
-		cs_reader_expect(reader, value, "a list of rules, each - {collective: ..., use: ...}");
+		cs_reader_expect(reader, value, "a list of rules, each - {collective: ..., use: "
+						"...}");
 		return;
 	}
 	for (const struct cs_yaml *rule = value->first; rule; rule = rule->next) {
 		if ((*count)++ == CS_TUNING_MAX_RULES) {
-			cs_reader_complain(reader, rule, "expected at most %d rules in one file", CS_TUNING_MAX_RULES);
+			cs_reader_complain(reader, rule, "expected at most %d rules in one file",
+					   CS_TUNING_MAX_RULES);
 			return;
 		}
 		if (*count <= CS_TUNING_MAX_RULES)
@@ -292,7 +309,8 @@ take_block(struct cs_reader *reader, const struct cs_yaml *node, size_t *rule_co
 	struct block_draft draft = { 0 };
 	if (!CS_TAKE_MAP(reader, node, "a block of rules", keys, &draft))
 		return;
-	struct cs_block *blocks = cs_reader_grow(reader, tuning->blocks, tuning->block_count, sizeof *blocks);
+	struct cs_block *blocks = cs_reader_grow(reader, tuning->blocks, tuning->block_count,
+						 sizeof *blocks);
 	if (!blocks)
 		return;
 	tuning->blocks = blocks;

@@ -1,4 +1,5 @@
-/* select/select.c — chooses the algorithm for a call: the first row of the table that fits, or what the model says. */
+/* select/select.c — chooses the algorithm for a call: the first row of the table that fits, or what
+ * the model says. */
 #include "select/table.h"
 
 #include "base/log.h"
@@ -19,9 +20,12 @@ static bool
 fits_but_size(const struct cs_row *row, const struct cs_facts *facts, bool any_skew)
 {
 	return !row->is_guarded_out && cs_range_contains(row->ranks, (size_t)facts->ranks) &&
-	       cs_range_contains(row->nodes, (size_t)facts->nodes) && cs_range_contains(row->ppn, (size_t)facts->ppn_min) &&
-	       cs_range_contains(row->ppn, (size_t)facts->ppn_max) && (!row->wire || row->wire == facts->wire) &&
-	       (row->placement == CS_PLACEMENT_EITHER || row->placement == cs_placement_of(facts)) &&
+	       cs_range_contains(row->nodes, (size_t)facts->nodes) &&
+	       cs_range_contains(row->ppn, (size_t)facts->ppn_min) &&
+	       cs_range_contains(row->ppn, (size_t)facts->ppn_max) &&
+	       (!row->wire || row->wire == facts->wire) &&
+	       (row->placement == CS_PLACEMENT_EITHER ||
+		row->placement == cs_placement_of(facts)) &&
 	       (any_skew || cs_range_contains(row->skew, (size_t)facts->skew));
 }
 
@@ -33,12 +37,14 @@ cs_row_barred(const struct cs_table *table, const struct cs_row *row, const stru
 	return row->use.algorithm ? cs_algorithm_unmet(row->use.algorithm, facts) : NULL;
 }
 
-/* The first row that fits the call, among those that may decide (is_barred false) or those that would if their
- * algorithm were allowed (true). A forced row always decides: what the user asked for is not replaced by a rule.
- * What is barred does not depend on the size. So a row that fits but for the size, passed on the way, cuts the
- * interval around `bytes` in which the answer stays the same, and any other row passed does not. */
+/* The first row that fits the call, among those that may decide (is_barred false) or those that
+ * would if their algorithm were allowed (true). A forced row always decides: what the user asked
+ * for is not replaced by a rule. What is barred does not depend on the size. So a row that fits but
+ * for the size, passed on the way, cuts the interval around `bytes` in which the answer stays the
+ * same, and any other row passed does not. */
 static const struct cs_row *
-first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_barred, size_t *low, size_t *high)
+first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_barred, size_t *low,
+	  size_t *high)
 {
 	for (const struct cs_row *row = table->rows; row < table->rows + table->count; row++) {
 		if (!fits_but_size(row, facts, false))
@@ -62,8 +68,8 @@ first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_ba
 
 /* What the model says, where neither the user nor the site's rules have said anything. */
 static bool
-choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice, size_t *low,
-		size_t *high)
+choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts,
+		struct cs_choice *choice, size_t *low, size_t *high)
 {
 	struct cs_prediction prediction;
 	const struct cs_table *table = &selector->tables[facts->coll];
@@ -79,7 +85,8 @@ choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts
 }
 
 void
-cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice)
+cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts,
+		   struct cs_choice *choice)
 {
 	const struct cs_table *table = &selector->tables[facts->coll];
 	size_t low = 0, high = facts->bytes == CS_BYTES_UNKNOWN ? CS_BYTES_UNKNOWN : CS_INF;
@@ -98,7 +105,8 @@ cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *fa
 		choice->why = CS_WHY_NEEDS;
 		choice->reason = bar;
 		cs_log_warn(&selector->has_warned[facts->coll],
-			    "select: %s asks for %s, which does not serve this call (%s); such calls go to the "
+			    "select: %s asks for %s, which does not serve this call (%s); such "
+			    "calls go to the "
 			    "MPI underneath" CS_UNMET,
 			    cs_colls[facts->coll].variable, row->use.algorithm->name, bar,
 			    cs_colls[facts->coll].name);

@@ -1,9 +1,11 @@
 /* select/select.h — which algorithm serves a call, and why.
  *
- *   needs -> forced by the environment -> first matching rule of the tuning file -> its model -> built-in rules -> host
+ *   needs -> forced by the environment -> first matching rule of the tuning file -> its model ->
+ *   built-in rules -> host
  *
- * A selector is built once per process from the settings and is read-only afterwards (any thread may ask).
- * All ranks of a job must have equal digests; comm/ agrees on that when a team is made. */
+ * A selector is built once per process from the settings and is read-only afterwards (any thread
+ * may ask). All ranks of a job must have equal digests; comm/ agrees on that when a team is
+ * made. */
 #ifndef CS_SELECT_SELECT_H
 #define CS_SELECT_SELECT_H
 
@@ -29,26 +31,30 @@ struct cs_choice {
 	const struct cs_algorithm *algorithm; /* NULL: the host MPI */
 	size_t params[CS_MAX_PARAMS];         /* values for algorithm->params, in order */
 	enum cs_why why;
-	const char *reason;  /* "rule tuning.yaml:42", "forced by COLLSHIM_BCAST", "one rank per node"; owned by the
-				selector, valid as long as it */
-	/* The answer is the same for low <= bytes < high, other facts unchanged; high is CS_INF if there is no
-	 * end. With CS_BYTES_UNKNOWN there is one answer and nothing to compare: then 0 and CS_BYTES_UNKNOWN. */
+	const char *reason;  /* "rule tuning.yaml:42", "forced by COLLSHIM_BCAST", "one rank per
+			      * node"; owned by the selector, valid as long as it */
+	/* The answer is the same for low <= bytes < high, other facts unchanged; high is CS_INF if
+	 * there is no end. With CS_BYTES_UNKNOWN there is one answer and nothing to compare: then 0
+	 * and CS_BYTES_UNKNOWN. */
 	size_t bytes_low, bytes_high;
 	bool depends_on_skew; /* the answer is for calls of facts.skew only */
 };
 
-/* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The site's file
- * overrides single ones of the built-in file; COLLSHIM_TEAM_AFTER, COLLSHIM_SHM_BUDGET and COLLSHIM_WIRE
- * override both and are already in here. */
+/* Numbers that are not per collective: section `limits` of the tuning file. Names as there. The
+ * site's file overrides single ones of the built-in file; COLLSHIM_TEAM_AFTER, COLLSHIM_SHM_BUDGET
+ * and COLLSHIM_WIRE override both and are already in here. */
 struct cs_limits {
-	size_t team_after;       /* collectives on a communicator before its team is made (MPI_COMM_WORLD: 1st) */
+	size_t team_after;       /* collectives on a communicator before its team is made
+				  * (MPI_COMM_WORLD: 1st) */
 	size_t slot_bytes;       /* payload of one slot of a rank's ring in the node segment */
 	size_t slots;            /* slots per rank */
 	size_t area_bytes;       /* payload of one slot of the node area (several nodes only) */
 	size_t area_slots;       /* slots of the node area */
-	size_t spin;             /* polls of a flag before the first yield, when each rank has a core */
+	size_t spin;             /* polls of a flag before the first yield, when each rank has a
+				  * core */
 	size_t yields;           /* yields before a wait begins to sleep */
-	size_t shm_budget;       /* bytes of shared segments per node and job, unless COLLSHIM_SHM_BUDGET */
+	size_t shm_budget;       /* bytes of shared segments per node and job, unless
+				  * COLLSHIM_SHM_BUDGET */
 	size_t wire;             /* enum cs_wire_kind, never as tuned; COLLSHIM_WIRE applied */
 	size_t ib_slots;         /* verbs: slots of a connection, in each direction */
 	size_t ib_slot_bytes;    /* one of them: what fits travels by it */
@@ -58,36 +64,41 @@ struct cs_limits {
 };
 
 struct cs_machine { /* what a block's machine guard is compared with */
-	const char *mpi;   /* "mpich" or "openmpi"; NULL if not known (collshim-info): guards on it then match */
+	const char *mpi;   /* "mpich" or "openmpi"; NULL if not known (collshim-info): guards on it
+			    * then match */
 	const char *cpu;   /* /proc/cpuinfo's model name, "" if unreadable */
 	const char *host;  /* host name */
 	size_t cores;      /* cores of the machine, all of them */
 };
 
-/* Fills cpu, host and cores for the machine we are on, and leaves mpi alone. Texts are static; not thread safe. */
+/* Fills cpu, host and cores for the machine we are on, and leaves mpi alone. Texts are static; not
+ * thread safe. */
 void cs_machine_read(struct cs_machine *machine);
 
 struct cs_selector;
 
-/* Reads the built-in tuning, the site's file (settings->tuning, or the installed one if there is one) and the
- * forcing variables. What is wrong there is said in one line each (cs_warn_once: file:line:column and what was
- * expected) and left out; the selector then works with the rest. Fails only with CS_NO_MEMORY. *machine
- * is copied. */
-CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector, const struct cs_settings *settings,
+/* Reads the built-in tuning, the site's file (settings->tuning, or the installed one if there is
+ * one) and the forcing variables. What is wrong there is said in one line each (cs_warn_once:
+ * file:line:column and what was expected) and left out; the selector then works with the rest.
+ * Fails only with CS_NO_MEMORY. *machine is copied. */
+CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
+					     const struct cs_settings *settings,
 					     const struct cs_machine *machine);
 void cs_selector_destroy(struct cs_selector *selector);
 
 const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
-/* Of all that can change a choice: rules and whether their guards hold here, limits, forcing texts. The machine
- * itself is not in it, so machines that differ agree unless a guard tells them apart; where one does, the ranks would
- * choose differently, and the digests must keep them from it. */
+/* Of all that can change a choice: rules and whether their guards hold here, limits, forcing texts.
+ * The machine itself is not in it, so machines that differ agree unless a guard tells them apart;
+ * where one does, the ranks would choose differently, and the digests must keep them from it. */
 uint64_t cs_selector_digest(const struct cs_selector *selector);
 
-/* Never fails: where nothing serves, *choice says host and why. A forced algorithm whose needs do not hold gives one
- * warning line (per collective) and the host. */
-void cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts, struct cs_choice *choice);
+/* Never fails: where nothing serves, *choice says host and why. A forced algorithm whose needs do
+ * not hold gives one warning line (per collective) and the host. */
+void cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts,
+			struct cs_choice *choice);
 
-/* For collshim-info: every limit with its meaning, value and origin; every source of rules with its blocks. */
+/* For collshim-info: every limit with its meaning, value and origin; every source of rules with its
+ * blocks. */
 void cs_selector_print_limits(const struct cs_selector *selector, FILE *out);
 void cs_selector_print_sources(const struct cs_selector *selector, FILE *out);
 
@@ -97,19 +108,24 @@ const char *cs_selector_source(const struct cs_selector *selector);
 /* What is wrong with the tuning file and the forcing variables, a line each. Returns how many. */
 int cs_selector_print_errors(const struct cs_selector *selector, FILE *out);
 
-/* What there is to say of a tuning file without an error, on one line; also said when the selector is made. False: nothing. */
+/* What there is to say of a tuning file without an error, on one line; also said when the selector
+ * is made. False: nothing. */
 enum cs_note {
 	CS_NOTE_MACHINE, /* COLLSHIM_TUNING names a file of which no block is for this machine */
-	CS_NOTE_VERSION, /* a block of the site's file that holds here was measured with another version of the library */
+	CS_NOTE_VERSION, /* a block of the site's file that holds here was measured with another
+			  * version of the library */
 	CS_NOTE_COUNT,
 };
-bool cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text, size_t bytes);
+bool cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *text,
+		      size_t bytes);
 
 /* Says for one call which rows were considered, which rule matched, and why not the others. */
-void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts, FILE *out);
+void cs_selector_explain(const struct cs_selector *selector, const struct cs_facts *facts,
+			 FILE *out);
 
-/* Checks one tuning file: every error as "file:line:column: what was expected", on `out`; and the notes above, with any
- * MPI. Returns the number of errors, -1 if the file cannot be read (said too). */
+/* Checks one tuning file: every error as "file:line:column: what was expected", on `out`; and the
+ * notes above, with any MPI. Returns the number of errors, -1 if the file cannot be read (said
+ * too). */
 int cs_tuning_check(const char *path, FILE *out);
 
 #endif

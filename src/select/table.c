@@ -1,4 +1,5 @@
-/* select/table.c — makes a selector: reads the tuning files and the forcing variables, and puts their rows in order. */
+/* select/table.c — makes a selector: reads the tuning files and the forcing variables, and puts
+ * their rows in order. */
 #include "select/table.h"
 
 #include "base/hash.h"
@@ -50,7 +51,8 @@ cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *te
 	switch (note) {
 	case CS_NOTE_MACHINE:
 		/* An installed file stands on machines of all kinds; who names one means it. */
-		if (!site || !selector->is_site_asked || !cs_note_machine(site, &selector->machine, text, bytes))
+		if (!site || !selector->is_site_asked ||
+		    !cs_note_machine(site, &selector->machine, text, bytes))
 			return false;
 		cs_text_add(text, bytes, "; the built-in rules are used");
 		return true;
@@ -65,7 +67,8 @@ cs_selector_note(const struct cs_selector *selector, enum cs_note note, char *te
 	return false;
 }
 
-/* A file that is right, but of another machine or time, changes less or other things than was meant. */
+/* A file that is right, but of another machine or time, changes less or other things than was
+ * meant. */
 static void
 warn_of_notes(const struct cs_selector *selector)
 {
@@ -132,7 +135,8 @@ set_limits(struct cs_selector *selector, const struct cs_settings *settings)
 			selector->limits.shm_budget = settings->shm_budget;
 			selector->limit_origins[i] = "COLLSHIM_SHM_BUDGET";
 		}
-		if (offset == offsetof(struct cs_limits, wire) && settings->wire != CS_WIRE_AS_TUNED) {
+		if (offset == offsetof(struct cs_limits, wire) &&
+		    settings->wire != CS_WIRE_AS_TUNED) {
 			selector->limits.wire = settings->wire;
 			selector->limit_origins[i] = "COLLSHIM_WIRE";
 		}
@@ -145,9 +149,8 @@ add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *for
 	for (size_t i = 0; i < force->item_count; i++)
 		table->rows[table->count++] = (struct cs_row){
 			.bytes = force->items[i].bytes,
-			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL, .skew = CS_RANGE_ALL,
-			.use = force->items[i].use,
-			.why = CS_WHY_FORCED,
+			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
+			.skew = CS_RANGE_ALL, .use = force->items[i].use, .why = CS_WHY_FORCED,
 			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
 		};
 	table->excluded = calloc(force->excluded_count + 1, sizeof *table->excluded);
@@ -156,13 +159,14 @@ add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *for
 	for (size_t i = 0; i < force->excluded_count && table->excluded; i++)
 		table->excluded[i] = force->excluded[i];
 	if (force->excluded_count)
-		table->excluded_reason = make_text(failed, "excluded by %s=%s", cs_colls[coll].variable,
-						   table->force_text);
+		table->excluded_reason = make_text(failed, "excluded by %s=%s",
+						   cs_colls[coll].variable, table->force_text);
 }
 
 static void
-add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tuning, const struct cs_force *force,
-	  const struct cs_machine *machine, enum cs_why why, bool *failed)
+add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tuning,
+	  const struct cs_force *force, const struct cs_machine *machine, enum cs_why why,
+	  bool *failed)
 {
 	char ignored[512];
 	const char *slash = strrchr(tuning->label, '/');
@@ -179,13 +183,14 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 			fails = cs_guard_fails(block, machine, ignored, sizeof ignored);
 		asked = block;
 		*row = (struct cs_row){
-			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes, .ppn = rule->ppn,
+			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes,
+				.ppn = rule->ppn,
 			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
 			.use = rule->use,
 			.why = why,
 			.is_guarded_out = fails,
-			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u", label,
-					    rule->line),
+			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u",
+					    label, rule->line),
 			.block = block,
 		};
 		for (size_t k = 0; k < force->excluded_count; k++)
@@ -213,23 +218,26 @@ make_table(struct cs_selector *selector, enum cs_coll coll, const char *text, bo
 		enum cs_status status = cs_force_parse(&force, coll, text, message, sizeof message);
 		*failed |= status == CS_NO_MEMORY;
 		if (status == CS_BAD_INPUT) {
-			_Atomic int said = 0; /* once per variable: a selector is made once per process */
+			_Atomic int said = 0; /* once per variable: a selector is made once per
+					       * process */
 			cs_log_warn(&said, "select: %s=%.100s: %s; it is ignored" CS_IGNORED,
 				    cs_colls[coll].variable, text, message, cs_colls[coll].name);
 			table->force_error = make_text(failed, "%s", message);
 		}
 	}
-	size_t most = force.item_count + count_rules(selector->site, coll) + count_rules(selector->builtin, coll);
+	size_t most = force.item_count + count_rules(selector->site, coll) +
+		      count_rules(selector->builtin, coll);
 	table->rows = calloc(most + 1, sizeof *table->rows);
 	if (!table->rows) {
 		*failed = true;
 	} else {
 		add_forced(table, coll, &force, failed);
 		if (selector->site)
-			add_rules(table, coll, selector->site, &force, &selector->machine, CS_WHY_RULE, failed);
+			add_rules(table, coll, selector->site, &force, &selector->machine,
+				  CS_WHY_RULE, failed);
 		if (selector->builtin)
-			add_rules(table, coll, selector->builtin, &force, &selector->machine, CS_WHY_BUILTIN,
-				  failed);
+			add_rules(table, coll, selector->builtin, &force, &selector->machine,
+				  CS_WHY_BUILTIN, failed);
 	}
 	cs_force_fini(&force);
 }
@@ -244,8 +252,10 @@ static void
 find_model(struct cs_selector *selector, bool *failed)
 {
 	char ignored[512];
-	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model; i++)
-		if (!cs_guard_fails(&selector->site->models[i].about, &selector->machine, ignored, sizeof ignored))
+	for (size_t i = 0; selector->site && i < selector->site->model_count && !selector->model;
+	     i++)
+		if (!cs_guard_fails(&selector->site->models[i].about, &selector->machine, ignored,
+				    sizeof ignored))
 			selector->model = &selector->site->models[i];
 	if (selector->model)
 		selector->model_reason = make_text(failed, "model %s", selector->model->about.name);
@@ -259,9 +269,11 @@ hash_model(uint64_t hash, const struct cs_site_model *model)
 	hash = cs_hash_number(hash, model ? (uint64_t)model->wire : 0);
 	for (size_t i = 0; model && i < model->host_count; i++) {
 		const struct cs_host_cost *cost = &model->hosts[i];
-		hash = cs_hash_number(hash, (uint64_t)cost->coll << 48 | (uint64_t)cost->ranks << 24 | (uint64_t)cost->nodes);
+		hash = cs_hash_number(hash, (uint64_t)cost->coll << 48 | (uint64_t)cost->ranks <<
+				      24 | (uint64_t)cost->nodes);
 		for (size_t k = 0; k < cost->count; k++)
-			hash = cs_hash_number(cs_hash_number(hash, cost->points[k].bytes), (uint64_t)cost->points[k].ps);
+			hash = cs_hash_number(cs_hash_number(hash, cost->points[k].bytes),
+					      (uint64_t)cost->points[k].ps);
 	}
 	return hash;
 }
@@ -280,7 +292,8 @@ digest(const struct cs_selector *selector)
 		for (size_t i = 0; i < table->count; i++) {
 			const struct cs_row *row = &table->rows[i];
 			hash = cs_hash_number(hash, row->why);
-			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out | (uint64_t)row->is_excluded << 1);
+			hash = cs_hash_number(hash, (uint64_t)row->is_guarded_out |
+					      (uint64_t)row->is_excluded << 1);
 			hash = hash_range(hash, row->bytes);
 			hash = hash_range(hash, row->ranks);
 			hash = hash_range(hash, row->nodes);
@@ -288,7 +301,8 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->skew);
 			hash = cs_hash_number(hash, (uint64_t)row->wire);
 			hash = cs_hash_number(hash, row->placement);
-			hash = cs_hash_text(hash, row->use.algorithm ? row->use.algorithm->name : NULL);
+			hash = cs_hash_text(hash, row->use.algorithm
+					    ? row->use.algorithm->name : NULL);
 			for (int k = 0; k < CS_MAX_PARAMS; k++)
 				hash = cs_hash_number(hash, row->use.params[k]);
 		}
@@ -302,8 +316,8 @@ copy_machine(struct cs_selector *selector, const struct cs_machine *machine, boo
 	const char *from[] = { machine->mpi, machine->cpu, machine->host };
 	for (int i = 0; i < 3; i++)
 		selector->texts[i] = from[i] ? make_text(failed, "%s", from[i]) : NULL;
-	selector->machine = (struct cs_machine){ selector->texts[0], selector->texts[1], selector->texts[2],
-						 machine->cores };
+	selector->machine = (struct cs_machine){ selector->texts[0], selector->texts[1],
+						 selector->texts[2], machine->cores };
 }
 
 enum cs_status

@@ -1,6 +1,8 @@
-/* select/table.h — what a selector is made of: a table for each collective, of the rows that may decide. Private to select.
+/* select/table.h — what a selector is made of: a table for each collective, of the rows that may
+ * decide. Private to select.
  *
- *   table.c makes the tables, select.c searches them for a call, explain.c prints them and why a row decides or not */
+ *   table.c makes the tables, select.c searches them for a call, explain.c prints them and why a
+ *   row decides or not */
 #ifndef CS_SELECT_TABLE_H
 #define CS_SELECT_TABLE_H
 
@@ -15,7 +17,8 @@
 #error "the build says where the site's tuning file is installed"
 #endif
 
-/* The table that is searched, for one collective: what is forced, then the site's rules, then the built-in ones. */
+/* The table that is searched, for one collective: what is forced, then the site's rules, then the
+ * built-in ones. */
 struct cs_row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
@@ -44,12 +47,14 @@ struct cs_selector {
 	struct cs_limits limits;
 	const char *limit_origins[CS_LIMIT_COUNT];
 	struct cs_table tables[CS_COLL_COUNT];
-	const struct cs_site_model *model; /* the first one of the site's file that is for this machine, or NULL */
+	const struct cs_site_model *model; /* the first one of the site's file that is for this
+					    * machine, or NULL */
 	char *model_reason;
 	struct cs_machine machine;
 	char *texts[3]; /* what machine's pointers point to */
 	uint64_t digest;
-	/* Set from any thread, hence not in the selector itself, which choose() sees as constant. */
+	/* Set from any thread, hence not in the selector itself, which choose() sees as
+	 * constant. */
 	_Atomic int *has_warned;
 };
 
@@ -59,10 +64,12 @@ cs_range_contains(struct cs_range range, size_t number)
 	return number >= range.low && number < range.high;
 }
 
-/* Does the row's range of sizes have `bytes`? A size that not all ranks know is in no range but that of all sizes. */
+/* Does the row's range of sizes have `bytes`? A size that not all ranks know is in no range but
+ * that of all sizes. */
 bool cs_row_fits_size(const struct cs_row *row, size_t bytes);
 
 /* Why the row's algorithm may not serve, NULL if it may. */
-const char *cs_row_barred(const struct cs_table *table, const struct cs_row *row, const struct cs_facts *facts);
+const char *cs_row_barred(const struct cs_table *table, const struct cs_row *row,
+			  const struct cs_facts *facts);
 
 #endif

@@ -1,4 +1,5 @@
-/* select/tuning.c — reads a tuning file, or takes what was made of it when the library was built, and frees it. */
+/* select/tuning.c — reads a tuning file, or takes what was made of it when the library was built,
+ * and frees it. */
 #include "select/read_map.h"
 
 #include "base/file.h"
@@ -12,7 +13,8 @@ static void
 take_version(struct cs_reader *reader, const struct cs_yaml *value, void *field)
 {
 	if (value->kind != CS_YAML_SCALAR || strcmp(value->text, "1"))
-		cs_reader_expect(reader, value, "1, the version of the format that this library reads");
+		cs_reader_expect(reader, value, "1, the version of the format that this library "
+						"reads");
 }
 
 static void
@@ -70,10 +72,13 @@ copy_compiled(struct cs_tuning **tuning, const char *label)
 	}
 	memcpy(rules, from->rules, from->rule_count * sizeof *rules);
 	for (size_t i = 0; i < from->rule_count; i++)
-		rules[i].use.algorithm = from->algorithm_of[i] < 0 ? NULL : cs_algorithm_at(from->algorithm_of[i]);
+		rules[i].use.algorithm = from->algorithm_of[i] < 0
+					 ? NULL : cs_algorithm_at(from->algorithm_of[i]);
 	*made = (struct cs_tuning){
-		.label = own_label, .limits = from->limits, .blocks = (struct cs_block *)(uintptr_t)from->blocks,
-		.block_count = from->block_count, .rules = rules, .rule_count = from->rule_count, .is_compiled = true,
+		.label = own_label, .limits = from->limits,
+			.blocks = (struct cs_block *)(uintptr_t)from->blocks,
+		.block_count = from->block_count, .rules = rules, .rule_count = from->rule_count,
+		.is_compiled = true,
 	};
 	memcpy(made->has_limit, from->has_limit, sizeof made->has_limit);
 	*tuning = made;
@@ -81,7 +86,8 @@ copy_compiled(struct cs_tuning **tuning, const char *label)
 }
 
 enum cs_status
-cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label, struct cs_tuning_errors *errors)
+cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label,
+		       struct cs_tuning_errors *errors)
 {
 	if (cs_tuning_compiled)
 		return copy_compiled(tuning, label);
@@ -115,7 +121,8 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 		errno = failure;
 		return status;
 	}
-	if (status == CS_OK && cs_tuning_compiled && bytes == cs_tuning_builtin_bytes && !memcmp(text, cs_tuning_builtin, bytes))
+	if (status == CS_OK && cs_tuning_compiled && bytes == cs_tuning_builtin_bytes &&
+	    !memcmp(text, cs_tuning_builtin, bytes))
 		status = copy_compiled(tuning, label);
 	else if (status == CS_OK)
 		status = cs_tuning_parse(tuning, label, text, bytes, errors);
@@ -127,8 +134,9 @@ cs_tuning_load(struct cs_tuning **tuning, const char *path, struct cs_tuning_err
 static void
 free_block(struct cs_block *block)
 {
-	char *texts[] = { block->name, block->date, block->library, block->command, block->measured_on,
-			  block->measured_mpi, block->note, block->mpi, block->cpu, block->host };
+	char *texts[] = { block->name, block->date, block->library, block->command,
+			  block->measured_on, block->measured_mpi, block->note, block->mpi,
+			  block->cpu, block->host };
 	for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
 		free(texts[k]);
 }

@@ -1,9 +1,11 @@
-/* select/tuning.h — a tuning file as read. Private to select (and its tests and tools); docs/tuning.md has the schema.
+/* select/tuning.h — a tuning file as read. Private to select (and its tests and tools);
+ * docs/tuning.md has the schema.
  *
  *   file -> libyaml's events -> tree of nodes with their places (document.c) -> this (read_map.c)
  *
- * Every error is one line "label:line:column: what was found, what was expected". Reading goes on after an error where
- * it can, so that one --check shows all of them; a file with errors gives no tuning. */
+ * Every error is one line "label:line:column: what was found, what was expected". Reading goes on
+ * after an error where it can, so that one --check shows all of them; a file with errors gives no
+ * tuning. */
 #ifndef CS_SELECT_TUNING_H
 #define CS_SELECT_TUNING_H
 
@@ -49,7 +51,8 @@ struct cs_block {
 	struct cs_range cores;
 };
 
-/* A rule of the file for one of its collectives; a rule for several gives several of these, next to each other. */
+/* A rule of the file for one of its collectives; a rule for several gives several of these, next to
+ * each other. */
 struct cs_rule {
 	enum cs_coll coll;
 	struct cs_range bytes, ranks, nodes, ppn, skew;
@@ -60,7 +63,8 @@ struct cs_rule {
 	unsigned line;
 };
 
-/* The measured time of a collective of the host's, on so many nodes with equally many ranks each; sizes rise. */
+/* The measured time of a collective of the host's, on so many nodes with equally many ranks each;
+ * sizes rise. */
 struct cs_host_cost {
 	enum cs_coll coll;
 	int ranks, nodes;
@@ -75,7 +79,8 @@ struct cs_host_cost {
 struct cs_site_model {
 	struct cs_block about; /* name, provenance, guard */
 	struct cs_model model;
-	int wire;              /* enum cs_wire_kind: HOST or IB, what its parameters were measured by */
+	int wire;              /* enum cs_wire_kind: HOST or IB, what its parameters were measured
+				* by */
 	char *parameters;      /* its text */
 	size_t fit_error;      /* of the measurement, in thousandths */
 	struct cs_host_cost *hosts;
@@ -103,10 +108,11 @@ struct cs_tuning_errors {
 };
 
 /* CS_BAD_INPUT: errors->count of them, at least one. */
-CS_CHECKED enum cs_status cs_tuning_parse(struct cs_tuning **tuning, const char *label, const char *text,
-					  size_t bytes, struct cs_tuning_errors *errors);
-/* The same for a file, whose label is its path. CS_SYSTEM: it cannot be read, errno says why, and it counts as one
- * error. */
+CS_CHECKED enum cs_status cs_tuning_parse(struct cs_tuning **tuning, const char *label,
+					  const char *text, size_t bytes,
+					  struct cs_tuning_errors *errors);
+/* The same for a file, whose label is its path. CS_SYSTEM: it cannot be read, errno says why, and
+ * it counts as one error. */
 CS_CHECKED enum cs_status cs_tuning_load(struct cs_tuning **tuning, const char *path,
 					 struct cs_tuning_errors *errors);
 void cs_tuning_destroy(struct cs_tuning *tuning);
@@ -115,20 +121,24 @@ void cs_tuning_destroy(struct cs_tuning *tuning);
 extern const char cs_tuning_builtin[];
 extern const size_t cs_tuning_builtin_bytes;
 
-/* What cs_tuning_parse makes of that text, made when the library was built (tools/compile_tuning.c): parsing takes each process
- * of a job most of a millisecond. A file that says the same to the byte, as the installed one does until it is edited, is not
- * parsed either. There are no models in it. */
+/* What cs_tuning_parse makes of that text, made when the library was built
+ * (tools/compile_tuning.c): parsing takes each process of a job most of a millisecond. A file that
+ * says the same to the byte, as the installed one does until it is edited, is not parsed either.
+ * There are no models in it. */
 struct cs_tuning_compiled {
 	struct cs_limits limits;
 	bool has_limit[CS_LIMIT_COUNT];
 	const struct cs_block *blocks;
 	size_t block_count;
 	const struct cs_rule *rules;     /* without use.algorithm: */
-	const short *algorithm_of;       /* by rule: number in the order of cs_algorithm_at; -1: the host */
+	const short *algorithm_of;       /* by rule: number in the order of cs_algorithm_at; -1: the
+					  * host */
 	size_t rule_count;
 };
-extern const struct cs_tuning_compiled *const cs_tuning_compiled; /* NULL: the text is to be parsed */
+/* NULL: the text is to be parsed */
+extern const struct cs_tuning_compiled *const cs_tuning_compiled;
 
-CS_CHECKED enum cs_status cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label, struct cs_tuning_errors *errors);
+CS_CHECKED enum cs_status cs_tuning_load_builtin(struct cs_tuning **tuning, const char *label,
+						 struct cs_tuning_errors *errors);
 
 #endif

@@ -26,7 +26,8 @@ cs_shown(char shown[CS_SHOWN_TEXT], const char *text)
 	size_t room = CS_SHOWN_TEXT - 6; /* two quotes, three dots, the end */
 	size_t used = 0;
 	shown[used++] = '"';
-	for (size_t length; *text && used + ((length = cs_printable_length(text)) ? length : 1) <= room + 1;) {
+	for (size_t length; *text && used + ((length = cs_printable_length(text)) ? length : 1) <=
+	     room + 1;) {
 		if (length)
 			memcpy(shown + used, text, length);
 		else
@@ -59,7 +60,8 @@ unknown_param(const struct cs_use *use, const char *param, char *message, size_t
 		return;
 	}
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
-		cs_text_add(message, bytes, "%s%s", i ? ", " : "; known: ", algorithm->params[i].name);
+		cs_text_add(message, bytes, "%s%s", i ? ", " : "; known: ",
+			    algorithm->params[i].name);
 		cs_nearest_try(&nearest, algorithm->params[i].name);
 	}
 	if (nearest.best)
@@ -67,7 +69,8 @@ unknown_param(const struct cs_use *use, const char *param, char *message, size_t
 }
 
 enum cs_status
-cs_use_set(struct cs_use *use, const char *param, const char *value, char *message, size_t message_bytes)
+cs_use_set(struct cs_use *use, const char *param, const char *value, char *message,
+	   size_t message_bytes)
 {
 	int i = use->algorithm ? cs_algorithm_param(use->algorithm, param, strlen(param)) : -1;
 	if (i < 0) {
@@ -76,13 +79,15 @@ cs_use_set(struct cs_use *use, const char *param, const char *value, char *messa
 	}
 	const struct cs_param *known = &use->algorithm->params[i];
 	size_t number;
-	if (cs_parse_bytes(value, &number) == CS_OK && number >= known->low && number <= known->high) {
+	if (cs_parse_bytes(value, &number) == CS_OK && number >= known->low &&
+	    number <= known->high) {
 		use->params[i] = number;
 		return CS_OK;
 	}
 	char shown[CS_SHOWN_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
-	snprintf(message, message_bytes, "found %s, expected a number from %s to %s for %s", cs_shown(shown, value),
-		 cs_bytes_text(low, known->low), cs_bytes_text(high, known->high), param);
+	snprintf(message, message_bytes, "found %s, expected a number from %s to %s for %s",
+		 cs_shown(shown, value), cs_bytes_text(low, known->low),
+		 cs_bytes_text(high, known->high), param);
 	return CS_BAD_INPUT;
 }
 
@@ -91,8 +96,8 @@ cs_use_unknown(enum cs_coll coll, const char *wrong, char *message, size_t messa
 {
 	char shown[CS_SHOWN_TEXT];
 	struct cs_nearest nearest = { .word = wrong };
-	snprintf(message, message_bytes, "%s is no algorithm of %s; known: " CS_HOST, cs_shown(shown, wrong),
-		 cs_colls[coll].name);
+	snprintf(message, message_bytes, "%s is no algorithm of %s; known: " CS_HOST,
+		 cs_shown(shown, wrong), cs_colls[coll].name);
 	cs_nearest_try(&nearest, CS_HOST);
 	const struct cs_algorithm *algorithm;
 	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
@@ -106,7 +111,8 @@ cs_use_unknown(enum cs_coll coll, const char *wrong, char *message, size_t messa
 }
 
 const char *
-cs_use_text(char *text, size_t text_bytes, const struct cs_algorithm *algorithm, const size_t *params)
+cs_use_text(char *text, size_t text_bytes, const struct cs_algorithm *algorithm,
+	    const size_t *params)
 {
 	snprintf(text, text_bytes, "%s", algorithm ? algorithm->name : CS_HOST);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {

@@ -10,31 +10,34 @@
 
 #define LINE 64
 #define TRIAL ((size_t)64 << 10) /* bytes */
-#define LEAST_APART ((uint64_t)4 << 20) /* bytes between trials, doubled with each that changes nothing */
+/* Bytes between trials, doubled with each that changes nothing */
+#define LEAST_APART ((uint64_t)4 << 20)
 #define OUTLIER 4 /* times the others */
 #define ROW 16 /* streamed copies after which the trial that led to them is seen to hold, or not */
 #define HOPELESS 6 /* times what streamed copies take: no need to see more of cached ones */
-/* One of so many copies below TRIAL is measured: two looks at the clock are a tenth of the shortest. Odd, to see every slot of
- * a ring. */
+/* One of so many copies below TRIAL is measured: two looks at the clock are a tenth of the
+ * shortest. Odd, to see every slot of a ring. */
 #define SHORT_MEASURED 7
-/* Beyond a core's own cache glibc (2.36, on AMD) no longer uses `rep movsb`, which fills lines without reading them first:
- * EPYC, into memory: 40 GB/s, else 30. */
+/* Beyond a core's own cache glibc (2.36, on AMD) no longer uses `rep movsb`, which fills lines
+ * without reading them first: EPYC, into memory: 40 GB/s, else 30. */
 #define MOST_AT_ONCE ((size_t)256 << 10)
 
 static const struct {
 	unsigned dear; /* as in struct cs_copy_policy */
 	uint64_t most_apart;
 } kinds[CS_COPY_KINDS] = {
-	/* EPYC, two cores with a cache in common: up to 23 in short copies, which are best left there (an allreduce of 4K 0.6 us,
-	 * streamed 1.1); with none 40 and more. */
+	/* EPYC, two cores with a cache in common: up to 23 in short copies, which are best left
+	 * there (an allreduce of 4K 0.6 us, streamed 1.1); with none 40 and more. */
 	[CS_COPY_SHORT_ONES] = { 40, (uint64_t)128 << 20 },
 	[CS_COPY_LONG_ONES] = { 20, (uint64_t)128 << 20 },
-	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached ones is long and may take twice the time. */
+	/* EPYC: 5 to 6 in the cache, 16 to 20 beyond it. A trial of cached ones is long and may
+	 * take twice the time. */
 	[CS_COPY_RESULTS] = { 14, (uint64_t)512 << 20 },
 };
 
 void
-cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams, enum cs_copy_kind kind, size_t settle)
+cs_copy_policy_init(struct cs_copy_policy *policy, enum cs_switch streams, enum cs_copy_kind kind,
+		    size_t settle)
 {
 	memset(policy, 0, sizeof *policy);
 	policy->streams = streams;
@@ -58,7 +61,8 @@ wait_for_trial(struct cs_copy_policy *policy)
 static void
 judge(struct cs_copy_policy *policy)
 {
-	uint64_t cached = policy->ps_per_byte[CS_COPY_CACHED], streamed = policy->ps_per_byte[CS_COPY_STREAMED];
+	uint64_t cached = policy->ps_per_byte[CS_COPY_CACHED],
+		 streamed = policy->ps_per_byte[CS_COPY_STREAMED];
 	if (!cached || !streamed)
 		return;
 	if (policy->way == CS_COPY_STREAMED) {
@@ -71,7 +75,8 @@ judge(struct cs_copy_policy *policy)
 		   return;
 	}
 	bool is_on_trial = policy->bytes < policy->judged_at;
-	if (is_on_trial ? policy->judged >= 3 && cached > HOPELESS * streamed : 10 * cached > policy->dear * streamed) {
+	if (is_on_trial ? policy->judged >= 3 && cached > HOPELESS * streamed
+			: 10 * cached > policy->dear * streamed) {
 		   policy->way = CS_COPY_STREAMED;
 		   policy->judged = 0;
 		   wait_for_trial(policy);
@@ -83,7 +88,8 @@ judge(struct cs_copy_policy *policy)
 }
 
 void
-cs_copy_policy_note(struct cs_copy_policy *policy, enum cs_copy_way way, size_t bytes, uint64_t nanoseconds)
+cs_copy_policy_note(struct cs_copy_policy *policy, enum cs_copy_way way, size_t bytes,
+		    uint64_t nanoseconds)
 {
 	uint64_t now = nanoseconds * 1000 / bytes + 1, *ps_per_byte = &policy->ps_per_byte[way];
 	/* A rank that lost its core meanwhile does not say much: neither as the first nor later. */
@@ -122,7 +128,8 @@ cs_copy_policy_trial(struct cs_copy_policy *policy, size_t bytes)
 static void
 copy_cached(char *to, const char *from, size_t bytes)
 {
-	for (; bytes > MOST_AT_ONCE; bytes -= MOST_AT_ONCE, to += MOST_AT_ONCE, from += MOST_AT_ONCE)
+	for (; bytes > MOST_AT_ONCE; bytes -= MOST_AT_ONCE, to += MOST_AT_ONCE,
+	     from += MOST_AT_ONCE)
 		memcpy(to, from, MOST_AT_ONCE);
 	memcpy(to, from, bytes);
 }
@@ -161,7 +168,8 @@ copy(enum cs_copy_way way, char *to, const char *from, size_t bytes)
 }
 
 static void
-copy_measured(struct cs_copy_policy *policy, enum cs_copy_way way, char *to, const char *from, size_t bytes)
+copy_measured(struct cs_copy_policy *policy, enum cs_copy_way way, char *to, const char *from,
+	      size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
 	copy(way, to, from, bytes);

@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 #define FIRST_TRY 3 /* calls */
-#define LEAST_APART 64 /* calls from one trial to the next, doubled with each that changes nothing, up to: */
+/* Calls from one trial to the next, doubled with each that changes nothing, up to: */
+#define LEAST_APART 64
 #define MOST_APART 16384
 #define HOPELESS_AFTER 4 /* calls of the other way, if there are more */
 #define OUTLIER 4 /* times the others */
@@ -15,7 +16,8 @@
 void
 cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanoseconds)
 {
-	uint64_t now = nanoseconds * 1000 / bytes + 1, mean = atomic_load_explicit(ps_per_byte, memory_order_relaxed);
+	uint64_t now = nanoseconds * 1000 / bytes + 1,
+		 mean = atomic_load_explicit(ps_per_byte, memory_order_relaxed);
 	/* What disturbs only ever takes time: so down fast, and up slowly. */
 	if (!mean)
 		mean = now;
@@ -23,7 +25,8 @@ cs_copy_choice_note(_Atomic uint32_t *ps_per_byte, size_t bytes, uint64_t nanose
 		mean = (mean + 3 * now) / 4;
 	else
 		mean = (3 * mean + (now < OUTLIER * mean ? now : OUTLIER * mean)) / 4;
-	atomic_store_explicit(ps_per_byte, mean > UINT32_MAX ? UINT32_MAX : (uint32_t)mean, memory_order_relaxed);
+	atomic_store_explicit(ps_per_byte, mean > UINT32_MAX ? UINT32_MAX : (uint32_t)mean,
+			      memory_order_relaxed);
 }
 
 static enum cs_copy_protocol
@@ -60,7 +63,8 @@ void
 cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t single_copy)
 {
 	bool is_over = choice->tried == 2 * choice->trial;
-	uint64_t own = choice->way == CS_COPY_IN_COPY_OUT ? copied_in : single_copy, other = copied_in + single_copy - own;
+	uint64_t own = choice->way == CS_COPY_IN_COPY_OUT ? copied_in : single_copy,
+		 other = copied_in + single_copy - own;
 	if (choice->tried <= choice->trial || !own || !other)
 		return;
 	/* A tenth at least, so that the way does not change to and fro. */
@@ -68,7 +72,8 @@ cs_copy_choice_judge(struct cs_copy_choice *choice, uint64_t copied_in, uint64_t
 		choice->way = other_than(choice->way);
 		choice->apart = LEAST_APART;
 		end_trial(choice);
-	} else if (is_over || (choice->tried - choice->trial >= HOPELESS_AFTER && other > 3 * own)) {
+	} else if (is_over || (choice->tried - choice->trial >= HOPELESS_AFTER &&
+			       other > 3 * own)) {
 		end_trial(choice);
 	}
 }

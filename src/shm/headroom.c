@@ -12,7 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define NO_LIMIT ((uint64_t)1 << 62) /* cgroup v1 has a number for it: all of an address space's pages */
+/* Cgroup v1 has a number for it: all of an address space's pages */
+#define NO_LIMIT ((uint64_t)1 << 62)
 
 static FILE *
 open_in(const char *root, const char *folder, const char *name)
@@ -22,7 +23,7 @@ open_in(const char *root, const char *folder, const char *name)
 	return length < (int)sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* --- which groups ------------------------------------------------------------------------------------------------- */
+/* --- which groups ----------------------------------------------------------------------------- */
 
 /* mountinfo writes blanks and the like as \040. */
 static void
@@ -30,9 +31,10 @@ unescape(char *text)
 {
 	char *to = text;
 	for (const char *from = text; *from;) {
-		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' && from[2] <= '7' &&
-		    from[3] >= '0' && from[3] <= '7') {
-			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+		if (from[0] == '\\' && from[1] >= '0' && from[1] <= '3' && from[2] >= '0' &&
+		    from[2] <= '7' && from[3] >= '0' && from[3] <= '7') {
+			*to++ = (char)(
+				(from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
 			from += 4;
 		} else {
 			*to++ = *from++;
@@ -51,7 +53,8 @@ has_word(const char *list, const char *word)
 	return false;
 }
 
-/* This process's group in the hierarchy that has memory: "N:memory:/path", "0::/path". False: it is in none. */
+/* This process's group in the hierarchy that has memory: "N:memory:/path", "0::/path". False: it is
+ * in none. */
 static bool
 find_own(const char *root, bool is_v1, char *path, size_t bytes)
 {
@@ -61,12 +64,14 @@ find_own(const char *root, bool is_v1, char *path, size_t bytes)
 	FILE *file = open_in(root, "/proc/self", "cgroup");
 	while (file && !is_found && getline(&line, &room, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		char *controllers = strchr(line, ':'), *own = controllers ? strchr(controllers + 1, ':') : NULL;
+		char *controllers = strchr(line, ':'),
+		     *own = controllers ? strchr(controllers + 1, ':') : NULL;
 		if (!own)
 			continue;
 		*own++ = '\0';
 		controllers++;
-		is_found = is_v1 ? has_word(controllers, "memory") : !*controllers && line[0] == '0';
+		is_found = is_v1 ? has_word(controllers, "memory") : !*controllers &&
+			   line[0] == '0';
 		if (is_found)
 			snprintf(path, bytes, "%s", own);
 	}
@@ -114,8 +119,9 @@ find_mount(const char *root, bool is_v1, char *top, char *place, size_t bytes)
 	return is_found;
 }
 
-/* The own group as seen from what is mounted. A container may see its own group at the top, or a path from outside that leads
- * nowhere here, "/../.." among them: then it is the top, or as much of the path as there is. */
+/* The own group as seen from what is mounted. A container may see its own group at the top, or a
+ * path from outside that leads nowhere here, "/../.." among them: then it is the top, or as much of
+ * the path as there is. */
 static const char *
 below_top(const char *own, const char *top)
 {
@@ -141,7 +147,8 @@ static void
 find_hierarchy(struct cs_cgroups *groups, const char *root, bool is_v1)
 {
 	char own[PATH_MAX], top[PATH_MAX], path[2 * PATH_MAX];
-	if (!find_own(root, is_v1, own, sizeof own) || !find_mount(root, is_v1, top, path, PATH_MAX))
+	if (!find_own(root, is_v1, own, sizeof own) ||
+	    !find_mount(root, is_v1, top, path, PATH_MAX))
 		return;
 	groups->digest = cs_hash_text(groups->digest, own);
 	size_t place = strlen(path);
@@ -173,7 +180,7 @@ cs_cgroups_fini(struct cs_cgroups *groups)
 	groups->count = 0;
 }
 
-/* --- what is free in them ----------------------------------------------------------------------------------------- */
+/* --- what is free in them --------------------------------------------------------------------- */
 
 /* False: there is none, or it says "max". */
 static bool
@@ -195,14 +202,16 @@ read_number(const char *root, const char *folder, const char *name, uint64_t *nu
 
 /* A line "NAME NUMBER" or "NAME:   NUMBER" of a file. */
 static bool
-read_line(const char *root, const char *folder, const char *name, const char *word, uint64_t *number)
+read_line(const char *root, const char *folder, const char *name, const char *word,
+	  uint64_t *number)
 {
 	char line[128];
 	size_t length = strlen(word);
 	bool is_found = false;
 	FILE *file = open_in(root, folder, name);
 	while (file && !is_found && fgets(line, sizeof line, file)) {
-		is_found = !strncmp(line, word, length) && (line[length] == ' ' || line[length] == ':');
+		is_found = !strncmp(line, word, length) &&
+			   (line[length] == ' ' || line[length] == ':');
 		if (is_found)
 			*number = strtoull(line + length + 1, NULL, 10);
 	}
@@ -219,15 +228,17 @@ narrow(struct cs_headroom *headroom, enum cs_limit by, uint64_t limit, uint64_t 
 		*headroom = (struct cs_headroom){ by, free };
 }
 
-/* Of what is in use the pages of files that nobody has touched for a while are not: the kernel takes them before it kills. Pages of
- * shared memory are never among them. */
+/* Of what is in use the pages of files that nobody has touched for a while are not: the kernel
+ * takes them before it kills. Pages of shared memory are never among them. */
 static uint64_t
 in_use(const char *root, const struct cs_cgroup_folder *group)
 {
 	uint64_t used = 0, idle = 0;
-	if (!read_number(root, group->path, group->is_v1 ? "memory.usage_in_bytes" : "memory.current", &used))
+	if (!read_number(root, group->path, group->is_v1 ? "memory.usage_in_bytes"
+							 : "memory.current", &used))
 		return 0;
-	read_line(root, group->path, "memory.stat", group->is_v1 ? "total_inactive_file" : "inactive_file", &idle);
+	read_line(root, group->path, "memory.stat",
+		  group->is_v1 ? "total_inactive_file" : "inactive_file", &idle);
 	return used > idle ? used - idle : 0;
 }
 
@@ -238,7 +249,8 @@ look_at_group(struct cs_headroom *headroom, const struct cs_cgroup_folder *group
 	if (group->is_v1) {
 		bool has_limit = read_number(root, group->path, "memory.limit_in_bytes", &limit);
 		/* The least of the groups around it as well, which a container may not see. */
-		if (read_line(root, group->path, "memory.stat", "hierarchical_memory_limit", &high) && high < NO_LIMIT) {
+		if (read_line(root, group->path, "memory.stat", "hierarchical_memory_limit",
+			      &high) && high < NO_LIMIT) {
 			limit = has_limit && limit < high ? limit : high;
 			has_limit = true;
 		}

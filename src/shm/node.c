@@ -11,7 +11,8 @@
 #define RESULTS_SETTLE ((size_t)8 << 20)
 #define HEADS (CS_SEGMENT_HEADER + 4096)
 
-/* Odd numbers of lines between slots, so that the fronts of all slots do not fall into the same cache set. */
+/* Odd numbers of lines between slots, so that the fronts of all slots do not fall into the same
+ * cache set. */
 static size_t
 slot_stride(const struct cs_node_shape *shape)
 {
@@ -22,7 +23,8 @@ slot_stride(const struct cs_node_shape *shape)
 static size_t
 rank_stride(const struct cs_node_shape *shape)
 {
-	return cs_round_up(sizeof(struct cs_rank_head) + shape->slots * slot_stride(shape), 4096) + CS_HELP;
+	return cs_round_up(sizeof(struct cs_rank_head) + shape->slots * slot_stride(shape), 4096) +
+	       CS_HELP;
 }
 
 static size_t
@@ -42,7 +44,8 @@ small_slots(const struct cs_node_shape *shape)
 static size_t
 areas_bytes(const struct cs_node_shape *shape)
 {
-	return cs_round_up(shape->area_slots * area_stride(shape) + small_slots(shape) * SMALL_STRIDE, 4096) +
+	return cs_round_up(shape->area_slots * area_stride(shape) + small_slots(shape) *
+			   SMALL_STRIDE, 4096) +
 	       (shape->area_slots ? CS_NODE_TABLE : 0);
 }
 
@@ -53,7 +56,8 @@ cs_node_bytes(const struct cs_node_shape *shape)
 }
 
 void
-cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes, size_t *least)
+cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes,
+	      size_t *least)
 {
 	*from = HEADS + (size_t)local * rank_stride(shape);
 	*bytes = rank_stride(shape);
@@ -88,9 +92,12 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->slot_stride = slot_stride(shape);
 	char *area = node->ranks + (size_t)shape->size * node->rank_stride;
 	node->areas[CS_AREA_LARGE_SLOTS] =
-		(struct cs_area){ .base = area, .slots.count = shape->area_slots, .stride = area_stride(shape) };
-	node->areas[CS_AREA_SMALL_SLOTS] = (struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
-							     .slots.count = small_slots(shape), .stride = SMALL_STRIDE };
+		(struct cs_area){ .base = area, .slots.count = shape->area_slots,
+				  .stride = area_stride(shape) };
+	node->areas[CS_AREA_SMALL_SLOTS] =
+		(struct cs_area){ .base = area + shape->area_slots * area_stride(shape),
+							     .slots.count = small_slots(shape),
+							     .stride = SMALL_STRIDE };
 	node->ring.count = shape->slots;
 	node->lap = LAP_LEAST < shape->slot_bytes ? LAP_LEAST : shape->slot_bytes;
 	if (shape->area_slots)
@@ -101,14 +108,17 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->shared_slot = CS_SLOT_SMALL;
 	for (int pattern = 0; pattern < CS_COPY_PATTERNS; pattern++) {
 		for (enum cs_copy_kind kind = 0; kind < CS_COPY_RESULTS; kind++)
-			cs_copy_policy_init(&node->copies_in[kind][pattern], shape->streams, kind, shape->slots * shape->slot_bytes);
+			cs_copy_policy_init(&node->copies_in[kind][pattern], shape->streams, kind,
+					    shape->slots * shape->slot_bytes);
 		for (int size = 0; size < CS_COPY_CHOICE_SIZES; size++)
-			cs_copy_policy_init(&node->results[pattern][size], shape->streams, CS_COPY_RESULTS, RESULTS_SETTLE);
+			cs_copy_policy_init(&node->results[pattern][size], shape->streams,
+					    CS_COPY_RESULTS, RESULTS_SETTLE);
 	}
 }
 
-/* A random word that other ranks read to test single copy. The pid would not do as a test: a pid of another namespace may be
- * the reader's own, and the reader has the word at the same address if addresses are not random. */
+/* A random word that other ranks read to test single copy. The pid would not do as a test: a pid of
+ * another namespace may be the reader's own, and the reader has the word at the same address if
+ * addresses are not random. */
 static _Atomic uint64_t *
 word_to_read(void)
 {
@@ -126,15 +136,16 @@ cs_node_init_own(struct cs_node *node)
 {
 	cpu_set_t cpus;
 	CPU_ZERO(&cpus);
-	/* A former team may have left its numbers. What small slots hold means nothing before a line says so, and their pages come
-	 * when they are first used. */
+	/* A former team may have left its numbers. What small slots hold means nothing before a
+	 * line says so, and their pages come when they are first used. */
 	memset(node->self, 0, offsetof(struct cs_rank_head, small));
 	memset(&node->self->choice, 0, sizeof *node->self - offsetof(struct cs_rank_head, choice));
 	atomic_store(&node->self->done, node->done_floor);
 	if (node->shape.local == 0)
 		atomic_store(&node->head->has_told, 0);
 	for (size_t slot = 0; node->shape.local == 0 && slot < node->shape.area_slots; slot++)
-		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot * area_stride(&node->shape)), 0,
+		memset(cs_node_area_flags(node, node->areas[CS_AREA_LARGE_SLOTS].base + slot *
+					  area_stride(&node->shape)), 0,
 		       CS_AREA_FLAGS * sizeof(uint64_t));
 	if (sched_getaffinity(0, sizeof cpus, &cpus) == 0)
 		for (size_t cpu = 0; cpu < 1024 && cpu < CPU_SETSIZE; cpu++)
@@ -157,7 +168,8 @@ cs_node_probe_cma(struct cs_node *node)
 		const struct cs_rank_head *head = cs_node_rank(node, local);
 		uint64_t word = 0;
 		if (local != node->shape.local &&
-		    (!cs_cma_read((pid_t)head->pid, &word, head->probe, sizeof word) || word != head->probe_holds))
+		    (!cs_cma_read((pid_t)head->pid, &word, head->probe, sizeof word) ||
+		     word != head->probe_holds))
 			return false;
 	}
 	return true;
@@ -189,7 +201,8 @@ void
 cs_node_too_many(struct cs_node_op *op, uint64_t rounds)
 {
 	struct cs_node *node = op->node;
-	cs_warn_local("a block of this call would take %llu rounds of pieces, more than can be told apart; ending the job. "
+	cs_warn_local("a block of this call would take %llu rounds of pieces, more than can be "
+		      "told apart; ending the job. "
 		      "Larger slots (slot_bytes, area_bytes) or the MPI's own collective serve it",
 		      (unsigned long long)rounds);
 	node->host->abort("too many rounds");
@@ -207,6 +220,7 @@ cs_node_init_others(struct cs_node *node)
 		cores += __builtin_popcountll(all[word]);
 	node->is_oversubscribed = cores && cores < node->shape.size;
 	for (int local = 0; local < node->shape.size; local++)
-		if (local != node->shape.local && cs_node_is_same_core(node, local) && node->same_core_count < CS_MAX_SAME_CORE)
+		if (local != node->shape.local && cs_node_is_same_core(node, local) &&
+		    node->same_core_count < CS_MAX_SAME_CORE)
 			node->same_core[node->same_core_count++] = local;
 }

@@ -4,106 +4,40 @@
  *   | done | lines: one per call, 64 calls in turn | ring: S slots |  area: A slots, 64 small slots
  *     writer: that rank only                                       writer: as the algorithm says
  *
- * Every call of the team has a number, the same on all ranks, since all of them make the same calls in the same order
- * (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last, = call << 22 | step. It is done with
- * what others published in steps up to k of that call when its `done` word says call << 22 | k, with the whole call when
- * `done` is one below (call + 1) << 22, and has left it when it is that. A line or slot is written again only when all local
- * ranks are done with what it held; so nobody waits for a slow reader until 64 calls or S slots later.
+ * Every call of the team has a number, the same on all ranks, since all of them make the same calls
+ * in the same order (MPI 4.0, 6.14). A process publishes in a call by writing its line: `seq` last,
+ * = call << 22 | step. It is done with what others published in steps up to k of that call when its
+ * `done` word says call << 22 | k, with the whole call when `done` is one below (call + 1) << 22,
+ * and has left it when it is that. A line or slot is written again only when all local ranks are
+ * done with what it held; so nobody waits for a slow reader until 64 calls or S slots later.
  *
- * A line also says which call it is of (coll/call.h: cs_call_sign). Ranks that make different calls are the program's error;
- * who meets a line of another call, or waits for one of a rank that has left the call, waits for nothing more in it, takes
- * lines without data for the rest, and tells (op->wrong). On several nodes the job ends instead: the slots of the area
- * are taken by all alike or not at all.
+ * A line also says which call it is of (coll/call.h: cs_call_sign). Ranks that make different calls
+ * are the program's error; who meets a line of another call, or waits for one of a rank that has
+ * left the call, waits for nothing more in it, takes lines without data for the rest, and tells
+ * (op->wrong). On several nodes the job ends instead: the slots of the area are taken by all alike
+ * or not at all.
  *
- * Small messages travel in the line itself (one transfer of a cache line carries flag and data). What is read from
- * shared memory is checked before it is used as a size or an index. */
+ * Small messages travel in the line itself (one transfer of a cache line carries flag and data).
+ * What is read from shared memory is checked before it is used as a size or an index. */
 #ifndef CS_SHM_NODE_H
 #define CS_SHM_NODE_H
 
-#include "base/cpu.h"
 #include "base/wait.h"
 #include "coll/call.h"
 #include "shm/copy.h"
 #include "shm/copy_choice.h"
+#include "shm/node_memory.h"
 #include "shm/segment.h"
 #include "wire/host.h"
 
-#include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
-
-#define CS_LINES 64
-#define CS_MAX_SAME_CORE 64 /* ranks with the same one core that a rank knows of */
-#define CS_INLINE 48  /* bytes of payload in a line */
-#define CS_SMALL 2048 /* bytes of a small slot: one per line, so that 64 small calls are in flight */
-#define CS_STEP_BITS 22
-#define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
-/* Calls of a team: at one in each microsecond 50 days' worth, without a pause; half of them or more where its node was a
- * former team's, whose numbers go on. The job then ends with a line (at the next wait for all), since numbers that begin
- * again would take old lines for new ones. The first call has number CS_LINES + 1, so that the number of the call that had
- * its line before is none below 0. */
-#define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
-#define CS_MAX_SLOTS 64 /* of a ring, or of an area */
-#define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
-#define CS_NODE_TABLE 8192 /* bytes of the table of the machine */
-#define CS_AREA_SMALL (16 << 10) /* bytes of a small area slot: one for each line, so that no small call waits for a slot */
-#define CS_PIECE_UNIT 4096 /* above every slot number */
-
-struct cs_line {
-	_Alignas(CS_CACHE_LINE) _Atomic uint64_t seq;
-	uint64_t said; /* the call's sign, and below it what cs_line_say says: mostly the size of the sender's contribution */
-	union {
-		unsigned char data[CS_INLINE];
-		struct {
-			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_SMALL */
-			uint64_t word[5]; /* as the algorithm needs them */
-		};
-	};
-};
-#define CS_SLOT_SMALL UINT64_MAX
-_Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64, "a line is a cache line");
-
-/* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in the same call, puts it into the
- * room for it in our part. */
-#define CS_HELP (16 << 10) /* bytes of that room */
-struct cs_plea {
-	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered last, by whom it was asked. */
-	_Alignas(CS_APART) _Atomic uint64_t asked;
-	_Atomic uint64_t address, bytes;
-	_Alignas(CS_APART) _Atomic uint64_t answered;
-};
-#define CS_PLEA_BITS 16
-
-/* The first cache lines of a rank's part. */
-struct cs_rank_head {
-	_Alignas(CS_APART) _Atomic uint64_t done;
-	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its sign */
-	/* By enum cs_area_kind: the number of a call << CS_STEP_BITS | uses of area slots that it is done with. */
-	_Alignas(CS_APART) _Atomic uint64_t area_done[2];
-	/* Written once before the first call. */
-	_Alignas(CS_APART) int64_t pid;
-	int64_t only_cpu; /* the one that it may use, -1: several */
-	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has there */
-	uint64_t cpus[16]; /* affinity, bit per CPU */
-	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
-	struct cs_line lines[CS_LINES];
-	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
-	_Alignas(CS_APART) struct cs_copy_choice_words choice;
-	struct cs_plea plea;
-};
-
-/* Behind the segment's own header. */
-struct cs_node_head {
-	_Alignas(CS_APART) _Atomic uint32_t sleepers;
-	_Atomic uint32_t pleas; /* ranks that ask for help just now */
-	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it has been */
-};
 
 /* What is wrong with the call being made. */
 enum cs_wrong {
 	CS_WRONG_NOT,
 	CS_WRONG_LESS, /* a broadcast of less than is expected; it goes on */
-	CS_WRONG_CALL, /* other ranks make another one, or of a reduction have less; nothing more is waited for */
+	CS_WRONG_CALL, /* other ranks make another one, or of a reduction have less; nothing more is
+			* waited for */
 	CS_WRONG_MORE, /* of a reduction others have more; the same */
 };
 
@@ -122,18 +56,20 @@ struct cs_node_shape {
 struct cs_slots {
 	uint64_t count, next; /* how many there are; how many have been taken */
 	uint64_t until[CS_MAX_SLOTS]; /* the done value that frees the slot for other operations */
-	uint64_t step[CS_MAX_SLOTS];  /* the one that frees it for the operation that has reserved it */
+	uint64_t step[CS_MAX_SLOTS];  /* the one that frees it for the operation that has reserved
+				       * it */
 };
 
-/* What an operation has reserved of them, at its start and in the order of numbers: so the oldest one has all that it needs, and
- * none waits for what a younger one holds. It uses them in turn. */
+/* What an operation has reserved of them, at its start and in the order of numbers: so the oldest
+ * one has all that it needs, and none waits for what a younger one holds. It uses them in turn. */
 struct cs_node_window {
 	uint64_t first; /* slot */
 	uint64_t count; /* slots; 0: none are reserved */
 	uint64_t uses;  /* that there will be, or CS_USES_UNKNOWN */
 	uint64_t next;  /* uses so far */
 	uint64_t done;  /* uses that this rank is done with: of an area */
-	uint64_t after; /* the done value from which on any of them may be written; 0: each has its own */
+	uint64_t after; /* the done value from which on any of them may be written; 0: each has its
+			 * own */
 };
 #define CS_USES_UNKNOWN UINT64_MAX
 
@@ -145,12 +81,15 @@ struct cs_node {
 	char *ranks;       /* rank heads and rings, rank_stride apart */
 	size_t rank_stride, slot_stride;
 	struct cs_rank_head *self;
-	void *table; /* CS_NODE_TABLE bytes, behind the areas, that local rank 0 fills before all meet; NULL: one node */
+	void *table; /* CS_NODE_TABLE bytes, behind the areas, that local rank 0 fills before all
+		      * meet; NULL: one node */
 	bool is_oversubscribed; /* more local ranks than cores they may use */
 	bool is_readable; /* single copies work between all local ranks, as they have agreed */
 	uint64_t key; /* of its processes and shape, for shm/pool.h; 0: not known */
 	int64_t only_cpu; /* the one this process may use; -1: it has several */
-	int same_core[CS_MAX_SAME_CORE], same_core_count; /* local ranks that may use that one only, too, as far as there is room for them */
+	int same_core[CS_MAX_SAME_CORE], same_core_count; /* local ranks that may use that one only,
+							   * too, as far as there is room for
+							   * them */
 
 	/* Private to this process. */
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
@@ -160,11 +99,15 @@ struct cs_node {
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	struct cs_slots ring;      /* this rank's, since it last began at the ring's front */
 	size_t slot_populated[CS_MAX_SLOTS]; /* bytes at its front that have been mapped */
-	struct cs_copy_policy copies_in[CS_COPY_RESULTS][CS_COPY_PATTERNS]; /* how large copies into the segment are made, by enum cs_coll */
-	struct cs_copy_policy results[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES]; /* and those into the program's memory, by cs_copy_choice_size */
-	struct cs_copy_choice choice[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];  /* how others come by large blocks of ours */
+	/* How large copies into the segment are made, by enum cs_coll */
+	struct cs_copy_policy copies_in[CS_COPY_RESULTS][CS_COPY_PATTERNS];
+	/* And those into the program's memory, by cs_copy_choice_size */
+	struct cs_copy_policy results[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];
+	/* How others come by large blocks of ours */
+	struct cs_copy_choice choice[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];
 	struct cs_readable readable; /* blocks that were read by single copy */
-	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that was for so many calls */
+	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that
+				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
 	size_t lap;                /* bytes at the front of a slot that pieces are cut from */
 	size_t lapped;             /* bytes of pieces since it was set */
@@ -177,8 +120,9 @@ struct cs_node {
 		uint64_t floor; /* all local ranks' area_done are at least this */
 		struct cs_slots slots; /* the same on all local ranks */
 	} areas[2]; /* by enum cs_area_kind */
-	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`. The done words tell of the oldest
-	 * one; what the others have done is said when their turn has come, and so are some of them over already. */
+	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`. The
+	 * done words tell of the oldest one; what the others have done is said when their turn has
+	 * come, and so are some of them over already. */
 	unsigned under_way;
 	uint64_t oldest;
 	struct cs_later {
@@ -187,17 +131,20 @@ struct cs_node {
 	} later[CS_LINES]; /* by number */
 };
 
-/* The part of an operation that is on the node, from its begin to its end. Several may be under way on one node. */
+/* The part of an operation that is on the node, from its begin to its end. Several may be under way
+ * on one node. */
 struct cs_node_op {
 	struct cs_node *node;
 	uint64_t number;     /* of the call, from cs_node_begin on */
 	uint64_t sign;       /* of the call; of a reduction with its bytes */
 	enum cs_wrong wrong; /* set by who meets another call */
-	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those above */
-	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a local rank; or that all
-	 * are done with `tag`, where the rank is CS_AWAITS_ALL; or with so many slots of an area (CS_AWAITS_AREA); or
-	 * something that does not come through the node's memory (CS_AWAITS_MESSAGE), or may never come, and is looked for
-	 * so many times (CS_AWAITS_PIECE); or that a flag is `tag` or more (CS_AWAITS_FLAG). */
+	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those
+			      * above */
+	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a
+	 * local rank; or that all are done with `tag`, where the rank is CS_AWAITS_ALL; or with so
+	 * many slots of an area (CS_AWAITS_AREA); or something that does not come through the
+	 * node's memory (CS_AWAITS_MESSAGE), or may never come, and is looked for so many times
+	 * (CS_AWAITS_PIECE); or that a flag is `tag` or more (CS_AWAITS_FLAG). */
 	struct cs_awaited {
 		int local;
 		int of; /* enum cs_area_kind; the local rank that raises the flag */
@@ -217,7 +164,8 @@ struct cs_node_op {
 		uint64_t start;
 	} timed;
 };
-enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4, CS_AWAITS_PIECE = -5 };
+enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4,
+       CS_AWAITS_PIECE = -5 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
 
 static inline void
@@ -229,7 +177,8 @@ cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
 	op->extras = 0;
 }
 
-/* Ends it: says what a timed call took, and takes back what it has offered to others, who are done with it. */
+/* Ends it: says what a timed call took, and takes back what it has offered to others, who are done
+ * with it. */
 void cs_node_op_fini_slow(struct cs_node_op *op);
 static inline void
 cs_node_op_fini(struct cs_node_op *op)
@@ -238,16 +187,18 @@ cs_node_op_fini(struct cs_node_op *op)
 		cs_node_op_fini_slow(op);
 }
 
-/* Bytes of a segment for this shape (header included), and of one rank's own share [from, from + bytes), of which the first `least`
- * are used by any call. The area belongs to local rank 0. */
+/* Bytes of a segment for this shape (header included), and of one rank's own share [from, from +
+ * bytes), of which the first `least` are used by any call. The area belongs to local rank 0. */
 size_t cs_node_bytes(const struct cs_node_shape *shape);
-void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes, size_t *least);
+void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes,
+		   size_t *least);
 void cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
 
-/* Takes an attached and committed segment over. cs_node_init_own writes what others read before the first call; all local
- * ranks must have armed (a host barrier) before cs_node_init_others, which learns whether the node is oversubscribed. */
-void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_segment *segment,
-		  const struct cs_host *host);
+/* Takes an attached and committed segment over. cs_node_init_own writes what others read before the
+ * first call; all local ranks must have armed (a host barrier) before cs_node_init_others, which
+ * learns whether the node is oversubscribed. */
+void cs_node_init(struct cs_node *node, const struct cs_node_shape *shape,
+		  struct cs_segment *segment, const struct cs_host *host);
 void cs_node_init_own(struct cs_node *node);
 void cs_node_init_others(struct cs_node *node);
 
@@ -276,7 +227,8 @@ cs_node_rank(struct cs_node *node, int local)
 	return (struct cs_rank_head *)(node->ranks + (size_t)local * node->rank_stride);
 }
 
-/* An operation and its node, for the instructions of a small call: whoever holds a team knows where its node is without a load. */
+/* An operation and its node, for the instructions of a small call: whoever holds a team knows where
+ * its node is without a load. */
 struct cs_node_at {
 	struct cs_node_op *op;
 	struct cs_node *node;
@@ -302,7 +254,7 @@ void cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag);
 /* The same without waiting: are they? */
 bool cs_node_is_done(struct cs_node_op *op, uint64_t tag);
 
-/* --- a call ---------------------------------------------------------------------------------------------------- */
+/* --- a call ----------------------------------------------------------------------------------- */
 
 static inline void
 cs_at_begin(struct cs_node_at at)
@@ -317,16 +269,16 @@ cs_node_begin(struct cs_node_op *op)
 	op->area[0].next = op->area[1].next = op->area[0].done = op->area[1].done = 0;
 }
 
-/* May an operation begin that goes on? Those that are over count as long as an older one is not: each of them has its line, and
- * its place in `later`. */
+/* May an operation begin that goes on? Those that are over count as long as an older one is not:
+ * each of them has its line, and its place in `later`. */
 static inline bool
 cs_node_may_begin(const struct cs_node *node)
 {
 	return node->under_way < CS_LINES - 1;
 }
 
-/* The operation goes on when the function that has begun it returns: others may begin before it is over, as long as
- * cs_node_may_begin says so. Then it is over. */
+/* The operation goes on when the function that has begun it returns: others may begin before it is
+ * over, as long as cs_node_may_begin says so. Then it is over. */
 void cs_node_go_on_slow(struct cs_node_op *op);
 static inline void
 cs_node_go_on(struct cs_node_op *op)
@@ -395,8 +347,9 @@ cs_node_end(struct cs_node_op *op)
 	cs_node_say_done(op, (op->number + 1) << CS_STEP_BITS);
 }
 
-/* Asked where a round moves little of a block, before the first of so many, with `each` steps in it: ends the job if the
- * steps would run into the next call's numbers. (128 ranks on a node, a scatterv: one block of 2.1 GB.) */
+/* Asked where a round moves little of a block, before the first of so many, with `each` steps in
+ * it: ends the job if the steps would run into the next call's numbers. (128 ranks on a node, a
+ * scatterv: one block of 2.1 GB.) */
 _Noreturn void cs_node_too_many(struct cs_node_op *op, uint64_t rounds);
 static inline void
 cs_node_expect(struct cs_node_op *op, uint64_t rounds, uint64_t each)
@@ -412,7 +365,8 @@ cs_node_done(struct cs_node_op *op, uint64_t step)
 	cs_node_say_done(op, cs_node_tag(op, step));
 }
 
-/* Own line of this call, free to be filled (all are done with the call that used it 64 calls ago). */
+/* Own line of this call, free to be filled (all are done with the call that used it 64 calls
+ * ago). */
 static inline struct cs_line *
 cs_at_line(struct cs_node_at at)
 {
@@ -463,14 +417,16 @@ cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 	cs_at_publish(cs_node_at(op), line, step);
 }
 
-/* Waits until `local` has published step `step` of this call (step 1 is the first); returns its line. One that never comes, or is
- * another call's, is without data, copied in and out, and of a slot that there is. */
+/* Waits until `local` has published step `step` of this call (step 1 is the first); returns its
+ * line. One that never comes, or is another call's, is without data, copied in and out, and of a
+ * slot that there is. */
 const struct cs_line *cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step);
 static inline const struct cs_line *
 cs_at_await(struct cs_node_at at, int local, uint64_t step)
 {
 	const struct cs_line *line = &cs_node_rank(at.node, local)->lines[at.op->number % CS_LINES];
-	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_at_tag(at, step) ||
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) <
+			     cs_at_tag(at, step) ||
 				     (line->said ^ at.op->sign) >> CS_SIGN_SHIFT, 0))
 		return cs_node_await_slow(at.op, local, step);
 	return line;
@@ -481,19 +437,21 @@ cs_node_await(struct cs_node_op *op, int local, uint64_t step)
 	return cs_at_await(cs_node_at(op), local, step);
 }
 
-/* --- the same without waiting: what an operation does that may be left and taken up ------------------------------
+/* --- the same without waiting: what an operation does that may be left and taken up -----------
  *
- * Each returns at once. What says "not yet" (NULL, false) has noted in op->awaited what is missing: who has nothing
- * else to do waits for that with cs_node_wait_awaited, and asks again. */
+ * Each returns at once. What says "not yet" (NULL, false) has noted in op->awaited what is missing:
+ * who has nothing else to do waits for that with cs_node_wait_awaited, and asks again. */
 
-/* The line of step `step` of local rank `local`, as cs_node_await returns it; NULL: not published yet. */
+/* The line of step `step` of local rank `local`, as cs_node_await returns it; NULL: not published
+ * yet. */
 const struct cs_line *cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step);
 static inline const struct cs_line *
 cs_node_look(struct cs_node_op *op, int local, uint64_t step)
 {
 	struct cs_node *node = op->node;
 	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
-	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) < cs_node_tag(op, step) ||
+	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) <
+			     cs_node_tag(op, step) ||
 				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
 		return cs_node_look_slow(op, local, step);
 	return line;
@@ -534,12 +492,14 @@ static inline const struct cs_line *
 cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = cs_node_look(op, local, step);
-	return !line || __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
+	return !line || __builtin_expect(line->said == op->sign, 1)
+	       ? line : cs_node_unlike(op, local, line);
 }
 
-/* --- memory of the program that others read --------------------------------------------------------------------- */
+/* --- memory of the program that others read --------------------------------------------------- */
 
-/* Waits until all others are done with this call, and so with memory of ours that they read by single copy. */
+/* Waits until all others are done with this call, and so with memory of ours that they read by
+ * single copy. */
 static inline void
 cs_node_all_done(struct cs_node_op *op)
 {
@@ -549,39 +509,46 @@ cs_node_all_done(struct cs_node_op *op)
 		cs_node_all_done_slow(op, tag);
 }
 
-/* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team has agreed that it
- * works (cs_node_probe_cma), and of memory that `local` has offered in this call, in which it waits until all are done
- * (cs_node_all_done). What the kernel refuses comes by another way: into memory of ours first, or, if it may not be read at all,
- * by the help of `local`. */
+/* Single copy: `bytes` at `remote` in the memory of local rank `local` to `to`. Only where the team
+ * has agreed that it works (cs_node_probe_cma), and of memory that `local` has offered in this
+ * call, in which it waits until all are done (cs_node_all_done). What the kernel refuses comes by
+ * another way: into memory of ours first, or, if it may not be read at all, by the help of
+ * `local`. */
 void cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t bytes);
 
-/* Offers `bytes` at `memory` to be read by single copy in the call that begins next. False: others cannot read it, as far as one can
- * tell, or had to ask for help lately. */
+/* Offers `bytes` at `memory` to be read by single copy in the call that begins next. False: others
+ * cannot read it, as far as one can tell, or had to ask for help lately. */
 bool cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes);
 
-/* Should others read blocks of ours, of at most `bytes` >= CS_COPY_CHOICE_LEAST, where they are? Of a call of `pattern`, an enum
- * cs_coll; shm/copy_choice.h. Asked once in each call; and by calls all local ranks ask. */
+/* Should others read blocks of ours, of at most `bytes` >= CS_COPY_CHOICE_LEAST, where they are? Of
+ * a call of `pattern`, an enum cs_coll; shm/copy_choice.h. Asked once in each call; and by calls
+ * all local ranks ask. */
 bool cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_t bytes);
 
-/* How many copies a large block takes. Staged: the owner puts `copies_in` blocks and its readers get `copies_out` of them, one after the
- * other or side by side. Direct: the readers read `copies_out` blocks. */
+/* How many copies a large block takes. Staged: the owner puts `copies_in` blocks and its readers
+ * get `copies_out` of them, one after the other or side by side. Direct: the readers read
+ * `copies_out` blocks. */
 struct cs_copy_cost {
 	int reader; /* local rank; -1: all */
 	unsigned copies_in, copies_out;
 	bool is_side_by_side;
 };
-bool cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_copy_cost *cost);
-/* The readers' copies then: a whole block as cs_node_read does, and `bytes` of one out of another rank's slot. */
-void cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes);
-void cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes);
+bool cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes,
+				   const struct cs_copy_cost *cost);
+/* The readers' copies then: a whole block as cs_node_read does, and `bytes` of one out of another
+ * rank's slot. */
+void cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to,
+			     uint64_t remote, size_t bytes);
+void cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to,
+			   const void *from, size_t bytes);
 
 /* Can this process read the memory of all others of the node? After cs_node_init_others. */
 bool cs_node_probe_cma(struct cs_node *node);
 /* Is it so for all local ranks? Takes a call of its own. */
 bool cs_node_agree(struct cs_node *node, bool is_so);
-/* May the next team of the same processes take this node over, with its call numbers? Yes while less than half of all numbers
- * are used and no rank has been seen in another call than the others (which is told once for each node). Processes may
- * differ in the answer. */
+/* May the next team of the same processes take this node over, with its call numbers? Yes while
+ * less than half of all numbers are used and no rank has been seen in another call than the others
+ * (which is told once for each node). Processes may differ in the answer. */
 bool cs_node_may_go_on(const struct cs_node *node);
 
 #endif

@@ -10,9 +10,10 @@
 #endif
 #define POPULATED_AT_ONCE ((size_t)64 << 10) /* bytes of a slot */
 
-/* Before the first `bytes` of a slot of ours are used for the first time: maps their pages and has them zeroed, all at once. One
- * by one, as they are written and read, each takes 2 us of every rank; and a kernel maps pages around one that is read only if
- * they have been written. Where it cannot, they come one by one. */
+/* Before the first `bytes` of a slot of ours are used for the first time: maps their pages and has
+ * them zeroed, all at once. One by one, as they are written and read, each takes 2 us of every
+ * rank; and a kernel maps pages around one that is read only if they have been written. Where it
+ * cannot, they come one by one. */
 static void
 populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
@@ -30,14 +31,15 @@ populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 	node->slot_populated[number] = bytes;
 }
 
-/* May the memory that `tag` frees be written? Not while an operation that has it is under way here: this rank, of which others'
- * done words say nothing, may read it, too. */
+/* May the memory that `tag` frees be written? Not while an operation that has it is under way here:
+ * this rank, of which others' done words say nothing, may read it, too. */
 static bool
 is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 {
 	const struct cs_node *node = op->node;
 	uint64_t owner = tag >> CS_STEP_BITS;
-	if (node->under_way > 1 && tag == cs_node_has_read(owner) && owner < op->number && owner >= node->oldest) {
+	if (node->under_way > 1 && tag == cs_node_has_read(owner) && owner < op->number &&
+	    owner >= node->oldest) {
 		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_ALL, .tag = tag };
 		return false;
 	}
@@ -49,16 +51,18 @@ is_free(struct cs_node_op *op, uint64_t tag, bool may_wait)
 	return true;
 }
 
-/* --- slots, whether of a ring or of an area ---------------------------------------------------------------------------- */
+/* --- slots, whether of a ring or of an area --------------------------------------------------- */
 
-/* Reserves a slot. If an operation that has it may be under way: returns the done value that frees it; else 0. (The one that
- * reserved it last may be over and never have used it, so that what an older one has is still in it.) */
+/* Reserves a slot. If an operation that has it may be under way: returns the done value that frees
+ * it; else 0. (The one that reserved it last may be over and never have used it, so that what an
+ * older one has is still in it.) */
 static uint64_t
 reserve_slot(struct cs_node_op *op, struct cs_slots *slots, uint64_t number)
 {
 	const struct cs_node *node = op->node;
 	uint64_t until = slots->until[number], owner = until >> CS_STEP_BITS;
-	bool is_in_use = until == cs_node_has_read(owner) && node->under_way && owner >= node->oldest;
+	bool is_in_use = until == cs_node_has_read(owner) && node->under_way &&
+			 owner >= node->oldest;
 	if (!is_in_use)
 		slots->step[number] = until;
 	slots->until[number] = cs_node_has_read(op->number);
@@ -89,19 +93,23 @@ next_of(const struct cs_slots *slots, const struct cs_node_window *window, uint6
 	return number;
 }
 
-/* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has reserved it meanwhile. */
+/* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has
+ * reserved it meanwhile. */
 static void
-use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t number, uint64_t tag)
+use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t number,
+	  uint64_t tag)
 {
-	bool is_last = window->uses != CS_USES_UNKNOWN && window->next + window->count > window->uses;
+	bool is_last = window->uses != CS_USES_UNKNOWN &&
+		       window->next + window->count > window->uses;
 	slots->step[number] = tag;
 	if (is_last && slots->until[number] >> CS_STEP_BITS == tag >> CS_STEP_BITS)
 		slots->until[number] = tag;
 }
 
-/* --- the own ring ------------------------------------------------------------------------------------------------------- */
+/* --- the own ring ----------------------------------------------------------------------------- */
 
-/* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be waited for. */
+/* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be
+ * waited for. */
 static void *
 take_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 {
@@ -122,7 +130,8 @@ cs_node_reserve(struct cs_node_op *op, uint64_t uses)
 {
 	struct cs_node *node = op->node;
 	op->ring = reserve(op, &node->ring, uses, uses);
-	if ((node->shared_slot + node->ring.count - op->ring.first) % node->ring.count < op->ring.count)
+	if ((node->shared_slot + node->ring.count - op->ring.first) % node->ring.count <
+	    op->ring.count)
 		node->shared_slot = CS_SLOT_SMALL;
 }
 
@@ -150,15 +159,18 @@ cs_node_slot_until(struct cs_node_op *op, uint64_t step)
 	if (!op->ring.count)
 		ring->until[(ring->next - 1) % ring->count] = tag;
 	else
-		use_until(ring, &op->ring, (op->ring.first + (op->ring.next - 1) % op->ring.count) % ring->count, tag);
+		use_until(ring, &op->ring, (op->ring.first + (op->ring.next - 1) % op->ring.count) %
+			  ring->count, tag);
 }
 
-/* Memory that nobody has touched costs some ten times what a copy into it does, and memory that is used again at once is still in
- * the reader's cache, from where the writer has to fetch it. So pieces go round in little of the ring at first, and in twice as
- * much whenever they have been round so many times: what is touched is a part of what has been sent. */
+/* Memory that nobody has touched costs some ten times what a copy into it does, and memory that is
+ * used again at once is still in the reader's cache, from where the writer has to fetch it. So
+ * pieces go round in little of the ring at first, and in twice as much whenever they have been
+ * round so many times: what is touched is a part of what has been sent. */
 #define LAPS 8
 
-/* Is a piece of `size` bytes to come from the slot at hand? Where the next one is in use still, more of this one is taken. */
+/* Is a piece of `size` bytes to come from the slot at hand? Where the next one is in use still,
+ * more of this one is taken. */
 static bool
 has_room(struct cs_node_op *op, size_t size)
 {
@@ -171,7 +183,8 @@ has_room(struct cs_node_op *op, size_t size)
 	}
 	if (node->shared_slot == CS_SLOT_SMALL || end > most)
 		return false;
-	return end <= node->lap || !cs_node_is_done(op, node->ring.until[node->ring.next % node->ring.count]);
+	return end <= node->lap ||
+	       !cs_node_is_done(op, node->ring.until[node->ring.next % node->ring.count]);
 }
 
 uint64_t
@@ -180,7 +193,8 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 	struct cs_node *node = op->node;
 	size_t size = cs_round_up(bytes, LINE);
 	if (!has_room(op, size)) {
-		uint64_t slot = node->ring.next++ % node->ring.count, after = reserve_slot(op, &node->ring, slot);
+		uint64_t slot = node->ring.next++ % node->ring.count,
+			 after = reserve_slot(op, &node->ring, slot);
 		node->shared_slot = slot;
 		node->shared_after = after ? after : node->ring.step[slot];
 		node->shared_used = 0;
@@ -188,8 +202,8 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 	uint64_t number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
 	node->ring.until[node->shared_slot] = cs_node_has_read(op->number);
 	node->shared_used += size;
-	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used, .next = step,
-					    .after = node->shared_after };
+	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used,
+					    .next = step, .after = node->shared_after };
 	return number;
 }
 
@@ -214,7 +228,7 @@ cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number
 	return cs_node_try_cut(op, *number);
 }
 
-/* --- the area ------------------------------------------------------------------------------------------------------------ */
+/* --- the area --------------------------------------------------------------------------------- */
 
 static enum cs_area_kind
 kind_of(size_t bytes)
@@ -244,7 +258,8 @@ area_floor(const struct cs_node_op *op, enum cs_area_kind kind)
 	uint64_t floor = UINT64_MAX;
 	for (int local = 0; local < node->shape.size; local++) {
 		uint64_t value =
-			atomic_load_explicit(&cs_node_rank(node, local)->area_done[kind], memory_order_acquire);
+			atomic_load_explicit(&cs_node_rank(node, local)->area_done[kind],
+					     memory_order_acquire);
 		if (value < floor)
 			floor = value;
 	}
@@ -268,7 +283,8 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 	if (window->count)
 		number = next_of(&area->slots, window, &tag);
 	if (area->floor < tag && (area->floor = area_floor(op, kind)) < tag) {
-		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .of = (int)kind, .tag = tag };
+		op->awaited = (struct cs_awaited){ .local = CS_AWAITS_AREA, .of = (int)kind,
+						   .tag = tag };
 		return NULL;
 	}
 	window->next++;
@@ -293,7 +309,8 @@ cs_node_area(struct cs_node_op *op, size_t bytes)
 _Atomic uint64_t *
 cs_node_area_flags(const struct cs_node *node, char *area)
 {
-	return (_Atomic uint64_t *)(void *)(area + cs_round_up(node->shape.area_bytes, CS_APART) + LINE);
+	return (_Atomic uint64_t *)(void *)(area + cs_round_up(node->shape.area_bytes, CS_APART) +
+					    LINE);
 }
 
 /* Says that this rank's area_done word is `value`, as soon as the operation is the oldest one. */
@@ -323,7 +340,7 @@ cs_node_area_end(struct cs_node_op *op)
 			say_area_done(op, kind, (op->number + 1) << CS_STEP_BITS);
 }
 
-/* --- several operations under way -------------------------------------------------------------------------------------- */
+/* --- several operations under way ------------------------------------------------------------- */
 
 void
 cs_node_go_on_slow(struct cs_node_op *op)

@@ -1,22 +1,22 @@
 /* shm/node_slots.h — the slots of a rank's ring and of the node's area, for calls of shm/node.h.
  *
- * A blocking operation takes slots as it goes: no other begins on the team before it is over. One that others may overtake
- * reserves what it will use at its start. */
+ * A blocking operation takes slots as it goes: no other begins on the team before it is over. One
+ * that others may overtake reserves what it will use at its start. */
 #ifndef CS_SHM_NODE_SLOTS_H
 #define CS_SHM_NODE_SLOTS_H
 
 #include "shm/node.h"
 
-/* --- own ring --------------------------------------------------------------------------------------------------- */
+/* --- own ring --------------------------------------------------------------------------------- */
 
-/* Reserves slots of the own ring for so many uses, at the operation's start; CS_USES_UNKNOWN: the whole ring. An operation must
- * do so that others may begin before it is over. */
+/* Reserves slots of the own ring for so many uses, at the operation's start; CS_USES_UNKNOWN: the
+ * whole ring. An operation must do so that others may begin before it is over. */
 void cs_node_reserve(struct cs_node_op *op, uint64_t uses);
 
-/* Next slot of the own ring, of those that are reserved, if any are; free until all are done with step `step` of this
- * call. `bytes` of it are mapped at once if they have not been (cs_post_room knows them). With `may_wait` false: NULL instead
- * of waiting, and what is missing is noted. The slot number that others need is cs_node_slot_number() before the first of a
- * call. */
+/* Next slot of the own ring, of those that are reserved, if any are; free until all are done with
+ * step `step` of this call. `bytes` of it are mapped at once if they have not been (cs_post_room
+ * knows them). With `may_wait` false: NULL instead of waiting, and what is missing is noted. The
+ * slot number that others need is cs_node_slot_number() before the first of a call. */
 void *cs_node_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait);
 static inline uint64_t
 cs_node_slot_number(const struct cs_node_op *op)
@@ -24,10 +24,10 @@ cs_node_slot_number(const struct cs_node_op *op)
 	const struct cs_node *node = op->node;
 	return op->ring.count ? op->ring.first : node->ring.next % node->ring.count;
 }
-/* Call this before taking slots in a call in which all ranks wait for all; `bytes`: what this rank will write to
- * them. On an oversubscribed node a long call begins at the ring's front again: the ring then stays in the cache,
- * which is worth more than a slot that is free, since a rank that is not done with the slot needs the core first
- * in any case. */
+/* Call this before taking slots in a call in which all ranks wait for all; `bytes`: what this rank
+ * will write to them. On an oversubscribed node a long call begins at the ring's front again: the
+ * ring then stays in the cache, which is worth more than a slot that is free, since a rank that is
+ * not done with the slot needs the core first in any case. */
 static inline void
 cs_node_rewind(struct cs_node_op *op, size_t bytes)
 {
@@ -37,23 +37,26 @@ cs_node_rewind(struct cs_node_op *op, size_t bytes)
 }
 /* The last slot taken stays in use until all are done with step `step`, too. */
 void cs_node_slot_until(struct cs_node_op *op, uint64_t step);
-/* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from shared memory. */
+/* Slot number `first + k` of another rank's ring, or its small slot; both numbers may come from
+ * shared memory. */
 static inline char *
 cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
 {
 	struct cs_node *node = op->node;
 	if (first == CS_SLOT_SMALL)
 		return cs_node_rank(node, local)->small[op->number % CS_LINES];
-	uint64_t slot = first % CS_PIECE_UNIT + k, offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
+	uint64_t slot = first % CS_PIECE_UNIT + k,
+		 offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
 	       slot % node->shape.slots * node->slot_stride + offset;
 }
 
-/* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a slot, so that many are
- * in flight. Waits if it must. *number is what goes into line->slot: the slot, and the offset in it times CS_PIECE_UNIT. */
+/* A piece of `bytes` (at most a quarter of a slot) for a call's only round: several calls share a
+ * slot, so that many are in flight. Waits if it must. *number is what goes into line->slot: the
+ * slot, and the offset in it times CS_PIECE_UNIT. */
 char *cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number);
-/* The same of an operation that may not wait, at its start; returns the number. Then its memory, as soon as that may be written:
- * NULL: not yet, and what is missing is noted. */
+/* The same of an operation that may not wait, at its start; returns the number. Then its memory, as
+ * soon as that may be written: NULL: not yet, and what is missing is noted. */
 uint64_t cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes);
 char *cs_node_try_cut(struct cs_node_op *op, uint64_t number);
 static inline bool
@@ -71,20 +74,21 @@ cs_node_small(struct cs_node_op *op)
 	return node->self->small[op->number % CS_LINES];
 }
 
-/* --- the area (several nodes) ----------------------------------------------------------------------------------- */
+/* --- the area (several nodes) ----------------------------------------------------------------- */
 
-/* Reserves so many slots of each kind of the node's area, at the operation's start and alike on all local ranks: as many as it
- * uses at a time. As cs_node_reserve. */
+/* Reserves so many slots of each kind of the node's area, at the operation's start and alike on all
+ * local ranks: as many as it uses at a time. As cs_node_reserve. */
 void cs_node_reserve_area(struct cs_node_op *op, uint64_t count);
 
-/* Next slot of the node's area for `bytes` (at most area_bytes), of those that are reserved, if any are; a small one if that does:
- * all local ranks ask for the same ones in the same order, with the same number or with any above CS_AREA_SMALL. Waits until
- * all are done with what it held. */
+/* Next slot of the node's area for `bytes` (at most area_bytes), of those that are reserved, if any
+ * are; a small one if that does: all local ranks ask for the same ones in the same order, with the
+ * same number or with any above CS_AREA_SMALL. Waits until all are done with what it held. */
 char *cs_node_area(struct cs_node_op *op, size_t bytes);
 /* The same without waiting: NULL if it must, and what is missing is noted. */
 char *cs_node_try_area(struct cs_node_op *op, size_t bytes);
-/* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A flag is up when it is
- * cs_node_area_turn() or more, asked right after the slot was taken: it grows from use to use, so flags need no clearing. */
+/* CS_AREA_FLAGS words behind an area slot that is not small, which nobody writes but as flags. A
+ * flag is up when it is cs_node_area_turn() or more, asked right after the slot was taken: it grows
+ * from use to use, so flags need no clearing. */
 _Atomic uint64_t *cs_node_area_flags(const struct cs_node *node, char *area);
 /* Is it up? Local rank `local` raises it; what is missing is noted. */
 static inline bool
@@ -92,7 +96,8 @@ cs_node_is_flag_up(struct cs_node_op *op, int local, _Atomic uint64_t *flag, uin
 {
 	if (atomic_load_explicit(flag, memory_order_acquire) >= turn)
 		return true;
-	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_FLAG, .of = local, .flag = flag, .tag = turn };
+	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_FLAG, .of = local, .flag = flag,
+					   .tag = turn };
 	return false;
 }
 static inline uint64_t

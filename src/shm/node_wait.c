@@ -1,4 +1,5 @@
-/* shm/node_wait.c waits for other ranks of the node, and notices ranks that make different calls. */
+/* shm/node_wait.c waits for other ranks of the node, and notices ranks that make different
+ * calls. */
 #include "shm/node_parts.h"
 
 #include "base/log.h"
@@ -9,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NEAR_TURNS 4 /* yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
+/* Yields to the ranks with the same core, before all that one waits for is a rank elsewhere */
+#define NEAR_TURNS 4
 #define POLLS_AT_ONCE 20 /* without a pause between them: a line that is about to come */
 #define NAP_NS 1000000
 
@@ -20,10 +22,12 @@ line_of(struct cs_node_op *op, int local)
 	return &cs_node_rank(node, local)->lines[op->number % CS_LINES];
 }
 
-/* Is `word` the line of a rank that will not publish step `target` of this call: because it makes another one, or has left? Of the
- * other call *sign is the sign, or 0 where nothing tells. What it has published before it left is seen once that is. */
+/* Is `word` the line of a rank that will not publish step `target` of this call: because it makes
+ * another one, or has left? Of the other call *sign is the sign, or 0 where nothing tells. What it
+ * has published before it left is seen once that is. */
 static bool
-is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target, uint64_t *sign)
+is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target,
+	   uint64_t *sign)
 {
 	struct cs_node *node = op->node;
 	const struct cs_rank_head *head = cs_node_rank(node, local);
@@ -62,15 +66,16 @@ drive(struct cs_wait *wait)
 	struct cs_node *node = op->node;
 	uint64_t sign;
 	if (!awaited->is_told)
-		atomic_store_explicit(&node->self->waits, op->number << 16 | op->sign >> CS_SIGN_SHIFT,
-				      memory_order_release);
+		atomic_store_explicit(&node->self->waits, op->number << 16 | op->sign >>
+				      CS_SIGN_SHIFT, memory_order_release);
 	awaited->is_told = true;
 	/* Who asks for one piece will ask for the next one soon. */
 	if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && cs_node_help(node))
 		return CS_DRIVE_BUSY;
 	bool looks = (wait->turn - wait->polls) % 8 == 0;
-	return looks && is_in_vain(op, awaited->local, wait->word, wait->target, &sign) ? CS_DRIVE_GIVE_UP
-											 : CS_DRIVE_IDLE;
+	return looks && is_in_vain(op, awaited->local, wait->word, wait->target, &sign)
+	       ? CS_DRIVE_GIVE_UP
+	       : CS_DRIVE_IDLE;
 }
 
 static void
@@ -79,7 +84,8 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 	struct cs_node *node = op->node;
 	struct awaited awaited = { .op = op, .local = local };
 	struct cs_wait wait = {
-		.eager = POLLS_AT_ONCE, .polls = polls, .yields = node->shape.yields, .nap_ns = NAP_NS,
+		.eager = POLLS_AT_ONCE, .polls = polls, .yields = node->shape.yields,
+			.nap_ns = NAP_NS,
 		.progress = node->host->progress, .drive = drive, .context = &awaited,
 		.word = word, .target = target, .sleepers = &node->head->sleepers,
 	};
@@ -128,8 +134,8 @@ await_line(struct cs_node_op *op, int local, uint64_t target)
 		cs_node_wait_slow(op, local, word, target);
 		return;
 	}
-	/* The core is the other ranks' that share it until they have come to this step, too; then nobody wants it. (With several nodes one of
-	 * them may drive the wire.) */
+	/* The core is the other ranks' that share it until they have come to this step, too; then
+	 * nobody wants it. (With several nodes one of them may drive the wire.) */
 	for (int turn = 0; turn < NEAR_TURNS && !are_near_there(op, target); turn++) {
 		sched_yield();
 		if (atomic_load_explicit(word, memory_order_acquire) >= target)
@@ -144,7 +150,8 @@ rank_of(const struct cs_node *node, int local)
 	return node->rank_of ? node->rank_of[local] : local;
 }
 
-/* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody anything. */
+/* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody
+ * anything. */
 static void
 name_call(char *to, size_t room, uint64_t sign)
 {
@@ -156,7 +163,8 @@ name_call(char *to, size_t room, uint64_t sign)
 	const struct cs_coll_info *info = &cs_colls[coll];
 	int end = snprintf(to, room, "MPI_%c%s", info->name[0] - 'a' + 'A', info->name + 1);
 	if (info->rooted && !info->reduces)
-		snprintf(to + end, room - (size_t)end, " with root %d", (int)(sign & CS_SIGN_DETAIL));
+		snprintf(to + end, room - (size_t)end, " with root %d",
+			 (int)(sign & CS_SIGN_DETAIL));
 }
 
 static void
@@ -165,24 +173,30 @@ say_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint
 	struct cs_node *node = op->node;
 	char other[64], own[64];
 	const char *end = node->nodes > 1 ? "; ending the job" : "";
-	int all = node->all_ranks, they = rank_of(node, local), we = rank_of(node, node->shape.local);
+	int all = node->all_ranks, they = rank_of(node, local),
+	    we = rank_of(node, node->shape.local);
 	name_call(other, sizeof other, sign);
 	name_call(own, sizeof own, op->sign >> CS_SIGN_SHIFT);
 	if (!sign)
-		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has left a call in which rank %d is in "
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has "
+			      "left a call in which rank %d is in "
 			      "%s and waits for it%s", all, they, we, own, end);
 	else if (theirs != ours)
-		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has %llu bytes in %s, rank %d "
-			      "has %llu%s", all, they, (unsigned long long)theirs, other, we, (unsigned long long)ours, end);
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has "
+			      "%llu bytes in %s, rank %d "
+			      "has %llu%s", all, they, (unsigned long long)theirs, other, we,
+			      (unsigned long long)ours, end);
 	else if (!strcmp(other, own))
-		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d and rank %d are in %s with different "
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d and "
+			      "rank %d are in %s with different "
 			      "operations, roots or sizes of elements%s", all, they, we, own, end);
 	else
-		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d is in %s, rank %d in %s%s", all, they,
-			      other, we, own, end);
+		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d is in "
+			      "%s, rank %d in %s%s", all, they, other, we, own, end);
 }
 
-/* One rank says it for all of the node; the others go on when it is said, since an error handler may end the job. */
+/* One rank says it for all of the node; the others go on when it is said, since an error handler
+ * may end the job. */
 static void
 tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
 {
@@ -201,8 +215,9 @@ tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t 
 	errno = saved;
 }
 
-/* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither, so that who goes by what this
- * rank makes of lines without data hears of it; but where sizes differ: all see that for themselves, and whose is larger. */
+/* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither,
+ * so that who goes by what this rank makes of lines without data hears of it; but where sizes
+ * differ: all see that for themselves, and whose is larger. */
 static const struct cs_line *
 go_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
 {
@@ -230,8 +245,8 @@ find_other(struct cs_node_op *op, int local, uint64_t *sign)
 	struct cs_node *node = op->node;
 	for (int other = 0; other < node->shape.size; other++) {
 		const struct cs_line *line = line_of(op, other);
-		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS != op->number ||
-		    !((line->said ^ op->sign) >> CS_SIGN_SHIFT))
+		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS !=
+		    op->number || !((line->said ^ op->sign) >> CS_SIGN_SHIFT))
 			continue;
 		*sign = line->said >> CS_SIGN_SHIFT;
 		return other;
@@ -267,8 +282,8 @@ static _Noreturn void
 end_of_calls(struct cs_node_op *op)
 {
 	struct cs_node *node = op->node;
-	cs_warn_local("a communicator has made %llu collective calls, and more cannot be told apart; ending the job",
-		      (unsigned long long)(op->number - CS_LINES));
+	cs_warn_local("a communicator has made %llu collective calls, and more cannot be told "
+		      "apart; ending the job", (unsigned long long)(op->number - CS_LINES));
 	node->host->abort("too many calls");
 }
 
@@ -280,7 +295,8 @@ cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 		end_of_calls(op);
 	uint64_t floor = UINT64_MAX;
 	/* What this call has put into slots is worth nothing any more. */
-	if (op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number && tag != cs_node_has_read(op->number))
+	if (op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number &&
+	    tag != cs_node_has_read(op->number))
 		return;
 	for (int local = 0; local < node->shape.size; local++) {
 		_Atomic uint64_t *done = &cs_node_rank(node, local)->done;
@@ -310,7 +326,8 @@ cs_node_are_done_slow(struct cs_node_op *op, uint64_t tag)
 	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
 		end_of_calls(op);
 	bool is_for_nothing =
-		op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number && tag != cs_node_has_read(op->number);
+		op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number &&
+		tag != cs_node_has_read(op->number);
 	if (is_for_nothing || cs_node_is_done(op, tag))
 		return true;
 	op->awaited = (struct cs_awaited){ .local = CS_AWAITS_ALL, .tag = tag };
@@ -341,7 +358,8 @@ cs_node_is_done(struct cs_node_op *op, uint64_t tag)
 	for (int local = 0; local < node->shape.size; local++) {
 		if (local == node->shape.local)
 			continue;
-		uint64_t value = atomic_load_explicit(&cs_node_rank(node, local)->done, memory_order_acquire);
+		uint64_t value = atomic_load_explicit(&cs_node_rank(node, local)->done,
+						      memory_order_acquire);
 		if (value < floor)
 			floor = value;
 	}

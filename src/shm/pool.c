@@ -19,11 +19,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *entries; /* the last one first */
 static _Thread_local char this_thread;
 
-/* All processes of a node have made the same calls with it; else they have no name in common, and it is of no use. */
+/* All processes of a node have made the same calls with it; else they have no name in common, and
+ * it is of no use. */
 static uint64_t
 name_of(const struct cs_node *node)
 {
-	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.ticket.nonce, sizeof node->segment.ticket.nonce);
+	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.ticket.nonce,
+				      sizeof node->segment.ticket.nonce);
 	return cs_hash_number(name, node->calls) | 1;
 }
 
@@ -72,7 +74,8 @@ close_too_many(uint64_t *charge)
 		count++;
 		bytes += entry->node.segment.bytes;
 	}
-	while ((count > CS_POOL_IDLE || (count > CS_POOL_LEAST && bytes > CS_POOL_BYTES)) && (oldest = find_oldest())) {
+	while ((count > CS_POOL_IDLE || (count > CS_POOL_LEAST && bytes > CS_POOL_BYTES)) &&
+	       (oldest = find_oldest())) {
 		size_t now = close_entry(oldest, charge);
 		count--;
 		bytes -= now;
@@ -108,7 +111,8 @@ offer(uint64_t key, bool is_own, uint64_t *names)
 {
 	int count = 0;
 	for (struct entry *entry = entries; entry && count < CS_POOL_IDLE; entry = entry->next) {
-		if (entry->node.key != key || entry->offerer || (entry->putter == &this_thread) != is_own)
+		if (entry->node.key != key || entry->offerer ||
+		    (entry->putter == &this_thread) != is_own)
 			continue;
 		entry->offerer = &this_thread;
 		names[count++] = entry->name;

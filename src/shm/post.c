@@ -13,7 +13,8 @@ reserve_ring(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
 	uint64_t pieces = post->pieces > 1 ? post->pieces : 1;
 	if (is_left)
-		cs_node_reserve(op, post->rounds == CS_USES_UNKNOWN ? post->rounds : (post->rounds + pieces - 1) / pieces);
+		cs_node_reserve(op, post->rounds == CS_USES_UNKNOWN
+				? post->rounds : (post->rounds + pieces - 1) / pieces);
 	post->number = cs_node_slot_number(op);
 }
 
@@ -124,6 +125,7 @@ char *
 cs_post_room(struct cs_node_op *op, struct cs_post *post)
 {
 	/* Others may have a slot when all are done with the last of its pieces. */
-	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = (post->posted / pieces + 1) * pieces;
+	uint64_t pieces = post->pieces > 1 ? post->pieces : 1, end = (post->posted / pieces + 1) *
+								     pieces;
 	return cs_post_room_until(op, post, end < post->rounds ? end : post->rounds);
 }

@@ -36,8 +36,8 @@ cs_segment_round(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-/* A child of fork() has no part in the team, and would keep the memory as long as it lives. A core file would have the segment of
- * all ranks in the file of each. */
+/* A child of fork() has no part in the team, and would keep the memory as long as it lives. A core
+ * file would have the segment of all ranks in the file of each. */
 static bool
 map(struct cs_segment *segment)
 {
@@ -47,7 +47,8 @@ map(struct cs_segment *segment)
 	void *base = mmap(NULL, segment->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);
 	if (base == MAP_FAILED)
 		return false;
-	if (madvise(base, segment->bytes, MADV_DONTFORK) || madvise(base, segment->bytes, MADV_DONTDUMP))
+	if (madvise(base, segment->bytes, MADV_DONTFORK) ||
+	    madvise(base, segment->bytes, MADV_DONTDUMP))
 		errno = saved; /* nothing is wrong without it */
 	segment->base = base;
 	return true;
@@ -65,8 +66,8 @@ above_streams(int fd)
 	return moved;
 }
 
-/* Does the kernel promise only what it has (vm.overcommit_memory is 2)? A page of shared memory that it cannot give then is
- * SIGBUS. Where it does not say, it may be so. */
+/* Does the kernel promise only what it has (vm.overcommit_memory is 2)? A page of shared memory
+ * that it cannot give then is SIGBUS. Where it does not say, it may be so. */
 static bool
 promises_strictly(void)
 {
@@ -79,8 +80,9 @@ promises_strictly(void)
 	return !is_read || mode == '2';
 }
 
-/* What has no name is gone with its last process, whenever that is killed: so a name is the last resort, for systems
- * that have no O_TMPFILE and for processes that cannot open each other's files in /proc. */
+/* What has no name is gone with its last process, whenever that is killed: so a name is the last
+ * resort, for systems that have no O_TMPFILE and for processes that cannot open each other's files
+ * in /proc. */
 static int
 open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_name)
 {
@@ -98,7 +100,8 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 		fd = above_streams(open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
 	if (fd < 0) {
 		ticket->is_named = 1;
-		fd = above_streams(shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+		fd = above_streams(shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+					    0600));
 	}
 	return fd;
 }
@@ -111,12 +114,14 @@ drop_name(struct cs_segment *segment)
 	segment->ticket.is_named = 0;
 }
 
-/* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments included. */
+/* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments
+ * included. */
 static bool
 is_within_limit(size_t bytes)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY ||
+	    bytes <= limit.rlim_cur)
 		return true;
 	errno = EFBIG;
 	return false;
@@ -125,8 +130,9 @@ is_within_limit(size_t bytes)
 #define COMMITTED_AT_ONCE ((size_t)1 << 20)
 #define COMMITTED_AT_LEAST ((size_t)4 << 10)
 
-/* Pages for that part of the file, now. Returns an error number. Kernels before 6.11 or so (6.1, for one) stop with EINTR where
- * any signal is pending, and give back what they had got; so it is asked for in pieces, and in smaller ones after that. */
+/* Pages for that part of the file, now. Returns an error number. Kernels before 6.11 or so (6.1,
+ * for one) stop with EINTR where any signal is pending, and give back what they had got; so it is
+ * asked for in pieces, and in smaller ones after that. */
 static int
 allocate(int fd, size_t from, size_t bytes)
 {
@@ -144,7 +150,8 @@ allocate(int fd, size_t from, size_t bytes)
 	return 0;
 }
 
-/* A *segment that is open is one that another process could not attach: it is given up for one with a name. */
+/* A *segment that is open is one that another process could not attach: it is given up for one with
+ * a name. */
 enum cs_status
 cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kind)
 {
@@ -166,7 +173,8 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	ticket->fd = made.fd;
 	if (made.fd < 0)
 		return CS_SYSTEM;
-	int error = ftruncate(made.fd, (off_t)made.bytes) ? errno : allocate(made.fd, 0, CS_SEGMENT_HEADER);
+	int error = ftruncate(made.fd, (off_t)made.bytes)
+		    ? errno : allocate(made.fd, 0, CS_SEGMENT_HEADER);
 	if (!error && !map(&made))
 		error = errno;
 	if (error) {
@@ -183,11 +191,12 @@ static bool
 is_whole(int fd, uint64_t bytes)
 {
 	struct stat status;
-	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (uint64_t)status.st_size == bytes;
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+	       (uint64_t)status.st_size == bytes;
 }
 
-/* Looks at what the process has there before it opens it: by that number it may be another one's, and opening a device or a pipe
- * does something. */
+/* Looks at what the process has there before it opens it: by that number it may be another one's,
+ * and opening a device or a pipe does something. */
 static int
 open_of_other(const struct cs_segment_ticket *ticket)
 {
@@ -234,12 +243,14 @@ cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ti
 	return CS_OK;
 }
 
-/* Committing takes the time in the making of a segment. All have attached by then, and the name has served. */
+/* Committing takes the time in the making of a segment. All have attached by then, and the name has
+ * served. */
 enum cs_status
 cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes, size_t least)
 {
 	drop_name(segment);
-	int error = allocate(segment->fd, from, segment->ticket.may_come_late && least < bytes ? least : bytes);
+	int error = allocate(segment->fd, from, segment->ticket.may_come_late &&
+			     least < bytes ? least : bytes);
 	if (!error)
 		return CS_OK;
 	errno = error;
@@ -270,7 +281,8 @@ cs_cma_get(pid_t pid, void *local, uintptr_t remote, size_t bytes)
 {
 	size_t done = 0;
 	while (done < bytes) {
-		struct iovec to = { (char *)local + done, bytes - done }, from = { (void *)(remote + done), bytes - done };
+		struct iovec to = { (char *)local + done, bytes - done },
+			     from = { (void *)(remote + done), bytes - done };
 		ssize_t n = process_vm_readv(pid, &to, 1, &from, 1, 0);
 		if (n <= 0)
 			break;

@@ -1,4 +1,5 @@
-/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is worth it (shm/copy_choice.h). */
+/* shm/single_copy.c reads other ranks' memory where it is, offers its own, and decides when that is
+ * worth it (shm/copy_choice.h). */
 #include "shm/node_parts.h"
 
 #include "base/clock.h"
@@ -12,21 +13,24 @@
 #define SHORT_GET (32 << 10) /* bytes of a copy below which one in so many is measured: */
 #define SHORT_MEASURED 7
 
-/* --- help ----------------------------------------------------------------------------------------------------------
+/* --- help -------------------------------------------------------------------------------------
  *
- * A single copy may be refused in mid-run. Loads and stores of the program's own would be served where the kernel's are not: by
- * its handler of SIGSEGV, which takes the protection off (garbage collectors, checkpoints). An owner has touched what it offers,
- * but the reader's result may be protected, or another thread protect the owner's memory again. Or a process may no longer be
+ * A single copy may be refused in mid-run. Loads and stores of the program's own would be served
+ * where the kernel's are not: by its handler of SIGSEGV, which takes the protection off (garbage
+ * collectors, checkpoints). An owner has touched what it offers, but the reader's result may be
+ * protected, or another thread protect the owner's memory again. Or a process may no longer be
  * looked into (seteuid, PR_SET_DUMPABLE).
  *
  *   the reader's own memory is at fault   it reads into its room for help, and copies from there
  *   the owner's is                        it asks the owner, which copies into that room
  *
- * The owner waits until all are done with the call, in one of the waits below, and these look for pleas; so does a reader's own
- * wait for an answer, so that two may ask each other. Nobody waits for an owner that is elsewhere: what is read by single copy is
- * offered on one node only, where no rank of the call is in the host's collectives. */
+ * The owner waits until all are done with the call, in one of the waits below, and these look for
+ * pleas; so does a reader's own wait for an answer, so that two may ask each other. Nobody waits
+ * for an owner that is elsewhere: what is read by single copy is offered on one node only, where no
+ * rank of the call is in the host's collectives. */
 
-#define SHY_AT_FIRST 64 /* calls for which an owner offers nothing once it was asked, doubled each time, up to: */
+/* Calls for which an owner offers nothing once it was asked, doubled each time, up to: */
+#define SHY_AT_FIRST 64
 #define SHY_AT_MOST 16384
 
 static char *
@@ -50,8 +54,8 @@ ask(struct cs_node_op *op, int local, uint64_t address, size_t bytes)
 	atomic_fetch_sub(&node->head->pleas, 1);
 }
 
-/* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may have taken the protection off all
- * of the memory. */
+/* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may
+ * have taken the protection off all of the memory. */
 static __attribute__((noinline)) void
 read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
@@ -61,8 +65,10 @@ read_otherwise(struct cs_node_op *op, int local, char *to, uint64_t remote, size
 	char *room = room_for_help(node, node->shape.local);
 	bool is_fault = errno == EFAULT; /* else no try is worth it */
 	if (!atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed))
-		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through shared memory", bytes, (int)pid);
-	cs_report_number("single copies refused", atomic_load_explicit(&refused, memory_order_relaxed));
+		cs_info("reading %zu bytes of process %d was refused (%m); they are copied through "
+			"shared memory", bytes, (int)pid);
+	cs_report_number("single copies refused",
+			 atomic_load_explicit(&refused, memory_order_relaxed));
 	while (bytes) {
 		size_t piece = bytes < CS_HELP ? bytes : CS_HELP;
 		size_t got = is_fault ? cs_cma_get(pid, room, remote, piece) : 0;
@@ -89,9 +95,10 @@ cs_node_read(struct cs_node_op *op, int local, void *to, uint64_t remote, size_t
 	errno = saved;
 }
 
-/* Loads a byte of each page. What the program has protected is free then, and what its handler fills on the way (taking the
- * protection off first, as one may who has no other thread) is all there before others read it; they would get a page half made,
- * and not be refused. Not the same byte of each page: these share a set of the cache. */
+/* Loads a byte of each page. What the program has protected is free then, and what its handler
+ * fills on the way (taking the protection off first, as one may who has no other thread) is all
+ * there before others read it; they would get a page half made, and not be refused. Not the same
+ * byte of each page: these share a set of the cache. */
 static __attribute__((no_sanitize_address)) void
 touch(uintptr_t from, uintptr_t to)
 {
@@ -108,7 +115,8 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	struct cs_offer *offer = &op->offer;
-	if (node->calls + 1 < node->shy_until || !cs_single_copy_may_read(&node->readable, memory, bytes))
+	if (node->calls + 1 < node->shy_until ||
+	    !cs_single_copy_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
 	if (!(op->extras & CS_NODE_OFFERS)) {
@@ -137,17 +145,20 @@ cs_node_op_fini_slow(struct cs_node_op *op)
 	if (op->extras & CS_NODE_OFFERS)
 		withdraw(op);
 	if (op->extras & CS_NODE_TIMED)
-		cs_copy_choice_note(op->timed.ps_per_byte, op->timed.bytes, cs_clock_ns() - op->timed.start);
+		cs_copy_choice_note(op->timed.ps_per_byte, op->timed.bytes,
+				    cs_clock_ns() - op->timed.start);
 	op->extras &= ~(unsigned)CS_NODE_EXTRAS;
 }
 
-/* Others cannot read our memory: it goes through shared memory for some time. What is known of it need not hold. */
+/* Others cannot read our memory: it goes through shared memory for some time. What is known of it
+ * need not hold. */
 static void
 be_shy(struct cs_node *node)
 {
 	if (node->shy_until > node->calls)
 		return;
-	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST ? 2 * node->shy_for : SHY_AT_MOST;
+	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST
+			? 2 * node->shy_for : SHY_AT_MOST;
 	node->shy_until = node->calls + 1 + node->shy_for;
 	memset(&node->readable, 0, sizeof node->readable);
 }
@@ -156,12 +167,14 @@ static bool
 is_offered(const struct cs_node *node, uint64_t address, uint64_t bytes)
 {
 	for (const struct cs_node_op *op = node->offering; op; op = op->next_offering)
-		if (address >= op->offer.from && address <= op->offer.to && bytes <= op->offer.to - address)
+		if (address >= op->offer.from && address <= op->offer.to &&
+		    bytes <= op->offer.to - address)
 			return true;
 	return false;
 }
 
-/* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in it. */
+/* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in
+ * it. */
 static void
 give(struct cs_node *node, int local, const struct cs_plea *plea)
 {
@@ -181,7 +194,8 @@ cs_node_help(struct cs_node *node)
 		uint64_t asked = atomic_load_explicit(&plea->asked, memory_order_acquire);
 		bool is_ours = local != node->shape.local &&
 			       asked % (1 << CS_PLEA_BITS) == (uint64_t)node->shape.local;
-		if (!is_ours || asked == atomic_load_explicit(&plea->answered, memory_order_relaxed))
+		if (!is_ours ||
+		    asked == atomic_load_explicit(&plea->answered, memory_order_relaxed))
 			continue;
 		give(node, local, plea);
 		cs_node_store(node, &plea->answered, asked);
@@ -192,12 +206,15 @@ cs_node_help(struct cs_node *node)
 
 /* As the local ranks from `first` to `last` say it, in the mean; 0: none has yet. */
 static uint64_t
-ps_per_byte_of(struct cs_node *node, unsigned pattern, int size, enum cs_copy_protocol way, int first, int last)
+ps_per_byte_of(struct cs_node *node, unsigned pattern, int size, enum cs_copy_protocol way,
+	       int first, int last)
 {
 	       uint64_t sum = 0, count = 0;
 	       for (int local = first; local <= last; local++) {
-		uint64_t ps_per_byte = atomic_load_explicit(&cs_node_rank(node, local)->choice.ps_per_byte[pattern][size][way],
-							    memory_order_relaxed);
+		uint64_t ps_per_byte =
+			atomic_load_explicit(
+				&cs_node_rank(node, local)->choice.ps_per_byte[pattern][size][way],
+				memory_order_relaxed);
 		sum += ps_per_byte;
 		count += ps_per_byte != 0;
 	       }
@@ -212,7 +229,9 @@ decide_for_all(struct cs_node *node, unsigned pattern, int size)
 	int last = node->shape.size - 1;
 	choice->trial = CS_COPY_CHOICE_CALLS;
 	if (cs_copy_choice_is_on_trial(choice))
-		cs_copy_choice_judge(choice, ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, 0, last),
+		cs_copy_choice_judge(choice,
+				     ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, 0,
+						    last),
 				     ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, 0, last));
 	unsigned way = cs_copy_choice_next(choice);
 	return cs_copy_choice_is_timed(choice) ? way | CS_COPY_CHOICE_TIMED : way;
@@ -234,48 +253,62 @@ cs_node_single_copy_by_calls(struct cs_node_op *op, unsigned pattern, size_t byt
 	bool is_single_copy = way & CS_SINGLE_COPY;
 	if (way & CS_COPY_CHOICE_TIMED) {
 		op->extras |= CS_NODE_TIMED;
-		op->timed = (struct cs_timed){ &node->self->choice.ps_per_byte[pattern][size][is_single_copy], bytes, cs_clock_ns() };
+		op->timed =
+			(struct cs_timed){
+				&node->self->choice.ps_per_byte[pattern][size][is_single_copy],
+				bytes, cs_clock_ns() };
 	}
 	return is_single_copy;
 }
 
 bool
-cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes, const struct cs_copy_cost *cost)
+cs_node_single_copy_by_copies(struct cs_node_op *op, unsigned pattern, size_t bytes,
+			      const struct cs_copy_cost *cost)
 {
 	struct cs_node *node = op->node;
 	int size = cs_copy_choice_size(bytes);
 	struct cs_copy_choice *choice = &node->choice[pattern][size];
 	choice->trial = CS_COPY_CHOICE_COPIES;
-	int first = cost->reader < 0 ? 0 : cost->reader, last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
+	int first = cost->reader < 0 ? 0 : cost->reader,
+	    last = cost->reader < 0 ? node->shape.size - 1 : cost->reader;
 	if (cs_copy_choice_is_on_trial(choice)) {
 		const struct cs_copy_policy *policy = &node->copies_in[CS_COPY_LONG_ONES][pattern];
 		uint64_t copies_in = cost->copies_in * policy->ps_per_byte[policy->way];
-		uint64_t copies_out = cost->copies_out * ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT, first, last);
-		uint64_t reads = cost->copies_out * ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first, last);
+		uint64_t copies_out = cost->copies_out *
+				      ps_per_byte_of(node, pattern, size, CS_COPY_IN_COPY_OUT,
+						     first, last);
+		uint64_t reads = cost->copies_out *
+				 ps_per_byte_of(node, pattern, size, CS_SINGLE_COPY, first, last);
 		uint64_t larger = copies_in > copies_out ? copies_in : copies_out;
-		cs_copy_choice_judge(choice, !copies_out ? 0 : cost->is_side_by_side ? larger : copies_in + copies_out, reads);
+		cs_copy_choice_judge(choice, !copies_out ? 0 : cost->is_side_by_side
+				     ? larger : copies_in + copies_out, reads);
 	}
 	return cs_copy_choice_next(choice) == CS_SINGLE_COPY;
 }
 
 void
-cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to, uint64_t remote, size_t bytes)
+cs_node_get_single_copy(struct cs_node_op *op, unsigned pattern, int local, void *to,
+			uint64_t remote, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	uint64_t start = cs_clock_ns();
 	cs_node_read(op, local, to, remote, bytes);
 	if (bytes >= CS_COPY_CHOICE_LEAST)
-		cs_copy_choice_note(&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(bytes)][CS_SINGLE_COPY], bytes,
+		cs_copy_choice_note(
+			&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(
+				bytes)][CS_SINGLE_COPY], bytes,
 				    cs_clock_ns() - start);
 }
 
 void
-cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to, const void *from, size_t bytes)
+cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, void *to,
+		      const void *from, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	if (!bytes)
 		return;
-	if (bytes < CS_COPY_CHOICE_LEAST || (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
+	if (bytes < CS_COPY_CHOICE_LEAST ||
+	    (bytes < SHORT_GET && ++node->short_gets < SHORT_MEASURED)) {
 		memcpy(to, from, bytes);
 		return;
 	}
@@ -285,5 +318,7 @@ cs_node_get_copied_in(struct cs_node_op *op, unsigned pattern, size_t block, voi
 		memcpy(to, from, bytes);
 	else
 		cs_copy_large(&node->results[pattern][cs_copy_choice_size(block)], to, from, bytes);
-	cs_copy_choice_note(&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(block)][CS_COPY_IN_COPY_OUT], bytes, cs_clock_ns() - start);
+	cs_copy_choice_note(
+		&node->self->choice.ps_per_byte[pattern][cs_copy_choice_size(
+			block)][CS_COPY_IN_COPY_OUT], bytes, cs_clock_ns() - start);
 }

@@ -1,4 +1,5 @@
-/* sim/actor.h — what a simulator is made of: ranks with their steps, and what those of a node share. Private to sim.
+/* sim/actor.h — what a simulator is made of: ranks with their steps, and what those of a node
+ * share. Private to sim.
  *
  *   add.c gives each rank its steps, sim.c lets them pass the time */
 #ifndef CS_SIM_ACTOR_H

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #define FLAGS_AT_ONCE 4
-#define MOST_KEPT (SIZE_MAX / 256) /* steps: more than any budget has room for, and no number that overflows */
+/* steps: more than any budget has room for, and no number that overflows */
+#define MOST_KEPT (SIZE_MAX / 256)
 
 enum cs_status
 cs_sim_create(struct cs_sim **made, int ranks, const int *node_of, size_t budget)
@@ -77,7 +78,8 @@ is_message(const struct cs_step *step)
 static bool
 is_joined(const struct cs_sim *sim, int before, const struct cs_step *step)
 {
-	return sim->joins && (step->kind == CS_STEP_COPY || step->kind == CS_STEP_REDUCE) && step->kind == before;
+	return sim->joins && (step->kind == CS_STEP_COPY || step->kind == CS_STEP_REDUCE) &&
+	       step->kind == before;
 }
 
 static size_t
@@ -92,9 +94,11 @@ kept_by_loop(const struct cs_sim *sim, const struct cs_step *repeat)
 {
 	size_t each = 0, all;
 	int before = repeat[-1].kind;
-	for (const struct cs_step *step = repeat - repeat->length; step < repeat; before = step++->kind)
+	for (const struct cs_step *step = repeat - repeat->length; step < repeat;
+	     before = step++->kind)
 		each += kept_of(sim, before, step);
-	return __builtin_mul_overflow(each, repeat->times - 1, &all) || all > MOST_KEPT ? MOST_KEPT : all;
+	return __builtin_mul_overflow(each, repeat->times - 1, &all) ||
+	       all > MOST_KEPT ? MOST_KEPT : all;
 }
 
 /* Of a plan that is sound; no more than MOST_KEPT. */
@@ -118,7 +122,8 @@ kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
 size_t
 cs_sim_plan_memory(const struct cs_sim *sim, const struct cs_plan *plan)
 {
-	return kept_steps(sim, plan) * sizeof(struct cs_sim_step) + (size_t)plan->requests * sizeof(struct cs_sim_request);
+	return kept_steps(sim, plan) * sizeof(struct cs_sim_step) + (size_t)plan->requests *
+	       sizeof(struct cs_sim_request);
 }
 
 /* Room for `more` steps; no more than that where it is a plan. */
@@ -128,7 +133,9 @@ grow(struct cs_sim *sim, struct cs_sim_actor *actor, size_t more)
 	size_t bytes = more * sizeof *actor->steps;
 	if (actor->count + more <= actor->room)
 		return true;
-	struct cs_sim_step *steps = bytes <= sim->left ? realloc(actor->steps, actor->room * sizeof *steps + bytes) : NULL;
+	struct cs_sim_step *steps = bytes <= sim->left
+				    ? realloc(actor->steps, actor->room * sizeof *steps + bytes)
+				    : NULL;
 	if (!steps)
 		return false;
 	sim->left -= bytes;
@@ -143,7 +150,9 @@ grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
 	if (wanted <= actor->request_count)
 		return true;
 	size_t bytes = (wanted - actor->request_count) * sizeof *actor->requests;
-	struct cs_sim_request *requests = bytes <= sim->left ? realloc(actor->requests, wanted * sizeof *requests) : NULL;
+	struct cs_sim_request *requests = bytes <= sim->left
+					  ? realloc(actor->requests, wanted * sizeof *requests)
+					  : NULL;
 	if (!requests)
 		return false;
 	sim->left -= bytes;
@@ -155,7 +164,8 @@ grow_requests(struct cs_sim *sim, struct cs_sim_actor *actor, size_t wanted)
 static bool
 can_be(const struct cs_plan *plan, const struct cs_step *step)
 {
-	if (is_message(step) && (step->peer < 0 || step->peer >= plan->ranks || step->peer == plan->rank))
+	if (is_message(step) &&
+	    (step->peer < 0 || step->peer >= plan->ranks || step->peer == plan->rank))
 		return false;
 	if (is_message(step) || step->kind == CS_STEP_WAIT)
 		return step->request >= 0 && step->request < plan->requests;
@@ -175,7 +185,8 @@ static void
 append(struct cs_sim_actor *actor, int kind, uint64_t bytes, int peer, int request)
 {
 	actor->steps[actor->count++] = (struct cs_sim_step){
-		.bytes = bytes, .kind = (uint32_t)kind & 7, .request = (uint32_t)request & 0x1fffffff, .peer = peer };
+		.bytes = bytes, .kind = (uint32_t)kind & 7,
+			.request = (uint32_t)request & 0x1fffffff, .peer = peer };
 }
 
 /* Bytes that are copied for a message, on either side. */
@@ -186,9 +197,11 @@ copied(const struct cs_sim *sim, const struct cs_sim_actor *actor, int peer, uin
 	return sim->eager && (is_intra || bytes <= sim->eager) ? bytes : 0;
 }
 
-/* One step of a plan, with its copies. `received`: for each request what is to be copied when it has been awaited. */
+/* One step of a plan, with its copies. `received`: for each request what is to be copied when it
+ * has been awaited. */
 static void
-append_message(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_step *step, int peer, uint64_t *received)
+append_message(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_step *step, int peer,
+	       uint64_t *received)
 {
 	uint64_t bytes = received && is_message(step) ? copied(sim, actor, peer, step->bytes) : 0;
 	if (bytes && step->kind == CS_STEP_SEND)
@@ -208,13 +221,16 @@ cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan, const
 	if (sim->added == CS_OK && !all_can_be(plan))
 		sim->added = CS_BAD_INPUT;
 	if (sim->added == CS_OK &&
-	    (!grow(sim, actor, kept_steps(sim, plan)) || !grow_requests(sim, actor, (size_t)plan->requests)))
+	    (!grow(sim, actor, kept_steps(sim, plan)) ||
+	     !grow_requests(sim, actor, (size_t)plan->requests)))
 		sim->added = CS_NO_MEMORY;
-	if (sim->added == CS_OK && sim->eager && !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
+	if (sim->added == CS_OK && sim->eager &&
+	    !(received = calloc((size_t)plan->requests + 1, sizeof *received)))
 		sim->added = CS_NO_MEMORY;
 	struct cs_walk walk = { .plan = plan };
 	struct cs_step step;
-	for (int before = CS_STEP_KINDS; sim->added == CS_OK && cs_walk_next(&walk, &step); before = step.kind) {
+	for (int before = CS_STEP_KINDS; sim->added == CS_OK && cs_walk_next(&walk, &step);
+	     before = step.kind) {
 		int peer = rank_of && step.peer >= 0 ? rank_of[step.peer] : step.peer;
 		if (is_joined(sim, before, &step))
 			actor->steps[actor->count - 1].bytes += step.bytes;
@@ -236,18 +252,20 @@ cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan)
 static bool
 can_await(const struct cs_sim *sim, int rank, int peer, uint64_t amount)
 {
-	return peer >= 0 && peer < sim->ranks && peer != rank && amount >= 1 && amount <= INT32_MAX &&
-	       sim->actors[peer].node == sim->actors[rank].node;
+	return peer >= 0 && peer < sim->ranks && peer != rank && amount >= 1 &&
+	       amount <= INT32_MAX && sim->actors[peer].node == sim->actors[rank].node;
 }
 
 /* Room for one more flag of the rank. */
 static bool
 grow_flags(struct cs_sim *sim, struct cs_sim_actor *actor)
 {
-	size_t wanted = actor->publishes + FLAGS_AT_ONCE, bytes = FLAGS_AT_ONCE * sizeof *actor->flags;
+	size_t wanted = actor->publishes + FLAGS_AT_ONCE,
+	       bytes = FLAGS_AT_ONCE * sizeof *actor->flags;
 	if (actor->publishes++ % FLAGS_AT_ONCE)
 		return true;
-	struct cs_sim_flag *flags = bytes <= sim->left ? realloc(actor->flags, wanted * sizeof *flags) : NULL;
+	struct cs_sim_flag *flags = bytes <= sim->left
+				    ? realloc(actor->flags, wanted * sizeof *flags) : NULL;
 	if (!flags)
 		return false;
 	sim->left -= bytes;

@@ -34,7 +34,8 @@ cs_distribution_size(enum cs_distribution distribution, size_t c, size_t p, size
 	case CS_BROADCAST: return i ? 0 : c;
 	case CS_SPIKE: return i ? c / 2 / (p - 1) : c / 2;
 	case CS_HALF: return i % 2 ? 0 : 2 * c;
-	case CS_DECREASING: return (size_t)(2.0 * (double)c * (double)(p - 1 - i) / (double)(p - 1));
+	case CS_DECREASING: return (size_t)(2.0 * (double)c * (double)(p - 1 - i) /
+					    (double)(p - 1));
 	case CS_GEOMETRIC: return (size_t)((double)c * (double)p / (double)row / (double)log_p);
 	case CS_REGULAR:
 	case CS_DISTRIBUTIONS: break;
@@ -73,7 +74,8 @@ deal(struct cs_sim_call *call, size_t unit)
 	call->problem.bytes = c;
 	call->total = has_blocks ? 0 : call->bytes;
 	for (size_t rank = 0; rank < ranks; rank++) {
-		call->dealt[rank] = cs_distribution_size(call->distribution, c, ranks, rank) / unit * unit;
+		call->dealt[rank] = cs_distribution_size(call->distribution, c, ranks, rank) /
+				    unit * unit;
 		call->total += has_blocks ? call->dealt[rank] : 0;
 	}
 	place(call->dealt, call->at, call->ranks);
@@ -89,9 +91,10 @@ cs_sim_call_init(struct cs_sim_call *call)
 	for (int rank = 0; rank < call->ranks; rank++)
 		call->node_of[rank] = call->is_cyclic ? rank % call->nodes : rank / call->ppn;
 	struct cs_problem *problem = &call->problem;
-	*problem = (struct cs_problem){ .coll = call->coll, .ranks = call->ranks, .root = call->root,
-					.unit = reduces ? CS_CALL_UNIT : 1, .node_of = call->node_of,
-					.is_commutative = !reduces || call->is_commutative };
+	*problem = (struct cs_problem){ .coll = call->coll, .ranks = call->ranks,
+					.root = call->root, .unit = reduces ? CS_CALL_UNIT : 1,
+					.node_of = call->node_of, .is_commutative = !reduces ||
+					call->is_commutative };
 	deal(call, problem->unit);
 	if (has_pairs(call->coll)) {
 		problem->sizes = call->pairs[0];
@@ -101,7 +104,8 @@ cs_sim_call_init(struct cs_sim_call *call)
 		/* Each rank sends them all, the first to itself: the largest of the others. */
 		problem->bytes = 0;
 		for (int i = 1; i < call->ranks; i++)
-			problem->bytes = call->dealt[i] > problem->bytes ? call->dealt[i] : problem->bytes;
+			problem->bytes = call->dealt[i] > problem->bytes
+					 ? call->dealt[i] : problem->bytes;
 	} else if (cs_sim_call_has_sizes(call->coll)) {
 		problem->sizes = call->dealt;
 		problem->at = reduces ? NULL : call->at;

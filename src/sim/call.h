@@ -1,12 +1,14 @@
-/* sim/call.h — one call as each of its ranks sees it: which rank is on which node, blocks of one size or of several.
+/* sim/call.h — one call as each of its ranks sees it: which rank is on which node, blocks of one
+ * size or of several.
  *
  * Sizes of blocks are made from a base size c by one of six distributions (seed 001, 3):
  *
  *   regular     c                             half        2 c, 0, 2 c, 0, ..
  *   broadcast   c, 0, 0, ..                   decreasing  from 2 c down to 0, evenly
- *   spike       c / 2, the rest of c evenly   geometric   1 of c p / log p, 2 of half of that, 4 of a quarter, ..
+ *   spike       c / 2, the rest of c evenly   geometric   1 of c p / log p, 2 of half, 4 of ..
  *
- * In alltoallv and alltoallw a rank sends the first of them to itself, the second to the next rank, and so on. */
+ * In alltoallv and alltoallw a rank sends the first of them to itself, the second to the next rank,
+ * and so on. */
 #ifndef CS_SIM_CALL_H
 #define CS_SIM_CALL_H
 
@@ -25,14 +27,16 @@ struct cs_sim_call {
 	/* What it is. */
 	enum cs_coll coll;
 	int nodes, ppn;
-	bool is_cyclic; /* ranks are dealt out to the nodes in turn; else a node's ranks follow each other */
+	bool is_cyclic; /* ranks are dealt out to the nodes in turn; else a node's ranks follow each
+			 * other */
 	int root;
 	size_t bytes;   /* of the vector, or c; in reduce_scatter(_block) c is its p-th part */
 	enum cs_distribution distribution;
 	bool is_commutative;
 	/* Made by cs_sim_call_init. */
 	int ranks;
-	size_t total;   /* bytes of all blocks that there are, of a vector, or of what a rank sends in alltoall(v,w) */
+	size_t total;   /* bytes of all blocks that there are, of a vector, or of what a rank sends
+			 * in alltoall(v,w) */
 	int *node_of;
 	struct cs_problem problem;
 	size_t *dealt, *at;             /* by the distribution */

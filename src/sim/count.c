@@ -1,5 +1,6 @@
-/* sim/count.c counts what plans do by running them in the simulator: chains of messages do not depend on what messages cost, and
- * where only reductions cost anything, the time is the bytes of their longest chain. */
+/* sim/count.c counts what plans do by running them in the simulator: chains of messages do not
+ * depend on what messages cost, and where only reductions cost anything, the time is the bytes of
+ * their longest chain. */
 #include "sim/count.h"
 
 #include "plan/build.h"
@@ -28,8 +29,8 @@ totals_of(const struct cs_plan *plan)
 }
 
 static enum cs_status
-add(struct cs_sim *sim, void (*build)(struct cs_builder *builder), const struct cs_problem *problem, size_t *left,
-    struct cs_count *count)
+add(struct cs_sim *sim, void (*build)(struct cs_builder *builder), const struct cs_problem *problem,
+    size_t *left, struct cs_count *count)
 {
 	struct cs_builder builder;
 	struct cs_plan plan;
@@ -52,8 +53,8 @@ add(struct cs_sim *sim, void (*build)(struct cs_builder *builder), const struct 
 }
 
 enum cs_status
-cs_count_plans(void (*build)(struct cs_builder *builder), const struct cs_problem *problem, size_t most,
-	       struct cs_count *count)
+cs_count_plans(void (*build)(struct cs_builder *builder), const struct cs_problem *problem,
+	       size_t most, struct cs_count *count)
 {
 	struct cs_sim *sim;
 	struct cs_sim_result result;

@@ -15,9 +15,11 @@ struct cs_count {
 	uint64_t reduced; /* bytes that are reduced one after the other on the longest chain */
 };
 
-/* `problem` is that of all ranks, but for its rank. CS_UNSUPPORTED: build() refuses it, or all ranks together do more than `most`
- * steps, which is told before there is much to do. Depends on nothing but its arguments. */
-CS_CHECKED enum cs_status cs_count_plans(void (*build)(struct cs_builder *builder), const struct cs_problem *problem,
-					 size_t most, struct cs_count *count);
+/* `problem` is that of all ranks, but for its rank. CS_UNSUPPORTED: build() refuses it, or all
+ * ranks together do more than `most` steps, which is told before there is much to do. Depends on
+ * nothing but its arguments. */
+CS_CHECKED enum cs_status cs_count_plans(void (*build)(struct cs_builder *builder),
+					 const struct cs_problem *problem, size_t most,
+					 struct cs_count *count);
 
 #endif

@@ -19,7 +19,8 @@ bool
 cs_events_put(struct cs_events *events, const struct cs_event *event, size_t *left)
 {
 	if (events->count == events->room) {
-		struct cs_event *heap = cs_room_double(events->heap, &events->room, sizeof *heap, left);
+		struct cs_event *heap = cs_room_double(events->heap, &events->room, sizeof *heap,
+						       left);
 		if (!heap)
 			return false;
 		events->heap = heap;
@@ -42,7 +43,8 @@ cs_events_take(struct cs_events *events, struct cs_event *event)
 	*event = heap[0];
 	for (size_t at = 0;;) {
 		size_t first = CHILDREN * at + 1, best = first;
-		for (size_t child = first + 1; child < first + CHILDREN && child < events->count; child++)
+		for (size_t child = first + 1; child < first + CHILDREN && child < events->count;
+		     child++)
 			if (is_before(&heap[child], &heap[best]))
 				best = child;
 		if (best >= events->count || !is_before(&heap[best], moved)) {

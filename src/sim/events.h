@@ -1,4 +1,5 @@
-/* sim/events.h — what is going to happen, soonest first; at one time by rank, then in the order in which it began. */
+/* sim/events.h — what is going to happen, soonest first; at one time by rank, then in the order in
+ * which it began. */
 #ifndef CS_SIM_EVENTS_H
 #define CS_SIM_EVENTS_H
 

@@ -17,7 +17,8 @@ struct state {
 	size_t *arrays[ARRAYS]; /* of the plan's problem, by node */
 	bool is_sliced;         /* all ranks of a node reduce */
 	bool is_scan, is_chain; /* of a scan: each adds to what the rank before it has */
-	size_t *shares;         /* with overlap: bytes that each flag of this node's leader stands for */
+	size_t *shares;         /* with overlap: bytes that each flag of this node's leader stands
+				 * for */
 	size_t share_count;
 };
 
@@ -46,7 +47,8 @@ brings(const struct state *state, int rank)
 static size_t
 slice_of(const struct state *state, int local)
 {
-	size_t units = state->call->total / CS_CALL_UNIT, ppn = (size_t)state->call->ppn, self = (size_t)local;
+	size_t units = state->call->total / CS_CALL_UNIT, ppn = (size_t)state->call->ppn,
+	       self = (size_t)local;
 	return (units * (self + 1) / ppn - units * self / ppn) * CS_CALL_UNIT;
 }
 
@@ -71,7 +73,7 @@ bytes_out(const struct state *state, int rank)
 	return state->info->out.what == CS_OWN_BLOCK ? call->dealt[rank] : call->total;
 }
 
-/* --- the leaders' plan -------------------------------------------------------------------------------------------- */
+/* --- the leaders' plan ------------------------------------------------------------------------ */
 
 static size_t
 between(const struct cs_sim_call *call, int from, int to)
@@ -79,7 +81,8 @@ between(const struct cs_sim_call *call, int from, int to)
 	size_t bytes = 0;
 	for (int i = 0; i < call->ppn; i++)
 		for (int k = 0; k < call->ppn; k++)
-			bytes += cs_sim_call_pair(call, cs_sim_call_rank(call, from, i), cs_sim_call_rank(call, to, k));
+			bytes += cs_sim_call_pair(call, cs_sim_call_rank(call, from, i),
+						  cs_sim_call_rank(call, to, k));
 	return bytes;
 }
 
@@ -120,8 +123,10 @@ problem_of(struct state *state, int node)
 	const struct cs_coll_info *info = &cs_colls[coll];
 	bool is_rooted = info->rooted;
 	struct cs_problem problem = { .coll = coll, .ranks = call->nodes, .rank = node,
-				      .root = is_rooted ? root_node(state) : 0, .unit = call->problem.unit,
-				      .is_commutative = call->problem.is_commutative, .params = state->hier->params };
+				      .root = is_rooted ? root_node(state) : 0,
+				      .unit = call->problem.unit,
+				      .is_commutative = call->problem.is_commutative,
+				      .params = state->hier->params };
 	if (!cs_coll_has_blocks(info)) {
 		problem.bytes = call->bytes;
 		problem.is_in_place = info->reduces && !is_rooted;
@@ -131,7 +136,8 @@ problem_of(struct state *state, int node)
 		fill_pairs(state, node);
 		problem.recv_sizes = state->arrays[RECV];
 		problem.recv_at = state->arrays[RECV_AT];
-		/* On all nodes the same: what passes between two depends on how far they are apart. */
+		/* On all nodes the same: what passes between two depends on how far they are
+		 * apart. */
 		for (int other = 0; other < call->nodes; other++)
 			if (other != node && state->arrays[SEND][other] > problem.bytes)
 				problem.bytes = state->arrays[SEND][other];
@@ -163,7 +169,7 @@ add_plan(struct state *state, int node)
 	return status;
 }
 
-/* --- overlap ------------------------------------------------------------------------------------------------------ */
+/* --- overlap ---------------------------------------------------------------------------------- */
 
 /* A leader's plan with copies out in between. */
 struct overlap {
@@ -185,7 +191,8 @@ add_until(struct overlap *overlap, size_t end)
 	part.steps += overlap->next;
 	part.count = end - overlap->next;
 	overlap->next = end;
-	return cs_sim_add_among(overlap->state->sim, overlap->leader, &part, overlap->state->leaders);
+	return cs_sim_add_among(overlap->state->sim, overlap->leader, &part,
+				overlap->state->leaders);
 }
 
 static void
@@ -215,7 +222,8 @@ add_waited(struct overlap *overlap, size_t at)
 	const struct cs_plan *plan = overlap->plan;
 	bool is_last = at + 1 == plan->count || plan->steps[at + 1].kind != CS_STEP_WAIT;
 	enum cs_status status = CS_OK;
-	if (overlap->pending) { /* this round's messages are under way, and those of the next one are not */
+	if (overlap->pending) { /* this round's messages are under way, and those of the next one
+				 * are not */
 		status = add_until(overlap, at);
 		copy_pending(overlap);
 	}
@@ -257,7 +265,8 @@ add_overlapped(struct state *state, int node)
 	cs_plan_fini(&built);
 	free(state->shares);
 	state->share_count = 0;
-	state->shares = calloc(plan.count + 2, sizeof *state->shares); /* its node's, a round each, the rest */
+	/* Its node's, a round each, the rest */
+	state->shares = calloc(plan.count + 2, sizeof *state->shares);
 	overlap.received = calloc((size_t)plan.requests + 1, sizeof *overlap.received);
 	if (status == CS_OK && (!state->shares || !overlap.received))
 		status = CS_NO_MEMORY;
@@ -283,7 +292,7 @@ take_shares(const struct state *state, int node, int rank)
 	}
 }
 
-/* --- steps on a node ---------------------------------------------------------------------------------------------- */
+/* --- steps on a node -------------------------------------------------------------------------- */
 
 static void
 add_slice(const struct state *state, int node, int local)
@@ -295,7 +304,8 @@ add_slice(const struct state *state, int node, int local)
 	for (int other = 0; other < call->ppn; other++) {
 		if (other == local)
 			continue;
-		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT,
+				cs_sim_call_rank(call, node, other), 1);
 		cs_sim_add_step(state->sim, rank, CS_NODE_REDUCE, 0, slice);
 	}
 }
@@ -309,9 +319,11 @@ collect(const struct state *state, int node)
 		int rank = cs_sim_call_rank(call, node, local);
 		if (!brings(state, rank))
 			continue;
-		cs_sim_add_step(state->sim, state->leaders[node], CS_NODE_AWAIT, rank, state->is_sliced ? 2 : 1);
+		cs_sim_add_step(state->sim, state->leaders[node], CS_NODE_AWAIT, rank,
+				state->is_sliced ? 2 : 1);
 		if (reduces)
-			cs_sim_add_step(state->sim, state->leaders[node], CS_NODE_REDUCE, 0, call->total);
+			cs_sim_add_step(state->sim, state->leaders[node], CS_NODE_REDUCE, 0,
+					call->total);
 	}
 }
 
@@ -334,15 +346,18 @@ add_node_prefix(const struct state *state, int node, int local)
 	const struct cs_sim_call *call = state->call;
 	int rank = cs_sim_call_rank(call, node, local), last = call->ppn - 1;
 	for (int other = state->is_chain && local ? local - 1 : 0; other < local; other++) {
-		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT,
+				cs_sim_call_rank(call, node, other), 1);
 		cs_sim_add_step(state->sim, rank, CS_NODE_REDUCE, 0, call->total);
 	}
 	if (state->is_chain && local == last)
 		cs_sim_add_step(state->sim, rank, CS_NODE_PUBLISH, 0, 0);
 	if (state->is_chain && !local)
-		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, last), 2);
+		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, last),
+				2);
 	for (int other = 1; !state->is_chain && !local && other <= last; other++) {
-		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, cs_sim_call_rank(call, node, other), 1);
+		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT,
+				cs_sim_call_rank(call, node, other), 1);
 		cs_sim_add_step(state->sim, rank, CS_NODE_REDUCE, 0, call->total);
 	}
 }
@@ -367,7 +382,8 @@ add_scan_rank(struct state *state, int node, int local)
 	} else if (node) {
 		cs_sim_add_step(state->sim, rank, CS_NODE_AWAIT, state->leaders[node], 2);
 	}
-	/* A node's first rank has no other operand there than its own, which an exscan leaves out. */
+	/* A node's first rank has no other operand there than its own, which an exscan leaves
+	 * out. */
 	if (!local && (is_inclusive ? !state->is_chain : node > 0))
 		cs_sim_add_step(state->sim, rank, CS_NODE_COPY, 0, call->total);
 	if (node && (local || is_inclusive))
@@ -431,7 +447,8 @@ cs_hier_add(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_
 	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
 		return CS_UNSUPPORTED;
 	state.is_scan = cs_coll_is_scan(state.info);
-	state.is_chain = state.is_scan && call->ppn > 1 && call->bytes > hier->whole / (size_t)(call->ppn - 1);
+	state.is_chain = state.is_scan && call->ppn > 1 &&
+			 call->bytes > hier->whole / (size_t)(call->ppn - 1);
 	state.is_sliced = state.info->reduces && !state.is_scan && call->bytes > hier->whole;
 	enum cs_status status = begin(&state);
 	for (int node = 0; status == CS_OK && node < call->nodes; node++)

@@ -15,7 +15,8 @@ static size_t
 look(const struct cs_match *match, int to, int from)
 {
 	size_t at = home(match, to, from);
-	while (match->pairs[at].to >= 0 && (match->pairs[at].to != to || match->pairs[at].from != from))
+	while (match->pairs[at].to >= 0 &&
+	       (match->pairs[at].to != to || match->pairs[at].from != from))
 		at = (at + 1) & (match->pair_room - 1);
 	return at;
 }
@@ -66,7 +67,8 @@ new_node(struct cs_match *match, size_t *left)
 	}
 	if (match->node_count + 1 >= match->node_room) {
 		struct cs_match_node *nodes = match->node_room <= UINT32_MAX / 2
-			? cs_room_double(match->nodes, &match->node_room, sizeof *nodes, left) : NULL;
+			? cs_room_double(match->nodes, &match->node_room, sizeof *nodes, left)
+			: NULL;
 		if (!nodes)
 			return 0;
 		match->nodes = nodes;

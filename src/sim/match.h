@@ -1,7 +1,8 @@
-/* sim/match.h — halves of messages that wait for the other half: receives that were started, messages that arrived.
+/* sim/match.h — halves of messages that wait for the other half: receives that were started,
+ * messages that arrived.
  *
- * Between two ranks they match in their order, so that of a pair only one sort waits at a time: a queue for each pair
- * that has any, found by a hash. */
+ * Between two ranks they match in their order, so that of a pair only one sort waits at a time: a
+ * queue for each pair that has any, found by a hash. */
 #ifndef CS_SIM_MATCH_H
 #define CS_SIM_MATCH_H
 
@@ -36,7 +37,8 @@ struct cs_match {
 /* Takes the pair's first half if it is of that sort. */
 bool cs_match_take(struct cs_match *match, int to, int from, bool is_receive, struct cs_half *half);
 /* Puts one at the end of the pair's. False: no memory, or none left of *left. */
-bool cs_match_put(struct cs_match *match, int to, int from, const struct cs_half *half, size_t *left);
+bool cs_match_put(struct cs_match *match, int to, int from, const struct cs_half *half,
+		  size_t *left);
 /* Some pair that has a message nobody received, or NULL. */
 const struct cs_match_pair *cs_match_left_over(const struct cs_match *match);
 void cs_match_fini(struct cs_match *match);

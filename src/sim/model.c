@@ -8,32 +8,46 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first two are assumed all, from the rates that such networks are sold by; the node's are those of a server with
- * 32 cores, of which one copies 10 GB/s and all together 150. */
+/* The first two are assumed all, from the rates that such networks are sold by; the node's are
+ * those of a server with 32 cores, of which one copies 10 GB/s and all together 150. */
 #define NODE .copy = 100000, .reduce = 150000, .bus = 6667, .flag = 100000
 #define INSIDE { .L = 300000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 100000, .f = 1 }
 
 const struct cs_model cs_models[] = {
 	{ "hdr-like", "as 200 Gb/s InfiniBand (HDR); assumed, not measured",
-	  { { .L = 1000000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 40000, .f = 1 }, INSIDE },
+	  { { .L = 1000000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 40000, .f = 1 },
+	    INSIDE },
 	  .nic_g = 10000, .nic_G = 40000, NODE },
 	{ "10gbe-like", "as TCP over 10 Gb/s Ethernet; assumed, not measured",
-	  { { .L = 20000000, .o_send = 2000000, .o_recv = 2000000, .g = 1000000, .G = 800000, .f = 1 }, INSIDE },
+	  { { .L = 20000000, .o_send = 2000000, .o_recv = 2000000, .g = 1000000, .G = 800000,
+	      .f = 1 }, INSIDE },
 	  .nic_g = 500000, .nic_G = 800000, NODE },
-	/* From here on published where a number could be found; docs/simulation.md says for each of them where. The rates of
-	 * both cards of seed 004 and the latency of the first are those of Liu, Mamidala, Vishnu and Panda (HOT Interconnects
-	 * 2004, IEEE Micro 25(1), 2005); o_s, L, o_r and g of the second are seed 000's (4.3.3 and 5.1.4). */
-	{ "mt25204", "InfiniHost III Lx, PCI Express, two Opterons 2.4 GHz (2006): published; o g intra bus reduce flag assumed",
-	  { { .L = 3100000, .o_send = 500000, .o_recv = 500000, .g = 1000000, .G = 1033000, .f = 1 },
-	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2080000, .f = 1 } },
-	  .nic_g = 1000000, .nic_G = 1033000, .copy = 1040000, .reduce = 1560000, .bus = 520000, .flag = 200000 },
-	{ "mt23108", "InfiniHost, PCI-X, two Xeons 2.66 GHz (2003): published; intra copy bus reduce flag assumed",
-	  { { .L = 4500000, .o_send = 2400000, .o_recv = 1100000, .g = 3000000, .G = 1280000, .f = 1 },
-	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2000000, .f = 1 } },
-	  .nic_g = 3000000, .nic_G = 1280000, .copy = 1000000, .reduce = 1500000, .bus = 1000000, .flag = 200000 },
-	{ "cx6-hdr", "ConnectX-6, 200 Gb/s HDR, EPYC Milan (2021): published; o g intra copy reduce flag assumed",
-	  { { .L = 800000, .o_send = 200000, .o_recv = 200000, .g = 100000, .G = 41670, .f = 1 }, INSIDE },
-	  .nic_g = 10000, .nic_G = 41670, .copy = 100000, .reduce = 150000, .bus = 8800, .flag = 100000 },
+	/* From here on published where a number could be found; docs/simulation.md says for each of
+	 * them where. The rates of both cards of seed 004 and the latency of the first are those of
+	 * Liu, Mamidala, Vishnu and Panda (HOT Interconnects 2004, IEEE Micro 25(1), 2005); o_s, L,
+	 * o_r and g of the second are seed 000's (4.3.3 and 5.1.4). */
+	{ "mt25204", "InfiniHost III Lx, PCI Express, two Opterons 2.4 GHz (2006): published; o g "
+		     "intra bus reduce flag assumed",
+	  { { .L = 3100000, .o_send = 500000, .o_recv = 500000, .g = 1000000, .G = 1033000,
+	      .f = 1 },
+	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2080000,
+	      .f = 1 } },
+	  .nic_g = 1000000, .nic_G = 1033000, .copy = 1040000, .reduce = 1560000, .bus = 520000,
+	  .flag = 200000 },
+	{ "mt23108", "InfiniHost, PCI-X, two Xeons 2.66 GHz (2003): published; intra copy bus "
+		     "reduce flag assumed",
+	  { { .L = 4500000, .o_send = 2400000, .o_recv = 1100000, .g = 3000000, .G = 1280000,
+	      .f = 1 },
+	    { .L = 400000, .o_send = 300000, .o_recv = 300000, .g = 100000, .G = 2000000,
+	      .f = 1 } },
+	  .nic_g = 3000000, .nic_G = 1280000, .copy = 1000000, .reduce = 1500000, .bus = 1000000,
+	  .flag = 200000 },
+	{ "cx6-hdr", "ConnectX-6, 200 Gb/s HDR, EPYC Milan (2021): published; o g intra copy "
+		     "reduce flag assumed",
+	  { { .L = 800000, .o_send = 200000, .o_recv = 200000, .g = 100000, .G = 41670, .f = 1 },
+	    INSIDE },
+	  .nic_g = 10000, .nic_G = 41670, .copy = 100000, .reduce = 150000, .bus = 8800,
+	  .flag = 100000 },
 	{ .name = "" },
 };
 
@@ -55,13 +69,15 @@ struct key {
 	bool is_short; /* sets what others print */
 };
 
-#define KEY(name, type, field, unit) { name, offsetof(struct type, field), offsetof(struct type, field), unit, false }
+#define KEY(name, type, field, unit) \
+	{ name, offsetof(struct type, field), offsetof(struct type, field), unit, false }
 #define LEVEL(name, field, unit) KEY(name, cs_loggp, field, unit)
 #define WHOLE(name, field, unit) KEY(name, cs_model, field, unit)
 
 static const struct key level_keys[] = {
 	LEVEL("L", L, SECONDS),
-	{ "o", offsetof(struct cs_loggp, o_send), offsetof(struct cs_loggp, o_recv), SECONDS, true },
+	{ "o", offsetof(struct cs_loggp, o_send), offsetof(struct cs_loggp, o_recv), SECONDS,
+	  true },
 	LEVEL("os", o_send, SECONDS),
 	LEVEL("or", o_recv, SECONDS),
 	LEVEL("g", g, SECONDS),
@@ -117,20 +133,23 @@ set(struct cs_model *model, char *name, char *complaint, size_t room)
 {
 	char *value = strchr(name, '='), *base, *end;
 	if (!value) {
-		snprintf(complaint, room, "\"%s\": expected a built-in model first, then KEY=VALUE", name);
+		snprintf(complaint, room, "\"%s\": expected a built-in model first, then KEY=VALUE",
+			 name);
 		return CS_BAD_INPUT;
 	}
 	*value++ = '\0';
 	const struct key *key = find_field(model, name, &base);
 	if (!key) {
 		snprintf(complaint, room,
-			 "\"%s\" is no key; expected one of L, o, os, or, g, G, f, each also with intra., "
+			 "\"%s\" is no key; expected one of L, o, os, or, g, G, f, each also with "
+			 "intra., "
 			 "copy, reduce, nic.g, nic.G, bus, flag", name);
 		return CS_BAD_INPUT;
 	}
 	double number = cs_parse_decimal(value, &end);
 	if (end == value || *end || !is_in(number, key->unit)) {
-		snprintf(complaint, room, "%s=%s: expected %s", name, value, units[key->unit].expected);
+		snprintf(complaint, room, "%s=%s: expected %s", name, value,
+			 units[key->unit].expected);
 		return CS_BAD_INPUT;
 	}
 	int64_t whole = (int64_t)(number * units[key->unit].scale + 0.5);
@@ -152,14 +171,17 @@ static enum cs_status
 complain_of_name(const char *name, char *complaint, size_t room)
 {
 	struct cs_nearest nearest = { .word = name };
-	int length = snprintf(complaint, room, "\"%s\" is no model; expected KEY=VALUE or one of", name);
+	int length = snprintf(complaint, room, "\"%s\" is no model; expected KEY=VALUE or one of",
+			      name);
 	for (const struct cs_model *model = cs_models; *model->name; model++) {
 		cs_nearest_try(&nearest, model->name);
 		if (length >= 0 && (size_t)length < room)
-			length += snprintf(complaint + length, room - (size_t)length, " %s", model->name);
+			length += snprintf(complaint + length, room - (size_t)length, " %s",
+					   model->name);
 	}
 	if (nearest.best && length >= 0 && (size_t)length < room)
-		snprintf(complaint + length, room - (size_t)length, " (did you mean %s?)", nearest.best);
+		snprintf(complaint + length, room - (size_t)length, " (did you mean %s?)",
+			 nearest.best);
 	return CS_BAD_INPUT;
 }
 
@@ -172,7 +194,8 @@ cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t 
 	bool has_intra = strstr(text, intra) != NULL;
 	if (snprintf(words, sizeof words, "%s", text) >= (int)sizeof words || !*text) {
 		snprintf(complaint, room,
-			 *text ? "the text is too long" : "expected a model or KEY=VALUE, found nothing");
+			 *text ? "the text is too long" : "expected a model or KEY=VALUE, found "
+							  "nothing");
 		return CS_BAD_INPUT;
 	}
 	cs_printable_make(words, false); /* complaints are one line */
@@ -206,8 +229,9 @@ print(char *text, size_t length, const struct key *keys, const char *prefix, con
 		if (keys->is_short)
 			continue;
 		memcpy(&whole, (const char *)base + keys->at, sizeof whole);
-		length += (size_t)snprintf(text + length, CS_MODEL_TEXT - length, "%s%s%s=%.12g", length ? "," : "",
-					   prefix, keys->name, (double)whole / units[keys->unit].scale);
+		length += (size_t)snprintf(text + length, CS_MODEL_TEXT - length, "%s%s%s=%.12g",
+					   length ? "," : "", prefix, keys->name,
+					   (double)whole / units[keys->unit].scale);
 	}
 	return length;
 }
@@ -221,7 +245,7 @@ cs_model_text(char text[CS_MODEL_TEXT], const struct cs_model *model)
 	return text;
 }
 
-/* --- closed form --------------------------------------------------------------------------------------------------- */
+/* --- closed form ------------------------------------------------------------------------------ */
 
 #define MOST (INT64_MAX / 16) /* all sums below stay in range */
 
@@ -267,21 +291,25 @@ struct way {
 	uint64_t messages, bytes;
 };
 
-/* Bytes of a chain that has more messages than the rank's `most`: those of both ways, and then more of the same size. */
+/* Bytes of a chain that has more messages than the rank's `most`: those of both ways, and then more
+ * of the same size. */
 static uint64_t
 stretch(uint64_t rounds, struct way most, struct way other)
 {
-	uint64_t both = smaller(less(rounds, most.messages), other.messages), beyond = less(rounds, most.messages + both);
+	uint64_t both = smaller(less(rounds, most.messages), other.messages),
+		 beyond = less(rounds, most.messages + both);
 	uint64_t bytes = most.bytes + share(other.bytes, both, other.messages);
 	uint64_t size = most.messages ? most.bytes / most.messages : 0;
-	return (double)size * (double)beyond > (double)MOST ? UINT64_MAX / 2 : bytes + size * beyond;
+	return (double)size * (double)beyond > (double)MOST ? UINT64_MAX / 2 : bytes + size *
+	       beyond;
 }
 
 /* ps that the busiest rank's messages beyond one in each round take on top of the rounds. */
 static int64_t
 further_time(const struct cs_loggp *cost, const struct cs_load *load, struct way most)
 {
-	uint64_t further = less(most.messages, load->rounds), bytes = share(most.bytes, further, most.messages), gaps = further;
+	uint64_t further = less(most.messages, load->rounds),
+		 bytes = share(most.bytes, further, most.messages), gaps = further;
 	if (cost->f > 1)
 		gaps = (double)load->rounds * (double)(cost->f - 1) < (double)further
 			       ? further - load->rounds * (uint64_t)(cost->f - 1) : 0;
@@ -295,8 +323,10 @@ static int64_t
 chain_time(const struct cs_loggp *cost, uint64_t rounds, struct way most, struct way other)
 {
 	uint64_t further = less(most.messages, rounds);
-	uint64_t bytes = further ? most.bytes - share(most.bytes, further, most.messages) : stretch(rounds, most, other);
-	return times(rounds, cost->o_send + cost->L + cost->o_recv) + span(less(bytes, rounds), cost->G);
+	uint64_t bytes = further ? most.bytes - share(most.bytes, further, most.messages)
+				 : stretch(rounds, most, other);
+	return times(rounds, cost->o_send + cost->L + cost->o_recv) +
+	       span(less(bytes, rounds), cost->G);
 }
 
 int64_t
@@ -305,8 +335,10 @@ cs_model_cost(const struct cs_model *model, const struct cs_load *load)
 	const struct cs_loggp *cost = &model->level[CS_INTER];
 	struct way out = { load->sent, smaller(load->sent_bytes, MOST) };
 	struct way in = { load->received, smaller(load->received_bytes, MOST) };
-	bool is_out = out.messages > in.messages || (out.messages == in.messages && out.bytes >= in.bytes);
-	int64_t copy = model->copy > model->bus ? model->copy : model->bus, hidden = span(load->hidden, copy);
+	bool is_out = out.messages > in.messages ||
+		      (out.messages == in.messages && out.bytes >= in.bytes);
+	int64_t copy = model->copy > model->bus ? model->copy : model->bus,
+		hidden = span(load->hidden, copy);
 	int64_t reduce = model->reduce > model->bus ? model->reduce : model->bus;
 	int64_t time = chain_time(cost, load->rounds, is_out ? out : in, is_out ? in : out) +
 		       further_time(cost, load, is_out ? out : in);

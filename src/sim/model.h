@@ -1,16 +1,18 @@
-/* sim/model.h — what a message costs: LogGP, and LogfP's f (seed 000, 4.3.1 and 4.3.2), for two ranks on different
- * nodes and for two on one.
+/* sim/model.h — what a message costs: LogGP, and LogfP's f (seed 000, 4.3.1 and 4.3.2), for two
+ * ranks on different nodes and for two on one.
  *
- *   sender    |o_s|                          the processor is busy, then the port takes the first byte
- *   port          |- (k-1) G -|- g -|        k bytes; the next message's first byte follows g later at the earliest
+ *   sender    |o_s|                     the processor is busy, then the port takes the first byte
+ *   port          |- (k-1) G -|- g -|   k bytes; the next message's first byte follows g later
  *   network       |--- L ---|
  *   port                    |- (k-1) G -|- g -|
  *   receiver                            |o_r|   once it waits for the message
  *
- * Beyond LogGP, each off while it is 0: ranks of a node share a network card (one queue each way) and the memory's bus
- * (one queue); copies and reductions take their rank's time, flags that it awaits too.
+ * Beyond LogGP, each off while it is 0: ranks of a node share a network card (one queue each way)
+ * and the memory's bus (one queue); copies and reductions take their rank's time, flags that it
+ * awaits too.
  *
- * Times are whole picoseconds and rates whole femtoseconds per byte, so that equal times are equal everywhere. */
+ * Times are whole picoseconds and rates whole femtoseconds per byte, so that equal times are equal
+ * everywhere. */
 #ifndef CS_SIM_MODEL_H
 #define CS_SIM_MODEL_H
 
@@ -36,43 +38,48 @@ struct cs_model {
 	struct cs_loggp level[CS_LEVELS];
 	int64_t copy, reduce; /* fs per byte of the result */
 	int64_t nic_g, nic_G; /* the card that a node's ranks share: ps per message, fs per byte */
-	int64_t bus;          /* the memory that they share: fs per byte of a copy, reduction or message inside */
+	int64_t bus;          /* the memory that they share: fs per byte of a copy, reduction or
+			       * message inside */
 	int64_t flag;         /* ps from a flag in a node's memory to the rank that awaits it */
 };
 
 /* Built in: "hdr-like", "10gbe-like", "mt25204", "mt23108", "cx6-hdr". Ended by an empty name. */
 extern const struct cs_model cs_models[];
 
-/* "hdr-like", "hdr-like,L=2e-6", "L=1e-6,o=3e-7,G=4e-11": a built-in model or nothing, then keys with seconds,
- * or seconds per byte:
+/* "hdr-like", "hdr-like,L=2e-6", "L=1e-6,o=3e-7,G=4e-11": a built-in model or nothing, then keys
+ * with seconds, or seconds per byte:
  *
  *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
  *   copy reduce nic.g nic.G bus flag
  *
- * Without a built-in model what is not given is 0 (f: 1), and inside a node as between nodes if no intra key is given.
- * CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model is unchanged. */
-CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint, size_t room);
+ * Without a built-in model what is not given is 0 (f: 1), and inside a node as between nodes if no
+ * intra key is given. CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model is
+ * unchanged. */
+CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint,
+					size_t room);
 
 /* What a plan does: its longest chain of messages, and all that its busiest rank does. */
 struct cs_load {
 	uint64_t rounds;                 /* messages that wait for one another */
 	uint64_t sent, received;         /* messages of that rank */
 	uint64_t sent_bytes, received_bytes;
-	uint64_t copied, hidden, reduced; /* bytes; hidden: those copied while messages are under way */
+	uint64_t copied, hidden, reduced; /* bytes; hidden: those copied while messages are under
+					   * way */
 };
 
-/* What it takes between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r, and G for its bytes. What the
- * busiest rank sends and receives beyond one message in each round (linear: all but one) comes on top: the processor's
- * o_s and o_r for each of them, or the port's gaps and bytes, whichever takes longer; f - 1 of a round need no gap.
+/* What it takes between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r, and
+ * G for its bytes. What the busiest rank sends and receives beyond one message in each round
+ * (linear: all but one) comes on top: the processor's o_s and o_r for each of them, or the port's
+ * gaps and bytes, whichever takes longer; f - 1 of a round need no gap.
  *
  *   linear scatter     o_s + L + o_r + (k-1) G + (p-2) max(o_s, g + (k-1) G)
  *   modified ring      the same with o_s + o_r in the brackets
- *   ring, trees with one child at a time (k bytes in all)      rounds (o_s + L + o_r) + (k - rounds) G
+ *   ring, trees with one child at a time (k bytes in all)  rounds (o_s + L + o_r) + (k - rounds) G
  *
- * These are seed 000's (5.1 to 5.3) and what the simulator finds; where it is told roughly (pipelines, trees that are
- * not full) a test says how far off it may be. Copies and reductions are that rank's; hidden
- * copies take time only where they take longer than the messages. Whole numbers: equal on all ranks
- * for equal models. */
+ * These are seed 000's (5.1 to 5.3) and what the simulator finds; where it is told roughly
+ * (pipelines, trees that are not full) a test says how far off it may be. Copies and reductions are
+ * that rank's; hidden copies take time only where they take longer than the messages. Whole
+ * numbers: equal on all ranks for equal models. */
 int64_t cs_model_cost(const struct cs_model *model, const struct cs_load *load);
 
 #define CS_MODEL_TEXT 640

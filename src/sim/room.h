@@ -1,12 +1,13 @@
-/* sim/room.h — memory that is counted: the simulator says that a problem is too large before the machine swaps. */
+/* sim/room.h — memory that is counted: the simulator says that a problem is too large before the
+ * machine swaps. */
 #ifndef CS_SIM_ROOM_H
 #define CS_SIM_ROOM_H
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Grows an array of `*room` things of `size` bytes to twice as many, and takes the bytes from *left. NULL: no memory,
- * or none left; the array stays. */
+/* Grows an array of `*room` things of `size` bytes to twice as many, and takes the bytes from
+ * *left. NULL: no memory, or none left; the array stays. */
 static inline void *
 cs_room_double(void *array, size_t *room, size_t size, size_t *left)
 {

@@ -17,7 +17,7 @@ enum stage {
 	STAGE_ARRIVAL, /* the receiver's card and port */
 };
 
-/* ---- time --------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static int64_t
 later(int64_t a, int64_t b)
@@ -31,7 +31,8 @@ span(uint64_t bytes, int64_t femtoseconds)
 {
 	if (bytes >> 40 && femtoseconds && bytes / 1000 >= (uint64_t)(LATEST / femtoseconds))
 		return LATEST;
-	return (int64_t)(bytes / 1000) * femtoseconds + ((int64_t)(bytes % 1000) * femtoseconds + 500) / 1000;
+	return (int64_t)(bytes / 1000) * femtoseconds +
+	       ((int64_t)(bytes % 1000) * femtoseconds + 500) / 1000;
 }
 
 /* From the first byte to the last. */
@@ -69,7 +70,8 @@ put(struct cs_sim *sim, const struct cs_event *event)
 		fail(sim, CS_NO_MEMORY);
 }
 
-/* A message asks at `at`; when its first byte passes. f messages in a row need no gap, but bytes follow each other. */
+/* A message asks at `at`; when its first byte passes. f messages in a row need no gap, but bytes
+ * follow each other. */
 static int64_t
 pass(struct cs_sim_port *port, const struct cs_loggp *cost, int64_t at, uint64_t bytes)
 {
@@ -89,7 +91,7 @@ serve(int64_t *free_at, int64_t at, int64_t time)
 	return first;
 }
 
-/* ---- a rank's steps ----------------------------------------------------------------------------------------- */
+/* ---- a rank's steps -------------------------------------------------------------------------- */
 
 static enum cs_level
 level_of(const struct cs_sim *sim, int from, int to)
@@ -101,7 +103,8 @@ static void
 tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
 {
 	if (sim->watch)
-		sim->watch->step(sim->watch->context, (int)(actor - sim->actors), actor->next, start, actor->now);
+		sim->watch->step(sim->watch->context, (int)(actor - sim->actors), actor->next,
+				 start, actor->now);
 }
 
 static void
@@ -111,15 +114,18 @@ send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 	int rank = (int)(actor - sim->actors);
 	enum cs_level level = level_of(sim, rank, step->peer);
 	const struct cs_loggp *cost = &sim->cost[level];
-	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g || model->nic_G;
+	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
+			 model->nic_G;
 	actor->now += cost->o_send;
-	struct cs_event event = { .bytes = step->bytes, .from = rank, .to = step->peer, .number = actor->events++,
-				  .chain = actor->chain + 1, .request = (int32_t)step->request };
+	struct cs_event event = { .bytes = step->bytes, .from = rank, .to = step->peer,
+				  .number = actor->events++, .chain = actor->chain + 1,
+				  .request = (int32_t)step->request };
 	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, step->bytes);
 	event.last = event.at + tail(step->bytes, cost->G);
 	event.stage = level == CS_INTRA ? STAGE_BUS : STAGE_NIC;
 	actor->requests[step->request] =
-		(struct cs_sim_request){ .at = event.last, .is_done = !is_shared, .level = (uint8_t)level };
+		(struct cs_sim_request){ .at = event.last, .is_done = !is_shared,
+					 .level = (uint8_t)level };
 	if (!is_shared) {
 		event.at += cost->L;
 		event.last += cost->L;
@@ -134,12 +140,14 @@ send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 
 /* A receive and its message have met. */
 static void
-meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive, const struct cs_half *message)
+meet(struct cs_sim *sim, int to, int from, const struct cs_half *receive,
+     const struct cs_half *message)
 {
 	struct cs_sim_request *request = &sim->actors[to].requests[receive->request];
 	if (receive->bytes != message->bytes)
 		complain(sim, "rank %d sends %llu bytes to rank %d, which expects %llu", from,
-			 (unsigned long long)message->bytes, to, (unsigned long long)receive->bytes);
+			 (unsigned long long)message->bytes, to,
+			 (unsigned long long)receive->bytes);
 	request->at = message->at;
 	request->chain = message->chain;
 	request->is_done = true;
@@ -151,7 +159,8 @@ receive(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step
 	int rank = (int)(actor - sim->actors);
 	struct cs_half mine = { .bytes = step->bytes, .request = (int32_t)step->request }, message;
 	actor->requests[step->request] = (struct cs_sim_request){ .is_receive = true,
-							   .level = (uint8_t)level_of(sim, rank, step->peer) };
+							   .level = (uint8_t)level_of(sim, rank,
+										      step->peer) };
 	if (cs_match_take(&sim->match, rank, step->peer, false, &message))
 		meet(sim, rank, step->peer, &mine, &message);
 	else if (!cs_match_put(&sim->match, rank, step->peer, &mine, &sim->left))
@@ -180,14 +189,16 @@ static bool
 work(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
 	const struct cs_model *model = sim->model;
-	int64_t end = actor->now + span(step->bytes, step->kind == CS_STEP_COPY ? model->copy : model->reduce);
+	int64_t end = actor->now +
+		      span(step->bytes, step->kind == CS_STEP_COPY ? model->copy : model->reduce);
 	if (!model->bus) {
 		actor->now = end;
 		return true;
 	}
 	actor->awaits = BUS;
-	put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes, .stage = STAGE_COPY,
-				     .from = (int)(actor - sim->actors), .number = actor->events++ });
+	put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
+				     .stage = STAGE_COPY, .from = (int)(actor - sim->actors),
+				     .number = actor->events++ });
 	return false;
 }
 
@@ -249,14 +260,15 @@ advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 	}
 }
 
-/* ---- a message's way ---------------------------------------------------------------------------------------- */
+/* ---- a message's way ------------------------------------------------------------------------- */
 
 static void
 end_work(struct cs_sim *sim, const struct cs_event *event)
 {
 	struct cs_sim_actor *actor = &sim->actors[event->from];
 	int64_t start = actor->now, time = span(event->bytes, sim->model->bus);
-	actor->now = later(event->last, serve(&sim->nodes[actor->node].bus, event->at, time) + time);
+	actor->now = later(event->last, serve(&sim->nodes[actor->node].bus, event->at, time) +
+			   time);
 	tell(sim, actor, start);
 	actor->next++;
 	advance(sim, actor);
@@ -300,7 +312,8 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	}
 	first = pass(&actor->ports[level][CS_SIM_IN], &sim->cost[level], first, event->bytes);
 	last = later(last, first + tail(event->bytes, sim->cost[level].G));
-	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain, .request = -1 }, mine;
+	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
+				   .request = -1 }, mine;
 	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
 		if (!cs_match_put(&sim->match, event->to, event->from, &message, &sim->left))
 			fail(sim, CS_NO_MEMORY);
@@ -322,7 +335,7 @@ happen(struct cs_sim *sim, struct cs_event *event)
 	}
 }
 
-/* ---- a run -------------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 static void
 rewind_all(struct cs_sim *sim, const int64_t *starts)
@@ -337,7 +350,8 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 		memset(actor->ports, 0, sizeof actor->ports);
 	}
 	memset(sim->nodes, 0, (size_t)sim->node_count * sizeof *sim->nodes);
-	sim->left += sim->events.room * sizeof *sim->events.heap + sim->match.pair_room * sizeof *sim->match.pairs +
+	sim->left += sim->events.room * sizeof *sim->events.heap + sim->match.pair_room *
+		     sizeof *sim->match.pairs +
 		     sim->match.node_room * sizeof *sim->match.nodes;
 	cs_events_fini(&sim->events);
 	cs_match_fini(&sim->match);
@@ -346,24 +360,27 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 static void
 judge(struct cs_sim *sim)
 {
-	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat", "publish", "await" };
+	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
+					     "publish", "await" };
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
 		const struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)
-			complain(sim, "rank %d waits for ever in step %zu (%s, request %u)", rank, actor->next,
-				 kinds[actor->steps[actor->next].kind], actor->steps[actor->next].request);
+			complain(sim, "rank %d waits for ever in step %zu (%s, request %u)", rank,
+				 actor->next, kinds[actor->steps[actor->next].kind],
+				 actor->steps[actor->next].request);
 		sim->result->time = later(sim->result->time, actor->now);
 		if (actor->chain > sim->result->rounds)
 			sim->result->rounds = actor->chain;
 	}
 	const struct cs_match_pair *pair = cs_match_left_over(&sim->match);
 	if (pair)
-		complain(sim, "rank %d sends to rank %d what that never receives", pair->from, pair->to);
+		complain(sim, "rank %d sends to rank %d what that never receives", pair->from,
+			 pair->to);
 }
 
 enum cs_status
-cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *starts, const struct cs_sim_watch *watch,
-	   struct cs_sim_result *result)
+cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *starts,
+	   const struct cs_sim_watch *watch, struct cs_sim_result *result)
 {
 	struct cs_event event;
 	memset(result, 0, sizeof *result);

@@ -1,18 +1,22 @@
-/* sim/sim.h — how long would the plans of all ranks take? A discrete-event simulation of the model (sim/model.h).
+/* sim/sim.h — how long would the plans of all ranks take? A discrete-event simulation of the model
+ * (sim/model.h).
  *
- *   cs_sim_create; for each rank: build its plan, cs_sim_add it, free it; cs_sim_run as often as wanted; cs_sim_destroy
+ *   cs_sim_create; for each rank: build its plan, cs_sim_add it, free it; cs_sim_run as often as
+ *   wanted; cs_sim_destroy
  *
- * A step is kept in 16 bytes, so that 32,768 ranks fit; no data is moved. All that comes out is simulated: never put it
- * beside what was measured. The rules that are not in the model's picture:
+ * A step is kept in 16 bytes, so that 32,768 ranks fit; no data is moved. All that comes out is
+ * simulated: never put it beside what was measured. The rules that are not in the model's picture:
  *
- *   - A send step takes o_s and goes on; its wait ends when the last byte has left the node (its port, without a card).
- *   - A receive's wait ends o_r after the last byte came, or after the wait began if that was later. Messages that were
- *     not waited for take no time of the receiver. There is no rendezvous: large messages too leave at once.
+ *   - A send step takes o_s and goes on; its wait ends when the last byte has left the node (its
+ *     port, without a card).
+ *   - A receive's wait ends o_r after the last byte came, or after the wait began if that was
+ *     later. Messages that were not waited for take no time of the receiver. There is no
+ *     rendezvous: large messages too leave at once.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
- *   - A card or a bus serves who asks first, at one time the lower rank. The first byte waits for its turn, the last
- *     one for the slowest on its way.
- *   - Ranks of a node have flags besides: who awaits one goes on model.flag after it was set, or after the wait began.
- *     Flags are no messages.
+ *   - A card or a bus serves who asks first, at one time the lower rank. The first byte waits for
+ *     its turn, the last one for the slowest on its way.
+ *   - Ranks of a node have flags besides: who awaits one goes on model.flag after it was set, or
+ *     after the wait began. Flags are no messages.
  *
  * Deterministic: same plans and model, same picoseconds. */
 #ifndef CS_SIM_SIM_H
@@ -28,36 +32,41 @@ struct cs_sim_result {
 	int64_t time;    /* ps: the last rank's end */
 	uint64_t messages, bytes;             /* of all ranks */
 	uint64_t inter_messages, inter_bytes; /* those between nodes */
-	uint32_t rounds; /* messages in the longest chain in which each had to wait for the one before */
+	uint32_t rounds; /* messages in the longest chain in which each had to wait for the one
+			  * before */
 };
 
-/* Called for each step when it has ended; `start` to `end` is the time in which its rank did nothing else. */
+/* Called for each step when it has ended; `start` to `end` is the time in which its rank did
+ * nothing else. */
 struct cs_sim_watch {
 	void (*step)(void *context, int rank, size_t step, int64_t start, int64_t end);
 	void *context;
 };
 
-/* node_of: each rank's node, from 0 to below `ranks`; NULL: one rank per node. `budget`: most bytes that it may take,
- * 0: no limit. CS_NO_MEMORY; CS_BAD_INPUT: a node out of range. */
-CS_CHECKED enum cs_status cs_sim_create(struct cs_sim **sim, int ranks, const int *node_of, size_t budget);
+/* node_of: each rank's node, from 0 to below `ranks`; NULL: one rank per node. `budget`: most bytes
+ * that it may take, 0: no limit. CS_NO_MEMORY; CS_BAD_INPUT: a node out of range. */
+CS_CHECKED enum cs_status cs_sim_create(struct cs_sim **sim, int ranks, const int *node_of,
+					size_t budget);
 void cs_sim_destroy(struct cs_sim *sim);
 
-/* The functions that add put steps behind those that the rank has. CS_NO_MEMORY: over budget; CS_BAD_INPUT: a step that
- * cannot be (plan/verify.h says more). The first trouble is kept: all that follows does nothing and says the same. */
+/* The functions that add put steps behind those that the rank has. CS_NO_MEMORY: over budget;
+ * CS_BAD_INPUT: a step that cannot be (plan/verify.h says more). The first trouble is kept: all
+ * that follows does nothing and says the same. */
 
-/* The plan of plan->rank. A rank without steps does nothing. Steps of loops are kept, and counted by a watcher, once for each
- * time. */
+/* The plan of plan->rank. A rank without steps does nothing. Steps of loops are kept, and counted
+ * by a watcher, once for each time. */
 CS_CHECKED enum cs_status cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan);
 /* The plan of `rank` in a group: rank_of[i] is the group's i-th. */
 CS_CHECKED enum cs_status cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan,
 					   const int *rank_of);
 
-/* Copies of a plan that follow each other are kept as one from now on, reductions too: less memory, the same bytes. A
- * watcher counts these steps then, not the plan's. */
+/* Copies of a plan that follow each other are kept as one from now on, reductions too: less memory,
+ * the same bytes. A watcher counts these steps then, not the plan's. */
 void cs_sim_join_work(struct cs_sim *sim);
-/* Plans added from now on send through buffers, as an MPI's eager messages do: a message is copied by its sender before
- * it leaves, and by its receiver when that has awaited it; between nodes those up to `most` bytes, inside a node all.
- * There these two copies are the message's length: intra.G costs nothing, and the bus serves copies only. 0: none. */
+/* Plans added from now on send through buffers, as an MPI's eager messages do: a message is copied
+ * by its sender before it leaves, and by its receiver when that has awaited it; between nodes those
+ * up to `most` bytes, inside a node all. There these two copies are the message's length: intra.G
+ * costs nothing, and the bus serves copies only. 0: none. */
 void cs_sim_copy_messages(struct cs_sim *sim, uint64_t most);
 /* Bytes that a plan would take. */
 size_t cs_sim_plan_memory(const struct cs_sim *sim, const struct cs_plan *plan);
@@ -66,18 +75,21 @@ enum cs_node_step {
 	CS_NODE_COPY = CS_STEP_COPY,     /* `amount` bytes of shared memory; none: no step */
 	CS_NODE_REDUCE = CS_STEP_REDUCE,
 	CS_NODE_PUBLISH = CS_STEP_KINDS, /* the rank's flag goes up by one */
-	CS_NODE_AWAIT,                   /* until the flag of `peer`, on the same node, is `amount` */
+	CS_NODE_AWAIT,                   /* until the flag of `peer`, on the same node, is
+					  * `amount` */
 };
 
-void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, uint64_t amount);
+void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer,
+		     uint64_t amount);
 /* The first trouble in adding. */
 CS_CHECKED enum cs_status cs_sim_added(const struct cs_sim *sim);
 
-/* `starts`: when each rank begins, ps, none negative; NULL: all at 0. `watch` may be NULL. CS_OK; CS_NO_MEMORY;
- * CS_BAD_INPUT: result->text says which rank waits for ever or which message does not match; CS_UNSUPPORTED: times
- * above 26 days. */
-CS_CHECKED enum cs_status cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *starts,
-				     const struct cs_sim_watch *watch, struct cs_sim_result *result);
+/* `starts`: when each rank begins, ps, none negative; NULL: all at 0. `watch` may be NULL. CS_OK;
+ * CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits for ever or which message does not
+ * match; CS_UNSUPPORTED: times above 26 days. */
+CS_CHECKED enum cs_status cs_sim_run(struct cs_sim *sim, const struct cs_model *model,
+				     const int64_t *starts, const struct cs_sim_watch *watch,
+				     struct cs_sim_result *result);
 /* When the rank came to its end in the last run, ps. */
 int64_t cs_sim_end_of(const struct cs_sim *sim, int rank);
 

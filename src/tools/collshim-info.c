@@ -25,33 +25,45 @@ enum { DONE = 0, WRONG_FILE = 1, WRONG_USE = 2 };
 
 static const char usage[] =
 	"usage: collshim-info                     the four lists that follow\n"
-	"       collshim-info --settings          COLLSHIM_* variables: meaning, default, value here\n"
+	"       collshim-info --settings          COLLSHIM_* variables: meaning, default, value "
+	"here\n"
 	"       collshim-info --limits            limits of the tuning: meaning, value, origin\n"
 	"       collshim-info --algorithms        algorithms: what they need, their parameters\n"
 	"       collshim-info --tuning            tuning files and blocks that are in force here\n"
-	"       collshim-info --check FILE        lists the errors of a tuning file; exit 1 if there are any\n"
-	"       collshim-info --explain CALL      which algorithm would serve CALL, and why not another\n"
-	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm A, with parameters\n"
-	"       collshim-info --doctor            what would be used on this node, why not more, and what to do;\n"
+	"       collshim-info --check FILE        lists the errors of a tuning file; exit 1 if "
+	"there are any\n"
+	"       collshim-info --explain CALL      which algorithm would serve CALL, and why not "
+	"another\n"
+	"       collshim-info --draw C:A [P=V...] what each rank does in collective C by algorithm "
+	"A, with parameters\n"
+	"       collshim-info --doctor            what would be used on this node, why not more, "
+	"and what to do;\n"
 	"                                         exit 1 if there is a problem\n"
-	"       --json with --algorithms, --explain or --doctor: the same for programs (see the man page)\n"
+	"       --json with --algorithms, --explain or --doctor: the same for programs (see the "
+	"man page)\n"
 	"       collshim-info --version | --help\n"
 	"\n"
-	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is asked with\n"
-	"  --ranks R           ranks of the communicator (default: what --ppn and --nodes make, else one per core)\n"
+	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is "
+	"asked with\n"
+	"  --ranks R           ranks of the communicator (default: what --ppn and --nodes make, "
+	"else one per core)\n"
 	"  --ppn P             ranks on each node (default: spread evenly over --nodes)\n"
 	"  --nodes N           nodes (default: as many as --ranks and --ppn make, else 1)\n"
-	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every MPI)\n"
+	"  --mpi mpich|openmpi only blocks for this MPI, or for any (default: blocks for every "
+	"MPI)\n"
 	"  --cyclic            ranks of a node do not follow each other\n"
 	"  --non-commutative   the operation of a reduction must keep the order of ranks\n"
 	"  --wire host|ib      what plans between nodes send by (default: host)\n"
-	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean (default: 1)\n"
+	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean "
+	"(default: 1)\n"
 	"\n"
-	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 at most,\n"
+	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 "
+	"at most,\n"
 	"parameters behind the algorithm, too, as bcast:chain:segment=8K:window=2, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
 	"  --root R            the root (default: 0)\n"
-	"  --svg FILE          a time line instead of a table, written to FILE (- for standard output)\n";
+	"  --svg FILE          a time line instead of a table, written to FILE (- for standard "
+	"output)\n";
 
 /* What was asked for on the command line. */
 struct request {
@@ -81,7 +93,7 @@ wrong_use(const char *format, ...)
 	return WRONG_USE;
 }
 
-/* ---- what there is ------------------------------------------------------------------------------------------ */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 static void
 print_needs(const struct cs_needs *needs)
@@ -104,7 +116,8 @@ print_algorithms(void)
 	for (int number = 0; (algorithm = cs_algorithm_at(number)); number++) {
 		if (algorithm->coll != last)
 			printf("  %s (bytes: %s)\n    host: the MPI underneath, always possible\n",
-			       cs_colls[algorithm->coll].name, cs_colls[algorithm->coll].bytes_meaning);
+			       cs_colls[algorithm->coll].name,
+			       cs_colls[algorithm->coll].bytes_meaning);
 		last = algorithm->coll;
 		printf("    %s: %s\n", algorithm->name, algorithm->summary);
 		print_needs(&algorithm->needs);
@@ -112,8 +125,8 @@ print_algorithms(void)
 			const struct cs_param *param = &algorithm->params[i];
 			char value[CS_NUMBER_TEXT], low[CS_NUMBER_TEXT], high[CS_NUMBER_TEXT];
 			printf("      %s: %s; default %s, %s to %s\n", param->name, param->meaning,
-			       cs_bytes_text(value, param->fallback), cs_bytes_text(low, param->low),
-			       cs_bytes_text(high, param->high));
+			       cs_bytes_text(value, param->fallback),
+			       cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
 		}
 	}
 }
@@ -122,11 +135,11 @@ static void
 print_all(const struct request *request, const struct cs_settings *settings,
 	  const struct cs_selector *selector, const struct cs_machine *machine)
 {
-	bool shows_all = !request->shows_settings && !request->shows_limits && !request->shows_algorithms &&
-			 !request->shows_tuning;
+	bool shows_all = !request->shows_settings && !request->shows_limits &&
+			 !request->shows_algorithms && !request->shows_tuning;
 	if (shows_all)
-		printf("collshim %s\nmachine: host %s, %zu core%s, cpu %s\n", CS_VERSION, machine->host,
-		       machine->cores, machine->cores == 1 ? "" : "s",
+		printf("collshim %s\nmachine: host %s, %zu core%s, cpu %s\n", CS_VERSION,
+		       machine->host, machine->cores, machine->cores == 1 ? "" : "s",
 		       *machine->cpu ? machine->cpu : "not known");
 	if (shows_all || request->shows_settings) {
 		puts("settings:");
@@ -146,7 +159,7 @@ print_all(const struct request *request, const struct cs_settings *settings,
 	}
 }
 
-/* ---- explain ------------------------------------------------------------------------------------------------ */
+/* ---- explain --------------------------------------------------------------------------------- */
 
 static int
 read_call(const char *text, struct cs_facts *facts)
@@ -154,7 +167,8 @@ read_call(const char *text, struct cs_facts *facts)
 	char name[64];
 	const char *colon = strchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : strlen(text);
-	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
+	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name),
+		 text);
 	facts->coll = cs_coll_by_name(name);
 	if (facts->coll == CS_COLL_COUNT) {
 		fprintf(stderr, "collshim-info: %s is no collective; known:", name);
@@ -166,16 +180,17 @@ read_call(const char *text, struct cs_facts *facts)
 	if (!cs_colls[facts->coll].bytes_agreed) {
 		facts->bytes = CS_BYTES_UNKNOWN;
 		if (colon)
-			return wrong_use("not all ranks know the size of a call of %s; ask for --explain %s", name,
-					 name);
+			return wrong_use("not all ranks know the size of a call of %s; ask for "
+					 "--explain %s", name, name);
 		return DONE;
 	}
 	facts->bytes = 0;
 	if (!colon && facts->coll != CS_BARRIER)
-		return wrong_use("a call of %s has a size; ask for --explain %s:8K (%s)", name, name,
-				 cs_colls[facts->coll].bytes_meaning);
+		return wrong_use("a call of %s has a size; ask for --explain %s:8K (%s)", name,
+				 name, cs_colls[facts->coll].bytes_meaning);
 	if (colon && (cs_parse_bytes(colon + 1, &facts->bytes) != CS_OK || facts->bytes == CS_INF))
-		return wrong_use("\"%s\" is no size; expected a number of bytes as 8, 64K or 1M", colon + 1);
+		return wrong_use("\"%s\" is no size; expected a number of bytes as 8, 64K or 1M",
+				 colon + 1);
 	if (facts->coll == CS_BARRIER && facts->bytes)
 		return wrong_use("a barrier has no size; ask for --explain barrier");
 	return DONE;
@@ -199,7 +214,8 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	size_t most = ppn ? ppn : (ranks + nodes - 1) / nodes;
 	size_t rest = ppn ? (nodes - 1) * ppn : 0; /* ranks on all nodes but the last */
 	if (ppn && (rest >= ranks || ranks - rest > ppn))
-		return wrong_use("%zu ranks are not on %zu nodes with %zu on each", ranks, nodes, ppn);
+		return wrong_use("%zu ranks are not on %zu nodes with %zu on each", ranks, nodes,
+				 ppn);
 	if (ranks > INT_MAX)
 		return wrong_use("more than %d ranks", INT_MAX);
 	facts->ranks = (int)ranks;
@@ -235,12 +251,14 @@ static void
 explain_order(const struct cs_settings *settings, const struct cs_facts *facts)
 {
 	if (settings->is_reproducible && cs_colls[facts->coll].reduces)
-		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and bytes; all else is reduced\n"
+		puts("but COLLSHIM_REPRODUCIBLE is set: that is for integers, logical values and "
+		     "bytes; all else is reduced\n"
 		     "  in the order of ranks, whatever is chosen");
 }
 
 static int
-explain(const struct request *request, const struct cs_selector *selector, const struct cs_settings *settings, size_t cores)
+explain(const struct request *request, const struct cs_selector *selector,
+	const struct cs_settings *settings, size_t cores)
 {
 	struct cs_facts facts = {
 		.is_block_placed = !request->is_cyclic,
@@ -254,7 +272,8 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	if (wrong)
 		return wrong;
 	if (request->is_non_commutative && !cs_colls[facts.coll].reduces)
-		return wrong_use("--non-commutative: %s has no operation", cs_colls[facts.coll].name);
+		return wrong_use("--non-commutative: %s has no operation",
+				 cs_colls[facts.coll].name);
 	if (request->skew && !cs_colls[facts.coll].has_skew)
 		return wrong_use("--skew: %s has blocks of one size, or not all ranks know them",
 				 cs_colls[facts.coll].name);
@@ -279,13 +298,15 @@ explain(const struct request *request, const struct cs_selector *selector, const
 	return DONE;
 }
 
-/* ---- draw --------------------------------------------------------------------------------------------------- */
+/* ---- draw ------------------------------------------------------------------------------------ */
 
-/* Parameters may stand behind the algorithm, as in forcing variables, or as words of their own, or both. */
+/* Parameters may stand behind the algorithm, as in forcing variables, or as words of their own, or
+ * both. */
 static char **
 all_words(const struct request *request, int *count)
 {
-	char **words = calloc(cs_tools_most_words(request->draw) + (size_t)request->word_count + 1, sizeof *words);
+	char **words = calloc(cs_tools_most_words(request->draw) + (size_t)request->word_count + 1,
+			      sizeof *words);
 	if (!words)
 		return NULL;
 	*count = cs_tools_cut(request->draw, words);
@@ -309,7 +330,8 @@ draw_words(const struct request *request, char *const *words, int word_count)
 		return wrong;
 	asked.facts.is_commutative = !request->is_non_commutative;
 	asked.facts.wire = CS_WIRE_HOST;
-	asked.facts.is_block_placed = !request->is_cyclic || asked.facts.nodes == 1 || asked.facts.ppn_max == 1;
+	asked.facts.is_block_placed = !request->is_cyclic || asked.facts.nodes == 1 ||
+				      asked.facts.ppn_max == 1;
 	wrong = cs_tools_draw(&asked, complaint);
 	if (wrong == WRONG_USE)
 		return wrong_use("%s", complaint);
@@ -332,7 +354,7 @@ draw(const struct request *request)
 	return wrong;
 }
 
-/* ---- check -------------------------------------------------------------------------------------------------- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 static int
 check(const char *path)
@@ -343,7 +365,7 @@ check(const char *path)
 	return errors == 0 ? DONE : WRONG_FILE;
 }
 
-/* ---- doctor ------------------------------------------------------------------------------------------------- */
+/* ---- doctor ---------------------------------------------------------------------------------- */
 
 static int
 doctor(bool is_json)
@@ -354,13 +376,14 @@ doctor(bool is_json)
 	return problems ? WRONG_FILE : DONE;
 }
 
-/* ---- arguments ---------------------------------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 enum {
-	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK, OPTION_EXPLAIN,
-	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES, OPTION_MPI, OPTION_CYCLIC,
-	OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT, OPTION_SVG, OPTION_WIRE, OPTION_DOCTOR,
-	OPTION_JSON,
+	OPTION_SETTINGS = 256, OPTION_LIMITS, OPTION_ALGORITHMS, OPTION_TUNING, OPTION_CHECK,
+		OPTION_EXPLAIN,
+	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES,
+	OPTION_MPI, OPTION_CYCLIC, OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT,
+	OPTION_SVG, OPTION_WIRE, OPTION_DOCTOR, OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -417,14 +440,17 @@ read_wire(const char *text, int *wire)
 static int
 check_request(const struct request *request)
 {
-	bool shows = request->shows_settings || request->shows_limits || request->shows_algorithms ||
-		     request->shows_tuning;
+	bool shows = request->shows_settings || request->shows_limits ||
+		     request->shows_algorithms || request->shows_tuning;
 	if (request->word_count && !request->draw)
 		return wrong_use("unexpected argument %s", request->words[0]);
-	if (shows + !!request->check + !!request->explain + !!request->draw + request->is_doctor > 1)
-		return wrong_use("--check, --explain, --draw, --doctor and lists cannot be asked for together");
+	if (shows + !!request->check + !!request->explain + !!request->draw + request->is_doctor >
+	    1)
+		return wrong_use("--check, --explain, --draw, --doctor and lists cannot be asked "
+				 "for together");
 	if (request->modifies && !request->explain && !request->draw)
-		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative belong to --explain, --draw");
+		return wrong_use("--ranks, --ppn, --nodes, --mpi, --cyclic and --non-commutative "
+				 "belong to --explain, --draw");
 	if ((request->has_bytes || request->has_root || request->svg) && !request->draw)
 		return wrong_use("--bytes, --root and --svg belong to --draw");
 	if (request->skew && !request->explain)
@@ -464,8 +490,10 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_SKEW: wrong = read_count("skew", optarg, &request->skew); break;
 		case OPTION_WIRE: wrong = read_wire(optarg, &request->wire); break;
 		case OPTION_DRAW: request->draw = optarg; break;
-		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes, &request->bytes); break;
-		case OPTION_ROOT: wrong = read_number("root", optarg, &request->has_root, &request->root); break;
+		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes,
+						       &request->bytes); break;
+		case OPTION_ROOT: wrong = read_number("root", optarg, &request->has_root,
+						      &request->root); break;
 		case OPTION_SVG: request->svg = optarg; break;
 		case OPTION_MPI:
 			request->mpi = optarg;

@@ -1,4 +1,5 @@
-/* collshim-sim — how long would an algorithm take on so many nodes? Simulated, never measured. Needs no MPI. */
+/* collshim-sim — how long would an algorithm take on so many nodes? Simulated, never measured.
+ * Needs no MPI. */
 #include "base/parse.h"
 #include "tools/sim_request.h"
 #include "tools/terminal.h"
@@ -14,35 +15,49 @@
 #include <time.h>
 
 static const char usage[] =
-	"usage: collshim-sim COLLECTIVE:ALGORITHM [NAME=VALUE...] [OPTIONS]   simulated time, messages, bytes\n"
-	"       collshim-sim COLLECTIVE --compare [OPTIONS]                   of all algorithms that can serve it\n"
-	"       collshim-sim --list                                           what can be simulated, and the models\n"
+	"usage: collshim-sim COLLECTIVE:ALGORITHM [NAME=VALUE...] [OPTIONS]   simulated time, "
+	"messages, bytes\n"
+	"       collshim-sim COLLECTIVE --compare [OPTIONS]                   of all algorithms "
+	"that can serve it\n"
+	"       collshim-sim --list                                           what can be "
+	"simulated, and the models\n"
 	"       collshim-sim --version | --help\n"
 	"\n"
-	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list; also behind it, as\n"
+	"  NAME=VALUE           a parameter of the algorithm, as segment=64K: see --list; also "
+	"behind it, as\n"
 	"                       bcast:chain:segment=64K:window=2\n"
 	"  --nodes N            nodes (default: 1)\n"
 	"  --ppn P              ranks on each node (default: 1)\n"
-	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks follow each other)\n"
-	"  --bytes B            size of the call, as 8, 64K or 1M (default: 8); what it counts: see --list\n"
-	"  --distribution NAME  blocks of several sizes, made from B: regular, broadcast, spike, half, decreasing or\n"
+	"  --cyclic             ranks are dealt out to the nodes in turn (default: a node's ranks "
+	"follow each other)\n"
+	"  --bytes B            size of the call, as 8, 64K or 1M (default: 8); what it counts: "
+	"see --list\n"
+	"  --distribution NAME  blocks of several sizes, made from B: regular, broadcast, spike, "
+	"half, decreasing or\n"
 	"                       geometric (default: regular)\n"
 	"  --root R             of rooted collectives (default: 0)\n"
 	"  --non-commutative    the operation of a reduction must keep the order of ranks\n"
-	"  --overlap            hierarchical allgather(v): what a round has brought is copied out of a node's memory while\n"
-	"                       the next round's messages are under way (default: all of it at the end)\n"
-	"  --eager SIZE         algorithms without hierarchy: messages up to SIZE are copied into buffers and out of them,\n"
+	"  --overlap            hierarchical allgather(v): what a round has brought is copied out "
+	"of a node's memory while\n"
+	"                       the next round's messages are under way (default: all of it at the "
+	"end)\n"
+	"  --eager SIZE         algorithms without hierarchy: messages up to SIZE are copied into "
+	"buffers and out of them,\n"
 	"                       inside a node all are (default: none)\n"
-	"  --model MODEL        hdr-like, 10gbe-like, mt25204, mt23108, cx6-hdr, \"hdr-like,L=2e-6\" or\n"
-	"                       \"L=1e-6,o=3e-7,G=4e-11\"; given several times: a result for each (default: hdr-like)\n"
+	"  --model MODEL        hdr-like, 10gbe-like, mt25204, mt23108, cx6-hdr, "
+	"\"hdr-like,L=2e-6\" or\n"
+	"                       \"L=1e-6,o=3e-7,G=4e-11\"; given several times: a result for each "
+	"(default: hdr-like)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
-	"  --verbose            also, on stderr: of one algorithm the simulated time in picoseconds, with each model; how\n"
+	"  --verbose            also, on stderr: of one algorithm the simulated time in "
+	"picoseconds, with each model; how\n"
 	"                       long the simulation took, and how much memory\n";
 
 enum {
-	OPTION_COMPARE = 256, OPTION_LIST, OPTION_VERSION, OPTION_HELP, OPTION_NODES, OPTION_PPN, OPTION_CYCLIC,
-	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL, OPTION_MEMORY,
-	OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER,
+	OPTION_COMPARE = 256, OPTION_LIST, OPTION_VERSION, OPTION_HELP, OPTION_NODES, OPTION_PPN,
+		OPTION_CYCLIC,
+	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
+	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER,
 };
 
 static const struct option options[] = {
@@ -71,8 +86,8 @@ read_number(const char *name, const char *text, size_t low, size_t high, size_t 
 	char low_text[CS_NUMBER_TEXT], high_text[CS_NUMBER_TEXT];
 	if (cs_parse_bytes(text, number) == CS_OK && *number >= low && *number <= high)
 		return CS_TOOL_DONE;
-	return cs_tool_wrong_use("--%s %s: expected a number from %s to %s", name, text, cs_bytes_text(low_text, low),
-				 cs_bytes_text(high_text, high));
+	return cs_tool_wrong_use("--%s %s: expected a number from %s to %s", name, text,
+				 cs_bytes_text(low_text, low), cs_bytes_text(high_text, high));
 }
 
 static int
@@ -92,7 +107,8 @@ read_distribution(const char *text, struct cs_request *request)
 			request->call.distribution = i;
 			return CS_TOOL_DONE;
 		}
-	return cs_tool_wrong_use("--distribution %s: expected regular, broadcast, spike, half, decreasing or geometric", text);
+	return cs_tool_wrong_use("--distribution %s: expected regular, broadcast, spike, half, "
+				 "decreasing or geometric", text);
 }
 
 static int
@@ -100,8 +116,10 @@ read_model(const char *text, struct cs_request *request)
 {
 	char complaint[300];
 	if (request->model_count == CS_REQUEST_MODELS)
-		return cs_tool_wrong_use("--model %s: expected at most %d models", text, CS_REQUEST_MODELS);
-	if (cs_model_read(text, &request->models[request->model_count], complaint, sizeof complaint) != CS_OK)
+		return cs_tool_wrong_use("--model %s: expected at most %d models", text,
+					 CS_REQUEST_MODELS);
+	if (cs_model_read(text, &request->models[request->model_count], complaint,
+			  sizeof complaint) != CS_OK)
 		return cs_tool_wrong_use("--model %s: %s", text, complaint);
 	request->model_count++;
 	return CS_TOOL_DONE;
@@ -118,8 +136,9 @@ check_bytes(struct cs_request *request)
 	if (!request->has_bytes)
 		call->bytes = call->coll == CS_BARRIER ? 0 : CS_CALL_UNIT * parts;
 	if (info->reduces && call->bytes % (CS_CALL_UNIT * parts))
-		return cs_tool_wrong_use("--bytes %zu: expected a multiple of %zu for %s, elements have %d bytes", call->bytes,
-					 CS_CALL_UNIT * parts, info->name, CS_CALL_UNIT);
+		return cs_tool_wrong_use("--bytes %zu: expected a multiple of %zu for %s, elements "
+					 "have %d bytes", call->bytes, CS_CALL_UNIT * parts,
+					 info->name, CS_CALL_UNIT);
 	return CS_TOOL_DONE;
 }
 
@@ -127,12 +146,15 @@ check_bytes(struct cs_request *request)
 static int
 check_way(const struct cs_request *request)
 {
-	bool is_allgather = request->call.coll == CS_ALLGATHER || request->call.coll == CS_ALLGATHERV;
+	bool is_allgather = request->call.coll == CS_ALLGATHER ||
+			    request->call.coll == CS_ALLGATHERV;
 	bool is_hier = request->algorithm && request->algorithm->inner;
 	if (request->overlaps && !(is_hier && is_allgather))
-		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or allgatherv, as allgather:hier:ring");
+		return cs_tool_wrong_use("--overlap: expected a hierarchical allgather or "
+					 "allgatherv, as allgather:hier:ring");
 	if (request->eager && (is_hier || !request->algorithm))
-		return cs_tool_wrong_use("--eager: expected one algorithm without hierarchy, as allgather:recursive-doubling");
+		return cs_tool_wrong_use("--eager: expected one algorithm without hierarchy, as "
+					 "allgather:recursive-doubling");
 	return CS_TOOL_DONE;
 }
 
@@ -143,16 +165,20 @@ check_call(struct cs_request *request)
 	const struct cs_coll_info *info = &cs_colls[call->coll];
 	long long ranks = (long long)call->nodes * call->ppn;
 	if (ranks > INT_MAX)
-		return cs_tool_wrong_use("%d nodes of %d ranks: expected at most %d ranks", call->nodes, call->ppn, INT_MAX);
+		return cs_tool_wrong_use("%d nodes of %d ranks: expected at most %d ranks",
+					 call->nodes, call->ppn, INT_MAX);
 	if (request->has_root && !info->rooted)
 		return cs_tool_wrong_use("--root: %s has no root", info->name);
 	if (call->bytes > ((size_t)1 << 60) / (size_t)ranks)
-		return cs_tool_wrong_use("--bytes %zu: too much for %lld ranks", call->bytes, ranks);
+		return cs_tool_wrong_use("--bytes %zu: too much for %lld ranks", call->bytes,
+					 ranks);
 	if (call->root >= ranks)
-		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root, ranks - 1);
+		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root,
+					 ranks - 1);
 	if (call->distribution && !cs_sim_call_has_sizes(call->coll))
-		return cs_tool_wrong_use("--distribution: all blocks of %s have one size; expected a collective as %sv",
-					 info->name, call->coll == CS_ALLTOALL ? "alltoall" : "allgather");
+		return cs_tool_wrong_use("--distribution: all blocks of %s have one size; expected "
+					 "a collective as %sv", info->name,
+					 call->coll == CS_ALLTOALL ? "alltoall" : "allgather");
 	if (!call->is_commutative && !info->reduces)
 		return cs_tool_wrong_use("--non-commutative: %s has no operation", info->name);
 	return check_bytes(request);
@@ -165,18 +191,21 @@ read_words(int argc, char **argv, struct cs_request *request)
 		if (strchr(argv[i], '=') && !cs_tools_params(argv[i])) {
 			request->words[request->word_count++] = argv[i];
 		} else if (request->what) {
-			return cs_tool_wrong_use("unexpected argument %s; expected one COLLECTIVE:ALGORITHM and NAME=VALUE",
-						 argv[i]);
+			return cs_tool_wrong_use("unexpected argument %s; expected one "
+						 "COLLECTIVE:ALGORITHM and NAME=VALUE", argv[i]);
 		} else {
 			request->what = argv[i];
-			request->word_count += cs_tools_cut(argv[i], request->words + request->word_count);
+			request->word_count +=
+				cs_tools_cut(argv[i], request->words + request->word_count);
 		}
 	}
 	if (!request->what == !request->lists)
-		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or --list");
+		return cs_tool_wrong_use("expected COLLECTIVE:ALGORITHM, COLLECTIVE --compare or "
+					 "--list");
 	if (request->word_count && (request->lists || request->compares))
-		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s", request->words[0],
-					 request->lists ? "--list" : "--compare");
+		return cs_tool_wrong_use("%s belongs to one algorithm, not to %s",
+					 request->words[0], request->lists
+					 ? "--list" : "--compare");
 	return CS_TOOL_DONE;
 }
 
@@ -202,7 +231,8 @@ read_option(int option, struct cs_request *request)
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
 	case OPTION_MODEL: return read_model(optarg, request);
-	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40, &request->memory);
+	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
+					       &request->memory);
 	case OPTION_VERBOSE: request->is_verbose = true; break;
 	case OPTION_VERSION:
 		puts("collshim " CS_VERSION);
@@ -234,19 +264,22 @@ read_arguments(int argc, char **argv, struct cs_request *request)
 	return wrong ? wrong : check_call(request);
 }
 
-/* A single plan may be larger than anything; malloc shall say so, not the machine. (The sanitizer's own memory is more.) */
+/* A single plan may be larger than anything; malloc shall say so, not the machine. (The sanitizer's
+ * own memory is more.) */
 static void
 limit_memory(size_t bytes)
 {
 #ifndef __SANITIZE_ADDRESS__
 	struct rlimit limit;
 	rlim_t wanted = 3 * (rlim_t)bytes + (256 << 20);
-	if (getrlimit(RLIMIT_DATA, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > wanted)) {
+	if (getrlimit(RLIMIT_DATA, &limit) == 0 &&
+	    (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur > wanted)) {
 		limit.rlim_cur = wanted;
 		setrlimit(RLIMIT_DATA, &limit);
 	}
 #endif
-	/* Large plans come and go, one for each rank: memory is kept for the next one, or the kernel clears it each time. */
+	/* Large plans come and go, one for each rank: memory is kept for the next one, or the
+	 * kernel clears it each time. */
 	mallopt(M_MMAP_THRESHOLD, 32 << 20);
 	mallopt(M_TRIM_THRESHOLD, 256 << 20);
 }
@@ -259,8 +292,8 @@ say_cost(const struct timespec *start)
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	getrusage(RUSAGE_SELF, &usage_now);
 	fprintf(stderr, "collshim-sim: the simulation took %.2f s and %ld MiB at most\n",
-		(double)(end.tv_sec - start->tv_sec) + 1e-9 * (double)(end.tv_nsec - start->tv_nsec),
-		usage_now.ru_maxrss / 1024);
+		(double)(end.tv_sec - start->tv_sec) + 1e-9 *
+		(double)(end.tv_nsec - start->tv_nsec), usage_now.ru_maxrss / 1024);
 }
 
 static int
@@ -273,7 +306,8 @@ simulate(const struct cs_request *request)
 	if (cs_sim_call_init(&call) != CS_OK)
 		fputs("collshim-sim: out of memory\n", stderr);
 	else
-		wrong = request->compares ? cs_request_compare(request, &call) : cs_request_simulate(request, &call);
+		wrong = request->compares ? cs_request_compare(request, &call)
+					  : cs_request_simulate(request, &call);
 	cs_sim_call_fini(&call);
 	if (request->is_verbose && !wrong)
 		say_cost(&start);

@@ -1,5 +1,6 @@
-/* compile_tuning FILE OUTPUT.c — what the library makes of its built-in tuning file, as constants: run when the library is built,
- * on that machine. It is the library's own reader that reads the file, so both say the same. */
+/* compile_tuning FILE OUTPUT.c — what the library makes of its built-in tuning file, as constants:
+ * run when the library is built, on that machine. It is the library's own reader that reads the
+ * file, so both say the same. */
 #include "select/tuning.h"
 
 #include <stdlib.h>
@@ -46,8 +47,8 @@ write_block(FILE *out, const struct cs_block *block)
 static void
 write_rule(FILE *out, const struct cs_rule *rule)
 {
-	fprintf(out, "\t{ .coll = %d, .wire = %d, .placement = %d, .block = %zu, .line = %u, ", (int)rule->coll, rule->wire,
-		(int)rule->placement, rule->block, rule->line);
+	fprintf(out, "\t{ .coll = %d, .wire = %d, .placement = %d, .block = %zu, .line = %u, ",
+		(int)rule->coll, rule->wire, (int)rule->placement, rule->block, rule->line);
 	write_range(out, "bytes", rule->bytes);
 	write_range(out, "ranks", rule->ranks);
 	write_range(out, "nodes", rule->nodes);
@@ -88,7 +89,8 @@ write_tuning(FILE *out, const struct cs_tuning *tuning)
 	fputs("\t},\n\t.has_limit = { ", out);
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		fprintf(out, "%d, ", tuning->has_limit[i]);
-	fprintf(out, "},\n\t.blocks = blocks, .block_count = %zu,\n\t.rules = rules, .rule_count = %zu,\n",
+	fprintf(out, "},\n\t.blocks = blocks, .block_count = %zu,\n\t.rules = rules, .rule_count = "
+		     "%zu,\n",
 		tuning->block_count, tuning->rule_count);
 	fputs("\t.algorithm_of = algorithm_of,\n};\n\n"
 	      "const struct cs_tuning_compiled *const cs_tuning_compiled = &compiled;\n", out);

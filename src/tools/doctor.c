@@ -14,7 +14,7 @@
 
 #define SIZE_TEXT 32
 
-/* --- lines ------------------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 void
 cs_doctor_group(struct cs_doctor *doctor, const char *name)
@@ -69,10 +69,11 @@ size_text(char text[SIZE_TEXT], size_t bytes)
 	return text;
 }
 
-/* --- settings and modules ---------------------------------------------------------------------------------------- */
+/* --- settings and modules --------------------------------------------------------------------- */
 
 void
-cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings, const char *complaints)
+cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings,
+		   const char *complaints)
 {
 	if (!*complaints)
 		cs_doctor_say(doctor, CS_VERDICT_OK, "variables and tuning file are understood");
@@ -82,9 +83,11 @@ cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings,
 		complaints += length + (complaints[length] == '\n');
 	}
 	if (settings->is_disabled)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_DISABLE=1: every call goes to the MPI");
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_DISABLE=1: every call goes to the "
+						       "MPI");
 	if (settings->fake_nodes)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_FAKE_NODES=%s: for tests, ranks of one node are taken for "
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_FAKE_NODES=%s: for tests, ranks "
+						       "of one node are taken for "
 			      "ranks of several", settings->fake_nodes);
 }
 
@@ -100,20 +103,23 @@ cs_doctor_modules(struct cs_doctor *doctor, const struct cs_module_facts *facts)
 	doctor->has_module = facts->has_mpich || facts->has_openmpi || facts->has_abi;
 	for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
 		if (modules[i].is_there)
-			cs_doctor_say(doctor, CS_VERDICT_OK, "for %s: %s/collshim-%s.so", modules[i].mpi, facts->folder,
-				      modules[i].name);
+			cs_doctor_say(doctor, CS_VERDICT_OK, "for %s: %s/collshim-%s.so",
+				      modules[i].mpi, facts->folder, modules[i].name);
 		else if (doctor->has_module)
-			cs_doctor_say(doctor, CS_VERDICT_NOTE, "for %s there is no module: its programs' calls all go to it",
+			cs_doctor_say(doctor, CS_VERDICT_NOTE, "for %s there is no module: its "
+							       "programs' calls all go to it",
 				      modules[i].mpi);
 	if (!doctor->has_module)
-		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "there is no module in %s, so every call goes to the MPI: install "
+		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "there is no module in %s, so every call "
+							  "goes to the MPI: install "
 			      "the library whole, or set COLLSHIM_MODULE_DIR", facts->folder);
 	else if (!facts->has_library)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "libcollshim.so is not beside that folder; what LD_PRELOAD names "
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "libcollshim.so is not beside that folder; "
+						       "what LD_PRELOAD names "
 			      "looks for its modules beside itself");
 }
 
-/* --- memory of a node -------------------------------------------------------------------------------------------- */
+/* --- memory of a node ------------------------------------------------------------------------- */
 
 static void
 judge_making(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
@@ -121,21 +127,26 @@ judge_making(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 	bool has_memfd = !facts->memfd_error && facts->kind != CS_SHM_NAMED;
 	bool has_named = !facts->named_error && facts->kind != CS_SHM_MEMFD;
 	bool is_open = facts->kind == CS_SHM_AUTO;
-	doctor->segments = has_memfd ? "segments of anonymous memory (memfd)" : has_named ? "segments in /dev/shm" : NULL;
+	doctor->segments = has_memfd ? "segments of anonymous memory (memfd)"
+				     : has_named ? "segments in /dev/shm" : NULL;
 	if (has_memfd)
-		cs_doctor_say(doctor, CS_VERDICT_OK, "segments are anonymous memory (memfd); the size of /dev/shm does not "
+		cs_doctor_say(doctor, CS_VERDICT_OK, "segments are anonymous memory (memfd); the "
+						     "size of /dev/shm does not "
 			      "matter to them");
 	else if (facts->kind != CS_SHM_NAMED)
 		cs_doctor_say(doctor, is_open && has_named ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM,
-			      "anonymous memory (memfd) cannot be shared: %s%s", strerror(facts->memfd_error),
+			      "anonymous memory (memfd) cannot be shared: %s%s",
+			      strerror(facts->memfd_error),
 			      is_open ? "; /dev/shm is used" : ": try COLLSHIM_SHM=auto");
 	if (has_memfd)
 		return;
 	if (has_named)
 		cs_doctor_say(doctor, CS_VERDICT_OK, "segments lie in /dev/shm");
 	else if (facts->kind != CS_SHM_MEMFD)
-		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "a segment in /dev/shm cannot be made and shared: %s; without one "
-			      "every call goes to the MPI: mount a tmpfs of mode 1777 there", strerror(facts->named_error));
+		cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "a segment in /dev/shm cannot be made "
+							  "and shared: %s; without one "
+			      "every call goes to the MPI: mount a tmpfs of mode 1777 there",
+			      strerror(facts->named_error));
 }
 
 static void
@@ -150,18 +161,25 @@ judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 	/* Who has set no budget has said that he will see. */
 	enum cs_verdict verdict = facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
 	if (is_in_shm && facts->shm_free < facts->budget)
-		cs_doctor_say(doctor, verdict, "/dev/shm has %s free of %s, less than the budget of a job "
-			      "(shm_budget: %s): make it larger (mount -o remount,size=..., docker --shm-size), or lower "
+		cs_doctor_say(doctor, verdict, "/dev/shm has %s free of %s, less than the budget "
+					       "of a job "
+			      "(shm_budget: %s): make it larger (mount -o remount,size=..., docker "
+			      "--shm-size), or lower "
 			      "COLLSHIM_SHM_BUDGET", free, total, limit);
 	else if (facts->shm_total)
 		cs_doctor_say(doctor, is_in_shm ? CS_VERDICT_OK : CS_VERDICT_NOTE,
-			      "/dev/shm has %s free of %s; a job may take %s (shm_budget)", free, total, limit);
+			      "/dev/shm has %s free of %s; a job may take %s (shm_budget)", free,
+			      total, limit);
 	if (facts->memory && facts->memory / CS_HEADROOM_PARTS < facts->budget && doctor->segments)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are free (%s), of which segments have a quarter at most: less "
-			      "than a job may take (shm_budget: %s)", size_text(free, facts->memory), facts->memory_limit, limit);
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory are free (%s), of which "
+						       "segments have a quarter at most: less "
+			      "than a job may take (shm_budget: %s)",
+			      size_text(free, facts->memory), facts->memory_limit, limit);
 	if (facts->file_limit < facts->budget && facts->file_limit < CS_INF)
-		cs_doctor_say(doctor, verdict, "files may have %s (ulimit -f), segments too; a job may take %s: "
-			      "raise fsize in /etc/security/limits.conf", size_text(free, facts->file_limit), limit);
+		cs_doctor_say(doctor, verdict, "files may have %s (ulimit -f), segments too; a job "
+					       "may take %s: "
+			      "raise fsize in /etc/security/limits.conf",
+			      size_text(free, facts->file_limit), limit);
 }
 
 void
@@ -169,17 +187,21 @@ cs_doctor_segments(struct cs_doctor *doctor, const struct cs_segment_facts *fact
 {
 	doctor->segments = NULL;
 	if (facts->kind == CS_SHM_OFF) {
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_SHM=off: every call goes to the MPI");
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_SHM=off: every call goes to the "
+						       "MPI");
 		return;
 	}
 	judge_making(doctor, facts);
 	judge_room(doctor, facts);
-	if (!strcmp(facts->huge, "always") || !strcmp(facts->huge, "within_size") || !strcmp(facts->huge, "force"))
-		cs_doctor_say(doctor, CS_VERDICT_OK, "the kernel may give segments huge pages (shmem_enabled: %s)", facts->huge);
+	if (!strcmp(facts->huge, "always") || !strcmp(facts->huge, "within_size") ||
+	    !strcmp(facts->huge, "force"))
+		cs_doctor_say(doctor, CS_VERDICT_OK, "the kernel may give segments huge pages "
+						     "(shmem_enabled: %s)", facts->huge);
 	else if (*facts->huge)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "segments have small pages (shmem_enabled: %s); within_size in "
-			      "/sys/kernel/mm/transparent_hugepage/shmem_enabled lets the kernel give them huge ones",
-			      facts->huge);
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "segments have small pages (shmem_enabled: "
+						       "%s); within_size in "
+			      "/sys/kernel/mm/transparent_hugepage/shmem_enabled lets the kernel "
+			      "give them huge ones", facts->huge);
 	else
 		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the kernel has no huge pages for segments");
 }
@@ -189,26 +211,31 @@ cs_doctor_copies(struct cs_doctor *doctor, const struct cs_copy_facts *facts)
 {
 	doctor->copies = NULL;
 	if (facts->wish == CS_SWITCH_OFF) {
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_CMA=off: large messages are copied twice, through segments");
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "COLLSHIM_CMA=off: large messages are "
+						       "copied twice, through segments");
 		return;
 	}
 	if (!facts->error) {
 		doctor->copies = "single copies between its ranks (process_vm_readv)";
-		cs_doctor_say(doctor, CS_VERDICT_OK, "a process may read another's memory (process_vm_readv)");
+		cs_doctor_say(doctor, CS_VERDICT_OK, "a process may read another's memory "
+						     "(process_vm_readv)");
 		return;
 	}
-	enum cs_verdict verdict = facts->wish == CS_SWITCH_ON ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
+	enum cs_verdict verdict = facts->wish == CS_SWITCH_ON ? CS_VERDICT_PROBLEM
+							      : CS_VERDICT_NOTE;
 	if (facts->ptrace_scope > 0)
-		cs_doctor_say(doctor, verdict, "a process may not read another's memory (process_vm_readv: %s), so large "
-			      "messages are copied twice: kernel.yama.ptrace_scope is %d; 0 would allow it",
-			      strerror(facts->error), facts->ptrace_scope);
+		cs_doctor_say(doctor, verdict, "a process may not read another's memory "
+					       "(process_vm_readv: %s), so large "
+			      "messages are copied twice: kernel.yama.ptrace_scope is %d; 0 would "
+			      "allow it", strerror(facts->error), facts->ptrace_scope);
 	else
-		cs_doctor_say(doctor, verdict, "a process may not read another's memory (process_vm_readv: %s), so large "
-			      "messages are copied twice: in a container, allow the call or the capability SYS_PTRACE",
-			      strerror(facts->error));
+		cs_doctor_say(doctor, verdict, "a process may not read another's memory "
+					       "(process_vm_readv: %s), so large "
+			      "messages are copied twice: in a container, allow the call or the "
+			      "capability SYS_PTRACE", strerror(facts->error));
 }
 
-/* --- cores ------------------------------------------------------------------------------------------------------- */
+/* --- cores ------------------------------------------------------------------------------------ */
 
 void
 cs_doctor_cores(struct cs_doctor *doctor, const struct cs_topo_counts *counts)
@@ -219,38 +246,47 @@ cs_doctor_cores(struct cs_doctor *doctor, const struct cs_topo_counts *counts)
 	}
 	bool is_bound = counts->near_threads < counts->threads;
 	cs_doctor_say(doctor, is_bound ? CS_VERDICT_NOTE : CS_VERDICT_OK,
-		      "%s may use %d of %d hardware threads, on %d of %d cores, in %d of %d NUMA domains, in %d of %d packages",
-		      is_bound ? "this process is bound, it" : "this process", counts->near_threads, counts->threads,
-		      counts->near_cores, counts->cores, counts->near_domains, counts->domains, counts->near_packages,
-		      counts->packages);
+		      "%s may use %d of %d hardware threads, on %d of %d cores, in %d of %d NUMA "
+		      "domains, in %d of %d packages", is_bound ? "this process is bound, it"
+								: "this process",
+								counts->near_threads,
+								counts->threads,
+		      counts->near_cores, counts->cores, counts->near_domains, counts->domains,
+		      counts->near_packages, counts->packages);
 	if (counts->near_cores && counts->near_threads > counts->near_cores)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "cores have several hardware threads: with more than %d ranks here, some "
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "cores have several hardware threads: with "
+						       "more than %d ranks here, some "
 			      "share a core", counts->near_cores);
 }
 
-/* --- verbs ------------------------------------------------------------------------------------------------------- */
+/* --- verbs ------------------------------------------------------------------------------------ */
 
 static void
 see(void *context, const struct cs_ib_candidate *candidate)
 {
-	static const char *const places[] = { "near", "in another NUMA domain of this package", "in another package" };
+	static const char *const places[] = { "near", "in another NUMA domain of this package",
+					      "in another package" };
 	struct cs_doctor *doctor = context;
 	char name[CS_IB_NAME + 16];
-	snprintf(name, sizeof name, candidate->port ? "%s:%d" : "%s", candidate->device, candidate->port);
+	snprintf(name, sizeof name, candidate->port ? "%s:%d" : "%s", candidate->device,
+		 candidate->port);
 	if (candidate->is_usable)
 		cs_doctor_say(doctor, CS_VERDICT_OK, "%s: %s, active, %s", name, candidate->what,
 			      places[candidate->distance < 2 ? candidate->distance : 2]);
 	else
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s cannot be used: %s", name, candidate->what);
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s cannot be used: %s", name,
+			      candidate->what);
 }
 
 static void
 say_refused(struct cs_doctor *doctor, const char *name, const struct cs_ib_trial *trial)
 {
 	char bytes[SIZE_TEXT];
-	cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "%s refused %s: %s; a connection needs that, and %s registered%s", name,
+	cs_doctor_say(doctor, CS_VERDICT_PROBLEM, "%s refused %s: %s; a connection needs that, and "
+						  "%s registered%s", name,
 		      trial->refused, strerror(trial->error), size_text(bytes, trial->bytes),
-		      trial->error == ENOMEM ? ": raise the limit of locked memory (ulimit -l)" : "");
+		      trial->error == ENOMEM ? ": raise the limit of locked memory (ulimit -l)"
+					     : "");
 }
 
 static bool
@@ -259,7 +295,8 @@ try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts, enum cs
 	struct cs_ib_port port;
 	struct cs_ib_trial trial;
 	char why[256], name[CS_IB_NAME + 16], bytes[SIZE_TEXT];
-	if (cs_ib_port_open(&port, facts->verbs, facts->device, facts->distance, why, sizeof why) != CS_OK) {
+	if (cs_ib_port_open(&port, facts->verbs, facts->device, facts->distance, why, sizeof why) !=
+	    CS_OK) {
 		cs_doctor_say(doctor, verdict, "no device is used: %s%s", why,
 			      facts->device ? " (COLLSHIM_IB_DEVICE)" : "");
 		return false;
@@ -273,7 +310,8 @@ try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts, enum cs
 		say_refused(doctor, name, &trial);
 		return true;
 	}
-	cs_doctor_say(doctor, CS_VERDICT_OK, "%s granted %s of registered memory, a completion queue and a queue pair", name,
+	cs_doctor_say(doctor, CS_VERDICT_OK, "%s granted %s of registered memory, a completion "
+					     "queue and a queue pair", name,
 		      size_text(bytes, trial.bytes));
 	snprintf(doctor->wire, sizeof doctor->wire, "verbs by %s", name);
 	return true;
@@ -285,12 +323,14 @@ nothing_there(const struct cs_verbs_facts *facts)
 {
 	static char why[160];
 	if (!facts->verbs) {
-		snprintf(why, sizeof why, "%s: a package rdma-core or libibverbs1 brings it", facts->missing);
+		snprintf(why, sizeof why, "%s: a package rdma-core or libibverbs1 brings it",
+			 facts->missing);
 		return why;
 	}
 	int error = cs_ib_kernel_error(facts->verbs);
 	if (error == ENOSYS)
-		return "the kernel has no RDMA: its module ib_uverbs and the device's driver are not loaded";
+		return "the kernel has no RDMA: its module ib_uverbs and the device's driver are "
+		       "not loaded";
 	if (error) {
 		snprintf(why, sizeof why, "the list of devices was refused: %s", strerror(error));
 		return why;
@@ -307,14 +347,16 @@ cs_doctor_verbs(struct cs_doctor *doctor, const struct cs_verbs_facts *facts)
 	const char *nothing = nothing_there(facts);
 	snprintf(doctor->wire, sizeof doctor->wire, "the MPI's messages");
 	if (wire == CS_WIRE_HOST)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the wire is host (COLLSHIM_WIRE, or the limit wire): verbs are not used");
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "the wire is host (COLLSHIM_WIRE, or the "
+						       "limit wire): verbs are not used");
 	if (nothing) {
 		cs_doctor_say(doctor, verdict, "%s", nothing);
 		return false;
 	}
 	int ports = cs_ib_port_list(facts->verbs, facts->distance, see, doctor);
 	if (!ports)
-		cs_doctor_say(doctor, verdict, "there is no RDMA device%s", facts->device ? " (COLLSHIM_IB_DEVICE names one)" : "");
+		cs_doctor_say(doctor, verdict, "there is no RDMA device%s",
+			      facts->device ? " (COLLSHIM_IB_DEVICE names one)" : "");
 	return ports && wire != CS_WIRE_HOST && try_device(doctor, facts, verdict);
 }
 
@@ -322,22 +364,29 @@ void
 cs_doctor_locking(struct cs_doctor *doctor, const struct cs_lock_facts *facts)
 {
 	char soft[SIZE_TEXT], memory[SIZE_TEXT], cache[SIZE_TEXT];
-	const char *limit = size_text(soft, facts->soft), *needed = size_text(memory, facts->memory);
+	const char *limit = size_text(soft, facts->soft),
+		   *needed = size_text(memory, facts->memory);
 	size_t both = facts->memory < CS_INF - facts->cache ? facts->memory + facts->cache : CS_INF;
 	if (facts->is_exempt)
-		cs_doctor_say(doctor, CS_VERDICT_OK, "this process may lock all memory (CAP_IPC_LOCK)");
+		cs_doctor_say(doctor, CS_VERDICT_OK, "this process may lock all memory "
+						     "(CAP_IPC_LOCK)");
 	else if (facts->soft < facts->memory)
 		cs_doctor_say(doctor, facts->has_device ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE,
-			      "%s of memory may be locked (ulimit -l); verbs need %s (ib_memory): %s", limit, needed,
-			      facts->hard >= facts->memory ? "ulimit -l unlimited where the job starts"
-							   : "raise memlock in /etc/security/limits.conf");
+			      "%s of memory may be locked (ulimit -l); verbs need %s (ib_memory): "
+			      "%s", limit, needed, facts->hard >= facts->memory
+			      ? "ulimit -l unlimited where the job starts"
+							   : "raise memlock in "
+							     "/etc/security/limits.conf");
 	else if (facts->soft < both)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory may be locked (ulimit -l), enough for %s of slots "
-			      "(ib_memory), but not for %s of the program's memory besides (ib_cache)", limit, needed,
-			      size_text(cache, facts->cache));
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "%s of memory may be locked (ulimit -l), "
+						       "enough for %s of slots "
+			      "(ib_memory), but not for %s of the program's memory besides "
+			      "(ib_cache)", limit, needed, size_text(cache, facts->cache));
 	else
-		cs_doctor_say(doctor, CS_VERDICT_OK, "%s%s memory may be locked (ulimit -l); verbs take up to %s (ib_memory) and "
-			      "keep %s of the program's (ib_cache)", limit, facts->soft < CS_INF ? " of" : "", needed,
+		cs_doctor_say(doctor, CS_VERDICT_OK, "%s%s memory may be locked (ulimit -l); verbs "
+						     "take up to %s (ib_memory) and "
+			      "keep %s of the program's (ib_cache)", limit,
+			      facts->soft < CS_INF ? " of" : "", needed,
 			      size_text(cache, facts->cache));
 }
 
@@ -345,12 +394,15 @@ void
 cs_doctor_watch(struct cs_doctor *doctor, int error, size_t cache)
 {
 	if (!cache)
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "ib_cache is 0: the program's memory is registered anew for each message");
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "ib_cache is 0: the program's memory is "
+						       "registered anew for each message");
 	else if (!error)
-		cs_doctor_say(doctor, CS_VERDICT_OK, "changes of the program's memory can be watched (userfaultfd), so "
+		cs_doctor_say(doctor, CS_VERDICT_OK, "changes of the program's memory can be "
+						     "watched (userfaultfd), so "
 			      "registrations are kept");
 	else
-		cs_doctor_say(doctor, CS_VERDICT_NOTE, "changes of the program's memory cannot be watched (userfaultfd: %s), so "
+		cs_doctor_say(doctor, CS_VERDICT_NOTE, "changes of the program's memory cannot be "
+						       "watched (userfaultfd: %s), so "
 			      "verbs register it anew for each message%s", strerror(error),
 			      error == EPERM ? ": in a container, allow the call userfaultfd" : "");
 }

@@ -2,8 +2,9 @@
  *
  *   doctor_look.c   asks the system: facts        doctor.c   what they mean: findings, a line each
  *
- * "ok" is as good as it can be; "note" is worth to know, and nothing is wrong; "problem" is something that was asked for and
- * cannot be, or that surely costs more than it need, with what to do. */
+ * "ok" is as good as it can be; "note" is worth to know, and nothing is wrong; "problem" is
+ * something that was asked for and cannot be, or that surely costs more than it need, with what to
+ * do. */
 #ifndef CS_TOOLS_DOCTOR_H
 #define CS_TOOLS_DOCTOR_H
 
@@ -34,7 +35,8 @@ void cs_doctor_group(struct cs_doctor *doctor, const char *name);
 void cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Every line of the text is a problem; and `fine` is said if there is none. */
-void cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings, const char *complaints);
+void cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings,
+			const char *complaints);
 
 struct cs_module_facts {
 	const char *folder; /* where modules are looked for */
@@ -45,19 +47,22 @@ void cs_doctor_modules(struct cs_doctor *doctor, const struct cs_module_facts *f
 
 struct cs_segment_facts {
 	enum cs_shm_kind kind;
-	int memfd_error, named_error;   /* errno of a segment that was made, filled and attached; 0: it could be */
+	int memfd_error, named_error;   /* errno of a segment that was made, filled and attached; 0:
+					 * it could be */
 	size_t shm_total, shm_free;     /* /dev/shm; 0: there is none */
 	size_t memory;                  /* that is free or can be made so; 0: unknown */
 	const char *memory_limit;       /* by what */
 	size_t file_limit;              /* RLIMIT_FSIZE */
 	size_t budget;
-	const char *huge;               /* the word chosen in transparent_hugepage/shmem_enabled, "" if none */
+	const char *huge;               /* the word chosen in transparent_hugepage/shmem_enabled, ""
+					 * if none */
 };
 void cs_doctor_segments(struct cs_doctor *doctor, const struct cs_segment_facts *facts);
 
 struct cs_copy_facts {
 	enum cs_switch wish;
-	int error;        /* of a read from another process that is no child of the reader; 0: it went well */
+	int error;        /* of a read from another process that is no child of the reader; 0: it
+			   * went well */
 	int ptrace_scope; /* kernel.yama.ptrace_scope; -1: none */
 };
 void cs_doctor_copies(struct cs_doctor *doctor, const struct cs_copy_facts *facts);

@@ -36,7 +36,7 @@ first_line(const char *path, char *text, int room)
 	return text;
 }
 
-/* --- modules ----------------------------------------------------------------------------------------------------- */
+/* --- modules ---------------------------------------------------------------------------------- */
 
 static bool
 is_there(const char *folder, const char *name)
@@ -46,8 +46,8 @@ is_there(const char *folder, const char *name)
 	return access(path, R_OK) == 0;
 }
 
-/* Where modules lie: as the variable says; beside this program, as in a build; where they lie from an installed one, wherever the
- * installation has been moved; else where they were installed. */
+/* Where modules lie: as the variable says; beside this program, as in a build; where they lie from
+ * an installed one, wherever the installation has been moved; else where they were installed. */
 static void
 find_modules(char folder[PATH_MAX])
 {
@@ -62,7 +62,8 @@ find_modules(char folder[PATH_MAX])
 	else if (slash && slash - self < PATH_MAX - 16 && is_there(self, "libcollshim.so"))
 		snprintf(folder, PATH_MAX, "%.*s/collshim", PATH_MAX - 16, self);
 	else if (slash && is_there(self, CS_MODULES_FROM_PROGRAMS))
-		snprintf(folder, PATH_MAX, "%.*s/%s", PATH_MAX - (int)sizeof CS_MODULES_FROM_PROGRAMS - 1, self,
+		snprintf(folder, PATH_MAX, "%.*s/%s",
+			 PATH_MAX - (int)sizeof CS_MODULES_FROM_PROGRAMS - 1, self,
 			 CS_MODULES_FROM_PROGRAMS);
 	else
 		snprintf(folder, PATH_MAX, "%s", CS_MODULES_INSTALLED);
@@ -84,10 +85,10 @@ look_at_modules(struct cs_doctor *doctor)
 	cs_doctor_modules(doctor, &facts);
 }
 
-/* --- trials with other processes --------------------------------------------------------------------------------- */
+/* --- trials with other processes -------------------------------------------------------------- */
 
-/* What the trial returned in a process of its own: 0 or an errno. Ranks are no children of each other, so what is to be
- * reached lies in this process or in another child of it. */
+/* What the trial returned in a process of its own: 0 or an errno. Ranks are no children of each
+ * other, so what is to be reached lies in this process or in another child of it. */
 static int
 in_another_process(int (*trial)(void *context), void *context)
 {
@@ -179,7 +180,8 @@ try_copy(void)
 	error = target.pid < 0 ? errno : 0;
 	close(ready[1]);
 	if (!error)
-		error = read(ready[0], &byte, 1) == 1 ? in_another_process(read_target, &target) : EIO;
+		error = read(ready[0], &byte, 1) == 1 ? in_another_process(read_target, &target)
+						      : EIO;
 	close(ready[0]);
 	close(until[0]);
 	close(until[1]);
@@ -189,7 +191,7 @@ try_copy(void)
 	return error;
 }
 
-/* --- the node ---------------------------------------------------------------------------------------------------- */
+/* --- the node --------------------------------------------------------------------------------- */
 
 static size_t
 limit_bytes(rlim_t limit)
@@ -209,12 +211,14 @@ chosen_word(char *line)
 }
 
 static void
-look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings, const struct cs_limits *limits)
+look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings,
+	     const struct cs_limits *limits)
 {
 	char huge[128], scope[16];
 	struct statvfs shm;
 	struct rlimit file = { RLIM_INFINITY, RLIM_INFINITY };
-	chosen_word(first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", huge, sizeof huge));
+	chosen_word(first_line("/sys/kernel/mm/transparent_hugepage/shmem_enabled", huge,
+			       sizeof huge));
 	getrlimit(RLIMIT_FSIZE, &file);
 	struct cs_cgroups groups;
 	struct cs_headroom headroom;
@@ -246,7 +250,7 @@ look_at_node(struct cs_doctor *doctor, const struct cs_settings *settings, const
 	cs_doctor_cores(doctor, &counts);
 }
 
-/* --- verbs ------------------------------------------------------------------------------------------------------- */
+/* --- verbs ------------------------------------------------------------------------------------ */
 
 /* CAP_IPC_LOCK, of the effective capabilities. */
 static bool
@@ -264,9 +268,11 @@ may_lock_all(void)
 }
 
 static void
-look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings, const struct cs_limits *limits)
+look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings,
+	      const struct cs_limits *limits)
 {
-	struct cs_verbs_facts facts = { .distance = cs_topo_distance, .device = settings->ib_device, .limits = limits };
+	struct cs_verbs_facts facts = { .distance = cs_topo_distance, .device = settings->ib_device,
+					.limits = limits };
 	struct rlimit lock = { 0, 0 };
 	facts.verbs = cs_verbs_load(&facts.missing);
 	getrlimit(RLIMIT_MEMLOCK, &lock);
@@ -284,7 +290,7 @@ look_at_verbs(struct cs_doctor *doctor, const struct cs_settings *settings, cons
 	cs_doctor_watch(doctor, cs_ib_try_watch() ? 0 : errno ? errno : ENOSYS, limits->ib_cache);
 }
 
-/* --- the whole --------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static void
 conclude(struct cs_doctor *doctor, const struct cs_settings *settings)
@@ -298,9 +304,11 @@ conclude(struct cs_doctor *doctor, const struct cs_settings *settings)
 	if (!is_served)
 		fputs("-> every call goes to the MPI", doctor->out);
 	else
-		fprintf(doctor->out, "-> on a node %s%s%s; between nodes %s", doctor->segments, doctor->copies ? ", " : "",
-			doctor->copies ? doctor->copies : "", doctor->wire);
-	fprintf(doctor->out, doctor->problems ? "; problems: %d\n" : "; no problems\n", doctor->problems);
+		fprintf(doctor->out, "-> on a node %s%s%s; between nodes %s", doctor->segments,
+			doctor->copies ? ", " : "", doctor->copies ? doctor->copies : "",
+			doctor->wire);
+	fprintf(doctor->out, doctor->problems ? "; problems: %d\n" : "; no problems\n",
+		doctor->problems);
 }
 
 static void

@@ -20,7 +20,8 @@ enum { DONE = 0, FAILED = 1, WRONG_USE = 2 };
 #define BYTES 1024        /* if none are asked for */
 #define ELEMENT 8         /* bytes, in reductions */
 #define MOST_STEPS 1000000
-#define MOST_BYTES ((size_t)4 << 30) /* of all ranks' blocks: a plan in pieces has a step for each */
+/* Of all ranks' blocks: a plan in pieces has a step for each */
+#define MOST_BYTES ((size_t)4 << 30)
 #define TITLE_ROOM 512
 #define SHOWN "%.60s" /* what somebody wrote, which may be of any length */
 
@@ -51,7 +52,8 @@ add(struct pen *pen, const char *format, ...)
 	if (pen->used >= pen->room)
 		return;
 	va_start(arguments, format);
-	pen->used += (size_t)vsnprintf(pen->text + pen->used, pen->room - pen->used, format, arguments);
+	pen->used += (size_t)vsnprintf(pen->text + pen->used, pen->room - pen->used, format,
+				       arguments);
 	va_end(arguments);
 }
 
@@ -71,7 +73,7 @@ out_of_memory(const struct picture *picture)
 	return complain(picture, FAILED, "out of memory; try fewer --ranks");
 }
 
-/* --- which algorithm ---------------------------------------------------------------------------------------------- */
+/* --- which algorithm -------------------------------------------------------------------------- */
 
 static void
 list_plans(struct pen *pen, enum cs_coll coll)
@@ -85,7 +87,8 @@ list_plans(struct pen *pen, enum cs_coll coll)
 		any = true;
 	}
 	if (!any)
-		add(pen, "; no algorithm of %s is a plan, so none can be drawn", cs_colls[coll].name);
+		add(pen, "; no algorithm of %s is a plan, so none can be drawn",
+		    cs_colls[coll].name);
 }
 
 static int
@@ -119,7 +122,8 @@ refuse_algorithm(const struct picture *picture, enum cs_coll coll, const char *n
 	else if (!strcmp(name, "host"))
 		add(&pen, "host is the MPI underneath, whose steps are not known here");
 	else if (algorithm && algorithm->inner)
-		add(&pen, "%s shares memory on its nodes and is no plan; between nodes it is --draw %s:%s", name,
+		add(&pen, "%s shares memory on its nodes and is no plan; between nodes it is "
+			  "--draw %s:%s", name,
 		    cs_colls[algorithm->inner->coll].name, algorithm->inner->name);
 	else if (algorithm && algorithm->needs.verbs)
 		add(&pen, "%s runs on verbs and is no plan", name);
@@ -139,7 +143,8 @@ find_algorithm(struct picture *picture)
 	char name[64];
 	const char *what = picture->request->what, *colon = strchr(what, ':');
 	size_t length = colon ? (size_t)(colon - what) : strlen(what);
-	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), what);
+	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1),
+		 what);
 	enum cs_coll coll = cs_coll_by_name(name);
 	if (coll == CS_COLL_COUNT)
 		return refuse_collective(picture, name);
@@ -149,7 +154,7 @@ find_algorithm(struct picture *picture)
 	return DONE;
 }
 
-/* --- its parameters ----------------------------------------------------------------------------------------------- */
+/* --- its parameters --------------------------------------------------------------------------- */
 
 static int
 refuse_param(const struct picture *picture, const char *word)
@@ -158,10 +163,11 @@ refuse_param(const struct picture *picture, const char *word)
 	const struct cs_param *params = picture->algorithm->params;
 	size_t length = strcspn(word, "=");
 	if (length && word[length])
-		add(&pen, SHOWN ": \"%.*s\" is no parameter of %s; known:", word, (int)(length < 60 ? length : 60), word,
-		    picture->request->what);
+		add(&pen, SHOWN ": \"%.*s\" is no parameter of %s; known:", word,
+		    (int)(length < 60 ? length : 60), word, picture->request->what);
 	else
-		add(&pen, SHOWN ": expected name=value; parameters of %s:", word, picture->request->what);
+		add(&pen, SHOWN ": expected name=value; parameters of %s:", word,
+		    picture->request->what);
 	for (int i = 0; i < CS_MAX_PARAMS && params[i].name; i++)
 		add(&pen, "%s %s", i ? "," : "", params[i].name);
 	if (!params[0].name)
@@ -178,7 +184,8 @@ set_param(struct picture *picture, const char *word)
 	if (i < 0)
 		return refuse_param(picture, word);
 	const struct cs_param *param = &picture->algorithm->params[i];
-	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
+	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low ||
+	    value > param->high)
 		return complain(picture, WRONG_USE, SHOWN ": expected a number from %s to %s", word,
 				cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
 	picture->params[i] = value;
@@ -200,7 +207,7 @@ set_params(struct picture *picture)
 	return wrong;
 }
 
-/* --- the call ----------------------------------------------------------------------------------------------------- */
+/* --- the call --------------------------------------------------------------------------------- */
 
 static int
 check_request(const struct picture *picture)
@@ -209,29 +216,33 @@ check_request(const struct picture *picture)
 	enum cs_coll coll = picture->algorithm->coll;
 	size_t ranks = (size_t)request->facts.ranks;
 	if (ranks < 1 || ranks > CS_DRAW_MOST_RANKS)
-		return complain(picture, WRONG_USE, "--ranks %zu: a drawing has 1 to %d ranks", ranks,
-				CS_DRAW_MOST_RANKS);
+		return complain(picture, WRONG_USE, "--ranks %zu: a drawing has 1 to %d ranks",
+				ranks, CS_DRAW_MOST_RANKS);
 	if (request->has_root && !cs_colls[coll].rooted)
-		return complain(picture, WRONG_USE, "--root: %s has no root; leave it out", cs_colls[coll].name);
+		return complain(picture, WRONG_USE, "--root: %s has no root; leave it out",
+				cs_colls[coll].name);
 	if (request->has_root && request->root >= ranks)
-		return complain(picture, WRONG_USE, "--root %zu: expected a rank from 0 to %zu", request->root,
-				ranks - 1);
+		return complain(picture, WRONG_USE, "--root %zu: expected a rank from 0 to %zu",
+				request->root, ranks - 1);
 	if (request->has_bytes && coll == CS_BARRIER)
 		return complain(picture, WRONG_USE, "--bytes: a barrier has no size; leave it out");
 	if (request->has_bytes && request->bytes > MOST_BYTES / ranks)
-		return complain(picture, WRONG_USE, "--bytes %zu: a drawing of %zu rank%s has at most %zu",
+		return complain(picture, WRONG_USE, "--bytes %zu: a drawing of %zu rank%s has at "
+						    "most %zu",
 				request->bytes, ranks, ranks == 1 ? "" : "s", MOST_BYTES / ranks);
 	if (request->has_bytes && cs_colls[coll].reduces && request->bytes % ELEMENT)
 		return complain(picture, WRONG_USE,
-				"--bytes %zu: elements of a reduction have %d bytes; try --bytes %zu", request->bytes,
-				ELEMENT, (request->bytes / ELEMENT + 1) * ELEMENT);
+				"--bytes %zu: elements of a reduction have %d bytes; try --bytes "
+				"%zu", request->bytes, ELEMENT,
+				(request->bytes / ELEMENT + 1) * ELEMENT);
 	if (!request->facts.is_commutative && !cs_colls[coll].reduces)
-		return complain(picture, WRONG_USE, "--non-commutative: %s has no operation", cs_colls[coll].name);
+		return complain(picture, WRONG_USE, "--non-commutative: %s has no operation",
+				cs_colls[coll].name);
 	const char *unmet = cs_algorithm_unmet(picture->algorithm, &request->facts);
 	if (unmet)
 		return complain(picture, WRONG_USE,
-				"%s does not serve this call: %s; see --ppn, --nodes, --cyclic and --non-commutative",
-				request->what, unmet);
+				"%s does not serve this call: %s; see --ppn, --nodes, --cyclic and "
+				"--non-commutative", request->what, unmet);
 	return DONE;
 }
 
@@ -251,7 +262,8 @@ describe(struct picture *picture)
 {
 	const struct cs_draw_request *request = picture->request;
 	enum cs_coll coll = picture->algorithm->coll;
-	size_t ranks = (size_t)request->facts.ranks, bytes = request->has_bytes ? request->bytes : BYTES;
+	size_t ranks = (size_t)request->facts.ranks,
+	       bytes = request->has_bytes ? request->bytes : BYTES;
 	picture->ranks = (int)ranks;
 	picture->node_of = calloc(ranks, sizeof *picture->node_of);
 	picture->sizes = calloc(ranks, sizeof *picture->sizes);
@@ -267,7 +279,8 @@ describe(struct picture *picture)
 	picture->problem = (struct cs_problem){ .coll = coll, .ranks = (int)ranks,
 						.bytes = coll == CS_BARRIER ? 0 : bytes,
 						.root = request->has_root ? (int)request->root : 0,
-						.unit = cs_colls[coll].reduces ? ELEMENT : 1, .params = picture->params,
+						.unit = cs_colls[coll].reduces ? ELEMENT : 1,
+						.params = picture->params,
 						.is_commutative = request->facts.is_commutative,
 						.node_of = picture->node_of };
 	if (cs_colls[coll].sizes != CS_SIZES_EQUAL) {
@@ -298,13 +311,13 @@ build(struct picture *picture)
 		is_too_long = is_too_long || length > MOST_STEPS - steps;
 		if (status == CS_UNSUPPORTED)
 			return complain(picture, WRONG_USE,
-					"%s refuses this call; try other --ranks, --ppn or --bytes%s",
-					picture->request->what,
-					problem.is_commutative ? "" : ", or leave out --non-commutative");
+					"%s refuses this call; try other --ranks, --ppn or "
+					"--bytes%s", picture->request->what, problem.is_commutative
+					? "" : ", or leave out --non-commutative");
 		if (is_too_long)
 			return complain(picture, WRONG_USE,
-					"a drawing has at most %d steps; try fewer --ranks, --bytes or pieces",
-					MOST_STEPS);
+					"a drawing has at most %d steps; try fewer --ranks, "
+					"--bytes or pieces", MOST_STEPS);
 		if (status != CS_OK)
 			return out_of_memory(picture);
 		steps += length;
@@ -312,7 +325,7 @@ build(struct picture *picture)
 	return DONE;
 }
 
-/* --- the picture -------------------------------------------------------------------------------------------------- */
+/* --- the picture ------------------------------------------------------------------------------ */
 
 static void
 make_title(struct picture *picture, const struct cs_drawing *drawing)
@@ -321,7 +334,8 @@ make_title(struct picture *picture, const struct cs_drawing *drawing)
 	const struct cs_facts *facts = &picture->request->facts;
 	const struct cs_param *params = picture->algorithm->params;
 	char number[CS_NUMBER_TEXT];
-	add(&pen, "%s, %d rank%s", picture->request->what, picture->ranks, picture->ranks == 1 ? "" : "s");
+	add(&pen, "%s, %d rank%s", picture->request->what, picture->ranks,
+	    picture->ranks == 1 ? "" : "s");
 	if (facts->nodes > 1)
 		add(&pen, " on %d nodes", facts->nodes);
 	if (cs_colls[picture->algorithm->coll].rooted)
@@ -331,9 +345,11 @@ make_title(struct picture *picture, const struct cs_drawing *drawing)
 	for (int i = 0; i < CS_MAX_PARAMS && params[i].name; i++)
 		add(&pen, ", %s=%s", params[i].name, cs_bytes_text(number, picture->params[i]));
 	add(&pen, ": %u round%s, ", (unsigned)drawing->rounds, drawing->rounds == 1 ? "" : "s");
-	add(&pen, "%llu message%s", (unsigned long long)drawing->messages, drawing->messages == 1 ? "" : "s");
+	add(&pen, "%llu message%s", (unsigned long long)drawing->messages,
+	    drawing->messages == 1 ? "" : "s");
 	add(&pen, " with %s bytes", cs_bytes_text(number, drawing->bytes));
-	add(&pen, ", at most %s sent or received by a rank", cs_bytes_text(number, drawing->most_bytes));
+	add(&pen, ", at most %s sent or received by a rank",
+	    cs_bytes_text(number, drawing->most_bytes));
 }
 
 static int
@@ -358,7 +374,8 @@ write_picture(struct picture *picture)
 	enum cs_status status = cs_drawing_init(&drawing, picture->plans, picture->ranks);
 	int wrong = DONE;
 	if (status == CS_BAD_INPUT)
-		return complain(picture, FAILED, "the plans of %s do not fit together: a fault of the algorithm",
+		return complain(picture, FAILED, "the plans of %s do not fit together: a fault of "
+						 "the algorithm",
 				picture->request->what);
 	if (status != CS_OK)
 		return out_of_memory(picture);

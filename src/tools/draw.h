@@ -1,4 +1,5 @@
-/* tools/draw.h — collshim-info --draw: the plans of all ranks of one call as a picture (plan/draw.h). */
+/* tools/draw.h — collshim-info --draw: the plans of all ranks of one call as a picture
+ * (plan/draw.h). */
 #ifndef CS_TOOLS_DRAW_H
 #define CS_TOOLS_DRAW_H
 
@@ -24,8 +25,8 @@ struct cs_draw_request {
 	FILE *text;
 };
 
-/* 0: done; 1: out of memory, or the file cannot be written; 2: a wrong request. `complaint` says which,
- * and what to do. */
+/* 0: done; 1: out of memory, or the file cannot be written; 2: a wrong request. `complaint` says
+ * which, and what to do. */
 int cs_tools_draw(const struct cs_draw_request *request, char complaint[CS_DRAW_COMPLAINT]);
 
 #endif

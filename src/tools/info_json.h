@@ -1,5 +1,5 @@
-/* tools/info_json.h — what collshim-info says, as one JSON object each. man/collshim-info.1 documents
- * the form, which stays: keys may come, none goes or changes its meaning. */
+/* tools/info_json.h — what collshim-info says, as one JSON object each. man/collshim-info.1
+ * documents the form, which stays: keys may come, none goes or changes its meaning. */
 #ifndef CS_TOOLS_INFO_JSON_H
 #define CS_TOOLS_INFO_JSON_H
 
@@ -28,8 +28,8 @@ cs_has_need(const struct cs_needs *needs, const struct cs_need *need)
 /* The collectives, and every algorithm of each, composed ones among them; not the host. */
 void cs_info_json_algorithms(FILE *out);
 
-/* Of one call: its facts, who can serve it, what is chosen; and why it goes to the MPI all the same:
- * names, ended by NULL. */
+/* Of one call: its facts, who can serve it, what is chosen; and why it goes to the MPI all the
+ * same: names, ended by NULL. */
 void cs_info_json_explain(FILE *out, const struct cs_selector *selector,
 			  const struct cs_facts *facts, const char *mpi,
 			  const char *const *overrides);

@@ -1,4 +1,5 @@
-/* tools/sim_known.c — knows what collshim-sim can simulate: lists it, and finds an algorithm and its parameters by name. */
+/* tools/sim_known.c — knows what collshim-sim can simulate: lists it, and finds an algorithm and
+ * its parameters by name. */
 #include "tools/sim_request.h"
 
 #include "base/nearest.h"
@@ -56,8 +57,8 @@ list_params(const struct cs_algorithm *algorithm)
 		const struct cs_param *param = &algorithm->params[i];
 		if (cs_tool_has_effect(algorithm, i))
 			printf("    %s: %s; default %s, %s to %s\n", param->name, param->meaning,
-			       cs_bytes_text(value, param->fallback), cs_bytes_text(low, param->low),
-			       cs_bytes_text(high, param->high));
+			       cs_bytes_text(value, param->fallback),
+			       cs_bytes_text(low, param->low), cs_bytes_text(high, param->high));
 	}
 }
 
@@ -71,14 +72,17 @@ cs_tool_list(void)
 		if (!cs_tool_is_plan(algorithm))
 			continue;
 		if (algorithm->coll != last)
-			printf("%s (bytes: %s)\n", cs_colls[algorithm->coll].name, cs_tool_bytes_meaning(algorithm->coll));
+			printf("%s (bytes: %s)\n", cs_colls[algorithm->coll].name,
+			       cs_tool_bytes_meaning(algorithm->coll));
 		last = algorithm->coll;
-		printf("  %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name, algorithm->summary);
+		printf("  %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
+		       algorithm->summary);
 		list_params(algorithm);
 	}
 	puts("models (seconds, and seconds per byte)");
 	for (const struct cs_model *model = cs_models; *model->name; model++)
-		printf("  %s: %s\n    %s\n", model->name, model->origin, cs_model_text(text, model));
+		printf("  %s: %s\n    %s\n", model->name, model->origin,
+		       cs_model_text(text, model));
 	return CS_TOOL_DONE;
 }
 
@@ -92,7 +96,8 @@ cs_tool_offer(enum cs_coll coll)
 			fprintf(stderr, "%s%s:%s", before, cs_colls[coll].name, algorithm->name);
 			before = ", ";
 		}
-	fprintf(stderr, "%s\nTry: collshim-sim --list\n", *before == 'e' ? "this collective has no plan yet" : "");
+	fprintf(stderr, "%s\nTry: collshim-sim --list\n",
+		*before == 'e' ? "this collective has no plan yet" : "");
 }
 
 static int
@@ -117,14 +122,17 @@ cs_request_find(struct cs_request *request)
 	char name[64];
 	const char *what = request->what, *colon = strchr(what, ':');
 	size_t length = colon ? (size_t)(colon - what) : strlen(what);
-	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), what);
+	snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name),
+		 what);
 	if (find_coll(name, &request->call.coll) != CS_TOOL_DONE)
 		return CS_TOOL_WRONG_USE;
 	if (request->compares && colon)
-		return cs_tool_wrong_use("%s: --compare takes a collective, here %s, and tries all its algorithms", what, name);
+		return cs_tool_wrong_use("%s: --compare takes a collective, here %s, and tries all "
+					 "its algorithms", what, name);
 	if (request->compares)
 		return CS_TOOL_DONE;
-	const struct cs_algorithm *algorithm = colon ? cs_algorithm_by_name(request->call.coll, colon + 1) : NULL;
+	const struct cs_algorithm *algorithm =
+		colon ? cs_algorithm_by_name(request->call.coll, colon + 1) : NULL;
 	request->algorithm = algorithm;
 	if (algorithm && cs_tool_is_plan(algorithm))
 		return CS_TOOL_DONE;
@@ -150,13 +158,15 @@ refuse_param(const struct cs_algorithm *algorithm, const char *word)
 	size_t length = strcspn(word, "=");
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		if (cs_tool_has_effect(algorithm, i))
-			snprintf(names + strlen(names), sizeof names - strlen(names), " %s", algorithm->params[i].name);
+			snprintf(names + strlen(names), sizeof names - strlen(names), " %s",
+				 algorithm->params[i].name);
 	snprintf(full, sizeof full, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
 	if (!*names)
 		return cs_tool_wrong_use("%s: %s has no parameters", word, full);
 	if (!length || !word[length])
 		return cs_tool_wrong_use("%s: expected NAME=VALUE; %s has%s", word, full, names);
-	return cs_tool_wrong_use("%s: \"%.*s\" is no parameter of %s, which has%s", word, (int)length, word, full, names);
+	return cs_tool_wrong_use("%s: \"%.*s\" is no parameter of %s, which has%s", word,
+				 (int)length, word, full, names);
 }
 
 static int
@@ -170,23 +180,29 @@ set_param(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, co
 	const struct cs_param *param = &algorithm->params[i];
 	if (!cs_tool_has_effect(algorithm, i))
 		return cs_tool_wrong_use("%s: has no effect, as %s", word,
-					 param->is_within_nodes ? "one rank of each node is between nodes"
-							: "node steps are simulated in one piece, by one leader");
-	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low || value > param->high)
-		return cs_tool_wrong_use("%s: expected a number from %s to %s", word, cs_bytes_text(low, param->low),
+					 param->is_within_nodes ? "one rank of each node is "
+								  "between nodes"
+							: "node steps are simulated in one piece, "
+							  "by one leader");
+	if (cs_parse_bytes(word + length + 1, &value) != CS_OK || value < param->low ||
+	    value > param->high)
+		return cs_tool_wrong_use("%s: expected a number from %s to %s", word,
+					 cs_bytes_text(low, param->low),
 					 cs_bytes_text(high, param->high));
 	params[i] = value;
 	return CS_TOOL_DONE;
 }
 
 int
-cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm, const struct cs_request *request)
+cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algorithm,
+		  const struct cs_request *request)
 {
 	int wrong = CS_TOOL_DONE;
 	cs_tool_fallbacks(params, algorithm);
 	for (int i = 0; i < request->word_count && !wrong; i++)
 		if (cs_tools_is_again(algorithm, request->words, i))
-			wrong = cs_tool_wrong_use("%s: expected each parameter once", request->words[i]);
+			wrong = cs_tool_wrong_use("%s: expected each parameter once",
+						  request->words[i]);
 		else
 			wrong = set_param(params, algorithm, request->words[i]);
 	return wrong;

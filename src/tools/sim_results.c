@@ -1,4 +1,5 @@
-/* tools/sim_results.c — simulates one algorithm, or all of a collective, with each model, and prints the results. */
+/* tools/sim_results.c — simulates one algorithm, or all of a collective, with each model, and
+ * prints the results. */
 #include "tools/sim_request.h"
 
 #include "base/parse.h"
@@ -20,7 +21,8 @@ time_text(char text[TIME_TEXT], int64_t picoseconds)
 	while (unit < 3 && (double)picoseconds < units[unit].picoseconds)
 		unit++;
 	double value = (double)picoseconds / units[unit].picoseconds;
-	snprintf(text, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, units[unit].name);
+	snprintf(text, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
+		 units[unit].name);
 	return text;
 }
 
@@ -29,8 +31,9 @@ print_title(const struct cs_sim_call *call, const struct cs_model *model)
 {
 	char text[CS_MODEL_TEXT];
 	bool is_logfp = model->level[CS_INTER].f > 1 || model->level[CS_INTRA].f > 1;
-	printf("simulated, not measured: %s, parameters %s%s%s%s\n  %s\n", is_logfp ? "LogGP with LogfP's f" : "LogGP",
-	       model->name, model->origin ? " (" : "", model->origin ? model->origin : "", model->origin ? ")" : "",
+	printf("simulated, not measured: %s, parameters %s%s%s%s\n  %s\n",
+	       is_logfp ? "LogGP with LogfP's f" : "LogGP", model->name, model->origin ? " (" : "",
+	       model->origin ? model->origin : "", model->origin ? ")" : "",
 	       cs_model_text(text, model));
 	printf("%s, %d rank%s: %d node%s, %d on each%s", cs_colls[call->coll].name, call->ranks,
 	       call->ranks == 1 ? "" : "s", call->nodes, call->nodes == 1 ? "" : "s", call->ppn,
@@ -45,17 +48,20 @@ print_title(const struct cs_sim_call *call, const struct cs_model *model)
 }
 
 static void
-print_one(const struct cs_request *request, const size_t *params, const struct cs_sim_result *result)
+print_one(const struct cs_request *request, const size_t *params,
+	  const struct cs_sim_result *result)
 {
 	char text[TIME_TEXT], size[CS_NUMBER_TEXT];
 	const struct cs_param *known = request->algorithm->params;
-	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name, request->algorithm->name);
+	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name,
+	       request->algorithm->name);
 	for (int i = 0; i < CS_MAX_PARAMS && known[i].name; i++)
 		if (cs_tool_has_effect(request->algorithm, i))
 			printf(":%s=%s", known[i].name, cs_bytes_text(size, params[i]));
 	puts(request->overlaps ? ", copies out overlap messages" : "");
 	if (request->eager)
-		printf("  %-22s up to %s, inside a node all\n", "messages copied", cs_bytes_text(size, request->eager));
+		printf("  %-22s up to %s, inside a node all\n", "messages copied",
+		       cs_bytes_text(size, request->eager));
 	printf("  %-22s %s\n", "simulated time", time_text(text, result->time));
 	printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
@@ -64,7 +70,8 @@ print_one(const struct cs_request *request, const size_t *params, const struct c
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
 }
 
-/* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which has been said. */
+/* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
+ * has been said. */
 static int
 run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_model *model,
     struct cs_sim_result *result, const char **why)
@@ -80,7 +87,8 @@ run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_mo
 		*why = texts[status];
 		return CS_TOOL_WRONG_USE;
 	}
-	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name, result->text);
+	fprintf(stderr, "collshim-sim: %s:%s: %s\n", cs_colls[algorithm->coll].name,
+		algorithm->name, result->text);
 	return CS_TOOL_CANNOT;
 }
 
@@ -129,7 +137,8 @@ fill_row(struct row *row, const struct cs_request *request, struct cs_sim_call *
 	cs_tool_fallbacks(params, row->algorithm);
 	struct cs_sim *sim = cs_request_stage(request, call, row->algorithm, params, row->reason);
 	for (int i = 0; sim && wrong != CS_TOOL_CANNOT && i < request->model_count; i++)
-		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i], &row->why[i]);
+		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i],
+			    &row->why[i]);
 	cs_sim_destroy(sim);
 	return wrong == CS_TOOL_CANNOT ? CS_TOOL_CANNOT : CS_TOOL_DONE;
 }
@@ -166,21 +175,26 @@ print_row(const struct row *row, int model, int64_t best)
 {
 	char name[64], text[TIME_TEXT];
 	const struct cs_sim_result *result = &row->results[model];
-	snprintf(name, sizeof name, "%s:%s", cs_colls[row->algorithm->coll].name, row->algorithm->name);
+	snprintf(name, sizeof name, "%s:%s", cs_colls[row->algorithm->coll].name,
+		 row->algorithm->name);
 	if (missing(row, model))
 		printf("  %-40s %s\n", name, missing(row, model));
 	else
-		printf("  %-40s %14s %8.3g %8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
-		       time_text(text, result->time), best ? (double)result->time / (double)best : 1.0, result->rounds,
+		printf("  %-40s %14s %8.3g "
+		       "%8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
+		       time_text(text, result->time), best ? (double)result->time / (double)best
+							   : 1.0, result->rounds,
 		       result->messages, result->bytes, result->inter_bytes);
 }
 
 static void
-print_table(const struct cs_request *request, const struct cs_sim_call *call, struct row *rows, size_t count, int model)
+print_table(const struct cs_request *request, const struct cs_sim_call *call, struct row *rows,
+	    size_t count, int model)
 {
 	sort(rows, count, model);
 	print_title(call, &request->models[model]);
-	printf("  %-40s %14s %8s %8s %12s %16s %16s\n", "algorithm", "simulated time", "ratio", "rounds", "messages",
+	printf("  %-40s %14s %8s %8s %12s %16s %16s\n", "algorithm", "simulated time", "ratio",
+	       "rounds", "messages",
 	       "bytes", "between nodes");
 	for (size_t i = 0; i < count; i++)
 		print_row(&rows[i], model, rows[0].results[model].time);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 static enum cs_status
-build(struct cs_sim_call *call, const struct cs_algorithm *algorithm, int rank, struct cs_plan *plan)
+build(struct cs_sim_call *call, const struct cs_algorithm *algorithm, int rank,
+      struct cs_plan *plan)
 {
 	struct cs_builder builder;
 	cs_builder_init(&builder, cs_sim_call_seen_by(call, rank), plan);
@@ -19,8 +20,8 @@ build(struct cs_sim_call *call, const struct cs_algorithm *algorithm, int rank, 
 	return cs_builder_finish(&builder);
 }
 
-/* Bytes that the plans of all ranks take, judged by the smallest of three that are not the root's, nor all first on their
- * node, where one may do the work of all. */
+/* Bytes that the plans of all ranks take, judged by the smallest of three that are not the root's,
+ * nor all first on their node, where one may do the work of all. */
 static size_t
 guess(const struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
@@ -38,7 +39,8 @@ guess(const struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algori
 	return smallest * (size_t)call->ranks;
 }
 
-/* Copies that follow each other as one: of tens of thousands, as each block has its own, some dozens are left. */
+/* Copies that follow each other as one: of tens of thousands, as each block has its own, some
+ * dozens are left. */
 static void
 join_copies(struct cs_plan *plan)
 {
@@ -53,7 +55,8 @@ join_copies(struct cs_plan *plan)
 	plan->count = count;
 }
 
-/* Rank 0's plan for all: in a call of this room each rank's blocks are rank 0's, counted from it, with several sizes, too. */
+/* Rank 0's plan for all: in a call of this room each rank's blocks are rank 0's, counted from it,
+ * with several sizes, too. */
 static enum cs_status
 add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
@@ -74,8 +77,8 @@ add_turned(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorit
 }
 
 static enum cs_status
-add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm, size_t guessed,
-	 size_t memory)
+add_flat(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+	 size_t guessed, size_t memory)
 {
 	enum cs_status status = guessed > memory ? CS_NO_MEMORY : CS_OK;
 	if (status == CS_OK && algorithm->is_turned)
@@ -98,12 +101,12 @@ whole_of(const struct cs_algorithm *algorithm, const size_t *params)
 }
 
 static enum cs_status
-add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm, const size_t *params,
-	 bool overlaps)
+add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+	 const size_t *params, bool overlaps)
 {
-	const struct cs_hier hier = { .inner = algorithm->inner->coll, .build = algorithm->inner->build,
-				      .params = params, .whole = whole_of(algorithm, params),
-				      .overlaps = overlaps };
+	const struct cs_hier hier = { .inner = algorithm->inner->coll,
+				      .build = algorithm->inner->build, .params = params,
+				      .whole = whole_of(algorithm, params), .overlaps = overlaps };
 	return cs_hier_add(sim, call, &hier);
 }
 
@@ -111,24 +114,28 @@ static void
 say_too_large(char reason[CS_REASON_TEXT], size_t guessed, size_t allowed)
 {
 	char memory[CS_NUMBER_TEXT], some[40] = "";
-	if (guessed > allowed && guessed < SIZE_MAX / 2) /* more: no plan was small enough to be looked at */
+	if (guessed > allowed && guessed < SIZE_MAX / 2) /* more: no plan was small enough to be
+							  * looked at */
 		snprintf(some, sizeof some, " some %.2g GiB and", (double)guessed / (1 << 30));
-	snprintf(reason, CS_REASON_TEXT, "too large: steps take%s more than --memory %s", some, cs_bytes_text(memory, allowed));
+	snprintf(reason, CS_REASON_TEXT, "too large: steps take%s more than --memory %s", some,
+		 cs_bytes_text(memory, allowed));
 }
 
 static const char *
 unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 {
-	struct cs_facts facts = { .coll = call->coll, .bytes = call->bytes, .ranks = call->ranks, .nodes = call->nodes,
-				  .ppn_min = call->ppn, .ppn_max = call->ppn,
-				  .is_block_placed = !call->is_cyclic || call->nodes == 1 || call->ppn == 1,
-				  .is_commutative = call->problem.is_commutative, .wire = CS_WIRE_HOST };
+	struct cs_facts facts = { .coll = call->coll, .bytes = call->bytes, .ranks = call->ranks,
+				  .nodes = call->nodes, .ppn_min = call->ppn, .ppn_max = call->ppn,
+				  .is_block_placed = !call->is_cyclic || call->nodes == 1 ||
+				  call->ppn == 1, .is_commutative = call->problem.is_commutative,
+				  .wire = CS_WIRE_HOST };
 	return cs_algorithm_unmet(algorithm, &facts);
 }
 
 struct cs_sim *
-cs_request_stage(const struct cs_request *request, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
-		 const size_t *params, char reason[CS_REASON_TEXT])
+cs_request_stage(const struct cs_request *request, struct cs_sim_call *call,
+		 const struct cs_algorithm *algorithm, const size_t *params,
+		 char reason[CS_REASON_TEXT])
 {
 	struct cs_sim *sim;
 	const char *need = unmet(call, algorithm);
@@ -143,8 +150,9 @@ cs_request_stage(const struct cs_request *request, struct cs_sim_call *call, con
 		cs_sim_copy_messages(sim, request->eager);
 		call->problem.params = params;
 		guessed = algorithm->inner ? 0 : guess(sim, call, algorithm);
-		status = algorithm->inner ? add_hier(sim, call, algorithm, params, request->overlaps)
-					  : add_flat(sim, call, algorithm, guessed, request->memory);
+		status = algorithm->inner
+			 ? add_hier(sim, call, algorithm, params, request->overlaps)
+			 : add_flat(sim, call, algorithm, guessed, request->memory);
 	}
 	if (status == CS_OK)
 		return sim;
@@ -152,7 +160,8 @@ cs_request_stage(const struct cs_request *request, struct cs_sim_call *call, con
 		say_too_large(reason, guessed, request->memory);
 	else
 		snprintf(reason, CS_REASON_TEXT,
-			 status == CS_UNSUPPORTED ? "refuses this call" : "a step of its plan cannot be");
+			 status == CS_UNSUPPORTED ? "refuses this call" : "a step of its plan "
+									  "cannot be");
 	cs_sim_destroy(sim);
 	return NULL;
 }

@@ -11,7 +11,8 @@
 static inline void
 cs_tools_print_printably(void)
 {
-	FILE *out = cs_printable_stream(STDOUT_FILENO), *errors = cs_printable_stream(STDERR_FILENO);
+	FILE *out = cs_printable_stream(STDOUT_FILENO),
+	     *errors = cs_printable_stream(STDERR_FILENO);
 	stdout = out ? out : stdout;
 	stderr = errors ? errors : stderr;
 }

@@ -1,4 +1,5 @@
-/* tools/words.h — an algorithm and its parameters as forcing variables have them, "bcast:chain:segment=8K:window=2". */
+/* tools/words.h — an algorithm and its parameters as forcing variables have them,
+ * "bcast:chain:segment=8K:window=2". */
 #ifndef CS_TOOLS_WORDS_H
 #define CS_TOOLS_WORDS_H
 
@@ -48,7 +49,8 @@ cs_tools_is_again(const struct cs_algorithm *algorithm, char *const *words, int 
 	int param = cs_algorithm_param(algorithm, words[at], length);
 	for (int i = 0; i < at; i++)
 		if (!strncmp(words[i], words[at], length + 1) || /* with the sign */
-		    (param >= 0 && param == cs_algorithm_param(algorithm, words[i], strcspn(words[i], "="))))
+		    (param >= 0 &&
+		     param == cs_algorithm_param(algorithm, words[i], strcspn(words[i], "="))))
 			return true;
 	return false;
 }

@@ -5,24 +5,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* hwloc is to leave out its plugins for devices, which load drivers and talk to X servers (they are opened all the same), and
- * "x86", which binds the caller to each core in turn to ask it what /sys says as well, and waits there for a time slice where a
- * rank spins on that core. A name that this hwloc does not know is an error without consequence. */
+/* hwloc is to leave out its plugins for devices, which load drivers and talk to X servers (they are
+ * opened all the same), and "x86", which binds the caller to each core in turn to ask it what /sys
+ * says as well, and waits there for a time slice where a rank spins on that core. A name that this
+ * hwloc does not know is an error without consequence. */
 static bool
 begin(hwloc_topology_t *topology)
 {
 	if (hwloc_topology_init(topology))
 		return false;
 #if HWLOC_API_VERSION >= 0x00020100
-	static const char *const names[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	static const char *const names[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl",
+					     "rsmi" };
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
+		hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+					      names[i]);
 #endif
 	return true;
 }
 
 static void
-count(hwloc_topology_t topology, hwloc_const_cpuset_t cpus, hwloc_obj_type_t type, int *all, int *near)
+count(hwloc_topology_t topology, hwloc_const_cpuset_t cpus, hwloc_obj_type_t type, int *all,
+      int *near)
 {
 	hwloc_obj_t object = NULL;
 	while ((object = hwloc_get_next_obj_by_type(topology, type, object))) {

@@ -1,11 +1,13 @@
-/* topo/count.h — what the machine has, counted by hwloc. For tools: hwloc opens plugins, which load drivers, and takes from
- * milliseconds to seconds; so it is in no program's process. */
+/* topo/count.h — what the machine has, counted by hwloc. For tools: hwloc opens plugins, which load
+ * drivers, and takes from milliseconds to seconds; so it is in no program's process. */
 #ifndef CS_TOPO_COUNT_H
 #define CS_TOPO_COUNT_H
 
 struct cs_topo_counts { /* 0: unknown */
-	int packages, domains, cores, threads; /* of the machine; a core has one hardware thread or more */
-	int near_packages, near_domains, near_cores, near_threads; /* that this process may run on, or on a part of */
+	int packages, domains, cores, threads; /* of the machine; a core has one hardware thread or
+						* more */
+	/* That this process may run on, or on a part of */
+	int near_packages, near_domains, near_cores, near_threads;
 };
 
 /* Loads the topology and gives it back. */

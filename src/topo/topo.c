@@ -38,9 +38,10 @@ cs_topo_node(void)
 	return word ? word : 1;
 }
 
-/* --- files of /sys ----------------------------------------------------------------------------------------------- */
+/* --- files of /sys ---------------------------------------------------------------------------- */
 
-#define LONGEST 4096 /* bytes of a file, more than a list of every other CPU has; the stack may be small */
+/* Bytes of a file, more than a list of every other CPU has; the stack may be small */
+#define LONGEST 4096
 
 /* CPUs, or NUMA nodes by number. */
 struct set {
@@ -97,7 +98,8 @@ parse_list(const char *text, struct set *set)
 			last = strtoul(end + 1, &end, 10);
 		if (last < first)
 			return false;
-		for (unsigned long number = first; number <= last && number < CS_TOPO_CPUS; number++)
+		for (unsigned long number = first; number <= last && number < CS_TOPO_CPUS;
+		     number++)
 			set->words[number / 64] |= UINT64_C(1) << number % 64;
 		text = end + (*end == ',');
 		if (end == text)
@@ -131,10 +133,12 @@ read_number(struct reader *reader, long *number, const char *format, ...)
 	return end != text;
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
-#define MOST_MISSES 4  /* CPUs about which nothing is told, until it is taken for granted that nothing is of the others */
-#define MOST_ASKED 256 /* CPUs: one for each package or cache. More are caches of a core alone, which tell nothing. */
+/* CPUs about which nothing is told, until it is taken for granted that nothing is of the others */
+#define MOST_MISSES 4
+/* CPUs: one for each package or cache. More are caches of a core alone, which tell nothing. */
+#define MOST_ASKED 256
 
 /* All CPUs of the set that are in none yet are in one more. */
 static void
@@ -158,15 +162,18 @@ read_domains(struct reader *reader, struct cs_topo_machine *machine)
 	    !read_list(reader, &nodes, "devices/system/node/online"))
 		return;
 	for (unsigned node = 0; node < CS_TOPO_CPUS; node++)
-		if (holds(nodes.words, node) && read_list(reader, &cpus, "devices/system/node/node%u/cpulist", node))
+		if (holds(nodes.words, node) &&
+		    read_list(reader, &cpus, "devices/system/node/node%u/cpulist", node))
 			add(machine, CS_TOPO_DOMAIN, &cpus);
 }
 
 static bool
 read_package(struct reader *reader, unsigned cpu, struct set *cpus)
 {
-	return read_list(reader, cpus, "devices/system/cpu/cpu%u/topology/package_cpus_list", cpu) ||
-	       read_list(reader, cpus, "devices/system/cpu/cpu%u/topology/core_siblings_list", cpu); /* Linux before 5.3 */
+	return read_list(reader, cpus, "devices/system/cpu/cpu%u/topology/package_cpus_list",
+			 cpu) ||
+	       /* Linux before 5.3 */
+	       read_list(reader, cpus, "devices/system/cpu/cpu%u/topology/core_siblings_list", cpu);
 }
 
 #define HIGHEST_INDEX 4
@@ -178,24 +185,30 @@ static bool
 read_cache(struct reader *reader, unsigned cpu, struct set *cpus, int *top)
 {
 	for (int index = *top; index >= LOWEST_INDEX; index--)
-		if (read_list(reader, cpus, "devices/system/cpu/cpu%u/cache/index%d/shared_cpu_list", cpu, index)) {
+		if (read_list(reader, cpus,
+			      "devices/system/cpu/cpu%u/cache/index%d/shared_cpu_list", cpu,
+			      index)) {
 			*top = index > USUAL_INDEX ? index : USUAL_INDEX;
 			return true;
 		}
 	return false;
 }
 
-/* Asks the first CPU of which nothing is known yet for all that share the thing with it, and so on. */
+/* Asks the first CPU of which nothing is known yet for all that share the thing with it, and so
+ * on. */
 static void
-read_shared(struct reader *reader, struct cs_topo_machine *machine, enum cs_topo_kind kind, const struct set *online)
+read_shared(struct reader *reader, struct cs_topo_machine *machine, enum cs_topo_kind kind,
+	    const struct set *online)
 {
 	int misses = 0, asked = 0, top = HIGHEST_INDEX;
-	for (unsigned cpu = 0; cpu < CS_TOPO_CPUS && misses < MOST_MISSES && asked < MOST_ASKED; cpu++) {
+	for (unsigned cpu = 0; cpu < CS_TOPO_CPUS && misses < MOST_MISSES && asked < MOST_ASKED;
+	     cpu++) {
 		struct set cpus;
 		if (!holds(online->words, cpu) || machine->of[kind][cpu] != CS_TOPO_UNKNOWN)
 			continue;
 		asked++;
-		bool is_told = kind == CS_TOPO_PACKAGE ? read_package(reader, cpu, &cpus) : read_cache(reader, cpu, &cpus, &top);
+		bool is_told = kind == CS_TOPO_PACKAGE ? read_package(reader, cpu, &cpus)
+						       : read_cache(reader, cpu, &cpus, &top);
 		if (is_told && holds(cpus.words, cpu))
 			add(machine, kind, &cpus);
 		else
@@ -246,7 +259,7 @@ cs_topo_learn(const struct cs_topo_machine *told)
 	pthread_mutex_unlock(&lock);
 }
 
-/* --- places -------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 struct cs_spot
 cs_topo_spot(const struct cs_topo_machine *machine, const uint64_t cpus[CS_TOPO_WORDS])
@@ -269,7 +282,8 @@ cs_topo_spot(const struct cs_topo_machine *machine, const uint64_t cpus[CS_TOPO_
 
 /* Is one of the others in the same thing as one of the CPUs? */
 static bool
-is_shared(const struct cs_topo_machine *machine, enum cs_topo_kind kind, const uint64_t *cpus, const struct set *others)
+is_shared(const struct cs_topo_machine *machine, enum cs_topo_kind kind, const uint64_t *cpus,
+	  const struct set *others)
 {
 	uint64_t touched[CS_TOPO_WORDS] = { 0 };
 	for (unsigned cpu = 0; cpu < CS_TOPO_CPUS; cpu++) {
@@ -279,7 +293,8 @@ is_shared(const struct cs_topo_machine *machine, enum cs_topo_kind kind, const u
 	}
 	for (unsigned cpu = 0; cpu < CS_TOPO_CPUS; cpu++) {
 		unsigned at = machine->of[kind][cpu];
-		if (holds(others->words, cpu) && (holds(cpus, cpu) || (at < CS_TOPO_CPUS && holds(touched, at))))
+		if (holds(others->words, cpu) &&
+		    (holds(cpus, cpu) || (at < CS_TOPO_CPUS && holds(touched, at))))
 			return true;
 	}
 	return false;
@@ -299,15 +314,17 @@ read_device(struct reader *reader, const char *device, struct set *cpus)
 	long node;
 	if (strlen(device) > 64 || strchr(device, '/'))
 		return false;
-	if (read_list(reader, cpus, "class/infiniband/%s/device/local_cpulist", device) && !is_empty(cpus))
+	if (read_list(reader, cpus, "class/infiniband/%s/device/local_cpulist", device) &&
+	    !is_empty(cpus))
 		return true;
-	return read_number(reader, &node, "class/infiniband/%s/device/numa_node", device) && node >= 0 &&
-	       read_list(reader, cpus, "devices/system/node/node%ld/cpulist", node) && !is_empty(cpus);
+	return read_number(reader, &node, "class/infiniband/%s/device/numa_node", device) &&
+	       node >= 0 && read_list(reader, cpus, "devices/system/node/node%ld/cpulist", node) &&
+	       !is_empty(cpus);
 }
 
 int
-cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine, const uint64_t cpus[CS_TOPO_WORDS],
-		      const char *device)
+cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine,
+		      const uint64_t cpus[CS_TOPO_WORDS], const char *device)
 {
 	int saved = errno;
 	struct reader reader = { .root = root };

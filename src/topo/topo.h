@@ -1,11 +1,12 @@
 /* topo/topo.h — where processes run: on which node, and on what part of it, by a few files of /sys.
  *
- *   /sys/devices/system/node/has_cpu, node0/cpulist, ..           one file for each NUMA domain that has CPUs
- *   /sys/devices/system/cpu/online, cpu0/topology/package_cpus_list, ..         one for each package
- *                                   cpu0/cache/index3/shared_cpu_list, ..       one or two for each last-level cache
+ *   /sys/devices/system/node/has_cpu, node0/cpulist, ..   a file for each NUMA domain with CPUs
+ *   /sys/devices/system/cpu/online, cpu0/topology/package_cpus_list, ..   one for each package
+ *                                   cpu0/cache/index3/shared_cpu_list, ..   for last-level caches
  *
- * One process of a node reads them and hands the table to the others; each then looks up the CPUs that it may use. Nothing is
- * loaded and nothing is allocated: this is in the program's process. (The tools count by hwloc: topo/count.h.) */
+ * One process of a node reads them and hands the table to the others; each then looks up the CPUs
+ * that it may use. Nothing is loaded and nothing is allocated: this is in the program's process.
+ * (The tools count by hwloc: topo/count.h.) */
 #ifndef CS_TOPO_TOPO_H
 #define CS_TOPO_TOPO_H
 
@@ -17,38 +18,43 @@
 
 enum cs_topo_kind { CS_TOPO_PACKAGE, CS_TOPO_DOMAIN, CS_TOPO_CACHE, CS_TOPO_KINDS };
 
-/* A table without pointers, for shared memory. Packages, NUMA domains with CPUs, and caches of the last level are numbered from
- * 0 in the order in which they are met. */
+/* A table without pointers, for shared memory. Packages, NUMA domains with CPUs, and caches of the
+ * last level are numbered from 0 in the order in which they are met. */
 struct cs_topo_machine {
 	uint16_t count[CS_TOPO_KINDS];
-	uint16_t files;                          /* opened to make it, those that are not there as well */
+	uint16_t files;                          /* opened to make it, those that are not there as
+						  * well */
 	uint16_t of[CS_TOPO_KINDS][CS_TOPO_CPUS]; /* by CPU: which it is in; CS_TOPO_UNKNOWN */
 };
 
 struct cs_spot {
-	int at[CS_TOPO_KINDS]; /* the only one that all of the CPUs are in; -1: several, or unknown */
+	int at[CS_TOPO_KINDS]; /* the only one that all of the CPUs are in; -1: several, or
+				* unknown */
 };
 
-/* Reads the machine's table below `root` ("": the one we are on). Never fails: what is not to be read is unknown. */
+/* Reads the machine's table below `root` ("": the one we are on). Never fails: what is not to be
+ * read is unknown. */
 void cs_topo_read(const char *root, struct cs_topo_machine *machine);
 
-/* This machine's, as long as the process lives: read at the first call, unless cs_topo_learn came before. Any thread may ask. */
+/* This machine's, as long as the process lives: read at the first call, unless cs_topo_learn came
+ * before. Any thread may ask. */
 const struct cs_topo_machine *cs_topo_machine(void);
 /* What another process of the node has read. The first one holds. */
 void cs_topo_learn(const struct cs_topo_machine *told);
 
 /* Where a process is that may use these CPUs, a bit for each. */
-struct cs_spot cs_topo_spot(const struct cs_topo_machine *machine, const uint64_t cpus[CS_TOPO_WORDS]);
+struct cs_spot cs_topo_spot(const struct cs_topo_machine *machine,
+			    const uint64_t cpus[CS_TOPO_WORDS]);
 
-/* How far an RDMA device below `root` is from such a process: 0 in a NUMA domain of its CPUs, or unknown; 1 in another domain of
- * their package; 2 in another package. */
-int cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine, const uint64_t cpus[CS_TOPO_WORDS],
-			  const char *device);
+/* How far an RDMA device below `root` is from such a process: 0 in a NUMA domain of its CPUs, or
+ * unknown; 1 in another domain of their package; 2 in another package. */
+int cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine,
+			  const uint64_t cpus[CS_TOPO_WORDS], const char *device);
 /* The same of this thread, here. */
 int cs_topo_distance(const char *device);
 
-/* A word that processes have in common which have one kernel, host name, PID namespace and /dev/shm, and others not, but for one
- * chance in 2^64. 0: not to be told. */
+/* A word that processes have in common which have one kernel, host name, PID namespace and
+ * /dev/shm, and others not, but for one chance in 2^64. 0: not to be told. */
 uint64_t cs_topo_node(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* trace/json.h — the two pieces of JSON that printf gets wrong: strings with anything in them, and fractions that
- * must have a point even where the application's locale has a comma. Header only: the bench uses it too. */
+/* trace/json.h — the two pieces of JSON that printf gets wrong: strings with anything in them, and
+ * fractions that must have a point even where the application's locale has a comma. Header only:
+ * the bench uses it too. */
 #ifndef CS_TRACE_JSON_H
 #define CS_TRACE_JSON_H
 
@@ -10,7 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* "text" with its quotes. A byte that is not UTF-8 (a path in an old encoding) becomes U+FFFD; NULL becomes null. */
+/* "text" with its quotes. A byte that is not UTF-8 (a path in an old encoding) becomes U+FFFD; NULL
+ * becomes null. */
 static inline void
 cs_json_string(FILE *out, const char *text)
 {

@@ -1,4 +1,5 @@
-/* trace/report.c — counts what the calls of this process took, and brings the report to where it is to go. */
+/* trace/report.c — counts what the calls of this process took, and brings the report to where it is
+ * to go. */
 #include "trace/report_state.h"
 
 #include "base/file.h"
@@ -12,7 +13,8 @@
 
 struct cs_report cs_report = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.overflow = { .coll = CS_COLL_COUNT, .bin = CS_REPORT_UNKNOWN, .algorithm = "other", .why = "the report's table was full" },
+	.overflow = { .coll = CS_COLL_COUNT, .bin = CS_REPORT_UNKNOWN, .algorithm = "other",
+		      .why = "the report's table was full" },
 };
 static char *start_folder; /* of relative paths; NULL: where the process is by then. */
 
@@ -48,12 +50,14 @@ cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm, c
 {
 	int saved = errno;
 	int bin = cs_report_bin(bytes);
-	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)coll << 16 | (uint64_t)bin << 1 | is_deferred);
+	uint64_t hash = cs_hash_number(CS_HASH_START, (uint64_t)coll << 16 | (uint64_t)bin << 1 |
+				       is_deferred);
 	hash = cs_hash_text(cs_hash_text(hash, algorithm), why);
 
 	pthread_mutex_lock(&cs_report.lock);
 	size_t at = (hash ^ hash >> 32) % CS_REPORT_HASH;
-	while (cs_report.rows[at] && !has_key(cs_report.rows[at], coll, bin, is_deferred, algorithm, why))
+	while (cs_report.rows[at] &&
+	       !has_key(cs_report.rows[at], coll, bin, is_deferred, algorithm, why))
 		at = (at + 1) % CS_REPORT_HASH;
 	if (!cs_report.rows[at] && cs_report.rows_made < CS_REPORT_ROWS) {
 		cs_report.rows[at] = make_row(coll, bin, is_deferred, algorithm, why);
@@ -142,9 +146,10 @@ cs_report_uncounted(const char *why)
 	pthread_mutex_unlock(&cs_report.lock);
 }
 
-/* --- where it goes ------------------------------------------------------------------------------------------- */
+/* --- where it goes ---------------------------------------------------------------------------- */
 
-/* The whole report in memory first, so that it leaves in one write and ranks' lines do not come in between. */
+/* The whole report in memory first, so that it leaves in one write and ranks' lines do not come in
+ * between. */
 static bool
 render(void (*print)(FILE *out), char **text, size_t *length)
 {
@@ -198,8 +203,8 @@ write_json(const char *path)
 		cs_warn_once("report: %s cannot be written: %m; the table follows instead", path);
 		write_table();
 	} else if (number > 1) {
-		cs_warn_once("report: %s is there already and stays as it is; the report of this run is %s.%u", path, path,
-			     number);
+		cs_warn_once("report: %s is there already and stays as it is; the report of this "
+			     "run is %s.%u", path, path, number);
 	}
 	free(text);
 }
@@ -211,7 +216,8 @@ cs_report_write(const char *destination)
 	char *path;
 	if (!strcmp(destination, "1")) {
 		write_table();
-	} else if (*destination == '/' || !start_folder || asprintf(&path, "%s/%s", start_folder, destination) < 0) {
+	} else if (*destination == '/' || !start_folder || asprintf(&path, "%s/%s", start_folder,
+								    destination) < 0) {
 		write_json(destination);
 	} else {
 		write_json(path);

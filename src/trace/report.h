@@ -1,7 +1,8 @@
 /* trace/report.h — counts what was done, and says it at the end.
  *
- * One table of rows per process. Rows are keyed by (collective, size bin, what served it, why); a row is found or made by
- * cs_report_row() when a team's choice is cached, so that counting a call is two additions. */
+ * One table of rows per process. Rows are keyed by (collective, size bin, what served it, why); a
+ * row is found or made by cs_report_row() when a team's choice is cached, so that counting a call
+ * is two additions. */
 #ifndef CS_TRACE_REPORT_H
 #define CS_TRACE_REPORT_H
 
@@ -18,7 +19,8 @@
 static inline int
 cs_report_bin(size_t bytes)
 {
-	return bytes == CS_BYTES_UNKNOWN ? CS_REPORT_UNKNOWN : bytes == 0 ? 0 : 64 - __builtin_clzll(bytes);
+	return bytes == CS_BYTES_UNKNOWN ? CS_REPORT_UNKNOWN : bytes == 0
+	       ? 0 : 64 - __builtin_clzll(bytes);
 }
 
 /* Counters of one row; threads add with relaxed atomics. The row lives as long as the process. */
@@ -34,8 +36,8 @@ struct cs_report_row {
 	const char *why;       /* copied */
 };
 
-/* Finds or makes the row; never NULL (when memory or the table (4096 rows) is exhausted: one common overflow row,
- * shown as "other"). Thread safe. Strings are copied if new. */
+/* Finds or makes the row; never NULL (when memory or the table (4096 rows) is exhausted: one common
+ * overflow row, shown as "other"). Thread safe. Strings are copied if new. */
 struct cs_report_row *cs_report_row(int coll, size_t bytes, bool is_deferred, const char *algorithm,
 				    const char *why);
 
@@ -44,25 +46,28 @@ void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanosecon
 /* Adds time to that row. */
 void cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds);
 
-/* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name replaces. */
+/* A line of facts shown above the table, e.g. ("mpi", "Open MPI v4.1.4"). Copied; a repeated name
+ * replaces. */
 void cs_report_fact(const char *name, const char *value);
 /* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
 void cs_report_number(const char *name, uint64_t value);
 
-/* Calls were not counted for this reason (a constant), which stands in the place of the rows: no rows does not mean no calls. */
+/* Calls were not counted for this reason (a constant), which stands in the place of the rows: no
+ * rows does not mean no calls. */
 void cs_report_uncounted(const char *why);
 
-/* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their reasons after the
- * served ones; sorted by collective then size. */
+/* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their
+ * reasons after the served ones; sorted by collective then size. */
 void cs_report_print(FILE *out);
-/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with "uncounted": why
- * before the rows if they were not counted; null for sizes that are not known. */
+/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with
+ * "uncounted": why before the rows if they were not counted; null for sizes that are not known. */
 void cs_report_json(FILE *out);
-/* From now on a relative path is one from the present working directory, wherever the program goes. */
+/* From now on a relative path is one from the present working directory, wherever the program
+ * goes. */
 void cs_report_from_here(void);
-/* Where a report goes: "1" -> table on stderr, else JSON into that path, or path.2 and so on if there is something in that file
- * already (base/file.h), which one line says. A file that cannot be written: one line with errno, and the table on stderr
- * instead. */
+/* Where a report goes: "1" -> table on stderr, else JSON into that path, or path.2 and so on if
+ * there is something in that file already (base/file.h), which one line says. A file that cannot be
+ * written: one line with errno, and the table on stderr instead. */
 void cs_report_write(const char *destination);
 
 #endif

@@ -57,7 +57,8 @@ compare_lines(const void *left, const void *right)
 	return order ? order : strcmp(a->why, b->why);
 }
 
-/* The rows that were called, sorted. The array is static because memory may be what is short; `lock` guards it. */
+/* The rows that were called, sorted. The array is static because memory may be what is short;
+ * `lock` guards it. */
 static struct line lines[CS_REPORT_ROWS + 1];
 
 static size_t
@@ -85,10 +86,13 @@ print_bin(char *text, const struct cs_report_row *row)
 	else if (bin == 0)
 		strcpy(text, "0");
 	else
-		cs_byte_range_text(text, (struct cs_range){ bin_low(bin), bin == 64 ? CS_INF : bin_high(bin) });
+		cs_byte_range_text(text,
+				   (struct cs_range){ bin_low(bin), bin == 64
+						      ? CS_INF : bin_high(bin) });
 }
 
-/* Three or four digits and a unit. Whole numbers throughout: no comma from the application's locale. */
+/* Three or four digits and a unit. Whole numbers throughout: no comma from the application's
+ * locale. */
 static void
 print_time(char *text, size_t room, uint64_t nanoseconds)
 {
@@ -162,7 +166,8 @@ print_facts(FILE *out)
 {
 	size_t width = 0;
 	for (size_t i = 0; i < cs_report.facts_used; i++)
-		width = strlen(cs_report.facts[i].name) > width ? strlen(cs_report.facts[i].name) : width;
+		width = strlen(cs_report.facts[i].name) > width ? strlen(cs_report.facts[i].name)
+								: width;
 	for (size_t i = 0; i < cs_report.facts_used; i++) {
 		fprintf(out, "  %-*s  ", (int)width, cs_report.facts[i].name);
 		if (cs_report.facts[i].value)
@@ -185,7 +190,8 @@ print_lines(FILE *out, size_t used)
 	for (size_t i = 0; i < used; i++) {
 		fill_cells(&cells, &lines[i]);
 		for (int k = 0; k < COLUMNS; k++)
-			width[k] = strlen(cells.text[k]) > width[k] ? strlen(cells.text[k]) : width[k];
+			width[k] = strlen(cells.text[k]) > width[k]
+				   ? strlen(cells.text[k]) : width[k];
 	}
 	print_cells(out, &head, width);
 	bool in_deferred = false;
@@ -218,7 +224,8 @@ print_total(FILE *out, size_t used)
 	fprintf(out, "), %s in all\n", time);
 }
 
-/* A path or an MPI's name may have anything in it. Values are each on a line; without memory they are printed as they are. */
+/* A path or an MPI's name may have anything in it. Values are each on a line; without memory they
+ * are printed as they are. */
 void
 cs_report_print(FILE *to)
 {
@@ -231,7 +238,8 @@ cs_report_print(FILE *to)
 	fprintf(out, "collshim %s: collectives of this process\n", CS_VERSION);
 	print_facts(out);
 	if (used == 0) {
-		fprintf(out, "  %s\n", cs_report.uncounted ? cs_report.uncounted : "no collective was called");
+		fprintf(out, "  %s\n", cs_report.uncounted ? cs_report.uncounted
+							   : "no collective was called");
 	} else {
 		print_lines(out, used);
 		print_total(out, used);
@@ -270,7 +278,8 @@ json_line(FILE *out, const struct line *line)
 	cs_json_string(out, line->row->algorithm);
 	fputs(", \"why\": ", out);
 	cs_json_string(out, line->row->why);
-	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64, line->row->is_deferred ? "true" : "false", line->calls);
+	fprintf(out, ", \"deferred\": %s, \"calls\": %" PRIu64,
+		line->row->is_deferred ? "true" : "false", line->calls);
 	json_size(out, "bytes", is_known, line->bytes);
 	fputs(", \"seconds\": ", out);
 	cs_json_seconds(out, line->nanoseconds);

@@ -1,4 +1,5 @@
-/* trace/report_state.h — what has been counted in this process. Private to trace: report.c counts, report_print.c shows. */
+/* trace/report_state.h — what has been counted in this process. Private to trace: report.c counts,
+ * report_print.c shows. */
 #ifndef CS_TRACE_REPORT_STATE_H
 #define CS_TRACE_REPORT_STATE_H
 
@@ -8,7 +9,8 @@
 #include <stdbool.h>
 
 #define CS_REPORT_ROWS 4096
-#define CS_REPORT_HASH (2 * CS_REPORT_ROWS) /* a power of two; half empty at worst, so a probe ends soon */
+/* A power of two; half empty at worst, so a probe ends soon */
+#define CS_REPORT_HASH (2 * CS_REPORT_ROWS)
 
 struct cs_fact {
 	char *name;
@@ -16,7 +18,8 @@ struct cs_fact {
 	uint64_t number;
 };
 
-/* Everything in it but the counters of rows is under `lock`. Rows are never freed or moved: teams keep pointers to them. */
+/* Everything in it but the counters of rows is under `lock`. Rows are never freed or moved: teams
+ * keep pointers to them. */
 struct cs_report {
 	pthread_mutex_t lock;
 	struct cs_report_row *rows[CS_REPORT_HASH];

@@ -1,10 +1,12 @@
-/* wire/multicast.h — one to all of a wire's ranks at once, by the network's multicast: fast, and nothing is promised.
+/* wire/multicast.h — one to all of a wire's ranks at once, by the network's multicast: fast, and
+ * nothing is promised.
  *
- *   one rank   send(broadcast, piece) ----> every other rank   take(broadcast) -> piece, or it never comes
+ *   one rank   send(broadcast, piece) ----> every other rank   take(broadcast) -> piece, or never
  *
- * A piece may be lost, come twice or in another order; what comes is whole, of this group, and of the broadcast asked
- * for. Whoever uses it repairs by the wire (algorithms/bcast/multicast.c). Broadcasts are numbered from 1; all ranks make
- * the same ones in the same order. One thread at a time uses a multicast. */
+ * A piece may be lost, come twice or in another order; what comes is whole, of this group, and of
+ * the broadcast asked for. Whoever uses it repairs by the wire (algorithms/bcast/multicast.c).
+ * Broadcasts are numbered from 1; all ranks make the same ones in the same order. One thread at a
+ * time uses a multicast. */
 #ifndef CS_WIRE_MULTICAST_H
 #define CS_WIRE_MULTICAST_H
 
@@ -25,12 +27,15 @@ struct cs_multicast_piece {
 struct cs_multicast {
 	size_t room;         /* bytes of a piece */
 	uint32_t broadcasts, over; /* begun so far, and over; its user counts */
-	/* Sends piece number `piece` of a broadcast of `total` bytes from `data`, the broadcast's first byte. Does not block;
-	 * `data` is free afterwards. False: no room now, ask again. */
-	bool (*send)(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total);
-	/* A piece of that broadcast, if one is there; pieces of earlier ones are dropped, of later ones kept as long as there is
-	 * room. Does not block. Whether the own pieces come back is open. */
-	bool (*take)(struct cs_multicast *multicast, uint32_t broadcast, struct cs_multicast_piece *piece);
+	/* Sends piece number `piece` of a broadcast of `total` bytes from `data`, the broadcast's
+	 * first byte. Does not block; `data` is free afterwards. False: no room now, ask again. */
+	bool (*send)(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece,
+		     const char *data, uint64_t total);
+	/* A piece of that broadcast, if one is there; pieces of earlier ones are dropped, of later
+	 * ones kept as long as there is room. Does not block. Whether the own pieces come back is
+	 * open. */
+	bool (*take)(struct cs_multicast *multicast, uint32_t broadcast,
+		     struct cs_multicast_piece *piece);
 	/* For the report: so many pieces were sent again, by the wire. */
 	void (*resent)(struct cs_multicast *multicast, uint32_t pieces);
 };

@@ -1,11 +1,12 @@
-/* wire/wire.h — messages between the ranks of one group. A transport fills it: the host MPI's point-to-point messages
- * (comm/wire.c), verbs (ib/).
+/* wire/wire.h — messages between the ranks of one group. A transport fills it: the host MPI's
+ * point-to-point messages (comm/wire.c), verbs (ib/).
  *
- *   rank 0   send tag 7 | send tag 7 | send tag 8          a tag is an operation's; those of one between two ranks match in
- *   rank 1   recv tag 8 | recv tag 7 | recv tag 7          the order in which they are started, whatever other tags do
+ *   rank 0   send tag 7 | send tag 7 | send tag 8   a tag is an operation's; those of one match
+ *   rank 1   recv tag 8 | recv tag 7 | recv tag 7   in the order in which they are started
  *
- * So several operations may be under way on one wire, each taken up when somebody has time for it, in another order on each
- * rank. Nothing here fails softly: a transport that breaks ends the job. */
+ * So several operations may be under way on one wire, each taken up when somebody has time for it,
+ * in another order on each rank. Nothing here fails softly: a transport that breaks ends the
+ * job. */
 #ifndef CS_WIRE_WIRE_H
 #define CS_WIRE_WIRE_H
 
@@ -18,30 +19,36 @@
 
 struct cs_multicast;
 
-/* Tags are used in their order, and of a wire's tags that a rank has messages of at one time the first and the last lie less
- * than so many apart: who uses tag t will start no message of tag t - CS_TAGS any more. CS_TAG_BITS of them count. */
+/* Tags are used in their order, and of a wire's tags that a rank has messages of at one time the
+ * first and the last lie less than so many apart: who uses tag t will start no message of tag t -
+ * CS_TAGS any more. CS_TAG_BITS of them count. */
 #define CS_TAGS 64
 #define CS_TAG_BITS 36
 
 struct cs_wire {
 	int rank, ranks;
 	/* Start a message. Do not block. */
-	void (*send)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes);
-	void (*recv)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes);
-	/* The same for memory that is pinned (a node's segment; ib/ib.h, cs_ib_pin): never through another copy of the bytes,
-	 * however few. A direct send matches a direct recv only. `flag`, if there is one, lies in pinned memory and becomes
-	 * `value` when the message is there, by the receiver's device or by the receiver's next test or wait: so that other
-	 * processes can wait for it. */
-	void (*send_direct)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
-			    size_t bytes);
-	void (*recv_direct)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
-			    _Atomic uint64_t *flag, uint64_t value);
+	void (*send)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+		     const void *from, size_t bytes);
+	void (*recv)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+		     void *to, size_t bytes);
+	/* The same for memory that is pinned (a node's segment; ib/ib.h, cs_ib_pin): never through
+	 * another copy of the bytes, however few. A direct send matches a direct recv only. `flag`,
+	 * if there is one, lies in pinned memory and becomes `value` when the message is there, by
+	 * the receiver's device or by the receiver's next test or wait: so that other processes can
+	 * wait for it. */
+	void (*send_direct)(struct cs_wire *wire, struct cs_request *request, int peer,
+			    uint64_t tag, const void *from, size_t bytes);
+	void (*recv_direct)(struct cs_wire *wire, struct cs_request *request, int peer,
+			    uint64_t tag, void *to, size_t bytes, _Atomic uint64_t *flag,
+			    uint64_t value);
 	/* Blocks until it is over; what else the process has under way is progressed. */
 	void (*wait)(struct cs_wire *wire, struct cs_request *request);
 	/* Is it over? Progresses. Not asked again once it was. */
 	bool (*test)(struct cs_wire *wire, struct cs_request *request);
-	/* The group's multicast (wire/multicast.h), or NULL, on all ranks alike. All ranks make the first call together, with no
-	 * request under way, and agree by messages of that tag; it blocks. A wire without any has no such function. */
+	/* The group's multicast (wire/multicast.h), or NULL, on all ranks alike. All ranks make the
+	 * first call together, with no request under way, and agree by messages of that tag; it
+	 * blocks. A wire without any has no such function. */
 	struct cs_multicast *(*multicast)(struct cs_wire *wire, uint64_t tag);
 };
 

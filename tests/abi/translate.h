@@ -1,13 +1,17 @@
-/* tests/abi/translate.h — a library of MPI's standard ABI over an installed MPI that has none, for tests.
+/* tests/abi/translate.h — a library of MPI's standard ABI over an installed MPI that has none, for
+ * tests.
  *
  *     program, collshim-abi.so          tests/abi/include/mpi.h: the ABI's types and values
- *     libmpi_abi.so.1                   tests/abi/translate makes its functions of that header's prototypes; each calls by
- *     MPICH 4 | Open MPI 4              what is here the MPI's PMPI function, and gives back what the ABI says
+ *     libmpi_abi.so.1                   tests/abi/translate makes its functions of that header's
+ *                                       prototypes; each calls by
+ *     MPICH 4 | Open MPI 4              what is here the MPI's PMPI function, and gives back what
+ *                                       the ABI says
  *
- * So collshim-abi.so is proven where no MPI has the ABI yet. It is complete for what programs of tests/ call, and slow.
+ * So collshim-abi.so is proven where no MPI has the ABI yet. It is complete for what programs of
+ * tests/ call, and slow.
  *
- * Handles: the ABI's constants by a table; what the MPI makes has the same word in both, since neither MPI has a handle below
- * 4096 but its null pointers. */
+ * Handles: the ABI's constants by a table; what the MPI makes has the same word in both, since
+ * neither MPI has a handle below 4096 but its null pointers. */
 #include <mpi.h>
 
 #include <alloca.h>
@@ -29,7 +33,7 @@ struct abi_status {
 #endif
 _Static_assert(MPI_UNDEFINED == -32766, "a color and a rank are the same in the ABI");
 
-/* --- handles -------------------------------------------------------------------------------------------------------- */
+/* --- handles ---------------------------------------------------------------------------------- */
 
 static uintptr_t natives[4096]; /* by the ABI's value; 0: there is none */
 
@@ -39,29 +43,46 @@ fill_handles(void)
 #define SAME(value, name) natives[value] = (uintptr_t)(name)
 	SAME(0x100, MPI_COMM_NULL), SAME(0x101, MPI_COMM_WORLD), SAME(0x102, MPI_COMM_SELF);
 	SAME(0x108, MPI_GROUP_NULL), SAME(0x109, MPI_GROUP_EMPTY), SAME(0x130, MPI_INFO_NULL);
-	SAME(0x140, MPI_ERRHANDLER_NULL), SAME(0x141, MPI_ERRORS_ARE_FATAL), SAME(0x143, MPI_ERRORS_RETURN);
+	SAME(0x140, MPI_ERRHANDLER_NULL), SAME(0x141, MPI_ERRORS_ARE_FATAL),
+		SAME(0x143, MPI_ERRORS_RETURN);
 	SAME(0x180, MPI_REQUEST_NULL);
-	SAME(0x20, MPI_OP_NULL), SAME(0x21, MPI_SUM), SAME(0x22, MPI_MIN), SAME(0x23, MPI_MAX), SAME(0x24, MPI_PROD);
-	SAME(0x28, MPI_BAND), SAME(0x29, MPI_BOR), SAME(0x2a, MPI_BXOR), SAME(0x30, MPI_LAND), SAME(0x31, MPI_LOR);
-	SAME(0x32, MPI_LXOR), SAME(0x38, MPI_MINLOC), SAME(0x39, MPI_MAXLOC), SAME(0x3c, MPI_REPLACE), SAME(0x3d, MPI_NO_OP);
-	SAME(0x200, MPI_DATATYPE_NULL), SAME(0x201, MPI_AINT), SAME(0x202, MPI_COUNT), SAME(0x203, MPI_OFFSET);
-	SAME(0x207, MPI_PACKED), SAME(0x208, MPI_SHORT), SAME(0x209, MPI_INT), SAME(0x20a, MPI_LONG), SAME(0x20b, MPI_LONG_LONG);
+	SAME(0x20, MPI_OP_NULL), SAME(0x21, MPI_SUM), SAME(0x22, MPI_MIN), SAME(0x23, MPI_MAX),
+		SAME(0x24, MPI_PROD);
+	SAME(0x28, MPI_BAND), SAME(0x29, MPI_BOR), SAME(0x2a, MPI_BXOR), SAME(0x30, MPI_LAND),
+		SAME(0x31, MPI_LOR);
+	SAME(0x32, MPI_LXOR), SAME(0x38, MPI_MINLOC), SAME(0x39, MPI_MAXLOC),
+		SAME(0x3c, MPI_REPLACE), SAME(0x3d, MPI_NO_OP);
+	SAME(0x200, MPI_DATATYPE_NULL), SAME(0x201, MPI_AINT), SAME(0x202, MPI_COUNT),
+		SAME(0x203, MPI_OFFSET);
+	SAME(0x207, MPI_PACKED), SAME(0x208, MPI_SHORT), SAME(0x209, MPI_INT),
+		SAME(0x20a, MPI_LONG), SAME(0x20b, MPI_LONG_LONG);
 	SAME(0x20c, MPI_UNSIGNED_SHORT), SAME(0x20d, MPI_UNSIGNED), SAME(0x20e, MPI_UNSIGNED_LONG);
-	SAME(0x20f, MPI_UNSIGNED_LONG_LONG), SAME(0x210, MPI_FLOAT), SAME(0x212, MPI_C_FLOAT_COMPLEX), SAME(0x214, MPI_DOUBLE);
-	SAME(0x216, MPI_C_DOUBLE_COMPLEX), SAME(0x220, MPI_LONG_DOUBLE), SAME(0x224, MPI_C_LONG_DOUBLE_COMPLEX);
-	SAME(0x228, MPI_FLOAT_INT), SAME(0x229, MPI_DOUBLE_INT), SAME(0x22a, MPI_LONG_INT), SAME(0x22b, MPI_2INT);
-	SAME(0x22c, MPI_SHORT_INT), SAME(0x22d, MPI_LONG_DOUBLE_INT), SAME(0x238, MPI_C_BOOL), SAME(0x23c, MPI_WCHAR);
-	SAME(0x240, MPI_INT8_T), SAME(0x241, MPI_UINT8_T), SAME(0x243, MPI_CHAR), SAME(0x244, MPI_SIGNED_CHAR);
-	SAME(0x245, MPI_UNSIGNED_CHAR), SAME(0x247, MPI_BYTE), SAME(0x248, MPI_INT16_T), SAME(0x249, MPI_UINT16_T);
-	SAME(0x250, MPI_INT32_T), SAME(0x251, MPI_UINT32_T), SAME(0x258, MPI_INT64_T), SAME(0x259, MPI_UINT64_T);
+	SAME(0x20f, MPI_UNSIGNED_LONG_LONG), SAME(0x210, MPI_FLOAT),
+		SAME(0x212, MPI_C_FLOAT_COMPLEX), SAME(0x214, MPI_DOUBLE);
+	SAME(0x216, MPI_C_DOUBLE_COMPLEX), SAME(0x220, MPI_LONG_DOUBLE),
+		SAME(0x224, MPI_C_LONG_DOUBLE_COMPLEX);
+	SAME(0x228, MPI_FLOAT_INT), SAME(0x229, MPI_DOUBLE_INT), SAME(0x22a, MPI_LONG_INT),
+		SAME(0x22b, MPI_2INT);
+	SAME(0x22c, MPI_SHORT_INT), SAME(0x22d, MPI_LONG_DOUBLE_INT), SAME(0x238, MPI_C_BOOL),
+		SAME(0x23c, MPI_WCHAR);
+	SAME(0x240, MPI_INT8_T), SAME(0x241, MPI_UINT8_T), SAME(0x243, MPI_CHAR),
+		SAME(0x244, MPI_SIGNED_CHAR);
+	SAME(0x245, MPI_UNSIGNED_CHAR), SAME(0x247, MPI_BYTE), SAME(0x248, MPI_INT16_T),
+		SAME(0x249, MPI_UINT16_T);
+	SAME(0x250, MPI_INT32_T), SAME(0x251, MPI_UINT32_T), SAME(0x258, MPI_INT64_T),
+		SAME(0x259, MPI_UINT64_T);
 	/* As an MPI that was built without Fortran. */
 	if (getenv("TRANSLATE_NO_FORTRAN"))
 		return;
-	SAME(0x218, MPI_LOGICAL), SAME(0x219, MPI_INTEGER), SAME(0x21a, MPI_REAL), SAME(0x21b, MPI_COMPLEX);
-	SAME(0x21c, MPI_DOUBLE_PRECISION), SAME(0x21d, MPI_DOUBLE_COMPLEX), SAME(0x21e, MPI_CHARACTER);
+	SAME(0x218, MPI_LOGICAL), SAME(0x219, MPI_INTEGER), SAME(0x21a, MPI_REAL),
+		SAME(0x21b, MPI_COMPLEX);
+	SAME(0x21c, MPI_DOUBLE_PRECISION), SAME(0x21d, MPI_DOUBLE_COMPLEX),
+		SAME(0x21e, MPI_CHARACTER);
 	SAME(0x230, MPI_2REAL), SAME(0x231, MPI_2DOUBLE_PRECISION), SAME(0x232, MPI_2INTEGER);
-	SAME(0x2c1, MPI_INTEGER1), SAME(0x2c9, MPI_INTEGER2), SAME(0x2d1, MPI_INTEGER4), SAME(0x2d9, MPI_INTEGER8);
-	SAME(0x2d2, MPI_REAL4), SAME(0x2da, MPI_REAL8), SAME(0x2db, MPI_COMPLEX8), SAME(0x2e3, MPI_COMPLEX16);
+	SAME(0x2c1, MPI_INTEGER1), SAME(0x2c9, MPI_INTEGER2), SAME(0x2d1, MPI_INTEGER4),
+		SAME(0x2d9, MPI_INTEGER8);
+	SAME(0x2d2, MPI_REAL4), SAME(0x2da, MPI_REAL8), SAME(0x2db, MPI_COMPLEX8),
+		SAME(0x2e3, MPI_COMPLEX16);
 #undef SAME
 }
 
@@ -78,7 +99,8 @@ abi_word(uintptr_t word)
 {
 	word = sizeof(MPI_Comm) == 4 ? (uint32_t)word : word;
 	for (uintptr_t value = 0; value < 0x300; value++)
-		if (word != 0 && natives[value] && (sizeof(MPI_Comm) == 4 ? (uint32_t)natives[value] : natives[value]) == word)
+		if (word != 0 && natives[value] &&
+		    (sizeof(MPI_Comm) == 4 ? (uint32_t)natives[value] : natives[value]) == word)
 			return (abi_handle)value;
 	return (abi_handle)word;
 }
@@ -86,7 +108,7 @@ abi_word(uintptr_t word)
 #define IN(type, handle) ((type)native_word(handle))
 #define OUT(handle) abi_word((uintptr_t)(handle))
 
-/* --- other constants ------------------------------------------------------------------------------------------------ */
+/* --- other constants -------------------------------------------------------------------------- */
 
 struct pair {
 	int abi, native;
@@ -114,21 +136,31 @@ look(const struct pair *pairs, int count, int value, int is_in)
 MAP(rank, {-1, MPI_ANY_SOURCE}, {-3, MPI_PROC_NULL}, {-4, MPI_ROOT})
 MAP(tag, {-2, MPI_ANY_TAG})
 MAP(keyval, {0, MPI_KEYVAL_INVALID})
-MAP(thread, {0, MPI_THREAD_SINGLE}, {1024, MPI_THREAD_FUNNELED}, {2048, MPI_THREAD_SERIALIZED}, {4096, MPI_THREAD_MULTIPLE})
+MAP(thread, {0, MPI_THREAD_SINGLE}, {1024, MPI_THREAD_FUNNELED}, {2048, MPI_THREAD_SERIALIZED},
+    {4096, MPI_THREAD_MULTIPLE})
 MAP(order, {12, MPI_ORDER_C}, {15, MPI_ORDER_FORTRAN})
-MAP(distribution, {16, MPI_DISTRIBUTE_NONE}, {17, MPI_DISTRIBUTE_BLOCK}, {18, MPI_DISTRIBUTE_CYCLIC})
+MAP(distribution, {16, MPI_DISTRIBUTE_NONE}, {17, MPI_DISTRIBUTE_BLOCK},
+    {18, MPI_DISTRIBUTE_CYCLIC})
 MAP(argument, {19, MPI_DISTRIBUTE_DFLT_DARG})
 MAP(split_type, {221, MPI_COMM_TYPE_SHARED})
 MAP(relation, {201, MPI_IDENT}, {202, MPI_CONGRUENT}, {203, MPI_SIMILAR}, {204, MPI_UNEQUAL})
-MAP(combiner, {101, MPI_COMBINER_NAMED}, {102, MPI_COMBINER_DUP}, {103, MPI_COMBINER_CONTIGUOUS}, {104, MPI_COMBINER_VECTOR},
-    {105, MPI_COMBINER_HVECTOR}, {106, MPI_COMBINER_INDEXED}, {107, MPI_COMBINER_HINDEXED}, {108, MPI_COMBINER_INDEXED_BLOCK},
-    {109, MPI_COMBINER_HINDEXED_BLOCK}, {110, MPI_COMBINER_STRUCT}, {111, MPI_COMBINER_SUBARRAY}, {112, MPI_COMBINER_DARRAY},
-    {113, MPI_COMBINER_F90_REAL}, {114, MPI_COMBINER_F90_COMPLEX}, {115, MPI_COMBINER_F90_INTEGER}, {116, MPI_COMBINER_RESIZED})
+MAP(combiner, {101, MPI_COMBINER_NAMED}, {102, MPI_COMBINER_DUP}, {103, MPI_COMBINER_CONTIGUOUS},
+    {104, MPI_COMBINER_VECTOR},
+    {105, MPI_COMBINER_HVECTOR}, {106, MPI_COMBINER_INDEXED}, {107, MPI_COMBINER_HINDEXED},
+    {108, MPI_COMBINER_INDEXED_BLOCK},
+    {109, MPI_COMBINER_HINDEXED_BLOCK}, {110, MPI_COMBINER_STRUCT}, {111, MPI_COMBINER_SUBARRAY},
+    {112, MPI_COMBINER_DARRAY},
+    {113, MPI_COMBINER_F90_REAL}, {114, MPI_COMBINER_F90_COMPLEX}, {115, MPI_COMBINER_F90_INTEGER},
+    {116, MPI_COMBINER_RESIZED})
 /* Both MPIs' codes are classes, or large numbers. */
-MAP(code, {0, MPI_SUCCESS}, {1, MPI_ERR_BUFFER}, {2, MPI_ERR_COUNT}, {3, MPI_ERR_TYPE}, {4, MPI_ERR_TAG}, {5, MPI_ERR_COMM},
-    {6, MPI_ERR_RANK}, {7, MPI_ERR_REQUEST}, {8, MPI_ERR_ROOT}, {9, MPI_ERR_GROUP}, {10, MPI_ERR_OP}, {11, MPI_ERR_TOPOLOGY},
-    {12, MPI_ERR_DIMS}, {13, MPI_ERR_ARG}, {14, MPI_ERR_UNKNOWN}, {15, MPI_ERR_TRUNCATE}, {16, MPI_ERR_OTHER},
-    {17, MPI_ERR_INTERN}, {18, MPI_ERR_PENDING}, {19, MPI_ERR_IN_STATUS}, {36, MPI_ERR_KEYVAL}, {39, MPI_ERR_NO_MEM})
+MAP(code, {0, MPI_SUCCESS}, {1, MPI_ERR_BUFFER}, {2, MPI_ERR_COUNT}, {3, MPI_ERR_TYPE},
+    {4, MPI_ERR_TAG}, {5, MPI_ERR_COMM},
+    {6, MPI_ERR_RANK}, {7, MPI_ERR_REQUEST}, {8, MPI_ERR_ROOT}, {9, MPI_ERR_GROUP},
+    {10, MPI_ERR_OP}, {11, MPI_ERR_TOPOLOGY},
+    {12, MPI_ERR_DIMS}, {13, MPI_ERR_ARG}, {14, MPI_ERR_UNKNOWN}, {15, MPI_ERR_TRUNCATE},
+    {16, MPI_ERR_OTHER},
+    {17, MPI_ERR_INTERN}, {18, MPI_ERR_PENDING}, {19, MPI_ERR_IN_STATUS}, {36, MPI_ERR_KEYVAL},
+    {39, MPI_ERR_NO_MEM})
 
 /* Of MPI_Type_get_contents, what is no number. */
 static void
@@ -138,7 +170,8 @@ translate_contents(int combiner, int *integers)
 		int *order = integers + 1 + 3 * integers[0];
 		*order = order_out(*order);
 	} else if (combiner == MPI_COMBINER_DARRAY) {
-		int n = integers[2], *distributions = integers + 3 + n, *arguments = distributions + n, *order = arguments + 2 * n;
+		int n = integers[2], *distributions = integers + 3 + n,
+		    *arguments = distributions + n, *order = arguments + 2 * n;
 		for (int i = 0; i < n; i++) {
 			distributions[i] = distribution_out(distributions[i]);
 			arguments[i] = argument_out(arguments[i]);
@@ -157,7 +190,8 @@ static void
 give_status(struct abi_status *to, const MPI_Status *from)
 {
 	if (to)
-		*to = (struct abi_status){rank_out(from->MPI_SOURCE), tag_out(from->MPI_TAG), code_out(from->MPI_ERROR), {0}};
+		*to = (struct abi_status){rank_out(from->MPI_SOURCE), tag_out(from->MPI_TAG),
+					  code_out(from->MPI_ERROR), {0}};
 }
 
 /* An array for a function that counts in int. */
@@ -169,11 +203,14 @@ narrow(int *to, const int64_t *from, int count)
 	return from ? to : NULL;
 }
 
-/* --- callbacks ------------------------------------------------------------------------------------------------------ */
+/* --- callbacks -------------------------------------------------------------------------------- */
 
-/* They have no word of their own by which they could find the program's function: so each of these has one. */
+/* They have no word of their own by which they could find the program's function: so each of these
+ * has one. */
 #define EACH_8(X, i) X(i##0) X(i##1) X(i##2) X(i##3) X(i##4) X(i##5) X(i##6) X(i##7)
-#define EACH(X) EACH_8(X, 0) EACH_8(X, 1) EACH_8(X, 2) EACH_8(X, 3) EACH_8(X, 4) EACH_8(X, 5) EACH_8(X, 6) EACH_8(X, 7)
+#define EACH(X) \
+	EACH_8(X, 0) EACH_8(X, 1) EACH_8(X, 2) EACH_8(X, 3) \
+	EACH_8(X, 4) EACH_8(X, 5) EACH_8(X, 6) EACH_8(X, 7)
 enum { CALLBACKS = 64 };
 
 typedef void abi_operation(void *in, void *inout, int *count, abi_handle *type);
@@ -231,21 +268,25 @@ copy_attribute(MPI_Comm comm, int keyval, void *word, void *in, void *out, int *
 		*flag = 1;
 	}
 	return (uintptr_t)attribute->copy <= 1 ? 0
-					       : code_in(attribute->copy(OUT(comm), keyval, attribute->extra, in, out, flag));
+					       : code_in(attribute->copy(OUT(comm), keyval,
+									 attribute->extra, in, out,
+									 flag));
 }
 
 static int
 remove_attribute(MPI_Comm comm, int keyval, void *value, void *word)
 {
 	struct attribute *attribute = word;
-	return attribute->remove ? code_in(attribute->remove(OUT(comm), keyval, value, attribute->extra)) : 0;
+	return attribute->remove
+	       ? code_in(attribute->remove(OUT(comm), keyval, value, attribute->extra)) : 0;
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 #define EXPORT(type, name, parameters)                                                             \
 	__attribute__((visibility("default"))) type abi_##name parameters __asm__("PMPI_" #name);  \
-	__attribute__((visibility("default"), weak, alias("PMPI_" #name))) type weak_##name parameters __asm__("MPI_" #name); \
+	__attribute__((visibility("default"), weak, \
+		       alias("PMPI_" #name))) type weak_##name parameters __asm__("MPI_" #name); \
 	type abi_##name parameters
 
 static void *native_library;
@@ -280,16 +321,19 @@ neighbours(MPI_Comm comm, int is_sent)
 	int kind = MPI_UNDEFINED, in = 0, out = 0, weighted, rank;
 	if (comm == MPI_COMM_NULL || THEIR(Topo_test)(comm, &kind))
 		return 0;
-	if (kind == MPI_DIST_GRAPH && !THEIR(Dist_graph_neighbors_count)(comm, &in, &out, &weighted))
+	if (kind == MPI_DIST_GRAPH &&
+	    !THEIR(Dist_graph_neighbors_count)(comm, &in, &out, &weighted))
 		return is_sent ? out : in;
 	if (kind == MPI_CART && !THEIR(Cartdim_get)(comm, &in))
 		return 2 * in;
-	return kind == MPI_GRAPH && !THEIR(Comm_rank)(comm, &rank) && !THEIR(Graph_neighbors_count)(comm, rank, &in) ? in : 0;
+	return kind == MPI_GRAPH && !THEIR(Comm_rank)(comm, &rank) &&
+	       !THEIR(Graph_neighbors_count)(comm, rank, &in) ? in : 0;
 }
 
 /* Ranks whose blocks an alltoallw has. */
 static int
-peers(MPI_Comm comm, int (*test_inter)(MPI_Comm, int *), int (*remote_size)(MPI_Comm, int *), int (*size)(MPI_Comm, int *))
+peers(MPI_Comm comm, int (*test_inter)(MPI_Comm, int *), int (*remote_size)(MPI_Comm, int *),
+      int (*size)(MPI_Comm, int *))
 {
 	int is_inter = 0, ranks = 0;
 	if (comm == MPI_COMM_NULL || test_inter(comm, &is_inter))

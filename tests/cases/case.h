@@ -1,9 +1,10 @@
-/* cases/case.h — what the programs of this suite share: checks that count, data that tell who wrote them, and an end that
- * every rank reaches.
+/* cases/case.h — what the programs of this suite share: checks that count, data that tell who wrote
+ * them, and an end that every rank reaches.
  *
- * A case is a program of somebody else's: it knows nothing of collshim, and is right on the MPI alone. `run_case` starts it
- * without and with the library; its first argument names the variant. It prints "ok" from rank 0 and exits with 0, or says
- * what was wrong on stderr and exits with 3. */
+ * A case is a program of somebody else's: it knows nothing of collshim, and is right on the MPI
+ * alone. `run_case` starts it without and with the library; its first argument names the variant.
+ * It prints "ok" from rank 0 and exits with 0, or says what was wrong on stderr and exits with
+ * 3. */
 #ifndef CASES_CASE_H
 #define CASES_CASE_H
 
@@ -101,12 +102,14 @@ use(MPI_Comm comm, int count)
 	MPI_Comm_rank(comm, &me);
 	MPI_Comm_size(comm, &ranks);
 	size_t bytes = (size_t)count * (size_t)ranks * sizeof(int);
-	int *in = (int *)room(bytes), *out = (int *)room(bytes), last = ranks - 1; /* C++ reads this, too */
+	/* C++ reads this, too */
+	int *in = (int *)room(bytes), *out = (int *)room(bytes), last = ranks - 1;
 	for (int i = 0; i < count; i++)
 		in[i] = 3 * me + i;
 	MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, comm);
 	for (int i = 0; i < count; i++)
-		CHECK(out[i] == 3 * ranks * last / 2 + ranks * i, "allreduce of %d: %d at %d", count, out[i], i);
+		CHECK(out[i] == 3 * ranks * last / 2 + ranks * i, "allreduce of %d: %d at %d",
+		      count, out[i], i);
 	for (int i = 0; i < count; i++)
 		out[i] = me == last ? 11 * i : -1;
 	MPI_Bcast(out, count, MPI_INT, last, comm);
@@ -114,11 +117,13 @@ use(MPI_Comm comm, int count)
 		CHECK(out[i] == 11 * i, "bcast of %d: %d at %d", count, out[i], i);
 	MPI_Allgather(in, count, MPI_INT, out, count, MPI_INT, comm);
 	for (int i = 0; i < count * ranks; i++)
-		CHECK(out[i] == i / count * 3 + i % count, "allgather of %d: %d at %d", count, out[i], i);
+		CHECK(out[i] == i / count * 3 + i % count, "allgather of %d: %d at %d", count,
+		      out[i], i);
 	memset(out, 0, bytes);
 	MPI_Gather(in, count, MPI_INT, out, count, MPI_INT, 0, comm);
 	for (int i = 0; me == 0 && i < count * ranks; i++)
-		CHECK(out[i] == i / count * 3 + i % count, "gather of %d: %d at %d", count, out[i], i);
+		CHECK(out[i] == i / count * 3 + i % count, "gather of %d: %d at %d", count, out[i],
+		      i);
 	MPI_Barrier(comm);
 	free(in);
 	free(out);

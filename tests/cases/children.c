@@ -1,4 +1,5 @@
-/* An MPI process has children by fork and posix_spawn, which end by exit(), become another program, or live as long as it. */
+/* An MPI process has children by fork and posix_spawn, which end by exit(), become another program,
+ * or live as long as it. */
 #include "case.h"
 
 #include <spawn.h>

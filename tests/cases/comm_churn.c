@@ -1,5 +1,6 @@
-/* Communicators are made and freed all the time: at once, in the order in which they were made, in another order on each rank
- * (as garbage collectors do it), by several threads that each have their own. */
+/* Communicators are made and freed all the time: at once, in the order in which they were made, in
+ * another order on each rank (as garbage collectors do it), by several threads that each have their
+ * own. */
 #include "case.h"
 
 #include <pthread.h>
@@ -30,9 +31,11 @@ one_after_the_other(int alive)
 	int count = 0;
 	for (int made = 0; made < COMMS; made++) {
 		if (count == alive) {
-			int victim = is("any_order") ? (int)((unsigned)rand_r(&seed) % (unsigned)alive) : 0;
+			int victim = is("any_order")
+				     ? (int)((unsigned)rand_r(&seed) % (unsigned)alive) : 0;
 			MPI_Comm_free(&kept[victim]);
-			memmove(kept + victim, kept + victim + 1, (size_t)(--count - victim) * sizeof *kept);
+			memmove(kept + victim, kept + victim + 1,
+				(size_t)(--count - victim) * sizeof *kept);
 		}
 		MPI_Comm_dup(MPI_COMM_WORLD, &kept[count]);
 		call_often(kept[count++]);
@@ -77,7 +80,8 @@ main(int argc, char **argv)
 {
 	int provided;
 	take_variant(argc, argv);
-	MPI_Init_thread(&argc, &argv, is("threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+	MPI_Init_thread(&argc, &argv, is("threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+			&provided);
 	learn_rank();
 	if (is("threads"))
 		in_threads();

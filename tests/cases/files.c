@@ -11,10 +11,12 @@ round_trip(MPI_Comm comm, const char *name, int turn)
 	int me, ranks, *data = room(COUNT * sizeof *data);
 	MPI_Comm_rank(comm, &me);
 	MPI_Comm_size(comm, &ranks);
-	CHECK(!MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file), "open %s", name);
+	CHECK(!MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+	      "open %s", name);
 	MPI_Type_vector(COUNT, 1, ranks, MPI_INT, &comb);
 	MPI_Type_commit(&comb);
-	MPI_File_set_view(file, me * (MPI_Offset)sizeof(int), MPI_INT, comb, "native", MPI_INFO_NULL);
+	MPI_File_set_view(file, me * (MPI_Offset)sizeof(int), MPI_INT, comb, "native",
+			  MPI_INFO_NULL);
 	for (int i = 0; i < COUNT; i++)
 		data[i] = 50000 * me + i + turn;
 	MPI_File_write_all(file, data, COUNT, MPI_INT, MPI_STATUS_IGNORE);

@@ -1,5 +1,5 @@
-"""A Python program by mpi4py: operations that are Python functions, pickled objects, communicators that the garbage collector
-meets at any time, and worker processes beside the ranks."""
+"""A Python program by mpi4py: operations that are Python functions, pickled objects, communicators
+that the garbage collector meets at any time, and worker processes beside the ranks."""
 
 import gc
 import multiprocessing
@@ -35,9 +35,11 @@ def operations():
         result = numpy.empty_like(mine)
         op = MPI.Op.Create(larger, commute=True)
         WORLD.Allreduce(mine, result, op=op)
-        check((result == numpy.arange(count) + SIZE - 1).all(), "allreduce of %d by a function" % count)
+        check((result == numpy.arange(count) + SIZE - 1).all(),
+              "allreduce of %d by a function" % count)
         WORLD.Reduce_scatter_block(numpy.tile(mine, SIZE), result, op=op)
-        check((result == numpy.arange(count) + SIZE - 1).all(), "reduce_scatter_block of %d" % count)
+        check((result == numpy.arange(count) + SIZE - 1).all(),
+              "reduce_scatter_block of %d" % count)
         op.Free()
         every = numpy.zeros((SIZE, count), dtype="i")
         every[RANK] = RANK
@@ -54,7 +56,8 @@ def operations():
 
 def pickled():
     lists = WORLD.allreduce([RANK] * 3, op=lambda one, other: one + other)
-    check(lists == [rank for rank in range(SIZE) for _ in range(3)], "lists are joined in rank order")
+    check(lists == [rank for rank in range(SIZE) for _ in range(3)],
+          "lists are joined in rank order")
     check(WORLD.allreduce({RANK}, op=lambda one, other: one | other) == set(range(SIZE)), "sets")
     check(WORLD.bcast({"from": RANK}, root=SIZE - 1) == {"from": SIZE - 1}, "bcast")
     sent = [100 * RANK + rank for rank in range(SIZE)]
@@ -86,7 +89,8 @@ def workers(kind):
 
 def main():
     wish = sys.argv[1]
-    {"operations": operations, "pickled": pickled, "collected": collected}.get(wish, lambda: workers(wish))()
+    {"operations": operations, "pickled": pickled,
+     "collected": collected}.get(wish, lambda: workers(wish))()
     WORLD.Barrier()
     if RANK == 0 and not faults:
         print("ok")

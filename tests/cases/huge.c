@@ -9,7 +9,8 @@
 static char *
 map(size_t bytes)
 {
-	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		MPI_Abort(MPI_COMM_WORLD, 9);
 	return memory;
@@ -60,7 +61,8 @@ allgather(void)
 	size_t each = BYTES / (size_t)size / STEP * STEP;
 	char *mine = map(each), *all = map(each * (size_t)size);
 	mark(mine, each, rank);
-	MPI_Allgather(mine, (int)(each / 8), MPI_UINT64_T, all, (int)(each / 8), MPI_UINT64_T, MPI_COMM_WORLD);
+	MPI_Allgather(mine, (int)(each / 8), MPI_UINT64_T, all, (int)(each / 8), MPI_UINT64_T,
+		      MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
 		check(all + (size_t)r * each, each, 1, (uint64_t)r);
 	munmap(mine, each);
@@ -74,7 +76,8 @@ gatherv(void)
 	char *mine = map(BYTES), *all = map(BYTES);
 	counts[1] = (int)(BYTES / 8);
 	mark(mine, BYTES, rank);
-	MPI_Gatherv(mine, counts[rank], MPI_UINT64_T, all, counts, displs, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+	MPI_Gatherv(mine, counts[rank], MPI_UINT64_T, all, counts, displs, MPI_UINT64_T, 0,
+		    MPI_COMM_WORLD);
 	if (rank == 0)
 		check(all, BYTES, 1, 1);
 	munmap(mine, BYTES);

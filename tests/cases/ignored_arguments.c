@@ -1,4 +1,5 @@
-/* Arguments that mean nothing on a rank are null or wrong there, and where nothing moves buffers are null. */
+/* Arguments that mean nothing on a rank are null or wrong there, and where nothing moves buffers
+ * are null. */
 #include "case.h"
 
 #define MOST 3000
@@ -18,18 +19,21 @@ at_other_ranks_than_the_root(void)
 	GOOD(MPI_Reduce(one, wrong, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD));
 	GOOD(MPI_Reduce(one, null, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD));
 	if (is_root)
-		CHECK(all[count - 1] == 5 * size * (size - 1) / 2 + size * (count - 1), "reduce: %d", all[count - 1]);
-	GOOD(MPI_Gather(one, count, MPI_INT, wrong, is_root ? count : -3, type, root, MPI_COMM_WORLD));
+		CHECK(all[count - 1] == 5 * size * (size - 1) / 2 + size * (count - 1),
+		      "reduce: %d", all[count - 1]);
+	GOOD(MPI_Gather(one, count, MPI_INT, wrong, is_root ? count : -3, type, root,
+			MPI_COMM_WORLD));
 	for (int r = 0; is_root && r < size; r++)
 		CHECK(all[r * count] == 5 * r, "gather: %d from %d", all[r * count], r);
-	GOOD(MPI_Gatherv(one, count, MPI_INT, null, is_root ? counts : WRONG, is_root ? displs : NULL, type, root,
-			 MPI_COMM_WORLD));
+	GOOD(MPI_Gatherv(one, count, MPI_INT, null, is_root ? counts : WRONG,
+			 is_root ? displs : NULL, type, root, MPI_COMM_WORLD));
 	memset(one, 0, MOST * sizeof *one);
-	GOOD(MPI_Scatter(null, is_root ? count : -1, type, one, count, MPI_INT, root, MPI_COMM_WORLD));
+	GOOD(MPI_Scatter(null, is_root ? count : -1, type, one, count, MPI_INT, root,
+			 MPI_COMM_WORLD));
 	CHECK(one[count - 1] == 5 * rank + count - 1, "scatter: %d", one[count - 1]);
 	memset(one, 0, MOST * sizeof *one);
-	GOOD(MPI_Scatterv(wrong, is_root ? counts : NULL, is_root ? displs : WRONG, type, one, count, MPI_INT, root,
-			  MPI_COMM_WORLD));
+	GOOD(MPI_Scatterv(wrong, is_root ? counts : NULL, is_root ? displs : WRONG, type, one,
+			  count, MPI_INT, root, MPI_COMM_WORLD));
 	CHECK(one[count - 1] == 5 * rank + count - 1, "scatterv: %d", one[count - 1]);
 }
 
@@ -38,7 +42,8 @@ where_nothing_moves(void)
 {
 	for (int r = 0; r < size; r++)
 		counts[r] = displs[r] = 0;
-	/* What a host says of them is its own affair: rank 0 prints whether all went well, and run_case compares. */
+	/* What a host says of them is its own affair: rank 0 prints whether all went well, and
+	 * run_case compares. */
 	int codes = MPI_Reduce(NULL, NULL, 0, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD);
 	codes |= MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	codes |= MPI_Bcast(NULL, 0, MPI_INT, root, MPI_COMM_WORLD);
@@ -48,9 +53,12 @@ where_nothing_moves(void)
 	codes |= MPI_Alltoall(NULL, 0, MPI_INT, NULL, 0, MPI_INT, MPI_COMM_WORLD);
 	codes |= MPI_Allgatherv(NULL, 0, MPI_INT, NULL, counts, displs, MPI_INT, MPI_COMM_WORLD);
 	codes |= MPI_Gatherv(NULL, 0, MPI_INT, NULL, counts, displs, MPI_INT, root, MPI_COMM_WORLD);
-	codes |= MPI_Scatterv(NULL, counts, displs, MPI_INT, NULL, 0, MPI_INT, root, MPI_COMM_WORLD);
-	/* Two arrays of counts: with one for both sides MPICH by itself takes this for a buffer that is sent and received. */
-	codes |= MPI_Alltoallv(NULL, counts, displs, MPI_INT, NULL, displs, counts, MPI_INT, MPI_COMM_WORLD);
+	codes |= MPI_Scatterv(NULL, counts, displs, MPI_INT, NULL, 0, MPI_INT, root,
+			      MPI_COMM_WORLD);
+	/* Two arrays of counts: with one for both sides MPICH by itself takes this for a buffer
+	 * that is sent and received. */
+	codes |= MPI_Alltoallv(NULL, counts, displs, MPI_INT, NULL, displs, counts, MPI_INT,
+			       MPI_COMM_WORLD);
 	codes |= MPI_Reduce_scatter(NULL, NULL, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	codes |= MPI_Reduce_scatter_block(NULL, NULL, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 	if (rank == 0)
@@ -61,27 +69,34 @@ static void
 in_place(void)
 {
 	memcpy(all + rank * count, one, (size_t)count * sizeof *one);
-	GOOD(MPI_Allgather(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, all, count, MPI_INT, MPI_COMM_WORLD));
+	GOOD(MPI_Allgather(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, all, count, MPI_INT,
+			   MPI_COMM_WORLD));
 	for (int r = 0; r < size; r++)
 		CHECK(all[r * count] == 5 * r, "allgather: %d from %d", all[r * count], r);
-	GOOD(MPI_Allgatherv(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, all, counts, displs, MPI_INT, MPI_COMM_WORLD));
+	GOOD(MPI_Allgatherv(MPI_IN_PLACE, -7, MPI_DATATYPE_NULL, all, counts, displs, MPI_INT,
+			    MPI_COMM_WORLD));
 	if (is_root)
-		GOOD(MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, count, MPI_INT, root, MPI_COMM_WORLD));
+		GOOD(MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, count, MPI_INT, root,
+				MPI_COMM_WORLD));
 	else
-		GOOD(MPI_Gather(one, count, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD));
+		GOOD(MPI_Gather(one, count, MPI_INT, NULL, 0, MPI_DATATYPE_NULL, root,
+				MPI_COMM_WORLD));
 	for (int r = 0; is_root && r < size; r++)
 		CHECK(all[r * count + count - 1] == 5 * r + count - 1, "gather from %d", r);
 	if (is_root)
-		GOOD(MPI_Scatterv(all, counts, displs, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, root, MPI_COMM_WORLD));
+		GOOD(MPI_Scatterv(all, counts, displs, MPI_INT, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL,
+				  root, MPI_COMM_WORLD));
 	else
-		GOOD(MPI_Scatterv(NULL, NULL, NULL, MPI_DATATYPE_NULL, one, count, MPI_INT, root, MPI_COMM_WORLD));
+		GOOD(MPI_Scatterv(NULL, NULL, NULL, MPI_DATATYPE_NULL, one, count, MPI_INT, root,
+				  MPI_COMM_WORLD));
 	CHECK(one[count - 1] == 5 * rank + count - 1, "scatterv: %d", one[count - 1]);
 	for (int i = 0; i < size * count; i++)
 		all[i] = 100 * rank + i / count;
 	GOOD(MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, count, MPI_INT, MPI_COMM_WORLD));
 	for (int r = 0; r < size; r++)
 		CHECK(all[r * count + count - 1] == 100 * r + rank, "alltoall from %d", r);
-	GOOD(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, all, counts, displs, MPI_INT, MPI_COMM_WORLD));
+	GOOD(MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, all, counts, displs,
+			   MPI_INT, MPI_COMM_WORLD));
 	for (int r = 0; r < size; r++)
 		CHECK(all[r * count] == 100 * rank + r, "alltoallv from %d", r);
 }
@@ -95,16 +110,20 @@ where_some_have_nothing(void)
 		displs[r] = r % 2 ? -1000000 : total;
 		total += counts[r];
 	}
-	GOOD(MPI_Allgatherv(mine ? one : NULL, mine, MPI_INT, all, counts, displs, MPI_INT, MPI_COMM_WORLD));
+	GOOD(MPI_Allgatherv(mine ? one : NULL, mine, MPI_INT, all, counts, displs, MPI_INT,
+			    MPI_COMM_WORLD));
 	for (int r = 0; r < size; r += 2)
 		CHECK(all[displs[r] + count - 1] == 5 * r + count - 1, "allgatherv from %d", r);
-	GOOD(MPI_Gatherv(mine ? one : NULL, mine, MPI_INT, all, counts, displs, MPI_INT, root, MPI_COMM_WORLD));
-	GOOD(MPI_Scatterv(all, counts, displs, MPI_INT, mine ? one : NULL, mine, MPI_INT, root, MPI_COMM_WORLD));
+	GOOD(MPI_Gatherv(mine ? one : NULL, mine, MPI_INT, all, counts, displs, MPI_INT, root,
+			 MPI_COMM_WORLD));
+	GOOD(MPI_Scatterv(all, counts, displs, MPI_INT, mine ? one : NULL, mine, MPI_INT, root,
+			  MPI_COMM_WORLD));
 	for (int i = 0; i < total; i++)
 		all[i] = rank + i;
 	GOOD(MPI_Reduce_scatter(all, mine ? one : NULL, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
 	if (mine)
-		CHECK(one[0] == size * (size - 1) / 2 + size * displs[rank], "reduce_scatter: %d", one[0]);
+		CHECK(one[0] == size * (size - 1) / 2 + size * displs[rank], "reduce_scatter: %d",
+		      one[0]);
 }
 
 int

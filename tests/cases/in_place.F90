@@ -1,5 +1,5 @@
-! MPI_IN_PLACE and MPI_BOTTOM in the Fortran bindings, where a library has to know them by their addresses.
-! -DWITH_MPIF: mpif.h; -DWITH_MPI: use mpi; -DWITH_F08: use mpi_f08.
+! MPI_IN_PLACE and MPI_BOTTOM in the Fortran bindings, where a library has to know them by their
+! addresses. -DWITH_MPIF: mpif.h; -DWITH_MPI: use mpi; -DWITH_F08: use mpi_f08.
 program in_place
 #ifdef WITH_F08
   use mpi_f08
@@ -43,21 +43,26 @@ program in_place
     end if
     all = -1
     all(me * 10 + 1:me * 10 + 10) = me
-    call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 10, MPI_INTEGER, MPI_COMM_WORLD, ierr)
+    call MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, 10, MPI_INTEGER, MPI_COMM_WORLD, &
+        ierr)
     do i = 1, ranks
       call expect(all((i - 1) * 10 + 1:i * 10) == i - 1, 'allgather')
     end do
     all = -1
     all(me * long + 1:me * long + long) = me
     if (me == ranks - 1) then
-      call MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, long, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD, ierr)
+      call MPI_Gather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, all, long, MPI_INTEGER, ranks - 1, &
+          MPI_COMM_WORLD, ierr)
       do i = 1, ranks
         call expect(all((i - 1) * long + 1:i * long) == i - 1, 'gather')
       end do
-      call MPI_Scatter(all, long, MPI_INTEGER, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, ranks - 1, MPI_COMM_WORLD, ierr)
+      call MPI_Scatter(all, long, MPI_INTEGER, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, ranks - 1, &
+          MPI_COMM_WORLD, ierr)
     else
-      call MPI_Gather(all(me * long + 1), long, MPI_INTEGER, own, long, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD, ierr)
-      call MPI_Scatter(own, long, MPI_INTEGER, all, long, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD, ierr)
+      call MPI_Gather(all(me * long + 1), long, MPI_INTEGER, own, long, MPI_INTEGER, ranks - 1, &
+          MPI_COMM_WORLD, ierr)
+      call MPI_Scatter(own, long, MPI_INTEGER, all, long, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD, &
+          ierr)
       call expect(all(1:long) == me, 'scatter')
     end if
     do i = 1, ranks
@@ -70,13 +75,15 @@ program in_place
     do i = 1, ranks
       call expect(all((i - 1) * 5 + 1:i * 5) == (i - 1) * 100 + me, 'alltoall')
     end do
-    call MPI_Alltoallv(MPI_IN_PLACE, counts, displs, MPI_DATATYPE_NULL, all, counts, displs, MPI_INTEGER, &
+    call MPI_Alltoallv(MPI_IN_PLACE, counts, displs, MPI_DATATYPE_NULL, all, counts, displs, &
+        MPI_INTEGER, &
         MPI_COMM_WORLD, ierr)
     do i = 1, ranks
       call expect(all((i - 1) * 5 + 1:i * 5) == me * 100 + i - 1, 'alltoallv')
     end do
     displs = displs * 4
-    call MPI_Alltoallw(MPI_IN_PLACE, counts, displs, types, all, counts, displs, types, MPI_COMM_WORLD, ierr)
+    call MPI_Alltoallw(MPI_IN_PLACE, counts, displs, types, all, counts, displs, types, &
+        MPI_COMM_WORLD, ierr)
     do i = 1, ranks
       call expect(all((i - 1) * 5 + 1:i * 5) == (i - 1) * 100 + me, 'alltoallw')
     end do

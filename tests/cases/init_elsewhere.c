@@ -1,4 +1,5 @@
-/* MPI is initialised and finalized outside main: by a constructor and a destructor, by an exit handler, in another thread. */
+/* MPI is initialised and finalized outside main: by a constructor and a destructor, by an exit
+ * handler, in another thread. */
 #include "case.h"
 
 #include <pthread.h>

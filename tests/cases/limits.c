@@ -1,4 +1,5 @@
-/* Limits of the process come down after MPI_Init: address space, size of files, locked memory, umask, a thread's stack. */
+/* Limits of the process come down after MPI_Init: address space, size of files, locked memory,
+ * umask, a thread's stack. */
 #include "case.h"
 
 #include <pthread.h>

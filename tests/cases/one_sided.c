@@ -1,4 +1,5 @@
-/* One-sided operations whose target waits in a collective, and windows of shared memory as buffers of collectives. */
+/* One-sided operations whose target waits in a collective, and windows of shared memory as buffers
+ * of collectives. */
 #include "case.h"
 
 #define LONG 300000
@@ -25,14 +26,16 @@ passive_targets(void)
 {
 	MPI_Win win;
 	int *memory, *values = room(LONG * sizeof *values), origin = size - 1, one = 1, before;
-	MPI_Win_allocate(LONG * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+	MPI_Win_allocate(LONG * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory,
+			 &win);
 	memset(memory, 0, LONG * sizeof *memory);
 	MPI_Barrier(MPI_COMM_WORLD);
 	for (int turn = 0; turn < 5; turn++) {
 		int count = turn % 2 ? 10 : LONG - 1;
 		for (int target = 0; rank == origin && target < origin; target++) {
 			MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win);
-			MPI_Accumulate(values, count, MPI_INT, target, 0, count, MPI_INT, MPI_SUM, win);
+			MPI_Accumulate(values, count, MPI_INT, target, 0, count, MPI_INT, MPI_SUM,
+				       win);
 			MPI_Fetch_and_op(&one, &before, MPI_INT, target, LONG - 1, MPI_SUM, win);
 			MPI_Win_unlock(target, win);
 			CHECK(before == turn, "fetched %d in turn %d", before, turn);
@@ -62,12 +65,15 @@ shared_windows(void)
 			memory[i] = 9 * me + i;
 		MPI_Allgather(memory, count, MPI_INT, result, count, MPI_INT, node);
 		for (int r = 0; r < ranks; r++)
-			CHECK(result[(r + 1) * count - 1] == 9 * r + count - 1, "allgather of %d from %d", count, r);
-		/* From a neighbour's part of the window, which that one must not write meanwhile. */
+			CHECK(result[(r + 1) * count - 1] == 9 * r + count - 1,
+			      "allgather of %d from %d", count, r);
+		/* From a neighbour's part of the window, which that one must not write
+		 * meanwhile. */
 		MPI_Win_shared_query(win, (me + 1) % ranks, &bytes, &unit, &theirs);
 		MPI_Barrier(node);
 		MPI_Allreduce(theirs, result, count, MPI_INT, MPI_SUM, node);
-		CHECK(result[count - 1] == 9 * ranks * (ranks - 1) / 2 + ranks * (count - 1), "allreduce of %d", count);
+		CHECK(result[count - 1] == 9 * ranks * (ranks - 1) / 2 + ranks * (count - 1),
+		      "allreduce of %d", count);
 		MPI_Barrier(node);
 		if (me == 0)
 			for (int i = 0; i < count; i++)

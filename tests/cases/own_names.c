@@ -1,5 +1,6 @@
-/* The program has some of MPI's names itself, as with a tool that is linked in: they call the PMPI_ names. -DOWN_ENDS: MPI_Init
- * and MPI_Finalize; -DOWN_FREE: MPI_Comm_free; -DOWN_SOME: MPI_Init and two collectives. */
+/* The program has some of MPI's names itself, as with a tool that is linked in: they call the PMPI_
+ * names. -DOWN_ENDS: MPI_Init and MPI_Finalize; -DOWN_FREE: MPI_Comm_free; -DOWN_SOME: MPI_Init and
+ * two collectives. */
 #include "case.h"
 
 #if defined OWN_ENDS || defined OWN_SOME

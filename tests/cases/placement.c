@@ -12,7 +12,8 @@ go_to(size_t core)
 	cpu_set_t cores;
 	CPU_ZERO(&cores);
 	CPU_SET(core, &cores);
-	sched_setaffinity(0, sizeof cores, &cores); /* where the machine has one core only, nothing changes */
+	sched_setaffinity(0, sizeof cores, &cores); /* where the machine has one core only, nothing
+						     * changes */
 }
 
 static bool

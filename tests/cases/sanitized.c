@@ -1,4 +1,5 @@
-/* A program built with AddressSanitizer, whose run-time library stands before ours in LD_PRELOAD. */
+/* A program built with AddressSanitizer, whose run-time library stands before ours in
+ * LD_PRELOAD. */
 #include "case.h"
 
 int

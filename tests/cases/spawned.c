@@ -33,7 +33,8 @@ main(int argc, char **argv)
 		return end_quietly();
 	}
 	for (int turn = 0; turn < (is("twice") ? 2 : 1); turn++) {
-		MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+		MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+			       MPI_ERRCODES_IGNORE);
 		use_merged(inter, 0);
 		MPI_Comm_disconnect(&inter);
 	}

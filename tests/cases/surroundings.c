@@ -1,4 +1,5 @@
-/* The environment and the working directory of a process change under it, and it becomes another program. */
+/* The environment and the working directory of a process change under it, and it becomes another
+ * program. */
 #include "case.h"
 
 #include <locale.h>

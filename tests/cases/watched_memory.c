@@ -1,5 +1,5 @@
-/* Buffers lie in memory that is watched by page protection, as garbage collectors and incremental checkpoints do it: a handler
- * of SIGSEGV lets the access through. */
+/* Buffers lie in memory that is watched by page protection, as garbage collectors and incremental
+ * checkpoints do it: a handler of SIGSEGV lets the access through. */
 #include "case.h"
 
 #include <signal.h>
@@ -48,7 +48,8 @@ written_results(char *plain, size_t bytes, int root)
 	protect(watched, ROOM, PROT_READ);
 	MPI_Allgather(plain, (int)bytes, MPI_BYTE, watched, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
-		CHECK(is_of(watched + (size_t)r * bytes, r, bytes), "allgather of %zu from %d", bytes, r);
+		CHECK(is_of(watched + (size_t)r * bytes, r, bytes), "allgather of %zu from %d",
+		      bytes, r);
 	protect(watched, ROOM, PROT_READ);
 	MPI_Bcast(rank == root ? plain : watched, (int)bytes, MPI_BYTE, root, MPI_COMM_WORLD);
 	CHECK(is_of(rank == root ? plain : watched, root, bytes), "bcast of %zu", bytes);
@@ -65,14 +66,16 @@ made_when_touched(char *plain, size_t bytes)
 	}
 	MPI_Allgather(watched, (int)bytes, MPI_BYTE, plain, (int)bytes, MPI_BYTE, MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
-		CHECK(is_of(plain + (size_t)r * bytes, r, bytes), "allgather of %zu from %d", bytes, r);
+		CHECK(is_of(plain + (size_t)r * bytes, r, bytes), "allgather of %zu from %d", bytes,
+		      r);
 }
 
 int
 main(int argc, char **argv)
 {
 	static const size_t sizes[] = { 100, 5000, 20000, 70000, 300000, 2000000 };
-	struct sigaction action = { .sa_sigaction = let_through, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	struct sigaction action = { .sa_sigaction = let_through,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER };
 	begin(&argc, &argv);
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	watched = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -2,8 +2,9 @@
  *
  *   placement RANKS block|cyclic [REPEATS]        e.g. placement 1,2,3 cyclic
  *
- * Every rank works out on which node it ought to be, and compares: host name, the ranks that MPI says share its node,
- * and a /dev/shm that only its own node's ranks see. Then a few collectives with known results, REPEATS times. */
+ * Every rank works out on which node it ought to be, and compares: host name, the ranks that MPI
+ * says share its node, and a /dev/shm that only its own node's ranks see. Then a few collectives
+ * with known results, REPEATS times. */
 #include <mpi.h>
 
 #include <dirent.h>
@@ -18,14 +19,14 @@ enum { MAX_NODES = 100 };
 static int world_rank;
 static int failures;
 
-#define EXPECT(claim, ...)                                                                                           \
-	do {                                                                                                         \
-		if (!(claim)) {                                                                                      \
-			failures++;                                                                                  \
-			fprintf(stderr, "FAILED  rank %d: " #claim ": ", world_rank);                                \
-			fprintf(stderr, __VA_ARGS__);                                                                \
-			fputc('\n', stderr);                                                                         \
-		}                                                                                                    \
+#define EXPECT(claim, ...) \
+	do { \
+		if (!(claim)) { \
+			failures++; \
+			fprintf(stderr, "FAILED  rank %d: " #claim ": ", world_rank); \
+			fprintf(stderr, __VA_ARGS__); \
+			fputc('\n', stderr); \
+		} \
 	} while (0)
 
 static int
@@ -43,7 +44,8 @@ parse_ranks(const char *text, int counts[MAX_NODES])
 	return 0;
 }
 
-/* The node of a rank: block placement fills node after node, cyclic deals round those that have room. */
+/* The node of a rank: block placement fills node after node, cyclic deals round those that have
+ * room. */
 static int
 expected_node(int rank, const int *counts, int nodes, int is_cyclic)
 {
@@ -87,7 +89,8 @@ check_shm_is_private(MPI_Comm node_comm, int node)
 		for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
 			if (strcmp(entry->d_name, mine) == 0)
 				seen++;
-			else if (strncmp(entry->d_name, "placement-of-", strlen("placement-of-")) == 0)
+			else if (strncmp(entry->d_name, "placement-of-", strlen("placement-of-")) ==
+				 0)
 				foreign++;
 		}
 		closedir(folder);
@@ -136,7 +139,8 @@ main(int argc, char **argv)
 	int is_cyclic = argc >= 3 && strcmp(argv[2], "cyclic") == 0;
 	int repeats = argc > 3 ? atoi(argv[3]) : 1;
 	if (nodes == 0 || (!is_cyclic && strcmp(argv[2], "block") != 0)) {
-		fprintf(stderr, "usage: placement RANKS block|cyclic [REPEATS], e.g. placement 1,2,3 cyclic\n");
+		fprintf(stderr, "usage: placement RANKS block|cyclic [REPEATS], e.g. placement "
+				"1,2,3 cyclic\n");
 		return 2;
 	}
 	int size, length, node_size, total = 0;

@@ -1,5 +1,6 @@
-/* tests/cluster/stuck.c — a job that does not end by itself: rank 0 says "started", rank 1 waits for nothing, the
- * others wait for rank 1 in a barrier. For the tests of what tests/launch does about it. */
+/* tests/cluster/stuck.c — a job that does not end by itself: rank 0 says "started", rank 1 waits
+ * for nothing, the others wait for rank 1 in a barrier. For the tests of what tests/launch does
+ * about it. */
 #include <mpi.h>
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* Preloaded behind the library: the third MPI_Reduce by its PMPI name, which only leaders of nodes make, is not made but fails.
- * BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a truncation; "truncation", as later MPICH hands one down its trees;
- * "status", as it tells a root that gathers.
- * The library asks the MPI itself for its functions, so what stands in the way is dlsym. */
+/* Preloaded behind the library: the third MPI_Reduce by its PMPI name, which only leaders of nodes
+ * make, is not made but fails. BROKEN_WIRE: "failure", MPI_ERR_OTHER without a word of a
+ * truncation; "truncation", as later MPICH hands one down its trees; "status", as it tells a root
+ * that gathers. The library asks the MPI itself for its functions, so what stands in the way is
+ * dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ is(const char *what)
 }
 
 static int
-reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+       MPI_Comm comm)
 {
 	static int calls;
 	if (++calls != 3)

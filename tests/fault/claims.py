@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""Fault tests: when something is missing, full, refused or killed, the job still gets its results or ends, in time.
+"""Fault tests: when something is missing, full, refused or killed, the job still gets its results
+or ends, in time.
 
-    claims.py CLAIM --library PATH --build DIR --differential DIR --version VERSION --mpi NAME ...  [--seed NUMBER]
+    claims.py CLAIM --library PATH --build DIR --differential DIR --version VERSION
+              --mpi NAME ...  [--seed NUMBER]
 
-CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so, with its modules in collshim/ beside
-it; --build is the folder with the programs of this directory, --differential the one with those of tests/mpi; VERSION
-is the library's. Each job has four ranks under tests/launch. They run workload.c, whose calls are known, so that it can
-be asked which were served; or tests/mpi's differential program, which compares many more kinds of calls with the
-MPI's own. After each job: no more lines of collshim than the claim allows, nothing of collshim in /dev/shm, no process
-left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77 not run, with one sentence why.
+CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so, with its modules
+in collshim/ beside it; --build is the folder with the programs of this directory, --differential
+the one with those of tests/mpi; VERSION is the library's. Each job has four ranks under
+tests/launch. They run workload.c, whose calls are known, so that it can be asked which were served;
+or tests/mpi's differential program, which compares many more kinds of calls with the MPI's own.
+After each job: no more lines of collshim than the claim allows, nothing of collshim in /dev/shm, no
+process left. A failed claim shows the command and all that it wrote. Exit 0 passed, 1 failed, 77
+not run, with one sentence why.
 """
 import argparse
 import concurrent.futures
@@ -27,30 +31,38 @@ import uuid
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAUNCH = os.path.join(HERE, "..", "launch")
 CLAIMS = {}
-LIMIT = 200  # seconds for one job, of a few on a quiet machine; when they are over, launch prints where its ranks stand
+# seconds for one job, of a few on a quiet machine; when they are over, launch prints where its
+# ranks stand
+LIMIT = 200
 RANKS = 4
-RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
+RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                  "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
-COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan "
+               "gather gatherv reduce "
                "reduce_scatter reduce_scatter_block scan scatter scatterv").split()
 # Whatever the shipped tuning prefers: here everything is to go through our code that can.
 FORCED = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
-# MPICH (UCX) and Open MPI (vader) put their own messages between ranks into files of /dev/shm and end the job when they
-# cannot, or, in Open MPI's case, print half a page. These ways leave /dev/shm to us.
+# MPICH (UCX) and Open MPI (vader) put their own messages between ranks into files of /dev/shm and
+# end the job when they cannot, or, in Open MPI's case, print half a page. These ways leave /dev/shm
+# to us.
 HOST_WITHOUT_DEV_SHM = {"mpich": {"UCX_TLS": "self,sysv"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
-# UCX and vader may not look into each other's processes either: no process_vm_readv, and UCX hands out its segments as
-# links into /proc unless told not to.
+# UCX and vader may not look into each other's processes either: no process_vm_readv, and UCX hands
+# out its segments as links into /proc unless told not to.
 HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,posix", "UCX_POSIX_USE_PROC_LINK": "n"},
                         "openmpi": {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}}
 HOST_BY_TCP = {"mpich": {"UCX_TLS": "self,tcp"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
 # The beginning of a tuning file; rules follow.
 TUNING = ("version: 1\nblocks:\n  - name: test\n"
-          "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    rules:\n")
-# In a rank: sets what comes before "--" if this is rank $1 or one that the pattern $1 fits, then becomes the program.
+          "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    "
+          "rules:\n")
+# In a rank: sets what comes before "--" if this is rank $1 or one that the pattern $1 fits, then
+# becomes the program.
 ON_RANK = ["sh", "-c", 'ranks=$1; shift; case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in $ranks) '
            'while [ "$1" != -- ]; do export "$1"; shift; done;; esac; '
            'while [ "$1" != -- ]; do shift; done; shift; exec "$@"', "on_rank"]
-# The differential program's cases are the same in each run: here the trouble is to differ, not the calls.
+# The differential program's cases are the same in each run: here the trouble is to differ, not the
+# calls.
 COMPARED = 40
 SIZES = ["--seed", "1", "--max-bytes", "100000", "--large-bytes", "1000000"]
 
@@ -73,7 +85,8 @@ def indent(text):
 
 
 class Result:
-    """A job that has ended: its exit code, what it wrote, what is left of it, and its report if there is one."""
+    """A job that has ended: its exit code, what it wrote, what is left of it, and its report if
+    there is one."""
 
     def __init__(self, command):
         self.command = command
@@ -89,7 +102,8 @@ class Result:
     def served(self):
         """The collectives with at least one call through our code, as rank 0 counted them."""
         rows = self.report["rows"] if self.report else []
-        return sorted({row["collective"] for row in rows if not row["deferred"] and row["calls"] > 0})
+        return sorted({row["collective"] for row in rows if not row["deferred"]
+                       and row["calls"] > 0})
 
     def __str__(self):
         return (f"  command: {' '.join(self.command)}\n  exit code: {self.code}\n"
@@ -102,11 +116,12 @@ def expect(condition, what, result=None):
         raise Failed(what + (f"\n{result}" if result else ""))
 
 
-# --- jobs -----------------------------------------------------------------------------------------------------------
+# --- jobs -----------------------------------------------------------------------------------------
 
 def environment():
     kept = {name: value for name, value in os.environ.items()
-            if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD" and name not in RANK_VARIABLES}
+            if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD"
+            and name not in RANK_VARIABLES}
     kept.update(LC_ALL="C")
     return kept
 
@@ -114,14 +129,16 @@ def environment():
 def processes_of(token, program=None, rank=None):
     """Those of a job; with a program and a rank only that rank once it has become the program."""
     marks, found = {b"FAULT_JOB=" + token.encode()}, []
-    ranks = {b"%s=%d" % (name, rank) for name in (b"PMI_RANK", b"OMPI_COMM_WORLD_RANK")} if program else set()
+    ranks = {b"%s=%d" % (name, rank)
+             for name in (b"PMI_RANK", b"OMPI_COMM_WORLD_RANK")} if program else set()
     for name in os.listdir("/proc"):
         try:
             if name.isdigit():
                 with open(f"/proc/{name}/environ", "rb") as file:
                     words = set(file.read().split(b"\0"))
                 if marks <= words and (not program or (
-                        ranks & words and os.readlink(f"/proc/{name}/exe") == os.path.realpath(program))):
+                        ranks & words and os.readlink(f"/proc/{name}/exe") ==
+                        os.path.realpath(program))):
                     found.append(int(name))
         except OSError:
             pass
@@ -143,8 +160,10 @@ def ours_in_dev_shm():
 
 
 def in_namespace(mounts, listing, command):
-    """The command in a mount namespace of its own, prepared by `mounts`; then lists what is ours in its /dev/shm."""
-    script = (f"{mounts} || exit 99\n" '"$@"; code=$?\n' f"ls -A /dev/shm | grep ^collshim- >'{listing}'\nexit $code")
+    """The command in a mount namespace of its own, prepared by `mounts`; then lists what is ours in
+    its /dev/shm."""
+    script = (f"{mounts} || exit 99\n" '"$@"; code=$?\n' f"ls -A /dev/shm | grep ^collshim- "
+                                                         f">'{listing}'\nexit $code")
     return ["unshare", "-m", "sh", "-c", script, "in_namespace", *command]
 
 
@@ -155,7 +174,8 @@ def can_mount():
 
 def need_mounts():
     if not can_mount():
-        raise Skipped("making a mount namespace needs root; each_system_call_of_ours_may_fail covers the same lines")
+        raise Skipped("making a mount namespace needs root; each_system_call_of_ours_may_fail "
+                      "covers the same lines")
 
 
 def read(path):
@@ -166,7 +186,8 @@ def read(path):
 def kill_from_outside(job, token, program, rank, seconds):
     """kill -9 that long after the rank has become its program; true if it then still ran."""
     found = []
-    wait_until(lambda: found.extend(processes_of(token, program, rank)) or found or job.poll() is not None, LIMIT)
+    wait_until(lambda: found.extend(processes_of(token, program, rank)) or found
+               or job.poll() is not None, LIMIT)
     time.sleep(seconds)
     try:
         os.kill(found[0], signal.SIGKILL)
@@ -175,24 +196,28 @@ def kill_from_outside(job, token, program, rank, seconds):
     return True
 
 
-def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=(), mounts=None, until=None, kill=None,
-        host=None, **variables):
-    """Runs the workload with these words under the library, or that many cases of the differential program. `library`:
-    False for the MPI alone; `tools` and `preloads`: what is preloaded before and behind it; `wrap`: what each rank runs it
-    through; `mounts`: shell commands for a mount namespace of the job's own; `until`: ends the job by SIGTERM when it holds
-    for stderr's text, and a second later still; `kill`: (rank, seconds) for kill_from_outside; `host`: variables per MPI
-    without which the MPI itself does not survive the fault."""
+def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=(), mounts=None,
+        until=None, kill=None, host=None, **variables):
+    """Runs the workload with these words under the library, or that many cases of the differential
+    program. `library`: False for the MPI alone; `tools` and `preloads`: what is preloaded before
+    and behind it; `wrap`: what each rank runs it through; `mounts`: shell commands for a mount
+    namespace of the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text,
+    and a second later still; `kill`: (rank, seconds) for kill_from_outside; `host`: variables per
+    MPI without which the MPI itself does not survive the fault."""
     token = uuid.uuid4().hex
     mounts = mounts or (None if until else own_dev_shm())
     before = ours_in_dev_shm()
-    program = f"{args.differential}/differential-{mpi}" if compare else f"{args.build}/workload-{mpi}"
+    program = (f"{args.differential}/differential-{mpi}" if compare else
+               f"{args.build}/workload-{mpi}")
     if compare:
-        words = ["--cases", str(compare), *SIZES, *(["--must-load", "libcollshim"] if library else [])]
+        words = ["--cases", str(compare), *SIZES,
+                 *(["--must-load", "libcollshim"] if library else [])]
         variables = {"COLLSHIM_TEAM_AFTER": "1", **variables}
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         report, listing = f"{folder}/report.json", f"{folder}/left"
         variables = {**FORCED, "COLLSHIM_REPORT": report, **(host or {}).get(mpi, {}), **variables}
-        command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT), "--machine-shm"]
+        command = [LAUNCH, "--mpi", mpi, "--shape", f"1x{RANKS}", "--timeout", str(LIMIT),
+                   "--machine-shm"]
         for preload in (*tools, *([args.library] if library else []), *preloads):
             command += ["--preload", preload]
         for name, value in variables.items():
@@ -203,7 +228,8 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
         result = Result(command)
         with open(f"{folder}/out", "wb") as out, open(f"{folder}/err", "wb") as err:
             started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                       env=dict(environment(), FAULT_JOB=token), start_new_session=True)
+                                       env=dict(environment(), FAULT_JOB=token),
+                                       start_new_session=True)
         if until:
             wait_until(lambda: started.poll() is not None or until(read(f"{folder}/err")), LIMIT)
             time.sleep(1)  # time enough for more than one rank to speak
@@ -213,8 +239,10 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
         if kill:
             result.was_killed = kill_from_outside(started, token, program, *kill)
         try:
-            # launch needs up to a minute and a half more to say where the ranks of a hanging job stand.
-            result.code = started.wait(LIMIT * float(os.environ.get("LAUNCH_TIMEOUT_FACTOR", "1")) + 120)
+            # launch needs up to a minute and a half more to say where the ranks of a hanging job
+            # stand.
+            result.code = started.wait(LIMIT * float(os.environ.get("LAUNCH_TIMEOUT_FACTOR", "1")) +
+                                       120)
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             result.code = started.wait()
@@ -222,8 +250,10 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
         if os.path.exists(report):
             result.report = json.loads(read(report))
         expect(result.code != 99 or not mounts, "the mount namespace could not be made", result)
-        expect(wait_until(lambda: not processes_of(token), 10), f"processes left: {processes_of(token)}", result)
-        expect(until or "outlived mpiexec" not in result.err, "ranks outlived their mpiexec", result)
+        expect(wait_until(lambda: not processes_of(token), 10),
+               f"processes left: {processes_of(token)}", result)
+        expect(until or "outlived mpiexec" not in result.err, "ranks outlived their mpiexec",
+               result)
         if mounts:
             left = read(listing).split()
         else:  # others on this machine may have segments there, for the moment that one has a name
@@ -240,10 +270,12 @@ def is_right(result):
 
 
 def expect_right(result, line=None, served=None):
-    """Right results; exactly one line with these words, or one for each of several, or none. served, for the workload: True
-    all 17 collectives on all communicators of rank 0, "some" on some of them, False none, None not asked."""
+    """Right results; exactly one line with these words, or one for each of several, or none.
+    served, for the workload: True all 17 collectives on all communicators of rank 0, "some" on some
+    of them, False none, None not asked."""
     expect(is_right(result), "not the right results", result)
-    lines, wanted = result.lines(), [] if line is None else [line] if isinstance(line, str) else line
+    lines, wanted = result.lines(), [] if line is None else [line] if isinstance(line,
+                                                                                 str) else line
     expect(len(lines) == len(wanted), f"{len(lines)} lines of collshim, not {len(wanted)}", result)
     for words in wanted:
         expect(any(words in told for told in lines), f"no line says '{words}'", result)
@@ -256,7 +288,7 @@ def expect_right(result, line=None, served=None):
     expect(result.served() == (COLLECTIVES if served else []), "served others than these", result)
 
 
-# --- shared memory --------------------------------------------------------------------------------------------------
+# --- shared memory --------------------------------------------------------------------------------
 
 @claim
 def each_kind_of_shared_memory_serves_and_off_leaves_all_to_the_host(args):
@@ -266,13 +298,15 @@ def each_kind_of_shared_memory_serves_and_off_leaves_all_to_the_host(args):
             expect_right(job(args, mpi, compare=100, COLLSHIM_SHM=kind))
         result = job(args, mpi, COLLSHIM_SHM="off")
         expect_right(result, served=False)
-        expect(any(row["why"] == "shared memory is switched off by COLLSHIM_SHM" for row in result.report["rows"]),
+        expect(any(row["why"] == "shared memory is switched off by COLLSHIM_SHM"
+                   for row in result.report["rows"]),
                "no row of the report says why", result)
         expect_right(job(args, mpi, compare=100, COLLSHIM_SHM="off"))
 
 
 def room_for_some(args, mpi):
-    """Bytes for MPI_COMM_WORLD's segment and a half's, which is half as large, but not for the duplicate's as well."""
+    """Bytes for MPI_COMM_WORLD's segment and a half's, which is half as large, but not for the
+    duplicate's as well."""
     result = job(args, mpi)
     expect_right(result, served=True)
     return int(result.facts()["shared bytes, peak"] * 1.75 / 2.5) & ~4095
@@ -284,15 +318,18 @@ def full_dev_shm_stops_named_segments_only(args):
     need_mounts()
     for mpi in args.mpi:
         for size, kind, line, served in (("64k", "named", "shared memory is full", False),
-                                         (room_for_some(args, mpi), "named", "shared memory is full", "some"),
+                                         (room_for_some(args, mpi), "named",
+                                          "shared memory is full", "some"),
                                          ("64k", "auto", None, True)):
             expect_right(job(args, mpi, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM=kind,
-                             mounts=f"mount -t tmpfs -o size={size} tmpfs /dev/shm"), line=line, served=served)
+                             mounts=f"mount -t tmpfs -o size={size} tmpfs /dev/shm"), line=line,
+                         served=served)
 
 
 @claim
 def dev_shm_with_just_enough_room_for_the_mpi_is_enough(args):
-    """The MPI's own messages go through /dev/shm as ever; what it leaves is too little for named segments or not."""
+    """The MPI's own messages go through /dev/shm as ever; what it leaves is too little for named
+    segments or not."""
     need_mounts()
     for mpi in args.mpi:
         for size in ("64K", "512K", "2M", "6M", "16M", "48M", "128M"):
@@ -313,9 +350,11 @@ def dev_shm_with_just_enough_room_for_the_mpi_is_enough(args):
 READ_ONLY = "mount -t tmpfs -o size=64k,ro,mode=555 tmpfs /dev/shm"
 # A /dev with the usual devices, and no shm in it.
 ABSENT = """d=$(mktemp -d) && mount -t tmpfs -o mode=755 tmpfs $d &&
-    for f in null zero full random urandom tty ptmx; do [ ! -e /dev/$f ] || cp -a /dev/$f $d/; done &&
+    for f in null zero full random urandom tty ptmx; do
+        [ ! -e /dev/$f ] || cp -a /dev/$f $d/; done &&
     mkdir $d/pts && mount --bind /dev/pts $d/pts && ln -s /proc/self/fd $d/fd &&
-    ln -s /proc/self/fd/0 $d/stdin && ln -s /proc/self/fd/1 $d/stdout && ln -s /proc/self/fd/2 $d/stderr &&
+    ln -s /proc/self/fd/0 $d/stdin && ln -s /proc/self/fd/1 $d/stdout &&
+    ln -s /proc/self/fd/2 $d/stderr &&
     mount --move $d /dev && rmdir $d && [ ! -e /dev/shm ]"""
 
 
@@ -324,14 +363,16 @@ def absent_or_read_only_dev_shm_stops_named_segments_only(args):
     need_mounts()
     for mpi in args.mpi:
         for mounts in (READ_ONLY, ABSENT):
-            expect_right(job(args, mpi, mounts=mounts, host=HOST_WITHOUT_DEV_SHM, COLLSHIM_SHM="named"),
+            expect_right(job(args, mpi, mounts=mounts, host=HOST_WITHOUT_DEV_SHM,
+                             COLLSHIM_SHM="named"),
                          line="no shared memory could be made", served=False)
             expect_right(job(args, mpi, mounts=mounts, host=HOST_WITHOUT_DEV_SHM), served=True)
             # And the MPI as it comes, if it gets along.
             if is_right(job(args, mpi, compare=COMPARED, library=False, mounts=mounts)):
                 expect_right(job(args, mpi, compare=COMPARED, mounts=mounts))
             else:
-                expect_right(job(args, mpi, compare=COMPARED, mounts=mounts, host=HOST_WITHOUT_DEV_SHM))
+                expect_right(job(args, mpi, compare=COMPARED, mounts=mounts,
+                                 host=HOST_WITHOUT_DEV_SHM))
 
 
 @claim
@@ -348,7 +389,8 @@ def memlock_limit_does_not_matter(args):
 
 @claim
 def file_size_limit_kills_nobody(args):
-    """A segment counts as a file, and a file that grows over `ulimit -f` is SIGXFSZ, which ends the process."""
+    """A segment counts as a file, and a file that grows over `ulimit -f` is SIGXFSZ, which ends the
+    process."""
     wrap = ["sh", "-c", 'ulimit -f 64 && exec "$@"', "limited"]
     for mpi in args.mpi:
         for kind in ("auto", "named"):
@@ -366,12 +408,14 @@ def spent_budget_leaves_later_communicators_to_the_host(args):
         expect_right(result, line="budget", served="some")
         peak = result.facts()["shared bytes, peak"]
         expect(0 < peak <= room, f"{peak} shared bytes at the peak, of {room}", result)
-        # The differential program makes and frees communicators, so there is room again now and then.
+        # The differential program makes and frees communicators, so there is room again now and
+        # then.
         expect_right(job(args, mpi, compare=100, COLLSHIM_SHM_BUDGET=room), line="budget")
 
 
 class ControlGroup:
-    """A control group with memory of its own, in this process's or else around it. The ranks are put into it."""
+    """A control group with memory of its own, in this process's or else around it. The ranks are
+    put into it."""
 
     def __init__(self):
         with open("/proc/self/cgroup") as file:
@@ -386,15 +430,18 @@ class ControlGroup:
                 for path in (line[2] for line in lines if is_own(line)):
                     if self.make(place, path):
                         return
-        raise Skipped("no control group with a memory limit can be made here; the unit test of headroom covers what is read")
+        raise Skipped("no control group with a memory limit can be made here; the unit test of "
+                      "headroom covers what is read")
 
     def make(self, place, path):
         while True:
             self.path = f"{place}{path.rstrip('/')}/collshim-test-{uuid.uuid4().hex}"
             try:
                 os.mkdir(self.path)
-                for limit, peak in (("memory.limit_in_bytes", "memory.max_usage_in_bytes"), ("memory.max", "memory.peak")):
-                    if os.path.exists(f"{self.path}/{limit}") and os.path.exists(f"{self.path}/{peak}"):
+                for limit, peak in (("memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+                                    ("memory.max", "memory.peak")):
+                    if (os.path.exists(f"{self.path}/{limit}")
+                            and os.path.exists(f"{self.path}/{peak}")):
                         self.limit, self.peak = limit, peak
                         return True
                 os.rmdir(self.path)
@@ -431,7 +478,8 @@ class ControlGroup:
 
 @claim
 def memory_limit_of_a_control_group_kills_nobody(args):
-    """Room for some segments beside the program, and for less than what all its communicators would have."""
+    """Room for some segments beside the program, and for less than what all its communicators would
+    have."""
     for mpi in args.mpi:
         with ControlGroup() as group:
             expect_right(job(args, mpi, "dups=8", wrap=group.wrap(), library=False))
@@ -440,12 +488,14 @@ def memory_limit_of_a_control_group_kills_nobody(args):
             with ControlGroup() as group:
                 group.restrict(alone + room)
                 result = job(args, mpi, "dups=8", wrap=group.wrap())
-                expect_right(result, line=f"too little memory left for shared memory ({group.limit})", served=served)
+                expect_right(result, line=f"too little memory left for shared memory "
+                                          f"({group.limit})", served=served)
                 print(f"{mpi}: {alone >> 20}M alone, a limit of {(alone + room) >> 20}M, "
-                      f"{group.most_used() >> 20}M used, {result.facts()['shared bytes, peak'] >> 20}M of it shared")
+                      f"{group.most_used() >> 20}M used, "
+                      f"{result.facts()['shared bytes, peak'] >> 20}M of it shared")
 
 
-# --- processes that may not look into each other ----------------------------------------------------------------------
+# --- processes that may not look into each other --------------------------------------------------
 
 @claim
 def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
@@ -453,11 +503,13 @@ def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
     for mpi in args.mpi:
         for asked, line in (("on", "COLLSHIM_CMA=on"), ("auto", None)):
             for who in ("*", "2"):
-                expect_right(job(args, mpi, preloads=refuse, REFUSE=f"process_vm_readv:{who}:1+:1", COLLSHIM_CMA=asked),
+                expect_right(job(args, mpi, preloads=refuse, REFUSE=f"process_vm_readv:{who}:1+:1",
+                                 COLLSHIM_CMA=asked),
                              line=line, served=True)
             # Refused by the kernel, to the MPI as well.
             for words in ({}, {"compare": COMPARED}):
-                result = job(args, mpi, preloads=refuse, REFUSE_IN_KERNEL="1", COLLSHIM_CMA=asked, **words)
+                result = job(args, mpi, preloads=refuse, REFUSE_IN_KERNEL="1", COLLSHIM_CMA=asked,
+                             **words)
                 expect_right(result, line=None if "no seccomp filter" in result.err else line,
                              served=None if words else True)
         expect_right(job(args, mpi, COLLSHIM_CMA="on"), served=True)
@@ -465,33 +517,40 @@ def refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for(args):
 
 
 # What reads blocks directly; with everything forced to.
-READERS = ("allgather allgatherv allreduce alltoall alltoallv alltoallw bcast gather gatherv reduce_scatter "
+READERS = ("allgather allgatherv allreduce alltoall alltoallv alltoallw bcast gather gatherv "
+           "reduce_scatter "
            "reduce_scatter_block scatter scatterv").split()
 DIRECT = {f"COLLSHIM_{name.upper()}": "hier:host:cma_min=1" for name in READERS}
 
 
 @claim
 def single_copy_refused_in_mid_run_goes_through_shared_memory(args):
-    """From some read on, for good, as for a process that stops being dumpable, or one of them alone, as for a page that is
-    protected. A team's making takes a few reads, which are not refused."""
+    """From some read on, for good, as for a process that stops being dumpable, or one of them
+    alone, as for a page that is protected. A team's making takes a few reads, which are not
+    refused."""
     for mpi in args.mpi:
-        for who, since, error in (("*", "10+", 1), ("*", "10+", 14), ("2", "25+", 1), ("*", "11", 14), ("13", "30", 3)):
+        for who, since, error in (("*", "10+", 1), ("*", "10+", 14), ("2", "25+", 1),
+                                  ("*", "11", 14), ("13", "30", 3)):
             with tempfile.TemporaryDirectory(prefix="fault-") as folder:
                 log = f"{folder}/log"
-                refuse = {"REFUSE": f"peers_memory:{who}:{since}:{error}", "REFUSE_LOG": log, **DIRECT}
+                refuse = {"REFUSE": f"peers_memory:{who}:{since}:{error}", "REFUSE_LOG": log,
+                          **DIRECT}
                 preloads = [f"{args.build}/refuse.so"]
                 result = job(args, mpi, preloads=preloads, **refuse)
                 expect_right(result, served=True)
                 expect("refused peers_memory" in read(log), "nothing was refused", result)
                 if who == "*":
-                    expect(result.facts().get("single copies refused"), "the report does not tell", result)
+                    expect(result.facts().get("single copies refused"), "the report does not tell",
+                           result)
                 expect_right(job(args, mpi, preloads=preloads, compare=COMPARED, **refuse))
                 # With lines about calls of one rank per node.
-                result = job(args, mpi, preloads=preloads, compare=COMPARED, COLLSHIM_FAKE_NODES="2", **refuse)
+                result = job(args, mpi, preloads=preloads, compare=COMPARED,
+                             COLLSHIM_FAKE_NODES="2", **refuse)
                 expect(is_right(result), "not the right results", result)
 
 
-# Each rank is process 1 of a namespace of its own, as in a container; and all have their memory at the same addresses.
+# Each rank is process 1 of a namespace of its own, as in a container; and all have their memory at
+# the same addresses.
 ALL_OF_ONE_NUMBER = ["unshare", "--pid", "--fork", "--kill-child", "setarch", "-R"]
 
 
@@ -500,38 +559,49 @@ def processes_of_the_same_number_do_not_take_each_other_for_themselves(args):
     """Who looks for the memory of process 1 finds its own."""
     if subprocess.run([*ALL_OF_ONE_NUMBER, "true"], capture_output=True).returncode:
         raise Skipped("making a process namespace needs root, and setarch; "
-                      "refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for covers the lines behind it")
+                      "refused_single_copy_means_two_copies_and_one_line_if_it_was_asked_for "
+                      "covers the lines behind it")
     line = "COLLSHIM_CMA=on, but the kernel refuses process_vm_readv"
-    direct = {f"COLLSHIM_{name}": "hier:host:cma_min=1" for name in ("ALLGATHER", "ALLTOALL", "BCAST", "GATHER")}
+    direct = {f"COLLSHIM_{name}": "hier:host:cma_min=1"
+              for name in ("ALLGATHER", "ALLTOALL", "BCAST", "GATHER")}
     for mpi in args.mpi:
-        expect_right(job(args, mpi, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, COLLSHIM_CMA="on", **direct), line=line, served=True)
-        expect_right(job(args, mpi, compare=COMPARED, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, **direct))
+        expect_right(job(args, mpi, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, COLLSHIM_CMA="on",
+                         **direct), line=line, served=True)
+        expect_right(job(args, mpi, compare=COMPARED, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP,
+                         **direct))
 
 
 # /proc gone from each rank, in a mount namespace of its own; the launchers keep theirs.
-WITHOUT_PROC = ["unshare", "-m", "sh", "-c", 'umount -l /proc && [ ! -e /proc/self ] && exec "$@"', "without_proc"]
-EMPTY_PROC = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && [ ! -e /proc/self ] && exec "$@"', "empty_proc"]
+WITHOUT_PROC = ["unshare", "-m", "sh", "-c", 'umount -l /proc && [ ! -e /proc/self ] && exec "$@"',
+                "without_proc"]
+EMPTY_PROC = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs tmpfs /proc && [ ! -e /proc/self ] && '
+                                           'exec "$@"', "empty_proc"]
 
 
 def by_name_only(args, mpi, *words, **options):
-    """The workload where ranks cannot open each other's files in /proc: auto and named serve by name."""
+    """The workload where ranks cannot open each other's files in /proc: auto and named serve by
+    name."""
     for kind, line in (("auto", None), ("named", None),
                        ("memfd", "shared memory of another process could not be attached")):
-        expect_right(job(args, mpi, *words, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM=kind, **options),
+        expect_right(job(args, mpi, *words, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM=kind,
+                         **options),
                      line=line, served=line is None)
     # And what it then says of a full one is that.
     if can_mount():
-        expect_right(job(args, mpi, *words, host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
+        expect_right(job(args, mpi, *words,
+                         host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
                          mounts="mount -t tmpfs -o size=64k tmpfs /dev/shm", **options),
                      line="shared memory is full", served=False)
-        expect_right(job(args, mpi, *words, host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
+        expect_right(job(args, mpi, *words,
+                         host={mpi: {**HOST_WITHOUT_PEEKING[mpi], **HOST_WITHOUT_DEV_SHM[mpi]}},
                          mounts=READ_ONLY, **options),
                      line="shared memory of another process could not be attached", served=False)
 
 
 @claim
 def processes_that_may_not_be_looked_into_share_by_name(args):
-    """No capabilities, PR_SET_DUMPABLE 0: /proc/PID/fd of another rank cannot be opened, nor its memory read."""
+    """No capabilities, PR_SET_DUMPABLE 0: /proc/PID/fd of another rank cannot be opened, nor its
+    memory read."""
     for mpi in args.mpi:
         by_name_only(args, mpi, "undumpable")
 
@@ -541,11 +611,13 @@ def one_process_that_may_not_open_others_makes_all_share_by_name(args):
     """The module of one rank opens no file at all; that a name opens one is libc's doing."""
     for mpi in args.mpi:
         for kind, line in (("auto", None), ("named", None), ("memfd", ATTACH)):
-            result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind, COLLSHIM_TUNING="builtin")
+            result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind,
+                                          COLLSHIM_TUNING="builtin")
             expect(refused > 0, "open was never refused", result)
             expect_right(result, line=line, served="some" if line else True)
         # A maker that cannot open a file without a name makes one with a name.
-        result, refused, _ = refusing(args, mpi, f"open:0:1:{EACCES}", COLLSHIM_SHM="named", COLLSHIM_TUNING="builtin")
+        result, refused, _ = refusing(args, mpi, f"open:0:1:{EACCES}", COLLSHIM_SHM="named",
+                                      COLLSHIM_TUNING="builtin")
         expect_right(result, served=True)
         expect(refused == 1, f"{refused} files were refused", result)
 
@@ -560,47 +632,56 @@ def without_proc_segments_are_shared_by_name(args):
         else:
             by_name_only(args, mpi, "lose_proc")
         for host in (None, HOST_WITHOUT_PEEKING):
-            if is_right(job(args, mpi, compare=COMPARED, library=False, wrap=EMPTY_PROC, host=host)):
+            if is_right(job(args, mpi, compare=COMPARED, library=False, wrap=EMPTY_PROC,
+                            host=host)):
                 expect_right(job(args, mpi, compare=COMPARED, wrap=EMPTY_PROC, host=host))
             else:
                 print(f"# note: left out: {mpi} alone does not live with an empty /proc" +
                       (" and without looking into other processes" if host else ""))
 
 
-# --- calls that fail ------------------------------------------------------------------------------------------------
+# --- calls that fail ------------------------------------------------------------------------------
 
 def refusing(args, mpi, request, **variables):
-    """A job in which calls of collshim's module fail; also how often they did, and the most such calls of a rank."""
+    """A job in which calls of collshim's module fail; also how often they did, and the most such
+    calls of a rank."""
     with tempfile.TemporaryDirectory() as folder:
         log = f"{folder}/log"
-        result = job(args, mpi, preloads=[f"{args.build}/refuse.so"], REFUSE=request, REFUSE_LOG=log, **variables)
+        result = job(args, mpi, preloads=[f"{args.build}/refuse.so"], REFUSE=request,
+                     REFUSE_LOG=log, **variables)
         lines = read(log).splitlines() if os.path.exists(log) else []
     refused = sum(line.startswith("refused ") for line in lines)
-    return result, refused, max((int(line.split()[2]) for line in lines if line.startswith("counted ")), default=0)
+    return result, refused, max((int(line.split()[2]) for line in lines
+                                 if line.startswith("counted ")), default=0)
 
 
 EINTR, ENOMEM, ENOSPC, EACCES, ENFILE, ENOSYS = 4, 12, 28, 13, 23, 38
-FULL, NONE, ATTACH = "shared memory is full", "no shared memory could be made", "could not be attached"
-# Call, rank, which, errno, kind of memory; the line, what rank 0 sees served. MPI_COMM_WORLD and its duplicate have
-# their segment from rank 0, the half with rank 0 from rank 2, the other one from rank 3. A segment that one of its
-# processes could not attach is made once more, by name.
+FULL, NONE, ATTACH = ("shared memory is full", "no shared memory could be made",
+                      "could not be attached")
+# Call, rank, which, errno, kind of memory; the line, what rank 0 sees served. MPI_COMM_WORLD and
+# its duplicate have their segment from rank 0, the half with rank 0 from rank 2, the other one from
+# rank 3. A segment that one of its processes could not attach is made once more, by name.
 SYSTEM_CALLS = (
-    ("memfd_create", 0, "1", ENFILE, "auto", None, True),         # then it is a file in /dev/shm, without a name
+    # then it is a file in /dev/shm, without a name
+    ("memfd_create", 0, "1", ENFILE, "auto", None, True),
     ("memfd_create", "*", "1+", ENOSYS, "auto", None, True),
     ("memfd_create", 0, "2", ENFILE, "memfd", NONE, "some"),
     ("ftruncate", 0, "1", ENOSPC, "auto", NONE, "some"),
     ("posix_fallocate", 0, "1", ENOSPC, "auto", NONE, "some"),    # the header
     ("posix_fallocate", 0, "2", ENOSPC, "auto", FULL, "some"),    # its own share
     ("posix_fallocate", 2, "1", ENOSPC, "named", FULL, "some"),   # a rank that only attaches
-    ("posix_fallocate", 0, "1", EINTR, "auto", None, True),       # a signal was pending: it is asked again
+    # a signal was pending: it is asked again
+    ("posix_fallocate", 0, "1", EINTR, "auto", None, True),
     ("posix_fallocate", "*", "2", EINTR, "auto", None, True),
     ("mmap", 0, "1", ENOMEM, "auto", NONE, "some"),
     ("mmap", 3, "2", ENOMEM, "auto", None, True),
     ("mmap", 3, "2", ENOMEM, "memfd", ATTACH, "some"),
     ("mmap", "*", "1+", ENOMEM, "auto", NONE, False),
     ("fstat", 2, "1+", EACCES, "auto", ATTACH, "some"),
-    ("open", 1, "1", ENFILE, "auto", None, True),                 # not a segment yet: where the tuning file may be
-    ("open", 1, "1+", ENFILE, "memfd", ("rank 1 on ", ATTACH), "some"),  # and the tuning file, which only it cannot read
+    # not a segment yet: where the tuning file may be
+    ("open", 1, "1", ENFILE, "auto", None, True),
+    # and the tuning file, which only it cannot read
+    ("open", 1, "1+", ENFILE, "memfd", ("rank 1 on ", ATTACH), "some"),
     ("getrandom", "*", "1+", ENOSYS, "auto", None, True),
     ("sched_getaffinity", "*", "1+", ENOSYS, "auto", None, True),
 )
@@ -610,74 +691,94 @@ SYSTEM_CALLS = (
 def each_system_call_of_ours_may_fail(args):
     for mpi in args.mpi:
         for call, rank, which, error, kind, line, served in SYSTEM_CALLS:
-            result, refused, _ = refusing(args, mpi, f"{call}:{rank}:{which}:{error}", COLLSHIM_SHM=kind)
+            result, refused, _ = refusing(args, mpi, f"{call}:{rank}:{which}:{error}",
+                                          COLLSHIM_SHM=kind)
             expect(refused > 0, f"{call} was never refused", result)
             expect_right(result, line=line, served=served)
 
 
 @claim
 def segment_by_name_that_is_refused_leaves_the_host(args):
-    """shm_open is asked only by ranks that may open no file of each other; of them one cannot make it or attach it."""
+    """shm_open is asked only by ranks that may open no file of each other; of them one cannot make
+    it or attach it."""
     preloads = [f"{args.build}/refuse.so"]
     for mpi in args.mpi:
-        for rank, which, kind in ((0, "1", "auto"), (0, "1", "named"), (1, "2", "auto"), (1, "2", "named")):
-            expect_right(job(args, mpi, "undumpable", preloads=preloads, host=HOST_WITHOUT_PEEKING, COLLSHIM_SHM=kind,
-                             REFUSE=f"shm_open:{rank}:{which}:{EACCES}"), line=ATTACH, served="some")
+        for rank, which, kind in ((0, "1", "auto"), (0, "1", "named"), (1, "2", "auto"),
+                                  (1, "2", "named")):
+            expect_right(job(args, mpi, "undumpable", preloads=preloads, host=HOST_WITHOUT_PEEKING,
+                             COLLSHIM_SHM=kind, REFUSE=f"shm_open:{rank}:{which}:{EACCES}"),
+                         line=ATTACH, served="some")
 
 
 @claim
 def one_rank_says_why_a_communicator_without_rank_0_was_refused(args):
-    """Ranks 1 and 3 share a communicator in which 3 is first. Each reason is told once, by whoever is in it."""
+    """Ranks 1 and 3 share a communicator in which 3 is first. Each reason is told once, by whoever
+    is in it."""
     for mpi in args.mpi:
-        result, refused, _ = refusing(args, mpi, f"memfd_create:3:1+:{ENFILE}", COLLSHIM_SHM="memfd")
+        result, refused, _ = refusing(args, mpi, f"memfd_create:3:1+:{ENFILE}",
+                                      COLLSHIM_SHM="memfd")
         expect(refused > 0, "memfd_create was never refused", result)
-        expect_right(result, line=f"{NONE}; this communicator (2 ranks) stays with MPI [unserved:communicator]", served=True)
+        expect_right(result, line=f"{NONE}; this communicator (2 ranks) stays with MPI "
+                                  f"[unserved:communicator]", served=True)
         for ranks, served in (("23", "some"), ("*", False)):
-            result, refused, _ = refusing(args, mpi, f"memfd_create:{ranks}:1+:{ENFILE}", COLLSHIM_SHM="memfd")
+            result, refused, _ = refusing(args, mpi, f"memfd_create:{ranks}:1+:{ENFILE}",
+                                          COLLSHIM_SHM="memfd")
             expect(refused > 1, f"memfd_create was refused {refused} times", result)
             expect_right(result, line=NONE, served=served)
 
 
 @claim
 def job_without_memory_goes_on_with_the_host_or_ends_with_a_line(args):
-    """One allocation of ours fails, any: right results, or a line that says the job ends and a job that ends."""
+    """One allocation of ours fails, any: right results, or a line that says the job ends and a job
+    that ends."""
     for mpi in args.mpi:
         for rank in (0, args.random.randrange(1, RANKS)):
             result, _, count = refusing(args, mpi, f"memory:{rank}:0:0")
             expect_right(result, served=True)
             expect(count > 60, f"only {count} allocations on rank {rank}", result)
-            # Some read the settings; the last fifty make teams and buffers. A few more or less come from run to run.
-            for number in [args.random.randint(1, count - 8)] + [args.random.randint(count - 50, count - 8) for _ in range(4)]:
+            # Some read the settings; the last fifty make teams and buffers. A few more or less come
+            # from run to run.
+            for number in [args.random.randint(1, count - 8)] + [args.random.randint(count - 50,
+                                                                                     count - 8)
+                                                                 for _ in range(4)]:
                 result, refused, _ = refusing(args, mpi, f"memory:{rank}:{number}:{ENOMEM}")
                 expect(refused == 1, f"{refused} allocations were refused", result)
                 expect(len(result.lines()) <= 1, f"{len(result.lines())} lines of collshim", result)
                 if result.code == 0:
-                    expect(f"workload: ok with {RANKS} ranks" in result.out, "not the right results", result)
+                    expect(f"workload: ok with {RANKS} ranks" in result.out,
+                           "not the right results", result)
                 else:
-                    expect(result.code != 124 and "FAILED" not in result.out and len(result.lines()) == 1 and
-                           "ending the job" in result.lines()[0], "neither right results nor a clean end", result)
+                    expect(result.code != 124 and "FAILED" not in result.out
+                           and len(result.lines()) == 1 and
+                           "ending the job" in result.lines()[0], "neither right results nor a "
+                                                                  "clean end", result)
 
 
 @claim
 def failure_between_leaders_ends_the_job_and_a_truncation_is_one(args):
-    """MPI_ERR_OTHER of a collective between leaders is a failure, and no truncation unless the MPI says so."""
+    """MPI_ERR_OTHER of a collective between leaders is a failure, and no truncation unless the MPI
+    says so."""
     for mpi in args.mpi:
         broken = {"preloads": [f"{args.build}/broken_wire-{mpi}.so"], "COLLSHIM_FAKE_NODES": "2"}
         result = job(args, mpi, BROKEN_WIRE="failure", **broken)
-        expect(result.code not in (0, 124) and "FAILED" not in result.out, "the job did not end by itself", result)
-        expect(any("MPI_Reduce between the leaders of the nodes failed" in line and "ending the job" in line
+        expect(result.code not in (0, 124) and "FAILED" not in result.out,
+               "the job did not end by itself", result)
+        expect(any("MPI_Reduce between the leaders of the nodes failed" in line
+                   and "ending the job" in line
                    for line in result.lines()), "no line says what failed", result)
-        # mpirun 4.1.4 now and then dies of the ranks' messages when handlers are fatal ("past end of buffer in ... show_help.c").
+        # mpirun 4.1.4 now and then dies of the ranks' messages when handlers are fatal ("past end
+        # of buffer in ... show_help.c").
         for way in ("truncation", "status"):
             for _ in range(10):
                 result = job(args, mpi, BROKEN_WIRE=way, **broken)
                 if "show_help.c" not in result.err:
                     break
             expect(result.code not in (0, 124) and "ending the job" not in result.err and
-                   re.search("trunc", result.err, re.I), "the program's handler did not get a truncation", result)
+                   re.search("trunc", result.err, re.I), "the program's handler did not get a "
+                                                         "truncation", result)
 
 
-# --- ranks that differ ------------------------------------------------------------------------------------------------
+# --- ranks that differ ----------------------------------------------------------------------------
 
 def on_rank(rank, *assignments):
     return [*ON_RANK, str(rank), *assignments, "--"]
@@ -698,15 +799,16 @@ def one_rank_with_another_setting_means_the_host_for_all(args):
                 result = job(args, mpi, wrap=on_rank(rank, setting))
                 expect_right(result, line=line)
                 expect(not result.served(), "calls were served", result)
-                expect_right(job(args, mpi, compare=COMPARED, wrap=on_rank(rank, setting)), line=line)
+                expect_right(job(args, mpi, compare=COMPARED, wrap=on_rank(rank, setting)),
+                             line=line)
             # And what may differ: who reports.
             expect_right(job(args, mpi, wrap=on_rank(1, "COLLSHIM_REPORT=")), served=True)
 
 
 @claim
 def ranks_that_differ_go_on_where_mpi_init_is_not_seen(args):
-    """A tool before the library calls PMPI_Init. Each communicator agrees for itself, the disabled processes' with them; that of
-    ranks 0 and 2 has a team where rank 1 alone is another."""
+    """A tool before the library calls PMPI_Init. Each communicator agrees for itself, the disabled
+    processes' with them; that of ranks 0 and 2 has a team where rank 1 alone is another."""
     tools = [f"{args.build}/past_init.so"]
     for mpi in args.mpi:
         expect_right(job(args, mpi, tools=tools), served=True)
@@ -714,10 +816,12 @@ def ranks_that_differ_go_on_where_mpi_init_is_not_seen(args):
         for setting in ("COLLSHIM_DISABLE=1", "COLLSHIM_BCAST=host"):
             for rank, served in ((1, "some"), (0, None)):
                 result = job(args, mpi, tools=tools, wrap=on_rank(rank, setting))
-                expect_right(result, line="the ranks differ in version, settings or tuning", served=served)
+                expect_right(result, line="the ranks differ in version, settings or tuning",
+                             served=served)
         result = job(args, mpi, tools=tools, COLLSHIM_DISABLE="1")
         expect_right(result)
-        expect(result.report and not result.report["rows"] and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
+        expect(result.report and not result.report["rows"]
+               and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
                "the report does not say that nothing was counted", result)
 
 
@@ -727,7 +831,8 @@ def other_version(args, folder):
     new = b"x" + old[1:]
     source = os.path.dirname(args.library)
     os.mkdir(f"{folder}/collshim")
-    for name in [os.path.basename(args.library)] + [f"collshim/collshim-{mpi}.so" for mpi in args.mpi]:
+    for name in [os.path.basename(args.library)] + [f"collshim/collshim-{mpi}.so"
+                                                    for mpi in args.mpi]:
         with open(f"{source}/{name}", "rb") as file:
             code = file.read()
         expect(code.count(old) > 0, f"{name} does not contain its version {args.version}")
@@ -750,7 +855,8 @@ def one_rank_with_another_version_means_the_host_for_all(args):
                 result = job(args, mpi, wrap=["sh", "-c", script, str(rank), other])
                 expect_right(result, line="version")
                 expect(not result.served(), "calls were served", result)
-                expect_right(job(args, mpi, compare=COMPARED, wrap=["sh", "-c", script, str(rank), other]), line="version")
+                expect_right(job(args, mpi, compare=COMPARED,
+                                 wrap=["sh", "-c", script, str(rank), other]), line="version")
 
 
 DIFFER = "the ranks differ in whether collshim could be started; every call of this job goes to MPI"
@@ -759,8 +865,8 @@ NO_REPORT, UNSERVED = ", and there will be no report", "[unserved:job]"
 
 @claim
 def one_rank_without_a_usable_module_means_the_host_for_all(args):
-    """The module is not there, is no module or is of another version, on some ranks or on all: who has none says why, one
-    process for the node, and all go on with the MPI."""
+    """The module is not there, is no module or is of another version, on some ranks or on all: who
+    has none says why, one process for the node, and all go on with the MPI."""
     with tempfile.TemporaryDirectory(prefix="fault-") as folder:
         os.mkdir(f"{folder}/other")
         other_version(args, f"{folder}/other")
@@ -773,27 +879,31 @@ def one_rank_without_a_usable_module_means_the_host_for_all(args):
                     ("0", "/nosuch", (f"collshim: /nosuch/collshim-{mpi}.so: ", DIFFER)),
                     ("1", "/nosuch", (f": /nosuch/collshim-{mpi}.so: ", DIFFER)),
                     ("[13]", f"{folder}/none", (f"/none/collshim-{mpi}.so: ", DIFFER)),
-                    ("[03]", f"{folder}/other/collshim", (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
-                    ("2", f"{folder}/other/collshim", (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
+                    ("[03]", f"{folder}/other/collshim",
+                     (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
+                    ("2", f"{folder}/other/collshim",
+                     (f"/other/collshim/collshim-{mpi}.so is version x", DIFFER)),
                     ("[0-9]", "/nosuch", (f"collshim: /nosuch/collshim-{mpi}.so: ",))):
                 wrap = on_rank(ranks, f"COLLSHIM_MODULE_DIR={modules}")
                 result = job(args, mpi, wrap=wrap)
                 expect_right(result, line=told)
-                expect(result.report is None and sum(NO_REPORT in line for line in result.lines()) >= 1,
+                expect(result.report is None
+                       and sum(NO_REPORT in line for line in result.lines()) >= 1,
                        "there is a report, or no line says that there is none", result)
                 expect(all(UNSERVED in line for line in result.lines()), "not by its word", result)
                 if ranks == "1":
-                    expect(any("rank 1 on " in line for line in result.lines()), "the line does not say on which rank", result)
+                    expect(any("rank 1 on " in line for line in result.lines()),
+                           "the line does not say on which rank", result)
                     expect_right(job(args, mpi, compare=COMPARED, wrap=wrap), line=told)
 
 
 @claim
 def ranks_that_wait_for_one_without_the_library_say_so(args):
-    """Such a job waits in MPI_Init, with COLLSHIM_INIT_TIMEOUT=0 for ever. The test ends it. The lowest rank that has the
-    library speaks."""
+    """Such a job waits in MPI_Init, with COLLSHIM_INIT_TIMEOUT=0 for ever. The test ends it. The
+    lowest rank that has the library speaks."""
     def wait(mpi, without):
-        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), until=lambda text: "collshim:" in text,
-                     COLLSHIM_INIT_TIMEOUT="0")
+        result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="),
+                     until=lambda text: "collshim:" in text, COLLSHIM_INIT_TIMEOUT="0")
         expect(result.still_ran and len(result.lines()) == 1 and "LD_PRELOAD" in result.lines()[0],
                "not one line that says LD_PRELOAD", result)
         expect("workload: ok" not in result.out, "it went on, so what was the line for?", result)
@@ -806,38 +916,46 @@ def ranks_that_wait_for_one_without_the_library_say_so(args):
 
 @claim
 def job_of_which_a_rank_has_no_library_ends_by_itself_and_names_it(args):
-    """The first, the last or one amid the tree, whoever waits for it; also where who waits has no module."""
+    """The first, the last or one amid the tree, whoever waits for it; also where who waits has no
+    module."""
     def wait(mpi, without, modules, named):
         variables = {"COLLSHIM_MODULE_DIR": modules} if modules else {}
-        # On a busy machine ranks leave the MPI's MPI_Init more than a level's time apart, and one that waits may be named; so
-        # they get more of it then.
+        # On a busy machine ranks leave the MPI's MPI_Init more than a level's time apart, and one
+        # that waits may be named; so they get more of it then.
         for seconds in (1, 20, 60):
-            result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="), COLLSHIM_INIT_TIMEOUT=str(seconds), **variables)
+            result = job(args, mpi, wrap=on_rank(without, "LD_PRELOAD="),
+                         COLLSHIM_INIT_TIMEOUT=str(seconds), **variables)
             if re.search(rf"for rank {named} \(process", "".join(result.lines())):
                 break
         # What a module that is missing has to say is said as well.
         lines = [line for line in result.lines() if "ending the job" in line]
-        expect(result.code not in (0, 124) and len(lines) == 1, "it did not end with one line that says so", result)
-        expect(re.search(rf"for rank {named} \(process [0-9]+ on \S+\)", lines[0]), f"it does not name rank {named}", result)
+        expect(result.code not in (0, 124) and len(lines) == 1, "it did not end with one line that "
+                                                                "says so", result)
+        expect(re.search(rf"for rank {named} \(process [0-9]+ on \S+\)", lines[0]),
+               f"it does not name rank {named}", result)
         expect("workload: ok" not in result.out, "it went on", result)
 
-    jobs = [(mpi, *case) for mpi in args.mpi for case in (("0", None, "0"), ("1", None, "1"), ("2", None, "2"),
-                                                          ("3", None, "3"), ("[02]", None, "[02]"), ("2", "/nosuch", "2"))]
+    jobs = [(mpi, *case) for mpi in args.mpi
+            for case in (("0", None, "0"), ("1", None, "1"), ("2", None, "2"),
+                                                          ("3", None, "3"), ("[02]", None, "[02]"),
+                                                          ("2", "/nosuch", "2"))]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(wait, *job) for job in jobs]:
             done.result()
 
 
-# --- what users write -------------------------------------------------------------------------------------------------
+# --- what users write -----------------------------------------------------------------------------
 
 @claim
 def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
     with tempfile.TemporaryDirectory() as folder:
-        broken, wrong, missing = f"{folder}/broken.yaml", f"{folder}/wrong.yaml", f"{folder}/missing.yaml"
+        broken, wrong, missing = (f"{folder}/broken.yaml", f"{folder}/wrong.yaml",
+                                  f"{folder}/missing.yaml")
         with open(broken, "w") as file:
             file.write("version: 1\nblocks: [ {name: test\n")
         with open(wrong, "w") as file:
-            file.write(TUNING + "      - {collective: bcats, use: host}\n      - {collective: bcast, use: nonsense}\n")
+            file.write(TUNING + "      - {collective: bcats, use: host}\n      - "
+                                "{collective: bcast, use: nonsense}\n")
         for mpi in args.mpi:
             for name, value, line in (("COLLSHIM_TUNING", missing, "missing.yaml"),
                                       ("COLLSHIM_TUNING", broken, "broken.yaml:"),
@@ -847,7 +965,8 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
                                       ("COLLSHIM_SHM", "sometimes", "COLLSHIM_SHM=sometimes"),
                                       ("COLLSHIM_BCATS", "host", "COLLSHIM_BCATS"),
                                       ("COLLSHIM_FAKE_NODES", "3,0", "COLLSHIM_FAKE_NODES=3,0"),
-                                      ("COLLSHIM_FAKE_NODES", "7", "COLLSHIM_FAKE_NODES=7 takes 7 ranks or more")):
+                                      ("COLLSHIM_FAKE_NODES", "7", "COLLSHIM_FAKE_NODES=7 takes 7 "
+                                                                   "ranks or more")):
                 result = job(args, mpi, **{name: value})
                 expect_right(result, line=line)
                 expect(not line.endswith(":") or re.search(r"\.yaml:\d+:\d+: ", result.lines()[0]),
@@ -855,7 +974,8 @@ def wrong_settings_and_tuning_files_give_one_line_and_are_ignored(args):
                 expect_right(job(args, mpi, compare=COMPARED, **{name: value}), line=line)
                 # What the tuning says of a bcast that nobody forces is not this test's business.
                 missed = set(COLLECTIVES) - set(result.served()) - {"bcast"}
-                expect(result.facts()["teams refused"] == 0 and not missed, f"not served: {missed}", result)
+                expect(result.facts()["teams refused"] == 0 and not missed, f"not served: {missed}",
+                       result)
 
 
 @claim
@@ -871,16 +991,19 @@ def trouble_of_some_ranks_is_told_by_one_of_them(args):
                     ("0", "COLLSHIM_CMA=foo", ("collshim: settings: COLLSHIM_CMA=foo",), {}),
                     ("1", "COLLSHIM_CMA=foo", ("rank 1 on ", ": settings: COLLSHIM_CMA=foo"), {}),
                     ("[23]", "COLLSHIM_CMA=foo", (": settings: COLLSHIM_CMA=foo",), {}),
-                    ("1", f"COLLSHIM_TUNING={missing}", ("rank 1 on ", lost), {"COLLSHIM_TUNING": "builtin"}),
-                    ("1", f"COLLSHIM_TUNING={missing}", ("tuning file", lost), {"COLLSHIM_TUNING": good})):
+                    ("1", f"COLLSHIM_TUNING={missing}", ("rank 1 on ", lost),
+                     {"COLLSHIM_TUNING": "builtin"}),
+                    ("1", f"COLLSHIM_TUNING={missing}", ("tuning file", lost),
+                     {"COLLSHIM_TUNING": good})):
                 result = job(args, mpi, wrap=on_rank(ranks, setting), **variables)
                 # "rank 1 on " and the rest are one line; that the ranks differ is another one.
                 expect_right(result, line=told if "rank 1 on " not in told else told[1:])
                 expect(all(words in result.err for words in told), f"not told: {told}", result)
-                expect(bool(result.served()) == ("tuning file" not in told), "served, or not", result)
+                expect(bool(result.served()) == ("tuning file" not in told), "served, or not",
+                       result)
 
 
-# --- what the report says ---------------------------------------------------------------------------------------------
+# --- what the report says -------------------------------------------------------------------------
 
 def measured(result):
     """Calls and bytes by collective and size, whoever served them."""
@@ -894,21 +1017,27 @@ def measured(result):
 
 @claim
 def report_counts_calls_and_bytes_alike_whoever_serves_them(args):
-    """Served by the library, left to the MPI by a choice, and without a team: the program's calls have the same sizes."""
+    """Served by the library, left to the MPI by a choice, and without a team: the program's calls
+    have the same sizes."""
     for mpi in args.mpi:
         ours = job(args, mpi, COLLSHIM_TEAM_AFTER="3")
         expect_right(ours, served=True)
-        early = sum(row["calls"] for row in ours.report["rows"] if row["why"] == "team not made yet")
-        expect(early == 2 * (ours.facts()["teams made"] - 1), f"{early} calls before teams, of which MPI_COMM_WORLD has none", ours)
+        early = sum(row["calls"] for row in ours.report["rows"]
+                    if row["why"] == "team not made yet")
+        expect(early == 2 * (ours.facts()["teams made"] - 1), f"{early} calls before teams, of "
+                                                              f"which MPI_COMM_WORLD has none",
+                                                              ours)
         for left in ({f"COLLSHIM_{name.upper()}": "host" for name in COLLECTIVES},
                      {"COLLSHIM_SHM": "off"}):
             hosts = job(args, mpi, **left)
-            expect(is_right(hosts) and not hosts.served(), "not the right results, or calls were served", hosts)
+            expect(is_right(hosts) and not hosts.served(), "not the right results, or calls were "
+                                                           "served", hosts)
             expect(measured(hosts) == measured(ours),
                    f"sizes differ:\n{measured(ours)}\n{measured(hosts)}", hosts)
         for (name, low, high), (_, size) in measured(ours).items():
             unknown = name in ("alltoallv", "alltoallw", "gatherv", "scatterv")
-            expect([low, high, size].count(None) == (3 if unknown else 0), f"{name}: {low}-{high}, {size} bytes", ours)
+            expect([low, high, size].count(None) == (3 if unknown else 0),
+                   f"{name}: {low}-{high}, {size} bytes", ours)
 
 
 @claim
@@ -916,18 +1045,22 @@ def report_of_a_disabled_library_says_so(args):
     for mpi in args.mpi:
         result = job(args, mpi, COLLSHIM_DISABLE="1")
         expect_right(result)
-        expect(result.report and not result.report["rows"] and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
+        expect(result.report and not result.report["rows"]
+               and "COLLSHIM_DISABLE" in result.report.get("uncounted", ""),
                "the report does not say that it was disabled", result)
         result = job(args, mpi, COLLSHIM_DISABLE="1", COLLSHIM_REPORT="1")
-        expect(is_right(result) and "disabled by COLLSHIM_DISABLE; calls were not counted" in result.err and
-               "no collective was called" not in result.err, "the report does not say that it was disabled", result)
+        expect(is_right(result) and "disabled by COLLSHIM_DISABLE; calls were not "
+                                    "counted" in result.err and
+               "no collective was called" not in result.err, "the report does not say that it was "
+                                                             "disabled", result)
 
 
-# --- kill -9 ------------------------------------------------------------------------------------------------------------
+# --- kill -9 --------------------------------------------------------------------------------------
 
 def expect_killed(result):
     """That nothing is left, of files and processes, job() has seen."""
-    expect(result.code not in (0, 124) and not is_right(result) and "FAILED" not in result.out + result.err,
+    expect(result.code not in (0, 124) and not is_right(result) and "FAILED" not in result.out +
+           result.err,
            "the job did not end by the kill", result)
     expect(not result.lines(), "a line of collshim, which has nothing to say here", result)
 
@@ -940,50 +1073,57 @@ def own_dev_shm():
 
 @claim
 def killed_rank_ends_the_job_and_leaves_nothing(args):
-    """Each rank in turn, at a random instant: while teams are being made, and in collectives of those that are made."""
+    """Each rank in turn, at a random instant: while teams are being made, and in collectives of
+    those that are made."""
     private = own_dev_shm()
     for mpi in args.mpi:
         for rank in range(RANKS):
             for kind in ("named", "memfd"):
                 for when, most in (("die_early", 50000), ("die", 100000)):
                     instant = args.random.randint(0, most)
-                    expect_killed(job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}", mounts=private,
-                                      COLLSHIM_SHM=kind))
+                    expect_killed(job(args, mpi, "rounds=1000000", f"{when}={rank}:{instant}",
+                                      mounts=private, COLLSHIM_SHM=kind))
 
 
 @claim
 def rank_killed_from_outside_ends_the_job_and_leaves_nothing(args):
-    """From the first instant of the program on, before MPI_Init has returned, and in the midst of all kinds of calls."""
+    """From the first instant of the program on, before MPI_Init has returned, and in the midst of
+    all kinds of calls."""
     private = own_dev_shm()
     for mpi in args.mpi:
         for rank in range(RANKS):
             for earliest, latest in ((0, 0.4), (0.5, 1.5)):
                 kind = args.random.choice(("named", "auto"))
-                result = job(args, mpi, compare=1000000, mounts=private, kill=(rank, args.random.uniform(earliest, latest)),
-                             COLLSHIM_SHM=kind)
+                result = job(args, mpi, compare=1000000, mounts=private,
+                             kill=(rank, args.random.uniform(earliest, latest)), COLLSHIM_SHM=kind)
                 expect(result.was_killed, f"rank {rank} could not be killed", result)
                 expect_killed(result)
 
 
 @claim
 def rank_killed_at_any_call_that_makes_a_segment_leaves_no_file(args):
-    """Killed on entry to the call, so what comes before it has been done: the maker's file is there and has no name.
-    Where processes cannot open each other's files it has one until all of them have opened it, and no longer."""
+    """Killed on entry to the call, so what comes before it has been done: the maker's file is there
+    and has no name. Where processes cannot open each other's files it has one until all of them
+    have opened it, and no longer."""
     private, preloads = own_dev_shm(), [f"{args.build}/refuse.so"]
-    nameless = ("ftruncate:0:1", "posix_fallocate:0:1", "mmap:0:1", "posix_fallocate:0:2", "fstat:1:1", "mmap:2:1",
+    nameless = ("ftruncate:0:1", "posix_fallocate:0:1", "mmap:0:1", "posix_fallocate:0:2",
+                "fstat:1:1", "mmap:2:1",
                 "posix_fallocate:3:1", "posix_fallocate:1:2")
-    by_name = ("posix_fallocate:0:3",)  # its own share of the second one; the first is that without a name
+    # its own share of the second one; the first is that without a name
+    by_name = ("posix_fallocate:0:3",)
     for mpi in args.mpi:
         for calls, kinds, words, host in ((nameless, ("named", "auto"), (), None),
-                                          (by_name, ("named", "auto"), ("undumpable",), HOST_WITHOUT_PEEKING)):
+                                          (by_name, ("named", "auto"), ("undumpable",),
+                                           HOST_WITHOUT_PEEKING)):
             for call in calls:
                 for kind in kinds:
-                    expect_killed(job(args, mpi, *words, preloads=preloads, mounts=private, host=host,
-                                      COLLSHIM_SHM=kind, REFUSE=f"{call}:-9"))
+                    expect_killed(job(args, mpi, *words, preloads=preloads, mounts=private,
+                                      host=host, COLLSHIM_SHM=kind, REFUSE=f"{call}:-9"))
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("claim", choices=sorted(CLAIMS))
     parser.add_argument("--library", required=True, type=os.path.abspath)
     parser.add_argument("--build", required=True, type=os.path.abspath)

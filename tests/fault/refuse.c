@@ -1,17 +1,20 @@
-/* Preloaded into the ranks by the fault tests: some calls that collshim's module makes fail. Those of the MPI, of the
- * program and of every other library are left alone: who calls is told by the return address.
+/* Preloaded into the ranks by the fault tests: some calls that collshim's module makes fail. Those
+ * of the MPI, of the program and of every other library are left alone: who calls is told by the
+ * return address.
  *
- *   REFUSE=CALL:RANK:N:ERRNO   the N-th call of CALL on rank RANK fails with that error number
- *                              RANK "*": on every rank, "23": on 2 and 3; N "N+": the N-th and all later
+ *   REFUSE=CALL:RANK:N:ERRNO   the N-th call of CALL on rank RANK fails with that error number RANK
+ *                              "*": on every rank, "23": on 2 and 3; N "N+": the N-th and all later
  *                              ones; N 0: none; ERRNO -9: the process is killed there by signal 9
- *   REFUSE_LOG=FILE            a line "refused CALL N" for each failure, and "counted CALL N" at the end of a
- *                              process, so that a test sees whether it tested anything
- *   REFUSE_IN_KERNEL=1         process_vm_readv and process_vm_writev fail with EPERM for the whole process, as in a
- *                              container: the MPI's own calls as well. By a seccomp filter; needs no privilege
+ *   REFUSE_LOG=FILE            a line "refused CALL N" for each failure, and "counted CALL N" at
+ *                              the end of a process, so that a test sees whether it tested anything
+ *   REFUSE_IN_KERNEL=1         process_vm_readv and process_vm_writev fail with EPERM for the whole
+ *                              process, as in a container: the MPI's own calls as well. By a
+ *                              seccomp filter; needs no privilege
  *
- * CALL is one of the names in the list below; `memory` stands for malloc, calloc, realloc and aligned_alloc, `peers_memory` for
- * process_vm_readv of another process. */
-/* The module is built for large files, so its calls are named open64 and so on; defined here by the same rule. */
+ * CALL is one of the names in the list below; `memory` stands for malloc, calloc, realloc and
+ * aligned_alloc, `peers_memory` for process_vm_readv of another process. */
+/* The module is built for large files, so its calls are named open64 and so on; defined here by the
+ * same rule. */
 #define _FILE_OFFSET_BITS 64
 #include <dlfcn.h>
 #include <errno.h>
@@ -70,7 +73,8 @@ record(const char *what, long number)
 {
 	char line[64];
 	const char *path = getenv("REFUSE_LOG");
-	int file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT, 0600) : -1;
+	int file = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT,
+				       0600) : -1;
 	if (file < 0)
 		return;
 	int length = snprintf(line, sizeof line, "%s %s %ld\n", what, names[which], number);
@@ -90,7 +94,8 @@ refuse_in_kernel(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog filter = { sizeof rules / sizeof *rules, rules };
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
 		fprintf(stderr, "refuse: this kernel has no seccomp filter\n");
 }
 
@@ -140,7 +145,8 @@ is_refused(enum call call, void *caller)
 	if ((int)call != which || !is_from_collshim(caller))
 		return false;
 	long number = atomic_fetch_add(&count, 1) + 1;
-	if (first_refused == 0 || (is_persistent ? number < first_refused : number != first_refused))
+	if (first_refused == 0 ||
+	    (is_persistent ? number < first_refused : number != first_refused))
 		return false;
 	record("refused", number);
 	if (error < 0)
@@ -220,8 +226,8 @@ sched_getaffinity(pid_t process, size_t bytes, cpu_set_t *cpus)
 }
 
 EXPORT ssize_t
-process_vm_readv(pid_t process, const struct iovec *to, unsigned long to_count, const struct iovec *from,
-		 unsigned long from_count, unsigned long flags)
+process_vm_readv(pid_t process, const struct iovec *to, unsigned long to_count,
+		 const struct iovec *from, unsigned long from_count, unsigned long flags)
 {
 	if (REFUSED(process_vm_readv) || (process != getpid() && REFUSED(peers_memory)))
 		return -1;

@@ -1,15 +1,21 @@
-/* An ordinary MPI program for the fault tests: all 17 collectives with known results, on MPI_COMM_WORLD, on a duplicate
- * of it and on its halves (even and odd ranks), in a loop. A wrong result is told and ends the job with exit code 1.
+/* An ordinary MPI program for the fault tests: all 17 collectives with known results, on
+ * MPI_COMM_WORLD, on a duplicate of it and on its halves (even and odd ranks), in a loop. A wrong
+ * result is told and ends the job with exit code 1.
  *
- *   workload [rounds=N] [tell=FILE] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS] [undumpable] [lose_proc]
+ *   workload [rounds=N] [tell=FILE] [dups=N] [die=RANK:MICROSECONDS] [die_early=RANK:MICROSECONDS]
+ *   [undumpable] [lose_proc]
  *
  *   rounds      how often; default 3, one for each block size
- *   tell        rank 0 writes a line to this file after each round: launchers may hold back what it prints
+ *   tell        rank 0 writes a line to this file after each round: launchers may hold back what it
+ *               prints
  *   dups        so many further duplicates, alive together and each used by every collective
- *   die         the kernel kills that rank (SIGKILL) so long after its first round, wherever it is then
+ *   die         the kernel kills that rank (SIGKILL) so long after its first round, wherever it is
+ *               then
  *   die_early   the same, counted from the end of MPI_Init: teams are being made
- *   undumpable  no capabilities and PR_SET_DUMPABLE 0: other processes of the same user may not look into this one
- *   lose_proc   after MPI_Init /proc is unmounted, in a mount namespace of the process's own; needs root */
+ *   undumpable  no capabilities and PR_SET_DUMPABLE 0: other processes of the same user may not
+ *               look into this one
+ *   lose_proc   after MPI_Init /proc is unmounted, in a mount namespace of the process's own; needs
+ *               root */
 #include <mpi.h>
 
 #include <linux/capability.h>
@@ -26,7 +32,8 @@
 
 #define MOST_RANKS 16
 
-static const int block_sizes[] = { 1, 12000, 700 }; /* ints; 12000 for four ranks is more than one slot takes */
+static const int block_sizes[] = { 1, 12000, 700 }; /* ints; 12000 for four ranks is more than one
+						     * slot takes */
 #define SIZE_COUNT ((int)(sizeof block_sizes / sizeof *block_sizes))
 #define MOST_INTS ((12000 + 2 * MOST_RANKS) * MOST_RANKS)
 
@@ -38,7 +45,8 @@ struct where {
 
 static int *out, *in; /* MOST_INTS each */
 
-/* What rank `from` has for rank `to`: any formula will do whose values differ and whose sums fit. */
+/* What rank `from` has for rank `to`: any formula will do whose values differ and whose sums
+ * fit. */
 static int
 value(const struct where *at, int from, int to, int i)
 {
@@ -50,14 +58,16 @@ compare(const struct where *at, const char *collective, int index, int got, int 
 {
 	if (got == wanted)
 		return;
-	printf("FAILED %s on %s: rank %d of %d, round %d, blocks of %d ints: int %d is %d and not %d\n", collective,
-	       at->name, at->rank, at->size, at->round, at->block, index, got, wanted);
+	printf("FAILED %s on %s: rank %d of %d, round %d, blocks of %d ints: int %d is %d and not "
+	       "%d\n", collective, at->name, at->rank, at->size, at->round, at->block, index, got,
+	       wanted);
 	fflush(stdout);
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void
-compare_block(const struct where *at, const char *collective, int offset, int count, int from, int to)
+compare_block(const struct where *at, const char *collective, int offset, int count, int from,
+	      int to)
 {
 	for (int i = 0; i < count; i++)
 		compare(at, collective, offset + i, in[offset + i], value(at, from, to, i));
@@ -65,7 +75,8 @@ compare_block(const struct where *at, const char *collective, int offset, int co
 
 /* Of the first `ranks` ranks. */
 static void
-compare_first(const struct where *at, const char *collective, int ranks, int offset, int count, int to)
+compare_first(const struct where *at, const char *collective, int ranks, int offset, int count,
+	      int to)
 {
 	for (int i = 0; i < count; i++) {
 		int sum = 0;
@@ -149,7 +160,8 @@ move(const struct where *at, int root)
 		compare_block(at, "allgatherv", offsets[rank], counts[rank], rank, rank);
 
 	fill(at, counts, offsets);
-	MPI_Gatherv(out + offsets[me], counts[me], MPI_INT, in, counts, offsets, MPI_INT, root, comm);
+	MPI_Gatherv(out + offsets[me], counts[me], MPI_INT, in, counts, offsets, MPI_INT, root,
+		    comm);
 	for (int rank = 0; rank < p && me == root; rank++)
 		compare_block(at, "gatherv", offsets[rank], counts[rank], rank, rank);
 
@@ -164,7 +176,8 @@ exchange(const struct where *at)
 	int sent[MOST_RANKS], received[MOST_RANKS], from[MOST_RANKS], to[MOST_RANKS];
 	MPI_Datatype types[MOST_RANKS];
 	for (int rank = 0; rank < at->size; rank++) {
-		/* Between a and b go block + (a + 2b) % 5 ints: uneven, and not the same both ways. */
+		/* Between a and b go block + (a + 2b) % 5 ints: uneven, and not the same both
+		 * ways. */
 		sent[rank] = at->block + (at->rank + 2 * rank) % 5;
 		received[rank] = at->block + (rank + 2 * at->rank) % 5;
 		from[rank] = to[rank] = rank * (at->block + 5);
@@ -233,7 +246,8 @@ use(MPI_Comm comm, const char *name, int round, int block)
 	MPI_Barrier(comm);
 }
 
-/* A timer whose signal is SIGKILL: the end comes at any instruction, and nothing in the process knows. */
+/* A timer whose signal is SIGKILL: the end comes at any instruction, and nothing in the process
+ * knows. */
 static void
 die_later(const char *spec, int rank)
 {
@@ -243,8 +257,10 @@ die_later(const char *spec, int rank)
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL };
 	if (spec == NULL || sscanf(spec, "%d:%ld", &who, &microseconds) != 2 || who != rank)
 		return;
-	struct itimerspec when = { .it_value = { microseconds / 1000000, microseconds % 1000000 * 1000 + 1 } };
-	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, NULL) != 0) {
+	struct itimerspec when =
+		{ .it_value = { microseconds / 1000000, microseconds % 1000000 * 1000 + 1 } };
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+	    timer_settime(timer, 0, &when, NULL) != 0) {
 		perror("timer");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
@@ -276,7 +292,8 @@ option(int argc, char **argv, const char *name)
 {
 	size_t length = strlen(name);
 	for (int i = 1; i < argc; i++)
-		if (strncmp(argv[i], name, length) == 0 && (argv[i][length] == '=' || argv[i][length] == 0))
+		if (strncmp(argv[i], name, length) == 0 &&
+		    (argv[i][length] == '=' || argv[i][length] == 0))
 			return argv[i] + length + (argv[i][length] == '=');
 	return NULL;
 }
@@ -284,7 +301,8 @@ option(int argc, char **argv, const char *name)
 int
 main(int argc, char **argv)
 {
-	const char *rounds_text = option(argc, argv, "rounds"), *dups_text = option(argc, argv, "dups");
+	const char *rounds_text = option(argc, argv, "rounds"),
+		   *dups_text = option(argc, argv, "dups");
 	int rounds = rounds_text != NULL ? atoi(rounds_text) : SIZE_COUNT;
 	int dups = dups_text != NULL ? atoi(dups_text) : 0, rank, size;
 	if (option(argc, argv, "undumpable") != NULL)
@@ -302,7 +320,8 @@ main(int argc, char **argv)
 	if (option(argc, argv, "lose_proc") != NULL)
 		lose_proc();
 	die_later(option(argc, argv, "die_early"), rank);
-	FILE *told = rank == 0 && option(argc, argv, "tell") != NULL ? fopen(option(argc, argv, "tell"), "w") : NULL;
+	FILE *told = rank == 0 && option(argc, argv, "tell") != NULL
+		     ? fopen(option(argc, argv, "tell"), "w") : NULL;
 
 	MPI_Comm copy, half;
 	MPI_Comm_dup(MPI_COMM_WORLD, &copy);
@@ -314,7 +333,8 @@ main(int argc, char **argv)
 		use(half, "the half", round, block);
 		if (round == 0)
 			die_later(option(argc, argv, "die"), rank);
-		if (told != NULL && (fprintf(told, "round %d\n", round + 1) < 0 || fflush(told) != 0))
+		if (told != NULL &&
+		    (fprintf(told, "round %d\n", round + 1) < 0 || fflush(told) != 0))
 			perror("tell");
 	}
 	for (int i = 0; i < dups; i++) {

@@ -68,29 +68,32 @@ fuzz_facts(enum cs_coll coll, size_t bytes, int number)
 {
 	if (coll == CS_BARRIER)
 		bytes = 0;
-	return (struct cs_facts){ .coll = coll, .bytes = cs_colls[coll].bytes_agreed ? bytes : CS_BYTES_UNKNOWN,
-				  .ranks = shapes[number].ranks, .nodes = shapes[number].nodes,
-				  .ppn_min = shapes[number].ppn_min, .ppn_max = shapes[number].ppn_max,
+	return (struct cs_facts){ .coll = coll, .bytes = cs_colls[coll].bytes_agreed
+				  ? bytes : CS_BYTES_UNKNOWN, .ranks = shapes[number].ranks,
+				  .nodes = shapes[number].nodes, .ppn_min = shapes[number].ppn_min,
+				  .ppn_max = shapes[number].ppn_max,
 				  .is_block_placed = shapes[number].is_block_placed,
-				  .is_commutative = shapes[number].is_commutative || !cs_colls[coll].reduces,
-				  .wire = number % 2 ? CS_WIRE_IB : CS_WIRE_HOST };
+				  .is_commutative = shapes[number].is_commutative ||
+				  !cs_colls[coll].reduces, .wire = number % 2
+				  ? CS_WIRE_IB : CS_WIRE_HOST };
 }
 
 bool
 fuzz_is_same_choice(const struct cs_choice *a, const struct cs_choice *b)
 {
-	return a->algorithm == b->algorithm && !memcmp(a->params, b->params, sizeof a->params) && a->why == b->why &&
-	       a->bytes_low == b->bytes_low && a->bytes_high == b->bytes_high;
+	return a->algorithm == b->algorithm && !memcmp(a->params, b->params, sizeof a->params) &&
+	       a->why == b->why && a->bytes_low == b->bytes_low && a->bytes_high == b->bytes_high;
 }
 
 /* Between its ends the answer is the same; the reason may be another row's. */
 static void
-check_interval(const struct cs_selector *selector, const struct cs_facts *facts, const struct cs_choice *choice)
+check_interval(const struct cs_selector *selector, const struct cs_facts *facts,
+	       const struct cs_choice *choice)
 {
 	if (facts->bytes == CS_BYTES_UNKNOWN)
 		return;
-	CLAIM(choice->bytes_low <= facts->bytes && facts->bytes < choice->bytes_high, "%zu is not in %zu to %zu",
-	      facts->bytes, choice->bytes_low, choice->bytes_high);
+	CLAIM(choice->bytes_low <= facts->bytes && facts->bytes < choice->bytes_high,
+	      "%zu is not in %zu to %zu", facts->bytes, choice->bytes_low, choice->bytes_high);
 	const size_t ends[] = { choice->bytes_low, choice->bytes_high - 1 };
 	for (int i = 0; i < 2; i++) {
 		struct cs_facts at = *facts;
@@ -99,12 +102,13 @@ check_interval(const struct cs_selector *selector, const struct cs_facts *facts,
 		cs_selector_choose(selector, &at, &there);
 		CLAIM(there.algorithm == choice->algorithm &&
 			      !memcmp(there.params, choice->params, sizeof there.params),
-		      "%s of %zu and of %zu bytes are told to be alike", cs_colls[facts->coll].name, facts->bytes,
-		      ends[i]);
+		      "%s of %zu and of %zu bytes are told to be alike", cs_colls[facts->coll].name,
+		      facts->bytes, ends[i]);
 	}
 }
 
-/* The last line is "-> NAME:PARAMETER=VALUE (why)...", and NAME:PARAMETER=VALUE is what a variable could say. */
+/* The last line is "-> NAME:PARAMETER=VALUE (why)...", and NAME:PARAMETER=VALUE is what a variable
+ * could say. */
 void
 fuzz_check_explanation(const struct cs_selector *selector, const struct cs_facts *facts)
 {
@@ -117,12 +121,14 @@ fuzz_check_explanation(const struct cs_selector *selector, const struct cs_facts
 	cs_selector_explain(selector, facts, out);
 	fclose(out);
 	char *use = strstr(text, "\n-> ");
-	CLAIM(use && strchr(use + 1, '\n') == text + length - 1, "the explanation does not end with its answer:\n%s",
+	CLAIM(use && strchr(use + 1, '\n') == text + length - 1, "the explanation does not end "
+								 "with its answer:\n%s",
 	      text);
 	use += strlen("\n-> ");
 	use[strcspn(use, " ")] = '\0';
 	struct cs_force force;
-	CLAIM(cs_force_parse(&force, facts->coll, use, message, sizeof message) == CS_OK, "\"%s\": %s", use, message);
+	CLAIM(cs_force_parse(&force, facts->coll, use, message, sizeof message) == CS_OK,
+	      "\"%s\": %s", use, message);
 	CLAIM(force.item_count == 1 && force.items[0].use.algorithm == choice.algorithm &&
 		      !memcmp(force.items[0].use.params, choice.params, sizeof choice.params),
 	      "\"%s\" is not what was chosen", use);
@@ -136,8 +142,8 @@ fuzz_check_choice(const struct cs_selector *selector, const struct cs_facts *fac
 	struct cs_choice choice, again;
 	cs_selector_choose(selector, facts, &choice);
 	cs_selector_choose(selector, facts, &again);
-	CLAIM(fuzz_is_same_choice(&choice, &again), "%s of %zu bytes: two answers", cs_colls[facts->coll].name,
-	      facts->bytes);
+	CLAIM(fuzz_is_same_choice(&choice, &again), "%s of %zu bytes: two answers",
+	      cs_colls[facts->coll].name, facts->bytes);
 	CLAIM(!choice.algorithm || (choice.algorithm->coll == facts->coll &&
 				    !cs_algorithm_unmet(choice.algorithm, facts)),
 	      "%s cannot serve %s", choice.algorithm->name, cs_colls[facts->coll].name);

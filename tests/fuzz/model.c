@@ -27,30 +27,37 @@ check_short_complaint(const char *text, size_t room)
 }
 
 static void
-check_refused(const char *text, const char *complaint, const struct cs_model *model, const struct cs_model *before)
+check_refused(const char *text, const char *complaint, const struct cs_model *model,
+	      const struct cs_model *before)
 {
-	CLAIM(!memcmp(model, before, sizeof *model), "\"%s\" was refused and changed the model", text);
-	CLAIM(fuzz_is_line(complaint, text) || strlen(complaint) == ROOM - 1, "\"%s\": %s", text, complaint);
+	CLAIM(!memcmp(model, before, sizeof *model), "\"%s\" was refused and changed the model",
+	      text);
+	CLAIM(fuzz_is_line(complaint, text) || strlen(complaint) == ROOM - 1, "\"%s\": %s", text,
+	      complaint);
 	check_short_complaint(text, 1 + strlen(text) % 40);
 }
 
 static void
 check_cost(const struct cs_model *model)
 {
-	static const uint64_t amounts[] = { 0, 1, 2, 999, 1000, 1001, 1 << 20, UINT64_C(1) << 40, UINT64_MAX - 1,
-					    UINT64_MAX };
+	static const uint64_t amounts[] = { 0, 1, 2, 999, 1000, 1001, 1 << 20, UINT64_C(1) << 40,
+					    UINT64_MAX - 1, UINT64_MAX };
 	size_t count = sizeof amounts / sizeof *amounts;
 	for (size_t i = 0; i < count * count; i++) {
 		int64_t last = 0;
 		uint64_t rounds = amounts[i % count], messages = amounts[i / count];
 		for (size_t k = 0; k < count; k++) {
-			struct cs_load load = { rounds, messages, rounds, amounts[k], amounts[k], amounts[k], rounds, messages };
+			struct cs_load load = { rounds, messages, rounds, amounts[k], amounts[k],
+						amounts[k], rounds, messages };
 			int64_t cost = cs_model_cost(model, &load);
-			/* Without as many bytes as messages it is nothing that could be; it may not overflow either. */
-			bool is_more = amounts[k] >= rounds && amounts[k] >= messages && k && amounts[k - 1] >= rounds;
-			CLAIM(cost >= 0 && (!is_more || cost >= last), "%llu rounds, %llu messages, %llu bytes: %lld",
-			      (unsigned long long)rounds, (unsigned long long)messages, (unsigned long long)amounts[k],
-			      (long long)cost);
+			/* Without as many bytes as messages it is nothing that could be; it may not
+			 * overflow either. */
+			bool is_more = amounts[k] >= rounds && amounts[k] >= messages && k &&
+				       amounts[k - 1] >= rounds;
+			CLAIM(cost >= 0 && (!is_more || cost >= last),
+			      "%llu rounds, %llu messages, %llu bytes: %lld",
+			      (unsigned long long)rounds, (unsigned long long)messages,
+			      (unsigned long long)amounts[k], (long long)cost);
 			last = cost;
 		}
 	}
@@ -62,10 +69,12 @@ check_taken(const char *text, const struct cs_model *model)
 	char written[CS_MODEL_TEXT], again_written[CS_MODEL_TEXT], complaint[ROOM];
 	struct cs_model again;
 	memset(&again, 0, sizeof again);
-	CLAIM(cs_model_read(cs_model_text(written, model), &again, complaint, sizeof complaint) == CS_OK,
+	CLAIM(cs_model_read(cs_model_text(written, model), &again, complaint, sizeof complaint) ==
+	      CS_OK,
 	      "\"%s\", written %s: %s", text, written, complaint);
 	CLAIM(is_same(model, &again), "\"%s\", written %s", text, written);
-	CLAIM(!strcmp(written, cs_model_text(again_written, &again)), "%s, then %s", written, again_written);
+	CLAIM(!strcmp(written, cs_model_text(again_written, &again)), "%s, then %s", written,
+	      again_written);
 	for (int level = 0; level < CS_LEVELS; level++)
 		CLAIM(model->level[level].f >= 1 && model->level[level].L >= 0, "%s", written);
 	CLAIM(strlen(model->name) < CS_MODEL_NAME, "the name has no end");
@@ -80,7 +89,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	memset(&model, 0x5a, sizeof model);
 	before = model;
 	enum cs_status status = cs_model_read(text, &model, complaint, sizeof complaint);
-	CLAIM(status == CS_OK || status == CS_BAD_INPUT, "\"%s\": %s", text, cs_status_name(status));
+	CLAIM(status == CS_OK || status == CS_BAD_INPUT, "\"%s\": %s", text,
+	      cs_status_name(status));
 	if (status == CS_OK)
 		check_taken(text, &model);
 	else

@@ -1,4 +1,5 @@
-/* base/parse and base/nearest: sizes and ranges as users write them, and the name that a mistyped one is nearest to. */
+/* base/parse and base/nearest: sizes and ranges as users write them, and the name that a mistyped
+ * one is nearest to. */
 #include "fuzz.h"
 
 #include "base/nearest.h"
@@ -12,11 +13,13 @@
 typedef enum cs_status read_range(const char *text, struct cs_range *range);
 typedef const char *range_text(char text[CS_RANGE_TEXT], struct cs_range range);
 
-/* The same grammar, read another way: digits, then a unit; CS_BYTES_UNKNOWN's value for what is no number. */
+/* The same grammar, read another way: digits, then a unit; CS_BYTES_UNKNOWN's value for what is no
+ * number. */
 static size_t
 number_of(const char *text)
 {
-	static const char *const units[] = { "", "B", "K", "KB", "KiB", "M", "MB", "MiB", "G", "GB", "GiB" };
+	static const char *const units[] = { "", "B", "K", "KB", "KiB", "M", "MB", "MiB", "G", "GB",
+					     "GiB" };
 	static const int shifts[] = { 0, 0, 10, 10, 10, 20, 20, 20, 30, 30, 30 };
 	unsigned __int128 number = 0;
 	size_t digits = strspn(text, "0123456789");
@@ -36,7 +39,8 @@ check_number(const char *text)
 	char written[CS_NUMBER_TEXT];
 	size_t number = 77, again = 0, expected = number_of(text);
 	enum cs_status status = cs_parse_bytes(text, &number);
-	CLAIM(status == (expected == SIZE_MAX ? CS_BAD_INPUT : CS_OK), "\"%s\": %s", text, cs_status_name(status));
+	CLAIM(status == (expected == SIZE_MAX ? CS_BAD_INPUT : CS_OK), "\"%s\": %s", text,
+	      cs_status_name(status));
 	CLAIM(number == (expected == SIZE_MAX ? 77 : expected), "\"%s\" is %zu", text, number);
 	if (status != CS_OK)
 		return;
@@ -50,15 +54,19 @@ check_range(const char *text, read_range *read, range_text *write)
 	char written[CS_RANGE_TEXT];
 	struct cs_range range = { 77, 78 }, again = { 0, 0 };
 	enum cs_status status = read(text, &range);
-	CLAIM(status == CS_OK || status == CS_BAD_INPUT, "\"%s\": %s", text, cs_status_name(status));
+	CLAIM(status == CS_OK || status == CS_BAD_INPUT, "\"%s\": %s", text,
+	      cs_status_name(status));
 	if (status != CS_OK) {
-		CLAIM(range.low == 77 && range.high == 78, "\"%s\" left %zu to %zu", text, range.low, range.high);
+		CLAIM(range.low == 77 && range.high == 78, "\"%s\" left %zu to %zu", text,
+		      range.low, range.high);
 		return;
 	}
-	CLAIM(range.low < range.high && range.high <= CS_INF, "\"%s\" is %zu to %zu", text, range.low, range.high);
-	CLAIM(read(write(written, range), &again) == CS_OK && again.low == range.low && again.high == range.high,
-	      "\"%s\" is %zu to %zu, written %s, read %zu to %zu", text, range.low, range.high, written, again.low,
-	      again.high);
+	CLAIM(range.low < range.high && range.high <= CS_INF, "\"%s\" is %zu to %zu", text,
+	      range.low, range.high);
+	CLAIM(read(write(written, range), &again) == CS_OK && again.low == range.low &&
+	      again.high == range.high,
+	      "\"%s\" is %zu to %zu, written %s, read %zu to %zu", text, range.low, range.high,
+	      written, again.low, again.high);
 }
 
 /* The text's first line is the word, the others are the names. */
@@ -73,9 +81,11 @@ check_nearest(char *text)
 	for (char *name; (name = strsep(&names, "\n"));) {
 		const char *before = nearest.best;
 		cs_nearest_try(&nearest, name);
-		CLAIM(nearest.best == before || nearest.best == name, "\"%s\" for \"%s\"", nearest.best, text);
+		CLAIM(nearest.best == before || nearest.best == name, "\"%s\" for \"%s\"",
+		      nearest.best, text);
 		bool is_same = *text && strlen(text) < 60 && !strcasecmp(name, text);
-		CLAIM(!is_same || nearest.distance == 0, "\"%s\" is %zu from itself", text, nearest.distance);
+		CLAIM(!is_same || nearest.distance == 0, "\"%s\" is %zu from itself", text,
+		      nearest.distance);
 	}
 }
 

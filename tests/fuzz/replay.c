@@ -1,9 +1,10 @@
-/* Gives each file to the target that it is linked with, and each beginning of a short file; a folder's files in the
- * order of their names.
+/* Gives each file to the target that it is linked with, and each beginning of a short file; a
+ * folder's files in the order of their names.
  *
  *   replay_TARGET FILE|FOLDER...
  *
- * Each file is a process of its own, so that all are tried, and a leak is that file's. Exit status 1 if one failed. */
+ * Each file is a process of its own, so that all are tried, and a leak is that file's. Exit status
+ * 1 if one failed. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -47,7 +48,8 @@ take(const char *data, size_t bytes)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
 	LLVMFuzzerTestOneInput(copy, bytes);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-	CLAIM(end.tv_sec - begin.tv_sec <= MOST_SECONDS, "it took %ld s", (long)(end.tv_sec - begin.tv_sec));
+	CLAIM(end.tv_sec - begin.tv_sec <= MOST_SECONDS, "it took %ld s",
+	      (long)(end.tv_sec - begin.tv_sec));
 	free(copy);
 }
 
@@ -81,7 +83,8 @@ try_file(const char *path, size_t bytes)
 	files++;
 	failures += status != 0;
 	if (status)
-		fprintf(stderr, "FAILED  %s, its first %zu of %zu bytes\n", path, shared->bytes, bytes);
+		fprintf(stderr, "FAILED  %s, its first %zu of %zu bytes\n", path, shared->bytes,
+			bytes);
 }
 
 static int
@@ -115,7 +118,8 @@ try_path(const char *path)
 int
 main(int argc, char **argv)
 {
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	if (shared == MAP_FAILED)
 		stop("replay: no memory%s\n", "");
 	for (int i = 1; i < argc; i++)

@@ -10,7 +10,7 @@
 #define LABEL "t"
 #define RULES 12 /* of a file, that calls are made to fit */
 
-/* --- complaints --------------------------------------------------------------------------------------------------- */
+/* --- complaints ------------------------------------------------------------------------------- */
 
 /* For each line of a text the characters in it; and an empty line behind the last LF. */
 struct lines {
@@ -32,7 +32,8 @@ lines_init(struct lines *lines, const char *text, size_t bytes)
 	}
 }
 
-/* "t:LINE:COLUMN: what", with a place in the text or right behind its end. Returns the next line. */
+/* "t:LINE:COLUMN: what", with a place in the text or right behind its end. Returns the next
+ * line. */
 static char *
 check_complaint(char *complaint, const struct lines *lines)
 {
@@ -43,20 +44,21 @@ check_complaint(char *complaint, const struct lines *lines)
 	unsigned long line = strtoul(complaint + sizeof LABEL, &rest, 10);
 	unsigned long column = *rest == ':' ? strtoul(rest + 1, &rest, 10) : 0;
 	CLAIM(line >= 1 && line <= lines->count, "of %zu lines: %s", lines->count, complaint);
-	CLAIM(column >= 1 && column <= lines->columns[line - 1] + 1, "of %u characters: %s", lines->columns[line - 1],
-	      complaint);
+	CLAIM(column >= 1 && column <= lines->columns[line - 1] + 1, "of %u characters: %s",
+	      lines->columns[line - 1], complaint);
 	CLAIM(!strncmp(rest, ": ", 2) && fuzz_is_line(rest + 2, ""), "%s", complaint);
 	return end + 1;
 }
 
 static void
-check_refused(const char *text, size_t bytes, char *complaints, const struct cs_tuning_errors *errors)
+check_refused(const char *text, size_t bytes, char *complaints,
+	      const struct cs_tuning_errors *errors)
 {
 	struct lines lines;
 	size_t count = 0;
 	CLAIM(errors->count > 0 && *errors->first, "refused without a complaint");
-	CLAIM(!strncmp(errors->first, complaints, strlen(errors->first)), "%s is not the first of\n%s", errors->first,
-	      complaints);
+	CLAIM(!strncmp(errors->first, complaints, strlen(errors->first)),
+	      "%s is not the first of\n%s", errors->first, complaints);
 	lines_init(&lines, text, bytes);
 	for (char *at = complaints; *at; count++)
 		at = check_complaint(at, &lines);
@@ -79,7 +81,7 @@ check_file(const char *text, size_t bytes, size_t errors)
 	free(said);
 }
 
-/* --- a tuning written again --------------------------------------------------------------------------------------- */
+/* --- a tuning written again ------------------------------------------------------------------- */
 
 static uint32_t
 next_character(const char **text)
@@ -116,7 +118,8 @@ write_range(FILE *out, const char *key, struct cs_range range, bool is_bytes)
 	char text[CS_RANGE_TEXT];
 	if (range.low || range.high != CS_INF)
 		fprintf(out, ", %s: %s", key,
-			is_bytes ? cs_byte_range_text(text, range) : cs_count_range_text(text, range));
+			is_bytes ? cs_byte_range_text(text, range)
+				 : cs_count_range_text(text, range));
 }
 
 static void
@@ -133,10 +136,12 @@ write_rule(FILE *out, const struct cs_rule *rule)
 	if (rule->wire)
 		fprintf(out, ", wire: %s", rule->wire == CS_WIRE_IB ? "ib" : "host");
 	if (rule->placement)
-		fprintf(out, ", placement: %s", rule->placement == CS_PLACEMENT_BLOCK ? "block" : "cyclic");
+		fprintf(out, ", placement: %s", rule->placement == CS_PLACEMENT_BLOCK
+			? "block" : "cyclic");
 	fprintf(out, ", use: \"%s\", with: {", algorithm ? algorithm->name : CS_HOST);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		fprintf(out, "%s: %s, ", algorithm->params[i].name, cs_bytes_text(number, rule->use.params[i]));
+		fprintf(out, "%s: %s, ", algorithm->params[i].name,
+			cs_bytes_text(number, rule->use.params[i]));
 	fputs("}},\n", out);
 }
 
@@ -175,7 +180,8 @@ written(const struct cs_tuning *tuning, size_t *bytes)
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		if (tuning->has_limit[i])
 			fprintf(out, "%s: %s, ", cs_limit_infos[i].name,
-				cs_limit_text(&cs_limit_infos[i], *cs_limit_of(&limits, i), number));
+				cs_limit_text(&cs_limit_infos[i], *cs_limit_of(&limits, i),
+					      number));
 	fputs(tuning->block_count ? "}\nblocks:\n" : "}\nblocks: []\n", out);
 	for (size_t i = 0; i < tuning->block_count; i++)
 		write_block(out, tuning, i);
@@ -201,37 +207,45 @@ check_same(const struct cs_tuning *a, const struct cs_tuning *b)
 	CLAIM(!memcmp(a->has_limit, b->has_limit, sizeof a->has_limit) &&
 		      !memcmp(&a->limits, &b->limits, sizeof a->limits),
 	      "other limits");
-	CLAIM(a->block_count == b->block_count && a->rule_count == b->rule_count, "%zu rules, then %zu", a->rule_count,
-	      b->rule_count);
+	CLAIM(a->block_count == b->block_count && a->rule_count == b->rule_count,
+	      "%zu rules, then %zu", a->rule_count, b->rule_count);
 	for (size_t i = 0; i < a->block_count; i++) {
 		const struct cs_block *p = &a->blocks[i], *q = &b->blocks[i];
 		CLAIM(fuzz_is_same(p->name, q->name) && fuzz_is_same(p->date, q->date) &&
-			      fuzz_is_same(p->library, q->library) && fuzz_is_same(p->command, q->command) &&
+			      fuzz_is_same(p->library, q->library) &&
+			      fuzz_is_same(p->command, q->command) &&
 			      fuzz_is_same(p->measured_on, q->measured_on) &&
-			      fuzz_is_same(p->measured_mpi, q->measured_mpi) && fuzz_is_same(p->note, q->note) &&
-			      fuzz_is_same(p->mpi, q->mpi) && fuzz_is_same(p->cpu, q->cpu) &&
-			      fuzz_is_same(p->host ? p->host : "*", q->host) && is_same_range(p->cores, q->cores),
+			      fuzz_is_same(p->measured_mpi, q->measured_mpi) &&
+			      fuzz_is_same(p->note, q->note) && fuzz_is_same(p->mpi, q->mpi) &&
+			      fuzz_is_same(p->cpu, q->cpu) &&
+			      fuzz_is_same(p->host ? p->host : "*", q->host) &&
+			      is_same_range(p->cores, q->cores),
 		      "block %zu", i);
-		CLAIM(is_told_in_a_line(p->name) && is_told_in_a_line(p->command) && is_told_in_a_line(p->note) &&
+		CLAIM(is_told_in_a_line(p->name) && is_told_in_a_line(p->command) &&
+		      is_told_in_a_line(p->note) &&
 			      is_told_in_a_line(p->host),
 		      "block %zu has a text of several lines", i);
 	}
 	for (size_t i = 0; i < a->rule_count; i++) {
 		const struct cs_rule *p = &a->rules[i], *q = &b->rules[i];
-		CLAIM(p->coll == q->coll && p->block == q->block && is_same_range(p->bytes, q->bytes) &&
-			      is_same_range(p->ranks, q->ranks) && is_same_range(p->nodes, q->nodes) &&
-			      is_same_range(p->ppn, q->ppn) && is_same_range(p->skew, q->skew) &&
-			      p->wire == q->wire && p->placement == q->placement && p->use.algorithm == q->use.algorithm &&
+		CLAIM(p->coll == q->coll && p->block == q->block &&
+		      is_same_range(p->bytes, q->bytes) &&
+			      is_same_range(p->ranks, q->ranks) &&
+			      is_same_range(p->nodes, q->nodes) && is_same_range(p->ppn, q->ppn) &&
+			      is_same_range(p->skew, q->skew) && p->wire == q->wire &&
+			      p->placement == q->placement &&
+			      p->use.algorithm == q->use.algorithm &&
 			      !memcmp(p->use.params, q->use.params, sizeof p->use.params),
 		      "rule %zu, of line %u", i, p->line);
 	}
 }
 
-/* --- choices ------------------------------------------------------------------------------------------------------ */
+/* --- choices ---------------------------------------------------------------------------------- */
 
 /* What collshim-info prints of it is made of lines that are indented. */
 static void
-check_printed(const struct cs_selector *selector, void (*print)(const struct cs_selector *selector, FILE *out))
+check_printed(const struct cs_selector *selector,
+	      void (*print)(const struct cs_selector *selector, FILE *out))
 {
 	char *text = NULL;
 	size_t length;
@@ -265,20 +279,22 @@ facts_for(const struct cs_rule *rule, size_t bytes)
 
 /* Explaining takes longer than the rest, so only some calls are explained. */
 static void
-check_choice(const struct cs_selector *a, const struct cs_selector *b, const struct cs_facts *facts, bool is_explained)
+check_choice(const struct cs_selector *a, const struct cs_selector *b, const struct cs_facts *facts,
+	     bool is_explained)
 {
 	struct cs_choice choice, other;
 	cs_selector_choose(a, facts, &choice);
 	cs_selector_choose(b, facts, &other);
-	CLAIM(fuzz_is_same_choice(&choice, &other), "%s of %zu bytes: %s, then %s", cs_colls[facts->coll].name,
-	      facts->bytes, choice.reason, other.reason);
+	CLAIM(fuzz_is_same_choice(&choice, &other), "%s of %zu bytes: %s, then %s",
+	      cs_colls[facts->coll].name, facts->bytes, choice.reason, other.reason);
 	fuzz_check_choice(a, facts);
 	if (is_explained)
 		fuzz_check_explanation(a, facts);
 }
 
 static void
-check_choices(const struct cs_tuning *tuning, const struct cs_selector *a, const struct cs_selector *b)
+check_choices(const struct cs_tuning *tuning, const struct cs_selector *a,
+	      const struct cs_selector *b)
 {
 	for (enum cs_coll coll = 0; coll < CS_COLL_COUNT; coll++) {
 		struct cs_facts facts = fuzz_facts(coll, 8192, (int)coll % fuzz_facts_count());
@@ -306,12 +322,13 @@ check_taken(const char *text, size_t bytes, const struct cs_tuning *tuning)
 	bool fits = tuning->rule_count <= CS_TUNING_MAX_RULES && length <= CS_TUNING_MAX_BYTES &&
 		    bytes <= CS_TUNING_MAX_BYTES;
 	if (fits) {
-		CLAIM(cs_tuning_parse(&again, LABEL, rewritten, length, &errors) == CS_OK, "%s\n%s", errors.first,
-		      rewritten);
+		CLAIM(cs_tuning_parse(&again, LABEL, rewritten, length, &errors) == CS_OK, "%s\n%s",
+		      errors.first, rewritten);
 		check_same(tuning, again);
 		struct cs_selector *first = fuzz_selector(text, bytes, 0, NULL);
 		struct cs_selector *second = fuzz_selector(rewritten, length, 0, NULL);
-		CLAIM(cs_selector_digest(first) == cs_selector_digest(second), "two digests:\n%s", rewritten);
+		CLAIM(cs_selector_digest(first) == cs_selector_digest(second), "two digests:\n%s",
+		      rewritten);
 		check_choices(tuning, first, second);
 		check_printed(first, cs_selector_print_sources);
 		check_printed(first, cs_selector_print_limits);
@@ -333,7 +350,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	CLAIM(errors.out, "no memory");
 	enum cs_status status = cs_tuning_parse(&tuning, LABEL, text, bytes, &errors);
 	fclose(errors.out);
-	CLAIM(status == (errors.count ? CS_BAD_INPUT : CS_OK), "%zu errors: %s", errors.count, cs_status_name(status));
+	CLAIM(status == (errors.count ? CS_BAD_INPUT : CS_OK), "%zu errors: %s", errors.count,
+	      cs_status_name(status));
 	CLAIM((status == CS_OK) == (tuning != NULL), "%s", cs_status_name(status));
 	if (status == CS_OK)
 		check_taken(text, bytes, tuning);

@@ -1,8 +1,10 @@
-/* An ordinary MPI program for the guest tests: CALLS times a bcast, an allgather and an allreduce, results checked.
+/* An ordinary MPI program for the guest tests: CALLS times a bcast, an allgather and an allreduce,
+ * results checked.
  *
- *   calls CALLS [fork]    with fork: after half of them each rank forks children, one that execs and one that only
- *                         leaves
- *   calls CALLS errno     looks whether errno is changed, also where the others wait long for rank 0
+ *   calls CALLS [fork]    with fork: after half of them each rank forks children, one that execs
+ *                         and one that only leaves
+ *   calls CALLS errno     looks whether errno is changed, also where the others wait long for rank
+ *                         0
  *   calls CALLS turned    then a barrier on a communicator of the same ranks in the opposite order
  *   calls CALLS packed    CALLS times only a bcast, of a type with gaps
  *   calls CALLS whole     the same without gaps */

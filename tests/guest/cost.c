@@ -23,7 +23,8 @@ call(const char *kind, MPI_Comm comm, int calls)
 			MPI_Allreduce(words, sums, 4, MPI_INT, MPI_SUM, comm);
 	else if (strcmp(kind, "alltoallw") == 0)
 		for (int i = 0; i < calls; i++)
-			MPI_Alltoallw(words, counts, zeros, types, sums, counts, zeros, types, comm);
+			MPI_Alltoallw(words, counts, zeros, types, sums, counts, zeros, types,
+				      comm);
 	else if (strcmp(kind, "scan") == 0)
 		for (int i = 0; i < calls; i++)
 			MPI_Scan(words, sums, 4, MPI_INT, MPI_SUM, comm);
@@ -38,7 +39,8 @@ call(const char *kind, MPI_Comm comm, int calls)
 			MPI_Allgather(&number, 1, MPI_DOUBLE, numbers, 1, MPI_DOUBLE, comm);
 	else if (strcmp(kind, "scatterv8") == 0 || strcmp(kind, "leaf8") == 0)
 		for (int i = 0, root = kind[0] == 'l'; i < calls; i++)
-			MPI_Scatterv(numbers, ones, places, MPI_DOUBLE, &number, 1, MPI_DOUBLE, root, comm);
+			MPI_Scatterv(numbers, ones, places, MPI_DOUBLE, &number, 1, MPI_DOUBLE,
+				     root, comm);
 }
 
 __attribute__((noinline)) void counted(const char *kind, MPI_Comm comm, int calls);
@@ -57,7 +59,8 @@ main(int argc, char **argv)
 	MPI_Comm comm = strcmp(argv[1], "self") == 0 ? MPI_COMM_SELF : MPI_COMM_WORLD;
 	for (int i = 0; i < 64; i++)
 		types[i] = MPI_INT, ones[i] = 1, places[i] = i;
-	/* First calls bind, make teams and fill caches: not counted. More of them than a team waits for. */
+	/* First calls bind, make teams and fill caches: not counted. More of them than a team waits
+	 * for. */
 	for (int i = 0; i < 40; i++)
 		MPI_Barrier(comm);
 	call(argv[2], comm, 40);

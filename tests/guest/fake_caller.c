@@ -2,13 +2,14 @@
  *
  *   names           print every name of calls.def, one a line
  *   forwarded       each call arrives with its words, its result comes back, errno is kept
- *   intercepted     the same through the test module, which adds INTERCEPTED to each result; then with all entries
- *                   taken back, and with one set again
+ *   intercepted     the same through the test module, which adds INTERCEPTED to each result; then
+ *                   with all entries taken back, and with one set again
  *   threads         first calls by many threads at once arrive all, each through the test module
  *   loop N          MPI_Bcast N times inside loop(), for counting instructions
  *   chdir           change to / before the first call, then as intercepted
  *
- * As a plug-in (late.c), linked with one of several fake MPIs, its plugin_calls() does the same as `forwarded`. */
+ * As a plug-in (late.c), linked with one of several fake MPIs, its plugin_calls() does the same as
+ * `forwarded`. */
 #include "fake_mpi.h"
 
 #include <dlfcn.h>
@@ -39,14 +40,17 @@ check(const char *name, enum cs_call_id call, int count, long base, long result)
 		printf("FAILED %s: dlerror has something to say to the application\n", name);
 		failures++;
 	}
-	if (fake_seen.call != call || fake_seen.count != count || result != 1000 + call + expected_extra || kept != EXDEV) {
-		printf("FAILED %s: arrived at call %d (of %d) with %d words (of %d), result %ld, errno %d\n", name,
-		       (int)fake_seen.call, (int)call, fake_seen.count, count, result, kept);
+	if (fake_seen.call != call || fake_seen.count != count ||
+	    result != 1000 + call + expected_extra || kept != EXDEV) {
+		printf("FAILED %s: arrived at call %d (of %d) with %d words (of %d), result %ld, "
+		       "errno %d\n", name, (int)fake_seen.call, (int)call, fake_seen.count, count,
+		       result, kept);
 		failures++;
 	}
 	for (int i = 0; i < count; i++)
 		if (fake_seen.words[i] != base + i) {
-			printf("FAILED %s: word %d is %ld, not %ld\n", name, i, fake_seen.words[i], base + i);
+			printf("FAILED %s: word %d is %ld, not %ld\n", name, i, fake_seen.words[i],
+			       base + i);
 			failures++;
 		}
 }
@@ -81,7 +85,8 @@ call_all(void)
 #include "intercept/calls.def"
 }
 
-/* `served`: the test module takes the calls of this MPI, which is initialised before anything else. */
+/* `served`: the test module takes the calls of this MPI, which is initialised before anything
+ * else. */
 __attribute__((visibility("default"))) int plugin_calls(int served);
 int
 plugin_calls(int served)

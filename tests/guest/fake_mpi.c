@@ -1,6 +1,7 @@
-/* A library that has every name of calls.def and notes the words that arrive. What it says of itself comes from the
- * build (FAKE_VERSION); with FAKE_IS_OLD it is too old to say anything and lacks most Fortran names. With FAKE_ABI it says that it
- * has version 1 of the standard ABI, or $FAKE_ABI. It shows what the door does, without an MPI. */
+/* A library that has every name of calls.def and notes the words that arrive. What it says of
+ * itself comes from the build (FAKE_VERSION); with FAKE_IS_OLD it is too old to say anything and
+ * lacks most Fortran names. With FAKE_ABI it says that it has version 1 of the standard ABI, or
+ * $FAKE_ABI. It shows what the door does, without an MPI. */
 #include "fake_mpi.h"
 
 #include <errno.h>

@@ -12,7 +12,8 @@ struct fake_seen {
 };
 __attribute__((visibility("default"))) extern struct fake_seen fake_seen;
 
-/* What the test module adds to the result of an intercepted call, and the words of MPI_Barrier that it obeys. */
+/* What the test module adds to the result of an intercepted call, and the words of MPI_Barrier that
+ * it obeys. */
 #define INTERCEPTED 1000000
 #define ORDER_RESTORE_BCAST -71
 #define ORDER_SET_BCAST -72

@@ -1,6 +1,7 @@
-/* An MPI with handles of its own (FOREIGN_WORLD), which says of itself what $FOREIGN_VERSION holds, as wrappers around another
- * MPI and libraries of the standard ABI do. As a real one it ends the program when it gets a handle that it does not know.
- * With $FOREIGN_ABI it has that major version of the standard ABI. */
+/* An MPI with handles of its own (FOREIGN_WORLD), which says of itself what $FOREIGN_VERSION holds,
+ * as wrappers around another MPI and libraries of the standard ABI do. As a real one it ends the
+ * program when it gets a handle that it does not know. With $FOREIGN_ABI it has that major version
+ * of the standard ABI. */
 #include "foreign.h"
 
 #include <stdio.h>
@@ -18,7 +19,8 @@ check(const char *name, struct foreign_comm *comm)
 	exit(7);
 }
 
-/* Whatever else a module may ask for by its PMPI name: nothing that an MPI of this kind should be asked. */
+/* Whatever else a module may ask for by its PMPI name: nothing that an MPI of this kind should be
+ * asked. */
 #define OTHER(name)                                                                                \
 	int PMPI_##name(void);                                                                     \
 	int PMPI_##name(void)                                                                      \

@@ -3,9 +3,10 @@
 
     guest.py CLAIM --library PATH [--build DIR] [--modules DIR] [--mpi NAME ...]
 
-CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so; --build is the folder with the
-programs of this directory, --modules that with the real modules. A failed claim shows the command, its environment
-and all that it wrote, so that it can be run again by hand. Exit 0 passed, 1 failed, 77 nothing to test here.
+CLAIM is one of the functions below that are marked @claim; PATH is libcollshim.so; --build is the
+folder with the programs of this directory, --modules that with the real modules. A failed claim
+shows the command, its environment and all that it wrote, so that it can be run again by hand. Exit
+0 passed, 1 failed, 77 nothing to test here.
 """
 import argparse
 import collections
@@ -22,12 +23,16 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLAIMS = {}
 LIMIT = 200  # seconds for one command: to end a hang; a quiet machine takes a few
-RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID",
+RANK_VARIABLES = ("PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK",
+                  "PALS_RANKID",
                   "ALPS_APP_PE", "SLURM_PROCID")
-COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan gather gatherv reduce "
+COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barrier bcast exscan "
+               "gather gatherv reduce "
                "reduce_scatter reduce_scatter_block scan scatter scatterv").split()
-# What is only counted, and the bytes of a call in the programs of lang/: three ints to each neighbour.
-LEFT = {"neighbor_allgather": 12, "neighbor_allgatherv": 12, "neighbor_alltoall": 12, "neighbor_alltoallv": None,
+# What is only counted, and the bytes of a call in the programs of lang/: three ints to each
+# neighbour.
+LEFT = {"neighbor_allgather": 12, "neighbor_allgatherv": 12, "neighbor_alltoall": 12,
+        "neighbor_alltoallv": None,
         "neighbor_alltoallw": None}
 
 
@@ -61,13 +66,15 @@ def indent(text):
 def run(command, limit=LIMIT, cwd=None, **variables):
     """Runs a command to its end or to its time limit; kills what it leaves of its process group."""
     environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD" and name not in RANK_VARIABLES}
+                   if not name.startswith("COLLSHIM_") and name != "LD_PRELOAD"
+                   and name not in RANK_VARIABLES}
     environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                       OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_rmaps_base_oversubscribe="1", LC_ALL="C")
+                       OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                       LC_ALL="C")
     environment.update(variables)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd,
-                                   env=environment, start_new_session=True)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                   cwd=cwd, env=environment, start_new_session=True)
         try:
             code = process.wait(limit)
         except subprocess.TimeoutExpired:
@@ -95,16 +102,19 @@ def expect_same(plain, preloaded):
 
 
 def expect_undisturbed(plain, preloaded):
-    """As expect_same, but for programs with MPI: an MPI may say on stderr what it likes, as long as we do not."""
+    """As expect_same, but for programs with MPI: an MPI may say on stderr what it likes, as long as
+    we do not."""
     expect(plain.code == 0, "the program fails even without the library", plain)
     expect(preloaded.code == 0 and preloaded.out == plain.out and not our_lines(preloaded.err),
-           "with the library preloaded another exit code or stdout, or words of ours", plain, preloaded)
+           "with the library preloaded another exit code or stdout, or words of ours", plain,
+           preloaded)
 
 
 def job(mpi, ranks, program, options=(), **variables):
-    """Runs an MPI job, LD_PRELOAD and all in the environment of mpirun, as a user has it, and in that of the ranks.
-    tests/launch ends it in time."""
-    command = [os.path.join(HERE, "..", "launch"), "--mpi", mpi, "--shape", f"1x{ranks}", "--timeout", str(LIMIT), *options]
+    """Runs an MPI job, LD_PRELOAD and all in the environment of mpirun, as a user has it, and in
+    that of the ranks. tests/launch ends it in time."""
+    command = [os.path.join(HERE, "..", "launch"), "--mpi", mpi, "--shape", f"1x{ranks}",
+               "--timeout", str(LIMIT), *options]
     if "LD_PRELOAD" in variables:  # else launch's own preload for MPICH takes its place
         command += ["-x", f"LD_PRELOAD={variables['LD_PRELOAD']}"]
     return run([*command, "--", *program], limit=4 * LIMIT, **variables)
@@ -114,10 +124,11 @@ def our_lines(text):
     return [line for line in text.splitlines() if line.startswith("collshim:")]
 
 
-# --- what the files are -------------------------------------------------------------------------------------------
+# --- what the files are ---------------------------------------------------------------------------
 
 def symbols(path, *options):
-    listing = subprocess.run(["nm", "-D", *options, path], check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(["nm", "-D", *options, path], check=True, capture_output=True,
+                             text=True).stdout
     return [line.split()[-2:] for line in listing.splitlines()]
 
 
@@ -125,9 +136,11 @@ def symbols(path, *options):
 def door_exports_the_names_of_calls_def_and_nothing_else(args):
     wanted = set(run([f"{args.build}/caller_acme", "names"]).out.split())
     expect(len(wanted) > 100, f"calls.def has only {len(wanted)} names")
-    strange = [name for name in wanted if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_|08ts_)?", name)]
+    strange = [name for name in wanted
+               if not re.fullmatch(r"MPI_[A-Za-z_]+|mpi_[a-z_]+(08_|08ts_)?", name)]
     expect(not strange, f"not MPI's names: {strange}")
-    for name in COLLECTIVES + [*LEFT] + ["init", "init_thread", "comm_free", "comm_disconnect", "comm_idup"]:
+    for name in COLLECTIVES + [*LEFT] + ["init", "init_thread", "comm_free", "comm_disconnect",
+                                         "comm_idup"]:
         for form in (f"MPI_{name.capitalize()}", f"mpi_{name}_", f"mpi_{name}__", f"mpi_{name}",
                      f"MPI_{name.upper()}", f"mpi_{name}_f08_"):
             expect(form in wanted, f"calls.def lacks {form}")
@@ -141,13 +154,17 @@ def door_exports_the_names_of_calls_def_and_nothing_else(args):
 
 @claim
 def door_needs_libc_only(args):
-    dynamic = subprocess.run(["readelf", "-d", args.library], check=True, capture_output=True, text=True).stdout
+    dynamic = subprocess.run(["readelf", "-d", args.library], check=True, capture_output=True,
+                             text=True).stdout
     needed = re.findall(r"NEEDED.*\[(.*)\]", dynamic)
     expect(needed == ["libc.so.6"], f"{args.library} needs {needed}")
     for kind, name in symbols(args.library, "--undefined-only"):
-        expect(kind == "w" or "@GLIBC_" in name, f"{args.library} has an undefined symbol of no libc: {name}")
-    # The functions that gcc puts there for every shared library do nothing of ours. Our one constructor is for weak references.
-    sections = subprocess.run(["readelf", "-SW", args.library], check=True, capture_output=True, text=True).stdout
+        expect(kind == "w" or "@GLIBC_" in name, f"{args.library} has an undefined symbol of no "
+                                                 f"libc: {name}")
+    # The functions that gcc puts there for every shared library do nothing of ours. Our one
+    # constructor is for weak references.
+    sections = subprocess.run(["readelf", "-SW", args.library], check=True, capture_output=True,
+                              text=True).stdout
     sizes = dict(re.findall(r"\.(init|fini)_array\s+\S+\s+\S+\s+\S+\s+(\S+)", sections))
     expect({name: int(size, 16) for name, size in sizes.items()} == {"init": 16, "fini": 8},
            f"{args.library} has more than one constructor, or a destructor, of its own")
@@ -155,10 +172,11 @@ def door_needs_libc_only(args):
 
 @claim
 def every_forwarder_is_one_jump(args):
-    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", args.library], check=True, capture_output=True,
-                          text=True).stdout
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", args.library], check=True,
+                          capture_output=True, text=True).stdout
     if "x86-64" not in code:
-        raise Skipped("the disassembly of this machine is not known to this test; the cost claims count anywhere")
+        raise Skipped("the disassembly of this machine is not known to this test; the cost claims "
+                      "count anywhere")
     first = dict(re.findall(r"^[0-9a-f]+ <([Mm][Pp][Ii]_\w+)>:\n\s*[0-9a-f]+:\s*(.*)$", code, re.M))
     expect(len(first) > 100, f"only {len(first)} exported functions in the disassembly")
     for name, instruction in sorted(first.items()):
@@ -175,14 +193,15 @@ def modules_export_their_entry_only(args):
 
 
 def real_modules(args):
-    found = [f"{args.modules}/collshim-{name}.so" for name in [*args.mpi, "abi"]] if args.modules else []
+    found = [f"{args.modules}/collshim-{name}.so"
+             for name in [*args.mpi, "abi"]] if args.modules else []
     found = [path for path in found if os.path.exists(path)]
     if not found:
         raise Skipped("no module is built")
     return found
 
 
-# --- processes that have no business with MPI -----------------------------------------------------------------------
+# --- processes that have no business with MPI -----------------------------------------------------
 
 @claim
 def programs_without_mpi_notice_nothing(args):
@@ -190,9 +209,11 @@ def programs_without_mpi_notice_nothing(args):
         open(f"{folder}/file", "w").close()
         commands = [["bash", "-c", "echo out; echo err >&2; (exit 3); echo $?; ls | wc -l"],
                     ["ls", "-l", folder],
-                    ["/usr/bin/env", "python3", "-c", "import json, socket, threading; print(json.dumps([1, 2]))"],
+                    ["/usr/bin/env", "python3", "-c", "import json, socket, threading; "
+                                                      "print(json.dumps([1, 2]))"],
                     ["awk", "BEGIN { print 6 * 7 }"]]
-        commands += [[path, "--version"] for path in map(shutil.which, ("mpirun.openmpi", "mpiexec.mpich"))
+        commands += [[path, "--version"]
+                     for path in map(shutil.which, ("mpirun.openmpi", "mpiexec.mpich"))
                      if path is not None]
         for command in commands:
             expect_same(run(command), run(command, LD_PRELOAD=args.library))
@@ -209,12 +230,16 @@ def weak_references_find_an_mpi_where_there_is_one_only(args):
             expect_same(plain, run(command, LD_PRELOAD=args.library, **more))
     command = [f"{args.build}/weak_mpich"]
     plain = run(command)
-    expect("MPI_Init 1" in plain.out and "MPI_Barrier" in plain.out, "the program does not find its MPI", plain)
+    expect("MPI_Init 1" in plain.out and "MPI_Barrier" in plain.out,
+           "the program does not find its MPI", plain)
     for more in ({}, {"LD_BIND_NOW": "1"}):
-        expect_same(plain, run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
+        expect_same(plain, run(command, LD_PRELOAD=args.library,
+                               COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
                                TEST_MODULE="decline", **more))
-        result = run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules", **more)
-        expect(int(result.out.split()[-1]) == int(plain.out.split()[-1]) + 1000000, "its calls are not ours", result)
+        result = run(command, LD_PRELOAD=args.library,
+                     COLLSHIM_MODULE_DIR=f"{args.build}/test_modules", **more)
+        expect(int(result.out.split()[-1]) == int(plain.out.split()[-1]) + 1000000,
+               "its calls are not ours", result)
 
 
 @claim
@@ -225,19 +250,22 @@ def functions_of_other_libraries_named_mpi_are_theirs(args):
                                       COLLSHIM_MODULE_DIR=f"{args.build}/test_modules"))
 
 
-# --- binding, with a fake MPI ---------------------------------------------------------------------------------------
+# --- binding, with a fake MPI ---------------------------------------------------------------------
 
 @claim
 def every_name_arrives_with_its_words(args):
-    """All names, up to ten words each, results and errno, under MPIs that the door does not serve."""
+    """All names, up to ten words each, results and errno, under MPIs that the door does not
+    serve."""
     for fake in ("acme", "old", "mpich"):
         command = [f"{args.build}/caller_{fake}", "forwarded"]
         bare = run(command)
         expect(bare.code == 0, "the program fails even without the library", bare)
         for more in ({}, {"LD_BIND_NOW": "1"}):
-            result = run(command, LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
-                         TEST_MODULE="decline", **more)
-            expect(result.code == 0 and result.out == "", "a call did not arrive as it was made", result)
+            result = run(command, LD_PRELOAD=args.library,
+                         COLLSHIM_MODULE_DIR=f"{args.build}/test_modules", TEST_MODULE="decline",
+                         **more)
+            expect(result.code == 0 and result.out == "", "a call did not arrive as it was made",
+                   result)
 
 
 @claim
@@ -245,7 +273,8 @@ def unknown_mpi_is_forwarded_and_said_in_one_line(args):
     command = [f"{args.build}/caller_acme", "forwarded"]
     for rank, lines in ((None, 1), ("0", 1), ("1", 0), ("17", 0)):
         for variable in RANK_VARIABLES:
-            result = run(command, LD_PRELOAD=args.library, **({} if rank is None else {variable: rank}))
+            result = run(command, LD_PRELOAD=args.library,
+                         **({} if rank is None else {variable: rank}))
             expect(result.code == 0 and result.out == "", "not all calls were forwarded", result)
             said = result.err.splitlines()
             expect(len(said) == lines, f"{len(said)} lines on stderr instead of {lines}", result)
@@ -253,7 +282,8 @@ def unknown_mpi_is_forwarded_and_said_in_one_line(args):
                        line.endswith("forwarded to it [unserved:job]") for line in said),
                    "the line does not say which MPI it is and what is done", result)
     result = run([f"{args.build}/caller_old", "forwarded"], LD_PRELOAD=args.library)
-    expect(result.code == 0 and len(result.err.splitlines()) == 1, "an MPI without a version string", result)
+    expect(result.code == 0 and len(result.err.splitlines()) == 1,
+           "an MPI without a version string", result)
 
 
 INNER = "MPICH Version:\t4.0.2\nMPICH ABI:\t14:2:2\n"
@@ -262,14 +292,17 @@ OPEN_MPI = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4\n"
 
 @claim
 def mpi_of_another_abi_is_forwarded_whatever_its_name(args):
-    """Wrappers that name the MPI inside them, the standard ABI's libraries, and one that only looks like an MPI that we know."""
+    """Wrappers that name the MPI inside them, the standard ABI's libraries, and one that only looks
+    like an MPI that we know."""
     real_modules(args)
     for caller, abi, versions in (
             ("foreign_mpi", "-1", [f"MPIwrapper 2.11.1, using MPIABI 2.10.0, wrapping:\n{INNER}",
-                                   f"mpi_abi_wrapper 1.2.0 (MPI 5.0 standard ABI)\nwrapping:\n{OPEN_MPI}",
-                                   INNER, OPEN_MPI, "MVAPICH2 Version      :\t2.3.7\n",
+                                   f"mpi_abi_wrapper 1.2.0 (MPI 5.0 standard "
+                                   f"ABI)\nwrapping:\n{OPEN_MPI}", INNER, OPEN_MPI,
+                                   "MVAPICH2 Version      :\t2.3.7\n",
                                    "Intel(R) MPI Library 2021.9 for Linux* OS\n",
-                                   "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base 3.4a2)\n"]),
+                                   "MPI VERSION    : CRAY MPICH version 8.1.25.17 (ANL base "
+                                   "3.4a2)\n"]),
             ("foreign_mpi", "1", [INNER, OPEN_MPI]),
             ("mpi_abi", "-1", [INNER, OPEN_MPI]),
             ("mpi_abi", "2", [INNER, OPEN_MPI])):
@@ -280,41 +313,53 @@ def mpi_of_another_abi_is_forwarded_whatever_its_name(args):
             expect(plain.code == 0, "the program fails even without the library", plain)
             for more in {}, {"COLLSHIM_MODULE_DIR": "/nosuch"}:
                 result = run(command, LD_PRELOAD=args.library, **environment, **more)
-                expect(result.code == 0 and result.out == plain.out, "a foreign handle was used", result)
-                expect(len(our_lines(result.err)) == 1 and "forwarded" in result.err, "not one line that says so", result)
+                expect(result.code == 0 and result.out == plain.out, "a foreign handle was used",
+                       result)
+                expect(len(our_lines(result.err)) == 1 and "forwarded" in result.err,
+                       "not one line that says so", result)
 
 
 @claim
 def open_mpi_3_to_6_are_known(args):
-    """A library with such a name is asked for its handles; of another version's nothing is known."""
-    for major, words in ((2, "neither MPICH nor Open MPI 3 to 6"), (3, "another ABI"), (5, "another ABI"),
-                         (6, "another ABI"), (7, "neither MPICH nor Open MPI 3 to 6")):
-        result = run([f"{args.build}/caller_foreign_mpi"], LD_PRELOAD=args.library, FOREIGN_ABI="-1",
-                     FOREIGN_VERSION=f"Open MPI v{major}.0.0rc2, package: Debian OpenMPI")
+    """A library with such a name is asked for its handles; of another version's nothing is
+    known."""
+    for major, words in ((2, "neither MPICH nor Open MPI 3 to 6"), (3, "another ABI"),
+                         (5, "another ABI"), (6, "another ABI"),
+                         (7, "neither MPICH nor Open MPI 3 to 6")):
+        result = run([f"{args.build}/caller_foreign_mpi"], LD_PRELOAD=args.library,
+                     FOREIGN_ABI="-1", FOREIGN_VERSION=f"Open MPI v{major}.0.0rc2, package: Debian "
+                                                       f"OpenMPI")
         lines = our_lines(result.err)
-        expect(result.code == 0 and len(lines) == 1 and words in lines[0], f"not one line that says {words}", result)
+        expect(result.code == 0 and len(lines) == 1 and words in lines[0],
+               f"not one line that says {words}", result)
 
 
 @claim
 def library_of_the_standard_abi_has_a_module_whatever_its_name(args):
-    """By its soname, also in a file of another name, and by the version of the ABI; a later one is not known."""
+    """By its soname, also in a file of another name, and by the version of the ABI; a later one is
+    not known."""
     # By that soname it is found where it is loaded already.
     found = f"{args.library}:{args.build}/libfake_abi_mpich.so"
     for caller, preload in ("caller_abi_acme", args.library), ("caller_abi_mpich", found):
         command = [f"{args.build}/{caller}"]
         # Its module, and not that of the MPI that it is called.
-        for version, word, lines in (("1", "intercepted", 0), ("2", "forwarded", 1), ("0", "forwarded", 1),
-                                     ("-1", "forwarded", 1)):
-            result = run(command + [word], LD_PRELOAD=preload, COLLSHIM_MODULE_DIR=f"{args.build}/test_modules",
-                         FAKE_ABI=version, TEST_MODULE="two")
-            expect(result.code == 0 and result.out == "", f"version {version} is not {word}", result)
-            expect(len(our_lines(result.err)) == lines == len(result.err.splitlines()), f"not {lines} lines", result)
-            expect(version != "2" or "a later version of the standard ABI" in result.err, "the line does not say why", result)
+        for version, word, lines in (("1", "intercepted", 0), ("2", "forwarded", 1),
+                                     ("0", "forwarded", 1), ("-1", "forwarded", 1)):
+            result = run(command + [word], LD_PRELOAD=preload,
+                         COLLSHIM_MODULE_DIR=f"{args.build}/test_modules", FAKE_ABI=version,
+                         TEST_MODULE="two")
+            expect(result.code == 0 and result.out == "", f"version {version} is not {word}",
+                   result)
+            expect(len(our_lines(result.err)) == lines == len(result.err.splitlines()),
+                   f"not {lines} lines", result)
+            expect(version != "2" or "a later version of the standard ABI" in result.err,
+                   "the line does not say why", result)
         result = run(command + ["forwarded"], LD_PRELOAD=preload, COLLSHIM_MODULE_DIR="/nosuch")
         expect("/nosuch/collshim-abi.so" in result.err, "another module was looked for", result)
     # Without the module the door asks by the ABI's handles.
     foreign = {"FOREIGN_VERSION": OPEN_MPI, "FOREIGN_ABI": "1"}
-    result = run([f"{args.build}/caller_mpi_abi"], LD_PRELOAD=args.library, COLLSHIM_MODULE_DIR="/nosuch", **foreign)
+    result = run([f"{args.build}/caller_mpi_abi"], LD_PRELOAD=args.library,
+                 COLLSHIM_MODULE_DIR="/nosuch", **foreign)
     expect(result.code == 0 and result.out == "barrier done\n" and len(our_lines(result.err)) == 1,
            "the program is not as ever, with one line", result)
 
@@ -324,33 +369,38 @@ def module_takes_every_name_and_gives_it_back(args):
     for caller in "caller_mpich", "caller_abi_acme":
         result = run([f"{args.build}/{caller}", "intercepted"], LD_PRELOAD=args.library,
                      COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
-        expect(result.code == 0 and result.out == "" and result.err == "", "set, restore, lookup or an entry", result)
+        expect(result.code == 0 and result.out == "" and result.err == "",
+               "set, restore, lookup or an entry", result)
 
 
 @claim
 def module_that_declines_is_not_spoken_of(args):
-    result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library, TEST_MODULE="decline",
-                 COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
-    expect(result.code == 0 and result.out == "" and result.err == "", "not silent, or not forwarded", result)
+    result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library,
+                 TEST_MODULE="decline", COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
+    expect(result.code == 0 and result.out == "" and result.err == "",
+           "not silent, or not forwarded", result)
 
 
 @claim
 def module_of_another_version_or_none_means_forward_and_one_line(args):
-    for mood, folder, words in (("abi", "test_modules", "interface"), ("version", "test_modules", "0.0.0-other"),
+    for mood, folder, words in (("abi", "test_modules", "interface"),
+                                ("version", "test_modules", "0.0.0-other"),
                                 ("", "no_such_folder", "no_such_folder")):
-        result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library, TEST_MODULE=mood,
-                     COLLSHIM_MODULE_DIR=f"{args.build}/{folder}")
+        result = run([f"{args.build}/caller_mpich", "forwarded"], LD_PRELOAD=args.library,
+                     TEST_MODULE=mood, COLLSHIM_MODULE_DIR=f"{args.build}/{folder}")
         expect(result.code == 0 and "FAILED MPI_" not in result.out, "not forwarded", result)
-        expect(len(our_lines(result.err)) == 1 and words in result.err and "forwarded" in result.err,
+        expect(len(our_lines(result.err)) == 1 and words in result.err
+               and "forwarded" in result.err,
                "not one line that says why", result)
 
 
 @claim
 def forwarded_program_is_told_that_the_report_it_asks_for_will_not_be(args):
     for caller in ("caller_acme", "caller_mpich"):
-        for wish, is_told in (("1", True), ("report.json", True), ("0", False), ("Off", False), ("", False)):
-            result = run([f"{args.build}/{caller}", "forwarded"], LD_PRELOAD=args.library, COLLSHIM_REPORT=wish,
-                         COLLSHIM_MODULE_DIR="/nosuch")
+        for wish, is_told in (("1", True), ("report.json", True), ("0", False), ("Off", False),
+                              ("", False)):
+            result = run([f"{args.build}/{caller}", "forwarded"], LD_PRELOAD=args.library,
+                         COLLSHIM_REPORT=wish, COLLSHIM_MODULE_DIR="/nosuch")
             expect(len(our_lines(result.err)) == 1 and ("no report" in result.err) == is_told,
                    f"not one line that does {'' if is_told else 'not '}speak of a report", result)
 
@@ -360,24 +410,29 @@ def first_calls_by_many_threads_arrive_all(args):
     for _ in range(10):
         result = run([f"{args.build}/caller_mpich", "threads"], LD_PRELOAD=args.library,
                      COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
-        expect(result.code == 0 and result.out == "" and result.err == "", "a call went astray", result)
+        expect(result.code == 0 and result.out == "" and result.err == "", "a call went astray",
+               result)
 
 
 @claim
 def module_is_found_from_a_relative_path_after_chdir(args):
-    """Preloaded as ./libcollshim.so by a program that leaves the directory before its first call."""
+    """Preloaded as ./libcollshim.so by a program that leaves the directory before its first
+    call."""
     with tempfile.TemporaryDirectory() as folder:
         os.makedirs(f"{folder}/lib with space/collshim")
         shutil.copy(args.library, f"{folder}/lib with space/libcollshim.so")
-        shutil.copy(f"{args.build}/test_modules/collshim-mpich.so", f"{folder}/lib with space/collshim/")
+        shutil.copy(f"{args.build}/test_modules/collshim-mpich.so",
+                    f"{folder}/lib with space/collshim/")
         os.symlink("lib with space/libcollshim.so", f"{folder}/link.so")
         for preload in ("./link.so", f"{folder}/link.so"):
             result = run([f"{args.build}/caller_mpich", "chdir"], cwd=folder, LD_PRELOAD=preload)
-            # The test module marks results, so the plain result that `chdir` wants is wrong exactly if it is in.
-            expect(result.code == 1 and result.err == "", "the module beside the library was not used", result)
+            # The test module marks results, so the plain result that `chdir` wants is wrong exactly
+            # if it is in.
+            expect(result.code == 1 and result.err == "", "the module beside the library was not "
+                                                          "used", result)
 
 
-# --- real MPIs ------------------------------------------------------------------------------------------------------
+# --- real MPIs ------------------------------------------------------------------------------------
 
 def each_mpi(args):
     if not args.mpi:
@@ -394,20 +449,24 @@ def mpi_that_comes_late_by_dlopen_is_found(args):
         program = [f"{args.build}/late", "plugin", f"{args.build}/plugin-{mpi}.so"]
         expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
         rows = report_of(args, mpi, program, COLLSHIM_ALLREDUCE="hier:host")
-        expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
+        expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: "
+                                                         f"{rows}")
 
 
 @claim
 def plugins_reach_the_mpi_that_they_are_linked_with(args):
     """Two MPIs in one process, and both are used: the first is served, and the other is reached."""
-    for first, second, served in ("mpich", "acme", True), ("acme", "mpich", False), ("old", "mpich", False):
-        command = [f"{args.build}/late", "both", f"{args.build}/calls_{first}.so", f"{args.build}/calls_{second}.so"]
+    for first, second, served in ("mpich", "acme", True), ("acme", "mpich", False), ("old", "mpich",
+                                                                                     False):
+        command = [f"{args.build}/late", "both", f"{args.build}/calls_{first}.so",
+                   f"{args.build}/calls_{second}.so"]
         plain = run(command)
         expect(plain.code == 0, "the program fails even without the library", plain)
         result = run(command + ["served"] * served, LD_PRELOAD=args.library, TEST_MODULE="two",
                      COLLSHIM_MODULE_DIR=f"{args.build}/test_modules")
         expect(result.code == 0 and result.out == "", "a call went to the other MPI", result)
-        expect(len(result.err.splitlines()) == (0 if served else 1), "not a line for the first MPI alone", result)
+        expect(len(result.err.splitlines()) == (0 if served else 1), "not a line for the first MPI "
+                                                                     "alone", result)
 
 
 @claim
@@ -419,16 +478,18 @@ def mpi_that_is_only_asked_who_it_is_gets_no_calls(args):
             program = [f"{args.build}/late", way, other, f"{args.build}/plugin-{mpi}.so"]
             expect_undisturbed(job(mpi, 2, program), job(mpi, 2, program, LD_PRELOAD=args.library))
             rows = report_of(args, mpi, program, COLLSHIM_ALLREDUCE="hier:host")
-            expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: {rows}")
+            expect(any(not row["deferred"] for row in rows), f"no call of the plugin was served: "
+                                                             f"{rows}")
 
 
 def reported(args, mpi, program, preload="", behind="", ranks=2, **variables):
-    """Runs a job with a JSON report, `preload` before the library and `behind` behind it; returns its rows and the job."""
+    """Runs a job with a JSON report, `preload` before the library and `behind` behind it; returns
+    its rows and the job."""
     with tempfile.TemporaryDirectory() as folder:
         report = f"{folder}/report.json"
-        result = job(mpi, ranks, program, LD_PRELOAD=f"{preload}:{args.library}:{behind}".strip(":"),
-                     COLLSHIM_REPORT=report,
-                     **variables)
+        result = job(mpi, ranks, program,
+                     LD_PRELOAD=f"{preload}:{args.library}:{behind}".strip(":"),
+                     COLLSHIM_REPORT=report, **variables)
         expect(result.code == 0, "the job failed", result)
         expect(os.path.exists(report), "no report was written", result)
         with open(report) as file:
@@ -441,14 +502,16 @@ def report_of(args, mpi, program, **variables):
 
 @claim
 def report_counts_the_time_of_packing(args):
-    """By a clock on which a microsecond passes between two looks: one of the algorithm, and one of packing."""
+    """By a clock on which a microsecond passes between two looks: one of the algorithm, and one of
+    packing."""
     for mpi in each_mpi(args):
         for kind, looks in ("whole", 10), ("packed", 20):
-            rows, result = reported(args, mpi, [f"{args.build}/calls-{mpi}", "10", kind], COLLSHIM_BCAST="hier:host",
-                                    preload=f"{args.build}/ticks.so")
+            rows, result = reported(args, mpi, [f"{args.build}/calls-{mpi}", "10", kind],
+                                    COLLSHIM_BCAST="hier:host", preload=f"{args.build}/ticks.so")
             counted = [round(row["seconds"] * 1e6, 3) for row in rows
                        if row["collective"] == "bcast" and not row["deferred"]]
-            expect(counted == [looks], f"{counted} microseconds are counted of ten calls, not {looks}", result)
+            expect(counted == [looks], f"{counted} microseconds are counted of ten calls, not "
+                                       f"{looks}", result)
 
 
 PLACED = """version: 1
@@ -469,10 +532,12 @@ def rules_for_a_placement_serve_the_jobs_that_have_it(args):
             file.write(PLACED)
         for mpi in each_mpi(args):
             for nodes, algorithm in ("cyclic:2", "hier:chain"), ("2", "hier:binomial"):
-                rows = report_of(args, mpi, [f"{args.build}/calls-{mpi}", "10", "whole"], ranks=4, COLLSHIM_TUNING=tuning,
-                                 COLLSHIM_FAKE_NODES=nodes)
-                used = {row["algorithm"] for row in rows if row["collective"] == "bcast" and not row["deferred"]}
-                expect(used == {algorithm}, f"with nodes {nodes} a bcast is served by {used}, not {algorithm}")
+                rows = report_of(args, mpi, [f"{args.build}/calls-{mpi}", "10", "whole"], ranks=4,
+                                 COLLSHIM_TUNING=tuning, COLLSHIM_FAKE_NODES=nodes)
+                used = {row["algorithm"] for row in rows if row["collective"] == "bcast"
+                        and not row["deferred"]}
+                expect(used == {algorithm}, f"with nodes {nodes} a bcast is served by {used}, not "
+                                            f"{algorithm}")
 
 
 @claim
@@ -480,16 +545,21 @@ def tools_below_and_above_still_see_their_calls(args):
     for mpi in each_mpi(args):
         tool, program = f"{args.build}/tool-{mpi}.so", [f"{args.build}/calls-{mpi}", "30"]
         plain = job(mpi, 2, program, LD_PRELOAD=tool)
-        expect(plain.code == 0 and plain.err.count("bcasts 30 allgathers 30") == 2, "the tool alone", plain)
-        # Below us it sees what is deferred: all of it when the host is asked for or we are disabled.
-        for more in ({"COLLSHIM_BCAST": "host", "COLLSHIM_ALLGATHER": "host"}, {"COLLSHIM_DISABLE": "1"}):
+        expect(plain.code == 0 and plain.err.count("bcasts 30 allgathers 30") == 2,
+               "the tool alone", plain)
+        # Below us it sees what is deferred: all of it when the host is asked for or we are
+        # disabled.
+        for more in ({"COLLSHIM_BCAST": "host", "COLLSHIM_ALLGATHER": "host"},
+                     {"COLLSHIM_DISABLE": "1"}):
             result = job(mpi, 2, program, LD_PRELOAD=f"{args.library}:{tool}", **more)
             expect_undisturbed(plain, result)
-            expect(result.err.count("bcasts 30 allgathers 30") == 2, "the tool below missed deferred calls", result)
+            expect(result.err.count("bcasts 30 allgathers 30") == 2,
+                   "the tool below missed deferred calls", result)
         # Above us it sees all, and calls PMPI, past us.
         result = job(mpi, 2, program, LD_PRELOAD=f"{tool}:{args.library}")
         expect_undisturbed(plain, result)
-        expect(result.err.count("bcasts 30 allgathers 30") == 2, "the tool above missed calls", result)
+        expect(result.err.count("bcasts 30 allgathers 30") == 2, "the tool above missed calls",
+               result)
 
 
 @claim
@@ -500,12 +570,15 @@ def application_may_fork_and_exec(args):
 
 
 def loaded(args, mpi, **variables):
-    """How often a rank has loaded an object, by name, also one that was given back: by ld.so's own word. Of the rank that has
-    loaded it most often."""
-    # As a user has it: ranks that are not to be bound are left by mpirun to look at the machine themselves, by hwloc.
-    options = ["--mpiarg", "--bind-to", "--mpiarg", "socket:overload-allowed"] if mpi == "openmpi" else []
+    """How often a rank has loaded an object, by name, also one that was given back: by ld.so's own
+    word. Of the rank that has loaded it most often."""
+    # As a user has it: ranks that are not to be bound are left by mpirun to look at the machine
+    # themselves, by hwloc.
+    options = ["--mpiarg", "--bind-to", "--mpiarg",
+               "socket:overload-allowed"] if mpi == "openmpi" else []
     with tempfile.TemporaryDirectory() as folder:
-        result = job(mpi, 4, ["env", "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={folder}/said", f"{args.build}/calls-{mpi}", "10"],
+        result = job(mpi, 4, ["env", "LD_DEBUG=files", f"LD_DEBUG_OUTPUT={folder}/said",
+                              f"{args.build}/calls-{mpi}", "10"],
                      options, **variables)
         expect(result.code == 0 and not our_lines(result.err), "the job failed", result)
         said = [f"{folder}/{name}" for name in os.listdir(folder)]
@@ -520,19 +593,23 @@ def loaded(args, mpi, **variables):
 
 @claim
 def no_library_comes_into_a_process_but_ours(args):
-    """From MPI_Init to the end, teams included: no plugin of another library with whatever that brings, nor once more what the MPI
-    has had and given back. On two nodes, too, where the machine's NUMA domains and RDMA devices are looked for."""
+    """From MPI_Init to the end, teams included: no plugin of another library with whatever that
+    brings, nor once more what the MPI has had and given back. On two nodes, too, where the
+    machine's NUMA domains and RDMA devices are looked for."""
     for module in real_modules(args):
         needed = run(["readelf", "-d", module]).out
-        expect("libhwloc" not in needed and "libyaml" not in needed, f"{module} needs more than the MPI's own:\n{needed}")
+        expect("libhwloc" not in needed and "libyaml" not in needed,
+               f"{module} needs more than the MPI's own:\n{needed}")
     for mpi in each_mpi(args):
         bare = loaded(args, mpi)
         ours = r"libcollshim\.so|collshim-\w+\.so"
         if os.path.isdir("/sys/class/infiniband"): # then rdma-core's as well
             ours += r"|lib(ibverbs|rdmacm|nl-\w*-?3|nl-3|mlx\w|efa)\.so.*|lib\w+-rdmav\d+\.so"
-        for more in ({}, {"COLLSHIM_FAKE_NODES": "2"}, {"COLLSHIM_FAKE_NODES": "1,3", "COLLSHIM_TEAM_AFTER": "1"}):
+        for more in ({}, {"COLLSHIM_FAKE_NODES": "2"},
+                     {"COLLSHIM_FAKE_NODES": "1,3", "COLLSHIM_TEAM_AFTER": "1"}):
             with_us = loaded(args, mpi, LD_PRELOAD=args.library, **more)
-            expect(f"collshim-{mpi}.so" in with_us, f"{mpi}: the library is not at work: {sorted(with_us)}")
+            expect(f"collshim-{mpi}.so" in with_us, f"{mpi}: the library is not at work: "
+                                                    f"{sorted(with_us)}")
             strange = sorted(name for name in with_us - bare if not re.fullmatch(ours, name))
             expect(not strange, f"{mpi}, {more}: with the library come {strange}")
 
@@ -542,10 +619,13 @@ def one_process_of_a_node_reads_sys_and_none_of_a_single_node(args):
     """And for the next team, which others lead, nobody does."""
     with tempfile.TemporaryDirectory() as folder:
         for mpi in each_mpi(args):
-            for nodes, readers in (None, set()), ("1,3", {"0", "1"}), ("cyclic:2", {"0", "1"}), ("2,2", {"0", "2"}):
+            for nodes, readers in (None, set()), ("1,3", {"0", "1"}), ("cyclic:2",
+                                                                       {"0", "1"}), ("2,2",
+                                                                                     {"0", "2"}):
                 log = f"{folder}/{mpi}{nodes}"
                 more = {"COLLSHIM_FAKE_NODES": nodes} if nodes else {}
-                result = job(mpi, 4, [f"{args.build}/calls-{mpi}", "10", "turned"], OPENED=log, COLLSHIM_TEAM_AFTER="1",
+                result = job(mpi, 4, [f"{args.build}/calls-{mpi}", "10", "turned"], OPENED=log,
+                             COLLSHIM_TEAM_AFTER="1",
                              LD_PRELOAD=f"{args.build}/opened.so:{args.library}", **more)
                 expect(result.code == 0 and not our_lines(result.err), "the job failed", result)
                 lines = []
@@ -553,8 +633,10 @@ def one_process_of_a_node_reads_sys_and_none_of_a_single_node(args):
                     with open(log) as file:
                         lines = file.read().splitlines()
                 once = [line for line in lines if "/devices/" in line]
-                expect(len(once) == len(set(once)), f"{mpi}: a process has opened a file twice: {once}", result)
-                expect({line.split()[0] for line in once} == readers, f"{mpi}: on nodes {nodes} /sys is read: {lines}", result)
+                expect(len(once) == len(set(once)), f"{mpi}: a process has opened a file twice: "
+                                                    f"{once}", result)
+                expect({line.split()[0] for line in once} == readers,
+                       f"{mpi}: on nodes {nodes} /sys is read: {lines}", result)
 
 
 @claim
@@ -563,18 +645,20 @@ def report_tells_what_starting_and_the_first_team_took(args):
     with tempfile.TemporaryDirectory() as folder:
         for mpi in each_mpi(args):
             report = f"{folder}/{mpi}.json"
-            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT=report,
-                         LD_PRELOAD=f"{args.build}/ticks.so:{args.library}")
+            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"],
+                         COLLSHIM_REPORT=report, LD_PRELOAD=f"{args.build}/ticks.so:{args.library}")
             expect(result.code == 0 and os.path.exists(report), "no report", result)
             with open(report) as file:
                 facts = json.load(file)["facts"]
             for name in "starting took, us", "making the first team took, us":
                 expect(facts.get(name, 0) >= 1, f"{mpi}: '{name}' is {facts.get(name)}", result)
-            table = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT="1", LD_PRELOAD=args.library)
-            expect(re.search(r"^  making the first team took, us +\d+$", table.err, re.MULTILINE), "not in the table", table)
+            table = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT="1",
+                        LD_PRELOAD=args.library)
+            expect(re.search(r"^  making the first team took, us +\d+$", table.err, re.MULTILINE),
+                   "not in the table", table)
             report = f"{folder}/{mpi}-off.json"
-            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"], COLLSHIM_REPORT=report, COLLSHIM_SHM="off",
-                         LD_PRELOAD=args.library)
+            result = job(mpi, 2, [f"{args.build}/calls-{mpi}", "10", "whole"],
+                         COLLSHIM_REPORT=report, COLLSHIM_SHM="off", LD_PRELOAD=args.library)
             with open(report) as file:
                 facts = json.load(file)["facts"]
             expect("starting took, us" in facts and "making the first team took, us" not in facts,
@@ -583,21 +667,24 @@ def report_tells_what_starting_and_the_first_team_took(args):
 
 REDUCTIONS = {"allreduce", "exscan", "reduce", "reduce_scatter", "reduce_scatter_block", "scan"}
 EXCHANGES = {"alltoall", "alltoallv", "alltoallw"}
-# What an MPI may lack, the nodes of the job, and the collectives that are the MPI's then. None: all, with one line.
+# What an MPI may lack, the nodes of the job, and the collectives that are the MPI's then. None:
+# all, with one line.
 LACKING = [(["Reduce_local"], None, REDUCTIONS),
            (["Iallgather", "Iallreduce", "Ibcast", "Op_commutative"], None, set()),
            (["Comm_split_type", "Type_create_hvector", "Type_get_true_extent"], "2", set()),
            (["Exscan", "Reduce"], None, set()),
            (["Exscan", "Reduce"], "2", {"exscan", "scan", "reduce"}),
            (["Allgatherv", "Barrier"], "2", {"allgather", "allgatherv", "barrier"}),
-           (["Alltoallv", "Reduce_scatter"], "2", EXCHANGES | {"reduce_scatter", "reduce_scatter_block"}),
+           (["Alltoallv", "Reduce_scatter"], "2",
+            EXCHANGES | {"reduce_scatter", "reduce_scatter_block"}),
            (["Gatherv", "Scatterv"], "2", {"gather", "gatherv", "scatter", "scatterv"}),
            (["Comm_split"], None, None)]
 
 
 @claim
 def functions_that_an_mpi_lacks_take_away_what_needs_them_and_no_more(args):
-    """A program that makes every collective, where some of the MPI's functions are not to be found."""
+    """A program that makes every collective, where some of the MPI's functions are not to be
+    found."""
     real_modules(args)
     hide = f"{args.build}/hide.so"
     forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
@@ -610,17 +697,21 @@ def functions_that_an_mpi_lacks_take_away_what_needs_them_and_no_more(args):
                 variables["COLLSHIM_FAKE_NODES"] = nodes
             if left is None:
                 result = job(mpi, 4, command, LD_PRELOAD=f"{hide}:{args.library}", **variables)
-                expect(result.code == 0 and result.out == plain.out, "the program is not as ever", result)
+                expect(result.code == 0 and result.out == plain.out, "the program is not as ever",
+                       result)
                 said = our_lines(result.err)
-                expect(len(said) == 1 and f"no PMPI_{names[0]};" in said[0], f"{mpi}: not one line that says why", result)
+                expect(len(said) == 1 and f"no PMPI_{names[0]};" in said[0],
+                       f"{mpi}: not one line that says why", result)
                 continue
-            rows, result = reported(args, mpi, command, preload=hide, ranks=4, COLLSHIM_VERBOSE="1", **variables)
+            rows, result = reported(args, mpi, command, preload=hide, ranks=4, COLLSHIM_VERBOSE="1",
+                                    **variables)
             expect(result.out == plain.out, "the program is not as ever", result)
             served = {row["collective"] for row in rows if not row["deferred"]}
             expect(served == set(COLLECTIVES) - left,
                    f"{mpi}, nodes {nodes}, without {names}: {sorted(served)} are served", result)
             reasons = {row["why"] for row in rows if row["collective"] in left}
-            expect(not left or reasons == {"the MPI lacks what it takes"}, f"{mpi}, without {names}: {reasons}", result)
+            expect(not left or reasons == {"the MPI lacks what it takes"},
+                   f"{mpi}, without {names}: {reasons}", result)
             for name in names:
                 said = [line for line in our_lines(result.err) if f"no PMPI_{name}:" in line]
                 expect(len(said) == 1, f"{mpi}: not one line of {name}", result)
@@ -639,11 +730,12 @@ def functions_that_an_mpi_lacks_take_away_the_fortran_names_that_need_them(args)
     plain = job("openmpi", 2, [program])
     for name, left in (("Op_f2c", REDUCTIONS), ("Comm_remote_size", {"alltoallw"}),
                        ("Type_f2c", set(COLLECTIVES) - {"barrier"})):
-        rows, result = reported(args, "openmpi", [program], preload=f"{args.build}/hide.so", COLLSHIM_VERBOSE="1",
-                                HIDDEN=f"PMPI_{name}", **forced)
+        rows, result = reported(args, "openmpi", [program], preload=f"{args.build}/hide.so",
+                                COLLSHIM_VERBOSE="1", HIDDEN=f"PMPI_{name}", **forced)
         expect(result.out == plain.out, "the program is not as ever", result)
         served = {row["collective"] for row in rows if not row["deferred"]}
-        expect(served == set(COLLECTIVES) - left, f"without {name}: {sorted(served)} are served", result)
+        expect(served == set(COLLECTIVES) - left, f"without {name}: {sorted(served)} are served",
+               result)
         said = [line for line in our_lines(result.err) if f"no PMPI_{name}:" in line]
         expect(len(said) == (name != "Type_f2c"), f"not one line of {name}", result)
 
@@ -665,20 +757,24 @@ def programs_with_mpi_print_what_they_always_print(args):
             expect_undisturbed(plain, job(mpi, 2, program, LD_PRELOAD=args.library, **more))
 
 
-# --- what it costs --------------------------------------------------------------------------------------------------
+# --- what it costs --------------------------------------------------------------------------------
 
 def rank_0_of(counted):
-    """A command that does this on rank 0; other ranks leave its first four words, valgrind and three options, away."""
+    """A command that does this on rank 0; other ranks leave its first four words, valgrind and
+    three options, away."""
     choose = 'test "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 0 && exec "$@"; shift 4; exec "$@"'
     return ["sh", "-c", choose, "choose", *counted]
 
 
 def instructions(function, command, pair_of=None, is_unknown_mpi=False, **variables):
-    """Instructions inside `function`, callees included; of rank 0, if this is to be a pair of ranks of an MPI."""
+    """Instructions inside `function`, callees included; of rank 0, if this is to be a pair of ranks
+    of an MPI."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
-        raise Skipped("valgrind is not installed; every_forwarder_is_one_jump covers the forwarders")
-    counted = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--toggle-collect={function}", *command]
+        raise Skipped("valgrind is not installed; every_forwarder_is_one_jump covers the "
+                      "forwarders")
+    counted = [valgrind, "--tool=callgrind", "--callgrind-out-file=/dev/null",
+               f"--toggle-collect={function}", *command]
     if pair_of is None:
         result = run(counted, **variables)
     else:
@@ -691,7 +787,8 @@ def instructions(function, command, pair_of=None, is_unknown_mpi=False, **variab
 
 
 def per_call(function, command, calls, **options):
-    """Instructions of one call, the loop around it included. The programs make their first calls before."""
+    """Instructions of one call, the loop around it included. The programs make their first calls
+    before."""
     return instructions(function, [*command, str(calls)], **options) / calls
 
 
@@ -703,7 +800,8 @@ def forwarded_call_costs_one_jump(args):
     expect(through > bare, "the calls do not pass through the library")
     print(f"without the library {bare:.2f} instructions a call, forwarded {through:.2f}")
     expect(bare > 5, f"a call of {bare} instructions cannot be: nothing was counted")
-    expect(through - bare <= 1, f"a forwarded call costs {through - bare:.2f} instructions more, not one")
+    expect(through - bare <= 1, f"a forwarded call costs {through - bare:.2f} instructions more, "
+                                f"not one")
     for mpi in args.mpi:
         # COLLSHIM_DISABLE=1 is the module's to read; without one there is nothing to compare.
         if not args.modules:
@@ -712,7 +810,8 @@ def forwarded_call_costs_one_jump(args):
         bare = per_call("counted", command, 1000)
         through = per_call("counted", command, 1000, LD_PRELOAD=args.library, COLLSHIM_DISABLE="1")
         print(f"{mpi}: without the library {bare:.2f} instructions a call, disabled {through:.2f}")
-        expect(through - bare <= 1, f"{mpi}: a call while disabled costs {through - bare:.2f} instructions more")
+        expect(through - bare <= 1, f"{mpi}: a call while disabled costs {through - bare:.2f} "
+                                    f"instructions more")
 
 
 DEFERRED_LIMIT = 80
@@ -720,71 +819,89 @@ DEFERRED_LIMIT = 80
 
 @claim
 def deferred_call_costs_at_most_80_instructions(args):
-    """Between the application's call and the host's function, the host's own work left out (short_circuit.c), on
-    one rank and on two; and in full on one rank with the real host."""
+    """Between the application's call and the host's function, the host's own work left out
+    (short_circuit.c), on one rank and on two; and in full on one rank with the real host."""
     real_modules(args)
     worst = 0
     for mpi in each_mpi(args):
         short = f"{args.build}/short_circuit-{mpi}.so"
-        for comm, kind, ranks in (("self", "bcast", 1), ("self", "allreduce", 1), ("self", "alltoallw", 1),
-                                  ("world", "bcast", 1), ("world", "bcast", 2), ("world", "allreduce", 2),
+        for comm, kind, ranks in (("self", "bcast", 1), ("self", "allreduce", 1),
+                                  ("self", "alltoallw", 1), ("world", "bcast", 1),
+                                  ("world", "bcast", 2), ("world", "allreduce", 2),
                                   ("world", "alltoallw", 2), ("world", "scan", 2)):
             pair_of = mpi if ranks == 2 else None
             command = [f"{args.build}/cost-{mpi}", comm, kind]
             bare = per_call("counted", command, 1000, pair_of=pair_of, LD_PRELOAD=short)
-            ours = per_call("counted", command, 1000, pair_of=pair_of, LD_PRELOAD=f"{args.library}:{short}",
+            ours = per_call("counted", command, 1000, pair_of=pair_of,
+                            LD_PRELOAD=f"{args.library}:{short}",
                             **{f"COLLSHIM_{kind.upper()}": "host"})
-            print(f"{mpi}: {kind} on {comm} of {ranks}: {ours - bare:.1f} instructions more ({bare:.1f} without)")
+            print(f"{mpi}: {kind} on {comm} of {ranks}: {ours - bare:.1f} instructions more "
+                  f"({bare:.1f} without)")
             expect(bare > 3, f"a call of {bare} instructions cannot be: nothing was counted")
-            # One instruction would be the jump of a call that nobody intercepted: a module that is not there.
-            expect(ours - bare > 1, f"{mpi}: {kind} on {comm} of {ranks} is forwarded, not intercepted: nothing measured")
+            # One instruction would be the jump of a call that nobody intercepted: a module that is
+            # not there.
+            expect(ours - bare > 1, f"{mpi}: {kind} on {comm} of {ranks} is forwarded, not "
+                                    f"intercepted: nothing measured")
             worst = max(worst, ours - bare)
             if ranks == 2:
-                rows = report_of(args, mpi, [*command, "1000"], **{f"COLLSHIM_{kind.upper()}": "host"})
-                deferred = sum(row["calls"] for row in rows if row["collective"] == kind and row["deferred"])
-                expect(deferred >= 1000, f"{mpi}: only {deferred} of 1000 {kind} were handed to the host: {rows}")
+                rows = report_of(args, mpi, [*command, "1000"],
+                                 **{f"COLLSHIM_{kind.upper()}": "host"})
+                deferred = sum(row["calls"] for row in rows if row["collective"] == kind
+                               and row["deferred"])
+                expect(deferred >= 1000, f"{mpi}: only {deferred} of 1000 {kind} were handed to "
+                                         f"the host: {rows}")
         command = [f"{args.build}/cost-{mpi}", "self", "bcast"]
         bare = per_call("counted", command, 1000)
         ours = per_call("counted", command, 1000, LD_PRELOAD=args.library)
-        print(f"{mpi}: bcast on self with the real host: {ours - bare:.1f} instructions more ({bare:.1f} without)")
+        print(f"{mpi}: bcast on self with the real host: {ours - bare:.1f} instructions more "
+              f"({bare:.1f} without)")
         worst = max(worst, ours - bare)
-    expect(worst <= DEFERRED_LIMIT, f"a deferred call costs {worst:.1f} instructions more, over {DEFERRED_LIMIT}")
+    expect(worst <= DEFERRED_LIMIT, f"a deferred call costs {worst:.1f} instructions more, over "
+                                    f"{DEFERRED_LIMIT}")
 
 
 @claim
 def what_is_only_counted_costs_one_jump_without_a_report(args):
     real_modules(args)
     for mpi in each_mpi(args):
-        short, command = f"{args.build}/short_circuit-{mpi}.so", [f"{args.build}/cost-{mpi}", "self", "neighbor"]
+        short, command = f"{args.build}/short_circuit-{mpi}.so", [f"{args.build}/cost-{mpi}",
+                                                                  "self", "neighbor"]
         bare = per_call("counted", command, 1000, LD_PRELOAD=short)
         ours = per_call("counted", command, 1000, LD_PRELOAD=f"{args.library}:{short}")
         print(f"{mpi}: {ours - bare:.2f} instructions more ({bare:.2f} without)")
-        expect(bare > 3 and 0 < ours - bare <= 1, f"{mpi}: {ours - bare:.2f} instructions more than {bare:.2f}, not one")
+        expect(bare > 3 and 0 < ours - bare <= 1, f"{mpi}: {ours - bare:.2f} instructions more "
+                                                  f"than {bare:.2f}, not one")
         rows, _ = reported(args, mpi, [*command, "100"], behind=short)
         counted = sum(row["calls"] for row in rows if row["collective"] == "neighbor_allgather")
-        expect(counted == 140, f"{mpi}: {counted} of 140 were counted where a report is wanted: {rows}")
+        expect(counted == 140, f"{mpi}: {counted} of 140 were counted where a report is wanted: "
+                               f"{rows}")
 
 
 # gcc 12 and 14 keep scatterv8 below 530; gcc 16 takes 534.
 SERVED_LIMITS = {"allgather8": 400, "bcast8": 275, "scatterv8": 535, "leaf8": 318}
-WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with", "drive", "rest", "sleep_on_word",
+WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with",
+           "drive", "rest", "sleep_on_word",
            "cs_wait_word", "cs_wait_turn_slow", "cs_wait_wake",
            "cs_rdma_here", "progress"}
 
 
 def own_instructions(args, mpi, command):
-    """Instructions of our own functions inside counted() on rank 0 of a pair, but for waiting, which is as long as the
-    machine is loaded."""
+    """Instructions of our own functions inside counted() on rank 0 of a pair, but for waiting,
+    which is as long as the machine is loaded."""
     valgrind, annotate = shutil.which("valgrind"), shutil.which("callgrind_annotate")
     if valgrind is None or annotate is None:
         raise Skipped("valgrind is not installed")
     with tempfile.TemporaryDirectory() as folder:
-        counted = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--toggle-collect=counted", *command]
+        counted = [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+                   "--toggle-collect=counted", *command]
         result = job(mpi, 2, rank_0_of(counted), LD_PRELOAD=args.library)
-        expect(result.code == 0 and os.path.exists(f"{folder}/out"), "callgrind has no count", result)
+        expect(result.code == 0 and os.path.exists(f"{folder}/out"), "callgrind has no count",
+               result)
         listing = run([annotate, "--threshold=100", f"{folder}/out"]).out
-    rows = re.findall(r"^ *([\d,]+) \([ \d.]+%\) +\S+:(\S+) \[\S*collshim[^/\s]*\.so\]$", listing, re.MULTILINE)
-    return sum(int(count.replace(",", "")) for count, function in rows if function.split("'")[0] not in WAITING)
+    rows = re.findall(r"^ *([\d,]+) \([ \d.]+%\) +\S+:(\S+) \[\S*collshim[^/\s]*\.so\]$", listing,
+                      re.MULTILINE)
+    return sum(int(count.replace(",", "")) for count, function in rows
+               if function.split("'")[0] not in WAITING)
 
 
 @claim
@@ -795,7 +912,8 @@ def served_call_of_8_bytes_keeps_to_its_instructions(args):
     for mpi in each_mpi(args):
         for kind, limit in SERVED_LIMITS.items():
             command = [f"{args.build}/cost-{mpi}", "world", kind, "1000"]
-            # A wait that is entered costs what it takes to call it, which no name tells apart: a loaded machine has more.
+            # A wait that is entered costs what it takes to call it, which no name tells apart: a
+            # loaded machine has more.
             cost = math.inf
             for _ in range(3):
                 cost = min(cost, own_instructions(args, mpi, command) / 1000)
@@ -803,30 +921,37 @@ def served_call_of_8_bytes_keeps_to_its_instructions(args):
                 if cost <= limit:
                     break
             expect(cost > 100, f"a call of {cost} instructions cannot be: nothing was counted")
-            served = sum(row["calls"] for row in report_of(args, mpi, command) if not row["deferred"])
+            served = sum(row["calls"] for row in report_of(args, mpi, command)
+                         if not row["deferred"])
             expect(served >= 1000, f"{mpi}: only {served} of 1000 {kind} were served")
             if cost > limit:
                 failures.append(f"{mpi}: {kind} costs {cost:.1f} instructions, over {limit}")
     expect(not failures, "\n".join(failures))
 
 
-# --- languages ------------------------------------------------------------------------------------------------------
+# --- languages ------------------------------------------------------------------------------------
 
 def language(args, mpi, command):
-    """A program that makes every collective and checks the results: alike with us, and each collective served."""
+    """A program that makes every collective and checks the results: alike with us, and each
+    collective served."""
     plain = job(mpi, 2, command)
     forced = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
     for more in ({}, forced, {"COLLSHIM_REPRODUCIBLE": "1"}, {"COLLSHIM_DISABLE": "1"}):
         expect_undisturbed(plain, job(mpi, 2, command, LD_PRELOAD=args.library, **more))
     rows = report_of(args, mpi, command, **forced)
     for name in COLLECTIVES:
-        served = sum(row["calls"] for row in rows if row["collective"] == name and not row["deferred"])
+        served = sum(row["calls"] for row in rows if row["collective"] == name
+                     and not row["deferred"])
         shown = "\n  ".join(str(row) for row in rows)
-        expect(served > 0, f"{mpi}, {' '.join(command)}: no {name} was served; the report has\n  {shown}")
+        expect(served > 0, f"{mpi}, {' '.join(command)}: no {name} was served; the report has\n  "
+                           f"{shown}")
     for name, size in LEFT.items():
-        found = [(row["calls"], row["bytes"], row["deferred"], row["why"]) for row in rows if row["collective"] == name]
-        expect(found == [(1, size, True, "never served")], f"{mpi}, {' '.join(command)}: {name}: {found}")
-        expect(all(row["seconds"] > 0 for row in rows if row["collective"] == name), f"{name} took no time")
+        found = [(row["calls"], row["bytes"], row["deferred"], row["why"]) for row in rows
+                 if row["collective"] == name]
+        expect(found == [(1, size, True, "never served")], f"{mpi}, {' '.join(command)}: {name}: "
+                                                           f"{found}")
+        expect(all(row["seconds"] > 0 for row in rows if row["collective"] == name),
+               f"{name} took no time")
 
 
 def language_claim(name, program):
@@ -834,7 +959,8 @@ def language_claim(name, program):
         real_modules(args)
         there = [mpi for mpi in args.mpi if os.path.exists(f"{args.build}/lang/{program}-{mpi}")]
         if not there:
-            raise Skipped("no compiler for this language was there, or no MPI that takes such calls")
+            raise Skipped("no compiler for this language was there, or no MPI that takes such "
+                          "calls")
         for mpi in there:
             language(args, mpi, [f"{args.build}/lang/{program}-{mpi}"])
     CLAIMS[name] = check
@@ -847,7 +973,8 @@ language_claim("fortran_use_mpi_programs_are_served", "usempi")
 language_claim("fortran_use_mpi_f08_programs_are_served", "f08")
 language_claim("fortran_programs_with_large_counts_are_served", "f08_large")
 language_claim("fortran_programs_that_pass_descriptors_are_served", "descriptors")
-language_claim("fortran_programs_that_pass_descriptors_and_large_counts_are_served", "descriptors_large")
+language_claim("fortran_programs_that_pass_descriptors_and_large_counts_are_served",
+               "descriptors_large")
 
 
 @claim
@@ -867,16 +994,19 @@ def descriptors_of_another_compiler_are_not_read(args):
 @claim
 def mpi4py_programs_are_served(args):
     python = "/usr/bin/python3"
-    which = run([python, "-c", "from mpi4py import MPI; print(MPI.Get_library_version().split()[0])"])
+    which = run([python, "-c", "from mpi4py import MPI; "
+                               "print(MPI.Get_library_version().split()[0])"])
     if which.code != 0:
-        raise Skipped("mpi4py is not installed; mpi_that_comes_late_by_dlopen_is_found covers its way of loading")
+        raise Skipped("mpi4py is not installed; mpi_that_comes_late_by_dlopen_is_found covers its "
+                      "way of loading")
     mpi = "openmpi" if which.out.startswith("Open") else "mpich"
     real_modules(args)
     language(args, mpi, [python, os.path.join(HERE, "lang", "collectives.py")])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("claim", choices=sorted(CLAIMS))
     parser.add_argument("--library", required=True, type=os.path.abspath)
     parser.add_argument("--build", default=".", type=os.path.abspath)

@@ -1,15 +1,17 @@
 /* An MPI that comes late and into a private scope, as under an interpreter:
  *
- *   late library NAME   dlopens the MPI itself with RTLD_LOCAL and calls through our own exported names, which the
- *                       program finds with dlsym(RTLD_DEFAULT) as an extension module's undefined symbols would
+ *   late library NAME   dlopens the MPI itself with RTLD_LOCAL and calls through our own exported
+ *                       names, which the program finds with dlsym(RTLD_DEFAULT) as an extension
+ *                       module's undefined symbols would
  *   late plugin PATH    dlopens a plugin that is linked with the MPI and calls its run()
  *
  * or two of them:
  *
  *   late beside NAME PATH   dlopens an MPI that is only asked for its version, then as `plugin`
  *   late after NAME PATH    the same, but that MPI is closed before
- *   late both PATH PATH     dlopens two plugins (fake_caller.c) with an MPI each, and calls both in turns; the test module
- *                           takes the calls of the first, if there is a third argument */
+ *   late both PATH PATH     dlopens two plugins (fake_caller.c) with an MPI each, and calls both in
+ *                           turns; the test module takes the calls of the first, if there is a
+ *                           third argument */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +39,8 @@ use_beside(const char *library, const char *plugin, int is_closed)
 	int length = 0;
 	void *handle = load(library);
 	int (*version)(char *, int *) =
-		handle != NULL ? (int (*)(char *, int *))dlsym(handle, "MPI_Get_library_version") : NULL;
+		handle != NULL ? (int (*)(char *, int *))dlsym(handle, "MPI_Get_library_version")
+			       : NULL;
 	if (version == NULL || version(text, &length) != 0 || length == 0)
 		return 1;
 	if (is_closed)
@@ -72,7 +75,8 @@ main(int argc, char **argv)
 {
 	if (argc > 3)
 		return strcmp(argv[1], "both") == 0 ? use_both(argv[2], argv[3], argc > 4)
-						    : use_beside(argv[2], argv[3], strcmp(argv[1], "after") == 0);
+						    : use_beside(argv[2], argv[3],
+								 strcmp(argv[1], "after") == 0);
 	if (argc != 3)
 		return 98;
 	void *handle = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
@@ -84,9 +88,11 @@ main(int argc, char **argv)
 		return run_plugin(handle);
 	/* With the library preloaded these are the door's, without it the MPI's own. */
 	void *init = dlsym(RTLD_DEFAULT, "MPI_Init"), *finalize = dlsym(handle, "MPI_Finalize");
-	int (*do_init)(int *, char ***) = (int (*)(int *, char ***))(init ? init : dlsym(handle, "MPI_Init"));
+	int (*do_init)(int *, char ***) =
+		(int (*)(int *, char ***))(init ? init : dlsym(handle, "MPI_Init"));
 	int (*do_finalize)(void) = (int (*)(void))finalize;
-	if (do_init == NULL || do_finalize == NULL || do_init(NULL, NULL) != 0 || do_finalize() != 0) {
+	if (do_init == NULL || do_finalize == NULL || do_init(NULL, NULL) != 0 ||
+	    do_finalize() != 0) {
 		puts("FAILED MPI_Init or MPI_Finalize");
 		return 1;
 	}

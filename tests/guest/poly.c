@@ -1,4 +1,5 @@
-/* A library that has nothing to do with MPI but with multi-precision integers, and calls them mpi_*. */
+/* A library that has nothing to do with MPI but with multi-precision integers, and calls them
+ * mpi_*. */
 #include "poly.h"
 
 long

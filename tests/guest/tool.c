@@ -1,5 +1,5 @@
-/* A PMPI tool as others preload them: counts MPI_Bcast and MPI_Allgather and passes them on to PMPI. At the end each
- * rank says the counts on stderr. */
+/* A PMPI tool as others preload them: counts MPI_Bcast and MPI_Allgather and passes them on to
+ * PMPI. At the end each rank says the counts on stderr. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -13,8 +13,8 @@ MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm com
 }
 
 __attribute__((visibility("default"))) int
-MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-	      MPI_Datatype recvtype, MPI_Comm comm)
+MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
+	      int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
 {
 	allgathers++;
 	return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);

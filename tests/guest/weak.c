@@ -1,5 +1,5 @@
-/* Asks by weak references whether MPI is there, in the program, or (IN_LIBRARY) in a library that it is
- * linked with (IS_LIBRARY). */
+/* Asks by weak references whether MPI is there, in the program, or (IN_LIBRARY) in a library that
+ * it is linked with (IS_LIBRARY). */
 #include <stdio.h>
 
 __attribute__((visibility("default"))) int ask(void);
@@ -16,8 +16,9 @@ static long (*volatile kept)(long) = MPI_Barrier;
 int
 ask(void)
 {
-	printf("MPI_Init %d, MPI_Allreduce_c %d, mpi_init_ %d, a pointer %d, what nobody has %d\n", MPI_Init != NULL,
-	       MPI_Allreduce_c != NULL, mpi_init_ != NULL, kept != NULL, MPI_Unheard_of != NULL);
+	printf("MPI_Init %d, MPI_Allreduce_c %d, mpi_init_ %d, a pointer %d, what nobody has %d\n",
+	       MPI_Init != NULL, MPI_Allreduce_c != NULL, mpi_init_ != NULL, kept != NULL,
+	       MPI_Unheard_of != NULL);
 	return kept != NULL ? printf("MPI_Barrier %ld\n", kept(7)) : 0;
 }
 #endif

@@ -1,6 +1,7 @@
-/* One buffer for sending and receiving, perhaps on some ranks only (a root, say). Where blocks keep out of each other's way that is
- * right, and all ranks must go one way. Where they do not it is wrong by the standard, but Open MPI gets on with it, and so must
- * its programs with us. MPICH refuses that (errors.c). */
+/* One buffer for sending and receiving, perhaps on some ranks only (a root, say). Where blocks keep
+ * out of each other's way that is right, and all ranks must go one way. Where they do not it is
+ * wrong by the standard, but Open MPI gets on with it, and so must its programs with us. MPICH
+ * refuses that (errors.c). */
 #include "check.h"
 
 #include <string.h>
@@ -9,8 +10,10 @@
 #define EACH 1000 /* elements of a block */
 
 static int rank, size;
-static int data[2 * MOST * EACH], other[2 * MOST * EACH], ones[MOST], counts[MOST], displs[MOST], bytes[MOST];
-static int send_counts[MOST], recv_counts[MOST], behind[MOST], behind_all[MOST], bytes_behind_all[MOST];
+static int data[2 * MOST * EACH], other[2 * MOST * EACH], ones[MOST], counts[MOST], displs[MOST],
+	   bytes[MOST];
+static int send_counts[MOST], recv_counts[MOST], behind[MOST], behind_all[MOST],
+	   bytes_behind_all[MOST];
 static MPI_Datatype types[MOST], recv_types[MOST], displaced, displaced_all;
 
 static void
@@ -75,7 +78,8 @@ hole(int root)
 	reset();
 	MPI_Alltoall(mine, EACH, MPI_INT, data, 1, displaced_all, MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
-		check_own("alltoall by a displaced type", root, data + (size + r) * EACH, r, rank * EACH);
+		check_own("alltoall by a displaced type", root, data + (size + r) * EACH, r,
+			  rank * EACH);
 }
 
 static void
@@ -86,7 +90,8 @@ check_exchanged(const char *name, int lazy)
 			check_own(name, lazy, data + (size + r) * EACH, r, rank * EACH);
 }
 
-/* All blocks in one array, what comes behind what goes; `lazy` receives nothing, or sends nothing. */
+/* All blocks in one array, what comes behind what goes; `lazy` receives nothing, or sends
+ * nothing. */
 static void
 exchanged(int lazy, int is_silent)
 {
@@ -95,10 +100,12 @@ exchanged(int lazy, int is_silent)
 		recv_counts[r] = (is_silent ? r : rank) == lazy ? 0 : EACH;
 	}
 	reset();
-	MPI_Alltoallv(data, send_counts, displs, MPI_INT, data, recv_counts, behind_all, MPI_INT, MPI_COMM_WORLD);
+	MPI_Alltoallv(data, send_counts, displs, MPI_INT, data, recv_counts, behind_all, MPI_INT,
+		      MPI_COMM_WORLD);
 	check_exchanged("alltoallv in one array", lazy);
 	reset();
-	MPI_Alltoallw(data, send_counts, bytes, types, data, recv_counts, bytes_behind_all, recv_types, MPI_COMM_WORLD);
+	MPI_Alltoallw(data, send_counts, bytes, types, data, recv_counts, bytes_behind_all,
+		      recv_types, MPI_COMM_WORLD);
 	check_exchanged("alltoallw in one array", lazy);
 }
 
@@ -109,18 +116,22 @@ rooted(int root)
 {
 	int is_root = rank == root;
 	reset();
-	MPI_Gather(is_root ? data : other, EACH, MPI_INT, data, EACH, MPI_INT, root, MPI_COMM_WORLD);
+	MPI_Gather(is_root ? data : other, EACH, MPI_INT, data, EACH, MPI_INT, root,
+		   MPI_COMM_WORLD);
 	if (is_root)
 		check_gathered("gather", root, data, 0);
 	reset();
-	MPI_Gatherv(is_root ? data : other, EACH, MPI_INT, data, counts, displs, MPI_INT, root, MPI_COMM_WORLD);
+	MPI_Gatherv(is_root ? data : other, EACH, MPI_INT, data, counts, displs, MPI_INT, root,
+		    MPI_COMM_WORLD);
 	if (is_root)
 		check_gathered("gatherv", root, data, 0);
 	reset();
-	MPI_Scatter(data, EACH, MPI_INT, is_root ? data : other, EACH, MPI_INT, root, MPI_COMM_WORLD);
+	MPI_Scatter(data, EACH, MPI_INT, is_root ? data : other, EACH, MPI_INT, root,
+		    MPI_COMM_WORLD);
 	check_own("scatter", root, is_root ? data : other, root, rank * EACH);
 	reset();
-	MPI_Scatterv(data, counts, displs, MPI_INT, is_root ? data : other, EACH, MPI_INT, root, MPI_COMM_WORLD);
+	MPI_Scatterv(data, counts, displs, MPI_INT, is_root ? data : other, EACH, MPI_INT, root,
+		     MPI_COMM_WORLD);
 	check_own("scatterv", root, is_root ? data : other, root, rank * EACH);
 }
 
@@ -131,18 +142,21 @@ all(void)
 	MPI_Allgather(data + rank * EACH, EACH, MPI_INT, data, EACH, MPI_INT, MPI_COMM_WORLD);
 	check_gathered("allgather", 0, data, EACH);
 	reset();
-	MPI_Allgatherv(data + rank * EACH, EACH, MPI_INT, data, counts, displs, MPI_INT, MPI_COMM_WORLD);
+	MPI_Allgatherv(data + rank * EACH, EACH, MPI_INT, data, counts, displs, MPI_INT,
+		       MPI_COMM_WORLD);
 	check_gathered("allgatherv", 0, data, EACH);
 	reset();
 	MPI_Alltoall(rank ? other : data, EACH, MPI_INT, data, EACH, MPI_INT, MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
 		check_own("alltoall", 0, data + r * EACH, r, rank * EACH);
 	reset();
-	MPI_Alltoallv(rank ? other : data, counts, displs, MPI_INT, data, counts, displs, MPI_INT, MPI_COMM_WORLD);
+	MPI_Alltoallv(rank ? other : data, counts, displs, MPI_INT, data, counts, displs, MPI_INT,
+		      MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
 		check_own("alltoallv", 0, data + r * EACH, r, rank * EACH);
 	reset();
-	MPI_Alltoallw(rank ? other : data, counts, bytes, types, data, counts, bytes, types, MPI_COMM_WORLD);
+	MPI_Alltoallw(rank ? other : data, counts, bytes, types, data, counts, bytes, types,
+		      MPI_COMM_WORLD);
 	for (int r = 0; r < size; r++)
 		check_own("alltoallw", 0, data + r * EACH, r, rank * EACH);
 }
@@ -156,10 +170,12 @@ reductions(void)
 	CHECK(data[0] == sum, "allreduce: %d instead of %d", data[0], sum);
 	reset();
 	MPI_Reduce_scatter(rank ? other : data, data, ones, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	CHECK(data[0] == sum + size * rank, "reduce_scatter: %d instead of %d", data[0], sum + size * rank);
+	CHECK(data[0] == sum + size * rank, "reduce_scatter: %d instead of %d", data[0],
+	      sum + size * rank);
 	reset();
 	MPI_Reduce_scatter_block(rank ? other : data, data, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-	CHECK(data[0] == sum + size * rank, "reduce_scatter_block: %d instead of %d", data[0], sum + size * rank);
+	CHECK(data[0] == sum + size * rank, "reduce_scatter_block: %d instead of %d", data[0],
+	      sum + size * rank);
 }
 
 #endif

@@ -1,6 +1,7 @@
-/* One element of a derived type that is larger than 1 GiB, more than the host's packing takes at once: a plain one (as programs
- * make them for counts beyond int) and one with gaps, sent from the one to the other in both directions. Its memory
- * is 16 MiB that are mapped again and again; ours is that of one packed element on each side. */
+/* One element of a derived type that is larger than 1 GiB, more than the host's packing takes at
+ * once: a plain one (as programs make them for counts beyond int) and one with gaps, sent from the
+ * one to the other in both directions. Its memory is 16 MiB that are mapped again and again; ours
+ * is that of one packed element on each side. */
 #include "check.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ available_mib(void)
 	char line[128];
 	long kib = 0;
 	FILE *file = fopen("/proc/meminfo", "r");
-	while (file && fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %ld", &kib) != 1)
+	while (file && fgets(line, sizeof line, file) &&
+	       sscanf(line, "MemAvailable: %ld", &kib) != 1)
 		;
 	if (file)
 		fclose(file);
@@ -32,11 +34,13 @@ map(size_t stride)
 {
 	size_t unit = REPEATED * stride;
 	int fd = memfd_create("big_type", MFD_CLOEXEC);
-	unsigned char *base = mmap(NULL, TIMES * unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	unsigned char *base = mmap(NULL, TIMES * unit, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (fd < 0 || base == MAP_FAILED || ftruncate(fd, (off_t)unit))
 		return NULL;
 	for (size_t i = 0; i < TIMES; i++)
-		if (mmap(base + i * unit, unit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		if (mmap(base + i * unit, unit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 0) == MAP_FAILED)
 			return NULL;
 	close(fd);
 	return base;

@@ -1,5 +1,5 @@
-/* What the job has in shared segments on a node, all processes together, is never more than its budget, and most of that can be
- * had, by all in pairs or by one pair.
+/* What the job has in shared segments on a node, all processes together, is never more than its
+ * budget, and most of that can be had, by all in pairs or by one pair.
  *
  *   budget MEBIBYTES seen       a team of all ranks first, in which they see each other's segments
  *   budget MEBIBYTES unseen     none: each has its share
@@ -38,7 +38,8 @@ bytes_of_all(int size)
 	FILE *file = fopen("/proc/self/maps", "r");
 	while (file && fgets(line, sizeof line, file)) {
 		unsigned long from, to, inode;
-		if (!strstr(line, "/memfd:collshim") || sscanf(line, "%lx-%lx %*s %*s %*s %lu", &from, &to, &inode) != 3)
+		if (!strstr(line, "/memfd:collshim") ||
+		    sscanf(line, "%lx-%lx %*s %*s %*s %lu", &from, &to, &inode) != 3)
 			continue;
 		CHECK(count < MOST_MAPS, "more segments than this test counts");
 		if (count < MOST_MAPS)
@@ -47,7 +48,8 @@ bytes_of_all(int size)
 	CHECK(file != NULL, "/proc/self/maps cannot be read");
 	if (file)
 		fclose(file);
-	PMPI_Gather(own, (int)sizeof own, MPI_BYTE, all, (int)sizeof own, MPI_BYTE, 0, MPI_COMM_WORLD);
+	PMPI_Gather(own, (int)sizeof own, MPI_BYTE, all, (int)sizeof own, MPI_BYTE, 0,
+		    MPI_COMM_WORLD);
 	PMPI_Barrier(MPI_COMM_WORLD);
 	unsigned long sum = 0;
 	if (all) {
@@ -83,7 +85,8 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (argc != 3 || size % 2) {
-		fprintf(stderr, "usage: budget MEBIBYTES seen|unseen|one-pair, with an even number of ranks\n");
+		fprintf(stderr, "usage: budget MEBIBYTES seen|unseen|one-pair, with an even number "
+				"of ranks\n");
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	}
 	unsigned long budget = strtoul(argv[1], NULL, 10) << 20;
@@ -101,12 +104,14 @@ main(int argc, char **argv)
 		if (check_rank == 0) {
 			printf("%lu KiB of %lu\n", bytes >> 10, budget >> 10);
 			CHECK(bytes <= budget, "%lu bytes of a budget of %lu", bytes, budget);
-			CHECK(bytes >= budget / 2, "only %lu bytes of a budget of %lu", bytes, budget);
+			CHECK(bytes >= budget / 2, "only %lu bytes of a budget of %lu", bytes,
+			      budget);
 		}
 		for (int i = 0; takes_part && i < COMMS; i++)
 			MPI_Comm_free(&comms[i]);
 		bytes = bytes_of_all(size);
-		CHECK(bytes <= budget, "%lu bytes of a budget of %lu, when all are freed", bytes, budget);
+		CHECK(bytes <= budget, "%lu bytes of a budget of %lu, when all are freed", bytes,
+		      budget);
 	}
 	MPI_Comm_free(&pair);
 	return check_finish("budget");

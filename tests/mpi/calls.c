@@ -1,5 +1,5 @@
-/* Makes one random call: who sends what to whom follows from the call's seed, the layout of it in memory from the
- * seed and the rank, so that types of one signature differ from rank to rank. */
+/* Makes one random call: who sends what to whom follows from the call's seed, the layout of it in
+ * memory from the seed and the rank, so that types of one signature differ from rank to rank. */
 #include "hosts.h"
 #include "sides.h"
 
@@ -61,7 +61,8 @@ draw_bytes(struct rng *rng, long most)
 		int high = 4;
 		while (high < 30 && 1L << (high + 1) <= most)
 			high++;
-		bytes = (1L << rng_between(rng, 3, high)) + rng_between(rng, -1, 1) * rng_between(rng, 0, 9);
+		bytes = (1L << rng_between(rng, 3, high)) + rng_between(rng, -1, 1) *
+			rng_between(rng, 0, 9);
 	} else {
 		bytes = rng_between(rng, 1, most);
 	}
@@ -73,7 +74,8 @@ draw_bytes(struct rng *rng, long most)
 static bool
 is_rooted(enum coll coll)
 {
-	return coll == BCAST || coll == GATHER || coll == GATHERV || coll == REDUCE || coll == SCATTER ||
+	return coll == BCAST || coll == GATHER || coll == GATHERV || coll == REDUCE ||
+	       coll == SCATTER ||
 		coll == SCATTERV;
 }
 
@@ -198,7 +200,8 @@ make_reduced(struct call *call, struct amounts *amounts, bool in_place, struct r
 		in_place = false;
 	bool is_sender = !comm->remote || call->coll != REDUCE || call->is_far_root;
 	bool is_receiver = call->coll != REDUCE || call->is_root;
-	/* The first rank of an exscan has no result; whoever looks at its buffer all the same wants one. */
+	/* The first rank of an exscan has no result; whoever looks at its buffer all the same wants
+	 * one. */
 	if (call->coll == EXSCAN && me == 0 && !in_place && !host_wants_result(call))
 		is_receiver = rng_chance(mine, 50);
 	if (in_place && is_receiver)
@@ -231,10 +234,12 @@ make_reduced(struct call *call, struct amounts *amounts, bool in_place, struct r
 static enum coll
 draw_coll(struct rng *rng, const struct comm *comm, const struct limits *limits)
 {
-	/* MPI 4.0, 6.2.3: those with equal blocks suffice between groups, where the library has no part; and
-	 * reduce_scatter there has rules of its own about the two groups' totals. */
-	static const bool between_groups[COLL_COUNT] = {[ALLGATHER] = true, [ALLREDUCE] = true, [ALLTOALL] = true,
-		[BARRIER] = true, [BCAST] = true, [GATHER] = true, [REDUCE] = true, [SCATTER] = true};
+	/* MPI 4.0, 6.2.3: those with equal blocks suffice between groups, where the library has no
+	 * part; and reduce_scatter there has rules of its own about the two groups' totals. */
+	static const bool between_groups[COLL_COUNT] = {[ALLGATHER] = true, [ALLREDUCE] = true,
+							[ALLTOALL] = true,
+		[BARRIER] = true, [BCAST] = true, [GATHER] = true, [REDUCE] = true,
+		[SCATTER] = true};
 	for (;;) {
 		enum coll coll = (enum coll)rng_below(rng, COLL_COUNT);
 		if (limits->is_coll_wanted[coll] && (!comm->remote || between_groups[coll]))
@@ -249,12 +254,14 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 {
 	struct rng shared = rng_from(seed, 1, 1);
 	/* the two halves of a split are told apart by no rank: the same seed, other sizes */
-	struct rng mine = rng_from(seed, 2, (uint64_t)comm->rank + (comm->remote ? (uint64_t)comm->size << 20 : 0));
+	struct rng mine = rng_from(seed, 2, (uint64_t)comm->rank +
+				   (comm->remote ? (uint64_t)comm->size << 20 : 0));
 	*call = (struct call){.comm = comm, .seed = seed};
 	call->coll = draw_coll(&shared, comm, limits);
 	call->is_large_form = rng_chance(&shared, 15);
 	/* so that both groups of an intercommunicator draw the same */
-	int all = comm->size + comm->remote, larger = comm->size > comm->remote ? comm->size : comm->remote;
+	int all = comm->size + comm->remote, larger = comm->size > comm->remote
+						      ? comm->size : comm->remote;
 	int root = rng_below(&shared, 1 << 20);
 	bool in_place = rng_chance(&shared, 25) && !comm->remote;
 	call->is_nothing_typed = rng_chance(&shared, 50);
@@ -277,16 +284,20 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 	amounts.spread = (enum spread)rng_below(&shared, 4);
 	if (rng_chance(&shared, 4))
 		amounts.spread = NOTHING;
-	bool is_one_block = call->coll == BCAST || call->coll == ALLREDUCE || call->coll == REDUCE ||
+	bool is_one_block = call->coll == BCAST || call->coll == ALLREDUCE ||
+			    call->coll == REDUCE ||
 		call->coll == SCAN || call->coll == EXSCAN;
-	long bytes = draw_bytes(&shared, is_one_block ? limits->bytes : limits->bytes / (comm->remote ? all : larger));
-	bool is_uneven = call->coll == ALLGATHERV || call->coll == ALLTOALLV || call->coll == ALLTOALLW ||
+	long bytes = draw_bytes(&shared, is_one_block ? limits->bytes : limits->bytes /
+				(comm->remote ? all : larger));
+	bool is_uneven = call->coll == ALLGATHERV || call->coll == ALLTOALLV ||
+			 call->coll == ALLTOALLW ||
 		call->coll == GATHERV || call->coll == SCATTERV || call->coll == REDUCE_SCATTER;
 	unit_make(&call->unit, &shared);
 	call->is_sent_plain = host_misplaces_gaps(call->coll);
 	call->may_be_bottom = !host_misses_bottom(call->coll, bytes);
 	call->is_all_plain = host_loses_elements(call->coll, bytes);
-	while ((call->is_sent_plain || call->is_all_plain) && (call->unit.is_mixed || call->unit.basic[0]->kind == K_PAIR))
+	while ((call->is_sent_plain || call->is_all_plain) &&
+	       (call->unit.is_mixed || call->unit.basic[0]->kind == K_PAIR))
 		unit_make(&call->unit, &shared);
 	in_place = in_place && !host_truncates_in_place(call);
 	amounts.is_symmetric = in_place;
@@ -304,9 +315,11 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 	amounts.units = (int)((bytes + (long)unit_bytes - 1) / (long)unit_bytes);
 	if (is_uneven)
 		amounts.units = amounts.units / amounts.step * amounts.step;
-	/* Between groups: where the library has no part, and MPICH's scatter loses data for types that differ. */
+	/* Between groups: where the library has no part, and MPICH's scatter loses data for types
+	 * that differ. */
 	if (comm->remote || host_needs_equal_types(call->coll, bytes))
-		call->per = is_uneven ? (amounts.step % 2 ? 1 : 2) : divisor_of(amounts.units, &shared);
+		call->per = is_uneven ? (amounts.step % 2 ? 1 : 2)
+				      : divisor_of(amounts.units, &shared);
 	if (call->reduction.comparison == CMP_NEAR && amounts.units > 3000)
 		amounts.units = 3000;
 	if (call->coll == BARRIER)
@@ -322,8 +335,8 @@ call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limi
 		int rank = comm->rank;
 		struct side *input = call->send.is_in_place ? &call->recv : &call->send;
 		if (input->is_used)
-			reduction_fill(&call->reduction, input->alloc[FIRST] + input->zero, input->reduce_count, seed,
-				       rank);
+			reduction_fill(&call->reduction, input->alloc[FIRST] + input->zero,
+				       input->reduce_count, seed, rank);
 	}
 	side_spread(&call->send);
 	side_spread(&call->recv);

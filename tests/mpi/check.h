@@ -1,4 +1,5 @@
-/* tests/mpi/check.h — what the small MPI tests share: a failed check is said with file and line, and counted. */
+/* tests/mpi/check.h — what the small MPI tests share: a failed check is said with file and line,
+ * and counted. */
 #ifndef TESTS_MPI_CHECK_H
 #define TESTS_MPI_CHECK_H
 

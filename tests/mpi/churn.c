@@ -1,9 +1,11 @@
-/* Nothing grows: ten thousand communicators made, used and freed, and a million small calls. Between 10 % and the end
- * the process has no more open files, mappings, shared memory or memory than at 10 %, up to the bounds below.
+/* Nothing grows: ten thousand communicators made, used and freed, and a million small calls.
+ * Between 10 % and the end the process has no more open files, mappings, shared memory or memory
+ * than at 10 %, up to the bounds below.
  *
  *   churn [--comms N] [--calls N]
  *
- * What the host MPI itself keeps per communicator is not ours to change; the bounds leave room for its pools. */
+ * What the host MPI itself keeps per communicator is not ours to change; the bounds leave room for
+ * its pools. */
 #include "check.h"
 
 #include <dirent.h>
@@ -48,17 +50,22 @@ measure(void)
 static void
 compare(const char *what, struct usage then, struct usage now)
 {
-	CHECK(then.files > 0 && then.maps > 0 && then.resident_kb > 0, "%s: /proc cannot be read", what);
-	CHECK(now.files <= then.files + FILES_MORE, "%s: open files went from %ld to %ld", what, then.files, now.files);
-	CHECK(now.maps <= then.maps + MAPS_MORE, "%s: mappings went from %ld to %ld", what, then.maps, now.maps);
-	CHECK(now.shared_kb <= then.shared_kb + SHARED_MORE_KB, "%s: shared memory went from %ld to %ld KiB", what,
+	CHECK(then.files > 0 && then.maps > 0 && then.resident_kb > 0, "%s: /proc cannot be read",
+	      what);
+	CHECK(now.files <= then.files + FILES_MORE, "%s: open files went from %ld to %ld", what,
+	      then.files, now.files);
+	CHECK(now.maps <= then.maps + MAPS_MORE, "%s: mappings went from %ld to %ld", what,
+	      then.maps, now.maps);
+	CHECK(now.shared_kb <= then.shared_kb + SHARED_MORE_KB, "%s: shared memory went from %ld "
+								"to %ld KiB", what,
 	      then.shared_kb, now.shared_kb);
-	CHECK(now.resident_kb <= then.resident_kb + RESIDENT_MORE_KB, "%s: memory went from %ld to %ld KiB", what,
+	CHECK(now.resident_kb <= then.resident_kb + RESIDENT_MORE_KB, "%s: memory went from %ld to "
+								      "%ld KiB", what,
 	      then.resident_kb, now.resident_kb);
 	if (check_rank == 0)
-		printf("%s: files %ld -> %ld, mappings %ld -> %ld, shared %ld -> %ld KiB, resident %ld -> %ld KiB\n",
-		       what, then.files, now.files, then.maps, now.maps, then.shared_kb, now.shared_kb,
-		       then.resident_kb, now.resident_kb);
+		printf("%s: files %ld -> %ld, mappings %ld -> %ld, shared %ld -> %ld KiB, resident "
+		       "%ld -> %ld KiB\n", what, then.files, now.files, then.maps, now.maps,
+		       then.shared_kb, now.shared_kb, then.resident_kb, now.resident_kb);
 }
 
 static void
@@ -69,14 +76,16 @@ use(MPI_Comm comm, long round)
 	PMPI_Comm_size(comm, &size);
 	mine = rank + (int)(round % 1000);
 	MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-	CHECK(sum == size * (int)(round % 1000) + size * (size - 1) / 2, "allreduce in round %ld: %d", round, sum);
+	CHECK(sum == size * (int)(round % 1000) + size * (size - 1) / 2,
+	      "allreduce in round %ld: %d", round, sum);
 	MPI_Allgather(&mine, 1, MPI_INT, all, 1, MPI_INT, comm);
 	CHECK(all[size - 1] == size - 1 + (int)(round % 1000), "allgather in round %ld", round);
 	int root = (int)(round % size), told = rank == root ? 4711 : 0;
 	MPI_Bcast(&told, 1, MPI_INT, root, comm);
 	CHECK(told == 4711, "bcast in round %ld", round);
 	MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_MAX, root, comm);
-	CHECK(rank != root || sum == size - 1 + (int)(round % 1000), "reduce in round %ld: %d", round, sum);
+	CHECK(rank != root || sum == size - 1 + (int)(round % 1000), "reduce in round %ld: %d",
+	      round, sum);
 	MPI_Gather(&mine, 1, MPI_INT, all, 1, MPI_INT, root, comm);
 	MPI_Barrier(comm);
 }
@@ -102,8 +111,8 @@ make_and_free(long comms)
 	compare(what, then, measure());
 }
 
-/* More than the pool keeps, of either kind in turn: some segments are closed each time, and where the budget is short, idle
- * ones make room. */
+/* More than the pool keeps, of either kind in turn: some segments are closed each time, and where
+ * the budget is short, idle ones make room. */
 static void
 make_several_and_free(long rounds)
 {
@@ -111,7 +120,8 @@ make_several_and_free(long rounds)
 	for (long i = 0; i < rounds; i++) {
 		MPI_Comm made[SEVERAL];
 		for (int k = 0; k < SEVERAL; k++) {
-			MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? check_rank % 2 : 0, check_rank, &made[k]);
+			MPI_Comm_split(MPI_COMM_WORLD, i % 2 ? check_rank % 2 : 0, check_rank,
+				       &made[k]);
 			use(made[k], i);
 		}
 		for (int k = 0; k < SEVERAL; k++)
@@ -158,7 +168,8 @@ many_calls(long calls)
 				int pair[3] = {(int)i, 7, (int)i + 1};
 				MPI_Bcast(pair, 1, type, 0, MPI_COMM_WORLD);
 				MPI_Allreduce(&value, &sum, 1, MPI_INT, op, MPI_COMM_WORLD);
-				CHECK(pair[0] == (int)i && pair[1] == 7 && sum == size - 1, "bcast of a vector in call %ld", i);
+				CHECK(pair[0] == (int)i && pair[1] == 7 && sum == size - 1,
+				      "bcast of a vector in call %ld", i);
 				MPI_Type_free(&type);
 				MPI_Op_free(&op);
 			} else {

@@ -1,5 +1,6 @@
-/* Communicators: a handful is alive at any time; each is replaced by another kind now and then. Which kind a slot
- * holds follows from (seed, slot, generation), and the generation from the case's number. */
+/* Communicators: a handful is alive at any time; each is replaced by another kind now and then.
+ * Which kind a slot holds follows from (seed, slot, generation), and the generation from the case's
+ * number. */
 #include "diff.h"
 
 #include <stdio.h>
@@ -27,7 +28,8 @@ learn_nodes(void)
 static bool
 has_first_alone(MPI_Group group)
 {
-	int size, *ranks = malloc(2 * (size_t)world_size * sizeof *ranks), *nodes = ranks + world_size;
+	int size, *ranks = malloc(2 * (size_t)world_size * sizeof *ranks),
+	    *nodes = ranks + world_size;
 	MPI_Group world;
 	PMPI_Group_size(group, &size);
 	for (int i = 0; i < size; i++)
@@ -136,7 +138,8 @@ make(struct comm *comm, struct rng *rng)
 		snprintf(text, sizeof text, "WORLD reversed");
 		break;
 	case 2:
-	case 3: { /* one key and colour a rank; every rank draws them all, so that the next draws agree */
+	case 3: { /* one key and colour a rank; every rank draws them all, so that the next draws
+		   * agree */
 		int colours = rng_between(rng, 1, 3), colour = 0, key = 0;
 		for (int r = 0; r < world_size; r++) {
 			int c = rng_below(rng, colours), k = rng_below(rng, 100);
@@ -146,12 +149,14 @@ make(struct comm *comm, struct rng *rng)
 			}
 		}
 		MPI_Comm_split(MPI_COMM_WORLD, colour, key, &made);
-		snprintf(text, sizeof text, "split by random keys into %d, colour %d", colours, colour);
+		snprintf(text, sizeof text, "split by random keys into %d, colour %d", colours,
+			 colour);
 		break;
 	}
 	case 4: { /* some ranks stay out */
 		int out = rng_below(rng, world_size);
-		MPI_Comm_split(MPI_COMM_WORLD, world_rank == out && world_size > 1 ? MPI_UNDEFINED : 1, 0, &made);
+		MPI_Comm_split(MPI_COMM_WORLD, world_rank == out &&
+			       world_size > 1 ? MPI_UNDEFINED : 1, 0, &made);
 		snprintf(text, sizeof text, "WORLD without rank %d", out);
 		break;
 	}
@@ -175,7 +180,8 @@ make(struct comm *comm, struct rng *rng)
 		MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, -world_rank, &inner);
 		MPI_Comm_dup(inner, &made);
 		MPI_Comm_free(&inner);
-		snprintf(text, sizeof text, "dup of the reversed %s ranks", world_rank % 2 ? "odd" : "even");
+		snprintf(text, sizeof text, "dup of the reversed %s ranks",
+			 world_rank % 2 ? "odd" : "even");
 	}
 	put(comm, made, made == MPI_COMM_NULL ? "not a member" : text);
 	comm->is_owned = true;

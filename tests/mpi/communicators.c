@@ -1,6 +1,6 @@
-/* Communicators that come and go beside teams: collectives in delete callbacks, MPI_Comm_idup pending over a team's making,
- * more communicators than an MPI with few of them has left for teams, none left at all, and teams of ranks of which one keeps no
- * more segments. */
+/* Communicators that come and go beside teams: collectives in delete callbacks, MPI_Comm_idup
+ * pending over a team's making, more communicators than an MPI with few of them has left for teams,
+ * none left at all, and teams of ranks of which one keeps no more segments. */
 #include "check.h"
 
 #include <stdbool.h>
@@ -21,11 +21,13 @@ exercise(MPI_Comm comm, const char *what)
 		CHECK(sum == ranks, "%s: allreduce gives %d of %d", what, sum, ranks);
 		MPI_Allgather(&word, 1, MPI_INT, seen, 1, MPI_INT, comm);
 		for (int r = 0; r < ranks; r++)
-			CHECK(seen[r] == 100 * i + r, "%s: allgather gives %d for rank %d", what, seen[r], r);
+			CHECK(seen[r] == 100 * i + r, "%s: allgather gives %d for rank %d", what,
+			      seen[r], r);
 	}
 }
 
-/* MPI 4.0, 7.7.2: the communicator is still there; and all ranks are here, since MPI_Comm_free is collective. */
+/* MPI 4.0, 7.7.2: the communicator is still there; and all ranks are here, since MPI_Comm_free is
+ * collective. */
 static int
 on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 {
@@ -34,8 +36,8 @@ on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
-/* The attribute is set before or after ours, which comes with the first collective; on half of the ranks each in the last
- * case. The handles of freed communicators are used again. */
+/* The attribute is set before or after ours, which comes with the first collective; on half of the
+ * ranks each in the last case. The handles of freed communicators are used again. */
 static void
 delete_callbacks(void)
 {
@@ -44,7 +46,8 @@ delete_callbacks(void)
 		MPI_Comm comm, other;
 		int calls = 0, way = round % 4;
 		int is_early = way == 0 || way == 1 || (way == 3 && rank % 2);
-		MPI_Comm_split(MPI_COMM_WORLD, way == 1 ? rank % 2 : 0, round % 3 ? rank : -rank, &comm);
+		MPI_Comm_split(MPI_COMM_WORLD, way == 1 ? rank % 2 : 0, round % 3 ? rank : -rank,
+			       &comm);
 		if (is_early)
 			MPI_Comm_set_attr(comm, key, &calls);
 		if (round % 5)
@@ -52,7 +55,8 @@ delete_callbacks(void)
 		if (!is_early)
 			MPI_Comm_set_attr(comm, key, &calls);
 		round % 2 ? MPI_Comm_disconnect(&comm) : MPI_Comm_free(&comm);
-		CHECK(calls == 1 && comm == MPI_COMM_NULL, "the callback was called %d times", calls);
+		CHECK(calls == 1 && comm == MPI_COMM_NULL, "the callback was called %d times",
+		      calls);
 		MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &other);
 		exercise(other, "after");
 		MPI_Comm_free(&other);
@@ -75,7 +79,8 @@ segments(void)
 	return count;
 }
 
-/* The second time there is a team already. On one node the first time as well: it needs no communicator of its own. */
+/* The second time there is a team already. On one node the first time as well: it needs no
+ * communicator of its own. */
 static void
 pending_idups(void)
 {
@@ -95,7 +100,8 @@ pending_idups(void)
 	MPI_Comm_free(&from);
 }
 
-/* Rank 0 duplicates one communicator before its first collectives on another, the others after them. */
+/* Rank 0 duplicates one communicator before its first collectives on another, the others after
+ * them. */
 static void
 pending_elsewhere(void)
 {
@@ -142,14 +148,15 @@ static MPI_Comm
 pair(int first)
 {
 	MPI_Comm comm;
-	MPI_Comm_split(MPI_COMM_WORLD, rank == first || rank == first + 1 ? 0 : MPI_UNDEFINED, rank, &comm);
+	MPI_Comm_split(MPI_COMM_WORLD, rank == first || rank == first + 1 ? 0 : MPI_UNDEFINED, rank,
+		       &comm);
 	if (comm != MPI_COMM_NULL)
 		exercise(comm, "a pair");
 	return comm;
 }
 
-/* Rank 1 keeps as many idle segments as it may, shared with rank 2. So it gives up each that it had with rank 0, which must then
- * not keep its own end of it for good. */
+/* Rank 1 keeps as many idle segments as it may, shared with rank 2. So it gives up each that it had
+ * with rank 0, which must then not keep its own end of it for good. */
 static void
 full_pool(void)
 {
@@ -163,7 +170,8 @@ full_pool(void)
 		MPI_Comm comm = pair(0);
 		if (comm == MPI_COMM_NULL)
 			continue;
-		CHECK(segments() == (rank ? 5 : 1), "%d segments with the pair's team number %d", segments(), i);
+		CHECK(segments() == (rank ? 5 : 1), "%d segments with the pair's team number %d",
+		      segments(), i);
 		MPI_Comm_free(&comm);
 	}
 }

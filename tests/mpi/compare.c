@@ -54,8 +54,9 @@ describe_side(const char *name, const struct side *side)
 	describe_list("counts", side->counts, side->reduce_count ? 1 : side->blocks);
 	describe_list("displs", side->displs, side->blocks);
 	for (int i = 0; i < side->layout_count && i < 8; i++)
-		fprintf(out, "\n      type[%d] %s extent=%ld true=[%ld,%ld)", i, side->layouts[i].text,
-			(long)side->layouts[i].extent, (long)side->layouts[i].true_lb,
+		fprintf(out, "\n      type[%d] %s extent=%ld true=[%ld,%ld)", i,
+			side->layouts[i].text, (long)side->layouts[i].extent,
+			(long)side->layouts[i].true_lb,
 			(long)(side->layouts[i].true_lb + side->layouts[i].true_extent));
 	fprintf(out, "\n");
 }
@@ -63,11 +64,13 @@ describe_side(const char *name, const struct side *side)
 static void
 describe(const struct call *call)
 {
-	fprintf(out, "  MPI_%s%s on %s, rank %d of %d", coll_names[call->coll], call->is_large_form ? "_c" : "",
-		call->comm->text, call->comm->rank, call->comm->size);
+	fprintf(out, "  MPI_%s%s on %s, rank %d of %d", coll_names[call->coll],
+		call->is_large_form ? "_c" : "", call->comm->text, call->comm->rank,
+		call->comm->size);
 	if (call->comm->remote)
 		fprintf(out, " (remote %d)", call->comm->remote);
-	fprintf(out, " root=%d %s signature=%s\n", call->root, call->has_reduction ? call->reduction.text : "",
+	fprintf(out, " root=%d %s signature=%s\n", call->root,
+		call->has_reduction ? call->reduction.text : "",
 		call->has_reduction ? "-" : call->unit.text);
 	describe_side("send", &call->send);
 	describe_side("recv", &call->recv);
@@ -106,7 +109,8 @@ first_difference(const unsigned char *a, const unsigned char *b, size_t from, si
 	return from;
 }
 
-/* The bytes of a reduction's result that hold numbers or pairs; compared one by one, not as bytes. */
+/* The bytes of a reduction's result that hold numbers or pairs; compared one by one, not as
+ * bytes. */
 static void
 value_range(const struct call *call, size_t *from, size_t *to)
 {
@@ -117,7 +121,8 @@ value_range(const struct call *call, size_t *from, size_t *to)
 	if (call->coll == EXSCAN && call->comm->rank == 0)
 		return;
 	*from = call->recv.zero;
-	long own = call->coll == REDUCE_SCATTER ? call->recv.counts[call->comm->rank] : call->recv.count;
+	long own = call->coll == REDUCE_SCATTER ? call->recv.counts[call->comm->rank]
+						: call->recv.count;
 	*to = *from + (size_t)own * (size_t)call->reduction.layout.extent;
 }
 
@@ -130,7 +135,8 @@ compare_send(const struct call *call, const char *prefix)
 	size_t at = first_difference(side->alloc[FIRST], side->alloc[OURS], 0, side->bytes);
 	if (at == SIZE_MAX)
 		return true;
-	return complain(call, prefix, "the send buffer was changed at byte %ld (of the buffer's address): %02x became %02x",
+	return complain(call, prefix, "the send buffer was changed at byte %ld (of the buffer's "
+				      "address): %02x became %02x",
 			(long)at - (long)side->zero, side->alloc[FIRST][at], side->alloc[OURS][at]);
 }
 
@@ -141,7 +147,8 @@ compare_bytes(const struct call *call, const char *prefix, size_t from, size_t t
 	size_t at = first_difference(side->alloc[HOST], side->alloc[OURS], from, to);
 	if (at == SIZE_MAX)
 		return true;
-	/* In place the input reaches beyond the result, and the standard says nothing about what is left there. */
+	/* In place the input reaches beyond the result, and the standard says nothing about what is
+	 * left there. */
 	size_t element = call->has_reduction ? (size_t)call->reduction.layout.extent : 1;
 	if (call->send.is_in_place && call->coll == REDUCE_SCATTER)
 		element *= (size_t)call->recv.counts[call->comm->rank];
@@ -149,17 +156,20 @@ compare_bytes(const struct call *call, const char *prefix, size_t from, size_t t
 		element *= (size_t)(call->recv.count > 0 ? call->recv.count : 0);
 	size_t end = side->zero + (size_t)side->reduce_count * (size_t)(call->has_reduction ?
 		call->reduction.layout.extent : 0);
-	if (call->send.is_in_place && call->has_reduction && at >= side->zero + element && at < end &&
-	    first_difference(side->alloc[FIRST], side->alloc[OURS], at, end) == SIZE_MAX)
+	if (call->send.is_in_place && call->has_reduction && at >= side->zero + element &&
+	    at < end && first_difference(side->alloc[FIRST], side->alloc[OURS], at, end) ==
+	    SIZE_MAX)
 		return compare_bytes(call, prefix, end, to);
 	return complain(call, prefix,
-			"byte %ld (of the buffer's address; buffer from %ld to %ld): host %02x, ours %02x, before %02x",
-			(long)at - (long)side->zero, -(long)side->zero, (long)(side->bytes - side->zero),
-			side->alloc[HOST][at], side->alloc[OURS][at], side->alloc[FIRST][at]);
+			"byte %ld (of the buffer's address; buffer from %ld to %ld): host %02x, "
+			"ours %02x, before %02x", (long)at - (long)side->zero, -(long)side->zero,
+			(long)(side->bytes - side->zero), side->alloc[HOST][at],
+			side->alloc[OURS][at], side->alloc[FIRST][at]);
 }
 
-/* A long double is a number of 10 bytes in 16. A memcpy moves 16, MPICH's pack 10 (and leaves anything in the other
- * 6): both are right. With these types everything lies at multiples of 16, see side_allocate. */
+/* A long double is a number of 10 bytes in 16. A memcpy moves 16, MPICH's pack 10 (and leaves
+ * anything in the other 6): both are right. With these types everything lies at multiples of 16,
+ * see side_allocate. */
 #define LONG_DOUBLE_ALIGN 16
 #define LONG_DOUBLE_BYTES 10
 
@@ -182,9 +192,11 @@ call_compare(struct call *call, const char *prefix)
 			PMPI_Error_class(call->error[set], &classes[set]);
 	}
 	if (classes[HOST] != classes[OURS])
-		return complain(call, prefix, "error class: host %d, ours %d", classes[HOST], classes[OURS]);
+		return complain(call, prefix, "error class: host %d, ours %d", classes[HOST],
+				classes[OURS]);
 	if (classes[HOST] != MPI_SUCCESS)
-		return complain(call, prefix, "the host refuses a call of this test: error class %d", classes[HOST]);
+		return complain(call, prefix, "the host refuses a call of this test: error class "
+					      "%d", classes[HOST]);
 	if (user_op_complaint) {
 		const char *complaint = user_op_complaint;
 		user_op_complaint = NULL;
@@ -198,11 +210,13 @@ call_compare(struct call *call, const char *prefix)
 		blank_padding(call);
 	size_t from, to;
 	value_range(call, &from, &to);
-	if (!compare_bytes(call, prefix, 0, from) || !compare_bytes(call, prefix, to, call->recv.bytes))
+	if (!compare_bytes(call, prefix, 0, from) ||
+	    !compare_bytes(call, prefix, to, call->recv.bytes))
 		return false;
 	long count = to > from ? (long)(to - from) / (long)call->reduction.layout.extent : 0;
-	long at = reduction_differ(&call->reduction, call->recv.alloc[HOST] + from, call->recv.alloc[OURS] + from,
-				   count, call->seed, call->comm->remote ? call->comm->remote : call->comm->size,
+	long at = reduction_differ(&call->reduction, call->recv.alloc[HOST] + from,
+				   call->recv.alloc[OURS] + from, count, call->seed,
+				   call->comm->remote ? call->comm->remote : call->comm->size,
 				   call->reduce_first);
 	if (at < 0)
 		return true;
@@ -210,9 +224,10 @@ call_compare(struct call *call, const char *prefix)
 	size_t extent = (size_t)call->reduction.layout.extent;
 	for (int set = HOST; set <= OURS; set++)
 		for (size_t i = 0; i < extent && i < 47; i++)
-			sprintf(bytes[set] + 3 * i, "%02x ", call->recv.alloc[set][from + (size_t)at * extent + i]);
-	return complain(call, prefix, "element %ld of the result differs: host %s, ours %s", at, bytes[HOST],
-			bytes[OURS]);
+			sprintf(bytes[set] + 3 * i, "%02x ",
+				call->recv.alloc[set][from + (size_t)at * extent + i]);
+	return complain(call, prefix, "element %ld of the result differs: host %s, ours %s", at,
+			bytes[HOST], bytes[OURS]);
 }
 
 static size_t
@@ -231,12 +246,14 @@ call_repeat(struct call *call, const char *prefix)
 	size_t from, to, size = significant(call);
 	value_range(call, &from, &to);
 	bool is_same = true;
-	for (size_t at = from; recv->is_used && at < to; at += (size_t)call->reduction.layout.extent) {
+	for (size_t at = from; recv->is_used && at < to;
+	     at += (size_t)call->reduction.layout.extent) {
 		uint64_t words[2] = {0};
 		memcpy(words, recv->alloc[OURS] + at, size);
 		hash = rng_mix(rng_mix(hash + words[0]) + words[1]);
 		if (is_same && memcmp(recv->alloc[OURS] + at, recv->alloc[FIRST] + at, size) != 0)
-			is_same = complain(call, prefix, "the same call again gave another result at byte %ld",
+			is_same = complain(call, prefix, "the same call again gave another result "
+							 "at byte %ld",
 					   (long)(at - recv->zero));
 	}
 	if (call->coll != ALLREDUCE || call->comm->remote)
@@ -244,7 +261,8 @@ call_repeat(struct call *call, const char *prefix)
 	uint64_t ends[2] = {hash, ~hash}, least[2];
 	PMPI_Allreduce(ends, least, 2, MPI_UINT64_T, MPI_MIN, call->comm->comm);
 	if (least[0] != ~least[1])
-		return complain(call, prefix, "the result is not the same on all ranks (hash %016llx here)",
+		return complain(call, prefix, "the result is not the same on all ranks (hash "
+					      "%016llx here)",
 				(unsigned long long)hash);
 	return is_same;
 }
@@ -272,8 +290,8 @@ call_selfcheck(struct call *call, const char *prefix)
 		packed += size * side->counts[b];
 		unsigned char *ones = malloc((size_t)packed + 1);
 		memset(ones, 0xff, (size_t)packed + 1);
-		PMPI_Unpack(ones, packed, &position, marks + side->zero + side->displs[b] * extent, side->counts[b],
-			    type, MPI_COMM_SELF);
+		PMPI_Unpack(ones, packed, &position, marks + side->zero + side->displs[b] * extent,
+			    side->counts[b], type, MPI_COMM_SELF);
 		free(ones);
 		wanted += (size_t)size * (size_t)side->counts[b];
 	}
@@ -286,7 +304,8 @@ call_selfcheck(struct call *call, const char *prefix)
 	}
 	free(marks);
 	if (is_good && covered != wanted)
-		return complain(call, prefix, "the test's blocks overlap: %zu bytes where %zu were meant", covered,
+		return complain(call, prefix, "the test's blocks overlap: %zu bytes where %zu were "
+					      "meant", covered,
 				wanted);
 	return is_good;
 }

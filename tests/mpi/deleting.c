@@ -1,6 +1,7 @@
-/* Delete callbacks of the program's that fail, or call MPI. Each case is played twice, by the MPI's own PMPI names, on a
- * communicator that the library never sees, and by the MPI names: all that the program can tell must be the same, in both and
- * in what the communicator can do where it was not freed.
+/* Delete callbacks of the program's that fail, or call MPI. Each case is played twice, by the MPI's
+ * own PMPI names, on a communicator that the library never sees, and by the MPI names: all that the
+ * program can tell must be the same, in both and in what the communicator can do where it was not
+ * freed.
  *
  *   deleting [--calls N]    collectives before the communicator is freed
  */
@@ -20,13 +21,16 @@ static const struct names {
   taken = { MPI_Comm_dup, MPI_Comm_free, MPI_Comm_disconnect, MPI_Barrier, MPI_Allreduce };
 
 /* What a callback does. */
-enum deed { NOTHING, FREES_OTHER, FREES_NESTED, USES_SAME, USES_OTHER, USES_WORLD, USES_SELF, USES_NEW, DEEDS };
+enum deed { NOTHING, FREES_OTHER, FREES_NESTED, USES_SAME, USES_OTHER, USES_WORLD, USES_SELF,
+	    USES_NEW, DEEDS };
 static const char *const deeds[DEEDS] = {
-	"does nothing", "frees another", "frees one whose callback frees", "uses the same", "uses another", "uses the world",
+	"does nothing", "frees another", "frees one whose callback frees", "uses the same",
+		"uses another", "uses the world",
 	"uses itself", "makes one and uses it",
 };
 
-/* When ranks hang an attribute on the communicator: before its first collectives, after them, even ranks before, odd ones after. */
+/* When ranks hang an attribute on the communicator: before its first collectives, after them, even
+ * ranks before, odd ones after. */
 enum { BEFORE, AFTER, MIXED, TIMES };
 static const char *const times[TIMES] = { "before", "after", "mixed" };
 
@@ -100,7 +104,8 @@ made(void)
 	return comm;
 }
 
-/* Attribute 0 is the callback's, 1 that of one that never fails; `order` tells which is hung first, or that there is no other. */
+/* Attribute 0 is the callback's, 1 that of one that never fails; `order` tells which is hung first,
+ * or that there is no other. */
 static void
 hang(MPI_Comm comm, int order)
 {
@@ -168,15 +173,17 @@ compare(enum deed deed, int time, int order, int fails, bool disconnects)
 	struct seen b = played(&taken, deed, time, order, fails, disconnects);
 	const char *how = disconnects ? "MPI_Comm_disconnect" : "MPI_Comm_free";
 	CHECK(class_of(a.code) == class_of(b.code) && class_of(a.again) == class_of(b.again),
-	      "%s, callback set %s, order %d, %d fail, %s: errors %d and %d alone, %d and %d with the library", how,
-	      times[time], order, fails, deeds[deed], class_of(a.code), class_of(a.again), class_of(b.code),
-	      class_of(b.again));
+	      "%s, callback set %s, order %d, %d fail, %s: errors %d and %d alone, %d and %d with "
+	      "the library", how, times[time], order, fails, deeds[deed], class_of(a.code),
+	      class_of(a.again), class_of(b.code), class_of(b.again));
 	CHECK(a.called == b.called && a.sums == b.sums,
-	      "%s, callback set %s, order %d, %d fail, %s: called %d, sums %d alone, %d and %d with the library", how,
-	      times[time], order, fails, deeds[deed], a.called, a.sums, b.called, b.sums);
+	      "%s, callback set %s, order %d, %d fail, %s: called %d, sums %d alone, %d and %d "
+	      "with the library", how, times[time], order, fails, deeds[deed], a.called, a.sums,
+	      b.called, b.sums);
 	CHECK(a.is_null == b.is_null && a.is_null_again == b.is_null_again,
-	      "%s, callback set %s, order %d, %d fail, %s: freed %d and %d alone, %d and %d with the library", how,
-	      times[time], order, fails, deeds[deed], a.is_null, a.is_null_again, b.is_null, b.is_null_again);
+	      "%s, callback set %s, order %d, %d fail, %s: freed %d and %d alone, %d and %d with "
+	      "the library", how, times[time], order, fails, deeds[deed], a.is_null,
+	      a.is_null_again, b.is_null, b.is_null_again);
 }
 
 int

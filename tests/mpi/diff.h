@@ -1,12 +1,15 @@
-/* tests/mpi/diff.h — the differential test: every call once by MPI_X and once by PMPI_X, results compared.
+/* tests/mpi/diff.h — the differential test: every call once by MPI_X and once by PMPI_X, results
+ * compared.
  *
- * With the library preloaded MPI_X is the library's and PMPI_X is the host's. Everything a case does follows from
- * (seed, case), so that one case can be replayed alone; nothing is carried from one case to the next.
+ * With the library preloaded MPI_X is the library's and PMPI_X is the host's. Everything a case
+ * does follows from (seed, case), so that one case can be replayed alone; nothing is carried from
+ * one case to the next.
  *
  *   case -> communicator, 1..20 calls -> each call: two sets of buffers with the same bytes
  *           set HOST is given to PMPI_X, set OURS to MPI_X; set FIRST keeps what they held before
  *
- *   | guard | lowest byte of any block ... highest byte of any block | guard |     compared whole, gaps included */
+ *   | guard | lowest byte of any block ... highest byte of any block | guard | compared whole,
+ *   gaps included */
 #ifndef DIFF_H
 #define DIFF_H
 
@@ -64,7 +67,8 @@ void rng_permute(struct rng *rng, int *order, int n); /* order[0..n) becomes a p
 
 /* ---- types.c: datatypes ---- */
 
-enum kind { K_INT, K_UINT, K_FORTRAN_INT, K_MULTI, K_FLOAT, K_COMPLEX, K_BOOL, K_LOGICAL, K_BYTE, K_CHAR, K_PAIR };
+enum kind { K_INT, K_UINT, K_FORTRAN_INT, K_MULTI, K_FLOAT, K_COMPLEX, K_BOOL, K_LOGICAL, K_BYTE,
+	    K_CHAR, K_PAIR };
 
 struct basic {
 	MPI_Datatype type;
@@ -99,8 +103,10 @@ struct layout {
 	MPI_Aint extent, true_lb, true_extent;
 	char text[200];
 };
-/* `capacity`: how many instances at distance `extent` may have to lie in one buffer without overlap. */
-void layout_make(struct layout *layout, const struct unit *unit, int units, long capacity, struct rng *rng);
+/* `capacity`: how many instances at distance `extent` may have to lie in one buffer without
+ * overlap. */
+void layout_make(struct layout *layout, const struct unit *unit, int units, long capacity,
+		 struct rng *rng);
 /* The same without gaps (for units that are not mixed). */
 void layout_make_plain(struct layout *layout, const struct unit *unit, int units);
 void layout_make_empty(struct layout *layout, const struct unit *unit, struct rng *rng);
@@ -110,7 +116,8 @@ void layout_free(struct layout *layout);
 /* ---- the collectives ---- */
 
 enum coll {
-	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, EXSCAN, GATHER, GATHERV, REDUCE,
+	ALLGATHER, ALLGATHERV, ALLREDUCE, ALLTOALL, ALLTOALLV, ALLTOALLW, BARRIER, BCAST, EXSCAN,
+		GATHER, GATHERV, REDUCE,
 	REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, SCATTER, SCATTERV, COLL_COUNT
 };
 
@@ -131,11 +138,12 @@ struct reduction {
 void reduction_make(struct reduction *reduction, enum coll coll, struct rng *rng);
 void reduction_free(struct reduction *reduction);
 /* Values for `count` elements at `base`, as rank `rank` contributes them. */
-void reduction_fill(const struct reduction *reduction, void *base, long count, uint64_t seed, int rank);
-/* Index of the first differing element or -1. CMP_NEAR: against the inputs of `ranks` ranks, whose element
- * `first + i` is compared with element i. */
-long reduction_differ(const struct reduction *reduction, const void *host, const void *ours, long count,
-		      uint64_t seed, int ranks, long first);
+void reduction_fill(const struct reduction *reduction, void *base, long count, uint64_t seed,
+		    int rank);
+/* Index of the first differing element or -1. CMP_NEAR: against the inputs of `ranks` ranks, whose
+ * element `first + i` is compared with element i. */
+long reduction_differ(const struct reduction *reduction, const void *host, const void *ours,
+		      long count, uint64_t seed, int ranks, long first);
 /* Set by a user function that was handed something impossible; read and cleared by the caller. */
 extern const char *user_op_complaint;
 
@@ -147,7 +155,8 @@ struct comm {
 	int rank, size, remote; /* remote: size of the remote group; 0 for an intracommunicator */
 	long generation;
 	bool is_owned;
-	bool is_first_alone; /* rank 0 (of either group) has its node to itself, and another has not */
+	bool is_first_alone; /* rank 0 (of either group) has its node to itself, and another has
+			      * not */
 	char text[120];
 };
 extern struct comm comms[COMM_SLOTS];
@@ -183,14 +192,16 @@ struct call {
 	enum coll coll;
 	struct comm *comm;
 	int root;
-	bool is_root, is_large_form, is_far_root, is_nothing_typed, is_sent_plain, is_all_plain, may_be_bottom;
+	bool is_root, is_large_form, is_far_root, is_nothing_typed, is_sent_plain, is_all_plain,
+	     may_be_bottom;
 	uint64_t seed;
 	struct unit unit;
 	int per; /* units in one element of every rank's type, or 0: as each likes */
 	struct side send, recv;
 	struct reduction reduction;
 	bool has_reduction;
-	long reduce_first; /* number of the first element in the receive buffer among the reduced ones */
+	long reduce_first; /* number of the first element in the receive buffer among the reduced
+			    * ones */
 	int error[SETS];
 };
 
@@ -201,16 +212,19 @@ struct limits {
 
 void call_make(struct call *call, struct comm *comm, uint64_t seed, const struct limits *limits);
 int call_invoke(struct call *call, int set); /* set OURS and FIRST: MPI_X; HOST: PMPI_X */
-/* true if all is well; else prints what differs after `prefix`, at most one line, and the call's description. */
+/* true if all is well; else prints what differs after `prefix`, at most one line, and the call's
+ * description. */
 bool call_compare(struct call *call, const char *prefix);
-/* After call_compare, on every rank: is the result (CMP_NEAR) the same when repeated, and the same on all ranks? */
+/* After call_compare, on every rank: is the result (CMP_NEAR) the same when repeated, and the same
+ * on all ranks? */
 bool call_repeat(struct call *call, const char *prefix);
-/* Whose answer is right? The same data moved by point-to-point messages, compared with both; for a replay. Every rank
- * of the communicator takes part. */
+/* Whose answer is right? The same data moved by point-to-point messages, compared with both; for a
+ * replay. Every rank of the communicator takes part. */
 bool call_judge(struct call *call, const char *prefix);
 void call_describe(const struct call *call);
 void call_free(struct call *call);
-/* Debugging of the test itself: no block of a receive buffer overlaps another, no gap was written. */
+/* Debugging of the test itself: no block of a receive buffer overlaps another, no gap was
+ * written. */
 bool call_selfcheck(struct call *call, const char *prefix);
 
 #endif

@@ -1,5 +1,6 @@
-/* MPI_MIN and MPI_MAX of every integer type, of values on both sides of the sign bit: some hosts compare unsigned types as if
- * they were signed, or the other way round, and ours must say what they say. Each by MPI_X and by PMPI_X, in place too. */
+/* MPI_MIN and MPI_MAX of every integer type, of values on both sides of the sign bit: some hosts
+ * compare unsigned types as if they were signed, or the other way round, and ours must say what
+ * they say. Each by MPI_X and by PMPI_X, in place too. */
 #include "check.h"
 
 #include <string.h>
@@ -12,10 +13,11 @@ static const struct {
 	const char *name;
 } types[] = {
 #define T(type) { type, #type }
-	T(MPI_SIGNED_CHAR), T(MPI_UNSIGNED_CHAR), T(MPI_SHORT), T(MPI_UNSIGNED_SHORT), T(MPI_INT), T(MPI_UNSIGNED),
-	T(MPI_LONG), T(MPI_UNSIGNED_LONG), T(MPI_LONG_LONG), T(MPI_UNSIGNED_LONG_LONG), T(MPI_INT8_T), T(MPI_UINT8_T),
-	T(MPI_INT16_T), T(MPI_UINT16_T), T(MPI_INT32_T), T(MPI_UINT32_T), T(MPI_INT64_T), T(MPI_UINT64_T), T(MPI_AINT),
-	T(MPI_OFFSET), T(MPI_COUNT),
+	T(MPI_SIGNED_CHAR), T(MPI_UNSIGNED_CHAR), T(MPI_SHORT), T(MPI_UNSIGNED_SHORT), T(MPI_INT),
+		T(MPI_UNSIGNED),
+	T(MPI_LONG), T(MPI_UNSIGNED_LONG), T(MPI_LONG_LONG), T(MPI_UNSIGNED_LONG_LONG),
+	T(MPI_INT8_T), T(MPI_UINT8_T), T(MPI_INT16_T), T(MPI_UINT16_T), T(MPI_INT32_T),
+	T(MPI_UINT32_T), T(MPI_INT64_T), T(MPI_UINT64_T), T(MPI_AINT), T(MPI_OFFSET), T(MPI_COUNT),
 };
 
 static int rank, size;
@@ -24,7 +26,9 @@ static void
 fill(unsigned char *bytes)
 {
 	for (int i = 0; i < ROOM; i++)
-		bytes[i] = (unsigned char)((i * 37 + rank * 101) ^ (i % 8 == 7 && (i / 8 + rank) % 2 ? 0x80 : 0));
+		bytes[i] =
+			(unsigned char)((i * 37 + rank * 101) ^ (i % 8 == 7 && (i / 8 + rank) % 2
+								 ? 0x80 : 0));
 }
 
 enum form { ALLREDUCE, ALLREDUCE_IN_PLACE, REDUCE, REDUCE_SCATTER_IN_PLACE, FORMS };
@@ -40,17 +44,22 @@ reduce(enum form form, int is_ours, MPI_Datatype type, MPI_Op op, unsigned char 
 		counts[i] = COUNT / size;
 	switch (form) {
 	case ALLREDUCE:
-		(is_ours ? MPI_Allreduce : PMPI_Allreduce)(in, out, COUNT, type, op, MPI_COMM_WORLD);
+		(is_ours ? MPI_Allreduce : PMPI_Allreduce)(in, out, COUNT, type, op,
+							   MPI_COMM_WORLD);
 		break;
 	case ALLREDUCE_IN_PLACE:
-		(is_ours ? MPI_Allreduce : PMPI_Allreduce)(MPI_IN_PLACE, out, COUNT, type, op, MPI_COMM_WORLD);
+		(is_ours ? MPI_Allreduce : PMPI_Allreduce)(MPI_IN_PLACE, out, COUNT, type, op,
+							   MPI_COMM_WORLD);
 		break;
 	case REDUCE:
-		(is_ours ? MPI_Reduce : PMPI_Reduce)(in, out, COUNT, type, op, size - 1, MPI_COMM_WORLD);
+		(is_ours ? MPI_Reduce : PMPI_Reduce)(in, out, COUNT, type, op, size - 1,
+						     MPI_COMM_WORLD);
 		break;
 	case REDUCE_SCATTER_IN_PLACE:
-		(is_ours ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(MPI_IN_PLACE, out, counts, type, op, MPI_COMM_WORLD);
-		memset(out + COUNT / size, 0, (size_t)(ROOM - COUNT / size)); /* not defined; a type has one byte or more */
+		(is_ours ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(MPI_IN_PLACE, out, counts,
+								     type, op, MPI_COMM_WORLD);
+		/* Not defined; a type has one byte or more */
+		memset(out + COUNT / size, 0, (size_t)(ROOM - COUNT / size));
 		break;
 	case FORMS: break;
 	}
@@ -69,7 +78,8 @@ main(int argc, char **argv)
 			for (enum form form = 0; form < FORMS; form++) {
 				reduce(form, 0, types[t].type, is_max ? MPI_MAX : MPI_MIN, host);
 				reduce(form, 1, types[t].type, is_max ? MPI_MAX : MPI_MIN, ours);
-				CHECK(memcmp(host, ours, ROOM) == 0, "%s of %s, form %d: not the host's result",
+				CHECK(memcmp(host, ours, ROOM) == 0,
+				      "%s of %s, form %d: not the host's result",
 				      is_max ? "MPI_MAX" : "MPI_MIN", types[t].name, (int)form);
 			}
 	return check_finish("extremes");

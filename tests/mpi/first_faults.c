@@ -1,10 +1,11 @@
-/* How much memory a rank's first calls touch: page faults in a row of small calls, from the first on, which makes the team.
+/* How much memory a rank's first calls touch: page faults in a row of small calls, from the first
+ * on, which makes the team.
  *
  *   first_faults [CALLS]
  *
- * A row of calls may touch what is in flight, at most 64 calls' blocks, and beyond that a quarter of what a rank sends, never what
- * its ring has; and of each other rank as much, by 16 pages a fault, since those have mapped their pages before they say where
- * they are. */
+ * A row of calls may touch what is in flight, at most 64 calls' blocks, and beyond that a quarter
+ * of what a rank sends, never what its ring has; and of each other rank as much, by 16 pages a
+ * fault, since those have mapped their pages before they say where they are. */
 #include "check.h"
 
 #include <stdbool.h>
@@ -18,7 +19,8 @@
 #define AROUND 16       /* pages that a fault of a reader brings */
 #define SLOTS 4         /* of the ring: each is used from its front */
 #define AT_LEAST 65536  /* bytes of a slot that are mapped at once */
-#define OTHERS 160      /* pages of the team, of lines and of libraries that are used for the first time */
+/* Pages of the team, of lines and of libraries that are used for the first time */
+#define OTHERS 160
 #define OTHERS_PER_RANK 48
 
 static long
@@ -33,7 +35,8 @@ faults(void)
 static bool
 can_populate(long page)
 {
-	void *memory = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
 	bool can = memory != MAP_FAILED && madvise(memory, (size_t)page, 23) == 0;
 	if (memory != MAP_FAILED)
 		munmap(memory, (size_t)page);
@@ -72,8 +75,10 @@ main(int argc, char **argv)
 		MPI_Allgather(in, BYTES, MPI_BYTE, out, BYTES, MPI_BYTE, MPI_COMM_WORLD);
 	long seen = faults() - before, most = most_faults(calls, BYTES, ranks, page);
 	for (int rank = 0; rank < ranks; rank++)
-		CHECK(out[rank * BYTES] == (char)rank && out[rank * BYTES + BYTES - 1] == (char)rank, "block %d", rank);
-	CHECK(seen <= most, "%ld page faults in %ld allgathers of %d bytes of %d ranks, at most %ld are needed", seen, calls,
+		CHECK(out[rank * BYTES] == (char)rank &&
+		      out[rank * BYTES + BYTES - 1] == (char)rank, "block %d", rank);
+	CHECK(seen <= most, "%ld page faults in %ld allgathers of %d bytes of %d ranks, at most "
+			    "%ld are needed", seen, calls,
 	      BYTES, ranks, most);
 	if (check_rank == 0)
 		printf("%ld page faults of %ld\n", seen, most);

@@ -1,11 +1,12 @@
-/* What a communicator costs in memory of this process: little where it stays with the host, and no more once it
- * is freed.
+/* What a communicator costs in memory of this process: little where it stays with the host, and no
+ * more once it is freed.
  *
  *   footprint hosted       each gets two calls, fewer than a team waits for
  *   footprint served       each gets a team
  *
- * Counted by malloc itself. The same is done by PMPI_ names first, with an attribute as ours on each communicator, and with the
- * comparison by which we ask MPICH whether a handle is good: it keeps a communicator's group from then on. */
+ * Counted by malloc itself. The same is done by PMPI_ names first, with an attribute as ours on
+ * each communicator, and with the comparison by which we ask MPICH whether a handle is good: it
+ * keeps a communicator's group from then on. */
 #include "check.h"
 
 #include <malloc.h>
@@ -14,7 +15,8 @@
 
 #define HOSTED 1000
 #define SERVED 24
-/* Bytes each, alive without a team, and gone, when those of ours wait for other communicators: 300, and what malloc adds. */
+/* Bytes each, alive without a team, and gone, when those of ours wait for other communicators: 300,
+ * and what malloc adds. */
 #define MOST 350
 /* Of few communicators the lists of the host itself make a difference; a team takes 35,000. */
 #define SERVED_MOST 2000
@@ -52,7 +54,8 @@ measure(int count, int calls, allreduce *reduce, scatter_reduced *scatter, long 
 		for (int call = 0; call < calls; call += 2) {
 			in[0] = check_rank + i;
 			reduce(in, out, 1, MPI_INT, MPI_SUM, comms[i]);
-			CHECK(out[0] == size * i + size * (size - 1) / 2, "communicator %d: sum %d", i, out[0]);
+			CHECK(out[0] == size * i + size * (size - 1) / 2, "communicator %d: sum %d",
+			      i, out[0]);
 			scatter(in, out, ones, MPI_INT, MPI_MAX, comms[i]);
 		}
 	}
@@ -77,11 +80,13 @@ main(int argc, char **argv)
 	measure(count, calls, PMPI_Allreduce, PMPI_Reduce_scatter, &host, &host_left);
 	measure(count, calls, MPI_Allreduce, MPI_Reduce_scatter, &ours, &ours_left);
 	if (check_rank == 0)
-		printf("%d communicators: %ld bytes each, %ld more than without us; freed: %ld and %ld more\n", count,
-		       host / count, (ours - host) / count, host_left / count, (ours_left - host_left) / count);
-	CHECK(is_served || (ours - host) / count <= MOST, "%ld bytes more each, over %d", (ours - host) / count, MOST);
+		printf("%d communicators: %ld bytes each, %ld more than without us; freed: %ld and "
+		       "%ld more\n", count, host / count, (ours - host) / count, host_left / count,
+		       (ours_left - host_left) / count);
+	CHECK(is_served || (ours - host) / count <= MOST, "%ld bytes more each, over %d",
+	      (ours - host) / count, MOST);
 	int most = is_served ? SERVED_MOST : MOST;
-	CHECK((ours_left - host_left) / count <= most, "%ld bytes more each stay, over %d", (ours_left - host_left) / count,
-	      most);
+	CHECK((ours_left - host_left) / count <= most, "%ld bytes more each stay, over %d",
+	      (ours_left - host_left) / count, most);
 	return check_finish("footprint");
 }

@@ -1,6 +1,6 @@
-/* What the hosts cannot do. The comparison needs the host's answer, and these calls, all legal, it answers wrongly or
- * not at all; so the test does not make them there. Each was found by this test with no library loaded, most with
- * --judge, --selfcheck or ASan. */
+/* What the hosts cannot do. The comparison needs the host's answer, and these calls, all legal, it
+ * answers wrongly or not at all; so the test does not make them there. Each was found by this test
+ * with no library loaded, most with --judge, --selfcheck or ASan. */
 #include "hosts.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@ host_misplaces_gaps(enum coll coll)
 #endif
 }
 
-/* The same with MPI_BOTTOM; and from about 1 KiB on Open MPI's copy of a rank's own block out of MPI_BOTTOM goes astray at
- * the end (seen in alltoallw: it reads behind the buffer). */
+/* The same with MPI_BOTTOM; and from about 1 KiB on Open MPI's copy of a rank's own block out of
+ * MPI_BOTTOM goes astray at the end (seen in alltoallw: it reads behind the buffer). */
 bool
 host_misses_bottom(enum coll coll, long bytes)
 {
@@ -30,8 +30,9 @@ host_misses_bottom(enum coll coll, long bytes)
 #endif
 }
 
-/* Open MPI 4.1.4 copies a rank's own block from one type to the other in pieces of 64 KiB, and loses the last element
- * where a piece ends within an element of a type with gaps (seen in alltoall; point-to-point messages are right). */
+/* Open MPI 4.1.4 copies a rank's own block from one type to the other in pieces of 64 KiB, and
+ * loses the last element where a piece ends within an element of a type with gaps (seen in
+ * alltoall; point-to-point messages are right). */
 #define HOST_PIECE 60000
 
 bool
@@ -44,9 +45,10 @@ host_loses_elements(enum coll coll, long bytes)
 #endif
 }
 
-/* Must every rank's type hold the same number of units? By the standard never. But both hosts cut large messages into
- * pieces of a whole number of the caller's elements (MPICH's ring allgatherv; Open MPI 4.1.4's bcast, gather and
- * scatter), and Open MPI's allgatherv takes its algorithm by the size of the caller's type: they hang or truncate. */
+/* Must every rank's type hold the same number of units? By the standard never. But both hosts cut
+ * large messages into pieces of a whole number of the caller's elements (MPICH's ring allgatherv;
+ * Open MPI 4.1.4's bcast, gather and scatter), and Open MPI's allgatherv takes its algorithm by the
+ * size of the caller's type: they hang or truncate. */
 #define HOST_SEGMENT 1000
 
 bool
@@ -71,8 +73,8 @@ host_needs_equal_layouts(const struct call *call)
 #endif
 }
 
-/* MPICH 4.0.2 leaves out the displacement of the only block in a communicator of one rank (allgatherv, alltoallv and
- * alltoallw with MPI_COMM_SELF copy to and from the address itself). */
+/* MPICH 4.0.2 leaves out the displacement of the only block in a communicator of one rank
+ * (allgatherv, alltoallv and alltoallw with MPI_COMM_SELF copy to and from the address itself). */
 bool
 host_ignores_displacement(int blocks)
 {
@@ -82,8 +84,8 @@ host_ignores_displacement(int blocks)
 	return false;
 #endif
 }
-/* MPICH 4.0.2 crashes in MPI_Reduce with MPI_IN_PLACE at a root other than 0 from 2 KiB on (it copies from the
- * address MPI_IN_PLACE in its reduce-scatter-gather). */
+/* MPICH 4.0.2 crashes in MPI_Reduce with MPI_IN_PLACE at a root other than 0 from 2 KiB on (it
+ * copies from the address MPI_IN_PLACE in its reduce-scatter-gather). */
 bool
 host_crashes_in_place(const struct call *call, long bytes)
 {
@@ -94,7 +96,8 @@ host_crashes_in_place(const struct call *call, long bytes)
 #endif
 }
 
-/* MPICH 4.0.2 refuses at the first rank of an exscan what it refuses at the others: no buffer, or that of the input. */
+/* MPICH 4.0.2 refuses at the first rank of an exscan what it refuses at the others: no buffer, or
+ * that of the input. */
 bool
 host_wants_result(const struct call *call)
 {
@@ -105,10 +108,11 @@ host_wants_result(const struct call *call)
 #endif
 }
 
-/* Long messages are cut into pieces that end anywhere. Where a basic element does not have a power of two as its size
- * (pairs, mixed structs) or is larger than 8 bytes (long double, complex), MPICH 4.0.2 over UCX then reports a truncation
- * if the receiver's type has gaps; and Open MPI 4.1.4's unpack overruns a stack buffer for a C long double complex in two
- * pieces. So the host can answer such calls only while they are short. */
+/* Long messages are cut into pieces that end anywhere. Where a basic element does not have a power
+ * of two as its size (pairs, mixed structs) or is larger than 8 bytes (long double, complex), MPICH
+ * 4.0.2 over UCX then reports a truncation if the receiver's type has gaps; and Open MPI 4.1.4's
+ * unpack overruns a stack buffer for a C long double complex in two pieces. So the host can answer
+ * such calls only while they are short. */
 bool
 host_cuts_elements(const struct unit *unit)
 {
@@ -125,8 +129,8 @@ host_cuts_elements(const struct unit *unit)
 #endif
 }
 
-/* MPICH 4.0.2's alltoalls in place (sendrecv_replace inside) report a truncation for types of several basic
- * types, pairs among them. */
+/* MPICH 4.0.2's alltoalls in place (sendrecv_replace inside) report a truncation for types of
+ * several basic types, pairs among them. */
 bool
 host_truncates_in_place(const struct call *call)
 {
@@ -138,36 +142,40 @@ host_truncates_in_place(const struct call *call)
 #endif
 }
 
-/* Open MPI 4.1.4's alltoallw in a communicator of one rank loses elements between types with gaps; the library hands
- * such communicators to the host, so both sides of the comparison are the host's. MPICH 4.0.2's reduce leaves
- * contributions out above 2 KiB where rank 0 is alone on its node and others are not; its allreduce over an
- * intercommunicator reduces so within each group. */
+/* Open MPI 4.1.4's alltoallw in a communicator of one rank loses elements between types with gaps;
+ * the library hands such communicators to the host, so both sides of the comparison are the host's.
+ * MPICH 4.0.2's reduce leaves contributions out above 2 KiB where rank 0 is alone on its node and
+ * others are not; its allreduce over an intercommunicator reduces so within each group. */
 bool
 host_answers_wrong(const struct call *call)
 {
 #ifdef OPEN_MPI
 	return call->coll == ALLTOALLW && call->comm->size == 1;
 #else
-	const struct side *side = call->send.reduce_count > call->recv.reduce_count ? &call->send : &call->recv;
+	const struct side *side = call->send.reduce_count > call->recv.reduce_count
+				  ? &call->send : &call->recv;
 	return (call->coll == REDUCE || (call->coll == ALLREDUCE && call->comm->remote)) &&
 		call->comm->is_first_alone &&
 		side->reduce_count * (long)call->reduction.layout.extent > 2048;
 #endif
 }
 
-/* MPICH 4.2.1 and 5.0.2 divide by the blocks of data that a received message's type has, and die of SIGFPE where the type has an
- * extent but no data (a struct of nothing, resized); 4.0.2 does not. */
+/* MPICH 4.2.1 and 5.0.2 divide by the blocks of data that a received message's type has, and die of
+ * SIGFPE where the type has an extent but no data (a struct of nothing, resized); 4.0.2 does
+ * not. */
 bool
 host_dies_of_extents(void)
 {
 	char text[MPI_MAX_LIBRARY_VERSION_STRING];
 	int length, major = 0, minor = 0;
 	PMPI_Get_library_version(text, &length);
-	return sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 && (major > 4 || (major == 4 && minor > 0));
+	return sscanf(text, "MPICH Version: %d.%d", &major, &minor) == 2 &&
+	       (major > 4 || (major == 4 && minor > 0));
 }
 
-/* Open MPI 5.0.7 packs complex numbers as if they were apart by whole numbers of them, and receives so, too: what its collectives
- * do with strides that are not whole is no answer to compare with (tests/mpi/odd_strides.c knows the right one). */
+/* Open MPI 5.0.7 packs complex numbers as if they were apart by whole numbers of them, and receives
+ * so, too: what its collectives do with strides that are not whole is no answer to compare with
+ * (tests/mpi/odd_strides.c knows the right one). */
 bool
 host_misses_odd_strides(void)
 {

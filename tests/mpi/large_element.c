@@ -1,5 +1,5 @@
-/* Reductions of elements of 32 KiB, more than the pieces that some algorithms are asked to make, by a user's operation that
- * is called with whole elements; against the host's. */
+/* Reductions of elements of 32 KiB, more than the pieces that some algorithms are asked to make, by
+ * a user's operation that is called with whole elements; against the host's. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -23,7 +23,8 @@ add(void *in, void *inout, int *count, MPI_Datatype *type)
 static void
 compare(const char *what, int count, const double *ours, const double *host, int elements)
 {
-	CHECK(!memcmp(ours, host, (size_t)elements * NUMBERS * sizeof *ours), "%s of %d elements", what, count);
+	CHECK(!memcmp(ours, host, (size_t)elements * NUMBERS * sizeof *ours), "%s of %d elements",
+	      what, count);
 }
 
 int
@@ -38,7 +39,8 @@ main(int argc, char **argv)
 	MPI_Type_commit(&element);
 	MPI_Op_create(add, 1, &op);
 	size_t all = (size_t)size * MOST * NUMBERS;
-	double *in = calloc(all, sizeof *in), *ours = calloc(all, sizeof *ours), *host = calloc(all, sizeof *host);
+	double *in = calloc(all, sizeof *in), *ours = calloc(all, sizeof *ours),
+	       *host = calloc(all, sizeof *host);
 	for (size_t i = 0; i < all; i++)
 		in[i] = (double)((size_t)check_rank * 7 + i % 1013);
 	for (int count = 1; count <= MOST; count++) {

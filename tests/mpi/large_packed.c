@@ -1,5 +1,6 @@
-/* Memory for packing what is scattered: much of it is given back after the call, not when the communicator is freed or another
- * call packs less. Of a broadcast, and of an allgather whose two sides are packed. */
+/* Memory for packing what is scattered: much of it is given back after the call, not when the
+ * communicator is freed or another call packs less. Of a broadcast, and of an allgather whose two
+ * sides are packed. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -36,7 +37,8 @@ main(int argc, char **argv)
 	MPI_Aint lb, extent;
 	MPI_Type_get_extent(halves, &lb, &extent);
 	int count = (int)(PACKED / 4096), each = count / size;
-	char *in = malloc((size_t)count * (size_t)extent), *out = malloc((size_t)count * (size_t)extent);
+	char *in = malloc((size_t)count * (size_t)extent),
+	     *out = malloc((size_t)count * (size_t)extent);
 	memset(in, rank, (size_t)count * (size_t)extent);
 	memset(out, -1, (size_t)count * (size_t)extent);
 	MPI_Bcast(in, 1, halves, 0, MPI_COMM_WORLD);
@@ -45,12 +47,15 @@ main(int argc, char **argv)
 	MPI_Bcast(in, count, halves, 0, MPI_COMM_WORLD);
 	CHECK(in[(size_t)extent * (size_t)(count - 1)] == 0, "bcast: wrong data");
 	size_t grown = resident() - before;
-	CHECK(resident() < before || grown < MOST_GROWTH, "bcast: %zu MiB more than before", grown / MIB);
+	CHECK(resident() < before || grown < MOST_GROWTH, "bcast: %zu MiB more than before",
+	      grown / MIB);
 	memset(in, rank, (size_t)count * (size_t)extent);
 	MPI_Allgather(in, each, halves, out, each, halves, MPI_COMM_WORLD);
-	CHECK(out[(size_t)extent * (size_t)each * (size_t)(size - 1)] == size - 1, "allgather: wrong data");
+	CHECK(out[(size_t)extent * (size_t)each * (size_t)(size - 1)] == size - 1,
+	      "allgather: wrong data");
 	grown = resident() - before;
-	CHECK(resident() < before || grown < MOST_GROWTH, "allgather: %zu MiB more than before", grown / MIB);
+	CHECK(resident() < before || grown < MOST_GROWTH, "allgather: %zu MiB more than before",
+	      grown / MIB);
 	free(in);
 	free(out);
 	MPI_Type_free(&halves);

@@ -1,8 +1,9 @@
-/* leaders.c — what ranks do between nodes by the host, on all ranks of the job. The collectives between leaders (wire/host.h) in
- * both forms: as they block, and begun and tested, several at once and different ones. And messages by tags (comm/wire.c), received
- * in another order than sent. Every result is compared with what it has to be.
+/* leaders.c — what ranks do between nodes by the host, on all ranks of the job. The collectives
+ * between leaders (wire/host.h) in both forms: as they block, and begun and tested, several at once
+ * and different ones. And messages by tags (comm/wire.c), received in another order than sent.
+ * Every result is compared with what it has to be.
  *
- *	leaders [SEED [TURNS]] */
+ * 	leaders [SEED [TURNS]] */
 #include "comm/engine.h"
 #include "comm/flavour.h"
 #include "comm/host.h"
@@ -32,13 +33,15 @@ cs_rdma_here(void)
 #define MOST_NODES 8
 #define MOST_AT_ONCE 4
 
-enum kind { BARRIER, BCAST, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, ALLREDUCE, REDUCE, EXSCAN, REDUCE_SCATTER, MAX, KINDS };
+enum kind { BARRIER, BCAST, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, ALLREDUCE, REDUCE, EXSCAN,
+	    REDUCE_SCATTER, MAX, KINDS };
 
 /* One collective, of which all but the buffers is equal on all ranks. */
 struct call {
 	enum kind kind;
 	int root;
-	size_t sizes[MOST_NODES][MOST_NODES]; /* bytes, or numbers, from one to another; row 0 is all that most have */
+	size_t sizes[MOST_NODES][MOST_NODES]; /* bytes, or numbers, from one to another; row 0 is
+					       * all that most have */
 	size_t at[MOST_NODES], back_at[MOST_NODES], column[MOST_NODES];
 	unsigned salt;
 	unsigned char *in, *out;
@@ -96,7 +99,8 @@ sum_up(const size_t *sizes, size_t *at, size_t gap)
 static void
 draw_call(struct call *call)
 {
-	*call = (struct call){ .kind = (enum kind)draw(KINDS), .root = (int)draw((uint64_t)nodes), .salt = (unsigned)draw(256) };
+	*call = (struct call){ .kind = (enum kind)draw(KINDS), .root = (int)draw((uint64_t)nodes),
+			       .salt = (unsigned)draw(256) };
 	bool is_even = draw(2);
 	size_t most = draw(4) ? 100 : 20000, same = draw(most);
 	for (int from = 0; from < nodes; from++)
@@ -120,7 +124,8 @@ fill_numbers(unsigned char *to, const struct call *call, size_t count)
 	}
 }
 
-/* The elements of all nodes' parts of a reduce_scatter; of other reductions the first part is all. */
+/* The elements of all nodes' parts of a reduce_scatter; of other reductions the first part is
+ * all. */
 static size_t
 count_of(const struct call *call)
 {
@@ -143,7 +148,8 @@ make(struct call *call, struct cs_request *request)
 	sum.unit = number;
 	for (int node = 0; node < nodes; node++)
 		call->column[node] = call->sizes[node][self];
-	size_t sent = sum_up(call->sizes[self], call->at, gap), received = sum_up(call->column, call->back_at, gap);
+	size_t sent = sum_up(call->sizes[self], call->at, gap),
+	       received = sum_up(call->column, call->back_at, gap);
 	if (call->kind != ALLTOALLV)
 		sum_up(row, call->at, gap);
 	size_t room = bytes + sent + received + (count + 1) * number;
@@ -168,17 +174,20 @@ make(struct call *call, struct cs_request *request)
 	case ALLTOALLV:
 		for (int node = 0; node < nodes; node++)
 			fill(call->in + call->at[node], call, self, node, call->sizes[self][node]);
-		return host->alltoallv(&group, call->in, call->sizes[self], call->at, call->out, call->column, call->back_at,
-				       request);
-	case ALLREDUCE: fill_numbers(call->out, call, count); return host->allreduce(&group, call->out, count, &sum, request);
+		return host->alltoallv(&group, call->in, call->sizes[self], call->at, call->out,
+				       call->column, call->back_at, request);
+	case ALLREDUCE: fill_numbers(call->out, call, count);
+		return host->allreduce(&group, call->out, count, &sum, request);
 	case REDUCE:
 		fill_numbers(call->in, call, count);
 		return host->reduce(&group, call->in, call->out, count, &sum, call->root, request);
-	case EXSCAN: fill_numbers(call->out, call, count); return host->exscan(&group, call->out, count, &sum, request);
+	case EXSCAN: fill_numbers(call->out, call, count);
+		return host->exscan(&group, call->out, count, &sum, request);
 	case REDUCE_SCATTER:
 		fill_numbers(call->out, call, count);
 		return host->reduce_scatter(&group, call->out, row, &sum, request);
-	case MAX: call->value = (uint64_t)(self * 17 % nodes); return host->max(&group, &call->value, request);
+	case MAX: call->value = (uint64_t)(self * 17 % nodes);
+				return host->max(&group, &call->value, request);
 	case KINDS: break;
 	}
 	return 0;
@@ -216,13 +225,16 @@ is_right(const struct call *call)
 	case BCAST: return are_bytes(call->out, call, call->root, 0, row[0]);
 	case ALLGATHERV:
 	case GATHERV:
-		for (int node = 0; (call->kind == ALLGATHERV || self == call->root) && node < nodes; node++)
+		for (int node = 0; (call->kind == ALLGATHERV || self == call->root) && node < nodes;
+		     node++)
 			is_right &= are_bytes(call->out + call->at[node], call, node, 0, row[node]);
 		break;
-	case SCATTERV: return are_bytes(call->out + call->at[self], call, call->root, self, row[self]);
+	case SCATTERV: return are_bytes(call->out + call->at[self], call, call->root, self,
+					row[self]);
 	case ALLTOALLV:
 		for (int node = 0; node < nodes; node++)
-			is_right &= are_bytes(call->out + call->back_at[node], call, node, self, call->column[node]);
+			is_right &= are_bytes(call->out + call->back_at[node], call, node, self,
+					      call->column[node]);
 		break;
 	case ALLREDUCE: return are_sums(call, nodes, 0, row[0]);
 	case REDUCE: return self != call->root || are_sums(call, nodes, 0, row[0]);
@@ -241,7 +253,8 @@ static void
 finish(struct call *call, unsigned told, const char *form)
 {
 	CHECK(!told, "collective %d, %s: told %u", call->kind, form, told);
-	CHECK(is_right(call), "collective %d with root %d, %s: wrong result", call->kind, call->root, form);
+	CHECK(is_right(call), "collective %d with root %d, %s: wrong result", call->kind,
+	      call->root, form);
 	free(call->in);
 	free(call->out);
 }
@@ -252,7 +265,8 @@ make_several(struct call *calls, int count, uint64_t *own)
 {
 	int left = count;
 	for (int i = 0; i < count; i++) {
-		CHECK(!make(&calls[i], &calls[i].request), "something was told of collective %d when it began", calls[i].kind);
+		CHECK(!make(&calls[i], &calls[i].request), "something was told of collective %d "
+							   "when it began", calls[i].kind);
 		calls[i].is_over = false;
 	}
 	while (left) {
@@ -279,7 +293,8 @@ disagree(struct cs_request *request)
 		sched_yield();
 	told = request ? request->told : told;
 	CHECK(self || !told, "the root of a broadcast was told %u", told);
-	CHECK(nodes > 2 || !self || told == CS_TOLD_MORE, "%s: the one that expects less was told %u",
+	CHECK(nodes > 2 || !self || told == CS_TOLD_MORE, "%s: the one that expects less was told "
+							  "%u",
 	      request ? "begun" : "blocking", told);
 }
 
@@ -295,18 +310,21 @@ exchange(uint64_t first_tag)
 	for (int i = 0; i < TAGS; i++)
 		for (int k = 0; k < 2; k++) {
 			snprintf(out[i][k], sizeof out[i][k], "%d %d", i, k);
-			wire->send(wire, &sends[i][k], next, first_tag + (uint64_t)i, out[i][k], sizeof out[i][k]);
+			wire->send(wire, &sends[i][k], next, first_tag + (uint64_t)i, out[i][k],
+				   sizeof out[i][k]);
 		}
 	for (int i = TAGS; i-- > 0;)
 		for (int k = 0; k < 2; k++)
-			wire->recv(wire, &receives[i][k], before, first_tag + (uint64_t)i, in[i][k], sizeof in[i][k]);
+			wire->recv(wire, &receives[i][k], before, first_tag + (uint64_t)i, in[i][k],
+				   sizeof in[i][k]);
 	for (int i = 0; i < TAGS; i++)
 		for (int k = 0; k < 2; k++) {
 			wire->wait(wire, &receives[i][k]);
 			wire->wait(wire, &sends[i][k]);
-			CHECK(!strcmp(in[i][k], out[i][k]), "tag %d, message %d: \"%.8s\"", i, k, in[i][k]);
-			CHECK(!receives[i][k].told && !sends[i][k].told, "tag %d, message %d: told %u", i, k,
-			      receives[i][k].told);
+			CHECK(!strcmp(in[i][k], out[i][k]), "tag %d, message %d: \"%.8s\"", i, k,
+			      in[i][k]);
+			CHECK(!receives[i][k].told && !sends[i][k].told,
+			      "tag %d, message %d: told %u", i, k, receives[i][k].told);
 		}
 }
 
@@ -345,7 +363,8 @@ main(int argc, char **argv)
 		for (int i = 0; i < count; i++)
 			finish(&calls[i], make(&calls[i], NULL), "blocking");
 	}
-	/* Among four and more that disagree Open MPI's own broadcast hangs, and one that was begun ends the job (4.1). */
+	/* Among four and more that disagree Open MPI's own broadcast hangs, and one that was begun
+	 * ends the job (4.1). */
 	if (nodes < 4)
 		disagree(NULL);
 #ifndef OPEN_MPI

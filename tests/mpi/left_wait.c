@@ -1,5 +1,6 @@
-/* comm/host.c lets the MPI progress in one thread at a time. A program that jumps out of that, from a handler of a signal, may not
- * do so (MPI need not be signal safe: MPI 4.0, 2.9.2), but then waits as before. Without an MPI: its functions are this test's. */
+/* comm/host.c lets the MPI progress in one thread at a time. A program that jumps out of that, from
+ * a handler of a signal, may not do so (MPI need not be signal safe: MPI 4.0, 2.9.2), but then
+ * waits as before. Without an MPI: its functions are this test's. */
 #include "comm/host.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
@@ -47,7 +48,8 @@ expect(bool is_true, const char *what)
 }
 
 static int
-fake_irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request)
+fake_irecv(void *to, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+	   MPI_Request *request)
 {
 	memset(request, 1, sizeof *request);
 	return MPI_SUCCESS;

@@ -1,5 +1,5 @@
-/* Vectors of many segments, as COLLSHIM_BCAST=chain:segment=64 and its like have them: the plans' loops turn tens of thousands of
- * times, and every byte comes, from any root.
+/* Vectors of many segments, as COLLSHIM_BCAST=chain:segment=64 and its like have them: the plans'
+ * loops turn tens of thousands of times, and every byte comes, from any root.
  *
  *   long_pipeline SEED */
 #include "check.h"

@@ -1,13 +1,18 @@
 /* differential: random collective calls, each once through MPI_X and once through PMPI_X, compared.
  *
- *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...] [--max-bytes B]
- *                [--large-bytes B] [--must-load NAME] [--crossing] [--selfcheck] [--judge] [--verbose]
+ *   differential [--seed S] [--cases N] [--first C | --only C] [--coll Bcast,Reduce,...]
+ *   [--max-bytes B]
+ *                [--large-bytes B] [--must-load NAME] [--crossing] [--selfcheck] [--judge]
+ *                [--verbose]
  *
  * --only C       one case, exactly as it was in the long run
- * --judge        also moves the data by point-to-point messages and says whether host or library differs from that
+ * --judge        also moves the data by point-to-point messages and says whether host or library
+ *                differs from that
  * --first C      begins there (communicators then have less history than in the long run)
- * --must-load    fails unless MPI_Bcast comes from a file of that name: a test without the library proves nothing
- * --crossing     a call that is repeated may give other bits of a sum: the first calls on a communicator are the MPI's
+ * --must-load    fails unless MPI_Bcast comes from a file of that name: a test without the library
+ *                proves nothing
+ * --crossing     a call that is repeated may give other bits of a sum: the first calls on a
+ *                communicator are the MPI's
  * Result: 0 all equal, 1 not, 2 usage. */
 #include "diff.h"
 #include "hosts.h"
@@ -64,7 +69,8 @@ overlay_begin(struct overlay *overlay, struct comm *comm, struct rng *rng)
 	}
 	switch (kind) {
 	case 1:
-		MPI_Iallreduce(overlay->out, overlay->in, count, MPI_INT, MPI_SUM, comm->comm, &overlay->request);
+		MPI_Iallreduce(overlay->out, overlay->in, count, MPI_INT, MPI_SUM, comm->comm,
+			       &overlay->request);
 		break;
 	case 2:
 		if (comm->rank == 0)
@@ -91,7 +97,8 @@ overlay_end(struct overlay *overlay, struct comm *comm, const char *prefix)
 	if (overlay->kind == 4)
 		MPI_Send(overlay->out, overlay->count, MPI_INT, right, 99, comm->comm);
 	else if (overlay->kind == 5)
-		MPI_Recv(overlay->in, overlay->count, MPI_INT, left, 99, comm->comm, MPI_STATUS_IGNORE);
+		MPI_Recv(overlay->in, overlay->count, MPI_INT, left, 99, comm->comm,
+			 MPI_STATUS_IGNORE);
 	else if (overlay->kind == 3)
 		while (!done)
 			MPI_Test(&overlay->request, &done, MPI_STATUS_IGNORE);
@@ -101,7 +108,8 @@ overlay_end(struct overlay *overlay, struct comm *comm, const char *prefix)
 		int expected = overlay->kind == 1 ? n * (n - 1) / 2 * 1000 + n * i
 			: overlay->kind == 2 ? i : overlay->kind == 3 ? -1 : left * 1000 + i;
 		if (overlay->in[i] != expected) {
-			fprintf(stderr, "%s other traffic (kind %d) during the calls was damaged at %d: %d, not %d\n",
+			fprintf(stderr, "%s other traffic (kind %d) during the calls was damaged "
+					"at %d: %d, not %d\n",
 				prefix, overlay->kind, i, overlay->in[i], expected);
 			is_good = false;
 		}
@@ -127,7 +135,8 @@ run_case(const struct options *options, long number)
 	int slot = rng_chance(&rng, 25) ? 0 : rng_below(&rng, COMM_SLOTS);
 	int other_slot = rng_chance(&rng, 15) ? rng_below(&rng, COMM_SLOTS) : slot;
 	struct comm *comm = comms_get(slot, number), *other = comms_get(other_slot, number);
-	int count = rng_chance(&rng, 30) ? rng_between(&rng, 8, BURST_MAX) : rng_between(&rng, 1, 2);
+	int count = rng_chance(&rng, 30) ? rng_between(&rng, 8, BURST_MAX)
+					 : rng_between(&rng, 1, 2);
 	bool is_ours_first = rng_chance(&rng, 50), is_interleaved = rng_chance(&rng, 30);
 	bool is_large = count <= 2 && rng_chance(&rng, 4);
 	struct limits limits = options->limits;
@@ -149,7 +158,8 @@ run_case(const struct options *options, long number)
 	overlay_begin(&overlay, comm, &rng);
 	for (int i = 0; i < count; i++)
 		call_make(&calls[i], i % 2 ? other : comm,
-			  rng_mix(options->seed * 1000003 + (uint64_t)number * 64 + (uint64_t)i), &limits);
+			  rng_mix(options->seed * 1000003 + (uint64_t)number * 64 + (uint64_t)i),
+			  &limits);
 	for (int i = 0; options->is_verbose && options->cases == 1 && i < count; i++)
 		call_describe(&calls[i]);
 	if (is_interleaved) {
@@ -174,7 +184,8 @@ run_case(const struct options *options, long number)
 			strcpy(comma, ":");
 	}
 	for (int i = 0; i < count; i++) {
-		if (calls[i].has_reduction && calls[i].reduction.comparison == CMP_NEAR && !options->is_crossing)
+		if (calls[i].has_reduction && calls[i].reduction.comparison == CMP_NEAR &&
+		    !options->is_crossing)
 			is_good = call_repeat(&calls[i], prefix) && is_good;
 		if (options->is_judged)
 			is_good = call_judge(&calls[i], prefix) && is_good;
@@ -183,9 +194,11 @@ run_case(const struct options *options, long number)
 	if (is_good)
 		return;
 	failures++;
-	fprintf(stderr, "  replay: mpirun -n %d ... differential --seed %llu --only %ld --max-bytes %ld --large-bytes %ld%s%s\n",
-		world_size, (unsigned long long)options->seed, number, options->limits.bytes, options->large_bytes,
-		options->coll_list ? " --coll " : "", options->coll_list ? options->coll_list : "");
+	fprintf(stderr, "  replay: mpirun -n %d ... differential --seed %llu --only %ld "
+			"--max-bytes %ld --large-bytes %ld%s%s\n",
+		world_size, (unsigned long long)options->seed, number, options->limits.bytes,
+		options->large_bytes, options->coll_list ? " --coll " : "",
+		options->coll_list ? options->coll_list : "");
 }
 
 /* Runs the cases; returns how many failed on some rank, as far as it went. */
@@ -241,9 +254,11 @@ parse(struct options *options, int argc, char **argv)
 		{"seed", required_argument, NULL, 's'}, {"cases", required_argument, NULL, 'n'},
 		{"first", required_argument, NULL, 'f'}, {"only", required_argument, NULL, 'o'},
 		{"coll", required_argument, NULL, 'c'}, {"max-bytes", required_argument, NULL, 'b'},
-		{"large-bytes", required_argument, NULL, 'l'}, {"must-load", required_argument, NULL, 'm'},
+		{"large-bytes", required_argument, NULL, 'l'},
+			{"must-load", required_argument, NULL, 'm'},
 		{"crossing", no_argument, NULL, 'x'}, {"selfcheck", no_argument, NULL, 'k'},
-		{"judge", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'}, {NULL, 0, NULL, 0}};
+		{"judge", no_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
+			{NULL, 0, NULL, 0}};
 	optind = 0;
 	for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {
 		switch (letter) {
@@ -272,7 +287,8 @@ static bool
 is_loaded(const char *name)
 {
 	Dl_info info;
-	return dladdr(dlsym(RTLD_DEFAULT, "MPI_Bcast"), &info) && info.dli_fname && strstr(info.dli_fname, name);
+	return dladdr(dlsym(RTLD_DEFAULT, "MPI_Bcast"), &info) && info.dli_fname &&
+	       strstr(info.dli_fname, name);
 }
 
 int
@@ -281,7 +297,8 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
-	struct options options = {.seed = 1, .cases = 300, .limits.bytes = 300000, .large_bytes = 3000000};
+	struct options options = {.seed = 1, .cases = 300, .limits.bytes = 300000,
+				  .large_bytes = 3000000};
 	memset(options.limits.is_coll_wanted, 1, sizeof options.limits.is_coll_wanted);
 	int result = 2;
 	if (!parse(&options, argc, argv)) {
@@ -289,7 +306,8 @@ main(int argc, char **argv)
 			fprintf(stderr, "usage: see the head of main.c\n");
 	} else if (options.must_load && !is_loaded(options.must_load)) {
 		if (world_rank == 0)
-			fprintf(stderr, "differential: MPI_Bcast does not come from '%s'\n", options.must_load);
+			fprintf(stderr, "differential: MPI_Bcast does not come from '%s'\n",
+				options.must_load);
 	} else {
 		basics_init();
 		result = run(&options) > 0;

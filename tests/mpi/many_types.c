@@ -1,6 +1,7 @@
-/* Hundreds of living derived types. MPICH 4.0.2 leaves a field of those beyond the first few hundred as its memory was, where
- * their elements are without gaps and do not begin at 0; its MPI_Pack then cuts the length down to a multiple of it (5
- * bytes to 4). Messages with such types are right, so the program never sees it, and must not through us. */
+/* Hundreds of living derived types. MPICH 4.0.2 leaves a field of those beyond the first few
+ * hundred as its memory was, where their elements are without gaps and do not begin at 0; its
+ * MPI_Pack then cuts the length down to a multiple of it (5 bytes to 4). Messages with such types
+ * are right, so the program never sees it, and must not through us. */
 #include "check.h"
 
 #include <string.h>
@@ -27,7 +28,8 @@ main(int argc, char **argv)
 		if (rank == 0)
 			memcpy(got + 1, sent, sizeof sent);
 		MPI_Bcast(got, LENGTH, types[i], 0, MPI_COMM_WORLD);
-		CHECK(!memcmp(got + 1, sent, sizeof sent), "bcast with type %d: %s instead of %s", i, got + 1, sent);
+		CHECK(!memcmp(got + 1, sent, sizeof sent), "bcast with type %d: %s instead of %s",
+		      i, got + 1, sent);
 	}
 	for (int i = 0; i < TYPES; i++)
 		MPI_Type_free(&types[i]);

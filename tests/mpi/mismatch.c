@@ -1,8 +1,9 @@
-/* Ranks that disagree on one node: about the collective, its root, operation, type or size. Each rank that can see it hears of it,
- * once, by the class that the host gives, or MPI_ERR_OTHER where the host has none or hangs; nobody waits for ever, and the
- * communicator goes on to be used. With "fatal": only the last of the cases, with the default error handler. With "again": one
- * case, and one of another kind on the next communicator of the same ranks, which is said, too. (Each kind is said once in each
- * process.) */
+/* Ranks that disagree on one node: about the collective, its root, operation, type or size. Each
+ * rank that can see it hears of it, once, by the class that the host gives, or MPI_ERR_OTHER where
+ * the host has none or hangs; nobody waits for ever, and the communicator goes on to be used. With
+ * "fatal": only the last of the cases, with the default error handler. With "again": one case, and
+ * one of another kind on the next communicator of the same ranks, which is said, too. (Each kind is
+ * said once in each process.) */
 #include "check.h"
 
 #include <stdlib.h>
@@ -56,7 +57,8 @@ CASE(alltoall_more, MPI_Alltoall(in, more(n), MPI_INT, out, more(n), MPI_INT, co
 CASE(allreduce_fewer, MPI_Allreduce(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
 CASE(allreduce_more, MPI_Allreduce(in, out, more(n), MPI_INT, MPI_SUM, comm))
 CASE(allreduce_operation, MPI_Allreduce(in, out, n, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, comm))
-CASE(allreduce_type, MPI_Allreduce(in, out, fewer(n), rank == 1 ? MPI_DOUBLE : MPI_INT, MPI_SUM, comm))
+CASE(allreduce_type,
+     MPI_Allreduce(in, out, fewer(n), rank == 1 ? MPI_DOUBLE : MPI_INT, MPI_SUM, comm))
 CASE(allreduce_kind, MPI_Allreduce(in, out, n, rank == 1 ? MPI_FLOAT : MPI_INT, MPI_SUM, comm))
 CASE(reduce_fewer, MPI_Reduce(in, out, fewer(n), MPI_INT, MPI_SUM, 0, comm))
 CASE(reduce_more, MPI_Reduce(in, out, more(n), MPI_INT, MPI_SUM, 0, comm))
@@ -66,10 +68,12 @@ CASE(scan_fewer, MPI_Scan(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
 CASE(scan_more, MPI_Scan(in, out, more(n), MPI_INT, MPI_SUM, comm))
 CASE(exscan_fewer, MPI_Exscan(in, out, fewer(n), MPI_INT, MPI_SUM, comm))
 CASE(exscan_operation, MPI_Exscan(in, out, n, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, comm))
-CASE(scan_or_exscan, rank == 1 ? MPI_Exscan(in, out, n, MPI_INT, MPI_SUM, comm) : MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
+CASE(scan_or_exscan, rank == 1 ? MPI_Exscan(in, out, n, MPI_INT, MPI_SUM, comm)
+			       : MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
 CASE(scan_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Scan(in, out, n, MPI_INT, MPI_SUM, comm))
 CASE(bcast_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Bcast(in, n, MPI_INT, 0, comm))
-CASE(alltoall_or_barrier, rank == 1 ? MPI_Barrier(comm) : MPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, comm))
+CASE(alltoall_or_barrier, rank == 1 ? MPI_Barrier(comm)
+				    : MPI_Alltoall(in, n, MPI_INT, out, n, MPI_INT, comm))
 CASE(gather_or_scatter, rank == 1 ? MPI_Scatter(in, n, MPI_INT, out, n, MPI_INT, 0, comm)
 				  : MPI_Gather(in, n, MPI_INT, out, n, MPI_INT, 0, comm))
 CASE(reduce_or_gather, rank == 1 ? MPI_Gather(in, n, MPI_INT, out, n, MPI_INT, 0, comm)
@@ -124,10 +128,14 @@ static const struct mistake {
 	{ "alltoall, one more", alltoall_more, MPI_ERR_TRUNCATE, MPI_SUCCESS, MPI_ERR_TRUNCATE },
 	{ "alltoallv, one fewer", alltoallv_fewer, ANY, ANY, ANY },
 	{ "allreduce, one fewer", allreduce_fewer, MPI_ERR_OTHER, MPI_ERR_TRUNCATE, MPI_ERR_OTHER },
-	{ "allreduce, one more", allreduce_more, MPI_ERR_TRUNCATE, MPI_ERR_OTHER, MPI_ERR_TRUNCATE },
-	{ "allreduce, two operations", allreduce_operation, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
-	{ "allreduce, elements of two sizes", allreduce_type, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
-	{ "allreduce, two kinds of numbers", allreduce_kind, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
+	{ "allreduce, one more", allreduce_more, MPI_ERR_TRUNCATE, MPI_ERR_OTHER,
+	  MPI_ERR_TRUNCATE },
+	{ "allreduce, two operations", allreduce_operation, MPI_ERR_OTHER, MPI_ERR_OTHER,
+	  MPI_ERR_OTHER },
+	{ "allreduce, elements of two sizes", allreduce_type, MPI_ERR_OTHER, MPI_ERR_OTHER,
+	  MPI_ERR_OTHER },
+	{ "allreduce, two kinds of numbers", allreduce_kind, MPI_ERR_OTHER, MPI_ERR_OTHER,
+	  MPI_ERR_OTHER },
 	{ "reduce, one fewer", reduce_fewer, MPI_ERR_OTHER, ANY, ANY },
 	{ "reduce, one more", reduce_more, MPI_ERR_TRUNCATE, ANY, ANY },
 	{ "reduce to two roots", reduce_two_roots, MPI_ERR_OTHER, MPI_ERR_OTHER, ANY },
@@ -143,15 +151,18 @@ static const struct mistake {
 	{ "alltoall or barrier", alltoall_or_barrier, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
 	{ "gather or scatter", gather_or_scatter, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_SUCCESS },
 	{ "reduce or gather", reduce_or_gather, MPI_ERR_OTHER, ANY, ANY },
-	{ "allreduce or alltoall", allreduce_or_alltoall, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
-	{ "allreduce or allgather", allreduce_or_allgather, MPI_ERR_OTHER, MPI_ERR_OTHER, MPI_ERR_OTHER },
+	{ "allreduce or alltoall", allreduce_or_alltoall, MPI_ERR_OTHER, MPI_ERR_OTHER,
+	  MPI_ERR_OTHER },
+	{ "allreduce or allgather", allreduce_or_allgather, MPI_ERR_OTHER, MPI_ERR_OTHER,
+	  MPI_ERR_OTHER },
 };
 enum { MISTAKES = sizeof mistakes / sizeof *mistakes };
 
 static void
 try(const struct mistake *mistake, int bytes)
 {
-	int expected = rank == 0 ? mistake->class_0 : rank == 1 ? mistake->class_1 : mistake->class_other;
+	int expected = rank == 0 ? mistake->class_0 : rank == 1
+		       ? mistake->class_1 : mistake->class_other;
 	int class = MPI_SUCCESS;
 	handler_calls = handler_class = 0;
 	int code = mistake->make(bytes / (int)sizeof(int));
@@ -159,11 +170,13 @@ try(const struct mistake *mistake, int bytes)
 		PMPI_Error_class(code, &class);
 	CHECK(expected == ANY || (expected == AN_ERROR ? class != MPI_SUCCESS : class == expected),
 	      "%s, %d bytes: error class %d, not %d", mistake->name, bytes, class, expected);
-	CHECK(handler_calls == (code != MPI_SUCCESS) && handler_class == class, "%s, %d bytes: handler called %d times, class %d",
-	      mistake->name, bytes, handler_calls, handler_class);
+	CHECK(handler_calls == (code != MPI_SUCCESS) && handler_class == class,
+	      "%s, %d bytes: handler called %d times, class %d", mistake->name, bytes,
+	      handler_calls, handler_class);
 }
 
-/* The same communicator with what is right: more calls than there are lines, so that each of them is used again. */
+/* The same communicator with what is right: more calls than there are lines, so that each of them
+ * is used again. */
 static void
 go_on(const char *after, int bytes)
 {
@@ -186,7 +199,8 @@ go_on(const char *after, int bytes)
 		code |= MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
 		wrong += sum != size * call;
 	}
-	CHECK(code == MPI_SUCCESS && wrong == 0, "after %s of %d bytes: code %d, %d wrong", after, bytes, code, wrong);
+	CHECK(code == MPI_SUCCESS && wrong == 0, "after %s of %d bytes: code %d, %d wrong", after,
+	      bytes, code, wrong);
 }
 
 static void
@@ -204,7 +218,8 @@ try_again(void)
 int
 main(int argc, char **argv)
 {
-	static const int sizes[] = { 16, 96, 128, 1022 & ~7, 4096, 8 << 10, 128 << 10, 1 << 20, MOST };
+	static const int sizes[] = { 16, 96, 128, 1022 & ~7, 4096, 8 << 10, 128 << 10, 1 << 20,
+				     MOST };
 	MPI_Errhandler errhandler;
 	MPI_Init(&argc, &argv);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -1,5 +1,5 @@
-/* Preloaded in place of the library: a library with one fault, named by MUTANT. The differential test must find each
- * of them; otherwise it would find nothing in the real one either. */
+/* Preloaded in place of the library: a library with one fault, named by MUTANT. The differential
+ * test must find each of them; otherwise it would find nothing in the real one either. */
 #include <dlfcn.h>
 #include <math.h>
 #include <mpi.h>
@@ -37,7 +37,8 @@ MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op
 		((double *)recv)[0] = nextafter(((double *)recv)[0], 1e300);
 	/* the same on all ranks, but not the same when the call is made again */
 	static unsigned calls;
-	if (is("unsteady") && type == MPI_DOUBLE && op == MPI_SUM && count > 0 && rank_in(comm) >= 0 && calls++ % 2)
+	if (is("unsteady") && type == MPI_DOUBLE && op == MPI_SUM && count > 0 &&
+	    rank_in(comm) >= 0 && calls++ % 2)
 		((double *)recv)[0] = nextafter(((double *)recv)[0], 1e300);
 	return code;
 }
@@ -58,15 +59,18 @@ EXPORT int
 MPI_Gather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 	   MPI_Datatype recv_type, int root, MPI_Comm comm)
 {
-	int code = PMPI_Gather(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
-	if (is("send") && send != MPI_IN_PLACE && send != MPI_BOTTOM && send_count > 0 && rank_in(comm) >= 0)
+	int code = PMPI_Gather(send, send_count, send_type, recv, recv_count, recv_type, root,
+			       comm);
+	if (is("send") && send != MPI_IN_PLACE && send != MPI_BOTTOM && send_count > 0 &&
+	    rank_in(comm) >= 0)
 		((char *)send)[0] ^= 1;
 	return code;
 }
 
 /* a non-commutative operation in the order of other ranks */
 EXPORT int
-MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+	   MPI_Comm comm)
 {
 	int is_commutative = 1, rank = rank_in(comm), size;
 	if (op != MPI_OP_NULL)
@@ -88,12 +92,14 @@ MPI_Scatter(const void *send, int send_count, MPI_Datatype send_type, void *recv
 {
 	int rank = rank_in(comm);
 	if (!is("stale") || rank < 0 || rank % 2 == 0 || recv_count == 0 || rank == root)
-		return PMPI_Scatter(send, send_count, send_type, recv, recv_count, recv_type, root, comm);
+		return PMPI_Scatter(send, send_count, send_type, recv, recv_count, recv_type, root,
+				    comm);
 	MPI_Aint lb, extent, true_lb, true_extent;
 	PMPI_Type_get_extent(recv_type, &lb, &extent);
 	PMPI_Type_get_true_extent(recv_type, &true_lb, &true_extent);
 	char *elsewhere = malloc((size_t)(extent * recv_count + true_extent));
-	int code = PMPI_Scatter(send, send_count, send_type, elsewhere - true_lb, recv_count, recv_type, root, comm);
+	int code = PMPI_Scatter(send, send_count, send_type, elsewhere - true_lb, recv_count,
+				recv_type, root, comm);
 	free(elsewhere);
 	return code;
 }
@@ -116,8 +122,8 @@ MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
 	PMPI_Type_size(type, &size);
 	PMPI_Type_get_extent(type, &lb, &extent);
 	PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
-	if (is("gap") && buffer != MPI_BOTTOM && count > 1 && true_lb == 0 && lb == 0 && extent > true_extent &&
-	    true_extent == size)
+	if (is("gap") && buffer != MPI_BOTTOM && count > 1 && true_lb == 0 && lb == 0 &&
+	    extent > true_extent && true_extent == size)
 		((char *)buffer)[true_extent] ^= 1;
 	return code;
 }

@@ -1,7 +1,9 @@
-/* Elements that lie apart by no whole number of elements (the complex numbers of an array of struct { float complex z; int i; }),
- * in all ways in which a type can be made: every call that the library serves puts each byte where arithmetic says that it belongs,
- * and none elsewhere. The MPI's own calls are made, too: Open MPI 5.0.7 has some wrong. With "faulty" the test also wants an MPI
- * that packs such types wrongly, as tests/support/faulty_pack.c makes of one that does not. */
+/* Elements that lie apart by no whole number of elements (the complex numbers of an array of struct
+ * { float complex z; int i; }), in all ways in which a type can be made: every call that the
+ * library serves puts each byte where arithmetic says that it belongs, and none elsewhere. The
+ * MPI's own calls are made, too: Open MPI 5.0.7 has some wrong. With "faulty" the test also wants
+ * an MPI that packs such types wrongly, as tests/support/faulty_pack.c makes of one that does
+ * not. */
 #include "check.h"
 
 #include <dlfcn.h>
@@ -20,7 +22,8 @@ struct odd {
 	long at[PLACES];
 	int bytes[PLACES];
 	long size, lowest, extent;
-	int is_padded; /* the numbers are long double, of whose 16 bytes 6 say nothing: they need not be copied */
+	int is_padded; /* the numbers are long double, of whose 16 bytes 6 say nothing: they need
+			* not be copied */
 };
 
 static int rank, size, host_wrong, cases;
@@ -42,9 +45,11 @@ resized(MPI_Datatype type, MPI_Aint lb, MPI_Aint extent, int is_ours)
 	return made;
 }
 
-/* Where the places of an array's part are: of `rows` by `columns`, from there on, in an array of that many columns. */
+/* Where the places of an array's part are: of `rows` by `columns`, from there on, in an array of
+ * that many columns. */
 static void
-place_part(struct odd *odd, int rows, int columns, int row, int column, int all_columns, MPI_Aint apart, int bytes)
+place_part(struct odd *odd, int rows, int columns, int row, int column, int all_columns,
+	   MPI_Aint apart, int bytes)
 {
 	for (int r = 0; r < rows; r++)
 		for (int c = 0; c < columns; c++)
@@ -59,7 +64,8 @@ make(struct odd *odd, int way, MPI_Datatype basic, int bytes, int align)
 	MPI_Datatype wide = resized(basic, 0, bytes + align, 0), inner, two[2];
 	MPI_Aint apart = bytes + align, at[4];
 	int lengths[4], n[4], m[4], k[4], w[4];
-	*odd = (struct odd){ .plain = MPI_DATATYPE_NULL, .is_padded = basic == MPI_C_LONG_DOUBLE_COMPLEX };
+	*odd = (struct odd){ .plain = MPI_DATATYPE_NULL,
+			     .is_padded = basic == MPI_C_LONG_DOUBLE_COMPLEX };
 	switch (way) {
 	case 0:
 	case 1:
@@ -67,7 +73,8 @@ make(struct odd *odd, int way, MPI_Datatype basic, int bytes, int align)
 		odd->name = "hvector";
 		MPI_Type_create_hvector(4, way + 1, (way + 1) * bytes + align, basic, &odd->type);
 		for (int i = 0; i < 4 * (way + 1); i++)
-			place(odd, i / (way + 1) * ((way + 1) * bytes + align) + i % (way + 1) * bytes, bytes);
+			place(odd, i / (way + 1) * ((way + 1) * bytes + align) + i % (way + 1) *
+			      bytes, bytes);
 		break;
 	case 3:
 		odd->name = "struct with an int behind";
@@ -127,15 +134,18 @@ make(struct odd *odd, int way, MPI_Datatype basic, int bytes, int align)
 		MPI_Type_create_hindexed_block(3, 2, at, basic, &odd->type);
 		break;
 	case 9:
-	case 10: /* 2 by 3 at 1, 2 of 4 by 6: the other order names dimensions the other way round */
+	case 10: /* 2 by 3 at 1, 2 of 4 by 6: the other order names dimensions the other way
+		  * round */
 		odd->name = way == 9 ? "subarray" : "subarray in Fortran's order";
 		n[way - 9] = 4, n[10 - way] = 6;
 		m[way - 9] = 2, m[10 - way] = 3;
 		k[way - 9] = 1, k[10 - way] = 2;
-		MPI_Type_create_subarray(2, n, m, k, way == 9 ? MPI_ORDER_C : MPI_ORDER_FORTRAN, wide, &odd->type);
+		MPI_Type_create_subarray(2, n, m, k, way == 9 ? MPI_ORDER_C : MPI_ORDER_FORTRAN,
+					 wide, &odd->type);
 		place_part(odd, 2, 3, 1, 2, 6, apart, bytes);
 		break;
-	case 11: /* rows in blocks of 3 for 2 processes, columns dealt by twos to 2: process 1 has rows 0 to 2 and 2 3, 6 */
+	case 11: /* rows in blocks of 3 for 2 processes, columns dealt by twos to 2: process 1 has
+		  * rows 0 to 2 and 2 3, 6 */
 		odd->name = "darray";
 		n[0] = 4, n[1] = 7;
 		m[0] = MPI_DISTRIBUTE_BLOCK, m[1] = MPI_DISTRIBUTE_CYCLIC;
@@ -189,7 +199,7 @@ make(struct odd *odd, int way, MPI_Datatype basic, int bytes, int align)
 	MPI_Type_commit(&odd->plain);
 }
 
-/* --- buffers ------------------------------------------------------------------------------------------------------- */
+/* --- buffers ---------------------------------------------------------------------------------- */
 
 static unsigned char
 byte_of(int from, int to, long i)
@@ -197,8 +207,8 @@ byte_of(int from, int to, long i)
 	return (unsigned char)(1 + (from * 61 + to * 17 + i * 7 + i / 251) % 120);
 }
 
-/* Elements of an odd type or of its plain one: memory with a guard before and behind, and where its address is in it. Of `skipped`
- * bytes nothing is said. */
+/* Elements of an odd type or of its plain one: memory with a guard before and behind, and where its
+ * address is in it. Of `skipped` bytes nothing is said. */
 struct buffer {
 	unsigned char *memory, *base, *skipped;
 	size_t bytes;
@@ -209,9 +219,11 @@ allocate(const struct odd *odd, int count)
 {
 	long highest = 0;
 	for (int i = 0; i < odd->places; i++)
-		highest = odd->at[i] + odd->bytes[i] > highest ? odd->at[i] + odd->bytes[i] : highest;
+		highest = odd->at[i] + odd->bytes[i] > highest ? odd->at[i] + odd->bytes[i]
+							       : highest;
 	size_t before = GUARD + ((size_t)-odd->lowest + 63) / 64 * 64;
-	struct buffer buffer = { .bytes = before + (size_t)(count * odd->extent + highest) + GUARD };
+	struct buffer buffer = { .bytes = before + (size_t)(count * odd->extent + highest) +
+				 GUARD };
 	buffer.bytes = (buffer.bytes + 63) / 64 * 64;
 	buffer.memory = aligned_alloc(64, buffer.bytes);
 	buffer.base = buffer.memory + before;
@@ -229,15 +241,19 @@ release(struct buffer buffer)
 
 /* Puts byte number i of the data where element `first` and those behind it have it. */
 static void
-put(const struct odd *odd, int is_plain, struct buffer *to, int first, int count, int from, int whom)
+put(const struct odd *odd, int is_plain, struct buffer *to, int first, int count, int from,
+    int whom)
 {
 	long i = 0;
 	for (int e = first; e < first + count; e++)
 		for (int p = 0; p < odd->places; p++)
 			for (int b = 0; b < odd->bytes[p]; b++, i++) {
-				long at = is_plain ? first * odd->size + i : e * odd->extent + odd->at[p] + b;
+				long at = is_plain ? first * odd->size + i : e * odd->extent +
+					  odd->at[p] + b;
 				to->base[at] = byte_of(from, whom, i);
-				to->skipped[to->base - to->memory + at] = odd->is_padded && odd->bytes[p] == 32 && b % 16 >= 10;
+				to->skipped[to->base - to->memory + at] = odd->is_padded &&
+									  odd->bytes[p] == 32 &&
+									  b % 16 >= 10;
 			}
 }
 
@@ -250,15 +266,17 @@ differ(const struct buffer *got, const struct buffer *right)
 	return 0;
 }
 
-/* --- calls --------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 enum { BCAST, ALLGATHER, GATHER, SCATTER, ALLTOALL, ALLTOALLW, CALLS };
-static const char *const call_names[CALLS] = { "bcast", "allgather", "gather", "scatter", "alltoall", "alltoallw" };
+static const char *const call_names[CALLS] = { "bcast", "allgather", "gather", "scatter",
+					       "alltoall", "alltoallw" };
 
 #define EITHER(name, ...) (is_ours ? MPI_##name(__VA_ARGS__) : PMPI_##name(__VA_ARGS__))
 
 static void
-call(int which, int is_ours, void *send, MPI_Datatype send_type, void *recv, MPI_Datatype recv_type, int count)
+call(int which, int is_ours, void *send, MPI_Datatype send_type, void *recv, MPI_Datatype recv_type,
+     int count)
 {
 	int counts[PLACES], send_at[PLACES], recv_at[PLACES], root = size - 1;
 	MPI_Datatype send_types[PLACES], recv_types[PLACES];
@@ -274,10 +292,12 @@ call(int which, int is_ours, void *send, MPI_Datatype send_type, void *recv, MPI
 		EITHER(Allgather, send, count, send_type, recv, count, recv_type, MPI_COMM_WORLD);
 		break;
 	case GATHER:
-		EITHER(Gather, send, count, send_type, recv, count, recv_type, root, MPI_COMM_WORLD);
+		EITHER(Gather, send, count, send_type, recv, count, recv_type, root,
+		       MPI_COMM_WORLD);
 		break;
 	case SCATTER:
-		EITHER(Scatter, send, count, send_type, recv, count, recv_type, root, MPI_COMM_WORLD);
+		EITHER(Scatter, send, count, send_type, recv, count, recv_type, root,
+		       MPI_COMM_WORLD);
 		break;
 	case ALLTOALL:
 		EITHER(Alltoall, send, count, send_type, recv, count, recv_type, MPI_COMM_WORLD);
@@ -292,7 +312,8 @@ call(int which, int is_ours, void *send, MPI_Datatype send_type, void *recv, MPI
 			send_types[r] = send_type;
 			recv_types[r] = recv_type;
 		}
-		EITHER(Alltoallw, send, counts, send_at, send_types, recv, counts, recv_at, recv_types, MPI_COMM_WORLD);
+		EITHER(Alltoallw, send, counts, send_at, send_types, recv, counts, recv_at,
+		       recv_types, MPI_COMM_WORLD);
 	}
 }
 
@@ -325,22 +346,27 @@ from(int which, int is_send, int b)
 }
 
 static void
-try(const struct odd *odd, const char *basic, int which, int is_send_plain, int is_recv_plain, int count)
+try(const struct odd *odd, const char *basic, int which, int is_send_plain, int is_recv_plain,
+    int count)
 {
 	int are_blocks[2] = { blocks(which, 0), blocks(which, 1) };
-	struct buffer send = allocate(odd, count * size), recv[2], right = allocate(odd, count * size);
+	struct buffer send = allocate(odd, count * size), recv[2],
+		      right = allocate(odd, count * size);
 	for (int b = 0; b < are_blocks[1]; b++)
-		put(odd, is_send_plain, &send, b * count, count, from(which, 1, b), whom(which, 1, b));
+		put(odd, is_send_plain, &send, b * count, count, from(which, 1, b),
+		    whom(which, 1, b));
 	for (int b = 0; b < are_blocks[0]; b++)
-		put(odd, is_recv_plain, &right, b * count, count, from(which, 0, b), whom(which, 0, b));
+		put(odd, is_recv_plain, &right, b * count, count, from(which, 0, b),
+		    whom(which, 0, b));
 	for (int is_ours = 0; is_ours < 2; is_ours++) {
 		recv[is_ours] = allocate(odd, count * size);
-		call(which, is_ours, send.base, is_send_plain ? odd->plain : odd->type, recv[is_ours].base,
-		     is_recv_plain ? odd->plain : odd->type, count);
+		call(which, is_ours, send.base, is_send_plain ? odd->plain : odd->type,
+		     recv[is_ours].base, is_recv_plain ? odd->plain : odd->type, count);
 	}
 	int is_host_wrong = differ(&recv[0], &right), is_wrong = differ(&recv[1], &right);
-	CHECK(!is_wrong, "%s of %d %s of %s, %s to %s, is wrong%s", call_names[which], count, odd->name, basic,
-	      is_send_plain ? "plain" : "odd", is_recv_plain ? "plain" : "odd", is_host_wrong ? ", and the MPI's, too" : "");
+	CHECK(!is_wrong, "%s of %d %s of %s, %s to %s, is wrong%s", call_names[which], count,
+	      odd->name, basic, is_send_plain ? "plain" : "odd", is_recv_plain ? "plain" : "odd",
+	      is_host_wrong ? ", and the MPI's, too" : "");
 	host_wrong += is_host_wrong;
 	cases++;
 	release(send);
@@ -356,14 +382,17 @@ static int (*host_unpack)(const void *, int, int *, void *, int, MPI_Datatype, M
 static int
 packs_rightly(const struct odd *odd)
 {
-	struct buffer in = allocate(odd, 2), out = allocate(odd, 2), plain = allocate(odd, 2), right = allocate(odd, 2);
+	struct buffer in = allocate(odd, 2), out = allocate(odd, 2), plain = allocate(odd, 2),
+		      right = allocate(odd, 2);
 	int position = 0;
 	put(odd, 0, &in, 0, 2, 1, 1);
 	put(odd, 1, &right, 0, 2, 1, 1);
-	host_pack(in.base, 2, odd->type, plain.base, (int)(2 * odd->size), &position, MPI_COMM_SELF);
+	host_pack(in.base, 2, odd->type, plain.base, (int)(2 * odd->size), &position,
+		  MPI_COMM_SELF);
 	int is_right = !differ(&plain, &right);
 	position = 0;
-	host_unpack(right.base, (int)(2 * odd->size), &position, out.base, 2, odd->type, MPI_COMM_SELF);
+	host_unpack(right.base, (int)(2 * odd->size), &position, out.base, 2, odd->type,
+		    MPI_COMM_SELF);
 	is_right = is_right && !differ(&out, &in);
 	release(in);
 	release(out);
@@ -392,8 +421,10 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	check_rank = rank;
-	host_pack = (int (*)(const void *, int, MPI_Datatype, void *, int, int *, MPI_Comm))dlsym(RTLD_DEFAULT, "PMPI_Pack");
-	host_unpack = (int (*)(const void *, int, int *, void *, int, MPI_Datatype, MPI_Comm))dlsym(RTLD_DEFAULT, "PMPI_Unpack");
+	host_pack = (int (*)(const void *, int, MPI_Datatype, void *, int, int *,
+			     MPI_Comm))dlsym(RTLD_DEFAULT, "PMPI_Pack");
+	host_unpack = (int (*)(const void *, int, int *, void *, int, MPI_Datatype,
+			       MPI_Comm))dlsym(RTLD_DEFAULT, "PMPI_Unpack");
 	for (size_t i = 0; i < sizeof basics / sizeof *basics; i++)
 		for (int way = 0; way < WAYS; way++) {
 			make(&odd, way, basics[i].type, basics[i].bytes, basics[i].align);
@@ -401,14 +432,15 @@ main(int argc, char **argv)
 			for (int which = 0; which < CALLS; which++)
 				for (int sides = 0; sides < 3; sides++)
 					for (int count = 1; count < 4; count += 2)
-						try(&odd, basics[i].name, which, sides == 1, sides == 2, count);
+						try(&odd, basics[i].name, which, sides == 1,
+						    sides == 2, count);
 			MPI_Type_free(&odd.type);
 			MPI_Type_free(&odd.plain);
 		}
 	if (argc > 1 && !strcmp(argv[1], "faulty"))
 		CHECK(mispacked > 0, "this MPI packs all types rightly");
 	if (rank == 0)
-		printf("odd_strides: %d cases; the MPI packs %d types wrongly and has %d cases wrong at rank 0\n", cases, mispacked,
-		       host_wrong);
+		printf("odd_strides: %d cases; the MPI packs %d types wrongly and has %d cases "
+		       "wrong at rank 0\n", cases, mispacked, host_wrong);
 	return check_finish("odd_strides");
 }

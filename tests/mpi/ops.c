@@ -1,8 +1,10 @@
-/* Reductions: predefined and user operations, the values they are given, and how results are compared.
+/* Reductions: predefined and user operations, the values they are given, and how results are
+ * compared.
  *
- * Values are chosen so that the result does not depend on the order of summation (small whole numbers also in
- * floating types), except in the class CMP_NEAR, which has arbitrary numbers and is compared within an error bound.
- * Sums of 8 and 16 bits stay in range: Open MPI's vector code saturates where its scalar code wraps. */
+ * Values are chosen so that the result does not depend on the order of summation (small whole
+ * numbers also in floating types), except in the class CMP_NEAR, which has arbitrary numbers and is
+ * compared within an error bound. Sums of 8 and 16 bits stay in range: Open MPI's vector code
+ * saturates where its scalar code wraps. */
 #include "diff.h"
 
 #include <complex.h>
@@ -45,8 +47,8 @@ static void
 check(MPI_Datatype *type, MPI_Aint expected)
 {
 	MPI_Aint lb, extent;
-	if (*type == MPI_DATATYPE_NULL || PMPI_Type_get_extent(*type, &lb, &extent) != MPI_SUCCESS ||
-	    extent != expected)
+	if (*type == MPI_DATATYPE_NULL ||
+	    PMPI_Type_get_extent(*type, &lb, &extent) != MPI_SUCCESS || extent != expected)
 		user_op_complaint = "a user function was given a datatype that is not the call's";
 }
 
@@ -177,7 +179,8 @@ user_type(struct layout *layout, enum user_type which)
 	case U_GAPPED_LOW:
 		PMPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){20, 8},
 					(MPI_Datatype[]){MPI_UINT32_T, MPI_UINT64_T}, &inner);
-		PMPI_Type_create_resized(inner, which == U_GAPPED ? 0 : -8, GAPPED_EXTENT, &layout->type);
+		PMPI_Type_create_resized(inner, which == U_GAPPED ? 0 : -8, GAPPED_EXTENT,
+					 &layout->type);
 		PMPI_Type_free(&inner);
 		break;
 	case U_BYTES:
@@ -192,9 +195,10 @@ user_type(struct layout *layout, enum user_type which)
 	layout_describe(layout);
 }
 
-/* Both hosts take too few bytes for buffers of their own in some algorithms where the extent is larger than what the type
- * covers, and write behind them (found with ASan and by the heap's own checks): MPICH 4.0.2 in reduce_scatter(_block)
- * for non-commutative operations, Open MPI 4.1.4 in the ring allreduce of large commutative ones. */
+/* Both hosts take too few bytes for buffers of their own in some algorithms where the extent is
+ * larger than what the type covers, and write behind them (found with ASan and by the heap's own
+ * checks): MPICH 4.0.2 in reduce_scatter(_block) for non-commutative operations, Open MPI 4.1.4 in
+ * the ring allreduce of large commutative ones. */
 static bool
 host_overruns(const struct user_row *row, enum coll coll)
 {
@@ -235,7 +239,8 @@ reduction_make(struct reduction *reduction, enum coll coll, struct rng *rng)
 	reduction->values = (int)row->values;
 	reduction->comparison = basic->kind == K_PAIR ? CMP_PAIRS
 		: basic->kind == K_FLOAT || basic->kind == K_COMPLEX ? CMP_VALUES : CMP_BYTES;
-	if (basic->kind == K_FLOAT && (row->values == V_SUM || row->values == V_PROD) && rng_chance(rng, 40)) {
+	if (basic->kind == K_FLOAT && (row->values == V_SUM || row->values == V_PROD) &&
+	    rng_chance(rng, 40)) {
 		reduction->comparison = CMP_NEAR;
 		reduction->is_product = row->values == V_PROD;
 		reduction->values = row->values == V_SUM ? V_NEAR_SUM : V_NEAR_PROD;
@@ -315,7 +320,8 @@ small_value(const struct basic *basic, struct rng *rng, int values, int rank)
 }
 
 static void
-fill_predefined(const struct reduction *reduction, void *at, struct rng *rng, uint64_t seed, int rank, long i)
+fill_predefined(const struct reduction *reduction, void *at, struct rng *rng, uint64_t seed,
+		int rank, long i)
 {
 	const struct basic *basic = reduction->basic;
 	size_t half = basic->size / 2;
@@ -328,7 +334,8 @@ fill_predefined(const struct reduction *reduction, void *at, struct rng *rng, ui
 		break;
 	case V_TRUTH: {
 		int64_t value = rng_chance(rng, 80);
-		if (value && basic->kind != K_BOOL && basic->kind != K_LOGICAL && rng_chance(rng, 40))
+		if (value && basic->kind != K_BOOL && basic->kind != K_LOGICAL &&
+		    rng_chance(rng, 40))
 			value = rng_between(rng, 1, 100);
 		memcpy(at, &value, basic->size);
 		break;
@@ -347,7 +354,8 @@ fill_predefined(const struct reduction *reduction, void *at, struct rng *rng, ui
 			put(at, K_FLOAT, half, small_value(basic, rng, reduction->values, rank));
 			put((char *)at + half, K_FLOAT, half, rng_between(rng, -1, 1));
 		} else {
-			put(at, basic->kind, basic->size, small_value(basic, rng, reduction->values, rank));
+			put(at, basic->kind, basic->size,
+			    small_value(basic, rng, reduction->values, rank));
 		}
 	}
 }
@@ -383,14 +391,16 @@ same_value(const char *a, const char *b, enum kind kind, size_t size)
 	return memcmp(a, b, size) == 0;
 }
 
-/* Any order of summation is within (p-1) eps sum|x| of the true sum, so two orders are within twice that of
- * each other; (p-1) eps |product| for products. */
+/* Any order of summation is within (p-1) eps sum|x| of the true sum, so two orders are within twice
+ * that of each other; (p-1) eps |product| for products. */
 static bool
-is_near(const struct reduction *reduction, const char *a, const char *b, uint64_t seed, int ranks, long i)
+is_near(const struct reduction *reduction, const char *a, const char *b, uint64_t seed, int ranks,
+	long i)
 {
 	size_t size = reduction->basic->size;
 	long double x = get_float(a, size), y = get_float(b, size), scale = 0;
-	long double eps = size == 4 ? FLT_EPSILON : size == 8 ? (long double)DBL_EPSILON : LDBL_EPSILON;
+	long double eps = size == 4 ? FLT_EPSILON : size == 8 ? (long double)DBL_EPSILON
+							      : LDBL_EPSILON;
 	if (reduction->is_product)
 		scale = fabsl(x);
 	else
@@ -400,8 +410,8 @@ is_near(const struct reduction *reduction, const char *a, const char *b, uint64_
 }
 
 long
-reduction_differ(const struct reduction *reduction, const void *host, const void *ours, long count, uint64_t seed,
-		 int ranks, long first)
+reduction_differ(const struct reduction *reduction, const void *host, const void *ours, long count,
+		 uint64_t seed, int ranks, long first)
 {
 	const struct basic *basic = reduction->basic;
 	for (long i = 0; i < count; i++) {
@@ -410,7 +420,8 @@ reduction_differ(const struct reduction *reduction, const void *host, const void
 		bool is_same = true;
 		switch (reduction->comparison) {
 		case CMP_BYTES:
-			is_same = memcmp(a + reduction->layout.true_lb, b + reduction->layout.true_lb,
+			is_same = memcmp(a + reduction->layout.true_lb,
+					 b + reduction->layout.true_lb,
 					 (size_t)reduction->layout.true_extent) == 0;
 			break;
 		case CMP_VALUES:
@@ -418,8 +429,8 @@ reduction_differ(const struct reduction *reduction, const void *host, const void
 			break;
 		case CMP_PAIRS: /* the padding inside a pair belongs to nobody */
 			is_same = same_value(a, b, basic->value_kind, basic->value_size) &&
-				same_value(a + basic->index_offset, b + basic->index_offset, basic->index_kind,
-					   basic->index_size);
+				same_value(a + basic->index_offset, b + basic->index_offset,
+					   basic->index_kind, basic->index_size);
 			break;
 		case CMP_NEAR:
 			is_same = is_near(reduction, a, b, seed, ranks, first + i);

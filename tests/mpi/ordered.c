@@ -1,6 +1,6 @@
-/* COLLSHIM_REPRODUCIBLE=1: reductions have the bits of x0 op (x1 op (... op x(p-1))), and scans those of ((x0 op x1) op x2) ..., on
- * any placement, under any MPI, in the first call on a communicator as in the later ones. Each rank makes all ranks' numbers and
- * folds them itself.
+/* COLLSHIM_REPRODUCIBLE=1: reductions have the bits of x0 op (x1 op (... op x(p-1))), and scans
+ * those of ((x0 op x1) op x2) ..., on any placement, under any MPI, in the first call on a
+ * communicator as in the later ones. Each rank makes all ranks' numbers and folds them itself.
  *
  *   ordered [CALLS]     calls on each communicator: from the MPI's to ours as shipped */
 #include "check.h"
@@ -49,7 +49,8 @@ static double
 number(int rank, int i, int which)
 {
 	uint64_t bits = mix((uint64_t)rank * 1000003 + (uint64_t)i * 7 + (uint64_t)which);
-	return ((double)(bits >> 11) * 0x1p-53 - 0.5) * (bits % 3 == 0 ? 1e6 : bits % 3 == 1 ? 1.0 : 1e-6);
+	return ((double)(bits >> 11) * 0x1p-53 - 0.5) *
+	       (bits % 3 == 0 ? 1e6 : bits % 3 == 1 ? 1.0 : 1e-6);
 }
 
 /* What does not compare, too. */
@@ -57,18 +58,20 @@ static double
 special(int rank, int i)
 {
 	uint64_t bits = mix((uint64_t)rank * 77 + (uint64_t)i) % 12;
-	return bits == 0 ? NAN : bits < 4 ? 0.0 : bits < 8 ? -0.0 : bits == 8 ? (double)INFINITY : number(rank, i, 0);
+	return bits == 0 ? NAN : bits < 4 ? 0.0 : bits < 8 ? -0.0 : bits == 8
+	       ? (double)INFINITY : number(rank, i, 0);
 }
 
 static size_t
 unit_of(enum kind kind)
 {
-	static const size_t units[] = { sizeof(float), sizeof(double), sizeof(long double), sizeof(double complex),
-					sizeof(struct location), sizeof(struct gapped) };
+	static const size_t units[] = { sizeof(float), sizeof(double), sizeof(long double),
+					sizeof(double complex), sizeof(struct location),
+					sizeof(struct gapped) };
 	return units[kind];
 }
 
-/* --- operations: out = a op b ------------------------------------------------------------------------------------------ */
+/* --- operations: out = a op b ----------------------------------------------------------------- */
 
 struct operation {
 	const char *name;
@@ -88,8 +91,10 @@ struct operation {
 		memcpy(out, &c, sizeof c);                              \
 	}
 /* IEEE 754-2019's maximum and minimum. */
-#define MOST(a, b) (isnan(a) || isnan(b) ? NAN : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))
-#define LEAST(a, b) (isnan(a) || isnan(b) ? NAN : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
+#define MOST(a, b) \
+	(isnan(a) || isnan(b) ? NAN : (a) > (b) || ((a) == (b) && !signbit(a)) ? (a) : (b))
+#define LEAST(a, b) \
+	(isnan(a) || isnan(b) ? NAN : (a) < (b) || ((a) == (b) && signbit(a)) ? (a) : (b))
 APPLY(sum_f32, float, a + b)
 APPLY(sum_f64, double, a + b)
 APPLY(sum_c64, double complex, a + b)
@@ -134,7 +139,7 @@ lean_gapped(void *out, const void *left, const void *right)
 	memcpy(out, &c, sizeof c);
 }
 
-#define USER(name, kind)                                                                             \
+#define USER(name, kind) \
 	static void user_##name(void *in, void *inout, int *count, MPI_Datatype *type)             \
 	{                                                                                          \
 		for (int i = 0; i < *count; i++) {                                                 \
@@ -165,7 +170,8 @@ static struct operation operations[] = {
 static MPI_Datatype
 type_of(enum kind kind)
 {
-	return kind == F32 ? MPI_FLOAT : kind == F64 ? MPI_DOUBLE : kind == F80 ? MPI_LONG_DOUBLE : kind == C64 ?
+	return kind == F32 ? MPI_FLOAT : kind == F64 ? MPI_DOUBLE : kind == F80
+	       ? MPI_LONG_DOUBLE : kind == C64 ?
 	       MPI_C_DOUBLE_COMPLEX : kind == LOCATION ? pair_type : gapped_type;
 }
 
@@ -180,9 +186,11 @@ fill(const struct operation *operation, void *base, int rank, int count)
 		case F32: memcpy(at, &(float){ (float)x }, sizeof(float)); break;
 		case F64: memcpy(at, &x, sizeof x); break;
 		case F80: memcpy(at, &(long double){ (long double)x / 3 }, 10); break;
-		case C64: memcpy(at, &(double complex){ CMPLX(x, number(rank, i, 1)) }, sizeof(double complex)); break;
+		case C64: memcpy(at, &(double complex){ CMPLX(x, number(rank, i, 1)) },
+				 sizeof(double complex)); break;
 		case LOCATION:
-			*(struct location *)(void *)at = (struct location){ (double)(int)(x * 3), rank };
+			*(struct location *)(void *)at =
+				(struct location){ (double)(int)(x * 3), rank };
 			break;
 		case GAPPED:
 			((struct gapped *)(void *)at)->number = x;
@@ -198,7 +206,8 @@ is_same(const struct operation *operation, const char *got, const char *wanted, 
 {
 	size_t unit = unit_of(operation->kind);
 	for (int i = 0; i < count; i++, got += unit, wanted += unit) {
-		size_t bytes = operation->kind == F80 ? 10 : operation->kind == LOCATION ? 12 : unit;
+		size_t bytes = operation->kind == F80 ? 10 : operation->kind == LOCATION
+			       ? 12 : unit;
 		double a, b;
 		float c, d;
 		if (operation->kind == GAPPED) {
@@ -224,7 +233,7 @@ is_same(const struct operation *operation, const char *got, const char *wanted, 
 	return true;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 struct buffers {
 	char *in, *out, *wanted, *other, *scanned, *exscanned;
@@ -239,24 +248,29 @@ expect(const struct operation *operation, const struct buffers *buffers, int cou
 	for (int rank = size - 2; rank >= 0; rank--) {
 		fill(operation, buffers->other, rank, count);
 		for (size_t at = 0; at < (size_t)count * unit; at += unit)
-			operation->apply(buffers->wanted + at, buffers->other + at, buffers->wanted + at);
+			operation->apply(buffers->wanted + at, buffers->other + at,
+					 buffers->wanted + at);
 	}
 	fill(operation, buffers->scanned, 0, count);
 	for (int rank = 1; rank <= check_rank; rank++) {
 		memcpy(buffers->exscanned, buffers->scanned, (size_t)count * unit);
 		fill(operation, buffers->other, rank, count);
 		for (size_t at = 0; at < (size_t)count * unit; at += unit)
-			operation->apply(buffers->scanned + at, buffers->scanned + at, buffers->other + at);
+			operation->apply(buffers->scanned + at, buffers->scanned + at,
+					 buffers->other + at);
 	}
 }
 
-#define SAME(what, got, at, n) SAME_AS(what, got, buffers->wanted + (size_t)(at) * unit_of(operation->kind), n)
-#define SAME_AS(what, got, wanted, n)                                                                      \
-	CHECK(is_same(operation, got, wanted, n),                                                          \
-	      "%s, %s, %d elements, call %d%s: other bits", what, operation->name, count, call, in_place ? " in place" : "")
+#define SAME(what, got, at, n) \
+	SAME_AS(what, got, buffers->wanted + (size_t)(at) * unit_of(operation->kind), n)
+#define SAME_AS(what, got, wanted, n) \
+	CHECK(is_same(operation, got, wanted, n), \
+	      "%s, %s, %d elements, call %d%s: other bits", what, operation->name, count, call, \
+		      in_place ? " in place" : "")
 
 static void
-make_calls(MPI_Comm comm, const struct operation *operation, const struct buffers *buffers, int count, int call)
+make_calls(MPI_Comm comm, const struct operation *operation, const struct buffers *buffers,
+	   int count, int call)
 {
 	MPI_Datatype type = type_of(operation->kind);
 	size_t bytes = (size_t)count * unit_of(operation->kind);
@@ -268,7 +282,8 @@ make_calls(MPI_Comm comm, const struct operation *operation, const struct buffer
 	MPI_Allreduce(in_place ? MPI_IN_PLACE : in, out, count, type, operation->op, comm);
 	SAME("allreduce", out, 0, count);
 	memcpy(out, in, bytes);
-	MPI_Reduce(in_place && check_rank == root ? MPI_IN_PLACE : in, out, count, type, operation->op, root, comm);
+	MPI_Reduce(in_place && check_rank == root ? MPI_IN_PLACE : in, out, count, type,
+		   operation->op, root, comm);
 	if (check_rank == root)
 		SAME("reduce", out, 0, count);
 	memcpy(out, in, bytes);
@@ -278,17 +293,20 @@ make_calls(MPI_Comm comm, const struct operation *operation, const struct buffer
 	MPI_Exscan(in_place ? MPI_IN_PLACE : in, out, count, type, operation->op, comm);
 	SAME_AS("exscan", out, check_rank ? buffers->exscanned : in, count);
 	memcpy(out, in, bytes);
-	MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : in, out, each, type, operation->op, comm);
+	MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : in, out, each, type, operation->op,
+				 comm);
 	SAME("reduce_scatter_block", out, check_rank * each, each);
 	/* Uneven, one of them empty. */
 	for (int rank = 0; rank < size; rank++)
-		buffers->counts[rank] = rank == size / 2 ? 0 : rank == size - 1 ? count - each * (size - 2) : each;
+		buffers->counts[rank] = rank == size / 2 ? 0 : rank == size - 1
+					? count - each * (size - 2) : each;
 	if (size == 2)
 		buffers->counts[1] = 0, buffers->counts[0] = count;
 	for (int rank = 0; rank < check_rank; rank++)
 		before += buffers->counts[rank];
 	memcpy(out, in, bytes);
-	MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : in, out, buffers->counts, type, operation->op, comm);
+	MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : in, out, buffers->counts, type, operation->op,
+			   comm);
 	SAME("reduce_scatter", out, before, buffers->counts[check_rank]);
 }
 
@@ -305,7 +323,8 @@ static void
 make_types(void)
 {
 	MPI_Datatype inner;
-	MPI_Type_create_struct(2, (int[]){ 1, 1 }, (MPI_Aint[]){ 0, 20 }, (MPI_Datatype[]){ MPI_DOUBLE, MPI_FLOAT }, &inner);
+	MPI_Type_create_struct(2, (int[]){ 1, 1 }, (MPI_Aint[]){ 0, 20 },
+			       (MPI_Datatype[]){ MPI_DOUBLE, MPI_FLOAT }, &inner);
 	MPI_Type_create_resized(inner, 0, sizeof(struct gapped), &gapped_type);
 	MPI_Type_free(&inner);
 	MPI_Type_commit(&gapped_type);
@@ -329,18 +348,20 @@ main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	static const int counts[] = { 2, 60, 1000, 20000, ROOM };
 	int calls = argc > 1 ? atoi(argv[1]) : 2;
-	struct buffers buffers = { allocate(), allocate(), allocate(), allocate(), allocate(), allocate(),
-				   malloc((size_t)size * sizeof(int)) };
+	struct buffers buffers = { allocate(), allocate(), allocate(), allocate(), allocate(),
+				   allocate(), malloc((size_t)size * sizeof(int)) };
 	make_types();
 	for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
 		for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
 			MPI_Comm copy;
-			if (counts[k] == ROOM && operations[i].apply != sum_f64 && operations[i].apply != lean_gapped)
+			if (counts[k] == ROOM && operations[i].apply != sum_f64 &&
+			    operations[i].apply != lean_gapped)
 				continue;
 			MPI_Comm_dup(MPI_COMM_WORLD, &copy);
 			expect(&operations[i], &buffers, counts[k]);
 			for (int call = 0; call < calls; call++) {
-				/* The order of summation of an integer is nobody's business, and its choice not another type's. */
+				/* The order of summation of an integer is nobody's business, and
+				 * its choice not another type's. */
 				int one = 1, all = 0;
 				MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, copy);
 				CHECK(all == size, "a sum of integers: %d", all);
@@ -349,7 +370,8 @@ main(int argc, char **argv)
 			MPI_Comm_free(&copy);
 		}
 	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-		if (operations[i].apply == mean || operations[i].apply == lean || operations[i].apply == lean_gapped)
+		if (operations[i].apply == mean || operations[i].apply == lean ||
+		    operations[i].apply == lean_gapped)
 			MPI_Op_free(&operations[i].op);
 	MPI_Type_free(&gapped_type);
 	free(buffers.in);

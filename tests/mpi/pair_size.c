@@ -1,4 +1,5 @@
-/* One call of pairs with gaps (MPI_DOUBLE_INT: 12 bytes in 16), for a rule whose range ends between the two sizes. */
+/* One call of pairs with gaps (MPI_DOUBLE_INT: 12 bytes in 16), for a rule whose range ends between
+ * the two sizes. */
 #include "check.h"
 
 #define PAIRS 220
@@ -20,7 +21,7 @@ main(int argc, char **argv)
 	}
 	MPI_Allreduce(mine, best, PAIRS, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
 	for (int i = 0; i < PAIRS; i++)
-		CHECK((int)best[i].value == size - 1 && (best[i].where + i) % size == size - 1, "element %d: %g of rank %d", i,
-		      best[i].value, best[i].where);
+		CHECK((int)best[i].value == size - 1 && (best[i].where + i) % size == size - 1,
+		      "element %d: %g of rank %d", i, best[i].value, best[i].where);
 	return check_finish("pair_size");
 }

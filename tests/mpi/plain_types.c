@@ -1,5 +1,6 @@
-/* Derived types whose bytes lie in order without gaps, in the ways in which programs make them, and one that only looks so: the
- * first are sent as they are, without a packed copy, and all arrive right. */
+/* Derived types whose bytes lie in order without gaps, in the ways in which programs make them, and
+ * one that only looks so: the first are sent as they are, without a packed copy, and all arrive
+ * right. */
 #include "check.h"
 
 #include <stddef.h>

@@ -1,6 +1,7 @@
-/* Waiting is progressing: rank A waits in a collective while its peer cannot enter it before a large message of A has
- * arrived, one that A has only begun to send. If the wait does not keep the host MPI moving, this hangs (and the
- * launcher's clock ends it). For every collective in which A waits for the peer, every A, and several sizes. */
+/* Waiting is progressing: rank A waits in a collective while its peer cannot enter it before a
+ * large message of A has arrived, one that A has only begun to send. If the wait does not keep the
+ * host MPI moving, this hangs (and the launcher's clock ends it). For every collective in which A
+ * waits for the peer, every A, and several sizes. */
 #include "check.h"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ collective(int which, int count)
 		return;
 	case 1:
 		MPI_Allreduce(out, in, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-		CHECK(in[0] == total && in[count - 1] == total, "allreduce of %d: %d", count, in[0]);
+		CHECK(in[0] == total && in[count - 1] == total, "allreduce of %d: %d", count,
+		      in[0]);
 		return;
 	case 2:
 		MPI_Allgather(out, count, MPI_INT, in, count, MPI_INT, MPI_COMM_WORLD);
@@ -36,7 +38,8 @@ collective(int which, int count)
 		return;
 	case 4:
 		MPI_Reduce_scatter_block(out, in, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-		CHECK(in[0] == total && in[count - 1] == total, "reduce_scatter_block of %d", count);
+		CHECK(in[0] == total && in[count - 1] == total, "reduce_scatter_block of %d",
+		      count);
 		return;
 	default: /* rooted: the last rank is the root, once for each rank as receiver or sender */
 		MPI_Bcast(out, count, MPI_INT, size - 1, MPI_COMM_WORLD);
@@ -67,10 +70,13 @@ main(int argc, char **argv)
 				int peer = (a + 1) % size;
 				if (rank == a && peer != a) {
 					memset(message, which * 16 + a, MESSAGE);
-					MPI_Isend(message, MESSAGE, MPI_CHAR, peer, 5, MPI_COMM_WORLD, &request);
+					MPI_Isend(message, MESSAGE, MPI_CHAR, peer, 5,
+						  MPI_COMM_WORLD, &request);
 				} else if (rank == peer && peer != a) {
-					MPI_Recv(message, MESSAGE, MPI_CHAR, a, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-					CHECK(message[MESSAGE - 1] == (char)(which * 16 + a), "the message from %d", a);
+					MPI_Recv(message, MESSAGE, MPI_CHAR, a, 5, MPI_COMM_WORLD,
+						 MPI_STATUS_IGNORE);
+					CHECK(message[MESSAGE - 1] == (char)(which * 16 + a),
+					      "the message from %d", a);
 				}
 				collective(which, counts[c]);
 				MPI_Wait(&request, MPI_STATUS_IGNORE);

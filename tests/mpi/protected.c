@@ -1,6 +1,7 @@
-/* Blocks that a load or a store reaches and the kernel does not: pages that the program has protected and gives free in a handler
- * of SIGSEGV, as garbage collectors and incremental checkpoints do; and processes that others may no longer look into. A call
- * that reads them by process_vm_readv is refused in the midst of it, and goes on all the same.
+/* Blocks that a load or a store reaches and the kernel does not: pages that the program has
+ * protected and gives free in a handler of SIGSEGV, as garbage collectors and incremental
+ * checkpoints do; and processes that others may no longer look into. A call that reads them by
+ * process_vm_readv is refused in the midst of it, and goes on all the same.
  *
  *   protected WAY    source      what is sent may not be touched between its ends
  *                    lazy        nor is it there before it is
@@ -8,8 +9,8 @@
  *                    both        source and result
  *                    undumpable  no capabilities and PR_SET_DUMPABLE 0
  *
- * All collectives that read directly, with known results, each on a communicator of its own: a first call as ever, then two that
- * are refused. */
+ * All collectives that read directly, with known results, each on a communicator of its own: a
+ * first call as ever, then two that are refused. */
 #include "check.h"
 
 #include <linux/capability.h>
@@ -25,7 +26,8 @@
 #define MOST_RANKS 16
 #define TURNS 3
 
-/* Ints of a block: a few pages, several pieces of what is handed on at once, and several slots of a ring. */
+/* Ints of a block: a few pages, several pieces of what is handed on at once, and several slots of a
+ * ring. */
 static const int counts[] = {9000, 100003};
 #define MOST_INTS (MOST_RANKS * 100003)
 
@@ -74,7 +76,8 @@ prepare(int sent)
 	size_t last = ((size_t)sent * sizeof *out - 1) / page * page;
 	mprotect(out, room, PROT_READ | PROT_WRITE);
 	mprotect(in, room, PROT_READ | PROT_WRITE);
-	memset(in, -1, (size_t)size * (size_t)sent * sizeof *in < bytes ? (size_t)size * (size_t)sent * sizeof *in : bytes);
+	memset(in, -1, (size_t)size * (size_t)sent * sizeof *in < bytes
+	       ? (size_t)size * (size_t)sent * sizeof *in : bytes);
 	is_lazy = 0;
 	make(0, sent);
 	if (turn == 0)
@@ -95,8 +98,8 @@ compare(int n, const int *got, int from, int first)
 {
 	for (int i = 0; i < n; i++)
 		if (got[i] != value(from, first + i)) {
-			CHECK(0, "%s of %d, turn %d: int %d from %d is %d and not %d", called, n, turn, i, from, got[i],
-			      value(from, first + i));
+			CHECK(0, "%s of %d, turn %d: int %d from %d is %d and not %d", called, n,
+			      turn, i, from, got[i], value(from, first + i));
 			return;
 		}
 }
@@ -109,16 +112,19 @@ compare_sum(int n, const int *got, int first)
 		for (int from = 0; from < size; from++)
 			sum += value(from, first + i);
 		if (got[i] != sum) {
-			CHECK(0, "%s of %d, turn %d: int %d is %d and not %d", called, n, turn, i, got[i], sum);
+			CHECK(0, "%s of %d, turn %d: int %d is %d and not %d", called, n, turn, i,
+			      got[i], sum);
 			return;
 		}
 	}
 }
 
-enum call { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLREDUCE,
-	    ALLREDUCE_IN_PLACE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, CALLS };
-static const char *const names[] = { "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw", "bcast", "gather", "gatherv",
-				     "scatter", "scatterv", "allreduce", "allreduce in place", "reduce_scatter",
+enum call { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, BCAST, GATHER, GATHERV, SCATTER,
+	    SCATTERV, ALLREDUCE, ALLREDUCE_IN_PLACE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, CALLS };
+static const char *const names[] = { "allgather", "allgatherv", "alltoall", "alltoallv",
+				     "alltoallw", "bcast", "gather", "gatherv",
+				     "scatter", "scatterv", "allreduce", "allreduce in place",
+				     "reduce_scatter",
 				     "reduce_scatter_block" };
 
 static void
@@ -185,14 +191,16 @@ static void
 check_call(enum call call, int n)
 {
 	if (call >= ALLREDUCE) {
-		compare_sum(n, call == ALLREDUCE_IN_PLACE ? out : in, call >= REDUCE_SCATTER ? rank * n : 0);
+		compare_sum(n, call == ALLREDUCE_IN_PLACE ? out : in,
+			    call >= REDUCE_SCATTER ? rank * n : 0);
 	} else if (call == BCAST) {
 		compare(n, rank == root ? out : in, root, 0);
 	} else if (call == SCATTER || call == SCATTERV) {
 		compare(n, in, root, rank * n);
 	} else if (rank == root || (call != GATHER && call != GATHERV)) {
 		for (int from = 0; from < size; from++)
-			compare(n, in + from * n, from, call >= ALLTOALL && call <= ALLTOALLW ? rank * n : 0);
+			compare(n, in + from * n, from, call >= ALLTOALL &&
+				call <= ALLTOALLW ? rank * n : 0);
 	}
 }
 
@@ -215,7 +223,8 @@ drop_capabilities(void)
 static void
 make_calls(enum call call, int n)
 {
-	int is_spread = (call >= ALLTOALL && call <= ALLTOALLW) || call == SCATTER || call == SCATTERV || call >= REDUCE_SCATTER;
+	int is_spread = (call >= ALLTOALL && call <= ALLTOALLW) || call == SCATTER ||
+			call == SCATTERV || call >= REDUCE_SCATTER;
 	MPI_Comm comm;
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	called = names[call];
@@ -235,7 +244,8 @@ make_calls(enum call call, int n)
 static void *
 map(void)
 {
-	return mmap(NULL, (size_t)MOST_INTS * sizeof(int) + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return mmap(NULL, (size_t)MOST_INTS * sizeof(int) + page, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 int

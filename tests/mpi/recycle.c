@@ -1,7 +1,10 @@
-/* Communicators of the same ranks that are made and freed as a garbage collector does it: five are alive, and each rank frees
- * another one than the others do. What the report says of their teams is looked at by must_say.
+/* Communicators of the same ranks that are made and freed as a garbage collector does it: five are
+ * alive, and each rank frees another one than the others do. What the report says of their teams is
+ * looked at by must_say.
  *
- *   recycle [--comms N] [--calls N] [--threads N]    each thread makes that many communicators, and so many calls on each
+ *   recycle [--comms N] [--calls N] [--threads N]
+ *
+ * Each thread makes that many communicators, and so many calls on each.
  */
 #include "check.h"
 
@@ -27,13 +30,16 @@ use(MPI_Comm comm, int round)
 	PMPI_Comm_rank(comm, &rank);
 	PMPI_Comm_size(comm, &size);
 	for (int call = 0; call < calls; call++) {
-		int mine = rank + round + call, sum = 0, root = call % size, told = rank == root ? mine : -1;
+		int mine = rank + round + call, sum = 0, root = call % size,
+		    told = rank == root ? mine : -1;
 		if (call % 2) {
 			MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
-			CHECK(sum == size * (round + call) + size * (size - 1) / 2, "round %d call %d: sum %d", round, call, sum);
+			CHECK(sum == size * (round + call) + size * (size - 1) / 2,
+			      "round %d call %d: sum %d", round, call, sum);
 		} else {
 			MPI_Bcast(&told, 1, MPI_INT, root, comm);
-			CHECK(told == root + round + call, "round %d call %d: told %d", round, call, told);
+			CHECK(told == root + round + call, "round %d call %d: told %d", round, call,
+			      told);
 		}
 	}
 }
@@ -73,7 +79,8 @@ main(int argc, char **argv)
 		if (!strcmp(argv[i], "--threads"))
 			threads = atoi(argv[i + 1]);
 	}
-	CHECK(provided == MPI_THREAD_MULTIPLE && threads <= MOST_THREADS, "level %d, %d threads", provided, threads);
+	CHECK(provided == MPI_THREAD_MULTIPLE && threads <= MOST_THREADS, "level %d, %d threads",
+	      provided, threads);
 	for (int i = 0; i < threads; i++) {
 		PMPI_Comm_dup(MPI_COMM_WORLD, &workers[i].parent);
 		workers[i].seed = 7u + 100u * (unsigned)i + (unsigned)check_rank;

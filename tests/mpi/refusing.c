@@ -1,5 +1,5 @@
-/* Linked into a module with --wrap=cs_builder_finish: half of the shapes of each algorithm's plans are refused, told by what all
- * ranks know alike. */
+/* Linked into a module with --wrap=cs_builder_finish: half of the shapes of each algorithm's plans
+ * are refused, told by what all ranks know alike. */
 #include "plan/build.h"
 
 enum cs_status __real_cs_builder_finish(struct cs_builder *builder);

@@ -1,4 +1,5 @@
-/* A program that never calls MPI_Init (MPI 4.0, 11.3): its calls are the MPI's, right, and it ends. */
+/* A program that never calls MPI_Init (MPI 4.0, 11.3): its calls are the MPI's, right, and it
+ * ends. */
 #include <mpi.h>
 #include <stdio.h>
 
@@ -35,7 +36,8 @@ main(void)
 	if (MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) != MPI_SUCCESS)
 		return 2;
 	MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-	MPI_Comm_create_from_group(group, "tests/mpi/sessions", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+	MPI_Comm_create_from_group(group, "tests/mpi/sessions", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
+				   &comm);
 	int wrong = exercise(comm);
 	MPI_Group_free(&group);
 	MPI_Comm_free(&comm);

@@ -36,7 +36,8 @@ layout_of(const struct side *side, int block)
 	return &side->layouts[side->layout_count == 1 ? 0 : block];
 }
 
-/* Lowest and highest byte of block b, relative to the buffer's address; false if the block has none. */
+/* Lowest and highest byte of block b, relative to the buffer's address; false if the block has
+ * none. */
 static bool
 block_range(const struct side *side, int b, long *low, long *high)
 {
@@ -94,7 +95,8 @@ side_allocate(struct side *side, size_t align, bool may_be_bottom, struct rng *r
 		for (int w = 0; w < SETS; w++) {
 			MPI_Aint address;
 			PMPI_Get_address(side->buffer[w], &address);
-			side->type[w] = side->bottom_types[w] = absolute(side->layouts[0].type, address);
+			side->type[w] = side->bottom_types[w] =
+				absolute(side->layouts[0].type, address);
 			side->buffer[w] = MPI_BOTTOM;
 		}
 	}
@@ -105,7 +107,8 @@ side_allocate(struct side *side, size_t align, bool may_be_bottom, struct rng *r
 }
 
 static void
-make_layout(struct layout *layout, const struct call *call, int units, long capacity, bool is_plain, struct rng *rng)
+make_layout(struct layout *layout, const struct call *call, int units, long capacity, bool is_plain,
+	    struct rng *rng)
 {
 	if (is_plain || call->is_all_plain)
 		layout_make_plain(layout, &call->unit, units);
@@ -125,9 +128,10 @@ divisor_of(int units, struct rng *rng)
 	return units ? units : 1;
 }
 
-/* Equal blocks one after the other. `is_nothing_typed`: blocks of nothing are some elements of a type without bytes
- * rather than no elements. All ranks of a call do the same there: both hosts' gather and scatter leave out the
- * message of a rank that says 0 and wait for it at one that says 4 of a type of no bytes. */
+/* Equal blocks one after the other. `is_nothing_typed`: blocks of nothing are some elements of a
+ * type without bytes rather than no elements. All ranks of a call do the same there: both hosts'
+ * gather and scatter leave out the message of a rank that says 0 and wait for it at one that says 4
+ * of a type of no bytes. */
 void
 side_fixed(struct side *side, const struct call *call, int blocks, int units, bool is_nothing_typed,
 	   struct rng *rng)
@@ -142,8 +146,8 @@ side_fixed(struct side *side, const struct call *call, int blocks, int units, bo
 	} else {
 		int per = call->per ? call->per : divisor_of(units, rng);
 		side->count = units / per;
-		make_layout(side->layouts, call, per, (long)blocks * side->count, call->is_sent_plain && blocks == 1,
-			    rng);
+		make_layout(side->layouts, call, per, (long)blocks * side->count,
+			    call->is_sent_plain && blocks == 1, rng);
 	}
 	for (int b = 0; b < blocks; b++) {
 		side->counts[b] = side->count;
@@ -154,7 +158,8 @@ side_fixed(struct side *side, const struct call *call, int blocks, int units, bo
 
 /* Uneven blocks anywhere, in any order, with holes, also below the buffer's address. */
 void
-side_uneven(struct side *side, const struct call *call, int blocks, const int *units, int step, struct rng *rng)
+side_uneven(struct side *side, const struct call *call, int blocks, const int *units, int step,
+	    struct rng *rng)
 {
 	const struct unit *unit = &call->unit;
 	side_arrays(side, blocks);
@@ -164,7 +169,8 @@ side_uneven(struct side *side, const struct call *call, int blocks, const int *u
 	while (step % per)
 		per--;
 	per = call->per ? call->per : per;
-	bool is_at_zero = host_ignores_displacement(blocks), has_holes = rng_chance(rng, 50) && !is_at_zero;
+	bool is_at_zero = host_ignores_displacement(blocks), has_holes = rng_chance(rng, 50) &&
+									 !is_at_zero;
 	if (rng_chance(rng, 50))
 		rng_permute(rng, order, blocks);
 	else
@@ -178,7 +184,8 @@ side_uneven(struct side *side, const struct call *call, int blocks, const int *u
 		at += side->counts[b] + (has_holes ? rng_below(rng, 4) : 0);
 	}
 	struct rng same = rng_from(call->seed, 3, 3);
-	make_layout(side->layouts, call, per, at, false, host_needs_equal_layouts(call) ? &same : rng);
+	make_layout(side->layouts, call, per, at, false,
+		    host_needs_equal_layouts(call) ? &same : rng);
 	if (rng_chance(rng, 20) && !is_at_zero) {
 		int shift = rng_between(rng, 0, at);
 		for (int b = 0; b < blocks; b++)
@@ -190,7 +197,8 @@ side_uneven(struct side *side, const struct call *call, int blocks, const int *u
 
 /* Every block with a type and a byte displacement of its own (alltoallw). */
 void
-side_typed(struct side *side, const struct call *call, int blocks, const int *units, int step, struct rng *rng)
+side_typed(struct side *side, const struct call *call, int blocks, const int *units, int step,
+	   struct rng *rng)
 {
 	const struct unit *unit = &call->unit;
 	side_arrays(side, blocks);
@@ -213,7 +221,8 @@ side_typed(struct side *side, const struct call *call, int blocks, const int *un
 		side->displs[b] = 0;
 		if (!host_ignores_displacement(blocks) && block_range(side, b, &low, &high)) {
 			side->displs[b] = (int)(at + (-low + align - 1) / align * align);
-			at = side->displs[b] + (high + align - 1) / align * align + align * rng_below(rng, 3);
+			at = side->displs[b] + (high + align - 1) / align * align + align *
+			     rng_below(rng, 3);
 		}
 	}
 	free(order);
@@ -267,11 +276,13 @@ side_in_place(struct side *side)
 	}
 }
 
-/* What a rank passes where the argument is not significant for it. Between groups both hosts look at some of it. */
+/* What a rank passes where the argument is not significant for it. Between groups both hosts look
+ * at some of it. */
 void
 side_ignored(struct side *side, const struct call *call, struct rng *rng)
 {
-	static char nothing[8]; /* not NULL: MPICH's reduce between groups refuses that at the root */
+	static char nothing[8]; /* not NULL: MPICH's reduce between groups refuses that at the
+				 * root */
 	bool is_junk = rng_chance(rng, 50) && !call->comm->remote;
 	for (int w = 0; w < SETS; w++) {
 		side->buffer[w] = nothing;

@@ -1,4 +1,5 @@
-/* tests/mpi/sides.h — the send and the receive side of a call: blocks in a buffer, in random layouts. */
+/* tests/mpi/sides.h — the send and the receive side of a call: blocks in a buffer, in random
+ * layouts. */
 #ifndef SIDES_H
 #define SIDES_H
 
@@ -7,13 +8,16 @@
 /* malloc that ends the job where there is no memory. */
 void *allocate(size_t bytes);
 
-/* Equal blocks one after the other; blocks of nothing as elements of a type without bytes if is_nothing_typed. */
-void side_fixed(struct side *side, const struct call *call, int blocks, int units, bool is_nothing_typed,
-		struct rng *rng);
+/* Equal blocks one after the other; blocks of nothing as elements of a type without bytes if
+ * is_nothing_typed. */
+void side_fixed(struct side *side, const struct call *call, int blocks, int units,
+		bool is_nothing_typed, struct rng *rng);
 /* Uneven blocks anywhere. Every units[] is a multiple of `step`. */
-void side_uneven(struct side *side, const struct call *call, int blocks, const int *units, int step, struct rng *rng);
+void side_uneven(struct side *side, const struct call *call, int blocks, const int *units, int step,
+		 struct rng *rng);
 /* Every block with a type of its own (alltoallw). */
-void side_typed(struct side *side, const struct call *call, int blocks, const int *units, int step, struct rng *rng);
+void side_typed(struct side *side, const struct call *call, int blocks, const int *units, int step,
+		struct rng *rng);
 /* Elements of the call's reduction. */
 void side_reduced(struct side *side, struct call *call, long count, struct rng *rng);
 void side_in_place(struct side *side);

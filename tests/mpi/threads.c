@@ -1,4 +1,5 @@
-/* MPI_THREAD_MULTIPLE: several threads at once, each on communicators of its own, which it also makes and frees. */
+/* MPI_THREAD_MULTIPLE: several threads at once, each on communicators of its own, which it also
+ * makes and frees. */
 #include "check.h"
 
 #include <pthread.h>
@@ -16,7 +17,8 @@ struct worker {
 	MPI_Comm comm; /* of this thread alone */
 };
 
-/* At absolute addresses: such data goes through a message to ourselves, and each thread must get its own. */
+/* At absolute addresses: such data goes through a message to ourselves, and each thread must get
+ * its own. */
 static void
 at_bottom(const struct worker *worker, MPI_Comm comm, int round, int *in)
 {
@@ -34,8 +36,8 @@ at_bottom(const struct worker *worker, MPI_Comm comm, int round, int *in)
 		for (int i = 0; i < 45; i++)
 			in[i] = rank == root ? base + i : -1;
 		MPI_Bcast(MPI_BOTTOM, 1, type, root, comm);
-		CHECK(in[0] == base && in[5] == base + 5 && in[44] == base + 44, "thread %d round %d: bcast at addresses: %d",
-		      worker->number, round, in[0]);
+		CHECK(in[0] == base && in[5] == base + 5 && in[44] == base + 44,
+		      "thread %d round %d: bcast at addresses: %d", worker->number, round, in[0]);
 	}
 	PMPI_Type_free(&type);
 }
@@ -52,24 +54,25 @@ one_round(const struct worker *worker, MPI_Comm comm, int round, int *in, int *o
 		out[i] = base + rank + i;
 	int sum = size * base + size * (size - 1) / 2;
 	MPI_Allreduce(out, in, count, MPI_INT, MPI_SUM, comm);
-	CHECK(in[0] == sum && in[count - 1] == sum + size * (count - 1), "thread %d round %d: allreduce gives %d, not %d",
-	      worker->number, round, in[0], sum);
+	CHECK(in[0] == sum && in[count - 1] == sum + size * (count - 1),
+	      "thread %d round %d: allreduce gives %d, not %d", worker->number, round, in[0], sum);
 	if (rank == root)
 		memcpy(in, out, (size_t)count * sizeof *in);
 	MPI_Bcast(in, count, MPI_INT, root, comm);
-	CHECK(in[0] == base + root && in[count - 1] == base + root + count - 1, "thread %d round %d: bcast",
-	      worker->number, round);
+	CHECK(in[0] == base + root && in[count - 1] == base + root + count - 1,
+	      "thread %d round %d: bcast", worker->number, round);
 	int few = count > 600 ? 600 : count;
 	MPI_Allgather(out, few, MPI_INT, in, few, MPI_INT, comm);
 	for (int r = 0; r < size; r++)
 		CHECK(in[r * few] == base + r && in[r * few + few - 1] == base + r + few - 1,
 		      "thread %d round %d: allgather, block %d", worker->number, round, r);
 	MPI_Gather(out, few, MPI_INT, in, few, MPI_INT, root, comm);
-	CHECK(rank != root || in[(size - 1) * few] == base + size - 1, "thread %d round %d: gather", worker->number, round);
+	CHECK(rank != root || in[(size - 1) * few] == base + size - 1, "thread %d round %d: gather",
+	      worker->number, round);
 	MPI_Reduce_scatter_block(out, in, few / size, MPI_INT, MPI_SUM, comm);
 	if (few / size > 0)
-		CHECK(in[0] == sum + size * (rank * (few / size)), "thread %d round %d: reduce_scatter_block",
-		      worker->number, round);
+		CHECK(in[0] == sum + size * (rank * (few / size)),
+		      "thread %d round %d: reduce_scatter_block", worker->number, round);
 	at_bottom(worker, comm, round, in);
 	MPI_Barrier(comm);
 }
@@ -80,7 +83,8 @@ work(void *argument)
 	const struct worker *worker = argument;
 	int size;
 	PMPI_Comm_size(worker->comm, &size);
-	int *in = malloc((size_t)LARGEST * (size_t)size * sizeof *in), *out = malloc(LARGEST * sizeof *out);
+	int *in = malloc((size_t)LARGEST * (size_t)size * sizeof *in),
+	    *out = malloc(LARGEST * sizeof *out);
 	for (int round = 0; round < rounds; round++) {
 		one_round(worker, worker->comm, round, in, out);
 		if (round % 20 == 19) { /* one that is made while the others are busy */

@@ -1,13 +1,16 @@
-/* Floating-point traps and flags are the program's: what is ours alone neither springs a trap nor leaves a flag.
+/* Floating-point traps and flags are the program's: what is ours alone neither springs a trap nor
+ * leaves a flag.
  *
- *   traps init           from before MPI_Init on all traps but the one for inexact results, as a debug build has them
+ *   traps init           from before MPI_Init on all traps but the one for inexact results, as a
+ *                        debug build has them
  *   traps after [MOST]   from after it on all of them
  *   traps flags [MOST]   no traps; flags are as they were, whatever they were, after all calls
  *
- * Numbers are such that no result is rounded. With up to MOST elements the MPI alone springs no trap and raises no flag with
- * these; with more MPICH 4.0.2 does, in UCX, which rounds numbers when it connects for a long message, and in
- * MPI_Finalize; and both MPIs do so in MPI_Init. MPICH 4.2.1 over UCX 1.18 and 5.0.2 round with one element, too, in
- * jobs of four ranks with nothing preloaded, so there nobody looks at inexact results. */
+ * Numbers are such that no result is rounded. With up to MOST elements the MPI alone springs no
+ * trap and raises no flag with these; with more MPICH 4.0.2 does, in UCX, which rounds numbers when
+ * it connects for a long message, and in MPI_Finalize; and both MPIs do so in MPI_Init. MPICH 4.2.1
+ * over UCX 1.18 and 5.0.2 round with one element, too, in jobs of four ranks with nothing
+ * preloaded, so there nobody looks at inexact results. */
 #include "check.h"
 
 #include <fenv.h>
@@ -143,7 +146,8 @@ make_all_calls(bool must_keep, int most)
 			make_calls(i % 2 ? copy : MPI_COMM_WORLD, sizes[i]);
 			int after = fetestexcept(looked_at);
 			before &= looked_at;
-			CHECK(!must_keep || after == before, "%d elements, call %d: flags %#x, and they were %#x", sizes[i],
+			CHECK(!must_keep || after == before, "%d elements, call %d: flags %#x, and "
+							     "they were %#x", sizes[i],
 			      call, (unsigned)after, (unsigned)before);
 		}
 }
@@ -181,7 +185,8 @@ main(int argc, char **argv)
 		feenableexcept(looked_at);
 	int traps = fegetexcept();
 	make_all_calls(!strcmp(when, "flags"), most);
-	CHECK(fegetexcept() == traps, "traps %#x, and they were %#x", (unsigned)fegetexcept(), (unsigned)traps);
+	CHECK(fegetexcept() == traps, "traps %#x, and they were %#x", (unsigned)fegetexcept(),
+	      (unsigned)traps);
 #ifdef MPICH_VERSION
 	fedisableexcept(FE_INEXACT);
 #endif

@@ -41,13 +41,14 @@ add(MPI_Datatype type, const char *name, enum kind kind, size_t align)
 	if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size <= 0)
 		return;
 	PMPI_Type_get_extent(type, &lb, &extent);
-	basics[basic_count++] = (struct basic){.type = type, .name = name, .kind = kind, .size = (size_t)size,
+	basics[basic_count++] = (struct basic){.type = type, .name = name, .kind = kind,
+					       .size = (size_t)size,
 		.extent = (size_t)extent, .align = align ? align : (size_t)size};
 }
 
 static void
-add_pair(MPI_Datatype type, const char *name, enum kind value_kind, size_t value_size, enum kind index_kind,
-	 size_t index_size, size_t align)
+add_pair(MPI_Datatype type, const char *name, enum kind value_kind, size_t value_size,
+	 enum kind index_kind, size_t index_size, size_t align)
 {
 	int before = basic_count;
 	add(type, name, K_PAIR, align);
@@ -125,7 +126,8 @@ basics_init(void)
 	for (int i = 0; i < basic_count && is_even; i++)
 		if (basics[i].kind == K_COMPLEX)
 			basics[i].align = basics[i].size;
-	/* There that host leaves out the bytes of a long double that say nothing, and the library does not. */
+	/* There that host leaves out the bytes of a long double that say nothing, and the library
+	 * does not. */
 	for (int i = 0; i < basic_count && is_even; i++)
 		if (basics[i].type == MPI_C_LONG_DOUBLE_COMPLEX)
 			basics[i] = basics[--basic_count];
@@ -142,14 +144,15 @@ unit_make(struct unit *unit, struct rng *rng)
 	const struct basic *common = &basics[rng_below(rng, basic_count)];
 	size_t used = 0;
 	for (int i = 0; i < unit->elements; i++) {
-		const struct basic *basic = unit->is_mixed ? &basics[rng_below(rng, basic_count)] : common;
+		const struct basic *basic = unit->is_mixed ? &basics[rng_below(rng, basic_count)]
+							   : common;
 		unit->basic[i] = basic;
 		unit->bytes += basic->size;
 		if (basic->align > unit->align)
 			unit->align = basic->align;
 		if ((i == 0 || unit->is_mixed) && used < sizeof unit->text)
-			used += (size_t)snprintf(unit->text + used, sizeof unit->text - used, "%s%s",
-						 i ? "," : "", basic->name);
+			used += (size_t)snprintf(unit->text + used, sizeof unit->text - used,
+						 "%s%s", i ? "," : "", basic->name);
 	}
 	if (!unit->is_mixed && unit->elements > 1 && used < sizeof unit->text)
 		snprintf(unit->text + used, sizeof unit->text - used, "*%d", unit->elements);
@@ -202,7 +205,8 @@ mixed_element(const struct unit *unit, struct rng *rng)
 
 #define PIECES 12
 
-/* n elements in at most PIECES pieces, in another order in memory, with gaps between. Returns how many. */
+/* n elements in at most PIECES pieces, in another order in memory, with gaps between. Returns how
+ * many. */
 static int
 pieces(struct rng *rng, int n, int *lengths, int *displs, bool is_equal, int *equal_length)
 {
@@ -216,7 +220,8 @@ pieces(struct rng *rng, int n, int *lengths, int *displs, bool is_equal, int *eq
 			lengths[count++] = length;
 	} else {
 		for (int left = n; left > 0; count++) {
-			lengths[count] = count == PIECES - 1 ? left : rng_between(rng, 1, (left + 1) / 2);
+			lengths[count] = count == PIECES - 1
+					 ? left : rng_between(rng, 1, (left + 1) / 2);
 			left -= lengths[count];
 		}
 	}
@@ -240,7 +245,8 @@ resize(MPI_Datatype *type, MPI_Aint lb, MPI_Aint extent)
 }
 
 static MPI_Datatype
-arrange(MPI_Datatype element, int n, long capacity, MPI_Aint align, struct rng *rng, char *text, size_t room)
+arrange(MPI_Datatype element, int n, long capacity, MPI_Aint align, struct rng *rng, char *text,
+	size_t room)
 {
 	MPI_Datatype made = MPI_DATATYPE_NULL, inner;
 	MPI_Aint lb, extent, bytes[PIECES];
@@ -311,12 +317,15 @@ arrange(MPI_Datatype element, int n, long capacity, MPI_Aint align, struct rng *
 	}
 	case 10: {
 		int rows = divisor(rng, n), columns = n / rows;
-		int sizes[2] = {rows + rng_below(rng, 3), columns + rng_below(rng, 3)}, sub[2] = {rows, columns};
-		int starts[2] = {rng_below(rng, sizes[0] - rows + 1), rng_below(rng, sizes[1] - columns + 1)};
+		int sizes[2] = {rows + rng_below(rng, 3), columns + rng_below(rng, 3)},
+		    sub[2] = {rows, columns};
+		int starts[2] = {rng_below(rng, sizes[0] - rows + 1),
+				 rng_below(rng, sizes[1] - columns + 1)};
 		int order = rng_chance(rng, 50) ? MPI_ORDER_C : MPI_ORDER_FORTRAN;
 		PMPI_Type_create_subarray(2, sizes, sub, starts, order, element, &made);
-		snprintf(text, room, "subarray(%dx%d at %d,%d of %dx%d, %s)", rows, columns, starts[0], starts[1],
-			 sizes[0], sizes[1], order == MPI_ORDER_C ? "C" : "Fortran");
+		snprintf(text, room, "subarray(%dx%d at %d,%d of %dx%d, %s)", rows, columns,
+			 starts[0], starts[1], sizes[0], sizes[1],
+			 order == MPI_ORDER_C ? "C" : "Fortran");
 		break;
 	}
 	case 11:
@@ -340,7 +349,8 @@ arrange(MPI_Datatype element, int n, long capacity, MPI_Aint align, struct rng *
 }
 
 void
-layout_make(struct layout *layout, const struct unit *unit, int units, long capacity, struct rng *rng)
+layout_make(struct layout *layout, const struct unit *unit, int units, long capacity,
+	    struct rng *rng)
 {
 	*layout = (struct layout){.units = units};
 	int n = unit->is_mixed ? units : units * unit->elements;
@@ -348,15 +358,18 @@ layout_make(struct layout *layout, const struct unit *unit, int units, long capa
 	if (!unit->is_mixed && n == 1 && rng_chance(rng, 50)) {
 		layout->type = unit->basic[0]->type;
 	} else {
-		MPI_Datatype element = unit->is_mixed ? mixed_element(unit, rng) : unit->basic[0]->type;
-		layout->type = arrange(element, n, capacity, (MPI_Aint)unit->align, rng, text, sizeof text);
+		MPI_Datatype element = unit->is_mixed ? mixed_element(unit, rng)
+						      : unit->basic[0]->type;
+		layout->type = arrange(element, n, capacity, (MPI_Aint)unit->align, rng, text,
+				       sizeof text);
 		if (unit->is_mixed)
 			PMPI_Type_free(&element);
 		layout->is_owned = true;
 		PMPI_Type_commit(&layout->type);
 	}
 	layout_describe(layout);
-	snprintf(layout->text, sizeof layout->text, "%s of %.60s", text[0] ? text : "one", unit->text);
+	snprintf(layout->text, sizeof layout->text, "%s of %.60s", text[0] ? text : "one",
+		 unit->text);
 }
 
 void
@@ -366,7 +379,8 @@ layout_make_plain(struct layout *layout, const struct unit *unit, int units)
 	PMPI_Type_contiguous(units * unit->elements, unit->basic[0]->type, &layout->type);
 	PMPI_Type_commit(&layout->type);
 	layout_describe(layout);
-	snprintf(layout->text, sizeof layout->text, "plain contiguous(%d) of %.60s", units * unit->elements, unit->text);
+	snprintf(layout->text, sizeof layout->text, "plain contiguous(%d) of %.60s",
+		 units * unit->elements, unit->text);
 }
 
 /* A type of no bytes, for blocks of nothing. */
@@ -376,7 +390,8 @@ layout_make_empty(struct layout *layout, const struct unit *unit, struct rng *rn
 	*layout = (struct layout){.is_owned = true};
 	if (rng_chance(rng, 50) || host_dies_of_extents()) {
 		PMPI_Type_contiguous(0, unit->basic[0]->type, &layout->type);
-		snprintf(layout->text, sizeof layout->text, "contiguous(0) of %.60s", unit->basic[0]->name);
+		snprintf(layout->text, sizeof layout->text, "contiguous(0) of %.60s",
+			 unit->basic[0]->name);
 	} else {
 		MPI_Datatype type = unit->basic[0]->type, inner;
 		int length = 0;

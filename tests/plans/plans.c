@@ -1,4 +1,5 @@
-/* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its cost compared.
+/* Every algorithm that is a plan, proven (plan/verify.h) for many ranks, sizes, roots, and its cost
+ * compared.
  *
  *   plans [--only COLL[:NAME]] [--ranks P] [--seed S] [--case N]      no argument: everything
  *
@@ -43,7 +44,8 @@ struct problem_set {
 static bool
 has_sizes(enum cs_coll coll)
 {
-	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_REDUCE_SCATTER;
+	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV ||
+	       coll == CS_REDUCE_SCATTER;
 }
 
 static bool
@@ -70,7 +72,8 @@ some_size(uint64_t *state, int kind, int rank, int ranks)
 	switch (kind % 6) {
 	case 0: return 8;                                        /* all alike */
 	case 1: return rnd(state) % 9 * 8;                       /* some empty */
-	case 2: return rank == ranks / 2 ? 960 : 0;              /* only one: "broadcast" of seed 001 */
+	/* Only one: "broadcast" of seed 001 */
+	case 2: return rank == ranks / 2 ? 960 : 0;
 	case 3: return rank == ranks - 1 ? 800 : 8;              /* "spike" */
 	case 4: return (size_t)8 << (ranks - 1 - rank < 7 ? ranks - 1 - rank : 7); /* geometric */
 	default: return rnd(state) % 4 ? rnd(state) % 100 * 8 : 0;
@@ -78,7 +81,8 @@ some_size(uint64_t *state, int kind, int rank, int ranks)
 }
 
 static void
-make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int ranks, int number, const size_t *params)
+make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int ranks, int number,
+	      const size_t *params)
 {
 	uint64_t state = seed * 1000003 + (uint64_t)ranks * 101 + (uint64_t)number;
 	static const size_t blocks[] = { 8, 0, 64, 8, 1024, 4104 };
@@ -86,35 +90,43 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 	size_t bytes = blocks[number % 6];
 	int root = number % 3 == 0 ? 0 : (int)(rnd(&state) % (uint64_t)ranks);
 	int order = number / 2 % 3;
-	bool in_place = number % 4 == 3, is_commutative = !cs_colls[coll].reduces || number % 3 != 1;
+	bool in_place = number % 4 == 3, is_commutative = !cs_colls[coll].reduces ||
+							  number % 3 != 1;
 	size_t unit = cs_colls[coll].reduces ? (number % 7 == 6 ? 24 : 8) : 1;
 	if (cs_colls[coll].reduces)
 		bytes = bytes / 8 * unit;
-	bool is_v = has_sizes(coll) || ((coll == CS_ALLGATHER || coll == CS_GATHER || coll == CS_SCATTER) && number >= CASES / 2);
+	bool is_v = has_sizes(coll) ||
+		    ((coll == CS_ALLGATHER || coll == CS_GATHER || coll == CS_SCATTER) &&
+		     number >= CASES / 2);
 	for (int rank = 0; rank < ranks; rank++)
-		set->sizes[rank] = is_v ? some_size(&state, number, rank, ranks) / 8 * (unit > 1 ? unit : 8) : bytes;
+		set->sizes[rank] = is_v ? some_size(&state, number, rank, ranks) / 8 *
+				   (unit > 1 ? unit : 8) : bytes;
 	if (coll == CS_REDUCE_SCATTER && number == 0)
 		for (int rank = 0; rank < ranks; rank++)
 			set->sizes[rank] = unit;
 	for (int from = 0; from < ranks; from++)
 		for (int to = 0; to < ranks; to++)
-			set->send[from][to] = set->recv[to][from] = some_size(&state, number, (from + to) % ranks, ranks);
+			set->send[from][to] = set->recv[to][from] =
+				some_size(&state, number, (from + to) % ranks, ranks);
 	place(&state, set->sizes, set->at, ranks, order);
 	int nodes = 1 + (int)(rnd(&state) % (uint64_t)ranks);
 	for (int rank = 0; rank < ranks; rank++) {
 		set->node_of[rank] = number % 4 == 0   ? rank * nodes / ranks
 				     : number % 4 == 1 ? rank % nodes
-						       : (int)(rnd(&state) % (uint64_t)nodes) * (number & 4 ? 1000 : 3) - 1;
+						       : (int)(rnd(&state) % (uint64_t)nodes) *
+							       (number & 4 ? 1000 : 3) - 1;
 		place(&state, set->send[rank], set->send_at[rank], ranks, order);
 		place(&state, set->recv[rank], set->recv_at[rank], ranks, order);
 	}
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_problem *problem = &set->of[rank];
-		*problem = (struct cs_problem){ .coll = coll, .ranks = ranks, .rank = rank, .root = root, .unit = unit,
-						.bytes = bytes, .params = params, .is_commutative = is_commutative,
+		*problem = (struct cs_problem){ .coll = coll, .ranks = ranks, .rank = rank,
+						.root = root, .unit = unit, .bytes = bytes,
+						.params = params, .is_commutative = is_commutative,
 						.node_of = number % 4 == 3 ? NULL : set->node_of };
-		problem->is_in_place = in_place && (!cs_colls[coll].rooted || rank == root) && coll != CS_BCAST &&
-				       coll != CS_BARRIER && coll != CS_REDUCE_SCATTER && coll != CS_REDUCE_SCATTER_BLOCK;
+		problem->is_in_place = in_place && (!cs_colls[coll].rooted || rank == root) &&
+				       coll != CS_BCAST && coll != CS_BARRIER &&
+				       coll != CS_REDUCE_SCATTER && coll != CS_REDUCE_SCATTER_BLOCK;
 		if (is_v)
 			problem->sizes = set->sizes;
 		if ((is_v && coll != CS_REDUCE_SCATTER) || has_matrix(coll))
@@ -124,10 +136,12 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 			problem->recv_sizes = set->recv[rank];
 			problem->at = set->send_at[rank];
 			problem->recv_at = set->recv_at[rank];
-			/* In place both directions have the same sizes and places (MPI 4.0, 6.8). */
+			/* In place both directions have the same sizes and places (MPI 4.0,
+			 * 6.8). */
 			if (problem->is_in_place) {
 				for (int to = 0; to < ranks; to++)
-					set->send[rank][to] = set->recv[rank][to] = 8 + (size_t)(rank + to) % 5 * 8;
+					set->send[rank][to] = set->recv[rank][to] =
+						8 + (size_t)(rank + to) % 5 * 8;
 				place(&state, set->send[rank], set->send_at[rank], ranks, order);
 				problem->recv_at = problem->at;
 			}
@@ -139,8 +153,8 @@ make_problems(struct problem_set *set, const struct cs_algorithm *algorithm, int
 			largest = set->send[i / ranks][i % ranks];
 	for (int rank = 0; has_matrix(coll) && rank < ranks; rank++)
 		set->of[rank].bytes = largest;
-	snprintf(set->text, sizeof set->text, "--only %s:%s --ranks %d --case %d --seed %" PRIu64, cs_colls[coll].name,
-		 algorithm->name, ranks, number, seed);
+	snprintf(set->text, sizeof set->text, "--only %s:%s --ranks %d --case %d --seed %" PRIu64,
+		 cs_colls[coll].name, algorithm->name, ranks, number, seed);
 }
 
 static void
@@ -150,12 +164,15 @@ fail(const struct problem_set *set, const size_t *params, const char *what)
 	failures++;
 }
 
-/* Where a rank knows only its own row and column of a matrix of sizes, the dearest rank's cost is that of all. */
+/* Where a rank knows only its own row and column of a matrix of sizes, the dearest rank's cost is
+ * that of all. */
 static void
-cost_all(const struct cs_algorithm *algorithm, const struct problem_set *set, int ranks, struct cs_cost *cost)
+cost_all(const struct cs_algorithm *algorithm, const struct problem_set *set, int ranks,
+	 struct cs_cost *cost)
 {
 	*cost = (struct cs_cost){ 0 };
-	for (int rank = 0; algorithm->cost && rank < (has_matrix(algorithm->coll) ? ranks : 1); rank++) {
+	for (int rank = 0; algorithm->cost && rank < (has_matrix(algorithm->coll) ? ranks : 1);
+	     rank++) {
 		struct cs_cost own = { 0 };
 		algorithm->cost(&set->of[rank], &own);
 		cost->rounds = own.rounds > cost->rounds ? own.rounds : cost->rounds;
@@ -163,10 +180,11 @@ cost_all(const struct cs_algorithm *algorithm, const struct problem_set *set, in
 	}
 }
 
-/* What is counted in the simulator, against the proof: two programs. Of a matrix of sizes no rank's problem is that of all. */
+/* What is counted in the simulator, against the proof: two programs. Of a matrix of sizes no rank's
+ * problem is that of all. */
 static void
-hold_count(const struct cs_algorithm *algorithm, const struct problem_set *set, const size_t *params,
-	   const struct cs_verdict *verdict)
+hold_count(const struct cs_algorithm *algorithm, const struct problem_set *set,
+	   const size_t *params, const struct cs_verdict *verdict)
 {
 	struct cs_count count;
 	char text[200];
@@ -176,12 +194,14 @@ hold_count(const struct cs_algorithm *algorithm, const struct problem_set *set, 
 	struct cs_cost cost = { 0 };
 	if (algorithm->cost)
 		algorithm->cost(&set->of[0], &cost);
-	if (status == CS_OK && count.rounds == verdict->rounds && count.bytes == verdict->most_bytes &&
-	    (!cost.reduced || cost.reduced == count.reduced))
+	if (status == CS_OK && count.rounds == verdict->rounds &&
+	    count.bytes == verdict->most_bytes && (!cost.reduced || cost.reduced == count.reduced))
 		return;
-	snprintf(text, sizeof text, "counted: %" PRIu64 " rounds, %" PRIu64 " bytes, %" PRIu64 " reduced (formula: %" PRIu64
-		 "); plans: %u, %" PRIu64, count.rounds, count.bytes, count.reduced, cost.reduced, verdict->rounds,
-		 verdict->most_bytes);
+	snprintf(text, sizeof text,
+		 "counted: %" PRIu64 " rounds, %" PRIu64 " bytes, %" PRIu64 " reduced (formula: "
+									    "%" PRIu64
+		 "); plans: %u, %" PRIu64, count.rounds, count.bytes, count.reduced, cost.reduced,
+		 verdict->rounds, verdict->most_bytes);
 	fail(set, params, text);
 }
 
@@ -196,7 +216,8 @@ has_empty(const struct problem_set *set, int ranks)
 	return false;
 }
 
-/* What a simulation asks of a plan: the next step from *at on, copies that follow each other as one. */
+/* What a simulation asks of a plan: the next step from *at on, copies that follow each other as
+ * one. */
 static bool
 next_step(const struct cs_plan *plan, size_t *at, struct cs_step *step)
 {
@@ -205,7 +226,8 @@ next_step(const struct cs_plan *plan, size_t *at, struct cs_step *step)
 	*step = plan->steps[(*at)++];
 	if (step->peer >= 0)
 		step->peer = (step->peer + plan->ranks - plan->rank) % plan->ranks;
-	while (step->kind == CS_STEP_COPY && *at < plan->count && plan->steps[*at].kind == CS_STEP_COPY)
+	while (step->kind == CS_STEP_COPY && *at < plan->count &&
+	       plan->steps[*at].kind == CS_STEP_COPY)
 		step->bytes += plan->steps[(*at)++].bytes;
 	return true;
 }
@@ -216,8 +238,9 @@ is_turn_of(const struct cs_plan *a, const struct cs_plan *b)
 	struct cs_step of_a, of_b;
 	size_t at_a = 0, at_b = 0;
 	while (next_step(a, &at_a, &of_a)) {
-		if (!next_step(b, &at_b, &of_b) || of_a.kind != of_b.kind || of_a.peer != of_b.peer ||
-		    of_a.bytes != of_b.bytes || of_a.request != of_b.request)
+		if (!next_step(b, &at_b, &of_b) || of_a.kind != of_b.kind ||
+		    of_a.peer != of_b.peer || of_a.bytes != of_b.bytes ||
+		    of_a.request != of_b.request)
 			return false;
 	}
 	return at_b == b->count && a->requests == b->requests;
@@ -234,7 +257,8 @@ is_of_one_size(const struct problem_set *set, int ranks)
 
 /* What an algorithm says of its plans (is_turned). */
 static void
-compare_turned(const struct problem_set *set, const struct cs_plan *plans, int ranks, const size_t *params)
+compare_turned(const struct problem_set *set, const struct cs_plan *plans, int ranks,
+	       const size_t *params)
 {
 	for (int rank = 1; rank < ranks && is_of_one_size(set, ranks); rank++)
 		if (!is_turn_of(&plans[0], &plans[rank])) {
@@ -253,8 +277,9 @@ copies_twice(const struct cs_problem *problem, const struct cs_plan *plan)
 			continue;
 		for (size_t k = i + 1; k < plan->count; k++) {
 			const struct cs_step *other = &plan->steps[k];
-			if (other->kind == CS_STEP_COPY && other->from == CS_IN && other->to == CS_OUT &&
-			    other->from_at == one->from_at && other->to_at == one->to_at && other->bytes == one->bytes)
+			if (other->kind == CS_STEP_COPY && other->from == CS_IN &&
+			    other->to == CS_OUT && other->from_at == one->from_at &&
+			    other->to_at == one->to_at && other->bytes == one->bytes)
 				return true;
 		}
 	}
@@ -291,7 +316,8 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 			compare_turned(&set, plans, ranks, params);
 		for (int rank = 0; rank < ranks; rank++)
 			if (copies_twice(&set.of[rank], &plans[rank])) {
-				snprintf(text, sizeof text, "rank %d copies the same from IN to OUT twice", rank);
+				snprintf(text, sizeof text, "rank %d copies the same from IN to "
+							    "OUT twice", rank);
 				fail(&set, params, text);
 			}
 		hold_count(algorithm, &set, params, &verdict);
@@ -299,9 +325,13 @@ prove(const struct cs_algorithm *algorithm, int ranks, int number, const size_t 
 		bool may_be_shorter = has_matrix(algorithm->coll) && has_empty(&set, ranks);
 		bool is_formula = algorithm->cost && cost.rounds != CS_PRICE_NONE.rounds;
 		formulas += is_formula;
-		if (is_formula && ((may_be_shorter ? cost.rounds < verdict.rounds : cost.rounds != verdict.rounds) ||
+		if (is_formula &&
+		    ((may_be_shorter ? cost.rounds < verdict.rounds
+				     : cost.rounds != verdict.rounds) ||
 		     cost.bytes != verdict.most_bytes)) {
-			snprintf(text, sizeof text, "price: %" PRIu64 " rounds, %" PRIu64 " bytes; plans: %u, %" PRIu64,
+			snprintf(text, sizeof text,
+				 "price: %" PRIu64 " rounds, %" PRIu64 " bytes; plans: %u, "
+								       "%" PRIu64,
 				 cost.rounds, cost.bytes, verdict.rounds, verdict.most_bytes);
 			fail(&set, params, text);
 		}
@@ -318,7 +348,8 @@ prove_cases(const struct cs_algorithm *algorithm, int ranks, const size_t *param
 			prove(algorithm, ranks, number, params);
 }
 
-/* Parameters: as they are, each at its smallest and at some more than that, and several all at their smallest. */
+/* Parameters: as they are, each at its smallest and at some more than that, and several all at
+ * their smallest. */
 static void
 prove_for(const struct cs_algorithm *algorithm, int ranks)
 {
@@ -330,8 +361,10 @@ prove_for(const struct cs_algorithm *algorithm, int ranks)
 		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 			params[i] = algorithm->params[i].fallback;
 		if (variant)
-			params[changed] = algorithm->params[changed].low + (size_t)((variant - 1) % 2) *
-				(algorithm->params[changed].high - algorithm->params[changed].low > 2 ? 3 : 1);
+			params[changed] = algorithm->params[changed].low +
+					  (size_t)((variant - 1) % 2) *
+				(algorithm->params[changed].high - algorithm->params[changed].low >
+				 2 ? 3 : 1);
 		if (variant && params[changed] > algorithm->params[changed].high)
 			continue;
 		prove_cases(algorithm, ranks, params);
@@ -363,14 +396,18 @@ main(int argc, char **argv)
 	const struct cs_algorithm *algorithm;
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
 		char name[100];
-		snprintf(name, sizeof name, "%s:%s", cs_colls[algorithm->coll].name, algorithm->name);
-		if (!algorithm->build || (only && strcmp(only, name) != 0 && strcmp(only, cs_colls[algorithm->coll].name) != 0))
+		snprintf(name, sizeof name, "%s:%s", cs_colls[algorithm->coll].name,
+			 algorithm->name);
+		if (!algorithm->build ||
+		    (only && strcmp(only, name) != 0 &&
+		     strcmp(only, cs_colls[algorithm->coll].name) != 0))
 			continue;
 		unsigned before = failures;
 		algorithms++;
 		bool has_power = algorithm->needs.power_of_two;
 		for (int ranks = 1; ranks <= 33; ranks++)
-			if ((!only_ranks || ranks == only_ranks) && !(has_power && ranks & (ranks - 1)))
+			if ((!only_ranks || ranks == only_ranks) &&
+			    !(has_power && ranks & (ranks - 1)))
 				prove_for(algorithm, ranks);
 		static const int more[] = { 37, 61, 64, 97, 100 };
 		for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -380,8 +417,8 @@ main(int argc, char **argv)
 		printf("%-40s %s\n", name, failures == before ? "ok" : "FAILED");
 		fflush(stdout);
 	}
-	printf("%u algorithms, %u problems proven, %u with a formula, %u refused, %u failed; seed %" PRIu64 "\n", algorithms,
-	       proven, formulas, refused, failures, seed);
+	printf("%u algorithms, %u problems proven, %u with a formula, %u refused, %u failed; seed "
+	       "%" PRIu64 "\n", algorithms, proven, formulas, refused, failures, seed);
 	if (!algorithms)
 		printf("FAILED no algorithm of that name\n");
 	return failures || !algorithms;

@@ -1,6 +1,7 @@
-/* Preloaded behind the library for tests: under an MPI that packs rightly, an MPI_Pack and MPI_Unpack that are wrong for
- * types such as Open MPI 5.0.7's are wrong for: complex numbers that are apart by no whole number of them. The library asks
- * the MPI itself for its functions, so what stands in the way is dlsym. */
+/* Preloaded behind the library for tests: under an MPI that packs rightly, an MPI_Pack and
+ * MPI_Unpack that are wrong for types such as Open MPI 5.0.7's are wrong for: complex numbers that
+ * are apart by no whole number of them. The library asks the MPI itself for its functions, so what
+ * stands in the way is dlsym. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -8,13 +9,14 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* The size of the complex numbers in the type, 0 if there are none. *is_odd: some displacement, stride or extent in it is no whole
- * number of them. */
+/* The size of the complex numbers in the type, 0 if there are none. *is_odd: some displacement,
+ * stride or extent in it is no whole number of them. */
 static int
 complex_in(MPI_Datatype type, int *is_odd)
 {
 	int integers, addresses, types, combiner, size = 0;
-	if (type == MPI_C_FLOAT_COMPLEX || type == MPI_C_DOUBLE_COMPLEX || type == MPI_C_LONG_DOUBLE_COMPLEX) {
+	if (type == MPI_C_FLOAT_COMPLEX || type == MPI_C_DOUBLE_COMPLEX ||
+	    type == MPI_C_LONG_DOUBLE_COMPLEX) {
 		PMPI_Type_size(type, &size);
 		return size;
 	}
@@ -60,7 +62,8 @@ spoil(void *data, size_t bytes, int is_back)
 }
 
 static int
-pack(const void *from, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm)
+pack(const void *from, int count, MPI_Datatype type, void *to, int room, int *position,
+     MPI_Comm comm)
 {
 	int before = *position, result = PMPI_Pack(from, count, type, to, room, position, comm);
 	if (!result && count > 0 && is_odd(type))
@@ -69,7 +72,8 @@ pack(const void *from, int count, MPI_Datatype type, void *to, int room, int *po
 }
 
 static int
-unpack(const void *from, int room, int *position, void *to, int count, MPI_Datatype type, MPI_Comm comm)
+unpack(const void *from, int room, int *position, void *to, int count, MPI_Datatype type,
+       MPI_Comm comm)
 {
 	int size, at = 0;
 	if (count <= 0 || !is_odd(type))

@@ -1,16 +1,20 @@
 /* tests/support/mpich_companion.c — what MPICH 4.0.2 over UCX needs to be tested with on few cores.
  *
- * Preloaded into the ranks by tests/launch and scripts/cluster, never shipped. It changes no collective.
+ * Preloaded into the ranks by tests/launch and scripts/cluster, never shipped. It changes no
+ * collective.
  *
- * 1. MPI_Finalize. A rank that has closed its UCX end points waits for the process manager in a blocking read()
- *    and no longer moves UCX, while another rank's close still wants an answer from it: over several nodes (UCX's
- *    TCP transport) the job hangs more often than not. So once closing has begun, a read() that would block keeps
- *    the worker moving until there is something to read.
- * 2. Polling. MPICH polls and never yields, so with more ranks than cores every hop waits for the end of a time
- *    slice. Here a run of MPICH_COMPANION_POLLS (default 20; negative: never) empty polls ends in sched_yield().
- * 3. Uneven cyclic placement. Hydra takes a host that is named again later for one more node, so the ranks of one
- *    host would not share memory. MPICH_COMPANION_MAPPING, e.g. "(vector,(0,3,1),(1,2,1),(2,1,1))", replaces the
- *    value that the process manager gives for PMI_process_mapping. */
+ * 1. MPI_Finalize. A rank that has closed its UCX end points waits for the process manager in a
+ *    blocking read() and no longer moves UCX, while another rank's close still wants an answer from
+ *    it: over several nodes (UCX's TCP transport) the job hangs more often than not. So once
+ *    closing has begun, a read() that would block keeps the worker moving until there is something
+ *    to read.
+ * 2. Polling. MPICH polls and never yields, so with more ranks than cores every hop waits for the
+ *    end of a time slice. Here a run of MPICH_COMPANION_POLLS (default 20; negative: never) empty
+ *    polls ends in sched_yield().
+ * 3. Uneven cyclic placement. Hydra takes a host that is named again later for one more node, so
+ *    the ranks of one host would not share memory. MPICH_COMPANION_MAPPING, e.g.
+ *    "(vector,(0,3,1),(1,2,1),(2,1,1))", replaces the value that the process manager gives for
+ *    PMI_process_mapping. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -45,8 +49,8 @@ static int polls_before_yield = 20;
 static const char *mapping;
 static _Thread_local int empty_polls;
 
-/* Each name is looked for at its first use: MPI may arrive late, by dlopen, and then UCX is not in the chain that
- * RTLD_NEXT walks, but loaded it is, for its caller is calling. */
+/* Each name is looked for at its first use: MPI may arrive late, by dlopen, and then UCX is not in
+ * the chain that RTLD_NEXT walks, but loaded it is, for its caller is calling. */
 static void
 find_next(void *function_pointer, const char *name)
 {
@@ -78,7 +82,8 @@ ucp_worker_progress(void *worker)
 	if (events != 0) {
 		empty_polls = 0;
 	} else if (polls_before_yield >= 0 && ++empty_polls > polls_before_yield) {
-		/* Not reset: a rank that has found nothing for so long yields at each further poll. */
+		/* Not reset: a rank that has found nothing for so long yields at each further
+		 * poll. */
 		sched_yield();
 	}
 	return events;
@@ -132,7 +137,8 @@ progress_until_readable(int fd)
 	errno = saved;
 }
 
-/* The process manager answers in one line, "cmd=get_result rc=0 msg=success value=(vector,(0,4,1))". */
+/* The process manager answers in one line, "cmd=get_result rc=0 msg=success
+ * value=(vector,(0,4,1))". */
 static ssize_t
 replace_mapping(char *buffer, ssize_t got, size_t room)
 {

@@ -5,7 +5,7 @@
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
 	const struct cs_algorithm cs_algorithm_##collective##_hier_host = {                        \
-		.colls = CS_SET(COLL), .name = "hier:host", .summary = "test",                              \
+		.colls = CS_SET(COLL), .name = "hier:host", .summary = "test", \
 		.needs = { .several_per_node = true, .block_if_not_commutative = true },           \
 		.params = { { "chunk", "bytes in one piece", 65536, 1024, 1048576 } },             \
 	}
@@ -59,7 +59,8 @@ build_ring(struct cs_builder *builder)
 }
 
 const struct cs_algorithm cs_algorithm_bcast_ring = {
-	.colls = CS_SET(CS_BCAST), .name = "ring", .summary = "test", .build = build_ring, .cost = cost_of_ring,
+	.colls = CS_SET(CS_BCAST), .name = "ring", .summary = "test", .build = build_ring,
+		.cost = cost_of_ring,
 };
 
 /* Names that begin with another's, which stands before the one and behind the other. */
@@ -74,5 +75,6 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host_tree = {
 };
 
 const struct cs_algorithm cs_algorithm_allreduce_node_only = {
-	.colls = CS_SET(CS_ALLREDUCE), .name = "node", .summary = "test", .needs = { .one_node = true },
+	.colls = CS_SET(CS_ALLREDUCE), .name = "node", .summary = "test",
+		.needs = { .one_node = true },
 };

@@ -15,10 +15,14 @@
 #endif
 
 #define VERBS(X) \
-	X(get_device_list) X(free_device_list) X(get_device_name) X(open_device) X(close_device) X(identity) X(query_device) \
-	X(query_port) X(query_gid_table) X(alloc_pd) X(dealloc_pd) X(reg_mr) X(dereg_mr) X(create_cq) X(destroy_cq) \
-	X(create_qp) X(modify_qp) X(destroy_qp) X(create_ah) X(destroy_ah) X(attach_mcast) X(detach_mcast) \
-	X(get_async_event) X(ack_async_event) X(event_type_str) X(wc_status_str) X(is_fork_safe) X(post_send) \
+	X(get_device_list) X(free_device_list) X(get_device_name) X(open_device) X( \
+		close_device) X(identity) X(query_device) \
+	X(query_port) X(query_gid_table) X(alloc_pd) X(dealloc_pd) X(reg_mr) X(dereg_mr) X( \
+		create_cq) X(destroy_cq) \
+	X(create_qp) X(modify_qp) X(destroy_qp) X(create_ah) X(destroy_ah) X(attach_mcast) X( \
+		detach_mcast) \
+	X(get_async_event) X(ack_async_event) X(event_type_str) X(wc_status_str) X( \
+		is_fork_safe) X(post_send) \
 	X(post_recv) X(poll_cq)
 
 enum verb {
@@ -46,8 +50,8 @@ enum {
 	MOST_COMMS = 1024,
 };
 
-/* What was destroyed stays in memory until the reset, so that its further use is told and harmless. Each object begins
- * with the struct that libibverbs shows. */
+/* What was destroyed stays in memory until the reset, so that its further use is told and harmless.
+ * Each object begins with the struct that libibverbs shows. */
 struct object {
 	enum kind kind;
 	bool is_alive;
@@ -134,7 +138,8 @@ struct qp {
 	enum ibv_qp_state state; /* ibv.state is what modify_qp last made it */
 	bool signals_all;
 	unsigned tries; /* left, while the peer has no receive */
-	/* Rings of max_send_wr and max_recv_wr. Positions only grow: freed <= completed <= carried <= posted. */
+	/* Rings of max_send_wr and max_recv_wr. Positions only grow: freed <= completed <= carried
+	 * <= posted. */
 	struct send *sends;
 	uint64_t freed, completed, carried, posted;
 	struct receive *receives;
@@ -268,7 +273,8 @@ is_usable(const struct object *object, enum verb verb)
 static void
 add_object(struct object *object, enum kind kind, struct context *context, void *memory)
 {
-	*object = (struct object){ .kind = kind, .is_alive = true, .context = context, .memory = memory };
+	*object = (struct object){ .kind = kind, .is_alive = true, .context = context,
+				   .memory = memory };
 	object->next = objects;
 	objects = object;
 	if (context)
@@ -287,7 +293,8 @@ end_object(struct object *object, enum verb verb)
 	if (object->users > 0)
 		return EBUSY;
 	if (object->unacknowledged > 0)
-		misused("%s would wait for %u events to be acknowledged", verb_names[verb], object->unacknowledged);
+		misused("%s would wait for %u events to be acknowledged", verb_names[verb],
+			object->unacknowledged);
 	object->is_alive = false;
 	if (object->context)
 		object->context->live[object->kind]--;
@@ -362,7 +369,8 @@ get_async_event(struct ibv_context *ibv, struct ibv_async_event *event)
 		error = EINVAL;
 	if (!error && context->event_count == 0) {
 		if (!(fcntl(ibv->async_fd, F_GETFL) & O_NONBLOCK))
-			misused("get_async_event would block: there is none, and async_fd is without O_NONBLOCK");
+			misused("get_async_event would block: there is none, and async_fd is "
+				"without O_NONBLOCK");
 		error = EAGAIN;
 	}
 	if (error) {
@@ -507,7 +515,8 @@ identity(struct ibv_context *ibv)
 {
 	struct context *context = (struct context *)ibv;
 	enter(VERB_identity);
-	return is_usable(&context->object, VERB_identity) && !fake.is_removed && !is_dropped ? 1 : 0;
+	return is_usable(&context->object, VERB_identity) && !fake.is_removed &&
+	       !is_dropped ? 1 : 0;
 }
 
 static int
@@ -590,11 +599,13 @@ pin(void *from, size_t bytes, bool is_written)
 static int
 check_registration(const struct pd *pd, const char *base, size_t bytes, int access, size_t pinned)
 {
-	const int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+	const int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			  IBV_ACCESS_REMOTE_READ |
 			  IBV_ACCESS_RELAXED_ORDERING;
 	const struct context *context = pd->object.context;
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	if (access & ~known || (access & IBV_ACCESS_REMOTE_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE)))
+	if (access & ~known ||
+	    (access & IBV_ACCESS_REMOTE_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE)))
 		return EINVAL;
 	if (bytes == 0 || bytes > context->device->attributes.max_mr_size)
 		return EINVAL;
@@ -602,7 +613,8 @@ check_registration(const struct pd *pd, const char *base, size_t bytes, int acce
 		return ENOMEM;
 	if (pinned > fake.memlock || context->pinned > fake.memlock - pinned)
 		return ENOMEM;
-	return pin((void *)((uintptr_t)base & ~(page - 1)), pinned, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : EFAULT;
+	return pin((void *)((uintptr_t)base & ~(page - 1)), pinned, access & IBV_ACCESS_LOCAL_WRITE)
+	       ? 0 : EFAULT;
 }
 
 static size_t
@@ -632,7 +644,8 @@ reg_mr(struct ibv_pd *ibv, void *base, size_t bytes, int access)
 	mrs[mr_count++] = mr;
 	mr->access = access;
 	mr->pinned = pinned;
-	mr->ibv = (struct ibv_mr){ .context = ibv->context, .pd = ibv, .addr = base, .length = bytes };
+	mr->ibv = (struct ibv_mr){ .context = ibv->context, .pd = ibv, .addr = base,
+				   .length = bytes };
 	mr->ibv.lkey = mr->lkey = (uint32_t)mr_count * 256 + draw(128);
 	mr->ibv.rkey = mr->rkey = (uint32_t)mr_count * 256 + 128 + draw(128);
 	pd->object.users++;
@@ -658,16 +671,17 @@ dereg_mr(struct ibv_mr *ibv)
 
 /* May this domain's key be used so? `is_remote` says which of the two keys it is. */
 static bool
-is_allowed(uint32_t key, bool is_remote, const struct ibv_pd *pd, uint64_t address, size_t bytes, int access)
+is_allowed(uint32_t key, bool is_remote, const struct ibv_pd *pd, uint64_t address, size_t bytes,
+	   int access)
 {
 	size_t number = key / 256;
 	if (number < 1 || number > mr_count)
 		return false;
 	const struct mr *mr = mrs[number - 1];
 	uint64_t from = (uintptr_t)mr->ibv.addr;
-	return mr->object.is_alive && key == (is_remote ? mr->rkey : mr->lkey) && mr->ibv.pd == pd &&
-	       (mr->access & access) == access && address >= from && address - from <= mr->ibv.length &&
-	       bytes <= mr->ibv.length - (address - from);
+	return mr->object.is_alive && key == (is_remote ? mr->rkey : mr->lkey) &&
+	       mr->ibv.pd == pd && (mr->access & access) == access && address >= from &&
+	       address - from <= mr->ibv.length && bytes <= mr->ibv.length - (address - from);
 }
 
 /* Completion queues. */
@@ -709,9 +723,11 @@ overflow(struct cq *cq)
 	counters.overflows++;
 	misused("a completion queue of %d overflowed", cq->ibv.cqe);
 	send_event(cq->object.context,
-		   (struct ibv_async_event){ .element.cq = &cq->ibv, .event_type = IBV_EVENT_CQ_ERR });
+		   (struct ibv_async_event){ .element.cq = &cq->ibv,
+					     .event_type = IBV_EVENT_CQ_ERR });
 	for (size_t i = 0; i < qp_count; i++)
-		if (qps[i]->object.is_alive && (qps[i]->ibv.send_cq == &cq->ibv || qps[i]->ibv.recv_cq == &cq->ibv))
+		if (qps[i]->object.is_alive &&
+		    (qps[i]->ibv.send_cq == &cq->ibv || qps[i]->ibv.recv_cq == &cq->ibv))
 			fail_qp(qps[i]);
 }
 
@@ -794,9 +810,11 @@ check_qp(const struct context *context, const struct ibv_qp_init_attr *asked)
 	if (!asked->send_cq || !asked->recv_cq || asked->send_cq->context != &context->ibv ||
 	    asked->recv_cq->context != &context->ibv)
 		return EINVAL;
-	if (cap->max_send_wr > (unsigned)most->max_qp_wr || cap->max_recv_wr > (unsigned)most->max_qp_wr ||
-	    cap->max_send_sge > (unsigned)most->max_sge || cap->max_recv_sge > (unsigned)most->max_sge ||
-	    cap->max_send_sge > MOST_SGES || cap->max_recv_sge > MOST_SGES || cap->max_inline_data > device->max_inline)
+	if (cap->max_send_wr > (unsigned)most->max_qp_wr ||
+	    cap->max_recv_wr > (unsigned)most->max_qp_wr || cap->max_send_sge >
+	    (unsigned)most->max_sge || cap->max_recv_sge > (unsigned)most->max_sge ||
+	    cap->max_send_sge > MOST_SGES || cap->max_recv_sge > MOST_SGES ||
+	    cap->max_inline_data > device->max_inline)
 		return EINVAL;
 	return context->live[QP] >= most->max_qp ? ENOMEM : 0;
 }
@@ -907,25 +925,32 @@ destroy_qp(struct ibv_qp *ibv)
 	return 0;
 }
 
-/* What each change of state needs and may bring, by type (rdma-core's and the kernel's tables say the same). */
+/* What each change of state needs and may bring, by type (rdma-core's and the kernel's tables say
+ * the same). */
 static const struct change {
 	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
 	int needed, allowed;
 } changes[] = {
-	{ IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
-	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT,
+	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
+	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0,
+	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
 	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR,
-	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	  IBV_QP_MAX_DEST_RD_ATOMIC |
 		  IBV_QP_MIN_RNR_TIMER,
 	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
 	{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS,
-	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
+	  IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	  IBV_QP_MAX_QP_RD_ATOMIC, IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER |
+	  IBV_QP_PATH_MIG_STATE },
 	{ IBV_QPT_RC, IBV_QPS_RTS, IBV_QPS_RTS, 0,
 	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
-	{ IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0 },
-	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
+	  0 },
+	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0,
+	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
 	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
 	{ IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_QKEY },
 	{ IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_QKEY },
@@ -942,7 +967,8 @@ may_change(const struct qp *qp, const struct ibv_qp_attr *attributes, int mask)
 		return mask == 0;
 	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
 		const struct change *change = &changes[i];
-		if (change->type == qp->ibv.qp_type && change->from == qp->state && change->to == to)
+		if (change->type == qp->ibv.qp_type && change->from == qp->state &&
+		    change->to == to)
 			return (mask & change->needed) == change->needed &&
 			       !(mask & ~(change->needed | change->allowed));
 	}
@@ -980,8 +1006,10 @@ are_in_range(const struct qp *qp, const struct ibv_qp_attr *attributes, int mask
 	       !(mask & IBV_QP_RQ_PSN && attributes->rq_psn >> 24) &&
 	       !(mask & IBV_QP_SQ_PSN && attributes->sq_psn >> 24) &&
 	       !(mask & IBV_QP_DEST_QPN && attributes->dest_qp_num >> 24) &&
-	       !(mask & IBV_QP_MAX_QP_RD_ATOMIC && attributes->max_rd_atomic > most->max_qp_init_rd_atom) &&
-	       !(mask & IBV_QP_MAX_DEST_RD_ATOMIC && attributes->max_dest_rd_atomic > most->max_qp_rd_atom);
+	       !(mask & IBV_QP_MAX_QP_RD_ATOMIC &&
+		 attributes->max_rd_atomic > most->max_qp_init_rd_atom) &&
+	       !(mask & IBV_QP_MAX_DEST_RD_ATOMIC &&
+		 attributes->max_dest_rd_atomic > most->max_qp_rd_atom);
 }
 
 static void
@@ -1066,7 +1094,8 @@ static bool
 is_group(const union ibv_gid *gid)
 {
 	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
-	return gid->raw[0] == 0xff || (!memcmp(gid->raw, mapped, sizeof mapped) && gid->raw[12] >> 4 == 0xe);
+	return gid->raw[0] == 0xff ||
+	       (!memcmp(gid->raw, mapped, sizeof mapped) && gid->raw[12] >> 4 == 0xe);
 }
 
 /* member_count if it is none */
@@ -1087,7 +1116,8 @@ attach_mcast(struct ibv_qp *ibv, const union ibv_gid *group, uint16_t lid)
 	int error = enter_device(VERB_attach_mcast);
 	if (error)
 		return error;
-	if (!is_usable(&qp->object, VERB_attach_mcast) || ibv->qp_type != IBV_QPT_UD || !is_group(group))
+	if (!is_usable(&qp->object, VERB_attach_mcast) || ibv->qp_type != IBV_QPT_UD ||
+	    !is_group(group))
 		return EINVAL;
 	if (find_comm(qp, group, lid) < member_count)
 		return 0;
@@ -1143,7 +1173,8 @@ flush(struct qp *qp)
 	set_busy(qp, false);
 	while (qp->receive_used < qp->receive_posted) {
 		uint64_t position = qp->receive_used++;
-		struct ibv_wc wc = rubbish(qp->receives[position % qp->cap.max_recv_wr].wr_id, IBV_WC_WR_FLUSH_ERR);
+		struct ibv_wc wc = rubbish(qp->receives[position % qp->cap.max_recv_wr].wr_id,
+					   IBV_WC_WR_FLUSH_ERR);
 		complete(qp, false, position, &wc);
 	}
 }
@@ -1224,7 +1255,8 @@ post_send(struct ibv_qp *ibv, struct ibv_send_wr *request, struct ibv_send_wr **
 static int
 check_receive(const struct qp *qp, const struct ibv_recv_wr *wr)
 {
-	if (qp->state == IBV_QPS_RESET || wr->num_sge < 0 || (unsigned)wr->num_sge > qp->cap.max_recv_sge)
+	if (qp->state == IBV_QPS_RESET || wr->num_sge < 0 ||
+	    (unsigned)wr->num_sge > qp->cap.max_recv_sge)
 		return EINVAL;
 	return qp->receive_posted - qp->receive_freed == qp->cap.max_recv_wr ? ENOMEM : 0;
 }
@@ -1244,7 +1276,8 @@ post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *request, struct ibv_recv_wr **
 		receive->wr_id = request->wr_id;
 		receive->sge_count = request->num_sge;
 		if (request->num_sge > 0)
-			memcpy(receive->sges, request->sg_list, (size_t)request->num_sge * sizeof *receive->sges);
+			memcpy(receive->sges, request->sg_list,
+			       (size_t)request->num_sge * sizeof *receive->sges);
 		counters.receives++;
 		if (qp->state == IBV_QPS_ERR)
 			flush(qp);
@@ -1270,7 +1303,8 @@ reaches(const struct qp *from, const struct ibv_ah_attr *ah, const struct qp *to
 	if (!ah->is_global)
 		return true;
 	unsigned place = place_of(out, ah->grh.sgid_index);
-	uint32_t type = place < out->gid_count ? out->gids[place].gid_type : UINT32_MAX; /* it may have gone */
+	/* It may have gone */
+	uint32_t type = place < out->gid_count ? out->gids[place].gid_type : UINT32_MAX;
 	for (unsigned i = 0; i < in->gid_count; i++) {
 		struct ibv_gid_entry entry = gid_of(there, in, i);
 		if (!memcmp(&entry.gid, &ah->grh.dgid, sizeof entry.gid) && entry.gid_type == type)
@@ -1314,7 +1348,8 @@ has_receive(const struct qp *qp)
 static bool
 is_write(const struct send *send)
 {
-	return send->wr.opcode == IBV_WR_RDMA_WRITE || send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+	return send->wr.opcode == IBV_WR_RDMA_WRITE ||
+	       send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static bool
@@ -1326,7 +1361,8 @@ takes_receive(const struct send *send)
 static bool
 has_immediate(const struct send *send)
 {
-	return send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM || send->wr.opcode == IBV_WR_SEND_WITH_IMM;
+	return send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
+	       send->wr.opcode == IBV_WR_SEND_WITH_IMM;
 }
 
 static enum ibv_wc_status
@@ -1336,7 +1372,8 @@ check_source(const struct qp *qp, const struct send *send, size_t most)
 		return IBV_WC_LOC_LEN_ERR;
 	for (int i = 0; i < send->wr.num_sge && !send->is_inline; i++) {
 		const struct ibv_sge *sge = &send->sges[i];
-		if (sge->length > 0 && !is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length, 0))
+		if (sge->length > 0 &&
+		    !is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length, 0))
 			return IBV_WC_LOC_PROT_ERR;
 	}
 	return IBV_WC_SUCCESS;
@@ -1378,8 +1415,8 @@ write_part(struct qp *qp, const struct send *send, struct qp *peer, size_t at, s
 	if (status != IBV_WC_SUCCESS || send->bytes == 0)
 		return status;
 	if (!(peer->attributes.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) ||
-	    !is_allowed(send->wr.wr.rdma.rkey, true, peer->ibv.pd, send->wr.wr.rdma.remote_addr, send->bytes,
-			IBV_ACCESS_REMOTE_WRITE))
+	    !is_allowed(send->wr.wr.rdma.rkey, true, peer->ibv.pd, send->wr.wr.rdma.remote_addr,
+			send->bytes, IBV_ACCESS_REMOTE_WRITE))
 		return IBV_WC_REM_ACCESS_ERR;
 	copy_part(send, at, bytes, (char *)(uintptr_t)send->wr.wr.rdma.remote_addr + at);
 	return IBV_WC_SUCCESS;
@@ -1391,7 +1428,8 @@ may_scatter(const struct qp *qp, const struct receive *receive)
 	for (int i = 0; i < receive->sge_count; i++) {
 		const struct ibv_sge *sge = &receive->sges[i];
 		if (sge->length > 0 &&
-		    !is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length, IBV_ACCESS_LOCAL_WRITE))
+		    !is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length,
+				IBV_ACCESS_LOCAL_WRITE))
 			return false;
 	}
 	return true;
@@ -1492,7 +1530,8 @@ settle(struct qp *qp, uint64_t position)
 	return status;
 }
 
-/* Those before it went well, as far as they arrived whole; it does not; those behind it are flushed. */
+/* Those before it went well, as far as they arrived whole; it does not; those behind it are
+ * flushed. */
 static void
 fail_send(struct qp *qp, uint64_t position, enum ibv_wc_status status)
 {
@@ -1512,7 +1551,8 @@ fail_send(struct qp *qp, uint64_t position, enum ibv_wc_status status)
 	complete_send(qp, qp->completed++, status);
 	fail_qp(qp);
 	if (status == IBV_WC_REM_ACCESS_ERR && peer) {
-		struct ibv_async_event event = { .element.qp = &peer->ibv, .event_type = IBV_EVENT_QP_ACCESS_ERR };
+		struct ibv_async_event event =
+			{ .element.qp = &peer->ibv, .event_type = IBV_EVENT_QP_ACCESS_ERR };
 		send_event(peer->object.context, event);
 		fail_qp(peer);
 	}
@@ -1547,12 +1587,14 @@ announce(struct qp *qp, uint64_t position, struct qp *peer, bool *waits)
 static enum ibv_wc_status
 tear(struct qp *qp, struct send *send, struct qp *peer)
 {
-	size_t cut = 1 + draw(send->bytes - 1 > UINT32_MAX ? UINT32_MAX : (uint32_t)(send->bytes - 1));
+	size_t cut = 1 +
+		     draw(send->bytes - 1 > UINT32_MAX ? UINT32_MAX : (uint32_t)(send->bytes - 1));
 	bool is_back_first = draw(2);
 	send->late_at = is_back_first ? 0 : cut;
 	send->late_bytes = is_back_first ? cut : send->bytes - cut;
 	send->owes_receive = takes_receive(send);
-	return write_part(qp, send, peer, is_back_first ? cut : 0, is_back_first ? send->bytes - cut : cut);
+	return write_part(qp, send, peer, is_back_first ? cut : 0,
+			  is_back_first ? send->bytes - cut : cut);
 }
 
 /* The status that fake_complete_with wants, or success. */
@@ -1614,9 +1656,11 @@ hand_datagram(struct qp *qp, const struct send *send, struct qp *to)
 	const struct ibv_ah_attr *ah = &send->ah->attributes;
 	const struct context *here = qp->object.context;
 	const struct fake_port *out = port_of(here, qp->attributes.port_num);
-	uint32_t qkey = send->wr.wr.ud.remote_qkey >> 31 ? qp->attributes.qkey : send->wr.wr.ud.remote_qkey;
-	if (!hears(to) || to->ibv.qp_type != IBV_QPT_UD || qkey != to->attributes.qkey || !has_receive(to) ||
-	    room_of(next_receive(to)) < GRH_BYTES + send->bytes || draw(100) < fake.loss) {
+	uint32_t qkey = send->wr.wr.ud.remote_qkey >> 31 ? qp->attributes.qkey
+							 : send->wr.wr.ud.remote_qkey;
+	if (!hears(to) || to->ibv.qp_type != IBV_QPT_UD || qkey != to->attributes.qkey ||
+	    !has_receive(to) || room_of(next_receive(to)) < GRH_BYTES + send->bytes ||
+	    draw(100) < fake.loss) {
 		drop();
 		return;
 	}
@@ -1625,7 +1669,8 @@ hand_datagram(struct qp *qp, const struct send *send, struct qp *to)
 	unsigned char head[GRH_BYTES];
 	memset(head, 0xa5, sizeof head);
 	if (ah->is_global) {
-		struct ibv_grh grh = { .next_hdr = 0x1b, .hop_limit = ah->grh.hop_limit, .dgid = ah->grh.dgid };
+		struct ibv_grh grh = { .next_hdr = 0x1b, .hop_limit = ah->grh.hop_limit,
+				       .dgid = ah->grh.dgid };
 		grh.sgid = gid_of(here, out, place_of(out, ah->grh.sgid_index)).gid;
 		memcpy(head, &grh, sizeof head);
 	}
@@ -1649,11 +1694,14 @@ multicast(struct qp *qp, const struct send *send)
 	const struct fake_port *out = port_of(qp->object.context, qp->attributes.port_num);
 	for (size_t i = 0; i < member_count; i++) {
 		const struct member *member = &members[i];
-		const struct fake_port *in = port_of(member->qp->object.context, member->qp->attributes.port_num);
+		const struct fake_port *in = port_of(member->qp->object.context,
+						     member->qp->attributes.port_num);
 		if (memcmp(&member->group, &ah->grh.dgid, sizeof member->group) ||
-		    (!is_ethernet(out) && member->lid != ah->dlid) || (member->qp == qp && !fake.hears_itself))
+		    (!is_ethernet(out) && member->lid != ah->dlid) ||
+		    (member->qp == qp && !fake.hears_itself))
 			continue;
-		if (!in || out->attributes.state != IBV_PORT_ACTIVE || in->attributes.state != IBV_PORT_ACTIVE) {
+		if (!in || out->attributes.state != IBV_PORT_ACTIVE ||
+		    in->attributes.state != IBV_PORT_ACTIVE) {
 			drop();
 			continue;
 		}
@@ -1716,7 +1764,8 @@ settle_one(struct qp *qp)
 {
 	uint64_t position = qp->carried;
 	for (uint64_t seen = 0, i = qp->completed; i < qp->carried; i++)
-		if (qp->sends[i % qp->cap.max_send_wr].late_bytes > 0 && draw((uint32_t)++seen) == 0)
+		if (qp->sends[i % qp->cap.max_send_wr].late_bytes > 0 &&
+		    draw((uint32_t)++seen) == 0)
 			position = i;
 	enum ibv_wc_status status = settle(qp, position);
 	if (status != IBV_WC_SUCCESS)
@@ -1859,20 +1908,24 @@ set_device(struct fake_device *device, unsigned number)
 	*device = (struct fake_device){ .max_inline = 256 };
 	snprintf(device->name, sizeof device->name, "fake%u", number);
 	device->attributes = (struct ibv_device_attr){
-		.max_mr_size = UINT64_MAX, .max_qp = 4096, .max_qp_wr = 8192, .max_sge = 16, .max_cq = 256,
-		.max_cqe = 1 << 20, .max_mr = 65536, .max_pd = 64, .max_qp_rd_atom = 16, .max_qp_init_rd_atom = 16,
-		.max_ah = 65536, .max_pkeys = 1, .phys_port_cnt = 1,
+		.max_mr_size = UINT64_MAX, .max_qp = 4096, .max_qp_wr = 8192, .max_sge = 16,
+			.max_cq = 256,
+		.max_cqe = 1 << 20, .max_mr = 65536, .max_pd = 64, .max_qp_rd_atom = 16,
+		.max_qp_init_rd_atom = 16, .max_ah = 65536, .max_pkeys = 1, .phys_port_cnt = 1,
 	};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
 		struct fake_port *port = &device->ports[i];
 		port->attributes = (struct ibv_port_attr){
-			.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096, .active_mtu = IBV_MTU_4096,
-			.max_msg_sz = 1U << 30, .pkey_tbl_len = 1, .lid = (uint16_t)(1 + 4096 * (2 * number + i)),
+			.state = IBV_PORT_ACTIVE, .max_mtu = IBV_MTU_4096,
+				.active_mtu = IBV_MTU_4096,
+			.max_msg_sz = 1U << 30, .pkey_tbl_len = 1,
+			.lid = (uint16_t)(1 + 4096 * (2 * number + i)),
 			.link_layer = IBV_LINK_LAYER_INFINIBAND,
 		};
 		port->gid_count = 1;
 		port->gids[0].gid_type = IBV_GID_TYPE_IB;
-		memcpy(&port->gids[0].gid, (uint8_t[16]){ 0xfe, 0x80, [8] = 2, [9] = (uint8_t)number, [10] = (uint8_t)i,
+		memcpy(&port->gids[0].gid,
+		       (uint8_t[16]){ 0xfe, 0x80, [8] = 2, [9] = (uint8_t)number, [10] = (uint8_t)i,
 							  [15] = 1 }, 16);
 	}
 }
@@ -1885,11 +1938,13 @@ fake_roce(unsigned device)
 	port->attributes.lid = 0;
 	port->gid_count = 4;
 	for (unsigned i = 0; i < 4; i++) {
-		static const uint8_t gids[2][16] = { { 0xfe, 0x80, [15] = 1 }, { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
+		static const uint8_t gids[2][16] =
+			{ { 0xfe, 0x80, [15] = 1 }, { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
 		port->gids[i] = (struct ibv_gid_entry){ .gid_index = i, .ndev_ifindex = 2 };
 		port->gids[i].gid_type = i % 2 ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_ROCE_V1;
 		memcpy(&port->gids[i].gid, gids[i / 2], 16);
-		port->gids[i].gid.raw[9] = (uint8_t)(i / 2 ? 0 : device); /* not the same for two devices */
+		/* Not the same for two devices */
+		port->gids[i].gid.raw[9] = (uint8_t)(i / 2 ? 0 : device);
 	}
 }
 
@@ -1928,7 +1983,8 @@ fake_reset(void)
 	is_dropped = false;
 	memset(calls, 0, sizeof calls);
 	counters = (struct fake_counters){ 0 };
-	fake = (struct fake_settings){ .device_count = 1, .memlock = SIZE_MAX, .poll_steps = 4, .hears_itself = true };
+	fake = (struct fake_settings){ .device_count = 1, .memlock = SIZE_MAX, .poll_steps = 4,
+				       .hears_itself = true };
 	for (unsigned i = 0; i < FAKE_DEVICES; i++)
 		set_device(&fake.devices[i], i);
 	fake_seed(20261121);
@@ -1949,7 +2005,8 @@ fake_leaks(FILE *out)
 	for (size_t i = 0; i < KINDS; i++) {
 		all += count[i];
 		if (count[i] > 0 && out)
-			fprintf(out, "fake verbs: not destroyed: %zu of kind %s\n", count[i], kind_names[i]);
+			fprintf(out, "fake verbs: not destroyed: %zu of kind %s\n", count[i],
+				kind_names[i]);
 	}
 	if (counters.pinned > 0 && out)
 		fprintf(out, "fake verbs: still pinned: %zu bytes\n", counters.pinned);
@@ -1973,7 +2030,8 @@ fake_fail(const char *verb, unsigned nth, int error)
 {
 	if (failing_count == MOST_RULES)
 		abort();
-	failing[failing_count++] = (struct failing){ .verb = verb_of(verb), .nth = nth, .error = error };
+	failing[failing_count++] = (struct failing){ .verb = verb_of(verb), .nth = nth,
+						     .error = error };
 }
 
 void
@@ -1981,7 +2039,8 @@ fake_complete_with(uint32_t qp_number, unsigned nth, enum ibv_wc_status status)
 {
 	if (strike_count == MOST_RULES || nth == 0)
 		abort();
-	strikes[strike_count++] = (struct strike){ .qp_number = qp_number, .nth = nth, .status = status };
+	strikes[strike_count++] = (struct strike){ .qp_number = qp_number, .nth = nth,
+						   .status = status };
 }
 
 void

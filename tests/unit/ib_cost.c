@@ -1,10 +1,11 @@
-/* COUNT messages over verbs from one process to another, inside counted(), for callgrind (tests/plans/step_cost). What the
- * device's own functions do is not counted. Prints how many messages that were.
+/* COUNT messages over verbs from one process to another, inside counted(), for callgrind
+ * (tests/plans/step_cost). What the device's own functions do is not counted. Prints how many
+ * messages that were.
  *
  *   ib_cost sender|receiver:BYTES[:BURST] COUNT
  *
- * BURST (1) messages are under way at once: what a turn costs is then shared by as many. Built with UNCOPIED: without what
- * memcpy does, which is the C library's and grows with the bytes. */
+ * BURST (1) messages are under way at once: what a turn costs is then shared by as many. Built with
+ * UNCOPIED: without what memcpy does, which is the C library's and grows with the bytes. */
 #include "ib_world.h"
 
 int uncounted_post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad);
@@ -22,7 +23,8 @@ static bool is_counting;
 
 #ifdef UNCOPIED
 void *uncounted_memcpy(void *to, const void *from, size_t length);
-void *__wrap_memcpy(void *to, const void *from, size_t length); /* the linker puts it in the place of memcpy */
+/* The linker puts it in the place of memcpy */
+void *__wrap_memcpy(void *to, const void *from, size_t length);
 void *__real_memcpy(void *to, const void *from, size_t length);
 
 __attribute__((noinline)) void *
@@ -133,7 +135,8 @@ main(int argc, char **argv)
 {
 	char side[16] = "";
 	int most = 0;
-	if (argc != 3 || sscanf(argv[1], "%15[a-z]:%zu:%d", side, &bytes, &most) < 2 || bytes > sizeof out || most > 8)
+	if (argc != 3 || sscanf(argv[1], "%15[a-z]:%zu:%d", side, &bytes, &most) < 2 ||
+	    bytes > sizeof out || most > 8)
 		return 2;
 	bool is_sender = !strcmp(side, "sender");
 	void (*of_sender)(void (*)(void)) = is_sender ? counted : not_counted;

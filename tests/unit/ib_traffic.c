@@ -33,12 +33,13 @@ byte_of(int message, size_t at)
 static int
 lane_of(const struct traffic_message *message)
 {
-	return ((message->group * WORLD_MOST + message->from) * WORLD_MOST + message->to) * TRAFFIC_TAGS + (int)message->tag;
+	return ((message->group * WORLD_MOST + message->from) * WORLD_MOST + message->to) *
+	       TRAFFIC_TAGS + (int)message->tag;
 }
 
 void
-traffic_draw(struct traffic *traffic, struct world_group *groups, int group_count, int count, const size_t *sizes,
-	     size_t size_count, unsigned direct)
+traffic_draw(struct traffic *traffic, struct world_group *groups, int group_count, int count,
+	     const size_t *sizes, size_t size_count, unsigned direct)
 {
 	assert_in_range(count, 1, TRAFFIC_MOST);
 	*traffic = (struct traffic){ .groups = groups, .group_count = group_count, .count = count,
@@ -48,7 +49,8 @@ traffic_draw(struct traffic *traffic, struct world_group *groups, int group_coun
 		message->group = (int)random_below(&world.random, (uint32_t)group_count);
 		int ranks = groups[message->group].ranks;
 		message->from = (int)random_below(&world.random, (uint32_t)ranks);
-		message->to = (message->from + 1 + (int)random_below(&world.random, (uint32_t)ranks - 1)) % ranks;
+		message->to = (message->from + 1 +
+			       (int)random_below(&world.random, (uint32_t)ranks - 1)) % ranks;
 		message->tag = (uint64_t)i % TRAFFIC_TAGS;
 		message->bytes = sizes[random_below(&world.random, (uint32_t)size_count)];
 		message->is_direct = random_below(&world.random, 8) < direct;
@@ -107,7 +109,8 @@ start(struct run *run, int number, bool is_recv)
 	for (size_t i = 0; i < message->bytes && !is_recv; i++)
 		end->memory[i] = (char)byte_of(number, i);
 	if (is_recv && message->is_direct)
-		wire->recv_direct(wire, request, peer, tag, end->memory, message->bytes, end->flag, (uint64_t)number + 1);
+		wire->recv_direct(wire, request, peer, tag, end->memory, message->bytes, end->flag,
+				  (uint64_t)number + 1);
 	else if (is_recv)
 		wire->recv(wire, request, peer, tag, end->memory, message->bytes);
 	else if (message->is_direct)
@@ -154,7 +157,8 @@ are_slots_kept(const struct cs_ib *ib)
 {
 	for (int i = 0; i < ib->known_count; i++) {
 		const struct cs_peer *peer = ib->known[i];
-		if (peer->filled - peer->freed > peer->slot_count || peer->arrived - peer->taken > peer->slot_count)
+		if (peer->filled - peer->freed > peer->slot_count ||
+		    peer->arrived - peer->taken > peer->slot_count)
 			return false;
 	}
 	return true;
@@ -167,14 +171,19 @@ try_one(struct run *run)
 	int at = (int)random_below(&world.random, (uint32_t)run->open_count);
 	const struct end *end = &run->open[at];
 	const struct traffic_message *message = &run->traffic->messages[end->message];
-	struct cs_wire *wire = run->traffic->groups[message->group].wires[end->is_recv ? message->to : message->from];
+	struct cs_wire *wire =
+		run->traffic->groups[message->group].wires[end->is_recv
+							   ? message->to : message->from];
 	/* Another process may look at the flag at any time. */
 	if (end->flag && *end->flag && !is_right(run, end))
-		return trouble(run->traffic, end->message, "its flag was set before its data was there");
+		return trouble(run->traffic, end->message, "its flag was set before its data was "
+							   "there");
 	int request = 2 * end->message + end->is_recv;
-	int process = run->traffic->groups[message->group].members[end->is_recv ? message->to : message->from];
+	int process = run->traffic->groups[message->group].members[end->is_recv
+								   ? message->to : message->from];
 	bool is_well = !wire->test(wire, world_request(wire, request)) || finish(run, at);
-	return are_slots_kept(world.ibs[process]) ? is_well : trouble(run->traffic, request / 2, "a slot is not there");
+	return are_slots_kept(world.ibs[process])
+	       ? is_well : trouble(run->traffic, request / 2, "a slot is not there");
 }
 
 static void
@@ -205,7 +214,8 @@ traffic_run(struct traffic *traffic)
 		if (run->open_count)
 			is_well = try_one(run);
 		if (++turns == MOST_TURNS)
-			is_well = trouble(traffic, run->open_count ? run->open[0].message : 0, "no end");
+			is_well = trouble(traffic, run->open_count ? run->open[0].message : 0,
+					  "no end");
 	}
 	free(run);
 	return is_well;

@@ -9,9 +9,10 @@
 struct world world;
 static struct world_group *groups; /* open */
 
-/* --- lines ------------------------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
-void __wrap_cs_log_warn_local(_Atomic int *warned, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void __wrap_cs_log_warn_local(_Atomic int *warned, const char *format,
+			      ...) __attribute__((format(printf, 2, 3)));
 bool __wrap_cs_log_is_first(unsigned reason);
 
 static unsigned reasons_said[8], reason_count;
@@ -48,7 +49,7 @@ world_forget_lines(void)
 	reason_count = 0;
 }
 
-/* --- the host ---------------------------------------------------------------------------------------------------- */
+/* --- the host --------------------------------------------------------------------------------- */
 
 static void
 progress(void)
@@ -127,7 +128,8 @@ new_post(struct host_wire *wire, struct cs_request *request, uint64_t tag)
 }
 
 static void
-host_send(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+host_send(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag,
+	  const void *from, size_t bytes)
 {
 	struct host_wire *wire = host_wire_of(base);
 	struct post *post = new_post(wire, request, tag);
@@ -143,7 +145,8 @@ host_send(struct cs_wire *base, struct cs_request *request, int peer, uint64_t t
 }
 
 static void
-host_recv(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+host_recv(struct cs_wire *base, struct cs_request *request, int peer, uint64_t tag, void *to,
+	  size_t bytes)
 {
 	struct host_wire *wire = host_wire_of(base);
 	struct post *post = new_post(wire, request, tag);
@@ -207,7 +210,8 @@ open_mail(struct world_group *group)
 	for (int rank = 0; rank < group->ranks; rank++) {
 		mail->wires[rank].mail = mail;
 		mail->wires[rank].wire = (struct cs_wire){ .rank = rank, .ranks = group->ranks,
-							   .send = host_send, .recv = host_recv, .test = host_test };
+							   .send = host_send, .recv = host_recv,
+							   .test = host_test };
 		group->hosts[rank] = &mail->wires[rank].wire;
 		for (int peer = 0; peer < group->ranks; peer++) {
 			STAILQ_INIT(&mail->lanes[rank][peer].letters);
@@ -225,13 +229,13 @@ close_mail(struct world_mail *mail)
 	free(mail);
 }
 
-/* --- processes and groups ---------------------------------------------------------------------------------------- */
+/* --- processes and groups --------------------------------------------------------------------- */
 
 struct cs_ib_options
 world_options(void)
 {
-	return (struct cs_ib_options){ .slots = 8, .slot_bytes = 256, .memory = 64 << 20, .cache = 1 << 20, .timeout = 14,
-				       .spin = 16 };
+	return (struct cs_ib_options){ .slots = 8, .slot_bytes = 256, .memory = 64 << 20,
+				       .cache = 1 << 20, .timeout = 14, .spin = 16 };
 }
 
 enum cs_status
@@ -255,7 +259,8 @@ world_open(int size, const struct cs_ib_options *options, bool is_each)
 	for (int i = 0; i < size; i++) {
 		if (world_open_one(i, size, &options[is_each ? i : 0], why, sizeof why) != CS_OK)
 			fail_msg("process %d: %s", i, why);
-		world.arenas[i] = mmap(NULL, WORLD_ARENA, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		world.arenas[i] = mmap(NULL, WORLD_ARENA, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_ptr_not_equal(world.arenas[i], MAP_FAILED);
 		world.pins[i] = cs_ib_pin(world.ibs[i], world.arenas[i], WORLD_ARENA);
 		assert_non_null(world.pins[i]);
@@ -330,7 +335,8 @@ world_progress(void)
 }
 
 bool
-world_finish(struct cs_wire *one, struct cs_request *request, struct cs_wire *other, struct cs_request *other_request)
+world_finish(struct cs_wire *one, struct cs_request *request, struct cs_wire *other,
+	     struct cs_request *other_request)
 {
 	bool is_done = false, is_other_done = false;
 	for (int turn = 0; turn < 300000 && !(is_done && is_other_done); turn++) {

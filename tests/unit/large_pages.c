@@ -1,6 +1,7 @@
-/* A machine whose pages have 64 KiB, as Arm's and POWER's may, as far as a process can tell: linked into a test with
- * --wrap=sysconf,--wrap=mmap and so on. What such a kernel refuses ends the test; so does advice about forks for less than whole
- * pages, of which the rest would be somebody else's memory that a child misses. */
+/* A machine whose pages have 64 KiB, as Arm's and POWER's may, as far as a process can tell: linked
+ * into a test with --wrap=sysconf,--wrap=mmap and so on. What such a kernel refuses ends the test;
+ * so does advice about forks for less than whole pages, of which the rest would be somebody else's
+ * memory that a child misses. */
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +50,8 @@ __wrap_mmap64(void *at, size_t bytes, int access, int flags, int fd, off_t from)
 	expect_pages("mmap", at, (size_t)from);
 	if (at)
 		return __real_mmap64(at, whole(bytes), access, flags, fd, from);
-	char *room = __real_mmap64(NULL, whole(bytes) + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *room = __real_mmap64(NULL, whole(bytes) + PAGE, PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (room == MAP_FAILED)
 		return room;
 	char *begin = (char *)(((uintptr_t)room + PAGE - 1) / PAGE * PAGE);

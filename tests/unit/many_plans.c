@@ -12,7 +12,8 @@ static const struct {
 	const char *name;
 } choices[] = {
 	{ CS_ALLGATHER, "bruck" }, { CS_ALLGATHER, "recursive-doubling" }, { CS_ALLGATHER, "ring" },
-	{ CS_ALLREDUCE, "rabenseifner" }, { CS_ALLREDUCE, "recursive-doubling" }, { CS_ALLREDUCE, "ring" },
+	{ CS_ALLREDUCE, "rabenseifner" }, { CS_ALLREDUCE, "recursive-doubling" },
+		{ CS_ALLREDUCE, "ring" },
 	{ CS_ALLTOALL, "bruck" }, { CS_ALLTOALL, "pairwise" }, { CS_ALLTOALL, "scattered" },
 	{ CS_BCAST, "binomial" }, { CS_BCAST, "chain" }, { CS_BCAST, "scatter-allgather" },
 	{ CS_REDUCE, "binomial" },
@@ -37,7 +38,8 @@ struct work {
 static uint64_t
 word_of(const struct work *work, int from, int to, size_t i)
 {
-	return (work->salt * 1000003 + (uint64_t)from * 1009 + (uint64_t)to * 31 + i) * UINT64_C(0x9e3779b97f4a7c15);
+	return (work->salt * 1000003 + (uint64_t)from * 1009 + (uint64_t)to * 31 + i) *
+	       UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static void
@@ -56,16 +58,21 @@ draw_work(struct work *work, const struct many_plans *many, uint64_t *random)
 {
 	static const size_t sizes[] = { 0, 1, 5, 29, 30, MOST_WORDS };
 	size_t which = random_below(random, COUNT(choices));
-	*work = (struct work){ .salt = random_below(random, 1 << 20), .words = sizes[random_below(random, COUNT(sizes))] };
+	*work = (struct work){ .salt = random_below(random, 1 << 20),
+			       .words = sizes[random_below(random, COUNT(sizes))] };
 	work->algorithm = cs_algorithm_by_name(choices[which].coll, choices[which].name);
 	assert_non_null(work->algorithm);
 	for (int i = 0; i < CS_MAX_PARAMS && work->algorithm->params[i].name; i++) {
 		const struct cs_param *param = &work->algorithm->params[i];
-		work->params[i] = strcmp(param->name, "segment") || param->low > 64 ? param->fallback : 64;
+		work->params[i] = strcmp(param->name, "segment") ||
+				  param->low > 64 ? param->fallback : 64;
 	}
-	work->problem = (struct cs_problem){ .coll = choices[which].coll, .ranks = many->ranks, .unit = sizeof(uint64_t),
-					     .root = (int)random_below(random, (uint32_t)many->ranks),
-					     .bytes = work->words * sizeof(uint64_t), .is_commutative = true };
+	work->problem = (struct cs_problem){ .coll = choices[which].coll, .ranks = many->ranks,
+					     .unit = sizeof(uint64_t),
+					     .root = (int)random_below(random,
+								       (uint32_t)many->ranks),
+					     .bytes = work->words * sizeof(uint64_t),
+					     .is_commutative = true };
 }
 
 /* False: it refuses this problem. */
@@ -89,12 +96,15 @@ make_actor(struct work *work, const struct many_plans *many, int rank, uint64_t 
 	assert_true(actor->in && actor->out && actor->tmp && actor->requests);
 	memset(actor->requests, 0xee, ((size_t)actor->plan.requests + 1) * sizeof *actor->requests);
 	for (size_t i = 0; i + 1 < words; i++)
-		actor->in[i] = problem.coll == CS_ALLTOALL ? word_of(work, rank, (int)(i / work->words), i % work->words) :
+		actor->in[i] = problem.coll == CS_ALLTOALL
+			       ? word_of(work, rank, (int)(i / work->words), i % work->words) :
 							     word_of(work, rank, 0, i);
 	if (problem.coll == CS_BCAST && rank == problem.root)
 		memcpy(actor->out, actor->in, words * sizeof *actor->in);
-	actor->run = (struct cs_run){ .plan = &actor->plan, .wire = many->wires[rank], .requests = actor->requests, .tag = tag,
-				      .reduction = &sum, .memory = { (char *)actor->in, (char *)actor->out, actor->tmp } };
+	actor->run = (struct cs_run){ .plan = &actor->plan, .wire = many->wires[rank],
+				      .requests = actor->requests, .tag = tag, .reduction = &sum,
+				      .memory = { (char *)actor->in, (char *)actor->out,
+						  actor->tmp } };
 	if (problem.coll == CS_BCAST)
 		actor->run.memory[CS_IN] = (char *)actor->out;
 	return true;
@@ -181,12 +191,15 @@ many_plans_run(struct many_plans *many, uint64_t *random)
 			is_built = true;
 			for (int rank = 0; rank < many->ranks && is_built; rank++)
 				is_built = make_actor(&works[i], many, rank,
-						      many->first_tag + (many->has_one_tag ? 0 : (uint64_t)i));
+						      many->first_tag +
+						      (many->has_one_tag ? 0 : (uint64_t)i));
 			if (!is_built)
 				free_work(&works[i], many->ranks);
 		}
-		used += (size_t)snprintf(many->names + used, sizeof many->names - used, " %s:%s of %zu words,",
-					 cs_colls[works[i].problem.coll].name, works[i].algorithm->name, works[i].words);
+		used += (size_t)snprintf(many->names + used, sizeof many->names - used,
+					 " %s:%s of %zu words,",
+					 cs_colls[works[i].problem.coll].name,
+					 works[i].algorithm->name, works[i].words);
 	}
 	const char *trouble = step_all(works, many, random);
 	for (int i = 0; i < many->plans; i++)

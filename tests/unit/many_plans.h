@@ -1,5 +1,6 @@
-/* many_plans.h — several plans under way at once on the same wires, all ranks in one process, stepped in an order that is drawn.
- * Each plan's data are its own, so that a message which one takes from another is seen. */
+/* many_plans.h — several plans under way at once on the same wires, all ranks in one process,
+ * stepped in an order that is drawn. Each plan's data are its own, so that a message which one
+ * takes from another is seen. */
 #ifndef CS_TESTS_UNIT_MANY_PLANS_H
 #define CS_TESTS_UNIT_MANY_PLANS_H
 
@@ -16,7 +17,8 @@ struct many_plans {
 	char names[200];    /* filled in: which plans they were */
 };
 
-/* Draws plans of several collectives and runs them to their end. NULL: all results are right; else what is not. */
+/* Draws plans of several collectives and runs them to their end. NULL: all results are right; else
+ * what is not. */
 const char *many_plans_run(struct many_plans *many, uint64_t *random);
 
 #endif

@@ -7,7 +7,7 @@
 #define UNTOUCHED 0x5a
 #define OTHER_USE 0xc3
 
-/* --- what is sent, and what has to come -------------------------------------------------------------------------------- */
+/* --- what is sent, and what has to come ------------------------------------------------------- */
 
 /* Random bytes, of which each block is a piece; of vectors the ones at even places are odd. */
 static const char *
@@ -19,9 +19,11 @@ random_bytes(const struct spec *spec, int from, int to, bool is_vector)
 	if (!bytes[1][0])
 		for (size_t i = 0; i < sizeof bytes[0]; i++) {
 			bytes[0][i] = (char)next_random(&state);
-			bytes[1][i] = (char)(bytes[0][i] | (i % CALL_UNIT == 0)); /* no information is lost */
+			/* No information is lost */
+			bytes[1][i] = (char)(bytes[0][i] | (i % CALL_UNIT == 0));
 		}
-	uint64_t hash = (uint64_t)(spec->salt * 4099 + from * 31 + to * 7 + 1) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = (uint64_t)(spec->salt * 4099 + from * 31 + to * 7 + 1) *
+			0x9e3779b97f4a7c15u;
 	return &bytes[is_vector][hash >> 40 & (STARTS - CALL_UNIT)];
 }
 
@@ -37,7 +39,8 @@ is_scatter(enum cs_coll coll)
 	return coll == CS_SCATTER || coll == CS_SCATTERV;
 }
 
-/* Bytes of the block from one rank to another: of allgathers and gathers it is the same for all, of scatters the root's. */
+/* Bytes of the block from one rank to another: of allgathers and gathers it is the same for all, of
+ * scatters the root's. */
 static size_t
 block_bytes(const struct spec *spec, int from, int to)
 {
@@ -51,7 +54,8 @@ block_bytes(const struct spec *spec, int from, int to)
 static const char *
 block_of(const struct spec *spec, int from, int to)
 {
-	return random_bytes(spec, from, is_alltoall(spec->coll) || is_scatter(spec->coll) ? to : 0, false);
+	return random_bytes(spec, from, is_alltoall(spec->coll) || is_scatter(spec->coll) ? to : 0,
+			    false);
 }
 
 static void
@@ -84,7 +88,7 @@ is_untouched(const char *memory, size_t from, size_t to)
 	return true;
 }
 
-/* --- reductions: of elements of two bytes, which are maps x -> a x + b; their composition is not commutative ------------ */
+/* --- reductions: of elements of two bytes, which are maps x -> a x + b; their composition is no */
 
 struct call_counted *call_counting;
 
@@ -102,7 +106,8 @@ compose(void *out, const void *left, const void *right, size_t count)
 	unsigned char *to = out;
 	count_reduced(count);
 	for (size_t i = 0; i < CALL_UNIT * count; i += CALL_UNIT) {
-		unsigned char a = (unsigned char)(f[i] * g[i]), b = (unsigned char)(f[i] * g[i + 1] + f[i + 1]);
+		unsigned char a = (unsigned char)(f[i] * g[i]),
+			      b = (unsigned char)(f[i] * g[i + 1] + f[i + 1]);
 		to[i] = a;
 		to[i + 1] = b;
 	}
@@ -121,7 +126,8 @@ add_up(void *out, const void *left, const void *right, size_t count)
 static size_t
 count_of(const struct spec *spec, int rank)
 {
-	return spec->coll == CS_REDUCE_SCATTER ? spec->sizes[0][rank] / CALL_UNIT : spec->each / CALL_UNIT;
+	return spec->coll == CS_REDUCE_SCATTER ? spec->sizes[0][rank] / CALL_UNIT
+					       : spec->each / CALL_UNIT;
 }
 
 /* Elements of the whole vector. */
@@ -142,11 +148,13 @@ make_reduction(const struct world *world, const struct spec *spec, int rank, str
 	struct cs_call *made = &part->op.call;
 	const struct cs_coll_info *info = &cs_colls[spec->coll];
 	size_t total = total_of(world, spec), bytes = total * CALL_UNIT;
-	bool receives = !info->rooted || rank == spec->root, is_scattered = cs_coll_is_scattered(info);
+	bool receives = !info->rooted || rank == spec->root,
+	     is_scattered = cs_coll_is_scattered(info);
 	made->count = total;
 	made->bytes = bytes;
 	made->is_commutative = spec->is_commutative;
-	made->reduction = (struct cs_reduction){ .unit = CALL_UNIT, .kernel = spec->is_commutative ? add_up : compose };
+	made->reduction = (struct cs_reduction){ .unit = CALL_UNIT, .kernel = spec->is_commutative
+						 ? add_up : compose };
 	for (int other = 0; other < world->ranks; other++)
 		part->arrays[0][other] = count_of(spec, other);
 	if (spec->coll == CS_REDUCE_SCATTER)
@@ -176,7 +184,8 @@ is_sum(const struct spec *spec, const struct part *part, int last, size_t from, 
 	assert_non_null(sum);
 	memcpy(sum, random_bytes(spec, last, 0, true) + from * CALL_UNIT, bytes);
 	for (int i = last - 1; i >= 0; i--)
-		part->op.call.reduction.kernel(sum, random_bytes(spec, i, 0, true) + from * CALL_UNIT, sum, count);
+		part->op.call.reduction.kernel(sum, random_bytes(spec, i, 0, true) + from *
+					       CALL_UNIT, sum, count);
 	bool is_same = !memcmp(part->recv, sum, bytes);
 	free(sum);
 	return is_same;
@@ -188,7 +197,8 @@ is_reduced(const struct world *world, const struct spec *spec, int rank, const s
 	const struct cs_coll_info *info = &cs_colls[spec->coll];
 	size_t from = 0;
 	if (cs_coll_is_scan(info))
-		return is_sum(spec, part, spec->coll == CS_SCAN ? rank : rank - 1, 0, total_of(world, spec));
+		return is_sum(spec, part, spec->coll == CS_SCAN ? rank : rank - 1, 0,
+			      total_of(world, spec));
 	if (!cs_coll_is_scattered(info))
 		return is_sum(spec, part, world->ranks - 1, 0, total_of(world, spec));
 	for (int before = 0; before < rank; before++)
@@ -196,14 +206,16 @@ is_reduced(const struct world *world, const struct spec *spec, int rank, const s
 	return is_sum(spec, part, world->ranks - 1, from, count_of(spec, rank));
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------------ */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static struct cs_blocks
-blocks_of(const struct world *world, const struct spec *spec, char *base, size_t *bytes, size_t *at, int rank, bool is_sent)
+blocks_of(const struct world *world, const struct spec *spec, char *base, size_t *bytes, size_t *at,
+	  int rank, bool is_sent)
 {
 	size_t sum = 0;
 	for (int other = 0; other < world->ranks; other++) {
-		bytes[other] = is_sent ? block_bytes(spec, rank, other) : block_bytes(spec, other, rank);
+		bytes[other] = is_sent ? block_bytes(spec, rank, other)
+				       : block_bytes(spec, other, rank);
 		at[other] = sum;
 		sum += bytes[other] + spec->gap;
 	}
@@ -217,12 +229,14 @@ sum_of(const struct world *world, const struct spec *spec, int rank, bool is_sen
 {
 	size_t sum = 0;
 	for (int other = 0; other < world->ranks; other++)
-		sum += spec->gap + (is_sent ? block_bytes(spec, rank, other) : block_bytes(spec, other, rank));
+		sum += spec->gap +
+		       (is_sent ? block_bytes(spec, rank, other) : block_bytes(spec, other, rank));
 	return sum;
 }
 
 static void
-make_gathered(const struct world *world, const struct spec *spec, int rank, struct part *part, bool receives)
+make_gathered(const struct world *world, const struct spec *spec, int rank, struct part *part,
+	      bool receives)
 {
 	struct cs_call *made = &part->op.call;
 	made->bytes = block_bytes(spec, rank, 0);
@@ -231,7 +245,8 @@ make_gathered(const struct world *world, const struct spec *spec, int rank, stru
 	if (receives) {
 		part->recv_bytes = sum_of(world, spec, rank, false);
 		part->recv = buffer(part->recv_bytes);
-		made->recv = blocks_of(world, spec, part->recv, part->arrays[0], part->arrays[1], rank, false);
+		made->recv = blocks_of(world, spec, part->recv, part->arrays[0], part->arrays[1],
+				       rank, false);
 	}
 	if (is_in_place) {
 		fill_block(spec, cs_blocks_at(&made->recv, rank), rank, 0);
@@ -251,11 +266,13 @@ make_scattered(const struct world *world, const struct spec *spec, int rank, str
 	if (is_root) {
 		part->send_bytes = sum_of(world, spec, rank, true);
 		part->send = buffer(part->send_bytes);
-		made->send = blocks_of(world, spec, part->send, part->arrays[0], part->arrays[1], rank, true);
+		made->send = blocks_of(world, spec, part->send, part->arrays[0], part->arrays[1],
+				       rank, true);
 		for (int to = 0; to < world->ranks; to++)
 			fill_block(spec, cs_blocks_at(&made->send, to), rank, to);
 	}
-	if ((is_root && spec->in_place) || (call_is_v(spec->coll) && !made->bytes)) /* as in comm/serve_move.c */
+	/* As in comm/serve_move.c */
+	if ((is_root && spec->in_place) || (call_is_v(spec->coll) && !made->bytes))
 		return;
 	part->recv_bytes = made->bytes;
 	part->recv = buffer(part->recv_bytes);
@@ -269,13 +286,15 @@ make_transposed(const struct world *world, const struct spec *spec, int rank, st
 	made->bytes = spec->coll == CS_ALLTOALL ? spec->each : 0;
 	part->recv_bytes = sum_of(world, spec, rank, false);
 	part->recv = buffer(part->recv_bytes);
-	made->recv = blocks_of(world, spec, part->recv, part->arrays[0], part->arrays[1], rank, false);
+	made->recv = blocks_of(world, spec, part->recv, part->arrays[0], part->arrays[1], rank,
+			       false);
 	if (spec->in_place) {
 		made->send = made->recv;
 	} else {
 		part->send_bytes = sum_of(world, spec, rank, true);
 		part->send = buffer(part->send_bytes);
-		made->send = blocks_of(world, spec, part->send, part->arrays[2], part->arrays[3], rank, true);
+		made->send = blocks_of(world, spec, part->send, part->arrays[2], part->arrays[3],
+				       rank, true);
 	}
 	for (int to = 0; to < world->ranks; to++)
 		fill_block(spec, cs_blocks_at(&made->send, to), rank, to);
@@ -288,14 +307,15 @@ are_blocks(const struct world *world, const struct spec *spec, int rank, const s
 	for (int from = 0; from < world->ranks; from++) {
 		if (!is_block(spec, cs_blocks_at(blocks, from), from, rank))
 			return false;
-		size_t end = (size_t)(cs_blocks_at(blocks, from) - part->recv) + cs_blocks_bytes(blocks, from);
+		size_t end = (size_t)(cs_blocks_at(blocks, from) - part->recv) +
+			     cs_blocks_bytes(blocks, from);
 		if (!is_untouched(part->recv, end, end + spec->gap))
 			return false;
 	}
 	return true;
 }
 
-/* --- a call ------------------------------------------------------------------------------------------------------------ */
+/* --- a call ----------------------------------------------------------------------------------- */
 
 /* Of all bytes of both buffers. */
 static uint64_t
@@ -367,7 +387,8 @@ call_wrong(const struct world *world, const struct spec *spec, int rank, const s
 	if (part->op.node.extras & (CS_OP_MORE | CS_OP_LESS))
 		return "is told of a message of another size";
 	if (part->op.node.extras & CS_OP_LEFT) /* to the host */
-		return part->digest == digest_of(part) ? NULL : "has changed what it leaves to the host";
+		return part->digest == digest_of(part) ? NULL : "has changed what it leaves to the "
+								"host";
 	return is_result(world, spec, rank, part) ? NULL : "has a wrong result";
 }
 

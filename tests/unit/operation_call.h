@@ -1,5 +1,5 @@
-/* operation_call.h — calls of virtual ranks: their buffers, what is in them, and what the collective's definition says of the
- * results. */
+/* operation_call.h — calls of virtual ranks: their buffers, what is in them, and what the
+ * collective's definition says of the results. */
 #ifndef CS_TESTS_OPERATION_CALL_H
 #define CS_TESTS_OPERATION_CALL_H
 
@@ -37,7 +37,8 @@ struct part {
 	uint64_t digest; /* of both buffers when it began */
 };
 
-/* Bytes that one rank's operation copies by shm/put, as it does those of some KiB, and that it reduces. */
+/* Bytes that one rank's operation copies by shm/put, as it does those of some KiB, and that it
+ * reduces. */
 struct call_counted {
 	const struct world *world;
 	uint64_t copied, reduced;
@@ -48,13 +49,15 @@ extern struct call_counted *call_counting;
 static inline bool
 call_is_v(enum cs_coll coll)
 {
-	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_ALLTOALLV || coll == CS_ALLTOALLW;
+	return coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV ||
+	       coll == CS_ALLTOALLV || coll == CS_ALLTOALLW;
 }
 
 /* Makes the buffers, and part->op.call. */
 void call_make(const struct world *world, const struct spec *spec, int rank, struct part *part);
 /* What is wrong with the result, or with what else was written; NULL: nothing. */
-const char *call_wrong(const struct world *world, const struct spec *spec, int rank, const struct part *part);
+const char *call_wrong(const struct world *world, const struct spec *spec, int rank,
+		       const struct part *part);
 /* The program uses its buffers for something else. */
 void call_spoil(struct part *part);
 void call_free(struct part *part);

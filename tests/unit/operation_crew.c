@@ -7,7 +7,8 @@
 
 #define MOST_RESUMES 2000000
 
-/* What a process would do while it waits: others go on. (Linked in the place of the C library's.) */
+/* What a process would do while it waits: others go on. (Linked in the place of the C
+ * library's.) */
 int __wrap_sched_yield(void);
 int
 __wrap_sched_yield(void)
@@ -24,7 +25,9 @@ choose_processes(struct crew *crew, struct crew_team *team)
 	bool is_taken[WORLD_MOST] = { false };
 	for (int rank = 0; rank < team->run.world.ranks; rank++) {
 		int process = rank;
-		while (crew->count > 1 && is_taken[process = (int)random_below(&crew->random, (uint32_t)crew->processes)])
+		while (crew->count > 1 &&
+		       is_taken[process = (int)random_below(&crew->random,
+							    (uint32_t)crew->processes)])
 			;
 		is_taken[process] = true;
 		team->process_of[rank] = process;
@@ -64,7 +67,7 @@ crew_failure(const struct crew *crew)
 	return NULL;
 }
 
-/* --- blocking calls ------------------------------------------------------------------------------------------------------ */
+/* --- blocking calls --------------------------------------------------------------------------- */
 
 struct process {
 	struct crew *crew;
@@ -82,7 +85,8 @@ make_calls(void *context)
 		for (int i = 0; i < crew->count; i++) {
 			struct crew_team *team = &crew->teams[i];
 			int rank = 0;
-			while (rank < team->run.world.ranks && team->process_of[rank] != process->number)
+			while (rank < team->run.world.ranks &&
+			       team->process_of[rank] != process->number)
 				rank++;
 			if (rank == team->run.world.ranks || call >= team->run.setting.calls)
 				continue;
@@ -100,7 +104,8 @@ has_moved(const struct crew *crew, uint64_t *before)
 	for (int i = 0; i < crew->count; i++) {
 		now += crew->teams[i].run.world.moves;
 		for (int rank = 0; rank < crew->teams[i].run.world.ranks; rank++)
-			now += (uint64_t)crew->teams[i].run.begun[rank] + (uint64_t)crew->teams[i].run.over[rank];
+			now += (uint64_t)crew->teams[i].run.begun[rank] +
+			       (uint64_t)crew->teams[i].run.over[rank];
 	}
 	bool has = now != *before;
 	*before = now;
@@ -112,7 +117,8 @@ static int
 pick(struct crew *crew)
 {
 	struct run *run = &crew->teams[0].run;
-	return crew->count > 1 ? (int)random_below(&crew->random, (uint32_t)crew->processes) : run_pick(run);
+	return crew->count > 1 ? (int)random_below(&crew->random, (uint32_t)crew->processes)
+			       : run_pick(run);
 }
 
 static void
@@ -138,7 +144,8 @@ crew_step(struct crew *crew)
 			over += run_is_over(&crew->teams[i].run);
 		if (over == crew->count)
 			break;
-		struct run *run = &crew->teams[random_below(&crew->random, (uint32_t)crew->count)].run;
+		struct run *run =
+			&crew->teams[random_below(&crew->random, (uint32_t)crew->count)].run;
 		if (!run_is_over(run))
 			run_turn(run);
 		note_failures(crew, turn == RUN_MOST_STEPS);
@@ -161,7 +168,8 @@ crew_block(struct crew *crew)
 	}
 	for (long turn = 0; !is_over && !crew_failure(crew); turn++) {
 		fiber_resume(processes[pick(crew)].fiber);
-		crew->teams[0].run.quiet = has_moved(crew, &before) ? 0 : crew->teams[0].run.quiet + 1;
+		crew->teams[0].run.quiet = has_moved(crew, &before) ? 0 : crew->teams[0].run.quiet +
+					   1;
 		note_failures(crew, turn == MOST_RESUMES);
 		is_over = true;
 		for (int i = 0; i < crew->count; i++)

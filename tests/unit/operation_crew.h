@@ -1,7 +1,7 @@
 /* operation_crew.h — processes that are ranks of one team or of several.
  *
- * Blocking calls: all make those of the teams that they are in, in one order. Each process has a stack of its own; where a call
- * waits, the others go on. */
+ * Blocking calls: all make those of the teams that they are in, in one order. Each process has a
+ * stack of its own; where a call waits, the others go on. */
 #ifndef CS_TESTS_OPERATION_CREW_H
 #define CS_TESTS_OPERATION_CREW_H
 
@@ -18,11 +18,13 @@ struct crew_team {
 struct crew {
 	struct crew_team teams[CREW_TEAMS];
 	int count, processes;
-	struct cs_op_memory *idle[WORLD_MOST]; /* what a process's operations have left, for all its teams */
+	struct cs_op_memory *idle[WORLD_MOST]; /* what a process's operations have left, for all its
+						* teams */
 	uint64_t random;
 };
 
-/* Teams of these settings over some processes, which most of them have in common; with one team its ranks are the processes. */
+/* Teams of these settings over some processes, which most of them have in common; with one team its
+ * ranks are the processes. */
 void crew_make(struct crew *crew, const struct setting *settings, int count);
 void crew_clear(struct crew *crew);
 /* The first team with a failure, or NULL. */

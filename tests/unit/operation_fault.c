@@ -10,7 +10,8 @@ shift_areas(struct cs_node *node)
 	node->areas[CS_AREA_LARGE_SLOTS].slots.next++;
 }
 
-/* The lines of ranks that have not begun the call say that they are of it: who looks takes what was there 64 calls ago. */
+/* The lines of ranks that have not begun the call say that they are of it: who looks takes what was
+ * there 64 calls ago. */
 static void
 renew_lines(struct run *run, int rank, int call)
 {
@@ -19,7 +20,8 @@ renew_lines(struct run *run, int rank, int call)
 	uint64_t number = team->node.calls + 1;
 	for (int local = 0; local < team->node.shape.size; local++) {
 		struct cs_line *line = &cs_node_rank(&team->node, local)->lines[number % CS_LINES];
-		if (local == team->node.shape.local || run->begun[cs_team_local_rank(team, local)] > call)
+		if (local == team->node.shape.local ||
+		    run->begun[cs_team_local_rank(team, local)] > call)
 			continue;
 		line->said = op->sign | (line->said & ((UINT64_C(1) << CS_SIGN_SHIFT) - 1));
 		atomic_store(&line->seq, number << CS_STEP_BITS | 1);
@@ -48,7 +50,8 @@ static void
 lose_pending(struct part *part)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, &part->op);
-	bool is_exchange = part->op.node.extras & CS_OP_GOES_ON && *part->op.phase == cs_exchange_get;
+	bool is_exchange = part->op.node.extras & CS_OP_GOES_ON &&
+			   *part->op.phase == cs_exchange_get;
 	if (is_exchange && exchange->is_open)
 		exchange->pending[0] &= exchange->pending[0] - 1;
 }

@@ -77,7 +77,8 @@ fiber_yield(void)
 	struct fiber *fiber = inside;
 #ifdef __SANITIZE_ADDRESS__
 	void *fake = NULL;
-	__sanitizer_start_switch_fiber(fiber->is_over ? NULL : &fake, fiber->caller_stack, fiber->caller_bytes);
+	__sanitizer_start_switch_fiber(fiber->is_over ? NULL : &fake, fiber->caller_stack,
+				       fiber->caller_bytes);
 #endif
 	swapcontext(&fiber->context, &fiber->caller);
 #ifdef __SANITIZE_ADDRESS__

@@ -1,5 +1,5 @@
-/* operation_fiber.h — functions with stacks of their own, in one thread: each goes on until it lets the others go on. So a call
- * that blocks can be run as it is, and chance says who goes on. */
+/* operation_fiber.h — functions with stacks of their own, in one thread: each goes on until it lets
+ * the others go on. So a call that blocks can be run as it is, and chance says who goes on. */
 #ifndef CS_TESTS_OPERATION_FIBER_H
 #define CS_TESTS_OPERATION_FIBER_H
 

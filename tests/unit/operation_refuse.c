@@ -5,13 +5,15 @@
 
 unsigned refuse_built, refuse_refused;
 
-/* Builds as the algorithm whose place is in the parameter behind the last one, but refuses half of the shapes: by what all ranks
- * know alike, and what a kept plan is known by. Or rank 1 alone does. */
+/* Builds as the algorithm whose place is in the parameter behind the last one, but refuses half of
+ * the shapes: by what all ranks know alike, and what a kept plan is known by. Or rank 1 alone
+ * does. */
 static void
 build_or_refuse(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	size_t planted = problem->params[CS_MAX_PARAMS], shape = problem->sizes ? 0 : problem->bytes / problem->unit;
+	size_t planted = problem->params[CS_MAX_PARAMS],
+	       shape = problem->sizes ? 0 : problem->bytes / problem->unit;
 	bool is_by_one = planted / 2 % 2;
 	if ((shape + (size_t)problem->root + planted) % 2 && (!is_by_one || problem->rank == 1)) {
 		refuse_refused++;
@@ -48,7 +50,8 @@ planted_of(const struct cs_algorithm *algorithm)
 void
 refuse_some(const struct run *run, struct spec *spec)
 {
-	const struct cs_algorithm *plans = spec->algorithm->inner ? spec->algorithm->inner : spec->algorithm;
+	const struct cs_algorithm *plans = spec->algorithm->inner ? spec->algorithm->inner
+								  : spec->algorithm;
 	size_t place = (size_t)place_of(plans), is_by_one = run->setting.fault == REFUSED_BY_ONE;
 	spec->params[CS_MAX_PARAMS] = 4 * place + 2 * is_by_one + (run->setting.seed + place) % 2;
 	spec->runs = planted_of(spec->algorithm);

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS], run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
+unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS],
+	 run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
 
 struct cs_facts
 run_facts(const struct world *world, enum cs_coll coll, bool is_commutative)
@@ -48,7 +49,7 @@ is_listed(const struct cs_algorithm *algorithm)
 	return cs_algorithm_by_name(algorithm->coll, algorithm->name) == algorithm;
 }
 
-/* --- one call of one rank ------------------------------------------------------------------------------------------------ */
+/* --- one call of one rank --------------------------------------------------------------------- */
 
 static void
 begin(struct run *run, int rank, int call)
@@ -60,14 +61,16 @@ begin(struct run *run, int rank, int call)
 	call_make(&run->world, spec, rank, part);
 	bool reduces = cs_colls[spec->coll].reduces;
 	cs_op_init(&part->op, &run->world.teams[rank],
-		   cs_call_sign(spec->coll, (unsigned)part->op.call.root) | (reduces ? part->op.call.bytes : 0));
+		   cs_call_sign(spec->coll, (unsigned)part->op.call.root) |
+		   (reduces ? part->op.call.bytes : 0));
 	bool may_wait = run->setting.is_blocking || spec->is_blocking;
 	may_wait = may_wait || (!run->setting.may_be_left && !run_sends(algorithm));
 	part->op.node.extras |= may_wait ? 0 : CS_OP_NONBLOCKING;
 	part->op.between = algorithm->inner;
 	part->op.between_params = spec->params;
 	fault_at_begin(run, rank, call);
-	if (run->setting.is_blocking && algorithm->fast && algorithm->fast(&part->op, spec->params)) {
+	if (run->setting.is_blocking && algorithm->fast &&
+	    algorithm->fast(&part->op, spec->params)) {
 		if (is_listed(algorithm))
 			run_at_once[cs_algorithm_number(algorithm)][run->world.ranks]++;
 		return;
@@ -103,12 +106,12 @@ end(struct run *run, int rank, int call)
 	part->is_left = part->op.node.extras & CS_OP_LEFT;
 	part->is_refused = part->op.node.extras & (CS_OP_LEFT | CS_OP_REFUSED);
 	if (wrong)
-		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong, call,
-			 cs_colls[spec->coll].name, spec->algorithm->name, spec->root, spec->each,
-			 spec->in_place ? " in place" : "");
+		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong,
+			 call, cs_colls[spec->coll].name, spec->algorithm->name, spec->root,
+			 spec->each, spec->in_place ? " in place" : "");
 	if (is_left_by_some(run, call))
-		run_fail(run, "; not all ranks leave call %d to the host: %s %s", call, cs_colls[spec->coll].name,
-			 spec->algorithm->name);
+		run_fail(run, "; not all ranks leave call %d to the host: %s %s", call,
+			 cs_colls[spec->coll].name, spec->algorithm->name);
 	call_spoil(part);
 	cs_node_op_fini(&part->op.node);
 	cs_op_fini(&part->op);
@@ -127,7 +130,7 @@ run_blocking(struct run *run, int rank, int call)
 	end(run, rank, call);
 }
 
-/* --- turns --------------------------------------------------------------------------------------------------------------- */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static void
 note_lead(struct run *run, int rank)
@@ -172,7 +175,8 @@ turn_of(struct run *run, int rank)
 	if (is_over)
 		end(run, rank, call);
 	return is_over || part->op.phase != phase || run->world.moves != moves ||
-	       part->op.node.awaited.local != awaited.local || part->op.node.awaited.tag != awaited.tag;
+	       part->op.node.awaited.local != awaited.local ||
+	       part->op.node.awaited.tag != awaited.tag;
 }
 
 /* Some ranks, not all, are to wait for all others. */
@@ -189,7 +193,8 @@ starve(struct run *run)
 int
 run_pick(struct run *run)
 {
-	enum { PATIENCE = 8 }; /* turns of each other rank in which nothing has moved: messages take some looks */
+	enum { PATIENCE = 8 }; /* turns of each other rank in which nothing has moved: messages take
+				* some looks */
 	int ranks = run->world.ranks, rank = (int)chance(run, (uint32_t)ranks);
 	bool is_stuck = run->quiet > PATIENCE * ranks * run->setting.under_way;
 	if (run->setting.is_starving && is_stuck && chance(run, 16) == 0)
@@ -221,14 +226,19 @@ run_say_where(struct run *run)
 {
 	size_t end = strlen(run->failure);
 	for (int rank = 0; rank < run->world.ranks; rank++)
-		for (int call = run->over[rank]; call < run->begun[rank] && end + 100 < sizeof run->failure; call++) {
+		for (int call = run->over[rank]; call < run->begun[rank] &&
+		     end + 100 < sizeof run->failure; call++) {
 			const struct part *part = &run->parts[rank][call];
 			const struct cs_awaited *awaited = &part->op.node.awaited;
 			if (!part->is_over)
-				end += (size_t)snprintf(run->failure + end, sizeof run->failure - end,
-							"; rank %d call %d waits for %d: %llu.%llu", rank, call, awaited->local,
-							(unsigned long long)awaited->tag >> CS_STEP_BITS,
-							(unsigned long long)awaited->tag % (1 << CS_STEP_BITS));
+				end += (size_t)snprintf(run->failure + end,
+							sizeof run->failure - end,
+							"; rank %d call %d waits for %d: %llu.%llu",
+							rank, call, awaited->local,
+							(unsigned long long)awaited->tag >>
+							CS_STEP_BITS,
+							(unsigned long long)awaited->tag %
+							(1 << CS_STEP_BITS));
 		}
 }
 
@@ -248,16 +258,19 @@ run_end(struct run *run)
 		run_fail(run, "; %d messages are left", world_left(&run->world));
 	for (int call = 0; !*run->failure && call < run->setting.calls; call++)
 		if (!is_refused(run, call) && is_listed(run->specs[call].algorithm))
-			run_proven[cs_algorithm_number(run->specs[call].algorithm)][run->world.ranks][run_placement(&run->world)]++;
+			run_proven[cs_algorithm_number(
+				run->specs[call].algorithm)][run->world.ranks][run_placement(
+					&run->world)]++;
 }
 
-/* --- a case -------------------------------------------------------------------------------------------------------------- */
+/* --- a case ----------------------------------------------------------------------------------- */
 
 void
 run_make(struct run *run, const struct setting *setting)
 {
 	*run = (struct run){ .setting = *setting, .counted = run->counted };
-	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape, setting->seed);
+	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape,
+		   setting->seed);
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);
 	assert_non_null(run->specs);
 	for (int rank = 0; rank < run->world.ranks; rank++) {
@@ -266,7 +279,8 @@ run_make(struct run *run, const struct setting *setting)
 		run->world.teams[rank].has_cma = setting->has_cma;
 	}
 	for (int call = 0; call < setting->calls; call++)
-		spec_make(run, &run->specs[call], setting->algorithms ? setting->algorithms[call] : NULL);
+		spec_make(run, &run->specs[call], setting->algorithms
+			  ? setting->algorithms[call] : NULL);
 	starve(run);
 }
 
@@ -307,15 +321,21 @@ run_say_failure(const struct run *run)
 	char calls[512] = "", nodes[128] = "";
 	world_say(&run->world);
 	for (int node = 0; node < run->world.nodes; node++)
-		snprintf(nodes + strlen(nodes), sizeof nodes - strlen(nodes), " %d", setting->sizes[node]);
-	for (int call = run->over[0] < 3 ? 0 : run->over[0] - 3; call < setting->calls && call < run->over[0] + 4; call++)
-		snprintf(calls + strlen(calls), sizeof calls - strlen(calls), " %s %s root %d %zu bytes%s,",
-			 cs_colls[run->specs[call].coll].name, run->specs[call].algorithm->name, run->specs[call].root,
+		snprintf(nodes + strlen(nodes), sizeof nodes - strlen(nodes), " %d",
+			 setting->sizes[node]);
+	for (int call = run->over[0] < 3 ? 0 : run->over[0] - 3; call < setting->calls &&
+	     call < run->over[0] + 4; call++)
+		snprintf(calls + strlen(calls), sizeof calls - strlen(calls),
+			 " %s %s root %d %zu bytes%s,", cs_colls[run->specs[call].coll].name,
+			 run->specs[call].algorithm->name, run->specs[call].root,
 			 run->specs[call].each, run->specs[call].in_place ? " in place" : "");
-	fail_msg("seed %llu, nodes of%s ranks%s, %d under way, %zu slots of %zu%s%s%s%s:%s%s", (unsigned long long)setting->seed,
-		 nodes, setting->cyclic ? ", cyclic" : "", setting->under_way, setting->shape.slots, setting->shape.slot_bytes,
-		 setting->has_cma ? ", single copy" : "", setting->may_be_left ? ", may be left" : "",
-		 setting->is_starving ? ", starving" : "", setting->is_blocking ? ", blocking" : "", calls, run->failure);
+	fail_msg("seed %llu, nodes of%s ranks%s, %d under way, %zu slots of %zu%s%s%s%s:%s%s",
+		 (unsigned long long)setting->seed, nodes, setting->cyclic ? ", cyclic" : "",
+		 setting->under_way, setting->shape.slots, setting->shape.slot_bytes,
+		 setting->has_cma ? ", single copy" : "",
+		 setting->may_be_left ? ", may be left" : "",
+		 setting->is_starving ? ", starving" : "", setting->is_blocking ? ", blocking" : "",
+		 calls, run->failure);
 }
 
 int
@@ -332,7 +352,7 @@ expect_right(const struct setting *setting)
 	return lead;
 }
 
-/* --- settings ------------------------------------------------------------------------------------------------------------ */
+/* --- settings --------------------------------------------------------------------------------- */
 
 /* Nodes of up to six ranks, two at least, not all of one rank. */
 static void
@@ -341,7 +361,8 @@ place_on_nodes(struct setting *setting, uint64_t *random, int ranks)
 	int node = 0;
 	bool is_several_per_node = false;
 	for (int left = ranks; left; node++) {
-		setting->sizes[node] = 1 + (int)random_below(random, (uint32_t)(left < 6 ? left : 6));
+		setting->sizes[node] = 1 +
+				       (int)random_below(random, (uint32_t)(left < 6 ? left : 6));
 		left -= setting->sizes[node];
 		is_several_per_node = is_several_per_node || setting->sizes[node] > 1;
 	}
@@ -358,7 +379,8 @@ setting_of(uint64_t seed, bool several_nodes, int under_way)
 {
 	uint64_t random = seed;
 	struct setting setting = { .seed = seed, .under_way = under_way, .may_be_left = true,
-				   .calls = 1 + (int)random_below(&random, 6), .lanes = 1 + (int)random_below(&random, 3) };
+				   .calls = 1 + (int)random_below(&random, 6),
+				   .lanes = 1 + (int)random_below(&random, 3) };
 	int ranks = 2 + (int)random_below(&random, WORLD_MOST - 1);
 	if (several_nodes) {
 		place_on_nodes(&setting, &random, ranks);
@@ -369,9 +391,11 @@ setting_of(uint64_t seed, bool several_nodes, int under_way)
 	setting.cyclic = random_below(&random, 2);
 	setting.has_cma = random_below(&random, 3) == 0;
 	setting.shape = (struct cs_node_shape){ .slots = 2 + random_below(&random, 3),
-						.slot_bytes = (size_t)4096 << random_below(&random, 3),
-						.area_slots = 4 + random_below(&random, 3), .area_bytes = (size_t)32 << 10,
-						.spin = 1, .yields = SIZE_MAX, .streams = CS_SWITCH_OFF };
+						.slot_bytes = (size_t)4096 <<
+						random_below(&random, 3),
+						.area_slots = 4 + random_below(&random, 3),
+						.area_bytes = (size_t)32 << 10, .spin = 1,
+						.yields = SIZE_MAX, .streams = CS_SWITCH_OFF };
 	return setting;
 }
 

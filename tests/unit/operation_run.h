@@ -1,4 +1,5 @@
-/* operation_run.h — one case: virtual ranks that make the same calls, and are stepped in an order that chance wants. */
+/* operation_run.h — one case: virtual ranks that make the same calls, and are stepped in an order
+ * that chance wants. */
 #ifndef CS_TESTS_OPERATION_RUN_H
 #define CS_TESTS_OPERATION_RUN_H
 
@@ -6,7 +7,8 @@
 
 #define RUN_MOST_CALLS 400 /* of a row */
 #define RUN_MOST_UNDER_WAY 4
-#define RUN_MOST_STEPS 40000000 /* a hang; most cases take some thousand, with small chunks and starving ranks some million */
+/* A hang; most cases take some thousand, with small chunks and starving ranks some million */
+#define RUN_MOST_STEPS 40000000
 
 /* What is done wrong on purpose (operation_fault.c). */
 enum fault {
@@ -30,15 +32,19 @@ struct setting {
 	int lanes, calls, under_way;
 	struct cs_node_shape shape;
 	bool is_starving; /* some ranks have their turn only when no other can go on */
-	size_t most_bytes; /* of a block or vector; 0: not limited but by what all ranks have together */
+	size_t most_bytes; /* of a block or vector; 0: not limited but by what all ranks have
+			    * together */
 	bool is_blocking; /* each rank waits in each call */
-	bool are_mixed;   /* on one node: some of the calls are as blocking ones, youngest of their team */
+	bool are_mixed;   /* on one node: some of the calls are as blocking ones, youngest of their
+			   * team */
 	/* The calls' algorithms; NULL: any that can, of this set of collectives. */
 	const struct cs_algorithm *const *algorithms;
 	uint32_t colls; /* 0: all */
-	bool are_scripts; /* on the node's memory: multicast is none of them, whose root waits for all */
+	bool are_scripts; /* on the node's memory: multicast is none of them, whose root waits for
+			   * all */
 	bool has_one_root;
-	size_t each; /* bytes of each block or vector, from rank 0, no parameter given and not in place; 0: as chance wants */
+	size_t each; /* bytes of each block or vector, from rank 0, no parameter given and not in
+		      * place; 0: as chance wants */
 	enum fault fault;
 	long most_steps; /* 0: RUN_MOST_STEPS */
 };
@@ -60,16 +66,19 @@ struct run {
 enum placement { ON_ONE_NODE, ON_NODES_BY_BLOCK, ON_NODES_MIXED, ON_NODES_OF_ONE, PLACEMENTS };
 enum placement run_placement(const struct world *world);
 
-/* How often an algorithm was right, on all ranks, and no plan was refused: by row of the table, ranks, and placement. */
+/* How often an algorithm was right, on all ranks, and no plan was refused: by row of the table,
+ * ranks, and placement. */
 extern unsigned run_proven[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
 /* How often it has served a small call at once on a rank: by row, and ranks. */
 extern unsigned run_at_once[CS_MOST_ROWS][WORLD_MOST + 1];
 
 /* Makes the ranks and their calls. */
 void run_make(struct run *run, const struct setting *setting);
-/* Whose turn it is: by chance, and where some ranks are starved theirs when nothing else moves (run->quiet). */
+/* Whose turn it is: by chance, and where some ranks are starved theirs when nothing else moves
+ * (run->quiet). */
 int run_pick(struct run *run);
-/* One rank's turn: it steps one of its operations, or begins one. Afterwards run->failure says what went wrong, if anything. */
+/* One rank's turn: it steps one of its operations, or begins one. Afterwards run->failure says what
+ * went wrong, if anything. */
 void run_turn(struct run *run);
 bool run_is_over(const struct run *run);
 /* Makes one call, from its begin to its end. */
@@ -83,7 +92,8 @@ void run_clear(struct run *run);
 
 /* All of it; what went wrong is in run->failure. */
 void run_setting(struct run *run, const struct setting *setting);
-/* The same, and the test fails where anything went wrong. Returns by how many calls a rank was ahead of another. */
+/* The same, and the test fails where anything went wrong. Returns by how many calls a rank was
+ * ahead of another. */
 int expect_right(const struct setting *setting);
 /* Fails the test, and says what is needed to see it again. */
 void run_say_failure(const struct run *run);
@@ -104,12 +114,14 @@ struct setting setting_of(uint64_t seed, bool several_nodes, int under_way);
 int several(uint64_t seed);
 int cases_wanted(int usual);
 
-/* operation_fault.c: what is done wrong before a rank begins its call, while it begins, and when it has had a turn with one. */
+/* operation_fault.c: what is done wrong before a rank begins its call, while it begins, and when it
+ * has had a turn with one. */
 void fault_before(struct run *run, int rank, int call);
 void fault_at_begin(struct run *run, int rank, int call);
 void fault_after(struct run *run, int rank, struct part *part);
 
-/* operation_refuse.c: half of the plans of this call's algorithm are refused. Counts plans of all calls. */
+/* operation_refuse.c: half of the plans of this call's algorithm are refused. Counts plans of all
+ * calls. */
 void refuse_some(const struct run *run, struct spec *spec);
 extern unsigned refuse_built, refuse_refused;
 

@@ -1,13 +1,16 @@
 /* operation_spec.c makes calls by chance: algorithm, parameters, root, sizes. */
 #include "operation_spec.h"
 
-/* At each of these, or beside it, something changes: in a line, in a small slot, in a piece of a slot, in slots, in several. */
-static const size_t borders[] = { 0,	1,    2,    8,	  31,	47,   48,   49,	  64,	500,   511,   512,   513,   1000,
-				  2040, 2047, 2048, 2049, 4095, 4096, 4097, 5000, 8191, 8192,  8193,  16383, 16384, 16385 };
+/* At each of these, or beside it, something changes: in a line, in a small slot, in a piece of a
+ * slot, in slots, in several. */
+static const size_t borders[] = { 0,	1,    2,    8,	  31,	47,   48,   49,	  64,	500,   511,
+				  512,   513,   1000, 2040, 2047, 2048, 2049, 4095, 4096, 4097,
+				  5000, 8191, 8192,  8193,  16383, 16384, 16385 };
 /* The same of a slot: so many quarters, and so many bytes more or less. */
 static const struct {
 	int quarters, more;
-} slots[] = { { 1, -1 }, { 1, 0 }, { 1, 1 }, { 4, -1 }, { 4, 0 }, { 4, 1 }, { 8, 0 }, { 13, 1 }, { 20, -1 }, { 44, 5 } };
+} slots[] = { { 1, -1 }, { 1, 0 }, { 1, 1 }, { 4, -1 }, { 4, 0 }, { 4, 1 }, { 8, 0 }, { 13, 1 },
+	      { 20, -1 }, { 44, 5 } };
 
 /* No more than all ranks' blocks together should have. */
 #define MOST_TOGETHER (5 << 20)
@@ -17,7 +20,8 @@ static size_t
 any_size(struct run *run, enum cs_coll coll)
 {
 	size_t ranks = (size_t)run->world.ranks, most = MOST_TOGETHER / (ranks * ranks), size;
-	size_t room = cs_coll_is_scattered(&cs_colls[coll]) ? CALL_MOST / ranks - CALL_UNIT : CALL_MOST - CALL_UNIT;
+	size_t room = cs_coll_is_scattered(&cs_colls[coll]) ? CALL_MOST / ranks - CALL_UNIT
+							    : CALL_MOST - CALL_UNIT;
 	most = most < room ? most : room;
 	most = run->setting.most_bytes ? run->setting.most_bytes : most;
 	do {
@@ -26,23 +30,27 @@ any_size(struct run *run, enum cs_coll coll)
 			size = borders[which];
 		} else {
 			size_t slot = chance(run, COUNT(slots));
-			size = run->setting.shape.slot_bytes / 4 * (size_t)slots[slot].quarters + (size_t)slots[slot].more;
+			size = run->setting.shape.slot_bytes / 4 * (size_t)slots[slot].quarters +
+			       (size_t)slots[slot].more;
 		}
 	} while (size > most);
 	return size;
 }
 
-/* Of v-calls: many of no bytes; all of some ranks' are. In place what two ranks exchange has one size. */
+/* Of v-calls: many of no bytes; all of some ranks' are. In place what two ranks exchange has one
+ * size. */
 static void
 make_sizes(struct run *run, struct spec *spec)
 {
 	int ranks = run->world.ranks;
 	uint32_t one_in = 2 + (uint32_t)chance(run, 4);
-	bool is_symmetric = spec->in_place && (spec->coll == CS_ALLTOALLV || spec->coll == CS_ALLTOALLW);
+	bool is_symmetric = spec->in_place &&
+			    (spec->coll == CS_ALLTOALLV || spec->coll == CS_ALLTOALLW);
 	for (int from = 0; from < ranks; from++) {
 		bool is_empty = chance(run, 6) == 0;
 		for (int to = 0; to < ranks; to++) {
-			spec->sizes[from][to] = is_empty || chance(run, one_in) == 0 ? 0 : any_size(run, spec->coll);
+			spec->sizes[from][to] = is_empty || chance(run, one_in) == 0
+						? 0 : any_size(run, spec->coll);
 			if (is_symmetric && to < from)
 				spec->sizes[from][to] = spec->sizes[to][from];
 		}
@@ -58,7 +66,8 @@ move_something(struct run *run, struct spec *spec)
 		return;
 	spec->each += spec->each ? 0 : CALL_UNIT;
 	for (int rank = 0; rank < run->world.ranks; rank++)
-		total += spec->coll == CS_ALLGATHERV ? spec->sizes[rank][0] : spec->sizes[0][rank] / CALL_UNIT;
+		total += spec->coll == CS_ALLGATHERV ? spec->sizes[rank][0] : spec->sizes[0][rank] /
+			 CALL_UNIT;
 	if (!total)
 		spec->sizes[0][0] = CALL_UNIT;
 }
@@ -134,11 +143,14 @@ spec_make(struct run *run, struct spec *spec, const struct cs_algorithm *algorit
 	algorithm = algorithm ? algorithm : any_algorithm(run, true);
 	assert_non_null(algorithm);
 	struct cs_facts other = run_facts(&run->world, algorithm->coll, false);
-	*spec = (struct spec){ .algorithm = algorithm, .runs = algorithm, .coll = algorithm->coll, .salt = salt++ };
+	*spec = (struct spec){ .algorithm = algorithm, .runs = algorithm, .coll = algorithm->coll,
+			       .salt = salt++ };
 	spec->is_commutative = is_commutative || cs_algorithm_unmet(algorithm, &other);
-	spec->root = run->setting.has_one_root ? run->world.ranks / 2 : (int)chance(run, (uint32_t)run->world.ranks);
+	spec->root = run->setting.has_one_root ? run->world.ranks / 2
+					       : (int)chance(run, (uint32_t)run->world.ranks);
 	spec->in_place = chance(run, 3) == 0;
-	spec->is_blocking = run->setting.are_mixed && run->world.nodes == 1 && !run_sends(algorithm) && chance(run, 3) == 0;
+	spec->is_blocking = run->setting.are_mixed && run->world.nodes == 1 &&
+			    !run_sends(algorithm) && chance(run, 3) == 0;
 	spec->each = any_size(run, spec->coll);
 	spec->gap = call_is_v(spec->coll) && chance(run, 3) == 0 ? 3 : 0;
 	if (call_is_v(spec->coll) || spec->coll == CS_REDUCE_SCATTER)

@@ -10,7 +10,8 @@ struct layout {
 };
 
 #define LAYOUTS 6
-static const char *const placements[PLACEMENTS] = { "on one node", "on nodes, consecutive", "on nodes, mixed", "on a node each" };
+static const char *const placements[PLACEMENTS] = { "on one node", "on nodes, consecutive",
+						    "on nodes, mixed", "on a node each" };
 
 /* Each node has one rank, then the rest are given to some of them. */
 static void
@@ -19,10 +20,12 @@ deal(struct layout *layout, int ranks, int nodes, uint64_t *random)
 	for (int node = 0; node < nodes; node++)
 		layout->sizes[node] = 1;
 	for (int rank = nodes; rank < ranks; rank++)
-		layout->sizes[random_below(random, (uint32_t)(nodes + 1) / 2 + 1) % (uint32_t)nodes]++;
+		layout->sizes[random_below(random, (uint32_t)(nodes + 1) / 2 + 1) %
+			      (uint32_t)nodes]++;
 }
 
-/* One node; two times nodes whose number is a power of two, and any other; a node each. False: there are no such ones. */
+/* One node; two times nodes whose number is a power of two, and any other; a node each. False:
+ * there are no such ones. */
 static bool
 make_layout(struct layout *layout, int ranks, int which, uint64_t *random)
 {
@@ -80,7 +83,8 @@ any_setting(uint64_t seed, const struct layout *layout, bool is_blocking)
 static bool must_be[CS_MOST_ROWS][WORLD_MOST + 1][PLACEMENTS];
 
 static void
-walk_layout(const struct layout *layout, bool is_blocking, int (*run_case)(const struct setting *setting), uint64_t *random)
+walk_layout(const struct layout *layout, bool is_blocking,
+	    int (*run_case)(const struct setting *setting), uint64_t *random)
 {
 	static uint64_t cases;
 	const struct cs_algorithm *found[CS_MOST_ROWS];
@@ -112,7 +116,8 @@ check_row(const struct cs_algorithm *algorithm)
 			is_proven = is_proven || run_proven[row][ranks][placement];
 			if (must_be[row][ranks][placement] && !run_proven[row][ranks][placement])
 				fail_msg("%s %s has never been run by %d ranks %s, which it serves",
-					 cs_colls[algorithm->coll].name, algorithm->name, ranks, placements[placement]);
+					 cs_colls[algorithm->coll].name, algorithm->name, ranks,
+					 placements[placement]);
 		}
 		proven += is_proven;
 	}
@@ -129,7 +134,8 @@ table_walk(bool is_blocking, int (*run_case)(const struct setting *setting))
 	for (int ranks = 2; ranks <= WORLD_MOST; ranks++)
 		for (int which = 0; which < LAYOUTS; which++) {
 			struct layout layout;
-			bool is_left_out = is_blocking && (which == 2 || which == 3); /* stacks take their time to change */
+			/* Stacks take their time to change */
+			bool is_left_out = is_blocking && (which == 2 || which == 3);
 			if (!is_left_out && make_layout(&layout, ranks, which, &random))
 				walk_layout(&layout, is_blocking, run_case, &random);
 		}
@@ -137,8 +143,10 @@ table_walk(bool is_blocking, int (*run_case)(const struct setting *setting))
 		const struct cs_algorithm *algorithm = cs_algorithm_at(i);
 		/* There are numbers of ranks that each one serves, the powers of two at least. */
 		if (check_row(algorithm) < 3)
-			fail_msg("%s %s is hardly ever run", cs_colls[algorithm->coll].name, algorithm->name);
+			fail_msg("%s %s is hardly ever run", cs_colls[algorithm->coll].name,
+				 algorithm->name);
 		rows++;
 	}
-	print_message("%d algorithms were right for each of 2 to %d ranks that they serve\n", rows, WORLD_MOST);
+	print_message("%d algorithms were right for each of 2 to %d ranks that they serve\n", rows,
+		      WORLD_MOST);
 }

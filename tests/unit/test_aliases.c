@@ -1,4 +1,5 @@
-/* Former names of algorithms and parameters (algorithms/aliases.def) mean what they meant, wherever a user gives them. */
+/* Former names of algorithms and parameters (algorithms/aliases.def) mean what they meant, wherever
+ * a user gives them. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -54,8 +55,10 @@ check_param(const struct cs_algorithm *algorithm, const struct alias *alias)
 {
 	int number = cs_algorithm_param(algorithm, alias->name, strlen(alias->name));
 	if (number < 0)
-		fail_msg("%s:%s has no %s", cs_colls[algorithm->coll].name, algorithm->name, alias->name);
-	assert_int_equal(cs_algorithm_param(algorithm, alias->former, strlen(alias->former)), number);
+		fail_msg("%s:%s has no %s", cs_colls[algorithm->coll].name, algorithm->name,
+			 alias->name);
+	assert_int_equal(cs_algorithm_param(algorithm, alias->former, strlen(alias->former)),
+			 number);
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		assert_string_not_equal(algorithm->params[i].name, alias->former);
 }
@@ -80,15 +83,17 @@ each_line_leads_from_a_name_that_is_free_to_one_that_is_there(void **state)
 static void
 between_nodes_former_names_stand_too(void **state)
 {
-	assert_ptr_equal(must_find(CS_ALLTOALL, "hier:spread"), must_find(CS_ALLTOALL, "hier:scattered"));
+	assert_ptr_equal(must_find(CS_ALLTOALL, "hier:spread"),
+			 must_find(CS_ALLTOALL, "hier:scattered"));
 	assert_ptr_equal(must_find(CS_GATHER, "hier:nway"), must_find(CS_GATHER, "hier:knomial"));
 	const struct cs_algorithm *reduce = must_find(CS_REDUCE, "hier:knomial");
 	assert_true(cs_algorithm_param(reduce, "k", 1) >= 0);
-	assert_int_equal(cs_algorithm_param(reduce, "k", 1), cs_algorithm_param(reduce, "radix", 5));
+	assert_int_equal(cs_algorithm_param(reduce, "k", 1),
+			 cs_algorithm_param(reduce, "radix", 5));
 	assert_int_equal(cs_algorithm_param(reduce, "kk", 2), -1);
 }
 
-/* --- forced --------------------------------------------------------------------------------------------------- */
+/* --- forced ----------------------------------------------------------------------------------- */
 
 static const struct {
 	enum cs_coll coll;
@@ -96,7 +101,8 @@ static const struct {
 } uses[] = {
 	{ CS_ALLTOALL, "spread:window=7", "scattered:window=7" },
 	{ CS_ALLTOALLW, "hier:spread:lanes=2", "hier:scattered:lanes=2" },
-	{ CS_BCAST, "0-4K=nway:k=2,4K-inf=hier:nway:k=7", "0-4K=knomial:k=2,4K-inf=hier:knomial:k=7" },
+	{ CS_BCAST, "0-4K=nway:k=2,4K-inf=hier:nway:k=7",
+	  "0-4K=knomial:k=2,4K-inf=hier:knomial:k=7" },
 	{ CS_GATHERV, "hier:bundle:bundle=24K", "hier:aggregated:aggregate=24K" },
 	{ CS_GATHERV, "hier:aggregated:bundle=24K", "hier:aggregated:aggregate=24K" },
 	{ CS_REDUCE, "knomial:k=8", "knomial:radix=8" },
@@ -110,8 +116,10 @@ forced_by_either_name_the_choice_is_one(void **state)
 	char message[600];
 	for (size_t i = 0; i < COUNT(uses); i++) {
 		struct cs_force former, now;
-		if (cs_force_parse(&former, uses[i].coll, uses[i].former, message, sizeof message) != CS_OK ||
-		    cs_force_parse(&now, uses[i].coll, uses[i].now, message, sizeof message) != CS_OK)
+		if (cs_force_parse(&former, uses[i].coll, uses[i].former, message,
+				   sizeof message) != CS_OK ||
+		    cs_force_parse(&now, uses[i].coll, uses[i].now, message, sizeof message) !=
+		    CS_OK)
 			fail_msg("%s or %s: %s", uses[i].former, uses[i].now, message);
 		assert_int_equal(former.item_count, now.item_count);
 		for (size_t k = 0; k < now.item_count; k++) {
@@ -129,7 +137,8 @@ excluded_by_a_former_name_it_is_excluded(void **state)
 {
 	char message[600];
 	struct cs_force force;
-	assert_int_equal(cs_force_parse(&force, CS_SCATTER, "^nway", message, sizeof message), CS_OK);
+	assert_int_equal(cs_force_parse(&force, CS_SCATTER, "^nway", message, sizeof message),
+			 CS_OK);
 	assert_int_equal(force.excluded_count, 1);
 	assert_ptr_equal(force.excluded[0], must_find(CS_SCATTER, "knomial"));
 	cs_force_fini(&force);
@@ -140,7 +149,8 @@ both_names_of_a_parameter_are_one_parameter_given_twice(void **state)
 {
 	char message[600];
 	struct cs_force force;
-	assert_int_equal(cs_force_parse(&force, CS_REDUCE, "knomial:k=8:radix=4", message, sizeof message), CS_BAD_INPUT);
+	assert_int_equal(cs_force_parse(&force, CS_REDUCE, "knomial:k=8:radix=4", message,
+					sizeof message), CS_BAD_INPUT);
 	assert_contains(message, "found radix again");
 }
 
@@ -152,18 +162,21 @@ the_first_former_name_is_answered_with_one_line_and_later_ones_with_none(void **
 	struct said said;
 	struct cs_force force;
 	said_begin(&said);
-	assert_int_equal(cs_force_parse(&force, CS_REDUCE, "knomial:k=8", message, sizeof message), CS_OK);
+	assert_int_equal(cs_force_parse(&force, CS_REDUCE, "knomial:k=8", message, sizeof message),
+			 CS_OK);
 	cs_force_fini(&force);
 	assert_non_null(cs_algorithm_by_name(CS_BCAST, "hier:nway"));
 	const char *text = said_end(&said);
 	assert_int_equal(count_lines(text), 1);
-	assert_contains(text, "collshim: algorithms: \"k\" of reduce:knomial is a former name of radix");
+	assert_contains(text, "collshim: algorithms: \"k\" of reduce:knomial is a former name of "
+			      "radix");
 }
 
-/* --- in a tuning file -------------------------------------------------------------------------------------------- */
+/* --- in a tuning file ------------------------------------------------------------------------- */
 
 #define FILE_OF(rules) \
-	"version: 1\nblocks:\n  - name: x\n    provenance: {date: 2026-01-01, library: x, machine: x, command: x}\n" \
+	"version: 1\nblocks:\n  - name: x\n    provenance: {date: 2026-01-01, library: x, " \
+	"machine: x, command: x}\n" \
 	"    rules:\n" rules
 
 static struct cs_tuning *
@@ -188,12 +201,14 @@ rules_with_former_names_are_the_same_rules(void **state)
 		"      - {collective: alltoall, use: \"hier:scattered\", with: {lanes: 2}}\n"
 		"      - {collective: [gather, bcast], use: knomial, with: {k: 3}}\n"
 		"      - {collective: reduce, use: \"hier:knomial\", with: {radix: 8}}\n"
-		"      - {collective: scatterv, use: \"hier:aggregated\", with: {aggregate: 24K}}\n"));
+		"      - {collective: scatterv, use: \"hier:aggregated\", with: {aggregate: "
+		"24K}}\n"));
 	assert_int_equal(now->rule_count, 5);
 	assert_int_equal(former->rule_count, now->rule_count);
 	for (size_t i = 0; i < now->rule_count; i++) {
 		assert_ptr_equal(former->rules[i].use.algorithm, now->rules[i].use.algorithm);
-		assert_memory_equal(former->rules[i].use.params, now->rules[i].use.params, sizeof now->rules[i].use.params);
+		assert_memory_equal(former->rules[i].use.params, now->rules[i].use.params,
+				    sizeof now->rules[i].use.params);
 	}
 	cs_tuning_destroy(former);
 	cs_tuning_destroy(now);
@@ -202,10 +217,12 @@ rules_with_former_names_are_the_same_rules(void **state)
 static void
 in_a_rule_both_names_are_one_parameter_given_twice(void **state)
 {
-	static const char text[] = FILE_OF("      - {collective: reduce, use: knomial, with: {k: 8, radix: 4}}\n");
+	static const char text[] = FILE_OF("      - {collective: reduce, use: knomial, with: {k: "
+					   "8, radix: 4}}\n");
 	struct cs_tuning *tuning;
 	struct cs_tuning_errors errors = { 0 };
-	assert_int_equal(cs_tuning_parse(&tuning, "t.yaml", text, strlen(text), &errors), CS_BAD_INPUT);
+	assert_int_equal(cs_tuning_parse(&tuning, "t.yaml", text, strlen(text), &errors),
+			 CS_BAD_INPUT);
 	assert_contains(errors.first, "found the parameter \"radix\" again");
 }
 
@@ -213,7 +230,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_former_name_is_answered_with_one_line_and_later_ones_with_none),
+		cmocka_unit_test(
+			the_first_former_name_is_answered_with_one_line_and_later_ones_with_none),
 		cmocka_unit_test(each_line_leads_from_a_name_that_is_free_to_one_that_is_there),
 		cmocka_unit_test(between_nodes_former_names_stand_too),
 		cmocka_unit_test(forced_by_either_name_the_choice_is_one),

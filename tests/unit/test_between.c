@@ -1,5 +1,6 @@
-/* Hierarchical algorithms with a plan between nodes, as one rank of a node runs them: what it sends, and which plans stay. The
- * other ranks of its node are memory in which all that they will ever say stands already, and nodes a wire to nowhere. */
+/* Hierarchical algorithms with a plan between nodes, as one rank of a node runs them: what it
+ * sends, and which plans stay. The other ranks of its node are memory in which all that they will
+ * ever say stands already, and nodes a wire to nowhere. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -12,18 +13,20 @@
 #define MOST_RANKS 64
 #define BLOCK 64 /* bytes; also what each word says that comes by the wire */
 
-/* --- nowhere ------------------------------------------------------------------------------------------------------ */
+/* --- nowhere ---------------------------------------------------------------------------------- */
 
 static size_t sent_bytes;
 
 static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
 {
 	sent_bytes += bytes;
 }
 
 static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
 {
 	const uint64_t word = BLOCK;
 	for (size_t at = 0; at + sizeof word <= bytes; at += sizeof word)
@@ -64,13 +67,14 @@ largest_of_all(void *leaders, uint64_t *value, struct cs_request *request)
 
 static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all };
 
-/* --- a node of its own -------------------------------------------------------------------------------------------- */
+/* --- a node of its own ------------------------------------------------------------------------ */
 
 struct fixture {
 	struct cs_team team;
 	void *memory;
 	struct cs_op_memory *idle;
-	int node_of[MOST_RANKS], local_of[MOST_RANKS], order[MOST_RANKS], position[MOST_RANKS], first[MOST_RANKS + 1];
+	int node_of[MOST_RANKS], local_of[MOST_RANKS], order[MOST_RANKS], position[MOST_RANKS],
+	    first[MOST_RANKS + 1];
 };
 
 static void
@@ -78,10 +82,11 @@ fill_shape(struct fixture *fixture, int nodes, int ppn, int node, int local)
 {
 	assert_true(nodes * ppn <= MOST_RANKS);
 	fixture->team.shape = (struct cs_shape){
-		.rank = node * ppn + local, .ranks = nodes * ppn, .nodes = nodes, .node = node, .local = local, .locals = ppn,
-		.ppn_min = ppn, .ppn_max = ppn, .is_block_placed = true, .node_of = fixture->node_of,
-		.local_of = fixture->local_of, .first = fixture->first, .order = fixture->order,
-		.position = fixture->position,
+		.rank = node * ppn + local, .ranks = nodes * ppn, .nodes = nodes, .node = node,
+			.local = local, .locals = ppn,
+		.ppn_min = ppn, .ppn_max = ppn, .is_block_placed = true,
+		.node_of = fixture->node_of, .local_of = fixture->local_of, .first = fixture->first,
+		.order = fixture->order, .position = fixture->position,
 	};
 	for (int rank = 0; rank < nodes * ppn; rank++) {
 		fixture->node_of[rank] = rank / ppn;
@@ -96,8 +101,9 @@ static void
 fill_node(struct fixture *fixture)
 {
 	const struct cs_shape *shape = &fixture->team.shape;
-	const struct cs_node_shape own = { .local = shape->local, .size = shape->locals, .slots = 2, .slot_bytes = 64 << 10,
-					   .area_slots = 2, .area_bytes = 1 << 20, .streams = CS_SWITCH_OFF };
+	const struct cs_node_shape own = { .local = shape->local, .size = shape->locals, .slots = 2,
+					   .slot_bytes = 64 << 10, .area_slots = 2,
+					   .area_bytes = 1 << 20, .streams = CS_SWITCH_OFF };
 	size_t bytes = cs_node_bytes(&own);
 	struct cs_segment segment = { .bytes = bytes, .fd = -1 };
 	segment.base = fixture->memory = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
@@ -119,7 +125,8 @@ fill_node(struct fixture *fixture)
 static void
 make(struct fixture *fixture, int nodes, int ppn, int node, int lanes, int lane)
 {
-	*fixture = (struct fixture){ .team = { .host = &host, .lanes = lanes, .lane = lane, .domains = 1 } };
+	*fixture = (struct fixture){ .team = { .host = &host, .lanes = lanes, .lane = lane,
+					       .domains = 1 } };
 	for (int i = 0; i < lanes; i++)
 		fixture->team.lane_local[i] = cs_lanes_local(i, node, lanes);
 	fill_shape(fixture, nodes, ppn, node, fixture->team.lane_local[lane]);
@@ -148,8 +155,10 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 	while (algorithm->inner->params[inner].name)
 		inner++;
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		params[i] = strcmp(algorithm->params[i].name, "lanes") != 0 ? algorithm->params[i].fallback : lanes;
-	struct cs_op op = { .team = &fixture->team, .call = *call, .between = algorithm->inner, .between_params = params };
+		params[i] = strcmp(algorithm->params[i].name, "lanes") != 0
+			    ? algorithm->params[i].fallback : lanes;
+	struct cs_op op = { .team = &fixture->team, .call = *call, .between = algorithm->inner,
+			    .between_params = params };
 	cs_node_op_init(&op.node, &fixture->team.node, 0);
 	algorithm->run(&op, params + inner);
 	if (op.node.extras & CS_OP_GOES_ON)
@@ -157,7 +166,7 @@ run(struct fixture *fixture, struct cs_call *call, const char *name, size_t lane
 	cs_op_fini(&op);
 }
 
-/* --- what is sent ------------------------------------------------------------------------------------------------- */
+/* --- what is sent ----------------------------------------------------------------------------- */
 
 /* By all lanes of a node in one call of alltoall. */
 static size_t
@@ -186,12 +195,14 @@ lanes_send_as_much_as_one(void **state)
 {
 	assert_int_equal(sent_by(2, 8, 1, 4096), 8 * 8 * 4096);
 	for (int lanes = 2; lanes <= 4; lanes++) /* parts begin at multiples of 64 bytes */
-		assert_in_range(sent_by(2, 8, lanes, 4096), 8 * 8 * 4096, 8 * 8 * 4096 + lanes * (CS_CACHE_LINE - 1));
+		assert_in_range(sent_by(2, 8, lanes, 4096), 8 * 8 * 4096,
+				8 * 8 * 4096 + lanes * (CS_CACHE_LINE - 1));
 	assert_int_equal(sent_by(2, 8, 4, 8), 8 * 8 * 8); /* not worth cutting */
 }
 
-/* Bruck passes blocks on whoever they are for, so those that another lane carries take their place, too: two blocks of three other
- * nodes' go in each of two rounds. Where lanes outnumber the other nodes all are parts. */
+/* Bruck passes blocks on whoever they are for, so those that another lane carries take their place,
+ * too: two blocks of three other nodes' go in each of two rounds. Where lanes outnumber the other
+ * nodes all are parts. */
 static void
 blocks_of_other_lanes_are_padded(void **state)
 {
@@ -202,18 +213,22 @@ blocks_of_other_lanes_are_padded(void **state)
 	assert_int_equal(sent_by(3, 4, 4, 4096), 4 * 2 * message / 2);
 }
 
-/* --- which plans stay --------------------------------------------------------------------------------------------- */
+/* --- which plans stay ------------------------------------------------------------------------- */
 
 #define CALLS 20
 
-/* Allgathers leave as many plans as they have counts; what they leave in the leader's arrays makes no others. */
+/* Allgathers leave as many plans as they have counts; what they leave in the leader's arrays makes
+ * no others. */
 static void
 arrays_of_other_calls_make_no_plans(void **state)
 {
 	static const struct {
 		enum cs_coll coll;
 		int plans;
-	} cases[] = { { CS_GATHER, 1 }, { CS_GATHERV, 1 }, { CS_SCATTER, 1 }, { CS_SCATTERV, 2 } /* the sizes, too */ };
+	} cases[] = { { CS_GATHER, 1 },
+		      { CS_GATHERV, 1 },
+		      { CS_SCATTER, 1 },
+		      { CS_SCATTERV, 2 } /* the sizes, too */ };
 	static char block[CALLS * BLOCK], blocks[6 * CALLS * BLOCK];
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		bool is_scatter = cases[i].coll == CS_SCATTER || cases[i].coll == CS_SCATTERV;
@@ -229,7 +244,8 @@ arrays_of_other_calls_make_no_plans(void **state)
 			(is_scatter ? &call.recv : &call.send)->base = block;
 			run(&fixture, &call, "hier:linear", 1);
 			if (fixture.team.lane_plans.count != (int)n + cases[i].plans)
-				fail_msg("%s: %d plans after %zu calls", cs_colls[cases[i].coll].name,
+				fail_msg("%s: %d plans after %zu calls",
+					 cs_colls[cases[i].coll].name,
 					 fixture.team.lane_plans.count, n);
 		}
 		clear(&fixture);

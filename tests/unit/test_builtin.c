@@ -1,4 +1,5 @@
-/* The built-in tuning as the build has compiled it, against what the library makes of its text now. */
+/* The built-in tuning as the build has compiled it, against what the library makes of its text
+ * now. */
 #include "unit.h"
 
 #include "select/tuning.h"
@@ -16,10 +17,12 @@ expect_same_text(const char *left, const char *right)
 static void
 expect_same_block(const struct cs_block *left, const struct cs_block *right)
 {
-	const char *const lefts[] = { left->name, left->date, left->library, left->command, left->measured_on,
-				      left->measured_mpi, left->note, left->mpi, left->cpu, left->host };
-	const char *const rights[] = { right->name, right->date, right->library, right->command, right->measured_on,
-				       right->measured_mpi, right->note, right->mpi, right->cpu, right->host };
+	const char *const lefts[] = { left->name, left->date, left->library, left->command,
+				      left->measured_on, left->measured_mpi, left->note, left->mpi,
+				      left->cpu, left->host };
+	const char *const rights[] = { right->name, right->date, right->library, right->command,
+				       right->measured_on, right->measured_mpi, right->note,
+				       right->mpi, right->cpu, right->host };
 	for (size_t i = 0; i < COUNT(lefts); i++)
 		expect_same_text(lefts[i], rights[i]);
 	assert_int_equal(left->line, right->line);
@@ -30,8 +33,10 @@ static void
 expect_same_rule(const struct cs_rule *left, const struct cs_rule *right)
 {
 	assert_int_equal(left->coll, right->coll);
-	const struct cs_range lefts[] = { left->bytes, left->ranks, left->nodes, left->ppn, left->skew };
-	const struct cs_range rights[] = { right->bytes, right->ranks, right->nodes, right->ppn, right->skew };
+	const struct cs_range lefts[] = { left->bytes, left->ranks, left->nodes, left->ppn,
+					  left->skew };
+	const struct cs_range rights[] = { right->bytes, right->ranks, right->nodes, right->ppn,
+					   right->skew };
 	assert_memory_equal(lefts, rights, sizeof lefts);
 	assert_int_equal(left->wire, right->wire);
 	assert_int_equal(left->placement, right->placement);
@@ -62,7 +67,8 @@ parsed(const char *label)
 {
 	struct cs_tuning_errors errors = { 0 };
 	struct cs_tuning *tuning;
-	assert_int_equal(cs_tuning_parse(&tuning, label, cs_tuning_builtin, cs_tuning_builtin_bytes, &errors), CS_OK);
+	assert_int_equal(cs_tuning_parse(&tuning, label, cs_tuning_builtin, cs_tuning_builtin_bytes,
+					 &errors), CS_OK);
 	assert_false(tuning->is_compiled);
 	return tuning;
 }
@@ -92,7 +98,8 @@ a_file_is_parsed_only_if_it_says_something_else(void **state)
 	assert_true(file >= 0);
 	from_text = parsed(path);
 	for (int is_edited = 0; is_edited < 2; is_edited++) {
-		assert_int_equal(pwrite(file, cs_tuning_builtin, cs_tuning_builtin_bytes, 0), cs_tuning_builtin_bytes);
+		assert_int_equal(pwrite(file, cs_tuning_builtin, cs_tuning_builtin_bytes, 0),
+				 cs_tuning_builtin_bytes);
 		if (is_edited) /* "# Which" */
 			assert_int_equal(pwrite(file, "w", 1, 2), 1);
 		assert_int_equal(cs_tuning_load(&loaded, path, &errors), CS_OK);

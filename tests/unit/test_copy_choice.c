@@ -1,4 +1,5 @@
-/* shm/copy_choice.h: which way large blocks take, from what was measured; and when it is measured. */
+/* shm/copy_choice.h: which way large blocks take, from what was measured; and when it is
+ * measured. */
 #include "unit.h"
 
 #include "shm/copy_choice.h"
@@ -9,7 +10,8 @@
 
 #define SOON 40 /* calls, within which the first trial is over */
 
-/* What a call takes on some machine, in nanoseconds; `first`: more that the first call after a change takes. */
+/* What a call takes on some machine, in nanoseconds; `first`: more that the first call after a
+ * change takes. */
 struct machine {
 	uint64_t copied_in, single_copy, first;
 };
@@ -29,11 +31,13 @@ make_calls(struct owner *owner, int calls, struct machine machine)
 	for (int i = 0; i < calls; i++) {
 		struct cs_copy_choice *choice = &owner->choice;
 		if (cs_copy_choice_is_on_trial(choice))
-			cs_copy_choice_judge(choice, owner->ps_per_byte[CS_COPY_IN_COPY_OUT], owner->ps_per_byte[CS_SINGLE_COPY]);
+			cs_copy_choice_judge(choice, owner->ps_per_byte[CS_COPY_IN_COPY_OUT],
+					     owner->ps_per_byte[CS_SINGLE_COPY]);
 		enum cs_copy_protocol way = cs_copy_choice_next(choice);
 		uint64_t took = way == CS_SINGLE_COPY ? machine.single_copy : machine.copied_in;
 		if (cs_copy_choice_is_timed(choice))
-			cs_copy_choice_note(&owner->ps_per_byte[way], BYTES, took + (way != owner->last ? machine.first : 0));
+			cs_copy_choice_note(&owner->ps_per_byte[way], BYTES,
+					    took + (way != owner->last ? machine.first : 0));
 		owner->last = way;
 		owner->single_copy += way == CS_SINGLE_COPY;
 	}
@@ -103,7 +107,8 @@ static void
 the_cost_of_the_change_does_not_count(void **state)
 {
 	struct owner owner = { .choice = { .trial = CS_COPY_CHOICE_CALLS } };
-	make_calls(&owner, SOON, (struct machine){ .copied_in = 7300, .single_copy = 3300, .first = 100000 });
+	make_calls(&owner, SOON,
+		   (struct machine){ .copied_in = 7300, .single_copy = 3300, .first = 100000 });
 	assert_int_equal(owner.choice.way, CS_SINGLE_COPY);
 }
 
@@ -145,13 +150,15 @@ trials_become_rare(void **state)
 	make_calls(&owner, 100000, copied_in_wins);
 	int before = owner.single_copy;
 	make_calls(&owner, 160000, copied_in_wins);
-	assert_in_range(owner.single_copy - before, 8 * CS_COPY_CHOICE_CALLS, 11 * CS_COPY_CHOICE_CALLS);
+	assert_in_range(owner.single_copy - before, 8 * CS_COPY_CHOICE_CALLS,
+			11 * CS_COPY_CHOICE_CALLS);
 }
 
 static void
 sizes_are_told_apart(void **state)
 {
-	static const size_t first[CS_COPY_CHOICE_SIZES] = { CS_COPY_CHOICE_LEAST, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
+	static const size_t first[CS_COPY_CHOICE_SIZES] =
+		{ CS_COPY_CHOICE_LEAST, 32 << 10, 128 << 10, 512 << 10, 2 << 20 };
 	for (int size = 0; size < CS_COPY_CHOICE_SIZES; size++) {
 		assert_int_equal(cs_copy_choice_size(first[size]), size);
 		if (size)
@@ -181,7 +188,8 @@ memory_is_readable_or_not(void **state)
 {
 	struct cs_readable readable = { .next = 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	assert_true(memory != MAP_FAILED);
 	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
 	assert_int_equal(mprotect(memory + 3 * page, page, PROT_NONE), 0);
@@ -204,7 +212,8 @@ known_memory_is_not_tried_again(void **state)
 {
 	struct cs_readable readable = { .next = 0 };
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, (1 + CS_READABLE_KNOWN) * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, (1 + CS_READABLE_KNOWN) * page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(memory != MAP_FAILED);
 	if (!cs_single_copy_may_read(&readable, memory, page))
 		leave_out("no process may read the memory of another here");

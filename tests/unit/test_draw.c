@@ -1,4 +1,5 @@
-/* Drawings of plans: what stands in them, plans that do not fit together, and what collshim-info --draw refuses. */
+/* Drawings of plans: what stands in them, plans that do not fit together, and what collshim-info
+ * --draw refuses. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -9,12 +10,13 @@
 
 #define RANKS 12
 
-/* --- pictures of plans that are written here ---------------------------------------------------------------------- */
+/* --- pictures of plans that are written here -------------------------------------------------- */
 
 static struct cs_step
 message(enum cs_step_kind kind, int peer, int request, size_t bytes)
 {
-	return (struct cs_step){ .kind = (uint8_t)kind, .peer = peer, .request = request, .bytes = bytes };
+	return (struct cs_step){ .kind = (uint8_t)kind, .peer = peer, .request = request,
+				 .bytes = bytes };
 }
 
 static struct cs_step
@@ -26,7 +28,8 @@ wait_for(int request)
 static struct cs_step
 local(enum cs_step_kind kind, size_t bytes)
 {
-	return (struct cs_step){ .kind = (uint8_t)kind, .peer = -1, .request = CS_NO_REQUEST, .bytes = bytes };
+	return (struct cs_step){ .kind = (uint8_t)kind, .peer = -1, .request = CS_NO_REQUEST,
+				 .bytes = bytes };
 }
 
 /* Rank 0 sends 24 bytes, rank 1 copies 8 bytes twice and reduces what came. */
@@ -77,13 +80,17 @@ a_loop_is_drawn_as_its_steps_would_be(void **state)
 {
 	static struct cs_step gives[] = { { .kind = CS_STEP_SEND, .peer = 1, .bytes = 24 },
 					  { .kind = CS_STEP_WAIT, .peer = -1 },
-					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3, .length = 2, .note = 1 } };
+					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3,
+					    .length = 2, .note = 1 } };
 	static struct cs_step takes[] = { { .kind = CS_STEP_RECV, .peer = 0, .bytes = 24 },
 					  { .kind = CS_STEP_WAIT, .peer = -1 },
 					  { .kind = CS_STEP_COPY, .bytes = 24 },
-					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3, .length = 3, .note = 1 } };
-	const struct cs_plan plans[] = { { .rank = 0, .ranks = 2, .steps = gives, .count = COUNT(gives), .requests = 1 },
-					 { .rank = 1, .ranks = 2, .steps = takes, .count = COUNT(takes), .requests = 1 } };
+					  { .kind = CS_STEP_REPEAT, .peer = -1, .times = 3,
+					    .length = 3, .note = 1 } };
+	const struct cs_plan plans[] =
+		{ { .rank = 0, .ranks = 2, .steps = gives, .count = COUNT(gives), .requests = 1 },
+					 { .rank = 1, .ranks = 2, .steps = takes,
+					   .count = COUNT(takes), .requests = 1 } };
 	char *text = written(plans, 2, cs_drawing_write_text);
 	assert_string_equal(text, "rank  round 1\n"
 				  "0     ->1 24\n"
@@ -137,7 +144,8 @@ static enum cs_status
 write_times(const struct cs_drawing *drawing, FILE *file)
 {
 	static const struct cs_step_time of_giver[] = { { 10, 14 }, { 10, 14 } };
-	static const struct cs_step_time of_taker[] = { { 11, 12 }, { 12, 13 }, { 11, 18 }, { 11, 18 }, { 18, 20 } };
+	static const struct cs_step_time of_taker[] =
+		{ { 11, 12 }, { 12, 13 }, { 11, 18 }, { 11, 18 }, { 18, 20 } };
 	static const struct cs_step_time *const times[] = { of_giver, of_taker };
 	return cs_drawing_write_svg(drawing, "", times, "us", file);
 }
@@ -159,10 +167,10 @@ static void
 plans_that_do_not_fit_together_are_refused(void **state)
 {
 	struct cs_step unheard[] = { message(CS_STEP_SEND, 1, 0, 8), wait_for(0) };
-	struct cs_step recv_first[] = { message(CS_STEP_RECV, 1, 0, 8), wait_for(0), message(CS_STEP_SEND, 1, 0, 8),
-					wait_for(0) };
-	struct cs_step recv_too[] = { message(CS_STEP_RECV, 0, 0, 8), wait_for(0), message(CS_STEP_SEND, 0, 0, 8),
-				      wait_for(0) };
+	struct cs_step recv_first[] = { message(CS_STEP_RECV, 1, 0, 8), wait_for(0),
+					message(CS_STEP_SEND, 1, 0, 8), wait_for(0) };
+	struct cs_step recv_too[] = { message(CS_STEP_RECV, 0, 0, 8), wait_for(0),
+				      message(CS_STEP_SEND, 0, 0, 8), wait_for(0) };
 	struct cs_step shorter[] = { message(CS_STEP_RECV, 0, 0, 4), wait_for(0) };
 	struct cs_step nowhere[] = { message(CS_STEP_SEND, 7, 0, 8), wait_for(0) };
 	struct cs_step hears[] = { message(CS_STEP_RECV, 0, 0, 8), wait_for(0) };
@@ -180,14 +188,16 @@ plans_that_do_not_fit_together_are_refused(void **state)
 		struct cs_drawing drawing;
 		struct cs_plan plans[2];
 		for (int rank = 0; rank < 2; rank++)
-			plans[rank] = (struct cs_plan){ .rank = rank, .ranks = 2, .steps = cases[i].steps[rank],
-							.count = cases[i].counts[rank], .requests = 1 };
+			plans[rank] = (struct cs_plan){ .rank = rank, .ranks = 2,
+							.steps = cases[i].steps[rank],
+							.count = cases[i].counts[rank],
+							.requests = 1 };
 		if (cs_drawing_init(&drawing, plans, 2) != CS_BAD_INPUT)
 			fail_msg("case %zu was drawn", i);
 	}
 }
 
-/* --- plans of algorithms ------------------------------------------------------------------------------------------ */
+/* --- plans of algorithms ---------------------------------------------------------------------- */
 
 static void
 compare_with_verdict(const struct cs_algorithm *algorithm, int ranks)
@@ -203,8 +213,9 @@ compare_with_verdict(const struct cs_algorithm *algorithm, int ranks)
 	for (int rank = 0; rank < ranks; rank++) {
 		struct cs_builder builder;
 		node_of[rank] = rank / 3;
-		problems[rank] = (struct cs_problem){ .coll = algorithm->coll, .ranks = ranks, .rank = rank,
-						      .root = ranks / 2, .unit = 1, .bytes = 40, .params = params,
+		problems[rank] = (struct cs_problem){ .coll = algorithm->coll, .ranks = ranks,
+						      .rank = rank, .root = ranks / 2, .unit = 1,
+						      .bytes = 40, .params = params,
 						      .is_commutative = true, .node_of = node_of };
 		cs_builder_init(&builder, &problems[rank], &plans[rank]);
 		algorithm->build(&builder);
@@ -215,8 +226,9 @@ compare_with_verdict(const struct cs_algorithm *algorithm, int ranks)
 	assert_int_equal(cs_drawing_init(&drawing, plans, ranks), CS_OK);
 	if (drawing.rounds != verdict.rounds || drawing.messages != verdict.messages ||
 	    drawing.bytes != verdict.bytes || drawing.most_bytes != verdict.most_bytes)
-		fail_msg("%s:%s, %d ranks: %u rounds drawn, %u proven", cs_colls[algorithm->coll].name, algorithm->name,
-			 ranks, (unsigned)drawing.rounds, (unsigned)verdict.rounds);
+		fail_msg("%s:%s, %d ranks: %u rounds drawn, %u proven",
+			 cs_colls[algorithm->coll].name, algorithm->name, ranks,
+			 (unsigned)drawing.rounds, (unsigned)verdict.rounds);
 	cs_drawing_fini(&drawing);
 	for (int rank = 0; rank < ranks; rank++)
 		cs_plan_fini(&plans[rank]);
@@ -229,7 +241,8 @@ rounds_messages_and_bytes_are_those_of_the_proof(void **state)
 	const struct cs_algorithm *algorithm;
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++) {
 		enum cs_coll coll = algorithm->coll;
-		if (!algorithm->build || (coll != CS_ALLGATHER && coll != CS_ALLTOALL && coll != CS_BCAST))
+		if (!algorithm->build ||
+		    (coll != CS_ALLGATHER && coll != CS_ALLTOALL && coll != CS_BCAST))
 			continue;
 		compared++;
 		for (int ranks = 1; ranks <= RANKS; ranks++)
@@ -238,13 +251,15 @@ rounds_messages_and_bytes_are_those_of_the_proof(void **state)
 	assert_true(compared >= 3);
 }
 
-/* --- collshim-info --draw ----------------------------------------------------------------------------------------- */
+/* --- collshim-info --draw --------------------------------------------------------------------- */
 
 static struct cs_draw_request
 request_for(const char *what, int ranks)
 {
-	return (struct cs_draw_request){ .what = what, .facts = { .ranks = ranks, .nodes = 1, .ppn_min = ranks,
-								  .ppn_max = ranks, .is_commutative = true,
+	return (struct cs_draw_request){ .what = what,
+					 .facts = { .ranks = ranks, .nodes = 1, .ppn_min = ranks,
+								  .ppn_max = ranks,
+								  .is_commutative = true,
 								  .is_block_placed = true } };
 }
 
@@ -262,7 +277,8 @@ a_call_is_drawn(void **state)
 	request.text = open_memstream(&text, &length);
 	assert_int_equal(cs_tools_draw(&request, complaint), 0);
 	fclose(request.text);
-	assert_contains(text, "alltoall:scattered, 3 ranks, 2K bytes, window=1: 2 rounds, 6 messages with 12K bytes, ");
+	assert_contains(text, "alltoall:scattered, 3 ranks, 2K bytes, window=1: 2 rounds, 6 "
+			      "messages with 12K bytes, ");
 	assert_contains(text, "rank  round 1    round 2\n"
 			      "0     ->1 2048   ->2 2048\n");
 	free(text);
@@ -286,7 +302,8 @@ an_svg_may_go_where_the_text_would(void **state)
 static void
 what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 {
-	static char *const wide[] = { "window=300" }, *const unknown[] = { "windw=3" }, *const bare[] = { "window" },
+	static char *const wide[] = { "window=300" }, *const unknown[] = { "windw=3" },
+		    *const bare[] = { "window" },
 			    *const small[] = { "segment=64" };
 	static const struct {
 		const char *what;
@@ -296,29 +313,43 @@ what_cannot_be_drawn_is_refused_with_a_word_of_help(void **state)
 		size_t root, bytes;
 		const char *complaint;
 	} cases[] = {
-		{ .what = "allgathr:ring", .complaint = "is no collective (did you mean allgather?); known:" },
-		{ .what = "allgather", .complaint = "expected allgather:ALGORITHM; can be drawn: " },
+		{ .what = "allgathr:ring", .complaint = "is no collective (did you mean "
+							"allgather?); known:" },
+		{ .what = "allgather", .complaint = "expected allgather:ALGORITHM; can be "
+						    "drawn: " },
 		{ .what = "", .complaint = "\"\" is no collective" },
-		{ .what = "bcast:binomal", .complaint = "is no algorithm of bcast (did you mean binomial?)" },
+		{ .what = "bcast:binomal", .complaint = "is no algorithm of bcast (did you mean "
+							"binomial?)" },
 		{ .what = "bcast:host", .complaint = "host is the MPI underneath" },
 		{ .what = "bcast:hier:host", .complaint = "is no plan; can be drawn: " },
-		{ .what = "bcast:hier:binomial", .complaint = "between nodes it is --draw bcast:binomial" },
-		{ .what = "bcast:binomial", .ranks = CS_DRAW_MOST_RANKS + 1, .complaint = "has 1 to 256 ranks" },
-		{ .what = "bcast:binomial", .has_root = true, .root = 4, .complaint = "expected a rank from 0 to 3" },
-		{ .what = "alltoall:scattered", .has_root = true, .complaint = "alltoall has no root" },
+		{ .what = "bcast:hier:binomial", .complaint = "between nodes it is --draw "
+							      "bcast:binomial" },
+		{ .what = "bcast:binomial", .ranks = CS_DRAW_MOST_RANKS + 1,
+		  .complaint = "has 1 to 256 ranks" },
+		{ .what = "bcast:binomial", .has_root = true, .root = 4,
+		  .complaint = "expected a rank from 0 to 3" },
+		{ .what = "alltoall:scattered", .has_root = true,
+		  .complaint = "alltoall has no root" },
 		{ .what = "bcast:binomial", .has_bytes = true, .bytes = SIZE_MAX / 2,
 		  .complaint = "a drawing of 4 ranks has at most 1073741824" },
-		{ .what = "bcast:chain", .words = small, .has_bytes = true, .bytes = (size_t)1 << 30,
-		  .complaint = "a drawing has at most 1000000 steps; try fewer --ranks, --bytes or pieces" },
-		{ .what = "bcast:binomial", .is_non_commutative = true, .complaint = "bcast has no operation" },
-		{ .what = "alltoall:scattered", .words = wide, .complaint = "expected a number from 0 to 256" },
-		{ .what = "alltoall:scattered", .words = unknown, .complaint = "\"windw\" is no parameter of alltoall:scattered" },
-		{ .what = "alltoall:scattered", .words = bare, .complaint = "window: expected name=value" },
-		{ .what = "alltoall:node-pairs", .ranks = 1, .complaint = "this call: one rank per node" },
+		{ .what = "bcast:chain", .words = small, .has_bytes = true,
+		  .bytes = (size_t)1 << 30, .complaint = "a drawing has at most 1000000 steps; try "
+							 "fewer --ranks, --bytes or pieces" },
+		{ .what = "bcast:binomial", .is_non_commutative = true,
+		  .complaint = "bcast has no operation" },
+		{ .what = "alltoall:scattered", .words = wide,
+		  .complaint = "expected a number from 0 to 256" },
+		{ .what = "alltoall:scattered", .words = unknown,
+		  .complaint = "\"windw\" is no parameter of alltoall:scattered" },
+		{ .what = "alltoall:scattered", .words = bare,
+		  .complaint = "window: expected name=value" },
+		{ .what = "alltoall:node-pairs", .ranks = 1,
+		  .complaint = "this call: one rank per node" },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char complaint[CS_DRAW_COMPLAINT] = "";
-		struct cs_draw_request request = request_for(cases[i].what, cases[i].ranks ? cases[i].ranks : 4);
+		struct cs_draw_request request =
+			request_for(cases[i].what, cases[i].ranks ? cases[i].ranks : 4);
 		request.words = cases[i].words;
 		request.word_count = cases[i].words != NULL;
 		request.has_root = cases[i].has_root;

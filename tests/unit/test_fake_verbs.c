@@ -57,10 +57,12 @@ static void
 make_qp(struct side *side, struct wish wish)
 {
 	struct ibv_qp_init_attr asked = {
-		.send_cq = side->cq, .recv_cq = side->cq, .qp_type = wish.type ? wish.type : IBV_QPT_RC,
+		.send_cq = side->cq, .recv_cq = side->cq,
+			.qp_type = wish.type ? wish.type : IBV_QPT_RC,
 		.sq_sig_all = wish.signals_all,
-		.cap = { .max_send_wr = wish.sends ? wish.sends : 16, .max_recv_wr = wish.receives ? wish.receives : 16,
-			 .max_send_sge = 2, .max_recv_sge = 2, .max_inline_data = wish.in_line },
+		.cap = { .max_send_wr = wish.sends ? wish.sends : 16,
+			 .max_recv_wr = wish.receives ? wish.receives : 16, .max_send_sge = 2,
+			 .max_recv_sge = 2, .max_inline_data = wish.in_line },
 	};
 	side->qp = verbs->create_qp(side->pd, &asked);
 	assert_non_null(side->qp);
@@ -98,13 +100,15 @@ to_init(struct side *side)
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 7,
 				    .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 	return verbs->modify_qp(side->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			       (side->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+			       (side->qp->qp_type == IBV_QPT_UD
+				? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
 enum {
 	TO_RTR = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 		 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-	TO_RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	TO_RTS = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+	IBV_QP_SQ_PSN |
 		 IBV_QP_MAX_QP_RD_ATOMIC,
 };
 
@@ -112,21 +116,24 @@ static struct ibv_qp_attr
 rtr_to(const struct side *peer)
 {
 	return (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR, .path_mtu = IBV_MTU_1024,
-				     .dest_qp_num = peer->qp->qp_num, .rq_psn = peer->qp->qp_num & 0xffffff,
+				     .dest_qp_num = peer->qp->qp_num,
+				     .rq_psn = peer->qp->qp_num & 0xffffff,
 				     .ah_attr = { .dlid = peer->lid, .port_num = 1 } };
 }
 
 static struct ibv_qp_attr
 rts_of(const struct side *side, uint8_t rnr_retry)
 {
-	return (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = rnr_retry,
+	return (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7,
+				     .rnr_retry = rnr_retry,
 				     .sq_psn = side->qp->qp_num & 0xffffff };
 }
 
 static void
 connect_side(struct side *side, const struct side *peer, struct wish wish)
 {
-	struct ibv_qp_attr rtr = rtr_to(peer), rts = rts_of(side, wish.rnr_retry ? wish.rnr_retry : 7);
+	struct ibv_qp_attr rtr = rtr_to(peer),
+			   rts = rts_of(side, wish.rnr_retry ? wish.rnr_retry : 7);
 	assert_int_equal(to_init(side), 0);
 	assert_int_equal(verbs->modify_qp(side->qp, &rtr, TO_RTR), 0);
 	assert_int_equal(verbs->modify_qp(side->qp, &rts, TO_RTS), 0);
@@ -168,18 +175,22 @@ post(struct side *from, struct ibv_send_wr wr, const void *data, size_t bytes)
 enum { SIGNALED = IBV_SEND_SIGNALED };
 
 static int
-post_write(struct side *from, struct side *to, size_t at, const void *data, size_t bytes, unsigned flags)
+post_write(struct side *from, struct side *to, size_t at, const void *data, size_t bytes,
+	   unsigned flags)
 {
-	struct ibv_send_wr wr = { .wr_id = 100 + at, .opcode = IBV_WR_RDMA_WRITE, .send_flags = flags,
+	struct ibv_send_wr wr = { .wr_id = 100 + at, .opcode = IBV_WR_RDMA_WRITE,
+				  .send_flags = flags,
 				  .wr.rdma = { (uintptr_t)to->memory + at, to->mr->rkey } };
 	return post(from, wr, data, bytes);
 }
 
 static int
-post_imm(struct side *from, struct side *to, size_t at, const void *data, size_t bytes, uint32_t imm)
+post_imm(struct side *from, struct side *to, size_t at, const void *data, size_t bytes,
+	 uint32_t imm)
 {
-	struct ibv_send_wr wr = { .wr_id = 100 + at, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM, .send_flags = SIGNALED,
-				  .imm_data = imm, .wr.rdma = { (uintptr_t)to->memory + at, to->mr->rkey } };
+	struct ibv_send_wr wr = { .wr_id = 100 + at, .opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+				  .send_flags = SIGNALED, .imm_data = imm,
+				  .wr.rdma = { (uintptr_t)to->memory + at, to->mr->rkey } };
 	return post(from, wr, data, bytes);
 }
 
@@ -194,7 +205,8 @@ static int
 post_receive(struct side *side, uint64_t wr_id, void *to, size_t bytes)
 {
 	struct ibv_sge sge = { (uintptr_t)to, (uint32_t)bytes, side->mr->lkey };
-	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = bytes > 0 }, *bad = NULL;
+	struct ibv_recv_wr wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = bytes > 0 },
+			   *bad = NULL;
 	int error = verbs->post_recv(side->qp, &wr, &bad);
 	assert_true(error ? bad == &wr : !bad);
 	return error;
@@ -310,7 +322,8 @@ a_connection_needs_each_attribute_of_each_step(void **state)
 {
 	const int init_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 	struct side a = open_side((struct wish){ 0 });
-	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 }, rtr = rtr_to(&a), rts = rts_of(&a, 7);
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 }, rtr = rtr_to(&a),
+			   rts = rts_of(&a, 7);
 	const struct {
 		struct ibv_qp_attr *attributes;
 		int mask;
@@ -323,9 +336,11 @@ a_connection_needs_each_attribute_of_each_step(void **state)
 			    verbs->modify_qp(a.qp, steps[i].attributes, mask) != EINVAL)
 				fail_msg("step %zu went without attribute %#x", i, (unsigned)bit);
 		}
-		assert_int_equal(verbs->modify_qp(a.qp, steps[i].attributes, steps[i].mask | IBV_QP_QKEY), EINVAL);
+		assert_int_equal(verbs->modify_qp(a.qp, steps[i].attributes,
+						  steps[i].mask | IBV_QP_QKEY), EINVAL);
 		for (size_t later = i + 1; later < COUNT(steps); later++)
-			assert_int_equal(verbs->modify_qp(a.qp, steps[later].attributes, steps[later].mask), EINVAL);
+			assert_int_equal(verbs->modify_qp(a.qp, steps[later].attributes,
+							  steps[later].mask), EINVAL);
 		assert_int_equal(verbs->modify_qp(a.qp, steps[i].attributes, steps[i].mask), 0);
 		assert_int_equal(a.qp->state, steps[i].attributes->qp_state);
 	}
@@ -339,8 +354,10 @@ static void
 attributes_out_of_range_are_refused(void **state)
 {
 	struct side a = open_side((struct wish){ 0 });
-	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 2 }, rtr = rtr_to(&a), rts = rts_of(&a, 8);
-	assert_int_equal(verbs->modify_qp(a.qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 2 }, rtr = rtr_to(&a),
+			   rts = rts_of(&a, 8);
+	assert_int_equal(verbs->modify_qp(a.qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
+					  IBV_QP_PORT |
 					  IBV_QP_ACCESS_FLAGS), EINVAL);
 	assert_int_equal(to_init(&a), 0);
 	fake.devices[0].ports[0].attributes.active_mtu = IBV_MTU_512;
@@ -374,7 +391,8 @@ what_a_connection_cannot_do_is_refused_when_posted(void **state)
 {
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ .in_line = 64 });
-	assert_int_equal(post(&a, (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ }, a.memory, 8), EINVAL);
+	assert_int_equal(post(&a, (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_READ }, a.memory, 8),
+			 EINVAL);
 	assert_int_equal(post_write(&a, &b, 0, a.memory, 97, IBV_SEND_INLINE), EINVAL);
 	struct ibv_sge sges[3] = { 0 };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 }, *bad;
@@ -437,9 +455,12 @@ a_message_is_gathered_and_scattered(void **state)
 	struct side a, b;
 	open_pair(&a, &b, (struct wish){ 0 });
 	memcpy(a.memory, "abcdefgh", 8);
-	struct ibv_sge from[2] = { { (uintptr_t)a.memory, 3, a.mr->lkey }, { (uintptr_t)a.memory + 3, 5, a.mr->lkey } };
-	struct ibv_sge to[2] = { { (uintptr_t)b.memory, 6, b.mr->lkey }, { (uintptr_t)b.memory + 100, 9, b.mr->lkey } };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 9, .sg_list = from, .num_sge = 2 }, *bad;
+	struct ibv_sge from[2] = { { (uintptr_t)a.memory, 3, a.mr->lkey },
+				   { (uintptr_t)a.memory + 3, 5, a.mr->lkey } };
+	struct ibv_sge to[2] = { { (uintptr_t)b.memory, 6, b.mr->lkey },
+				 { (uintptr_t)b.memory + 100, 9, b.mr->lkey } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_IMM, .imm_data = 9, .sg_list = from,
+				  .num_sge = 2 }, *bad;
 	struct ibv_recv_wr receive = { .sg_list = to, .num_sge = 2 }, *bad_receive;
 	assert_int_equal(verbs->post_recv(b.qp, &receive, &bad_receive), 0);
 	assert_int_equal(verbs->post_send(a.qp, &wr, &bad), 0);
@@ -501,7 +522,8 @@ a_send_queue_is_freed_by_polled_completions_only(void **state)
 		assert_int_equal(post_write(&a, &b, 0, a.memory, 8, 0), 0);
 	run();
 	assert_nothing(&a);
-	assert_int_equal(post_write(&a, &b, 0, a.memory, 8, SIGNALED), ENOMEM); /* for ever: none was signaled */
+	/* For ever: none was signaled */
+	assert_int_equal(post_write(&a, &b, 0, a.memory, 8, SIGNALED), ENOMEM);
 }
 
 static void
@@ -511,7 +533,8 @@ a_chain_is_posted_up_to_the_bad_one(void **state)
 	open_pair(&a, &b, (struct wish){ .sends = 2, .signals_all = true });
 	struct ibv_send_wr wrs[3], *bad = NULL;
 	for (int i = 0; i < 3; i++)
-		wrs[i] = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE, .next = i < 2 ? &wrs[i + 1] : NULL };
+		wrs[i] = (struct ibv_send_wr){ .opcode = IBV_WR_RDMA_WRITE,
+					       .next = i < 2 ? &wrs[i + 1] : NULL };
 	assert_int_equal(verbs->post_send(a.qp, wrs, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wrs[2]);
 	run();
@@ -637,7 +660,8 @@ an_error_flushes_what_follows(void **state)
 	const struct {
 		uint64_t wr_id;
 		enum ibv_wc_status status;
-	} expected[] = { { 108, IBV_WC_SUCCESS }, { 116, IBV_WC_REM_ACCESS_ERR }, { 124, IBV_WC_WR_FLUSH_ERR },
+	} expected[] = { { 108, IBV_WC_SUCCESS }, { 116, IBV_WC_REM_ACCESS_ERR },
+			 { 124, IBV_WC_WR_FLUSH_ERR },
 			 { 50, IBV_WC_WR_FLUSH_ERR } };
 	for (size_t i = 0; i < COUNT(expected); i++) {
 		struct ibv_wc wc = next_completion(&a);
@@ -651,12 +675,14 @@ an_error_flushes_what_follows(void **state)
 	struct ibv_async_event event;
 	assert_int_equal(verbs->get_async_event(b.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
-	assert_int_equal(a.qp->state, IBV_QPS_RTS); /* the library's view: only modify_qp changes it */
+	assert_int_equal(a.qp->state, IBV_QPS_RTS); /* the library's view: only modify_qp changes
+						     * it */
 }
 
 /* What a write to the last bytes of b's memory gets, after `spoil`. */
 static enum ibv_wc_status
-status_of_write(size_t at, size_t bytes, struct wish wish, void (*spoil)(struct side *, struct side *))
+status_of_write(size_t at, size_t bytes, struct wish wish,
+		void (*spoil)(struct side *, struct side *))
 {
 	struct side a, b;
 	open_pair(&a, &b, wish);
@@ -676,7 +702,8 @@ swap_keys(struct side *a, struct side *b)
 static void
 use_wrong_domain(struct side *a, struct side *b)
 {
-	b->mr = verbs->reg_mr(a->pd, b->memory, sizeof b->memory, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	b->mr = verbs->reg_mr(a->pd, b->memory, sizeof b->memory,
+			      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 }
 
 static void
@@ -733,7 +760,8 @@ keys_bounds_and_rights_are_checked(void **state)
 		{ "nothing, behind the end", room + 50, 0, { 0 }, NULL, IBV_WC_SUCCESS },
 		{ "lkey for rkey", 0, 8, { 0 }, swap_keys, IBV_WC_REM_ACCESS_ERR },
 		{ "another's key", 0, 8, { 0 }, use_wrong_domain, IBV_WC_REM_ACCESS_ERR },
-		{ "only local", 0, 8, { .access = IBV_ACCESS_LOCAL_WRITE }, NULL, IBV_WC_REM_ACCESS_ERR },
+		{ "only local", 0, 8, { .access = IBV_ACCESS_LOCAL_WRITE }, NULL,
+		  IBV_WC_REM_ACCESS_ERR },
 		{ "QP without right", 0, 8, { 0 }, forbid_writes, IBV_WC_REM_ACCESS_ERR },
 		{ "source ended", 0, 8, { 0 }, end_source, IBV_WC_LOC_PROT_ERR },
 		{ "source too long", 0, room + 1, { 0 }, NULL, IBV_WC_LOC_PROT_ERR },
@@ -747,9 +775,11 @@ keys_bounds_and_rights_are_checked(void **state)
 			set_up(NULL);
 			fake.is_torn = torn;
 			enum ibv_wc_status got =
-				status_of_write(cases[i].at, cases[i].bytes, cases[i].wish, cases[i].spoil);
+				status_of_write(cases[i].at, cases[i].bytes, cases[i].wish,
+						cases[i].spoil);
 			if (got != cases[i].status)
-				fail_msg("%s: status %d, not %d", cases[i].what, got, cases[i].status);
+				fail_msg("%s: status %d, not %d", cases[i].what, got,
+					 cases[i].status);
 		}
 }
 
@@ -871,11 +901,13 @@ order_holds_within_a_queue_pair_only(void **state)
 		fake_seed(seed + (uint64_t)turn);
 		struct side from[PEERS], to[PEERS];
 		for (int i = 0; i < PEERS; i++)
-			open_pair(&from[i], &to[i], (struct wish){ .sends = WRITES, .receives = WRITES });
+			open_pair(&from[i], &to[i],
+				  (struct wish){ .sends = WRITES, .receives = WRITES });
 		for (int n = 0; n < WRITES; n++)
 			for (int i = 0; i < PEERS; i++) {
 				assert_int_equal(post_receive(&to[i], (uint64_t)n, NULL, 0), 0);
-				assert_int_equal(post_imm(&from[i], &to[i], 0, NULL, 0, (uint32_t)n), 0);
+				assert_int_equal(post_imm(&from[i], &to[i], 0, NULL, 0,
+							  (uint32_t)n), 0);
 			}
 		uint32_t next[PEERS] = { 0 };
 		while (fake_progress(1))
@@ -884,7 +916,8 @@ order_holds_within_a_queue_pair_only(void **state)
 				if (!verbs->poll_cq(to[i].cq, 1, &wc))
 					continue;
 				if (wc.imm_data != next[i] || wc.wr_id != next[i])
-					fail_msg("seed %ju: %u after %u", (uintmax_t)seed, wc.imm_data, next[i]);
+					fail_msg("seed %ju: %u after %u", (uintmax_t)seed,
+						 wc.imm_data, next[i]);
 				next[i]++;
 				/* Round i+1 here before round i there. */
 				has_overtaken |= i > 0 && next[i] > next[0];
@@ -912,7 +945,8 @@ one_seed_gives_one_order(void **state)
 		}
 		while (fake_progress(1)) {
 			struct ibv_wc wc;
-			int first = verbs->poll_cq(a.cq, 1, &wc), second = verbs->poll_cq(c.cq, 1, &wc);
+			int first = verbs->poll_cq(a.cq, 1, &wc),
+			    second = verbs->poll_cq(c.cq, 1, &wc);
 			order[turn][n++] = (char)('0' + first + 2 * second);
 		}
 		assert_int_equal(n, 32);
@@ -938,7 +972,8 @@ polling_alone_moves_things(void **state)
 	assert_true(polls < 1000);
 }
 
-/* A write of 8 bytes: which of the states old, new, front only, back only does somebody see who looks at memory? */
+/* A write of 8 bytes: which of the states old, new, front only, back only does somebody see who
+ * looks at memory? */
 static unsigned
 states_seen(bool is_torn, bool has_imm)
 {
@@ -978,7 +1013,8 @@ torn_writes_are_whole_when_they_complete(void **state)
 	}
 }
 
-/* A flag in a write of its own, polled in memory: right on every vendor's device, and promised by none. */
+/* A flag in a write of its own, polled in memory: right on every vendor's device, and promised by
+ * none. */
 static void
 torn_writes_overtake_each_other_until_a_receive_completes(void **state)
 {
@@ -1005,7 +1041,8 @@ torn_writes_overtake_each_other_until_a_receive_completes(void **state)
 	assert_true(has_overtaken);
 }
 
-/* A torn immediate that waits for its receive does not hold up the completion of what was before it. */
+/* A torn immediate that waits for its receive does not hold up the completion of what was before
+ * it. */
 static void
 torn_writes_complete_while_a_later_one_waits(void **state)
 {
@@ -1039,7 +1076,8 @@ struct crowd {
 static void
 gather_crowd(struct crowd *crowd)
 {
-	const struct wish wish = { .sends = 4 * SLOTS, .receives = SLOTS, .entries = RANKS * 5 * SLOTS, .in_line = 16 };
+	const struct wish wish = { .sends = 4 * SLOTS, .receives = SLOTS,
+				   .entries = RANKS * 5 * SLOTS, .in_line = 16 };
 	for (int i = 0; i < RANKS; i++)
 		for (int j = 0; j < RANKS; j++) {
 			struct side *end = &crowd->ends[i][j];
@@ -1120,7 +1158,8 @@ a_crowd_gets_every_message_in_order(void **state)
 				}
 			}
 		}
-		assert_int_equal(fake_counted()->posted[IBV_WR_RDMA_WRITE_WITH_IMM], RANKS * RANKS * MESSAGES);
+		assert_int_equal(fake_counted()->posted[IBV_WR_RDMA_WRITE_WITH_IMM],
+				 RANKS * RANKS * MESSAGES);
 		assert_int_equal(fake_counted()->misuses, 0);
 	}
 }
@@ -1155,7 +1194,8 @@ a_datagram_follows_forty_bytes(void **state)
 	open_datagram_side(&a);
 	open_datagram_side(&b);
 	for (int is_global = 0; is_global < 2; is_global++) {
-		struct ibv_ah_attr to = { .dlid = b.lid, .port_num = 1, .is_global = (uint8_t)is_global,
+		struct ibv_ah_attr to = { .dlid = b.lid, .port_num = 1,
+					  .is_global = (uint8_t)is_global,
 					  .grh = { .dgid = b.gid, .hop_limit = 3 } };
 		struct ibv_ah *ah = verbs->create_ah(a.pd, &to);
 		assert_non_null(ah);
@@ -1211,7 +1251,8 @@ datagrams_are_lost_without_a_word(void **state)
 		fake.loss = cases[i].loss;
 		if (cases[i].room > 0)
 			assert_int_equal(post_receive(&b, i, b.memory, cases[i].room), 0);
-		assert_int_equal(post_datagram(&a, cases[i].ah, cases[i].qpn, cases[i].qkey, "hello"), 0);
+		assert_int_equal(post_datagram(&a, cases[i].ah, cases[i].qpn, cases[i].qkey,
+					       "hello"), 0);
 		run();
 		assert_next(&a, IBV_WC_SUCCESS);
 		if (verbs->poll_cq(b.cq, 1, &wc) != cases[i].arrives ||
@@ -1234,7 +1275,8 @@ a_datagram_is_no_longer_than_the_mtu_and_its_address_lives(void **state)
 	open_datagram_side(&b);
 	struct ibv_ah_attr to = { .dlid = a.lid, .port_num = 1 };
 	struct ibv_ah *own = verbs->create_ah(a.pd, &to), *gone = verbs->create_ah(b.pd, &to);
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .wr.ud = { .ah = own, .remote_qpn = a.qp->qp_num } };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
+				  .wr.ud = { .ah = own, .remote_qpn = a.qp->qp_num } };
 	assert_int_equal(post(&a, wr, a.memory, 256), 0);
 	assert_int_equal(post(&a, wr, a.memory, 257), 0);
 	run();
@@ -1262,10 +1304,12 @@ a_multicast_reaches_all_that_are_attached(void **state)
 		assert_int_equal(post_receive(&sides[i], 1, sides[i].memory, 64), 0);
 		assert_int_equal(post_receive(&sides[i], 2, sides[i].memory, 64), 0);
 		assert_int_equal(verbs->attach_mcast(sides[i].qp, &group, 0xc001), 0);
-		assert_int_equal(verbs->attach_mcast(sides[i].qp, &group, 0xc001), 0); /* one copy all the same */
+		/* One copy all the same */
+		assert_int_equal(verbs->attach_mcast(sides[i].qp, &group, 0xc001), 0);
 	}
 	assert_int_equal(verbs->detach_mcast(sides[2].qp, &group, 0xc001), 0);
-	struct ibv_ah_attr to = { .dlid = 0xc001, .port_num = 1, .is_global = 1, .grh.dgid = group };
+	struct ibv_ah_attr to = { .dlid = 0xc001, .port_num = 1, .is_global = 1,
+				  .grh.dgid = group };
 	struct ibv_ah *ah = verbs->create_ah(sides[0].pd, &to);
 	for (int hears_itself = 0; hears_itself < 2; hears_itself++) {
 		fake.hears_itself = hears_itself;
@@ -1340,8 +1384,10 @@ roce_needs_a_gid_of_the_right_type(void **state)
 		rtr.ah_attr.is_global = back.ah_attr.is_global = 1;
 		rtr.ah_attr.grh.sgid_index = 4;
 		assert_int_equal(verbs->modify_qp(a.qp, &rtr, TO_RTR), EINVAL);
-		/* v1 and v2 of one address are both at b, v2 of IPv4 too; a's own address is not. */
-		rtr.ah_attr.grh = (struct ibv_global_route){ .dgid = wrong == 1 ? a.gid : b.gid, .sgid_index = 3 };
+		/* v1 and v2 of one address are both at b, v2 of IPv4 too; a's own address is
+		 * not. */
+		rtr.ah_attr.grh = (struct ibv_global_route){ .dgid = wrong == 1 ? a.gid : b.gid,
+							     .sgid_index = 3 };
 		back.ah_attr.grh = (struct ibv_global_route){ .dgid = a.gid };
 		struct ibv_gid_entry *last = &fake.devices[0].ports[0].gids[3];
 		last->gid_index = 9; /* the table has holes */
@@ -1392,9 +1438,11 @@ registration_is_refused_where_the_kernel_would(void **state)
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct ibv_context *context = open_first();
 	struct ibv_pd *pd = verbs->alloc_pd(context);
-	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	fake.memlock = 2 * page;
-	assert_null(verbs->reg_mr(pd, memory, 8, IBV_ACCESS_REMOTE_WRITE)); /* needs the local right */
+	/* Needs the local right */
+	assert_null(verbs->reg_mr(pd, memory, 8, IBV_ACCESS_REMOTE_WRITE));
 	assert_int_equal(errno, EINVAL);
 	assert_null(verbs->reg_mr(pd, memory, 2 * page + 1, 0));
 	assert_int_equal(errno, ENOMEM);

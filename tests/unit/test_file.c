@@ -90,7 +90,8 @@ a_file_is_replaced_by_another_and_nothing_stays_beside_it(void **state)
 	struct stat before, after;
 	assert_true(cs_file_replace(path, "first", 5));
 	assert_content(path, "first", 5);
-	int held = open(path, O_RDONLY); /* its number is not given to the next file as long as it is open */
+	int held = open(path, O_RDONLY); /* its number is not given to the next file as long as it
+					  * is open */
 	assert_int_equal(fstat(held, &before), 0);
 	assert_true(cs_file_replace(path, "2nd", 3));
 	assert_content(path, "2nd", 3);
@@ -146,7 +147,8 @@ a_link_stays_one(void **state)
 	unlink(path);
 }
 
-/* A folder in which all may write, without the sticky bit, for which alone the kernel looks who made a link (if it is set to). */
+/* A folder in which all may write, without the sticky bit, for which alone the kernel looks who
+ * made a link (if it is set to). */
 static void
 a_link_that_another_user_could_have_put_there_is_not_followed(void **state)
 {

@@ -1,4 +1,5 @@
-/* shm/headroom.h over made-up trees: which control groups a process is in, and the least that is free in them. */
+/* shm/headroom.h over made-up trees: which control groups a process is in, and the least that is
+ * free in them. */
 #include "unit.h"
 
 #include "shm/headroom.h"
@@ -64,7 +65,8 @@ without_groups_the_machine_is_the_limit(void **state)
 {
 	expect(CS_LIMIT_MACHINE, 4096 * MIB, 0);
 	put("/proc/self/cgroup", "");
-	put("/proc/self/mountinfo", "not a line of it\n1 2 3\n\n36 35 98:0 - cgroup2\n - cgroup cgroup memory\n");
+	put("/proc/self/mountinfo", "not a line of it\n1 2 3\n\n36 35 98:0 - cgroup2\n - cgroup "
+				    "cgroup memory\n");
 	expect(CS_LIMIT_MACHINE, 4096 * MIB, 0);
 	put("/proc/meminfo", "MemTotal: 1 kB\n");
 	expect(CS_LIMIT_NONE, UINT64_MAX, 0);
@@ -87,7 +89,8 @@ the_tightest_of_all_enclosing_groups_decides(void **state)
 	expect(CS_LIMIT_HIGH, 30 * MIB, 4);
 	put("/sys/fs/cgroup/slice/job/step/memory.max", "52428800\n");
 	expect(CS_LIMIT_MAX, 52428800 - 50000000, 4);
-	put("/sys/fs/cgroup/slice/job/step/memory.current", "60000000\n"); /* the limit was lowered */
+	/* The limit was lowered */
+	put("/sys/fs/cgroup/slice/job/step/memory.current", "60000000\n");
 	expect(CS_LIMIT_MAX, 0, 4);
 }
 
@@ -98,7 +101,8 @@ idle_pages_of_files_are_free(void **state)
 	put("/proc/self/mountinfo", V2);
 	put("/sys/fs/cgroup/job/memory.max", "104857600\n");
 	put("/sys/fs/cgroup/job/memory.current", "94371840\n");
-	put("/sys/fs/cgroup/job/memory.stat", "anon 1\nfile 2\nactive_file 7\ninactive_file 20971520\nslab 3\n");
+	put("/sys/fs/cgroup/job/memory.stat", "anon 1\nfile 2\nactive_file 7\ninactive_file "
+					      "20971520\nslab 3\n");
 	expect(CS_LIMIT_MAX, 30 * MIB, 2);
 }
 
@@ -107,7 +111,8 @@ version_1_has_other_names(void **state)
 {
 	put("/proc/self/cgroup", "9:cpu,cpuacct:/other\n4:memory:/docker/abc\n0::/\n");
 	put("/proc/self/mountinfo",
-	    NO_MEMORY_V1 "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 master:2 - cgroup cgroup rw,memory\n"
+	    NO_MEMORY_V1 "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 master:2 - "
+			 "cgroup cgroup rw,memory\n"
 			 "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n");
 	put("/sys/fs/cgroup/unified/cgroup.procs", "");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", V1_NONE);
@@ -116,27 +121,33 @@ version_1_has_other_names(void **state)
 	put("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", V1_NONE);
 	put("/sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", "52428800\n");
 	expect(CS_LIMIT_V1, 300 * MIB, 4);
-	put("/sys/fs/cgroup/memory/docker/memory.stat", "inactive_file 1\ntotal_inactive_file 52428800\n");
+	put("/sys/fs/cgroup/memory/docker/memory.stat", "inactive_file 1\ntotal_inactive_file "
+							"52428800\n");
 	expect(CS_LIMIT_V1, 350 * MIB, 4);
 	/* What a group that is not to be seen leaves. */
-	put("/sys/fs/cgroup/memory/docker/abc/memory.stat", "hierarchical_memory_limit 104857600\n");
+	put("/sys/fs/cgroup/memory/docker/abc/memory.stat",
+	    "hierarchical_memory_limit 104857600\n");
 	expect(CS_LIMIT_V1, 50 * MIB, 4);
 }
 
 static void
 a_container_sees_its_group_at_the_top(void **state)
 {
-	/* Of version 1, mounted from the own group on; of version 2, in a namespace of groups, and joined from outside. */
-	static const char *const own[] = { "0::/\n", "0::/../../other\n", "0::/kubepods/pod/box\n", "0::/nowhere\n", "0::/..\n" };
+	/* Of version 1, mounted from the own group on; of version 2, in a namespace of groups, and
+	 * joined from outside. */
+	static const char *const own[] = { "0::/\n", "0::/../../other\n", "0::/kubepods/pod/box\n",
+					   "0::/nowhere\n", "0::/..\n" };
 	put("/sys/fs/cgroup/memory.max", "104857600\n");
 	put("/sys/fs/cgroup/memory.current", "0\n");
 	for (size_t i = 0; i < COUNT(own); i++) {
 		put("/proc/self/cgroup", own[i]);
-		put("/proc/self/mountinfo", i == 2 ? "31 23 0:28 /kubepods/pod/box /sys/fs/cgroup ro - cgroup2 cgroup rw\n" : V2);
+		put("/proc/self/mountinfo", i == 2 ? "31 23 0:28 /kubepods/pod/box /sys/fs/cgroup "
+						     "ro - cgroup2 cgroup rw\n" : V2);
 		expect(CS_LIMIT_MAX, 100 * MIB, 1);
 	}
 	put("/proc/self/cgroup", "4:memory:/docker/abc\n0::/\n");
-	put("/proc/self/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/me\\040m ro - cgroup cgroup rw,memory\n");
+	put("/proc/self/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/me\\040m ro - cgroup "
+				    "cgroup rw,memory\n");
 	put("/sys/fs/cgroup/me m/memory.limit_in_bytes", "52428800\n");
 	put("/sys/fs/cgroup/me m/memory.usage_in_bytes", "10485760\n");
 	expect(CS_LIMIT_V1, 40 * MIB, 1);
@@ -148,7 +159,8 @@ a_container_sees_its_group_at_the_top(void **state)
 static void
 what_is_no_number_is_no_limit(void **state)
 {
-	static const char *const texts[] = { "", "\n", "max\n", "none\n", "99999999999999999999999\n" };
+	static const char *const texts[] =
+		{ "", "\n", "max\n", "none\n", "99999999999999999999999\n" };
 	put("/proc/self/cgroup", "0::/job\n");
 	put("/proc/self/mountinfo", V2);
 	for (size_t i = 0; i < COUNT(texts); i++) {

@@ -15,7 +15,8 @@ set_up(void **state)
 static size_t
 thresholds(size_t *sizes, size_t slot_bytes, size_t most)
 {
-	const size_t around[] = { 8, 136, slot_bytes - 24, slot_bytes - 40, 2 * (slot_bytes - 40), 5 * slot_bytes, most, 3 * most };
+	const size_t around[] = { 8, 136, slot_bytes - 24, slot_bytes - 40, 2 * (slot_bytes - 40),
+				  5 * slot_bytes, most, 3 * most };
 	size_t count = 0;
 	sizes[count++] = 0;
 	for (size_t i = 0; i < COUNT(around); i++)
@@ -29,7 +30,8 @@ some_groups(struct world_group *groups, int size)
 {
 	int count = 1 + (int)random_below(&world.random, WORLD_GROUPS);
 	for (int g = 0; g < count; g++) {
-		int members[WORLD_MOST], ranks = 2 + (int)random_below(&world.random, (uint32_t)size - 1);
+		int members[WORLD_MOST],
+		    ranks = 2 + (int)random_below(&world.random, (uint32_t)size - 1);
 		int first = (int)random_below(&world.random, (uint32_t)size);
 		int step = size == 4 || random_below(&world.random, 2) ? 1 : size - 1;
 		for (int i = 0; i < ranks; i++)
@@ -68,8 +70,10 @@ run_case(const struct case_of *this, uint64_t seed, bool may_fail)
 		options[i] = world_options();
 		options[i].polls_flags = this->polls_flags;
 		bool is_own = i == 0 || this->is_uneven;
-		options[i].slots = is_own ? slots[random_below(&world.random, COUNT(slots))] : options[0].slots;
-		options[i].slot_bytes = is_own ? slot_bytes[random_below(&world.random, COUNT(slot_bytes))] :
+		options[i].slots = is_own ? slots[random_below(&world.random, COUNT(slots))]
+					  : options[0].slots;
+		options[i].slot_bytes =
+			is_own ? slot_bytes[random_below(&world.random, COUNT(slot_bytes))] :
 						 options[0].slot_bytes;
 		least = options[i].slot_bytes < least ? options[i].slot_bytes : least;
 	}
@@ -78,17 +82,19 @@ run_case(const struct case_of *this, uint64_t seed, bool may_fail)
 		fake_fail("reg_mr", this->reg_mr_fails % EVERY, ENOMEM);
 	int group_count = some_groups(groups, size);
 	size_t count = thresholds(sizes, least, 4096);
-	traffic_draw(&traffic, groups, group_count, 1 + (int)random_below(&world.random, 120), sizes, count,
-		     random_below(&world.random, 4));
+	traffic_draw(&traffic, groups, group_count, 1 + (int)random_below(&world.random, 120),
+		     sizes, count, random_below(&world.random, 4));
 	bool is_well = traffic_run(&traffic);
 	if (!is_well && !may_fail)
-		print_error("seed %llu: message %d (%zu bytes): %s\n", (unsigned long long)seed, traffic.trouble_at,
-			    traffic.messages[traffic.trouble_at].bytes, traffic.trouble);
+		print_error("seed %llu: message %d (%zu bytes): %s\n", (unsigned long long)seed,
+			    traffic.trouble_at, traffic.messages[traffic.trouble_at].bytes,
+			    traffic.trouble);
 	if (!is_well)
 		return false;
 	for (int i = 0; i < traffic.count; i++) {
 		const struct traffic_message *message = &traffic.messages[i];
-		assert_int_equal(cs_ib_wire_way(groups[message->group].wires[message->from], message->to), CS_IB_BY_VERBS);
+		assert_int_equal(cs_ib_wire_way(groups[message->group].wires[message->from],
+						message->to), CS_IB_BY_VERBS);
 	}
 	for (int g = 0; g < group_count; g++)
 		world_group_close(&groups[g]);
@@ -104,7 +110,8 @@ run_cases(const struct case_of *this, int count)
 	uint64_t seed = first_seed();
 	for (int i = 0; i < count; i++)
 		if (!run_case(this, seed + (uint64_t)i, false))
-			fail_msg("replay with TEST_SEED=%llu", (unsigned long long)(seed + (uint64_t)i));
+			fail_msg("replay with TEST_SEED=%llu",
+				 (unsigned long long)(seed + (uint64_t)i));
 }
 
 static void

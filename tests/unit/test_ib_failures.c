@@ -1,5 +1,5 @@
-/* What the device refuses or breaks: before two processes have settled their messages go over the host, later the job ends
- * with one line. Never is wrong data taken for right. */
+/* What the device refuses or breaks: before two processes have settled their messages go over the
+ * host, later the job ends with one line. Never is wrong data taken for right. */
 #include "ib_traffic.h"
 
 #include "ib/internal.h"
@@ -20,14 +20,15 @@ set_up(void **state)
 	return 0;
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------- */
+/* --- opening ---------------------------------------------------------------------------------- */
 
 static enum cs_status
 try_to_open(struct cs_ib_options options, char *why, size_t room)
 {
 	options.world_size = 2;
 	struct cs_ib *ib = NULL;
-	enum cs_status status = cs_ib_open(&ib, world.verbs ? world.verbs : fake_verbs(), &options, why, room);
+	enum cs_status status = cs_ib_open(&ib, world.verbs ? world.verbs : fake_verbs(), &options,
+					   why, room);
 	if (status == CS_OK)
 		cs_ib_close(ib);
 	else
@@ -40,7 +41,8 @@ try_to_open(struct cs_ib_options options, char *why, size_t room)
 static void
 test_each_verb_of_opening_may_fail(void **state)
 {
-	static const char *const verbs[] = { "get_device_list", "open_device", "query_device", "query_port", "query_gid_table",
+	static const char *const verbs[] = { "get_device_list", "open_device", "query_device",
+					     "query_port", "query_gid_table",
 					     "alloc_pd", "reg_mr", "create_cq" };
 	for (size_t i = 0; i < COUNT(verbs); i++) {
 		unsigned refusals = 0;
@@ -50,7 +52,8 @@ test_each_verb_of_opening_may_fail(void **state)
 			fake_roce(0);
 			fake_fail(verbs[i], nth, EIO);
 			enum cs_status status = try_to_open(world_options(), why, sizeof why);
-			assert_true(status == CS_OK || status == CS_SYSTEM || status == CS_UNSUPPORTED);
+			assert_true(status == CS_OK || status == CS_SYSTEM ||
+				    status == CS_UNSUPPORTED);
 			assert_true((status == CS_OK) == (why[0] == '\0'));
 			refusals += status != CS_OK;
 		}
@@ -109,7 +112,7 @@ test_opening_tells_what_is_missing(void **state)
 	world.verbs = NULL;
 }
 
-/* --- connecting -------------------------------------------------------------------------------------------------- */
+/* --- connecting ------------------------------------------------------------------------------- */
 
 static unsigned hellos, damaged; /* seen; the one to be damaged, from 1 */
 
@@ -129,7 +132,8 @@ assert_ways_agree(const struct world_group *group)
 	for (int a = 0; a < group->ranks; a++)
 		for (int b = 0; b < group->ranks; b++)
 			if (a != b)
-				assert_int_equal(cs_ib_wire_way(group->wires[a], b), cs_ib_wire_way(group->wires[b], a));
+				assert_int_equal(cs_ib_wire_way(group->wires[a], b),
+						 cs_ib_wire_way(group->wires[b], a));
 }
 
 struct refusal {
@@ -166,8 +170,9 @@ connect_in_spite(const struct refusal *refusal, unsigned nth)
 	world_group_open(&groups[1], two, 2);
 	traffic_draw(&traffic, groups, 2, 60, sizes, COUNT(sizes), 2);
 	if (!traffic_run(&traffic))
-		fail_msg("%s, number %u: message %d: %s", refusal->verb ? refusal->verb : "a completion", nth,
-			 traffic.trouble_at, traffic.trouble);
+		fail_msg("%s, number %u: message %d: %s",
+			 refusal->verb ? refusal->verb : "a completion", nth, traffic.trouble_at,
+			 traffic.trouble);
 	for (int g = 0; g < 2; g++)
 		assert_ways_agree(&groups[g]);
 	for (int i = 0; i < 3; i++) {
@@ -209,12 +214,13 @@ test_who_cannot_connect_goes_over_the_host(void **state)
 			hellos = damaged = 0;
 			world.verbs = &damaging;
 			if (!connect_in_spite(refusal, nth))
-				fail_msg("%s, number %u: it was not missed", refusal->verb ? refusal->verb : "a completion", nth);
+				fail_msg("%s, number %u: it was not missed",
+					 refusal->verb ? refusal->verb : "a completion", nth);
 		}
 	}
 }
 
-/* --- in flight --------------------------------------------------------------------------------------------------- */
+/* --- in flight -------------------------------------------------------------------------------- */
 
 enum harm { COMPLETION, VERB, DROP, EVENT };
 
@@ -232,7 +238,8 @@ static char trouble_text[1024];
 static const char *
 trouble_with(const struct accident *accident, unsigned nth, const char *what)
 {
-	snprintf(trouble_text, sizeof trouble_text, "harm %d, status %d, verb %s, nth %u: %s; said: %.300s", accident->harm,
+	snprintf(trouble_text, sizeof trouble_text, "harm %d, status %d, verb %s, nth %u: %s; "
+						    "said: %.300s", accident->harm,
 		 accident->status, accident->verb ? accident->verb : "-", nth, what, world.said);
 	return trouble_text;
 }
@@ -273,7 +280,8 @@ harm(const struct accident *accident, unsigned nth)
 	if (!setjmp(world.jump)) {
 		if (!traffic_run(&second))
 			return trouble_with(accident, nth, second.trouble);
-		return accident->harm == VERB || accident->harm == EVENT ? NULL : trouble_with(accident, nth, "it went unseen");
+		return accident->harm == VERB || accident->harm == EVENT
+		       ? NULL : trouble_with(accident, nth, "it went unseen");
 	}
 	if (second.trouble)
 		return trouble_with(accident, nth, second.trouble);
@@ -301,10 +309,12 @@ test_what_breaks_in_flight_ends_the_job_with_one_line(void **state)
 		{ COMPLETION, IBV_WC_RETRY_EXC_ERR, .phrase = failed, .nth_most = 30 },
 		{ COMPLETION, IBV_WC_REM_ACCESS_ERR, .phrase = failed, .nth_most = 30 },
 		{ COMPLETION, IBV_WC_WR_FLUSH_ERR, .phrase = failed, .nth_most = 10 },
-		{ COMPLETION, IBV_WC_LOC_PROT_ERR, .phrase = failed, .polls_flags = true, .nth_most = 10 },
+		{ COMPLETION, IBV_WC_LOC_PROT_ERR, .phrase = failed, .polls_flags = true,
+		  .nth_most = 10 },
 		{ VERB, .verb = "post_send", .phrase = "to rank ", .nth_most = 20 },
 		{ VERB, .verb = "post_recv", .phrase = "no receive can be posted", .nth_most = 2 },
-		{ VERB, .verb = "poll_cq", .phrase = "its completion queue is broken", .nth_most = 20 },
+		{ VERB, .verb = "poll_cq", .phrase = "its completion queue is broken",
+		  .nth_most = 20 },
 		{ DROP, .phrase = "rank", .nth_most = 3 },
 		{ DROP, .phrase = "rank", .polls_flags = true, .nth_most = 3 },
 	};
@@ -321,19 +331,22 @@ open_pair(struct world_group *group, const struct cs_ib_options *options)
 	world_group_open(group, (int[]){ 0, 1 }, 2);
 	group->wires[0]->send(group->wires[0], world_request(group->wires[0], 0), 1, 0, word, 8);
 	group->wires[1]->recv(group->wires[1], world_request(group->wires[1], 0), 0, 0, word, 8);
-	return world_finish(group->wires[0], world_request(group->wires[0], 0), group->wires[1], world_request(group->wires[1], 0));
+	return world_finish(group->wires[0], world_request(group->wires[0], 0), group->wires[1],
+			    world_request(group->wires[1], 0));
 }
 
-/* --- sizes that do not fit ---------------------------------------------------------------------------------------- */
+/* --- sizes that do not fit -------------------------------------------------------------------- */
 
 static uint32_t wrong_bytes; /* what the next message says of itself; 0: the truth */
 
 static int
 exaggerate(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
 {
-	const struct ibv_sge *last = request->num_sge ? &request->sg_list[request->num_sge - 1] : NULL;
+	const struct ibv_sge *last = request->num_sge ? &request->sg_list[request->num_sge - 1]
+						      : NULL;
 	if (wrong_bytes && last && last->length >= sizeof(struct cs_trailer)) {
-		((struct cs_trailer *)(uintptr_t)(last->addr + last->length) - 1)->bytes = wrong_bytes;
+		((struct cs_trailer *)(uintptr_t)(last->addr + last->length) - 1)->bytes =
+			wrong_bytes;
 		wrong_bytes = 0;
 	}
 	return fake_verbs()->post_send(qp, request, bad);
@@ -362,11 +375,14 @@ receive_too_much(const void *argument)
 		return "the pair does not talk";
 	world.may_abort = true;
 	if (setjmp(world.jump))
-		return strstr(world.said, "it is not what its completion says; ending the job") ? NULL : world.said;
+		return strstr(world.said, "it is not what its completion says; ending the job")
+		       ? NULL : world.said;
 	if (one->is_posted)
-		group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, in, one->room);
+		group.wires[1]->recv(group.wires[1], world_request(group.wires[1], 0), 0, 0, in,
+				     one->room);
 	wrong_bytes = one->bytes;
-	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, out, sizeof out);
+	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, out,
+			     sizeof out);
 	for (int i = 0; i < 5000; i++)
 		world_progress();
 	return wrong_bytes ? "no message was sent" : "it was taken";
@@ -378,9 +394,11 @@ test_a_message_larger_than_its_slot_ends_the_job(void **state)
 	const uint32_t payload = (uint32_t)(world_options().slot_bytes - sizeof(struct cs_trailer));
 	for (int way = 0; way < 2; way++) {
 		const struct exaggeration exaggerations[] = {
-			{ .polls_flags = way, .is_posted = true, .room = payload, .bytes = payload + 1 },
+			{ .polls_flags = way, .is_posted = true, .room = payload,
+			  .bytes = payload + 1 },
 			{ .polls_flags = way, .is_posted = true, .room = 200, .bytes = 100000 },
-			{ .polls_flags = way, .is_posted = true, .room = 20000, .bytes = payload + 1 },
+			{ .polls_flags = way, .is_posted = true, .room = 20000,
+			  .bytes = payload + 1 },
 			{ .polls_flags = way, .is_posted = true, .room = 20000, .bytes = 19000 },
 			{ .polls_flags = way, .bytes = payload + 1 },
 		};
@@ -402,7 +420,8 @@ wait_for_event(const void *argument)
 	world.may_abort = true;
 	do_harm(accident, 1);
 	if (setjmp(world.jump))
-		return world.lines == 1 && strstr(world.said, "device fake0: ") ? NULL : trouble_with(accident, 1, "its line");
+		return world.lines == 1 && strstr(world.said, "device fake0: ")
+		       ? NULL : trouble_with(accident, 1, "its line");
 	for (int i = 0; i < 5000; i++)
 		cs_ib_progress(world.ibs[0]);
 	return trouble_with(accident, 1, "it went unseen");
@@ -423,7 +442,8 @@ progress_for(long milliseconds)
 		for (int i = 0; i < 5000; i++)
 			cs_ib_progress(world.ibs[1]);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < milliseconds);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <
+		 milliseconds);
 }
 
 /* The port of both goes down while one waits for the other, and comes back or does not. */
@@ -446,8 +466,10 @@ lose_port(const void *argument)
 		fake_port(IBV_PORT_DOWN);
 	if (setjmp(world.jump))
 		return *is_back ? "a port that is back ended the job"
-		       : strstr(world.said, "device fake0: its port is down and does not come back") ? NULL : world.said;
-	progress_for(*is_back ? 2000 : 20000); /* twenty seconds only where nothing comes: that is the failure */
+		       : strstr(world.said, "device fake0: its port is down and does not come back")
+			       ? NULL : world.said;
+	progress_for(*is_back ? 2000 : 20000); /* twenty seconds only where nothing comes: that is
+						* the failure */
 	return *is_back ? NULL : "a lost port went unseen";
 }
 
@@ -472,7 +494,8 @@ remove_device(const void *argument)
 	return "a removed device went unseen";
 }
 
-/* One process writes where it may not: it is told why, the other one's requests are only flushed. */
+/* One process writes where it may not: it is told why, the other one's requests are only
+ * flushed. */
 static const char *
 flush(const void *argument)
 {
@@ -488,10 +511,13 @@ flush(const void *argument)
 	world.may_abort = true;
 	fake_complete_with(FAKE_ANY_QP, 1, IBV_WC_REM_ACCESS_ERR);
 	if (setjmp(world.jump))
-		return world.lines == 1 && strstr(world.said, *is_known ? "ib: rank 0: " : "ib: rank 1: receiving to rank 0 ")
+		return world.lines == 1 &&
+		       strstr(world.said, *is_known ? "ib: rank 0: " : "ib: rank 1: receiving to "
+								       "rank 0 ")
 			       ? NULL : world.said;
 	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, word, 8);
-	progress_for(*is_known ? 200 : 20000); /* twenty seconds only where nothing comes: that is the failure */
+	progress_for(*is_known ? 200 : 20000); /* twenty seconds only where nothing comes: that is
+						* the failure */
 	for (int i = 0; i < 5000; i++)
 		cs_ib_progress(world.ibs[0]);
 	return "it went unseen";
@@ -556,7 +582,8 @@ fill_queues(const void *argument)
 	if (!setjmp(world.jump))
 		for (int i = 0; i < 1000; i++)
 			cs_ib_progress(world.ibs[0]);
-	return !world.aborts ? "it went unseen" : fake_counted()->overflows ? "a completion queue overflowed" : NULL;
+	return !world.aborts ? "it went unseen" : fake_counted()->overflows
+	       ? "a completion queue overflowed" : NULL;
 }
 
 static void
@@ -565,7 +592,7 @@ test_completion_queues_hold_all_that_is_flushed(void **state)
 	world_apart(fill_queues, NULL);
 }
 
-/* --- torn writes ------------------------------------------------------------------------------------------------- */
+/* --- torn writes ------------------------------------------------------------------------------ */
 
 /* In a child: what half a message leads to is not defined. */
 static bool
@@ -596,8 +623,9 @@ is_broken(uint64_t seed)
 	_exit(!traffic_run(&traffic));
 }
 
-/* By flags one relies on writes that arrive in order. The fake tears them, which the specification allows. That they do
- * well where writes arrive whole and in order, and completions do anyway, test_ib shows. */
+/* By flags one relies on writes that arrive in order. The fake tears them, which the specification
+ * allows. That they do well where writes arrive whole and in order, and completions do anyway,
+ * test_ib shows. */
 static void
 test_flags_rely_on_writes_in_order(void **state)
 {
@@ -614,12 +642,15 @@ main(void)
 		cmocka_unit_test_setup(test_each_verb_of_opening_may_fail, set_up),
 		cmocka_unit_test_setup(test_opening_tells_what_is_missing, set_up),
 		cmocka_unit_test_setup(test_who_cannot_connect_goes_over_the_host, set_up),
-		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line, set_up),
+		cmocka_unit_test_setup(test_what_breaks_in_flight_ends_the_job_with_one_line,
+				       set_up),
 		cmocka_unit_test_setup(test_a_message_larger_than_its_slot_ends_the_job, set_up),
 		cmocka_unit_test_setup(test_events_of_the_device_are_heard, set_up),
-		cmocka_unit_test_setup(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why, set_up),
+		cmocka_unit_test_setup(test_who_is_only_flushed_leaves_it_to_the_other_to_say_why,
+				       set_up),
 		cmocka_unit_test_setup(test_a_removed_device_ends_the_job_of_who_waits, set_up),
-		cmocka_unit_test_setup(test_a_port_that_stays_down_ends_the_job_of_who_waits, set_up),
+		cmocka_unit_test_setup(test_a_port_that_stays_down_ends_the_job_of_who_waits,
+				       set_up),
 		cmocka_unit_test_setup(test_completion_queues_hold_all_that_is_flushed, set_up),
 		cmocka_unit_test_setup(test_flags_rely_on_writes_in_order, set_up),
 	};

@@ -1,4 +1,5 @@
-/* What src/ib holds on to, counts and gives back: memory, slots, requests, registrations; and how it ends. */
+/* What src/ib holds on to, counts and gives back: memory, slots, requests, registrations; and how
+ * it ends. */
 #include "ib_traffic.h"
 
 #include "ib/internal.h"
@@ -44,7 +45,8 @@ send_one(struct world_group *of, int from, const void *out, void *in, size_t byt
 	struct cs_wire *sender = of->wires[from], *receiver = of->wires[1 - from];
 	sender->send(sender, world_request(sender, 0), 1 - from, tag, out, bytes);
 	receiver->recv(receiver, world_request(receiver, 1), from, tag, in, bytes);
-	assert_true(world_finish(sender, world_request(sender, 0), receiver, world_request(receiver, 1)));
+	assert_true(world_finish(sender, world_request(sender, 0), receiver,
+				 world_request(receiver, 1)));
 }
 
 static struct cs_peer *
@@ -60,7 +62,7 @@ come_to_rest(void)
 		world_progress();
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static void
 use_a_group(int number)
@@ -90,7 +92,8 @@ test_ten_thousand_groups_leave_nothing(void **state)
 	close_pair();
 }
 
-/* What was sent to a group that is closed is not taken for the next one's, though that has its place in the table. */
+/* What was sent to a group that is closed is not taken for the next one's, though that has its
+ * place in the table. */
 static void
 test_late_messages_of_a_closed_group_meet_nobody(void **state)
 {
@@ -103,7 +106,8 @@ test_late_messages_of_a_closed_group_meet_nobody(void **state)
 	/* Late, one asks there about its second message. */
 	struct cs_ib_wire stale_wire = { .ib = world.ibs[0] };
 	struct cs_message stale_send = { .stage = CS_SEND, .message = 1 };
-	struct cs_channel stale = { .wire = &stale_wire, .peer = peer_of(0, 1), .theirs = 0, .waiting.head = &stale_send };
+	struct cs_channel stale = { .wire = &stale_wire, .peer = peer_of(0, 1), .theirs = 0,
+				    .waiting.head = &stale_send };
 	stale_send.channel = &stale;
 	cs_large_ask(&stale);
 	struct cs_wire *receiver = group.wires[1];
@@ -111,7 +115,8 @@ test_late_messages_of_a_closed_group_meet_nobody(void **state)
 	for (int i = 0; i < 2000; i++)
 		assert_false(receiver->test(receiver, world_request(receiver, 1)));
 	group.wires[0]->send(group.wires[0], world_request(group.wires[0], 0), 1, 0, word, 8);
-	assert_true(world_finish(group.wires[0], world_request(group.wires[0], 0), receiver, world_request(receiver, 1)));
+	assert_true(world_finish(group.wires[0], world_request(group.wires[0], 0), receiver,
+				 world_request(receiver, 1)));
 	assert_int_equal(world.ibs[1]->channel_count, 1);
 	close_pair();
 }
@@ -131,26 +136,29 @@ test_early_messages_are_held_back(void **state)
 		snprintf(out[i], 8, "%d", i);
 		sender->send(sender, world_request(sender, i), 1, 0, out[i], 8);
 	}
-	struct cs_wire *other_sender = second_group.wires[0], *other_receiver = second_group.wires[1];
+	struct cs_wire *other_sender = second_group.wires[0],
+		       *other_receiver = second_group.wires[1];
 	other_sender->send(other_sender, world_request(other_sender, 0), 1, 0, word, 8);
 	come_to_rest();
 	const struct cs_channel *channel = ((struct cs_ib_wire *)(void *)receiver)->channels[0];
 	assert_int_equal(channel->early_count, KEPT);
 	/* A large one behind them, and a small one of another group: who waits gets his. */
 	other_receiver->recv(other_receiver, world_request(other_receiver, 1), 0, 0, in[0], 8);
-	assert_true(world_finish(other_sender, world_request(other_sender, 0), other_receiver, world_request(other_receiver, 1)));
+	assert_true(world_finish(other_sender, world_request(other_sender, 0), other_receiver,
+				 world_request(other_receiver, 1)));
 	assert_string_equal(in[0], "here");
 	for (int i = 0; i < MANY; i++)
 		receiver->recv(receiver, world_request(receiver, i), 0, 0, in[i], 8);
 	for (int i = 0; i < MANY; i++)
-		assert_true(world_finish(sender, world_request(sender, i), receiver, world_request(receiver, i)));
+		assert_true(world_finish(sender, world_request(sender, i), receiver,
+					 world_request(receiver, i)));
 	assert_memory_equal(in, out, sizeof in);
 	assert_int_equal(channel->early_count, 0);
 	world_group_close(&second_group);
 	close_pair();
 }
 
-/* --- direct messages --------------------------------------------------------------------------------------------- */
+/* --- direct messages -------------------------------------------------------------------------- */
 
 static void
 send_direct(uint64_t number, size_t bytes)
@@ -158,8 +166,10 @@ send_direct(uint64_t number, size_t bytes)
 	struct cs_wire *sender = group.wires[0], *receiver = group.wires[1];
 	_Atomic uint64_t *flag = (_Atomic uint64_t *)(void *)world.arenas[1];
 	sender->send_direct(sender, world_request(sender, 0), 1, 0, world.arenas[0] + 4096, bytes);
-	receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0, world.arenas[1] + 4096, bytes, flag, number);
-	assert_true(world_finish(sender, world_request(sender, 0), receiver, world_request(receiver, 1)));
+	receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0, world.arenas[1] + 4096,
+			      bytes, flag, number);
+	assert_true(world_finish(sender, world_request(sender, 0), receiver,
+				 world_request(receiver, 1)));
 	assert_int_equal(*flag, number);
 	assert_memory_equal(world.arenas[0] + 4096, world.arenas[1] + 4096, bytes);
 }
@@ -183,8 +193,8 @@ count_direct(bool polls_flags, size_t bytes)
 	assert_int_equal(after[0].data - before[0].data, TIMES);
 	assert_int_equal(after[1].ready - before[1].ready, TIMES);
 	/* Data, and the flag behind it if the device sets it; credits now and then. */
-	assert_int_equal(after[0].requests - before[0].requests - (after[0].credits - before[0].credits),
-			 polls_flags ? 2 * TIMES : TIMES);
+	assert_int_equal(after[0].requests - before[0].requests -
+			 (after[0].credits - before[0].credits), polls_flags ? 2 * TIMES : TIMES);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(after[i].copied, before[i].copied);
 		assert_int_equal(after[i].registrations, before[i].registrations);
@@ -210,7 +220,8 @@ test_a_repeated_buffer_is_registered_once(void **state)
 		leave_out("the kernel allows no userfaultfd, so no registration may be kept");
 	cs_watch_close(watch);
 	enum { BYTES = 20000 };
-	char *memory = mmap(NULL, (size_t)16 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, (size_t)16 * BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	struct cs_ib_counters before[2], after[2];
 	open_pair(false);
@@ -227,7 +238,8 @@ test_a_repeated_buffer_is_registered_once(void **state)
 	munmap(memory, (size_t)16 * BYTES);
 }
 
-/* A flag that is not in the data's registered memory is set by the receiver, not by a write that the device refuses. */
+/* A flag that is not in the data's registered memory is set by the receiver, not by a write that
+ * the device refuses. */
 static void
 test_a_flag_elsewhere_is_set_by_the_receiver(void **state)
 {
@@ -235,13 +247,16 @@ test_a_flag_elsewhere_is_set_by_the_receiver(void **state)
 	open_pair(true);
 	struct cs_wire *sender = group.wires[0], *receiver = group.wires[1];
 	sender->send_direct(sender, world_request(sender, 0), 1, 0, world.arenas[0], 100);
-	receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0, world.arenas[1], 100, &flag, 5);
-	assert_true(world_finish(sender, world_request(sender, 0), receiver, world_request(receiver, 1)));
+	receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0, world.arenas[1], 100,
+			      &flag, 5);
+	assert_true(world_finish(sender, world_request(sender, 0), receiver,
+				 world_request(receiver, 1)));
 	assert_int_equal(flag, 5);
 	close_pair();
 }
 
-/* The flag's write is part of the message: when the receive is finished nothing more comes, and the memory may go. */
+/* The flag's write is part of the message: when the receive is finished nothing more comes, and the
+ * memory may go. */
 static void
 test_pinned_memory_may_go_when_its_messages_are_there(void **state)
 {
@@ -252,7 +267,8 @@ test_pinned_memory_may_go_when_its_messages_are_there(void **state)
 		struct cs_wire *sender = group.wires[0], *receiver = group.wires[1];
 		_Atomic uint64_t *flag = (_Atomic uint64_t *)(void *)world.arenas[1];
 		sender->send_direct(sender, world_request(sender, 0), 1, 0, world.arenas[0], 100);
-		receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0, world.arenas[1] + 64, 100, flag, 5);
+		receiver->recv_direct(receiver, world_request(receiver, 1), 0, 0,
+				      world.arenas[1] + 64, 100, flag, 5);
 		while (!receiver->test(receiver, world_request(receiver, 1)))
 			sender->test(sender, world_request(sender, 0));
 		cs_ib_unpin(world.ibs[1], world.pins[1]);
@@ -263,7 +279,7 @@ test_pinned_memory_may_go_when_its_messages_are_there(void **state)
 	}
 }
 
-/* --- sizes that disagree ----------------------------------------------------------------------------------------- */
+/* --- sizes that disagree ---------------------------------------------------------------------- */
 
 static void
 disagree(size_t sent, size_t room, bool is_send_first)
@@ -316,7 +332,8 @@ test_room_for_more_than_comes_leaves_nothing(void **state)
 		receiver->recv(receiver, world_request(receiver, 1), 0, 0, in, sizeof in);
 		come_to_rest(); /* the sender knows where to by then */
 		sender->send(sender, world_request(sender, 0), 1, 0, out, sizeof out);
-		assert_true(world_finish(sender, world_request(sender, 0), receiver, world_request(receiver, 1)));
+		assert_true(world_finish(sender, world_request(sender, 0), receiver,
+					 world_request(receiver, 1)));
 	}
 	const struct cs_channel *channel = ((struct cs_ib_wire *)(void *)sender)->channels[1];
 	int left = 0;
@@ -326,7 +343,7 @@ test_room_for_more_than_comes_leaves_nothing(void **state)
 	close_pair();
 }
 
-/* --- counts that wrap -------------------------------------------------------------------------------------------- */
+/* --- counts that wrap ------------------------------------------------------------------------- */
 
 /* As if almost 2^32 slots had been filled by one at the other. */
 static void
@@ -363,7 +380,8 @@ wrap(bool polls_flags)
 		traffic.first_tag = tag + 1;
 		tag = 0;
 		if (!traffic_run(&traffic))
-			fail_msg("seed %llu: message %d: %s", (unsigned long long)seed, traffic.trouble_at, traffic.trouble);
+			fail_msg("seed %llu: message %d: %s", (unsigned long long)seed,
+				 traffic.trouble_at, traffic.trouble);
 		for (int from = 0; from < 2; from++)
 			assert_true(peer_of(from, 1 - from)->filled < 10000);
 		close_pair();
@@ -377,7 +395,7 @@ test_counts_may_wrap(void **state)
 	wrap(true);
 }
 
-/* --- the end ----------------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 /* With requests unsignaled, credits not yet polled, and nobody progressing but who closes. */
 static void
@@ -393,7 +411,8 @@ test_closing_waits_for_nothing_that_does_not_come(void **state)
 		for (int i = 0; i < count; i++)
 			send_one(&group, seed % 3 == 0 ? 0 : i % 2, "a word", words[i], 7);
 		fake.poll_steps = 1 + seed % 8;
-		if (seed % 5 == 0) /* the last word is lost: who said it does not wait, and the other sees that */
+		if (seed % 5 == 0) /* the last word is lost: who said it does not wait, and the
+				    * other sees that */
 			fake_complete_with(FAKE_ANY_QP, 1, IBV_WC_RETRY_EXC_ERR);
 		world_group_close(&group);
 		world.progressed = 0;
@@ -405,7 +424,8 @@ test_closing_waits_for_nothing_that_does_not_come(void **state)
 	}
 }
 
-/* Drawn, so not those that the same two processes had in another job, nor one side's the other's. */
+/* Drawn, so not those that the same two processes had in another job, nor one side's the
+ * other's. */
 static void
 test_nobody_can_tell_the_first_packets_number(void **state)
 {
@@ -437,7 +457,8 @@ main(void)
 		cmocka_unit_test_setup(test_direct_messages_are_one_write_and_no_copy, set_up),
 		cmocka_unit_test_setup(test_a_repeated_buffer_is_registered_once, set_up),
 		cmocka_unit_test_setup(test_a_flag_elsewhere_is_set_by_the_receiver, set_up),
-		cmocka_unit_test_setup(test_pinned_memory_may_go_when_its_messages_are_there, set_up),
+		cmocka_unit_test_setup(test_pinned_memory_may_go_when_its_messages_are_there,
+				       set_up),
 		cmocka_unit_test_setup(test_sizes_that_disagree_are_told, set_up),
 		cmocka_unit_test_setup(test_room_for_more_than_comes_leaves_nothing, set_up),
 		cmocka_unit_test_setup(test_counts_may_wrap, set_up),

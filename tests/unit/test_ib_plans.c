@@ -1,4 +1,5 @@
-/* Plans over verbs: right data, and no more requests, completions and bytes than their messages need. */
+/* Plans over verbs: right data, and no more requests, completions and bytes than their messages
+ * need. */
 #include "ib_world.h"
 #include "many_plans.h"
 
@@ -14,7 +15,8 @@ algorithm_of(const char *name)
 {
 	const struct cs_algorithm *algorithm;
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
-		if (algorithm->coll == CS_ALLGATHER && algorithm->build && !strcmp(algorithm->name, name))
+		if (algorithm->coll == CS_ALLGATHER && algorithm->build &&
+		    !strcmp(algorithm->name, name))
 			return algorithm;
 	fail_msg("there is no allgather:%s", name);
 	return NULL;
@@ -29,13 +31,15 @@ struct rank {
 };
 
 static void
-make_rank(struct rank *rank, const struct cs_algorithm *algorithm, int number, int ranks, size_t bytes)
+make_rank(struct rank *rank, const struct cs_algorithm *algorithm, int number, int ranks,
+	  size_t bytes)
 {
 	size_t params[CS_MAX_PARAMS] = { 0 };
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		params[i] = algorithm->params[i].fallback;
-	struct cs_problem problem = { .coll = CS_ALLGATHER, .rank = number, .ranks = ranks, .unit = 1, .bytes = bytes,
-				      .params = params, .is_commutative = true };
+	struct cs_problem problem = { .coll = CS_ALLGATHER, .rank = number, .ranks = ranks,
+				      .unit = 1, .bytes = bytes, .params = params,
+				      .is_commutative = true };
 	struct cs_builder builder;
 	*rank = (struct rank){ .in = malloc(bytes), .out = malloc(bytes * (size_t)ranks) };
 	cs_builder_init(&builder, &problem, &rank->plan);
@@ -60,7 +64,8 @@ gather(struct rank *all, int ranks, size_t bytes)
 	bool is_done[WORLD_MOST] = { false };
 	for (int i = 0; i < ranks; i++) {
 		memset(all[i].out, 0xee, bytes * (size_t)ranks);
-		all[i].run = (struct cs_run){ .plan = &all[i].plan, .wire = group.wires[i], .requests = all[i].requests,
+		all[i].run = (struct cs_run){ .plan = &all[i].plan, .wire = group.wires[i],
+					      .requests = all[i].requests,
 					      .memory = { all[i].in, all[i].out, all[i].tmp } };
 	}
 	for (int turn = 0; left; turn++) {
@@ -103,21 +108,25 @@ count_plan(const char *name, int ranks, size_t bytes)
 			const struct cs_ib_counters *now = pass ? &after : &before;
 			requests = pass ? requests + now->requests : requests - now->requests;
 			credits = pass ? credits + now->credits : credits - now->credits;
-			completions = pass ? completions + now->completions : completions - now->completions;
+			completions = pass ? completions + now->completions
+					   : completions - now->completions;
 			carried = pass ? carried + now->bytes : carried - now->bytes;
 			sends += pass ? all[i].sends * TIMES : 0;
 			payload += pass ? all[i].bytes * TIMES : 0;
 			if (pass)
-				assert_int_equal(now->registrations, 2); /* the slots' and the arena's */
+				/* The slots' and the arena's */
+				assert_int_equal(now->registrations, 2);
 		}
 		for (int turn = 0; !pass && turn < TIMES; turn++)
 			gather(all, ranks, bytes);
 		for (int turn = 0; !pass && turn < 5000; turn++)
 			world_progress();
 	}
-	print_message("allgather:%s, %d ranks, %zu bytes: for a call %.1f requests (messages %.1f), %.1f completions, %.1f bytes "
-		      "(payload %.1f)\n", name, ranks, bytes, (double)requests / TIMES, (double)sends / TIMES,
-		      (double)completions / TIMES, (double)carried / TIMES, (double)payload / TIMES);
+	print_message("allgather:%s, %d ranks, %zu bytes: for a call %.1f requests (messages "
+		      "%.1f), %.1f completions, %.1f bytes "
+		      "(payload %.1f)\n", name, ranks, bytes, (double)requests / TIMES,
+		      (double)sends / TIMES, (double)completions / TIMES, (double)carried / TIMES,
+		      (double)payload / TIMES);
 	/* A request each, and credits for at most one of half the slots. */
 	assert_int_equal(requests - credits, sends);
 	assert_true(credits <= sends / 8 + (uint64_t)(ranks * ranks));
@@ -145,7 +154,7 @@ test_a_message_is_one_request_and_one_completion(void **state)
 	count_plan("ring", 5, 100);
 }
 
-/* --- several at once ------------------------------------------------------------------------------------------------ */
+/* --- several at once -------------------------------------------------------------------------- */
 
 static const char *
 run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
@@ -158,8 +167,8 @@ run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
 	options.polls_flags = random_below(&world.random, 2);
 	*many = (struct many_plans){ .ranks = 2 + (int)random_below(&world.random, WORLD_MOST - 1),
 				     .plans = 2 + (int)random_below(&world.random, MANY_PLANS - 1),
-				     .first_tag = random_below(&world.random, 1 << 20), .has_one_tag = has_one_tag,
-				     .turn = world_progress };
+				     .first_tag = random_below(&world.random, 1 << 20),
+				     .has_one_tag = has_one_tag, .turn = world_progress };
 	world_open(many->ranks, &options, false);
 	world_group_open(&group, members, many->ranks);
 	many->wires = group.wires;
@@ -181,7 +190,8 @@ test_several_plans_at_once(void **state)
 	for (uint64_t i = 0; i < 60; i++) {
 		const char *trouble = run_case(&many, first_seed() + i, false);
 		if (trouble)
-			fail_msg("seed %llu, %d ranks,%s: %s", (unsigned long long)(first_seed() + i), many.ranks, many.names,
+			fail_msg("seed %llu, %d ranks,%s: %s",
+				 (unsigned long long)(first_seed() + i), many.ranks, many.names,
 				 trouble);
 	}
 }

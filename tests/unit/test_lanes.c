@@ -93,11 +93,13 @@ each_message_is_carried_once(void **state)
 				assert_true(may_cut || map.parts == 1);
 				for (int pair = 0; pair < nodes * nodes; pair++)
 					for (size_t i = 0; i < COUNT(sizes); i++)
-						carriers(&map, pair / nodes, pair % nodes, sizes[i]);
+						carriers(&map, pair / nodes, pair % nodes,
+							 sizes[i]);
 			}
 }
 
-/* With messages of one size, the busiest lane sends, and hears, one more than the idlest; all lanes that can be are used. */
+/* With messages of one size, the busiest lane sends, and hears, one more than the idlest; all lanes
+ * that can be are used. */
 static void
 lanes_have_like_work(void **state)
 {
@@ -109,15 +111,18 @@ lanes_have_like_work(void **state)
 				size_t first;
 				for (int n = 0; n < nodes; n++)
 					for (int lane = 0; n != self && lane < map.lanes; lane++) {
-						sent[lane] += cs_lanes_share(&map, lane, self, n, 64000, &first) != 0;
-						heard[lane] += cs_lanes_share(&map, lane, n, self, 64000, &first) != 0;
+						sent[lane] += cs_lanes_share(&map, lane, self, n,
+									     64000, &first) != 0;
+						heard[lane] += cs_lanes_share(&map, lane, n, self,
+									      64000, &first) != 0;
 					}
 				for (int lane = 0; lane < map.lanes; lane++) {
 					assert_in_range(sent[lane], 1, nodes);
 					assert_in_range(sent[0] - sent[lane], 0, 1);
 					assert_int_equal(sent[lane], heard[lane]);
 				}
-				int useful = may_cut ? lanes / (nodes - 1) * (nodes - 1) : nodes - 1;
+				int useful = may_cut ? lanes / (nodes - 1) * (nodes - 1)
+						     : nodes - 1;
 				assert_int_equal(map.lanes, lanes < nodes - 1 ? lanes : useful);
 			}
 }
@@ -132,13 +137,15 @@ messages_are_cut_where_lanes_outnumber_nodes(void **state)
 	assert_int_equal(first, 1024);
 	map = cs_lanes_map(3, 4, true);
 	assert_int_equal(carriers(&map, 2, 0, 100000), 2);
-	assert_int_equal(cs_lanes_share(&map, 2, 2, 1, 4096, &first), 2048); /* two nodes further on: its first part */
+	/* Two nodes further on: its first part */
+	assert_int_equal(cs_lanes_share(&map, 2, 2, 1, 4096, &first), 2048);
 	map = cs_lanes_map(2, 4, false);
 	assert_int_equal(map.lanes, 1);
 	assert_int_equal(carriers(&map, 1, 1, 100000), 1);
 }
 
-/* What a lane's messages have room for: its own part of the longest one, whatever parts there are of shorter ones. */
+/* What a lane's messages have room for: its own part of the longest one, whatever parts there are
+ * of shorter ones. */
 static void
 no_part_is_longer_than_the_most(void **state)
 {
@@ -149,7 +156,8 @@ no_part_is_longer_than_the_most(void **state)
 				size_t longest = 0, first;
 				for (size_t bytes = 0; bytes <= most; bytes++)
 					for (int lane = 0; lane < map.lanes; lane++) {
-						size_t part = cs_lanes_share(&map, lane, 1, 0, bytes, &first);
+						size_t part = cs_lanes_share(&map, lane, 1, 0,
+									     bytes, &first);
 						longest = part > longest ? part : longest;
 					}
 				assert_int_equal(cs_lanes_most(&map, most), longest);

@@ -1,5 +1,6 @@
-/* Where things lie in a node's memory, for cache lines of 64, 128 and 256 bytes (the build makes one test of each): what different
- * processes write shares none, nor do lines of two calls, or two slots. */
+/* Where things lie in a node's memory, for cache lines of 64, 128 and 256 bytes (the build makes
+ * one test of each): what different processes write shares none, nor do lines of two calls, or two
+ * slots. */
 #include "unit.h"
 
 #include "shm/node_slots.h"
@@ -47,7 +48,8 @@ static void
 add_rank(struct cs_node *node, int local)
 {
 	struct cs_rank_head *head = cs_node_rank(node, local);
-	add(local, &head->done, offsetof(struct cs_rank_head, area_done) - offsetof(struct cs_rank_head, done));
+	add(local, &head->done, offsetof(struct cs_rank_head, area_done) -
+	    offsetof(struct cs_rank_head, done));
 	add(local, &head->area_done, sizeof head->area_done);
 	add(local, &head->pid, sizeof head->pid);
 	add(local, &head->choice.ps_per_byte, sizeof head->choice.ps_per_byte);
@@ -89,8 +91,8 @@ by_place(const void *one, const void *other)
 static void
 expect_apart(size_t slot_bytes, size_t area_bytes)
 {
-	struct cs_node_shape shape = { .size = RANKS, .slots = 3, .slot_bytes = slot_bytes, .area_slots = 2,
-				       .area_bytes = area_bytes };
+	struct cs_node_shape shape = { .size = RANKS, .slots = 3, .slot_bytes = slot_bytes,
+				       .area_slots = 2, .area_bytes = area_bytes };
 	struct cs_segment segment = { .fd = -1 };
 	struct cs_node node;
 	size_t bytes = cs_node_bytes(&shape);
@@ -106,9 +108,10 @@ expect_apart(size_t slot_bytes, size_t area_bytes)
 	for (size_t i = 0; i < count; i++) {
 		if (pieces[i].from % CS_CACHE_LINE && pieces[i].writer == NOBODY)
 			fail_msg("part %d begins within a line", pieces[i].part);
-		if (i + 1 < count && pieces[i + 1].from / CS_CACHE_LINE <= (pieces[i].to - 1) / CS_CACHE_LINE)
-			fail_msg("parts %d and %d, of %d and %d, share a line", pieces[i].part, pieces[i + 1].part,
-				 pieces[i].writer, pieces[i + 1].writer);
+		if (i + 1 < count && pieces[i + 1].from / CS_CACHE_LINE <= (pieces[i].to - 1) /
+		    CS_CACHE_LINE)
+			fail_msg("parts %d and %d, of %d and %d, share a line", pieces[i].part,
+				 pieces[i + 1].part, pieces[i].writer, pieces[i + 1].writer);
 	}
 	assert_true(pieces[count - 1].to <= (uintptr_t)node.segment.base + bytes);
 	cs_segment_close(&node.segment);
@@ -142,7 +145,8 @@ pieces_of_a_slot_share_no_line_either(void **state)
 	struct cs_node_op op;
 	cs_node_op_init(&op, &node, 0);
 	cs_node_begin(&op);
-	uintptr_t one = (uintptr_t)cs_node_cut(&op, 1, 1, &number), other = (uintptr_t)cs_node_cut(&op, 1, 1, &number);
+	uintptr_t one = (uintptr_t)cs_node_cut(&op, 1, 1, &number),
+		  other = (uintptr_t)cs_node_cut(&op, 1, 1, &number);
 	assert_true(one / CS_CACHE_LINE != other / CS_CACHE_LINE);
 	cs_segment_close(&node.segment);
 }

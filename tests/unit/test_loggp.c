@@ -1,5 +1,5 @@
-/* LogGP parameters out of round trips (bench/loggp_fit.c): from times that follow the model the parameters are found
- * again, and what is written is what sim/model.c reads. */
+/* LogGP parameters out of round trips (bench/loggp_fit.c): from times that follow the model the
+ * parameters are found again, and what is written is what sim/model.c reads. */
 #include "unit.h"
 
 #include "../../bench/bench.h"
@@ -21,10 +21,12 @@ make_times(struct bench_prtt *times, const struct bench_loggp *truth, double noi
 	}
 	for (size_t i = 0; i < COUNT(bursts); i++)
 		times[count++] = (struct bench_prtt){ .n = bursts[i], .bytes = 1 };
-	times[count++] = (struct bench_prtt){ .n = 16, .delay = 3 * (truth->g + truth->o_send), .bytes = 1 };
+	times[count++] = (struct bench_prtt){ .n = 16, .delay = 3 * (truth->g + truth->o_send),
+					      .bytes = 1 };
 	for (int i = 0; i < count; i++) {
 		double wrong = noise * ((double)random_below(seed, 2001) - 1000) / 1000;
-		times[i].seconds = bench_loggp_prtt(truth, times[i].n, times[i].delay, times[i].bytes) * (1 + wrong);
+		times[i].seconds = bench_loggp_prtt(truth, times[i].n, times[i].delay,
+						    times[i].bytes) * (1 + wrong);
 	}
 	return count;
 }
@@ -82,7 +84,8 @@ comes_near_with_noise(void **state)
 		expect("L", found.L, networks[0].L, 0.1);
 		expect("o_send", found.o_send, networks[0].o_send, 0.5);
 		expect("G", found.G, networks[0].G, 0.05);
-		expect("gap of 16", bench_loggp_prtt(&found, 16, 0, 1), bench_loggp_prtt(&networks[0], 16, 0, 1), 0.1);
+		expect("gap of 16", bench_loggp_prtt(&found, 16, 0, 1),
+		       bench_loggp_prtt(&networks[0], 16, 0, 1), 0.1);
 		assert_true(found.error < 0.05);
 	}
 }
@@ -91,7 +94,8 @@ comes_near_with_noise(void **state)
 static void
 sees_the_gap_behind_a_longer_overhead(void **state)
 {
-	const struct bench_loggp truth = { .L = 1e-6, .o_send = 5e-7, .o_recv = 2e-7, .g = 1e-7, .G = 5e-11, .f = 1 };
+	const struct bench_loggp truth = { .L = 1e-6, .o_send = 5e-7, .o_recv = 2e-7, .g = 1e-7,
+					   .G = 5e-11, .f = 1 };
 	struct bench_loggp found = fit(&truth, 0, 1);
 	expect("o_send", found.o_send, truth.o_send, 1e-6);
 	expect("g", found.g, truth.g, 1e-3);
@@ -99,7 +103,8 @@ sees_the_gap_behind_a_longer_overhead(void **state)
 	assert_true(found.error < 1e-3);
 }
 
-/* A message that costs less than its two overheads, as measured: no negative latency, but a smaller o_recv. */
+/* A message that costs less than its two overheads, as measured: no negative latency, but a smaller
+ * o_recv. */
 static void
 gives_no_negative_parameters(void **state)
 {
@@ -114,7 +119,8 @@ gives_no_negative_parameters(void **state)
 	for (int i = 0; i < count; i++)
 		times[i].seconds = 1e-6; /* nothing depends on anything */
 	bench_loggp_fit(&found, times, count, 0);
-	assert_true(found.o_send >= 0 && found.g >= 0 && found.G >= 0 && found.L >= 0 && found.o_recv >= 0);
+	assert_true(found.o_send >= 0 && found.g >= 0 && found.G >= 0 && found.L >= 0 &&
+		    found.o_recv >= 0);
 }
 
 /* After a delay the caches are cold: what is sent in a burst takes less. */
@@ -134,13 +140,15 @@ believes_bursts_about_the_overhead(void **state)
 static void
 takes_the_smallest_messages_bytes_out_of_the_latency(void **state)
 {
-	struct bench_loggp truth = { .L = 1e-6, .o_send = 3e-7, .o_recv = 3e-7, .g = 4e-7, .G = 1e-9, .f = 1 }, found;
+	struct bench_loggp truth = { .L = 1e-6, .o_send = 3e-7, .o_recv = 3e-7, .g = 4e-7,
+				     .G = 1e-9, .f = 1 }, found;
 	struct bench_prtt times[BENCH_MAX_PRTT];
 	uint64_t seed = 1;
 	int count = make_times(times, &truth, 0, &seed);
 	for (int i = 0; i < count; i++) {
 		times[i].bytes = times[i].bytes < 512 ? 512 : times[i].bytes;
-		times[i].seconds = bench_loggp_prtt(&truth, times[i].n, times[i].delay, times[i].bytes);
+		times[i].seconds = bench_loggp_prtt(&truth, times[i].n, times[i].delay,
+						    times[i].bytes);
 	}
 	bench_loggp_fit(&found, times, count, truth.o_recv);
 	expect("L", found.L, truth.L, 1e-3);
@@ -150,14 +158,16 @@ takes_the_smallest_messages_bytes_out_of_the_latency(void **state)
 static void
 writes_what_the_model_reads(void **state)
 {
-	struct bench_network network = { .copy = 1e-10, .reduce = 1.5e-10, .bus = 6e-11, .flag = 1e-7 };
+	struct bench_network network = { .copy = 1e-10, .reduce = 1.5e-10, .bus = 6e-11,
+					 .flag = 1e-7 };
 	struct cs_model model;
 	char text[BENCH_NETWORK_TEXT], complaint[256] = "";
 	for (enum bench_level level = 0; level < BENCH_LEVELS; level++) {
 		network.level[level].is_there = true;
 		network.level[level].loggp = networks[level];
 	}
-	assert_int_equal(cs_model_read(bench_network_text(text, &network), &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(cs_model_read(bench_network_text(text, &network), &model, complaint,
+				       sizeof complaint), CS_OK);
 	assert_int_equal(model.level[CS_INTER].L, 20000000);
 	assert_int_equal(model.level[CS_INTER].o_send, 3000000);
 	assert_int_equal(model.level[CS_INTER].G, 800000);
@@ -178,7 +188,8 @@ leaves_out_what_there_is_not(void **state)
 	network.level[BENCH_INTRA].is_there = true;
 	network.level[BENCH_INTRA].loggp = networks[3];
 	assert_string_equal(bench_network_text(text, &network),
-			    "intra.L=2e-07,intra.os=1e-07,intra.or=1e-07,intra.g=3e-07,intra.G=1e-10,intra.f=2,copy=1e-10");
+			    "intra.L=2e-07,intra.os=1e-07,intra.or=1e-07,intra.g=3e-07,"
+			    "intra.G=1e-10,intra.f=2,copy=1e-10");
 	assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint), CS_OK);
 	assert_int_equal(model.level[CS_INTER].L, 0);
 }

@@ -1,5 +1,5 @@
-/* Every allocation of select is made to fail once. The linker sends them through here (--wrap); those inside
- * libyaml and libc are not reached. */
+/* Every allocation of select is made to fail once. The linker sends them through here (--wrap);
+ * those inside libyaml and libc are not reached. */
 #include "unit.h"
 
 #include "select/select.h"
@@ -137,7 +137,8 @@ a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation(void **state
 			     "limits: {slots: 4}\n"
 			     "blocks:\n"
 			     "  - name: b\n"
-			     "    provenance: {date: 2026-11-21, library: l, machine: m, command: c, note: n, mpi: m}\n"
+			     "    provenance: {date: 2026-11-21, library: l, machine: m, command: "
+			     "c, note: n, mpi: m}\n"
 			     "    machine: {mpi: mpich, cpu: \"*\", host: \"*\"}\n"
 			     "    rules:\n"
 			     "      - {collective: any, use: \"hier:host\"}\n"
@@ -148,7 +149,8 @@ a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation(void **state
 static void
 a_selector_with_wrong_input_fails_cleanly_at_every_allocation(void **state)
 {
-	try_every_allocation("version: 2\nblocks:\n  - name: b\n    rules: [{collective: bcast, use: none}]\n",
+	try_every_allocation("version: 2\nblocks:\n  - name: b\n    rules: [{collective: bcast, "
+			     "use: none}]\n",
 			     "0-4K=heir:host");
 }
 
@@ -156,7 +158,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation),
+		cmocka_unit_test(
+			a_selector_with_rules_and_forcing_fails_cleanly_at_every_allocation),
 		cmocka_unit_test(a_selector_with_wrong_input_fails_cleanly_at_every_allocation),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

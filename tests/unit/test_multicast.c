@@ -1,6 +1,7 @@
-/* Broadcast by multicast over the fake fabric: several ranks of the real ib and the real algorithm in one thread. Each rank is
- * a coroutine that gives way where it would wait (struct cs_host, progress), and the next one is drawn; datagrams are lost,
- * come twice and in another order. What must hold: every rank has every byte, whatever happened, and nothing hangs. */
+/* Broadcast by multicast over the fake fabric: several ranks of the real ib and the real algorithm
+ * in one thread. Each rank is a coroutine that gives way where it would wait (struct cs_host,
+ * progress), and the next one is drawn; datagrams are lost, come twice and in another order. What
+ * must hold: every rank has every byte, whatever happened, and nothing hangs. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -24,7 +25,7 @@
 #define GUARD 64
 #define FILL 0x5a
 
-/* --- ranks as coroutines ------------------------------------------------------------------------------------------ */
+/* --- ranks as coroutines ---------------------------------------------------------------------- */
 
 struct message {
 	struct message *next;
@@ -129,7 +130,7 @@ all(void (*job)(struct rank *rank))
 	world.now = -1;
 }
 
-/* --- the host's wire: what is sent is there at once ----------------------------------------------------------------- */
+/* --- the host's wire: what is sent is there at once ------------------------------------------- */
 
 static struct rank *
 of_host(struct cs_wire *wire)
@@ -146,9 +147,11 @@ struct pending {
 };
 
 static void
-host_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+host_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	  const void *from, size_t bytes)
 {
-	struct message *message = malloc(sizeof *message + bytes), **last = &world.rank[peer]->came[wire->rank];
+	struct message *message = malloc(sizeof *message + bytes),
+		       **last = &world.rank[peer]->came[wire->rank];
 	*message = (struct message){ .tag = tag, .bytes = bytes };
 	if (bytes)
 		memcpy(message->data, from, bytes);
@@ -160,7 +163,8 @@ host_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t t
 }
 
 static void
-host_recv(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+host_recv(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	  size_t bytes)
 {
 	struct pending pending = { .to = to, .bytes = bytes, .peer = peer, .tag = tag };
 	memcpy(request->host, &pending, sizeof pending);
@@ -183,13 +187,14 @@ host_test(struct cs_wire *wire, struct cs_request *request)
 		return false;
 	request->told = message->bytes > pending.bytes ? CS_TOLD_MORE : 0;
 	if (message->bytes)
-		memcpy(pending.to, message->data, message->bytes < pending.bytes ? message->bytes : pending.bytes);
+		memcpy(pending.to, message->data, message->bytes < pending.bytes
+		       ? message->bytes : pending.bytes);
 	*link = message->next;
 	free(message);
 	return true;
 }
 
-/* --- the table of verbs, with eyes ----------------------------------------------------------------------------------- */
+/* --- the table of verbs, with eyes ------------------------------------------------------------ */
 
 static int
 attach_seen(struct ibv_qp *qp, const union ibv_gid *group, uint16_t lid)
@@ -206,8 +211,8 @@ modify_seen(struct ibv_qp *qp, struct ibv_qp_attr *attributes, int mask)
 	return fake_verbs()->modify_qp(qp, attributes, mask);
 }
 
-/* ib opens the device to look at it and again to use it, and the fake takes each opening for another machine: a rank
- * keeps the first one. */
+/* ib opens the device to look at it and again to use it, and the fake takes each opening for
+ * another machine: a rank keeps the first one. */
 static int
 close_kept(struct ibv_context *context)
 {
@@ -244,7 +249,7 @@ poll_shuffled(struct ibv_cq *cq, int room, struct ibv_wc *wcs)
 	return count;
 }
 
-/* --- a world ---------------------------------------------------------------------------------------------------------- */
+/* --- a world ---------------------------------------------------------------------------------- */
 
 static void
 begin(uint64_t seed)
@@ -254,7 +259,8 @@ begin(uint64_t seed)
 	fake_roce(0);
 	struct fake_port *port = &fake.devices[0].ports[0];
 	port->attributes.active_mtu = IBV_MTU_256;
-	/* An address that this machine has, so that the group can be joined: all of 127.0.0.0/8 is. */
+	/* An address that this machine has, so that the group can be joined: all of 127.0.0.0/8
+	 * is. */
 	for (unsigned i = 2; i < 4; i++)
 		port->gids[i].gid.raw[12] = 127;
 	world.seed = world.draws = seed;
@@ -280,8 +286,9 @@ open_rank(int number, int ranks)
 	assert_non_null(rank);
 	rank->number = number;
 	rank->stack = malloc(STACK);
-	struct cs_ib_options options = { .slots = 4, .slot_bytes = 256, .memory = 16 << 20, .cache = 1 << 20, .timeout = 14,
-					 .world_rank = number, .world_size = ranks, .host = &host };
+	struct cs_ib_options options = { .slots = 4, .slot_bytes = 256, .memory = 16 << 20,
+					 .cache = 1 << 20, .timeout = 14, .world_rank = number,
+					 .world_size = ranks, .host = &host };
 	world.is_opening = true;
 	if (cs_ib_open(&rank->ib, &world.verbs, &options, why, sizeof why) != CS_OK)
 		fail_msg("%s", why);
@@ -290,14 +297,15 @@ open_rank(int number, int ranks)
 					    .recv = host_recv, .test = host_test };
 	for (int i = 0; i < ranks; i++) {
 		own[i] = i;
-		is_same_node[i] = i == number || (world.node_of && world.node_of[i] == world.node_of[number]);
+		is_same_node[i] = i == number ||
+				  (world.node_of && world.node_of[i] == world.node_of[number]);
 	}
-	struct cs_ib_group group = { .rank = number, .ranks = ranks, .world = own, .is_same_node = is_same_node,
-				     .host = &rank->host_wire };
+	struct cs_ib_group group = { .rank = number, .ranks = ranks, .world = own,
+				     .is_same_node = is_same_node, .host = &rank->host_wire };
 	rank->wire = cs_ib_wire_open(rank->ib, &group);
 	assert_non_null(rank->wire);
-	rank->team = (struct cs_team){ .shape = { .rank = number, .ranks = ranks, .nodes = ranks }, .host = &host,
-				       .everyone = rank };
+	rank->team = (struct cs_team){ .shape = { .rank = number, .ranks = ranks, .nodes = ranks },
+				       .host = &host, .everyone = rank };
 	world.rank[number] = rank;
 }
 
@@ -338,7 +346,8 @@ close_world(void)
 {
 	struct cs_ib_counters counters = counted();
 	if (counters.refused || (world.ranks > 1 && !counters.connections && !world.node_of))
-		fail_msg("%llu connections, %llu refused; seed %llu", (unsigned long long)counters.connections,
+		fail_msg("%llu connections, %llu refused; seed %llu",
+			 (unsigned long long)counters.connections,
 			 (unsigned long long)counters.refused, (unsigned long long)world.seed);
 	all(part);
 	for (int i = 0; i < world.ranks; i++) {
@@ -348,10 +357,11 @@ close_world(void)
 		free(world.rank[i]);
 	}
 	if (fake_leaks(stderr) || fake_counted()->misuses)
-		fail_msg("something was left behind or misused; seed %llu", (unsigned long long)world.seed);
+		fail_msg("something was left behind or misused; seed %llu",
+			 (unsigned long long)world.seed);
 }
 
-/* --- broadcasts ------------------------------------------------------------------------------------------------------- */
+/* --- broadcasts ------------------------------------------------------------------------------- */
 
 static unsigned char
 byte_of(size_t at, int root, unsigned number)
@@ -405,7 +415,8 @@ prepare(struct rank *rank, int root, size_t bytes, unsigned number)
 	memset(rank->buffer, FILL, sizeof rank->buffer);
 	for (size_t i = 0; rank->number == root && i < bytes; i++)
 		rank->buffer[i] = (char)byte_of(i, root, number);
-	rank->call = (struct cs_call){ .coll = CS_BCAST, .root = root, .bytes = bytes, .recv = { .base = rank->buffer } };
+	rank->call = (struct cs_call){ .coll = CS_BCAST, .root = root, .bytes = bytes,
+				       .recv = { .base = rank->buffer } };
 }
 
 /* The first `bytes` are the root's, the rest is as it was. */
@@ -415,8 +426,9 @@ check(const struct rank *rank, int root, size_t bytes, unsigned number)
 	for (size_t i = 0; i < sizeof rank->buffer; i++) {
 		unsigned char wanted = i < bytes ? byte_of(i, root, number) : FILL;
 		if ((unsigned char)rank->buffer[i] != wanted)
-			fail_msg("p=%d root %d, %zu bytes: rank %d has %02x at %zu instead of %02x; seed %llu", world.ranks, root,
-				 bytes, rank->number, (unsigned char)rank->buffer[i], i, wanted,
+			fail_msg("p=%d root %d, %zu bytes: rank %d has %02x at %zu instead of "
+				 "%02x; seed %llu", world.ranks, root, bytes, rank->number,
+				 (unsigned char)rank->buffer[i], i, wanted,
 				 (unsigned long long)world.seed);
 	}
 }
@@ -433,7 +445,8 @@ bcast(int root, size_t bytes, unsigned number)
 	}
 }
 
-static const size_t sizes[] = { 0, 1, ROOM - 1, ROOM, ROOM + 1, 10 * ROOM + 5, WINDOW, WINDOW + 1, MOST_BYTES };
+static const size_t sizes[] = { 0, 1, ROOM - 1, ROOM, ROOM + 1, 10 * ROOM + 5, WINDOW, WINDOW + 1,
+				MOST_BYTES };
 
 static void
 every_rank_gets_every_byte_and_nothing_is_sent_twice(void **state)
@@ -468,7 +481,8 @@ a_network_that_does_not_return_own_datagrams_is_fine(void **state)
 	close_world();
 }
 
-/* Broadcast after broadcast with nothing between them, so that those of quick roots overtake others. */
+/* Broadcast after broadcast with nothing between them, so that those of quick roots overtake
+ * others. */
 #define IN_A_ROW 6
 static struct {
 	int root[IN_A_ROW];
@@ -483,7 +497,8 @@ run_row(struct rank *rank)
 		prepare(rank, row.root[i], row.bytes[i], i);
 		run_bcast(rank);
 		for (size_t k = 0; k < sizeof rank->buffer; k++)
-			if ((unsigned char)rank->buffer[k] != (k < row.bytes[i] ? byte_of(k, row.root[i], i) : FILL))
+			if ((unsigned char)rank->buffer[k] !=
+			    (k < row.bytes[i] ? byte_of(k, row.root[i], i) : FILL))
 				row.is_wrong = true;
 	}
 }
@@ -512,8 +527,9 @@ whatever_is_lost_doubled_or_swapped_every_byte_arrives(void **state)
 		row.is_wrong = false;
 		all(run_row);
 		if (row.is_wrong)
-			fail_msg("p=%d, loss %u%%, twice %u%%: a wrong byte; replay: CAST_SEED=%llu", world.ranks, fake.loss,
-				 fake.twice, (unsigned long long)seed);
+			fail_msg("p=%d, loss %u%%, twice %u%%: a wrong byte; replay: "
+				 "CAST_SEED=%llu", world.ranks, fake.loss, fake.twice,
+				 (unsigned long long)seed);
 		resent += counted().resent;
 		strange += counted().strange;
 		close_world();
@@ -537,7 +553,8 @@ pieces_there(struct cs_multicast *multicast, uint32_t broadcast)
 	return bits;
 }
 
-/* A rank may be done with a broadcast, and multicast the next one, while another still waits for a piece of the first. */
+/* A rank may be done with a broadcast, and multicast the next one, while another still waits for a
+ * piece of the first. */
 static void
 pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped(void **state)
 {
@@ -591,7 +608,8 @@ a_network_that_loses_everything_is_replaced_by_the_tree(void **state)
 	close_world();
 }
 
-/* The first send of the n-th queue pair from here on that multicasts fails: the queue pair is in error then. */
+/* The first send of the n-th queue pair from here on that multicasts fails: the queue pair is in
+ * error then. */
 static int fail_in; /* multicasts until it does; 0: never */
 
 static int
@@ -625,19 +643,24 @@ a_root_whose_queue_pair_fails_reaches_all_by_the_tree(void **state)
 	close_world();
 }
 
-/* --- strangers -------------------------------------------------------------------------------------------------------- */
+/* --- strangers -------------------------------------------------------------------------------- */
 
-/* Rubbish; of a piece's length: one of another job that has drawn the same address and key, and fits but for the nonce. */
+/* Rubbish; of a piece's length: one of another job that has drawn the same address and key, and
+ * fits but for the nonce. */
 static void
-intrude(struct ibv_qp *qp, struct ibv_ah *ah, struct ibv_mr *mr, unsigned char *memory, size_t bytes, uint32_t broadcast)
+intrude(struct ibv_qp *qp, struct ibv_ah *ah, struct ibv_mr *mr, unsigned char *memory,
+	size_t bytes, uint32_t broadcast)
 {
 	const struct {
 		uint64_t nonce, total;
 		uint32_t broadcast, piece;
 	} header = { .nonce = 1, .total = 20 * ROOM, .broadcast = broadcast, .piece = draw(20) };
-	struct ibv_sge where = { .addr = (uintptr_t)memory, .length = (uint32_t)bytes, .lkey = mr->lkey };
-	struct ibv_send_wr wr = { .sg_list = &where, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED,
-				  .wr.ud = { .ah = ah, .remote_qpn = 0xffffff, .remote_qkey = world.qkey } }, *bad;
+	struct ibv_sge where = { .addr = (uintptr_t)memory, .length = (uint32_t)bytes,
+				 .lkey = mr->lkey };
+	struct ibv_send_wr wr = { .sg_list = &where, .num_sge = 1, .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.ud = { .ah = ah, .remote_qpn = 0xffffff,
+					     .remote_qkey = world.qkey } }, *bad;
 	struct ibv_wc wc;
 	for (size_t i = 0; i < bytes; i++)
 		memory[i] = (unsigned char)draw(256);
@@ -652,7 +675,8 @@ intrude(struct ibv_qp *qp, struct ibv_ah *ah, struct ibv_mr *mr, unsigned char *
 static void
 datagrams_of_strangers_change_nothing(void **state)
 {
-	static const size_t lengths[] = { 0, 1, 23, 24, 25, 100, 24 + ROOM, 24 + ROOM, 24 + ROOM, MTU };
+	static const size_t lengths[] = { 0, 1, 23, 24, 25, 100, 24 + ROOM, 24 + ROOM, 24 + ROOM,
+					  MTU };
 	static _Alignas(64 << 10) unsigned char memory[64 << 10]; /* whole pages of any machine */
 	begin(11);
 	open_world(4);
@@ -667,12 +691,14 @@ datagrams_of_strangers_change_nothing(void **state)
 	struct ibv_qp *qp = fake_verbs()->create_qp(pd, &attributes);
 	struct ibv_qp_attr to = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 1 };
 	assert_non_null(qp);
-	fake_verbs()->modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	fake_verbs()->modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				IBV_QP_QKEY);
 	to.qp_state = IBV_QPS_RTR;
 	fake_verbs()->modify_qp(qp, &to, IBV_QP_STATE);
 	to.qp_state = IBV_QPS_RTS;
 	assert_int_equal(fake_verbs()->modify_qp(qp, &to, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
-	struct ibv_ah_attr where = { .is_global = 1, .port_num = 1, .grh = { .dgid = world.group, .sgid_index = 3 } };
+	struct ibv_ah_attr where = { .is_global = 1, .port_num = 1,
+				     .grh = { .dgid = world.group, .sgid_index = 3 } };
 	struct ibv_ah *ah = fake_verbs()->create_ah(pd, &where);
 	assert_non_null(ah);
 	uint64_t before = counted().strange;
@@ -681,7 +707,8 @@ datagrams_of_strangers_change_nothing(void **state)
 			intrude(qp, ah, mr, memory, lengths[k], i + 1);
 		bcast((int)i % 4, 20 * ROOM, i);
 	}
-	assert_true(counted().strange - before >= 10 * COUNT(lengths) * 4); /* late ones of our own are dropped too */
+	/* Late ones of our own are dropped too */
+	assert_true(counted().strange - before >= 10 * COUNT(lengths) * 4);
 	assert_int_equal(counted().resent, 0);
 	fake_verbs()->destroy_ah(ah);
 	fake_verbs()->destroy_qp(qp);
@@ -693,7 +720,7 @@ datagrams_of_strangers_change_nothing(void **state)
 	close_world();
 }
 
-/* --- where there is no multicast -------------------------------------------------------------------------------------- */
+/* --- where there is no multicast -------------------------------------------------------------- */
 
 /* All ranks find none, and broadcast all the same. */
 static void
@@ -750,7 +777,9 @@ an_interface_that_is_not_here_cannot_join(void **state)
 {
 	begin(15);
 	for (unsigned i = 2; i < 4; i++)
-		memcpy(fake.devices[0].ports[0].gids[i].gid.raw + 12, (uint8_t[]){ 192, 0, 2, 1 }, 4); /* RFC 5737 */
+		/* RFC 5737 */
+		memcpy(fake.devices[0].ports[0].gids[i].gid.raw + 12, (uint8_t[]){ 192, 0, 2, 1 },
+		       4);
 	there_is_none(NULL);
 }
 
@@ -758,7 +787,8 @@ an_interface_that_is_not_here_cannot_join(void **state)
 static void
 one_rank_that_is_refused_is_enough(void **state)
 {
-	static const char *const verbs[] = { "attach_mcast", "create_ah", "reg_mr", "create_cq", "create_qp", "modify_qp" };
+	static const char *const verbs[] = { "attach_mcast", "create_ah", "reg_mr", "create_cq",
+					     "create_qp", "modify_qp" };
 	for (size_t i = 0; i < COUNT(verbs); i++)
 		for (unsigned nth = 1; nth <= 5; nth++) {
 			begin(16 + 10 * i + nth);
@@ -795,27 +825,28 @@ a_trial_with_some_loss_goes_well(void **state)
 	close_world();
 }
 
-/* --- programs whose ranks disagree ------------------------------------------------------------------------------------- */
+/* --- programs whose ranks disagree ------------------------------------------------------------ */
 
 static void
 check_cut(const struct rank *rank, size_t total)
 {
 	size_t bytes = rank->call.bytes;
 	if (!rank->call.truncated == (bytes < total))
-		fail_msg("rank %d with %zu bytes of %zu: truncated %zu; seed %llu", rank->number, bytes, total,
-			 rank->call.truncated, (unsigned long long)world.seed);
+		fail_msg("rank %d with %zu bytes of %zu: truncated %zu; seed %llu", rank->number,
+			 bytes, total, rank->call.truncated, (unsigned long long)world.seed);
 	for (size_t at = bytes; at < sizeof rank->buffer; at++)
 		if ((unsigned char)rank->buffer[at] != FILL)
-			fail_msg("rank %d: a byte at %zu, behind its %zu; seed %llu", rank->number, at, bytes,
-				 (unsigned long long)world.seed);
+			fail_msg("rank %d: a byte at %zu, behind its %zu; seed %llu", rank->number,
+				 at, bytes, (unsigned long long)world.seed);
 }
 
-/* Each rank expects another size. Who expects less than the root sends reports it; nobody gets a byte more than it has
- * room for, and nothing hangs: the next broadcast is right. */
+/* Each rank expects another size. Who expects less than the root sends reports it; nobody gets a
+ * byte more than it has room for, and nothing hangs: the next broadcast is right. */
 static void
 ranks_that_disagree_about_the_size_end_and_report_it(void **state)
 {
-	static const size_t some[] = { 0, 1, ROOM, 5 * ROOM, WINDOW, WINDOW + 1, 2 * WINDOW + 7, MOST_BYTES };
+	static const size_t some[] = { 0, 1, ROOM, 5 * ROOM, WINDOW, WINDOW + 1, 2 * WINDOW + 7,
+				       MOST_BYTES };
 	for (uint64_t seed = 1; seed <= 40; seed++) {
 		begin(1000 + seed);
 		world.patience = draw(2) ? 30 : 10000;
@@ -843,7 +874,8 @@ main(void)
 		cmocka_unit_test(every_rank_gets_every_byte_and_nothing_is_sent_twice),
 		cmocka_unit_test(a_network_that_does_not_return_own_datagrams_is_fine),
 		cmocka_unit_test(whatever_is_lost_doubled_or_swapped_every_byte_arrives),
-		cmocka_unit_test(pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped),
+		cmocka_unit_test(
+			pieces_of_a_later_broadcast_are_kept_and_of_an_earlier_one_dropped),
 		cmocka_unit_test(ranks_of_a_node_are_repaired_over_the_hosts_wire),
 		cmocka_unit_test(a_network_that_loses_everything_is_replaced_by_the_tree),
 		cmocka_unit_test(a_root_whose_queue_pair_fails_reaches_all_by_the_tree),

@@ -1,5 +1,5 @@
-/* Two ranks of a node in one process, which make their steps in turn: when memory of one is free again, what a wait leaves as it
- * was, and how an exchange deals with slots and memory. */
+/* Two ranks of a node in one process, which make their steps in turn: when memory of one is free
+ * again, what a wait leaves as it was, and how an exchange deals with slots and memory. */
 #include "unit.h"
 
 #include "algorithms/patterns/exchange.h"
@@ -48,12 +48,14 @@ static const struct cs_host host = { .progress = progress, .abort = end };
 static void
 make(struct cs_node *nodes, size_t slots)
 {
-	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = SLOT, .spin = 1, .yields = 2 };
+	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = SLOT, .spin = 1,
+				       .yields = 2 };
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);
 	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
 	assert_int_equal(cs_segment_attach(&segments[1], &segments[0].ticket), CS_OK);
-	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER, bytes - CS_SEGMENT_HEADER, SIZE_MAX), CS_OK);
+	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER,
+					   bytes - CS_SEGMENT_HEADER, SIZE_MAX), CS_OK);
 	for (shape.local = 0; shape.local < RANKS; shape.local++) {
 		cs_segment_seal(&segments[shape.local]);
 		cs_node_init(&nodes[shape.local], &shape, &segments[shape.local], &host);
@@ -105,7 +107,8 @@ pieces_are_cut_from_a_slot_until_it_is_taken_whole(void **state)
 	assert_non_null(cs_node_slot(&ops[0], 1, 0, false));
 	end_both(nodes);
 	begin(nodes);
-	assert_non_null(cs_node_slot(&ops[0], 1, 0, false)); /* slot 0, which the other rank still reads in the next call: */
+	/* Slot 0, which the other rank still reads in the next call: */
+	assert_non_null(cs_node_slot(&ops[0], 1, 0, false));
 	cs_node_end(&ops[0]);
 	cs_node_begin(&ops[0]);
 	assert_int_equal(cut(&ops[0]), 1);
@@ -131,7 +134,8 @@ a_slot_is_free_when_its_last_piece_is(void **state)
 	clear(nodes);
 }
 
-/* A call that puts so many bytes into the ring; the slot that it begins with, NULL if it is in use. */
+/* A call that puts so many bytes into the ring; the slot that it begins with, NULL if it is in
+ * use. */
 static const char *
 put(struct cs_node *nodes, size_t bytes)
 {
@@ -167,7 +171,8 @@ long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front(void **state)
 	clear(nodes);
 }
 
-/* A sleep ends by its time-out, and the MPI's progress may do what it likes: the program sees nothing of it. */
+/* A sleep ends by its time-out, and the MPI's progress may do what it likes: the program sees
+ * nothing of it. */
 static void
 a_wait_keeps_errno(void **state)
 {
@@ -218,7 +223,8 @@ calls_are_numbered_to_the_end(void **state)
 		for (int call = 0; call < 299; call++) {
 			cs_node_begin(&ops[0]);
 			struct cs_line *line = cs_node_line(&ops[0]);
-			assert_non_null(cs_node_slot(&ops[0], 1, 0, false)); /* free, and taken for that */
+			/* free, and taken for that */
+			assert_non_null(cs_node_slot(&ops[0], 1, 0, false));
 			cs_node_publish(&ops[0], line, 1);
 			assert_false(cs_node_is_done(&ops[0], cs_node_tag(&ops[0], 1)));
 			cs_node_end(&ops[0]);
@@ -264,7 +270,7 @@ a_job_ends_before_numbers_do(void **state)
 	clear(nodes);
 }
 
-/* --- memory that is read where it is ------------------------------------------------------------------------------- */
+/* --- memory that is read where it is ---------------------------------------------------------- */
 
 #define PAGES 64
 static char *guarded; /* PAGES of them, whose protection a fault takes off */
@@ -296,7 +302,8 @@ guard(void)
 	const struct sigaction action = { .sa_sigaction = unguard, .sa_flags = SA_SIGINFO };
 	struct sigaction before;
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	guarded = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	guarded = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	assert_ptr_not_equal(guarded, MAP_FAILED);
 	fill_pages(guarded);
 	faults = 0;
@@ -329,7 +336,8 @@ read_in_a_call(void *argument)
 	return NULL;
 }
 
-/* A call in which rank 0 offers memory that is then protected, and rank 1 reads it. False: it was not offered. */
+/* A call in which rank 0 offers memory that is then protected, and rank 1 reads it. False: it was
+ * not offered. */
 static bool
 read_protected(struct cs_node *nodes, const char *memory, size_t bytes, struct reading *reading)
 {
@@ -418,7 +426,8 @@ no_other_memory_is_given(void **state)
 	char *to = calloc(PAGES, page);
 	if (!cs_node_offer(&ops[0], guarded, page))
 		leave_out("process_vm_readv is refused here");
-	struct reading reading = { &ops[1], to, (uint64_t)(uintptr_t)guarded + page, PAGES * page / 2 };
+	struct reading reading = { &ops[1], to, (uint64_t)(uintptr_t)guarded + page,
+				   PAGES * page / 2 };
 	assert_true(read_protected(nodes, guarded, page, &reading));
 	assert_int_equal(faults, 0);
 	free(to);
@@ -441,7 +450,7 @@ memory_that_is_offered_has_been_touched(void **state)
 	clear(nodes);
 }
 
-/* --- exchanges ---------------------------------------------------------------------------------------------------- */
+/* --- exchanges -------------------------------------------------------------------------------- */
 
 static void
 a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
@@ -462,9 +471,11 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	assert_int_equal(cs_op_step(&op), CS_OK);
 	assert_int_equal(team.node.ring.next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
-		assert_int_equal(team.node.ring.until[slot], cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
+		assert_int_equal(team.node.ring.until[slot],
+				 cs_node_tag(&op.node, slot < 2 ? 2 * slot + 2 : 5));
 	for (uint64_t round = 0; round < 5; round++) {
-		const char *piece = cs_node_slot_of(&ops[1], 0, round / 2, 0) + round % 2 * SLOT / 2;
+		const char *piece = cs_node_slot_of(&ops[1], 0, round / 2, 0) + round % 2 * SLOT /
+				    2;
 		assert_int_equal(piece[0], round + 1);
 		assert_int_equal(piece[SLOT / 2 - 1], round + 1);
 	}
@@ -481,12 +492,13 @@ a_fair_window_fits(void **state)
 		int ranks = 1 + (int)random_below(&random, 8);
 		for (int rank = 0; rank < ranks; rank++)
 			sizes[rank] = 64 * random_below(&random, 30);
-		size_t at = 64 * random_below(&random, 4), most = cs_window_fair(sizes, ranks, at, room), sum = 0;
+		size_t at = 64 * random_below(&random, 4),
+		       most = cs_window_fair(sizes, ranks, at, room), sum = 0;
 		for (int rank = 0; rank < ranks; rank++)
 			sum += cs_window_bytes(sizes[rank], (struct cs_window){ at, most });
 		if (sum > room || most < cs_chunk_per_part(room, (size_t)ranks))
-			fail_msg("seed %llu, turn %d: %d ranks, %zu bytes of %zu, at most %zu", (unsigned long long)seed, turn,
-				 ranks, sum, room, most);
+			fail_msg("seed %llu, turn %d: %d ranks, %zu bytes of %zu, at most %zu",
+				 (unsigned long long)seed, turn, ranks, sum, room, most);
 	}
 }
 
@@ -496,7 +508,8 @@ each_block_is_tried_where_one_lies_before_another(void **state)
 {
 	static struct cs_team team;
 	page = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	const size_t sizes[] = { page, page + 1 }, at[] = { 3 * page, page };
 	const struct cs_blocks blocks = { .base = memory, .bytes = sizes, .at = at };
@@ -512,7 +525,7 @@ each_block_is_tried_where_one_lies_before_another(void **state)
 	munmap(memory, 4 * page);
 }
 
-/* --- a team's memory ---------------------------------------------------------------------------------------------- */
+/* --- a team's memory -------------------------------------------------------------------------- */
 
 static void
 large_memory_is_given_back_after_the_call(void **state)
@@ -550,7 +563,8 @@ each_operation_has_memory_of_its_own(void **state)
 	team.idle = &idle;
 	cs_op_init(&first, &team, 0);
 	cs_op_init(&second, &team, 0);
-	char *one = cs_op_memory(&first, CS_OP_COPY, 100), *other = cs_op_memory(&second, CS_OP_COPY, 100);
+	char *one = cs_op_memory(&first, CS_OP_COPY, 100),
+	     *other = cs_op_memory(&second, CS_OP_COPY, 100);
 	assert_ptr_not_equal(one, other);
 	cs_op_fini(&first);
 	assert_ptr_equal(cs_op_memory(&second, CS_OP_COPY, 90), other);
@@ -561,7 +575,7 @@ each_operation_has_memory_of_its_own(void **state)
 	cs_op_memory_free(&idle);
 }
 
-/* --- ranks that make different calls ---------------------------------------------------------------------------------- */
+/* --- ranks that make different calls ---------------------------------------------------------- */
 
 /* What rank 0 gets of rank 1's line, as far as it goes wrong. */
 static enum cs_wrong
@@ -657,7 +671,8 @@ a_reduction_of_another_size_is_another_call(void **state)
 		ops[1].sign = cs_call_sign(CS_ALLREDUCE, 7) | 16;
 		cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
 		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&ops[0], 1, 1));
-		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16 ? CS_WRONG_CALL : CS_WRONG_NOT);
+		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16
+				 ? CS_WRONG_CALL : CS_WRONG_NOT);
 		clear(nodes);
 	}
 }
@@ -671,13 +686,15 @@ main(void)
 		cmocka_unit_test(long_calls_of_ranks_that_share_cores_begin_at_the_ring_s_front),
 		cmocka_unit_test(a_wait_keeps_errno),
 		cmocka_unit_test(calls_are_numbered_to_the_end),
-		cmocka_unit_test(a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers),
+		cmocka_unit_test(
+			a_node_is_of_no_use_to_another_team_with_less_than_half_of_its_numbers),
 		cmocka_unit_test(a_job_ends_before_numbers_do),
 		cmocka_unit_test(what_the_owner_s_kernel_refuses_the_owner_gives),
 		cmocka_unit_test(what_the_reader_s_kernel_does_not_write_the_reader_does),
 		cmocka_unit_test(no_other_memory_is_given),
 		cmocka_unit_test(memory_that_is_offered_has_been_touched),
-		cmocka_unit_test(a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one),
+		cmocka_unit_test(
+			a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one),
 		cmocka_unit_test(nobody_waits_for_a_rank_that_has_left_the_call),
 		cmocka_unit_test(nor_for_one_that_waits_in_another_call),
 		cmocka_unit_test(who_only_reads_no_more_is_waited_for),

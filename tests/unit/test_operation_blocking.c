@@ -1,5 +1,6 @@
-/* Blocking calls as a program makes them, small ones at once where there is a way for that: ranks wait as in a job, with the
- * host's blocking collectives and messages between nodes, and the others go on in random order. */
+/* Blocking calls as a program makes them, small ones at once where there is a way for that: ranks
+ * wait as in a job, with the host's blocking collectives and messages between nodes, and the others
+ * go on in random order. */
 #include "operation_crew.h"
 #include "operation_table.h"
 
@@ -17,7 +18,8 @@ blocking(uint64_t seed, bool several_nodes)
 	return setting;
 }
 
-/* On one node, straight on the flags: each algorithm that has such a way, for each number of ranks. */
+/* On one node, straight on the flags: each algorithm that has such a way, for each number of
+ * ranks. */
 static void
 small_calls_at_once(void **state)
 {
@@ -29,14 +31,15 @@ small_calls_at_once(void **state)
 		for (int ranks = 2; algorithm->fast && ranks <= WORLD_MOST; ranks++) {
 			struct setting setting = blocking(seed++, false);
 			setting.sizes[0] = ranks;
-			setting.has_cma = false; /* it would have vectors of several small blocks, which are scattered */
+			/* It would have vectors of several small blocks, which are scattered. */
+			setting.has_cma = false;
 			setting.algorithms = calls;
 			setting.calls = COUNT(calls);
 			setting.most_bytes = CS_INLINE;
 			expect_right_blocking(&setting);
 			if (!run_at_once[cs_algorithm_number(algorithm)][ranks])
-				fail_msg("%s %s has done no small call at once on %d ranks", cs_colls[algorithm->coll].name,
-					 algorithm->name, ranks);
+				fail_msg("%s %s has done no small call at once on %d ranks",
+					 cs_colls[algorithm->coll].name, algorithm->name, ranks);
 		}
 	}
 }
@@ -52,7 +55,8 @@ calls_of_any_size(void **state)
 	}
 }
 
-/* Small calls at once and scripts follow each other, while some ranks have no turn as long as others can go on. */
+/* Small calls at once and scripts follow each other, while some ranks have no turn as long as
+ * others can go on. */
 static void
 rows_of_small_calls_with_ranks_far_apart(void **state)
 {

@@ -1,4 +1,5 @@
-/* What the simulator has ranks do on their nodes (sim/hier.h) is what the phases do: bytes that each rank copies, and reduces. */
+/* What the simulator has ranks do on their nodes (sim/hier.h) is what the phases do: bytes that
+ * each rank copies, and reduces. */
 #include "operation_run.h"
 
 #include "shm/copy.h"
@@ -7,14 +8,14 @@
 
 #include <stdlib.h>
 
-void __real_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes);
-void __wrap_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes);
+void __real_cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes);
+void __wrap_cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes);
 void
-__wrap_cs_put_large(struct cs_copy_policy *put, void *to, const void *from, size_t bytes)
+__wrap_cs_copy_large(struct cs_copy_policy *policy, void *to, const void *from, size_t bytes)
 {
 	if (call_counting)
 		call_counting->copied += bytes;
-	__real_cs_put_large(put, to, from, bytes);
+	__real_cs_copy_large(policy, to, from, bytes);
 }
 
 static void
@@ -23,13 +24,16 @@ no_steps(struct cs_builder *builder)
 	(void)builder;
 }
 
-/* What the simulator has each rank do on its node, without what its own core alone has to do with. */
+/* What the simulator has each rank do on its node, without what its own core alone has to do
+ * with. */
 static void
-count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each, struct call_counted told[WORLD_MOST])
+count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each,
+		struct call_counted told[WORLD_MOST])
 {
 	bool is_scattered = cs_coll_is_scattered(&cs_colls[coll]);
-	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .is_commutative = true,
-				    .bytes = is_scattered ? each * (size_t)(nodes * ppn) : each };
+	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn,
+				    .is_commutative = true, .bytes = is_scattered
+				    ? each * (size_t)(nodes * ppn) : each };
 	const struct cs_hier hier = { .inner = coll, .build = no_steps };
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
@@ -54,10 +58,11 @@ expect_as_simulated(enum cs_coll coll, int nodes, int ppn)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, "hier:host");
 	/* Pieces of a chain are not too short to be counted. */
-	struct setting setting = { .seed = 1, .may_be_left = true, .lanes = 1, .calls = 1, .under_way = 1, .each = 192 << 10,
-				   .algorithms = &algorithm,
-				   .shape = { .slots = 4, .slot_bytes = 2 << 20, .area_slots = 4, .area_bytes = 8 << 20, .spin = 1,
-					      .yields = 1, .streams = CS_SWITCH_OFF } };
+	struct setting setting = { .seed = 1, .may_be_left = true, .lanes = 1, .calls = 1,
+				   .under_way = 1, .each = 192 << 10, .algorithms = &algorithm,
+				   .shape = { .slots = 4, .slot_bytes = 2 << 20, .area_slots = 4,
+					      .area_bytes = 8 << 20, .spin = 1, .yields = 1,
+					      .streams = CS_SWITCH_OFF } };
 	struct run *run = calloc(1, sizeof *run);
 	struct call_counted counted[WORLD_MOST], told[WORLD_MOST];
 	assert_non_null(run);
@@ -71,10 +76,13 @@ expect_as_simulated(enum cs_coll coll, int nodes, int ppn)
 		run_say_failure(run);
 	count_simulated(coll, nodes, ppn, setting.each, told);
 	for (int rank = 0; rank < nodes * ppn; rank++)
-		if (counted[rank].copied != told[rank].copied || counted[rank].reduced != told[rank].reduced)
-			fail_msg("%s, %d nodes of %d, rank %d: %llu bytes copied, %llu reduced, and not %llu, %llu",
-				 cs_colls[coll].name, nodes, ppn, rank, (unsigned long long)counted[rank].copied,
-				 (unsigned long long)counted[rank].reduced, (unsigned long long)told[rank].copied,
+		if (counted[rank].copied != told[rank].copied ||
+		    counted[rank].reduced != told[rank].reduced)
+			fail_msg("%s, %d nodes of %d, rank %d: %llu bytes copied, %llu reduced, "
+				 "and not %llu, %llu", cs_colls[coll].name, nodes, ppn, rank,
+				 (unsigned long long)counted[rank].copied,
+				 (unsigned long long)counted[rank].reduced,
+				 (unsigned long long)told[rank].copied,
 				 (unsigned long long)told[rank].reduced);
 	run_clear(run);
 	free(run);

@@ -1,5 +1,5 @@
-/* The cases of test_operations.c see what it would mean if operations did something wrong: each such fault is planted into some
- * cases, which go wrong then, and are right without it. */
+/* The cases of test_operations.c see what it would mean if operations did something wrong: each
+ * such fault is planted into some cases, which go wrong then, and are right without it. */
 #include "operation_run.h"
 
 #include <stdlib.h>
@@ -21,17 +21,22 @@ struct planted {
 
 static const struct planted faults[] = {
 	{ "a done word too early", DONE_TOO_EARLY, false, 1, false, 12, 0, 2, 60, false },
-	{ "a done word of the area too early", AREA_DONE_TOO_EARLY, true, 1, false, 12, 0, 2, 20, false },
-	{ "slots of the area taken out of order", WINDOW_OUT_OF_ORDER, true, 1, false, 12, 0, 2, 20, false },
-	{ "the tag of another operation's messages", TAG_REUSED, true, 3, false, 12, 0, 2, 20, false },
+	{ "a done word of the area too early", AREA_DONE_TOO_EARLY, true, 1, false, 12, 0, 2, 20,
+	  false },
+	{ "slots of the area taken out of order", WINDOW_OUT_OF_ORDER, true, 1, false, 12, 0, 2, 20,
+	  false },
+	{ "the tag of another operation's messages", TAG_REUSED, true, 3, false, 12, 0, 2, 20,
+	  false },
 	{ "an old line taken for a new one", OLD_LINE, false, 1, false, 12, 0, 2, 20, false },
-	{ "a rank taken for served that is not", PENDING_LOST, false, 1, false, 12, 0, 2, 20, false },
-	{ "a slot of the ring taken too early", SLOT_TOO_EARLY, false, 1, true, 12, 0, 2, 20, false },
+	{ "a rank taken for served that is not", PENDING_LOST, false, 1, false, 12, 0, 2, 20,
+	  false },
+	{ "a slot of the ring taken too early", SLOT_TOO_EARLY, false, 1, true, 12, 0, 2, 20,
+	  false },
 	{ "a plan refused by one rank alone", REFUSED_BY_ONE, true, 1, false, 12, 0, 2, 20, true },
 };
 
-/* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no machine has, which
- * AddressSanitizer is to refuse as malloc does. */
+/* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no
+ * machine has, which AddressSanitizer is to refuse as malloc does. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *
 __asan_default_options(void)
@@ -61,7 +66,8 @@ wrong_cases(const struct planted *planted, enum fault fault)
 	struct run *run = calloc(1, sizeof *run);
 	assert_non_null(run);
 	for (uint64_t seed = 1; seed <= (uint64_t)planted->cases; seed++) {
-		struct setting setting = setting_of(seed, planted->several_nodes, planted->under_way);
+		struct setting setting = setting_of(seed, planted->several_nodes,
+						    planted->under_way);
 		setting.calls += planted->calls;
 		setting.is_starving = planted->is_starving;
 		setting.most_bytes = planted->most_bytes;
@@ -80,12 +86,14 @@ static void
 wrong_interleavings_are_seen(void **state)
 {
 	for (size_t i = 0; i < COUNT(faults); i++) {
-		int right = wrong_cases(&faults[i], NONE), wrong = wrong_cases(&faults[i], faults[i].fault);
+		int right = wrong_cases(&faults[i], NONE),
+		    wrong = wrong_cases(&faults[i], faults[i].fault);
 		if (right)
 			fail_msg("%d of %d cases go wrong without a fault", right, faults[i].cases);
 		print_message("%s: %d of %d\n", faults[i].what, wrong, faults[i].cases);
 		if (wrong < faults[i].least)
-			fail_msg("%s is seen in %d of %d cases", faults[i].what, wrong, faults[i].cases);
+			fail_msg("%s is seen in %d of %d cases", faults[i].what, wrong,
+				 faults[i].cases);
 	}
 }
 
@@ -135,7 +143,8 @@ static bool
 is_seen(const struct said_of_one *first, const struct said_of_one *second)
 {
 	static const struct setting setting = {
-		.sizes = { 2, 2 }, .shape = { .slots = 2, .slot_bytes = 4096, .area_slots = 2, .area_bytes = 4096 },
+		.sizes = { 2, 2 }, .shape = { .slots = 2, .slot_bytes = 4096, .area_slots = 2,
+					      .area_bytes = 4096 },
 	};
 	struct world world;
 	world_make(&world, setting.sizes, false, 1, &setting.shape, 1);
@@ -158,8 +167,10 @@ leaders_that_disagree_are_seen(void **state)
 		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 1, { 8 }, true }, true },
 		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 0, { 9 }, true }, true },
 		{ { CS_BCAST, 0, { 8 }, true }, { CS_BCAST, 0, { 8 }, false }, true },
-		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 3, 5 }, false }, false },
-		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 4, 5 }, false }, true },
+		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 3, 5 }, false },
+		  false },
+		{ { CS_ALLGATHERV, 0, { 3, 5 }, false }, { CS_ALLGATHERV, 0, { 4, 5 }, false },
+		  true },
 		{ { CS_GATHERV, 1, { 3, 0 }, false }, { CS_GATHERV, 1, { 3, 5 }, false }, false },
 		{ { CS_GATHERV, 1, { 2, 0 }, false }, { CS_GATHERV, 1, { 3, 5 }, false }, true },
 		{ { CS_ALLREDUCE, 0, { 8 }, false }, { CS_ALLREDUCE, 0, { 7 }, false }, true },

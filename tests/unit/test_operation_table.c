@@ -1,5 +1,5 @@
-/* Every algorithm of the table, listed or composed, is right for each number of ranks from 2 to 17 and each kind of nodes that it
- * serves, when its operations are stepped in random order. */
+/* Every algorithm of the table, listed or composed, is right for each number of ranks from 2 to 17
+ * and each kind of nodes that it serves, when its operations are stepped in random order. */
 #include "operation_table.h"
 
 static void

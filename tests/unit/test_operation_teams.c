@@ -1,5 +1,6 @@
-/* Several teams, which have processes in common and memory and messages of their own: operations of all of them are under way, and
- * those of one may be left for another's at any step. What a process keeps for all its teams serves them all. */
+/* Several teams, which have processes in common and memory and messages of their own: operations of
+ * all of them are under way, and those of one may be left for another's at any step. What a process
+ * keeps for all its teams serves them all. */
 #include "operation_crew.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Virtual ranks step operations in random order, several of them under way at a time: the result of each is what the
- * collective's definition says, whoever comes first. */
+/* Virtual ranks step operations in random order, several of them under way at a time: the result of
+ * each is what the collective's definition says, whoever comes first. */
 #include "operation_run.h"
 
 #include <stdlib.h>
@@ -27,14 +27,15 @@ rows_of_calls_longer_than_there_are_lines(void **state)
 	}
 }
 
-/* As long as others can go on, some ranks have no turn: roots are far ahead, lines and small slots are used again, rings go
- * round, and a message is there long before it is asked for. */
+/* As long as others can go on, some ranks have no turn: roots are far ahead, lines and small slots
+ * are used again, rings go round, and a message is there long before it is asked for. */
 static void
 rows_of_small_calls_with_ranks_far_apart(void **state)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(40); seed++) {
-		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2
+						    ? several(seed) : 1);
 		setting.calls = 120 + 60 * (int)(seed % 3);
 		setting.is_starving = true;
 		setting.most_bytes = 2200;
@@ -49,13 +50,17 @@ rows_of_small_calls_with_ranks_far_apart(void **state)
 static void
 roots_far_ahead_or_far_behind(void **state)
 {
-	static const uint32_t colls[] = { CS_SET(CS_BCAST), CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV) | CS_SET(CS_BCAST),
-					  CS_SET(CS_REDUCE), CS_SET(CS_GATHER) | CS_SET(CS_GATHERV) | CS_SET(CS_REDUCE),
+	static const uint32_t colls[] =
+		{ CS_SET(CS_BCAST), CS_SET(CS_SCATTER) | CS_SET(CS_SCATTERV) | CS_SET(CS_BCAST),
+					  CS_SET(CS_REDUCE), CS_SET(CS_GATHER) |
+					  CS_SET(CS_GATHERV) | CS_SET(CS_REDUCE),
 					  CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN) };
 	uint64_t first = first_seed();
 	int lead = 0;
-	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(10 * COUNT(colls)); seed++) {
-		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
+	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(10 * COUNT(colls));
+	     seed++) {
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2
+						    ? several(seed) : 1);
 		setting.calls = 160;
 		setting.is_starving = setting.has_one_root = setting.are_scripts = true;
 		setting.most_bytes = seed % 3 ? 2200 : CS_INLINE;
@@ -66,7 +71,8 @@ roots_far_ahead_or_far_behind(void **state)
 		int own = expect_right(&setting);
 		lead = own > lead ? own : lead;
 	}
-	assert_true(lead >= CS_LINES); /* as far as one can be on a node, and so lines were used again */
+	assert_true(lead >= CS_LINES); /* as far as one can be on a node, and so lines were used
+					* again */
 }
 
 static void
@@ -74,7 +80,8 @@ calls_of_any_size_with_ranks_far_apart(void **state)
 {
 	uint64_t first = first_seed();
 	for (uint64_t seed = first; seed < first + (uint64_t)cases_wanted(200); seed++) {
-		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2 ? several(seed) : 1);
+		struct setting setting = setting_of(seed, seed % 2, seed / 2 % 2
+						    ? several(seed) : 1);
 		setting.calls += 4;
 		setting.is_starving = true;
 		setting.are_mixed = seed % 5 < 2;
@@ -115,8 +122,8 @@ several_operations_of_several_nodes_at_once(void **state)
 	}
 }
 
-/* On all ranks, whoever comes first: between nodes the host serves in the place of the plan, also in the midst of an
- * operation; between all ranks the call is left to the host as it came. */
+/* On all ranks, whoever comes first: between nodes the host serves in the place of the plan, also
+ * in the midst of an operation; between all ranks the call is left to the host as it came. */
 static void
 what_is_refused_goes_to_the_host(void **state)
 {

@@ -1,5 +1,5 @@
-/* Every parameter of an algorithm that is a plan does something: two of its values give different plans for some ranks and
- * sizes. One that is read nowhere would be accepted, and mean nothing. */
+/* Every parameter of an algorithm that is a plan does something: two of its values give different
+ * plans for some ranks and sizes. One that is read nowhere would be accepted, and mean nothing. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -24,17 +24,20 @@ problem_of(enum cs_coll coll, const int shape[2], bool is_uneven, struct blocks 
 		blocks->node_of[rank] = rank / shape[1];
 		blocks->sizes[rank] = rank % 2 ? 8 : BLOCK * (size_t)(rank + 1);
 	}
-	struct cs_problem problem = { .coll = coll, .ranks = shape[0], .unit = cs_colls[coll].reduces ? 8 : 1,
-				      .bytes = BLOCK, .is_commutative = true,
-				      .node_of = shape[1] > 1 ? blocks->node_of : NULL };
-	bool has_sizes = coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV || coll == CS_REDUCE_SCATTER;
+	struct cs_problem problem = { .coll = coll, .ranks = shape[0],
+				      .unit = cs_colls[coll].reduces ? 8 : 1, .bytes = BLOCK,
+				      .is_commutative = true, .node_of = shape[1] > 1
+				      ? blocks->node_of : NULL };
+	bool has_sizes = coll == CS_ALLGATHERV || coll == CS_GATHERV || coll == CS_SCATTERV ||
+			 coll == CS_REDUCE_SCATTER;
 	problem.sizes = has_sizes && is_uneven ? blocks->sizes : NULL;
 	return problem;
 }
 
 /* Of the steps of all ranks, or of the messages that they send; 0: it refuses. */
 static uint64_t
-digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params, bool is_all)
+digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params,
+       bool is_all)
 {
 	struct cs_problem problem = *call;
 	uint64_t all = 1;
@@ -48,13 +51,16 @@ digest(const struct cs_algorithm *algorithm, const struct cs_problem *call, cons
 		is_built = cs_builder_finish(&builder) == CS_OK && is_built;
 		for (size_t i = 0; i < plan.count; i++) {
 			const struct cs_step *step = &plan.steps[i];
-			const uint64_t words[] = { step->kind, step->to, step->from, step->with, (uint64_t)step->request,
-						   (uint64_t)step->peer, step->bytes, step->to_at, step->from_at,
+			const uint64_t words[] = { step->kind, step->to, step->from, step->with,
+						   (uint64_t)step->request, (uint64_t)step->peer,
+						   step->bytes, step->to_at, step->from_at,
 						   step->with_at };
-			const uint64_t sent[] = { (uint64_t)problem.rank, (uint64_t)step->peer, step->bytes };
+			const uint64_t sent[] = { (uint64_t)problem.rank, (uint64_t)step->peer,
+						  step->bytes };
 			for (size_t k = 0; is_all && k < COUNT(words); k++)
 				all = (all ^ words[k]) * 0x9e3779b97f4a7c15u ^ all >> 29;
-			for (size_t k = 0; !is_all && step->kind == CS_STEP_SEND && k < COUNT(sent); k++)
+			for (size_t k = 0; !is_all && step->kind == CS_STEP_SEND && k < COUNT(sent);
+			     k++)
 				all = (all ^ sent[k]) * 0x9e3779b97f4a7c15u ^ all >> 29;
 		}
 		cs_plan_fini(&plan);
@@ -73,7 +79,8 @@ differ(const struct cs_algorithm *algorithm, int changed, const struct cs_proble
 		params[i] = algorithm->params[i].fallback;
 	/* Windows count segments, of which there are to be some. */
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
-		if (i != changed && strcmp(param->name, "startup") != 0 && !strcmp(algorithm->params[i].name, "segment"))
+		if (i != changed && strcmp(param->name, "startup") != 0 &&
+		    !strcmp(algorithm->params[i].name, "segment"))
 			params[i] = 256;
 	for (size_t i = 0; i < COUNT(values); i++) {
 		if (values[i] < param->low || values[i] > param->high)
@@ -93,7 +100,8 @@ has_effect(const struct cs_algorithm *algorithm, int changed, size_t shape_count
 	struct blocks blocks;
 	for (size_t shape = 0; shape < shape_count; shape++)
 		for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
-			struct cs_problem call = problem_of(algorithm->coll, shapes[shape], is_uneven, &blocks);
+			struct cs_problem call = problem_of(algorithm->coll, shapes[shape],
+							    is_uneven, &blocks);
 			if (differ(algorithm, changed, &call))
 				return true;
 		}
@@ -106,9 +114,11 @@ each_parameter_of_a_plan_changes_some_plan(void **state)
 	int idle = 0, seen = 0;
 	const struct cs_algorithm *algorithm;
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
-		for (int i = 0; algorithm->build && i < CS_MAX_PARAMS && algorithm->params[i].name; i++, seen++)
+		for (int i = 0; algorithm->build && i < CS_MAX_PARAMS && algorithm->params[i].name;
+		     i++, seen++)
 			if (!has_effect(algorithm, i, COUNT(shapes))) {
-				print_error("%s:%s: %s changes nothing\n", cs_colls[algorithm->coll].name, algorithm->name,
+				print_error("%s:%s: %s changes nothing\n",
+					    cs_colls[algorithm->coll].name, algorithm->name,
 					    algorithm->params[i].name);
 				idle++;
 			}
@@ -116,25 +126,28 @@ each_parameter_of_a_plan_changes_some_plan(void **state)
 	assert_true(seen > 30);
 }
 
-/* Between nodes there is one rank of each: what counts ranks of a node says that it does nothing there, and only that. */
+/* Between nodes there is one rank of each: what counts ranks of a node says that it does nothing
+ * there, and only that. */
 static void
 parameters_without_effect_between_nodes_say_so(void **state)
 {
 	const struct cs_algorithm *algorithm;
 	int seen = 0;
 	for (int at = 0; (algorithm = cs_algorithm_at(at)); at++)
-		for (int i = 0; algorithm->inner && i < CS_MAX_PARAMS && algorithm->inner->params[i].name; i++) {
+		for (int i = 0; algorithm->inner && i < CS_MAX_PARAMS &&
+		     algorithm->inner->params[i].name; i++) {
 			bool is_said = strstr(algorithm->params[i].meaning, "no effect") != NULL;
 			if (has_effect(algorithm->inner, i, SHAPES_OF_ONE) == is_said)
-				fail_msg("%s:%s: %s %s", cs_colls[algorithm->coll].name, algorithm->name,
-					 algorithm->params[i].name, is_said ? "has an effect" : "has none");
+				fail_msg("%s:%s: %s %s", cs_colls[algorithm->coll].name,
+					 algorithm->name, algorithm->params[i].name,
+					 is_said ? "has an effect" : "has none");
 			seen += is_said;
 		}
 	assert_true(seen >= 2);
 }
 
-/* And an algorithm for which nodes matter says which other one it is there: the same messages in the same
- * order. */
+/* And an algorithm for which nodes matter says which other one it is there: the same messages in
+ * the same order. */
 static void
 algorithms_that_equal_another_one_between_nodes_name_it(void **state)
 {
@@ -154,14 +167,17 @@ algorithms_that_equal_another_one_between_nodes_name_it(void **state)
 			params[0][i] = inner->params[i].fallback;
 		/* Where the other one has no such value it has its own. */
 		for (int i = 0; i < CS_MAX_PARAMS && same->params[i].name; i++)
-			params[1][i] = params[0][i] >= same->params[i].low ? params[0][i] : same->params[i].fallback;
+			params[1][i] = params[0][i] >= same->params[i].low
+				       ? params[0][i] : same->params[i].fallback;
 		for (int shape = 0; shape < SHAPES_OF_ONE; shape++)
 			for (int is_uneven = 0; is_uneven < 2; is_uneven++) {
-				struct cs_problem call = problem_of(inner->coll, shapes[shape], is_uneven, &blocks);
+				struct cs_problem call = problem_of(inner->coll, shapes[shape],
+								    is_uneven, &blocks);
 				uint64_t wanted = digest(same, &call, params[1], false);
 				if (digest(inner, &call, params[0], false) != wanted || wanted <= 1)
-					fail_msg("%s:%s does not send what %s does, %d ranks", cs_colls[inner->coll].name,
-						 inner->name, same->name, call.ranks);
+					fail_msg("%s:%s does not send what %s does, %d ranks",
+						 cs_colls[inner->coll].name, inner->name,
+						 same->name, call.ranks);
 			}
 		seen++;
 	}
@@ -170,7 +186,8 @@ algorithms_that_equal_another_one_between_nodes_name_it(void **state)
 
 /* How many ranks of the first node have messages of other nodes. */
 static int
-ranks_outward(const struct cs_algorithm *algorithm, const struct cs_problem *call, const size_t *params)
+ranks_outward(const struct cs_algorithm *algorithm, const struct cs_problem *call,
+	      const size_t *params)
 {
 	struct cs_problem problem = *call;
 	int count = 0;
@@ -200,7 +217,8 @@ as_many_ranks_of_a_node_as_asked_for_have_messages_outside(void **state)
 	static const enum cs_coll colls[] = { CS_GATHER, CS_GATHERV, CS_SCATTER, CS_SCATTERV };
 	struct blocks blocks;
 	for (size_t i = 0; i < COUNT(colls); i++) {
-		const struct cs_algorithm *algorithm = cs_algorithm_by_name(colls[i], "multi-sender");
+		const struct cs_algorithm *algorithm =
+			cs_algorithm_by_name(colls[i], "multi-sender");
 		assert_non_null(algorithm);
 		for (size_t k = 1; k <= 3; k++) {
 			struct cs_problem call = problem_of(colls[i], shapes[3], true, &blocks);

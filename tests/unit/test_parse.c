@@ -15,7 +15,8 @@ sizes_are_read_with_units_of_1024(void **state)
 	} cases[] = {
 		{ "0", 0 }, { "1", 1 }, { "007", 7 }, { "64", 64 }, { "64B", 64 }, { "64b", 64 },
 		{ "8K", 8192 }, { "8k", 8192 }, { "8KB", 8192 }, { "8KiB", 8192 }, { "8kib", 8192 },
-		{ "1M", 1 << 20 }, { "3MiB", 3 << 20 }, { "2G", (size_t)2 << 30 }, { "inf", CS_INF },
+		{ "1M", 1 << 20 }, { "3MiB", 3 << 20 }, { "2G", (size_t)2 << 30 },
+			{ "inf", CS_INF },
 		{ "INF", CS_INF }, { "18446744073709551613", SIZE_MAX - 2 },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -29,8 +30,10 @@ static void
 what_is_no_size_is_refused_and_leaves_the_output_alone(void **state)
 {
 	static const char *const cases[] = {
-		"", " ", "K", "B", "-1", "+1", " 1", "1 ", "1 K", "0x10", "1.5M", "1e6", "8Q", "8KK", "8KiBs",
-		"8iB", "8Ki", "infinite", "in", "nan", "18446744073709551614", "18446744073709551616",
+		"", " ", "K", "B", "-1", "+1", " 1", "1 ", "1 K", "0x10", "1.5M", "1e6", "8Q",
+			"8KK", "8KiBs",
+		"8iB", "8Ki", "infinite", "in", "nan", "18446744073709551614",
+		"18446744073709551616",
 		"99999999999999999999", "17179869184G", "8K-", "\n8", "8\n",
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -52,8 +55,8 @@ byte_ranges_leave_out_their_end_so_that_neighbours_share_nothing(void **state)
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cs_range range = { 1, 2 };
-		if (cs_parse_byte_range(cases[i].text, &range) != CS_OK || range.low != cases[i].low ||
-		    range.high != cases[i].high)
+		if (cs_parse_byte_range(cases[i].text, &range) != CS_OK ||
+		    range.low != cases[i].low || range.high != cases[i].high)
 			fail_msg("%s gave %zu..%zu", cases[i].text, range.low, range.high);
 	}
 }
@@ -65,12 +68,13 @@ count_ranges_take_their_end_in(void **state)
 		const char *text;
 		size_t low, high;
 	} cases[] = {
-		{ "2-8", 2, 9 }, { "4", 4, 5 }, { "2-inf", 2, CS_INF }, { "5-5", 5, 6 }, { "1K-2K", 1024, 2049 },
+		{ "2-8", 2, 9 }, { "4", 4, 5 }, { "2-inf", 2, CS_INF }, { "5-5", 5, 6 },
+			{ "1K-2K", 1024, 2049 },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cs_range range = { 1, 2 };
-		if (cs_parse_count_range(cases[i].text, &range) != CS_OK || range.low != cases[i].low ||
-		    range.high != cases[i].high)
+		if (cs_parse_count_range(cases[i].text, &range) != CS_OK ||
+		    range.low != cases[i].low || range.high != cases[i].high)
 			fail_msg("%s gave %zu..%zu", cases[i].text, range.low, range.high);
 	}
 }
@@ -79,7 +83,8 @@ static void
 empty_and_broken_ranges_are_refused_and_leave_the_output_alone(void **state)
 {
 	static const char *const both[] = {
-		"", "-", "4-", "-4", "8-4", "inf", "inf-inf", "inf-4", "4--8", "4-8-9", "4..8", "a-b", "4 - 8",
+		"", "-", "4-", "-4", "8-4", "inf", "inf-inf", "inf-4", "4--8", "4-8-9", "4..8",
+			"a-b", "4 - 8",
 	};
 	struct cs_range range = { 11, 22 };
 	for (size_t i = 0; i < COUNT(both); i++)
@@ -132,7 +137,8 @@ a_written_range_reads_back_as_itself(void **state)
 static const char *
 nearest_to(const char *word)
 {
-	static const char *const names[] = { "allgather", "allgatherv", "bcast", "gather", "reduce_scatter",
+	static const char *const names[] = { "allgather", "allgatherv", "bcast", "gather",
+					     "reduce_scatter",
 					     "spin" };
 	struct cs_nearest nearest = { .word = word };
 	for (size_t i = 0; i < COUNT(names); i++)

@@ -1,4 +1,5 @@
-/* The cache of plans: what stays in it, what goes first, how long plans are; and the answers that a runner keeps. */
+/* The cache of plans: what stays in it, what goes first, how long plans are; and the answers that a
+ * runner keeps. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -17,18 +18,20 @@
 #define SEGMENT_BYTES (STEPS_OF_SEGMENT * sizeof(struct cs_step))
 #define MOST_SEGMENTS (CS_PLAN_BUDGET / SEGMENT_BYTES) /* of a plan that is kept */
 
-/* --- a team whose messages go nowhere ----------------------------------------------------------------------------- */
+/* --- a team whose messages go nowhere --------------------------------------------------------- */
 
 static size_t messages;
 
 static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
 {
 	messages++;
 }
 
 static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
 {
 	messages++;
 }
@@ -42,7 +45,8 @@ finish(struct cs_wire *wire, struct cs_request *request)
 static struct cs_wire *
 wire_of(void *group)
 {
-	static struct cs_wire wire = { .rank = 1, .ranks = RANKS, .send = send, .recv = receive, .wait = finish };
+	static struct cs_wire wire = { .rank = 1, .ranks = RANKS, .send = send, .recv = receive,
+				       .wait = finish };
 	return &wire;
 }
 
@@ -65,7 +69,8 @@ build_segments(struct cs_builder *builder)
 	}
 }
 
-static const struct cs_algorithm segments_alone = { .coll = CS_BCAST, .name = "segments", .build = build_segments };
+static const struct cs_algorithm segments_alone = { .coll = CS_BCAST, .name = "segments",
+						    .build = build_segments };
 
 struct fixture {
 	struct cs_team team;
@@ -84,7 +89,8 @@ run(struct fixture *fixture, size_t segments)
 	messages = 0;
 	struct cs_op op;
 	cs_op_init(&op, &fixture->team, 0);
-	assert_true(cs_plans_start(&op, &fixture->plans, NULL, &segments_alone, &problem, vector, vector, NULL));
+	assert_true(cs_plans_start(&op, &fixture->plans, NULL, &segments_alone, &problem, vector,
+				   vector, NULL));
 	cs_op_fini(&op);
 	assert_true(fixture->plans.count <= CS_PLANS);
 	assert_true(fixture->plans.bytes <= CS_PLAN_BUDGET);
@@ -111,7 +117,7 @@ clear(struct fixture *fixture)
 	cs_op_memory_free(&fixture->idle);
 }
 
-/* --- what stays --------------------------------------------------------------------------------------------------- */
+/* --- what stays ------------------------------------------------------------------------------- */
 
 static void
 a_plan_is_made_once_for_calls_of_its_shape(void **state)
@@ -230,15 +236,19 @@ a_plan_serves_its_own_shape_only(void **state)
 	const struct cs_reduction reduction = { .unit = 8, .kernel = add_nothing };
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct fixture fixture = { .team.host = &host };
-		const struct cs_algorithm *algorithm = cs_algorithm_by_name(cases[i].coll, cases[i].name);
+		const struct cs_algorithm *algorithm =
+			cs_algorithm_by_name(cases[i].coll, cases[i].name);
 		const size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
 		bool has_sizes = cases[i].coll == CS_ALLGATHERV || cases[i].coll == CS_ALLTOALLV;
-		bool has_both = cases[i].coll == CS_ALLTOALLV, reduces = cs_colls[cases[i].coll].reduces;
-		struct cs_problem problem = { .coll = cases[i].coll, .ranks = RANKS, .rank = 1, .unit = reduces ? 8 : 1,
-					      .bytes = 2 * SEGMENT, .sizes = has_sizes ? sizes[0] : NULL,
-					      .at = has_sizes ? places[0] : NULL, .recv_sizes = has_both ? sizes[0] : NULL,
-					      .recv_at = has_both ? places[0] : NULL, .params = params,
-					      .is_commutative = true };
+		bool has_both = cases[i].coll == CS_ALLTOALLV,
+		     reduces = cs_colls[cases[i].coll].reduces;
+		struct cs_problem problem = { .coll = cases[i].coll, .ranks = RANKS, .rank = 1,
+					      .unit = reduces ? 8 : 1, .bytes = 2 * SEGMENT,
+					      .sizes = has_sizes ? sizes[0] : NULL,
+					      .at = has_sizes ? places[0] : NULL,
+					      .recv_sizes = has_both ? sizes[0] : NULL,
+					      .recv_at = has_both ? places[0] : NULL,
+					      .params = params, .is_commutative = true };
 		struct cs_problem other = problem;
 		assert_non_null(algorithm);
 		cases[i].change(&other);
@@ -246,10 +256,10 @@ a_plan_serves_its_own_shape_only(void **state)
 		fixture.team.idle = &fixture.idle;
 		cs_op_init(&op, &fixture.team, 0);
 		for (int turn = 0; turn < 2; turn++) {
-			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &problem, input, result,
-						   reduces ? &reduction : NULL));
-			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &other, input, result,
-						   reduces ? &reduction : NULL));
+			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &problem,
+						   input, result, reduces ? &reduction : NULL));
+			assert_true(cs_plans_start(&op, &fixture.plans, NULL, algorithm, &other,
+						   input, result, reduces ? &reduction : NULL));
 			if (fixture.plans.count != 2)
 				fail_msg("%s: %d plans", cases[i].what, fixture.plans.count);
 		}
@@ -322,7 +332,7 @@ a_plan_that_fills_the_cache_stays_alone(void **state)
 	clear(&fixture);
 }
 
-/* --- what is too large -------------------------------------------------------------------------------------------- */
+/* --- what is too large ------------------------------------------------------------------------ */
 
 static void
 a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out(void **state)
@@ -373,7 +383,8 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 		{ .coll = CS_BCAST, .name = "refusing", .build = refuse_all },
 		{ .coll = CS_BCAST, .name = "wanting", .build = need_too_much },
 	};
-	static const char *const reasons[] = { "it is planted", "its plan needs more memory than there can be" };
+	static const char *const reasons[] =
+		{ "it is planted", "its plan needs more memory than there can be" };
 	for (size_t i = 0; i < COUNT(refusing); i++) {
 		struct fixture fixture = { .team.host = &host };
 		char vector[SEGMENT];
@@ -381,11 +392,12 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 		builds = 0;
 		messages = 0;
 		for (size_t shape = 0; shape < 2 * CS_PLANS; shape++) {
-			struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
-						      .bytes = 1 + shape / 2 };
+			struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
+						      .unit = 1, .bytes = 1 + shape / 2 };
 			struct cs_op op;
 			cs_op_init(&op, &fixture.team, 0);
-			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i], &problem, vector, vector, NULL));
+			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i],
+						    &problem, vector, vector, NULL));
 			assert_true(op.node.extras & CS_OP_REFUSED);
 			assert_string_equal(op.refused, reasons[i]);
 			assert_int_equal(builds, 1 + shape / 2);
@@ -412,10 +424,12 @@ want_memory(struct cs_builder *builder)
 static void
 memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 {
-	static const struct cs_algorithm wanting = { .coll = CS_BCAST, .name = "wanting", .build = want_memory };
+	static const struct cs_algorithm wanting =
+		{ .coll = CS_BCAST, .name = "wanting", .build = want_memory };
 	struct fixture fixture = { 0 };
 	char vector[SEGMENT];
-	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1, .bytes = 9 * SEGMENT };
+	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
+				      .bytes = 9 * SEGMENT };
 	struct cs_op op;
 	for (size_t segments = 1; segments <= 5; segments++)
 		run(&fixture, segments);
@@ -423,7 +437,8 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 	messages = 0;
 	builds_without_memory = 3;
 	cs_op_init(&op, &fixture.team, 0);
-	assert_true(cs_plans_start(&op, &fixture.plans, NULL, &wanting, &problem, vector, vector, NULL));
+	assert_true(cs_plans_start(&op, &fixture.plans, NULL, &wanting, &problem, vector, vector,
+				   NULL));
 	cs_op_fini(&op);
 	assert_int_equal(messages, 2 * 9);
 	assert_int_equal(fixture.plans.count, 3);
@@ -434,44 +449,51 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 	clear(&fixture);
 }
 
-/* --- how long plans are ------------------------------------------------------------------------------------------- */
+/* --- how long plans are ----------------------------------------------------------------------- */
 
 static const struct {
 	enum cs_coll coll;
 	const char *name;
-} pipelines[] = { { CS_BCAST, "chain" }, { CS_BCAST, "pipelined-binomial" }, { CS_SCAN, "chain" }, { CS_EXSCAN, "chain" } };
+} pipelines[] = { { CS_BCAST, "chain" }, { CS_BCAST, "pipelined-binomial" }, { CS_SCAN, "chain" },
+		  { CS_EXSCAN, "chain" } };
 
-/* Of a vector in so many segments that its plan, written out, would take more than there is memory. What is done for most of them
- * is written once. */
+/* Of a vector in so many segments that its plan, written out, would take more than there is memory.
+ * What is done for most of them is written once. */
 static void
 a_pipeline_of_any_length_is_a_plan_of_few_steps(void **state)
 {
 	uint64_t random = first_seed();
 	for (int i = 0; i < 2000; i++) {
 		uint64_t before = random;
-		size_t which = random_below(&random, COUNT(pipelines)), window = 1 + random_below(&random, 16);
-		const struct cs_algorithm *algorithm = cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
+		size_t which = random_below(&random, COUNT(pipelines)),
+		       window = 1 + random_below(&random, 16);
+		const struct cs_algorithm *algorithm =
+			cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
 		const size_t params[CS_MAX_PARAMS] = { SEGMENT, window };
 		int ranks = 2 + (int)random_below(&random, 60), depth = 1;
 		while (1 << depth < ranks)
 			depth++;
-		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks, .unit = 8, .params = params };
+		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks,
+					      .unit = 8, .params = params };
 		problem.rank = (int)random_below(&random, (uint32_t)ranks);
-		problem.root = cs_colls[problem.coll].rooted ? (int)random_below(&random, (uint32_t)ranks) : 0;
+		problem.root = cs_colls[problem.coll].rooted
+			       ? (int)random_below(&random, (uint32_t)ranks) : 0;
 		problem.is_in_place = cs_colls[problem.coll].reduces && random_below(&random, 2);
-		problem.bytes = ((size_t)1 << (20 + random_below(&random, 30))) + 8 * random_below(&random, 100);
+		problem.bytes = ((size_t)1 << (20 + random_below(&random, 30))) + 8 *
+				random_below(&random, 100);
 		struct cs_builder builder;
 		struct cs_plan plan;
 		cs_builder_init(&builder, &problem, &plan);
 		algorithm->build(&builder);
 		assert_int_equal(cs_builder_finish(&builder), CS_OK);
-		/* A window at each end, one that is repeated, what is left of one; of a segment two steps for each message, and two
-		 * sums or copies. */
+		/* A window at each end, one that is repeated, what is left of one; of a segment two
+		 * steps for each message, and two sums or copies. */
 		size_t neighbours = (size_t)depth + 1, most = 4 * window * (2 * neighbours + 2) + 1;
 		size_t segments = (problem.bytes + SEGMENT - 1) / SEGMENT;
 		if (plan.count > most || cs_plan_length(&plan) < 2 * segments)
-			fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window %zu: %zu steps written, %zu done",
-				 (unsigned long long)before, cs_colls[problem.coll].name, algorithm->name, problem.rank, ranks,
+			fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window %zu: %zu "
+				 "steps written, %zu done", (unsigned long long)before,
+				 cs_colls[problem.coll].name, algorithm->name, problem.rank, ranks,
 				 problem.bytes, window, plan.count, cs_plan_length(&plan));
 		cs_plan_fini(&plan);
 	}
@@ -510,13 +532,15 @@ place_of(const char *memory)
 }
 
 static void
-note_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+note_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	  const void *from, size_t bytes)
 {
 	note(CS_STEP_SEND, peer, place_of(from), bytes);
 }
 
 static void
-note_recv(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+note_recv(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	  size_t bytes)
 {
 	note(CS_STEP_RECV, peer, place_of(to), bytes);
 }
@@ -549,7 +573,8 @@ note_sum(void *out, const void *a, const void *b, size_t count)
 static void
 note_run(const struct cs_plan *plan, bool in_one_go)
 {
-	struct cs_wire wire = { .send = note_send, .recv = note_recv, .wait = note_wait, .test = note_test };
+	struct cs_wire wire = { .send = note_send, .recv = note_recv, .wait = note_wait,
+				.test = note_test };
 	const struct cs_reduction sum = { .unit = 8, .kernel = note_sum };
 	struct cs_request requests[256];
 	struct cs_run run = { .plan = plan, .wire = &wire, .requests = requests, .reduction = &sum,
@@ -576,11 +601,14 @@ a_loop_does_what_its_steps_would_one_by_one(void **state)
 		assert_non_null(vectors[memory] = calloc(1, VECTOR));
 	for (int i = 0; i < 600; i++) {
 		uint64_t before = random;
-		size_t which = random_below(&random, COUNT(pipelines)), window = 1 + random_below(&random, 16);
-		const struct cs_algorithm *algorithm = cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
+		size_t which = random_below(&random, COUNT(pipelines)),
+		       window = 1 + random_below(&random, 16);
+		const struct cs_algorithm *algorithm =
+			cs_algorithm_by_name(pipelines[which].coll, pipelines[which].name);
 		const size_t params[CS_MAX_PARAMS] = { SEGMENT, window };
 		int ranks = 2 + (int)random_below(&random, 9);
-		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks, .unit = 8, .params = params };
+		struct cs_problem problem = { .coll = pipelines[which].coll, .ranks = ranks,
+					      .unit = 8, .params = params };
 		problem.rank = (int)random_below(&random, (uint32_t)ranks);
 		problem.is_in_place = cs_colls[problem.coll].reduces && random_below(&random, 2);
 		problem.bytes = 8 * random_below(&random, VECTOR / 8);
@@ -599,9 +627,12 @@ a_loop_does_what_its_steps_would_one_by_one(void **state)
 		noted_room = 0;
 		for (int in_one_go = 0; in_one_go < 2; in_one_go++) {
 			note_run(&plan, in_one_go);
-			if (noted_count != count || (count && memcmp(noted, expected, count * sizeof *noted) != 0))
-				fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window %zu", (unsigned long long)before,
-					 cs_colls[problem.coll].name, algorithm->name, problem.rank, ranks, problem.bytes, window);
+			if (noted_count != count ||
+			    (count && memcmp(noted, expected, count * sizeof *noted) != 0))
+				fail_msg("TEST_SEED=%llu: %s:%s, rank %d of %d, %zu bytes, window "
+					 "%zu", (unsigned long long)before,
+					 cs_colls[problem.coll].name, algorithm->name, problem.rank,
+					 ranks, problem.bytes, window);
 		}
 		free(expected);
 		cs_plan_fini(&plan);
@@ -645,13 +676,16 @@ no_plan_grows_with_the_bytes(void **state)
 			continue;
 		for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
 			bool is_size = !strcmp(algorithm->params[i].name, "segment");
-			params[i] = is_size ? algorithm->params[i].low + 64 : algorithm->params[i].fallback;
+			params[i] = is_size ? algorithm->params[i].low + 64
+					    : algorithm->params[i].fallback;
 		}
-		struct cs_problem problem = { .coll = algorithm->coll, .ranks = P, .unit = reduces ? 8 : 1,
-					      .bytes = (size_t)1 << 40, .is_commutative = true, .params = params };
+		struct cs_problem problem = { .coll = algorithm->coll, .ranks = P,
+					      .unit = reduces ? 8 : 1, .bytes = (size_t)1 << 40,
+					      .is_commutative = true, .params = params };
 		size_t longest = longest_of(algorithm, &problem);
 		if (longest * sizeof(struct cs_step) > CS_PLAN_BUDGET)
-			fail_msg("%s:%s: %zu steps", cs_colls[problem.coll].name, algorithm->name, longest);
+			fail_msg("%s:%s: %zu steps", cs_colls[problem.coll].name, algorithm->name,
+				 longest);
 		seen += longest > 0;
 	}
 	assert_true(seen > 30);
@@ -663,10 +697,11 @@ open_group(void *group)
 	return NULL;
 }
 
-/* A runner for calls of `ranks` on `nodes`, by that tuning and the collective's variable (NULL: not set). */
+/* A runner for calls of `ranks` on `nodes`, by that tuning and the collective's variable (NULL: not
+ * set). */
 static void
-make_selection(struct cs_selection *selection, struct cs_team *team, const char *tuning, enum cs_coll coll, const char *forced,
-	       int ranks, int nodes)
+make_selection(struct cs_selection *selection, struct cs_team *team, const char *tuning,
+	       enum cs_coll coll, const char *forced, int ranks, int nodes)
 {
 	static const struct cs_host opening = { .wire = wire_of, .abort = end, .open = open_group };
 	static const struct cs_machine machine = { "mpich", "", "", 4 };
@@ -676,8 +711,10 @@ make_selection(struct cs_selection *selection, struct cs_team *team, const char 
 	assert_int_equal(cs_selector_create(&selector, &settings, &machine), CS_OK);
 	*team = (struct cs_team){ .host = &opening };
 	*selection = (struct cs_selection){ .selector = selector, .team = team,
-					    .facts = { .ranks = ranks, .nodes = nodes, .ppn_min = ranks / nodes,
-						       .ppn_max = (ranks + nodes - 1) / nodes, .is_block_placed = true } };
+					    .facts = { .ranks = ranks, .nodes = nodes,
+						       .ppn_min = ranks / nodes,
+						       .ppn_max = (ranks + nodes - 1) / nodes,
+						       .is_block_placed = true } };
 }
 
 static void
@@ -687,16 +724,19 @@ free_selection(struct cs_selection *selection)
 	cs_selection_fini(selection);
 }
 
-/* --- answers that are kept ---------------------------------------------------------------------------------------- */
+/* --- answers that are kept -------------------------------------------------------------------- */
 
 static const char *
-cached_of(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew, bool is_commutative)
+cached_of(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
+	  bool is_commutative)
 {
-	const struct cs_cached_choice *cached = cs_selection_choose(selection, coll, bytes, skew, is_commutative);
+	const struct cs_cached_choice *cached = cs_selection_choose(selection, coll, bytes, skew,
+								    is_commutative);
 	return cached->choice.algorithm ? cached->choice.algorithm->name : "host";
 }
 
-/* A collective is left to the host unseen once that is the answer for all of its calls, and not before. */
+/* A collective is left to the host unseen once that is the answer for all of its calls, and not
+ * before. */
 static void
 the_host_for_some_calls_is_not_the_host_for_all(void **state)
 {
@@ -706,7 +746,8 @@ the_host_for_some_calls_is_not_the_host_for_all(void **state)
 		bool is_commutative, is_for_all;
 		const char *otherwise; /* of 100 bytes, commutative */
 	} cases[] = {
-		{ "0-3000=recursive-doubling,3000-inf=host", 4000, true, false, "recursive-doubling" },
+		{ "0-3000=recursive-doubling,3000-inf=host", 4000, true, false,
+		  "recursive-doubling" },
 		{ "0-10=host,10-inf=recursive-doubling", 4, true, false, "recursive-doubling" },
 		{ "ring", 100, false, false, "ring" },
 		{ "host", 100, false, false, "host" },
@@ -717,9 +758,11 @@ the_host_for_some_calls_is_not_the_host_for_all(void **state)
 		struct cs_team team;
 		make_selection(&selection, &team, "builtin", CS_ALLREDUCE, cases[i].forced, 4, 1);
 		cs_log_set_speaker(false);
-		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, cases[i].bytes, 1, cases[i].is_commutative), "host");
+		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, cases[i].bytes, 1,
+					      cases[i].is_commutative), "host");
 		assert_int_equal(selection.host_only, cases[i].is_for_all ? 1u << CS_ALLREDUCE : 0);
-		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, 100, 1, true), cases[i].otherwise);
+		assert_string_equal(cached_of(&selection, CS_ALLREDUCE, 100, 1, true),
+				    cases[i].otherwise);
 		free_selection(&selection);
 	}
 }
@@ -752,7 +795,8 @@ answers_that_depend_on_skew_are_for_that_skew_only(void **state)
 	make_selection(&selection, &team, path, CS_ALLGATHERV, NULL, 4, 1);
 	unlink(path);
 	for (size_t i = 0; i < COUNT(asked); i++)
-		assert_string_equal(cached_of(&selection, CS_ALLGATHERV, 1000, asked[i].skew, true), asked[i].name);
+		assert_string_equal(cached_of(&selection, CS_ALLGATHERV, 1000, asked[i].skew, true),
+				    asked[i].name);
 	assert_int_equal(selection.host_only, 0);
 	free_selection(&selection);
 }

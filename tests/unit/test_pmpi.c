@@ -1,5 +1,5 @@
-/* What a module learns of the MPI that it meets: which functions there are, what it does by its name,
- * and its handles. Built with each mpi.h, and needs no MPI. */
+/* What a module learns of the MPI that it meets: which functions there are, what it does by its
+ * name, and its handles. Built with each mpi.h, and needs no MPI. */
 #include "coll/coll.h"
 #include "comm/flavour.h"
 #include "comm/pmpi.h"
@@ -63,7 +63,8 @@ what_is_needed_by_everything_is_asked_for(void **state)
 		if (cs_pmpi_load(look_up) == (functions[i].use == EVERYTHING))
 			fail_msg("%s", hidden);
 		needed += functions[i].use == EVERYTHING;
-		/* All the others are there, since a rank that cannot serve still says so to its peers. */
+		/* All the others are there, since a rank that cannot serve still says so to its
+		 * peers. */
 		assert_true(!cs_pmpi.Isend == !strcmp(hidden, "PMPI_Isend"));
 		assert_true(!cs_pmpi.Sendrecv == !strcmp(hidden, "PMPI_Sendrecv"));
 	}
@@ -140,7 +141,8 @@ an_mpi_is_known_by_what_it_says_of_itself(void **state)
 		{ "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4", "openmpi", false },
 		{ "Open MPI v6.0.0rc2, built beside an MPICH", "openmpi", false },
 		{ "mpi_abi_wrapper 1.2.0\nwrapping:\nOpen MPI v5.0.7", "openmpi", false },
-		{ "MPICH Version:\t4.0.2\nMPICH Configure: --prefix=/opt/Open MPI", "mpich", false },
+		{ "MPICH Version:\t4.0.2\nMPICH Configure: --prefix=/opt/Open MPI", "mpich",
+		  false },
 		{ "MPICH Version:      5.0.2\nMPICH Release date: ", "mpich", true },
 		{ "MPICH Version:\t5.1.0\n", "mpich", false },
 		{ "MVAPICH2 Version      :\t2.3.7\n", "mpich", false },

@@ -1,4 +1,5 @@
-/* shm/pool.h: whose idle nodes are, which of them are told, how many stay, and what they are when they go. */
+/* shm/pool.h: whose idle nodes are, which of them are told, how many stay, and what they are when
+ * they go. */
 #include "unit.h"
 
 #include "shm/pool.h"
@@ -164,7 +165,8 @@ what_another_process_has_closed_goes_as_well(void **state)
 		}
 		assert_int_equal(cs_pool_put(&theirs, false, &charge), BYTES);
 		assert_int_equal(charge, 0);
-		size_t closed = has_put ? cs_pool_evict_dropped(&charge) : cs_pool_put(&mine, true, &charge);
+		size_t closed = has_put ? cs_pool_evict_dropped(&charge)
+					: cs_pool_put(&mine, true, &charge);
 		assert_int_equal(closed, BYTES);
 		assert_int_equal(charge, 5);
 		assert_int_equal(offered(MINE, names), 0);

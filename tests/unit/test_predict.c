@@ -23,10 +23,12 @@ make_site(struct site *site, const char *parameters, int ppn, int64_t host_ps)
 	site->model.wire = CS_WIRE_HOST;
 	site->model.hosts = site->costs;
 	site->model.host_count = COUNT(site->costs);
-	assert_int_equal(cs_model_read(parameters, &site->model.model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(cs_model_read(parameters, &site->model.model, complaint, sizeof complaint),
+			 CS_OK);
 	for (int i = 0; i < 2 * CS_COLL_COUNT; i++) {
 		int nodes = i % 2 ? 1024 : 2;
-		site->costs[i] = (struct cs_host_cost){ (enum cs_coll)(i / 2), nodes * ppn, nodes, &site->point, 1 };
+		site->costs[i] = (struct cs_host_cost){ (enum cs_coll)(i / 2), nodes * ppn, nodes,
+							&site->point, 1 };
 	}
 	return &site->model;
 }
@@ -34,7 +36,8 @@ make_site(struct site *site, const char *parameters, int ppn, int64_t host_ps)
 static struct cs_facts
 facts_of(enum cs_coll coll, size_t bytes, int nodes, int ppn)
 {
-	return (struct cs_facts){ coll, bytes, nodes * ppn, nodes, ppn, ppn, true, true, 1, CS_WIRE_HOST };
+	return (struct cs_facts){ coll, bytes, nodes * ppn, nodes, ppn, ppn, true, true, 1,
+				  CS_WIRE_HOST };
 }
 
 static struct cs_prediction
@@ -71,15 +74,18 @@ every_message_of_a_rank_is_charged(void **state)
 		enum cs_coll coll;
 		const char *flood; /* one round of p - 1 messages */
 		int64_t each;      /* what every further one costs */
-	} cases[] = { { CS_SCATTER, "linear", 300000 }, { CS_GATHER, "linear", 300000 }, { CS_BCAST, "linear", 300000 },
-		      { CS_ALLGATHER, "direct-ring", 600000 }, { CS_ALLTOALL, "scattered", 600000 } };
+	} cases[] = { { CS_SCATTER, "linear", 300000 }, { CS_GATHER, "linear", 300000 },
+		      { CS_BCAST, "linear", 300000 },
+		      { CS_ALLGATHER, "direct-ring", 600000 },
+		      { CS_ALLTOALL, "scattered", 600000 } };
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cs_facts facts = facts_of(cases[i].coll, 8, 128, 1);
 		int64_t flood = predict_of(model, &facts, cases[i].flood).ps;
 		/* The copy of the own block is not hidden everywhere. */
-		assert_in_range(flood, 1600280 + 126 * cases[i].each, 1600280 + 126 * cases[i].each + 800);
+		assert_in_range(flood, 1600280 + 126 * cases[i].each,
+				1600280 + 126 * cases[i].each + 800);
 		struct cs_prediction best = predict(model, &facts);
 		assert_string_not_equal(best.best->name, cases[i].flood);
 		assert_in_range(best.ps, 1600280, flood / 2);
@@ -93,10 +99,12 @@ gaps_are_charged(void **state)
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, "L=1e-6,o=1e-7,g=3e-6,G=1e-9", 1, 1);
 	struct cs_facts facts = facts_of(CS_SCATTER, 64, 16, 1);
-	assert_int_equal(predict_of(model, &facts, "linear").ps, 1200000 + 63000 + 14 * (3000000 + 63000));
+	assert_int_equal(predict_of(model, &facts, "linear").ps,
+			 1200000 + 63000 + 14 * (3000000 + 63000));
 	/* f in a row need none. */
 	model = make_site(&site, "L=1e-6,o=1e-7,g=3e-6,G=1e-9,f=4", 1, 1);
-	assert_int_equal(predict_of(model, &facts, "linear").ps, 1200000 + 63000 + 11 * 3000000 + 14 * 63000);
+	assert_int_equal(predict_of(model, &facts, "linear").ps,
+			 1200000 + 63000 + 11 * 3000000 + 14 * 63000);
 }
 
 /* The cheapest plan is taken if it wins by more than what the model may be wrong by. */
@@ -129,7 +137,8 @@ on_the_node(const char *more, int ppn, size_t bytes)
 	return time - 3 * 1600000; /* 8 nodes: 3 rounds */
 }
 
-/* The plan between the nodes is one and the same, which costs nothing here: what is left is the node's. */
+/* The plan between the nodes is one and the same, which costs nothing here: what is left is the
+ * node's. */
 static int64_t
 of_the_node(enum cs_coll coll, const char *name, size_t bytes, int ppn)
 {
@@ -143,8 +152,10 @@ static void
 a_rank_does_not_copy_what_it_reduces_itself(void **state)
 {
 	assert_int_equal(of_the_node(CS_BCAST, "hier:binomial", 4096, 4), 2 * 4096 * 100);
-	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 4), (2 * 4096 - 1024) * 100);
-	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 16), (2 * 4096 - 256) * 100);
+	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 4),
+			 (2 * 4096 - 1024) * 100);
+	assert_int_equal(of_the_node(CS_ALLREDUCE, "hier:recursive-doubling", 4096, 16),
+			 (2 * 4096 - 256) * 100);
 	assert_int_equal(of_the_node(CS_REDUCE, "hier:binomial", 4096, 4), (2 * 4096 - 1024) * 100);
 }
 
@@ -182,7 +193,8 @@ alltoall_between_nodes_carries_the_blocks_of_all_pairs(void **state)
 	struct site site;
 	const struct cs_site_model *model = make_site(&site, "L=1e-6,G=1e-9", 4, 1);
 	struct cs_facts facts = facts_of(CS_ALLTOALL, 128, 8, 4);
-	assert_int_equal(predict_of(model, &facts, "hier:pairwise").ps, 7 * (1000000 + (16 * 128 - 1) * 1000));
+	assert_int_equal(predict_of(model, &facts, "hier:pairwise").ps,
+			 7 * (1000000 + (16 * 128 - 1) * 1000));
 }
 
 static void
@@ -220,17 +232,21 @@ any_size_is_answered(void **state)
 	const struct cs_site_model *model = make_site(&site, CLUSTER, 1, 20000000);
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		for (int bit = 0; bit < 63; bit += 31) {
-			struct cs_facts facts = facts_of((enum cs_coll)coll, (size_t)1 << bit, 16, 1);
+			struct cs_facts facts = facts_of((enum cs_coll)coll, (size_t)1 << bit, 16,
+							 1);
 			struct cs_prediction prediction;
 			assert_true(cs_predict(model, &facts, NULL, &prediction));
 			assert_true(!prediction.best || prediction.ps > 0);
 		}
-	struct cs_facts one = facts_of(CS_BCAST, (size_t)1 << 30, 16, 1), two = facts_of(CS_BCAST, (size_t)1 << 31, 16, 1);
-	int64_t once = predict_of(model, &one, "linear").ps, twice = predict_of(model, &two, "linear").ps;
+	struct cs_facts one = facts_of(CS_BCAST, (size_t)1 << 30, 16, 1),
+			two = facts_of(CS_BCAST, (size_t)1 << 31, 16, 1);
+	int64_t once = predict_of(model, &one, "linear").ps,
+		twice = predict_of(model, &two, "linear").ps;
 	assert_in_range(twice, 2 * once - once / 100, 2 * once);
 }
 
-/* What an algorithm has no formula for is counted from its plans, blocks of one size or a vector; asked again, it is the same. */
+/* What an algorithm has no formula for is counted from its plans, blocks of one size or a vector;
+ * asked again, it is the same. */
 static void
 plans_without_a_formula_are_counted(void **state)
 {
@@ -249,20 +265,23 @@ plans_without_a_formula_are_counted(void **state)
 	};
 	for (int turn = 0; turn < 2; turn++)
 		for (size_t i = 0; i < COUNT(cases); i++) {
-			const struct cs_algorithm *algorithm = cs_algorithm_by_name(cases[i].coll, cases[i].name);
+			const struct cs_algorithm *algorithm =
+				cs_algorithm_by_name(cases[i].coll, cases[i].name);
 			size_t params[CS_MAX_PARAMS] = { 0 };
 			assert_non_null(algorithm);
 			assert_null(algorithm->cost);
 			for (int k = 0; k < CS_MAX_PARAMS && algorithm->params[k].name; k++)
 				params[k] = algorithm->params[k].fallback;
-			struct cs_problem problem = { .coll = cases[i].coll, .ranks = cases[i].ranks, .unit = 1,
-						      .bytes = cases[i].coll == CS_BARRIER ? 0 : 160,
-						      .is_commutative = true, .params = params };
+			struct cs_problem problem =
+				{ .coll = cases[i].coll, .ranks = cases[i].ranks, .unit = 1,
+						      .bytes = cases[i].coll == CS_BARRIER
+						      ? 0 : 160, .is_commutative = true,
+						      .params = params };
 			struct cs_load load;
 			assert_true(cs_predict_load(algorithm, &problem, &load));
 			assert_int_equal(load.rounds, cases[i].rounds);
-			assert_int_equal(load.sent_bytes > load.received_bytes ? load.sent_bytes : load.received_bytes,
-					 cases[i].bytes);
+			assert_int_equal(load.sent_bytes > load.received_bytes
+					 ? load.sent_bytes : load.received_bytes, cases[i].bytes);
 		}
 }
 
@@ -273,7 +292,8 @@ among_thousands_of_ranks_a_plan_needs_a_formula(void **state)
 	const struct cs_algorithm *without = cs_algorithm_by_name(CS_GATHER, "binomial"),
 				  *with = cs_algorithm_by_name(CS_BCAST, "binomial");
 	const size_t params[CS_MAX_PARAMS] = { 0 };
-	struct cs_problem problem = { .coll = CS_GATHER, .ranks = 4096, .unit = 1, .bytes = 8, .params = params };
+	struct cs_problem problem = { .coll = CS_GATHER, .ranks = 4096, .unit = 1, .bytes = 8,
+				      .params = params };
 	struct cs_load load;
 	assert_false(cs_predict_load(without, &problem, &load));
 	problem.coll = CS_BCAST;

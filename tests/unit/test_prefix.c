@@ -1,5 +1,6 @@
-/* Scans through the memory of nodes (patterns/prefix.h), with a thread for each rank and leaders that meet in this process: each
- * way of making one, on nodes of every shape, with an operation that is not commutative. */
+/* Scans through the memory of nodes (patterns/prefix.h), with a thread for each rank and leaders
+ * that meet in this process: each way of making one, on nodes of every shape, with an operation
+ * that is not commutative. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -28,7 +29,8 @@ compose(struct element left, struct element right)
 static struct element
 element_of(int rank, size_t i)
 {
-	return (struct element){ (uint32_t)rank * 2654435761u + (uint32_t)i * 40503u + 1, (uint32_t)(rank * 7919) ^ (uint32_t)i };
+	return (struct element){ (uint32_t)rank * 2654435761u + (uint32_t)i * 40503u + 1,
+				 (uint32_t)(rank * 7919) ^ (uint32_t)i };
 }
 
 static void
@@ -46,7 +48,7 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 	kernel(inout, in, inout, count);
 }
 
-/* --- leaders ----------------------------------------------------------------------------------------------------------- */
+/* --- leaders ---------------------------------------------------------------------------------- */
 
 /* Of a lane: its ranks of all nodes. */
 struct lane {
@@ -60,7 +62,8 @@ struct seat {
 };
 
 static unsigned
-exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
+exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *reduction,
+       struct cs_request *request)
 {
 	struct seat *seat = leaders;
 	struct element *own = malloc(count * sizeof *own);
@@ -88,9 +91,10 @@ end(const char *why)
 	abort();
 }
 
-static const struct cs_host host = { .progress = progress, .abort = end, .reduce_local = reduce_local, .exscan = exscan };
+static const struct cs_host host = { .progress = progress, .abort = end,
+				     .reduce_local = reduce_local, .exscan = exscan };
 
-/* --- ranks ------------------------------------------------------------------------------------------------------------- */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
 struct world {
 	int nodes, ranks, least, most; /* ranks of the emptiest and of the fullest node */
@@ -126,9 +130,10 @@ static struct cs_node_shape
 node_shape(const struct world *world, int node, int local)
 {
 	bool has_area = world->nodes > 1;
-	return (struct cs_node_shape){ .local = local, .size = world->first[node + 1] - world->first[node], .slots = 2,
-				       .slot_bytes = 16 << 10, .area_slots = has_area ? 2 : 0,
-				       .area_bytes = has_area ? 64 << 10 : 0, .spin = 1, .yields = 2,
+	return (struct cs_node_shape){ .local = local, .size = world->first[node + 1] -
+				       world->first[node], .slots = 2, .slot_bytes = 16 << 10,
+				       .area_slots = has_area ? 2 : 0, .area_bytes = has_area
+				       ? 64 << 10 : 0, .spin = 1, .yields = 2,
 				       .streams = CS_SWITCH_OFF };
 }
 
@@ -138,16 +143,18 @@ make_team(struct rank *self)
 	struct world *world = self->world;
 	int node = world->node_of[self->rank], local = world->local_of[self->rank], locals;
 	struct cs_node_shape shape = node_shape(world, node, local);
-	struct cs_segment segment = { .base = world->memory[node], .bytes = cs_node_bytes(&shape), .fd = -1 };
+	struct cs_segment segment = { .base = world->memory[node], .bytes = cs_node_bytes(&shape),
+				      .fd = -1 };
 	struct cs_team *team = &self->team;
 	locals = shape.size;
 	*team = (struct cs_team){
 		.host = &host, .idle = &self->idle, .domains = 1, .lane = CS_LANES,
 		.lanes = world->least < LANES ? world->least : LANES,
-		.shape = { .rank = self->rank, .ranks = world->ranks, .nodes = world->nodes, .node = node, .local = local,
-			   .locals = locals, .ppn_min = world->least, .ppn_max = world->most, .is_block_placed = true,
-			   .node_of = world->node_of, .local_of = world->local_of, .first = world->first,
-			   .order = world->order, .position = world->order },
+		.shape = { .rank = self->rank, .ranks = world->ranks, .nodes = world->nodes,
+			   .node = node, .local = local, .locals = locals, .ppn_min = world->least,
+			   .ppn_max = world->most, .is_block_placed = true,
+			   .node_of = world->node_of, .local_of = world->local_of,
+			   .first = world->first, .order = world->order, .position = world->order },
 	};
 	for (int lane = 0; lane < team->lanes; lane++) {
 		team->lane_local[lane] = cs_lanes_local(lane, node, team->lanes);
@@ -177,14 +184,16 @@ check(struct rank *self, const struct cs_call *call, const char *way, size_t cou
 		if (!is_right || (!in_place && memcmp(&self->in[i], &left, sizeof left) != 0))
 			snprintf(self->wrong, sizeof self->wrong,
 				 "%s, %s, %zu elements%s%s, rank %d of %d on %d nodes: element %zu",
-				 cs_colls[call->coll].name, way, count, in_place ? ", in place" : "",
-				 call->reduction.kernel ? "" : ", by the host", self->rank, self->world->ranks,
+				 cs_colls[call->coll].name, way, count,
+				 in_place ? ", in place" : "", call->reduction.kernel
+				 ? "" : ", by the host", self->rank, self->world->ranks,
 				 self->world->nodes, i);
 	}
 }
 
 static void
-make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool in_place, bool has_kernel)
+make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool in_place,
+	  bool has_kernel)
 {
 	struct cs_call call;
 	size_t bytes = count * sizeof(struct element);
@@ -198,7 +207,8 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	call.count = count;
 	call.send.base = (char *)(in_place ? self->out : self->in);
 	call.recv.base = has_result ? (char *)self->out : NULL;
-	call.reduction = (struct cs_reduction){ .unit = sizeof(struct element), .kernel = has_kernel ? kernel : NULL };
+	call.reduction = (struct cs_reduction){ .unit = sizeof(struct element),
+						.kernel = has_kernel ? kernel : NULL };
 	struct cs_op op = { .team = &self->team, .call = call };
 	cs_node_op_init(&op.node, &self->team.node, cs_call_sign(coll, 1) | bytes);
 	cs_prefix(&op, ways[way].params);
@@ -207,8 +217,8 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	cs_op_fini(&op);
 	check(self, &call, ways[way].name, count, in_place);
 	if (op.node.wrong && !*self->wrong)
-		snprintf(self->wrong, sizeof self->wrong, "%s, %s: other ranks are in another call", cs_colls[coll].name,
-			 ways[way].name);
+		snprintf(self->wrong, sizeof self->wrong, "%s, %s: other ranks are in another call",
+			 cs_colls[coll].name, ways[way].name);
 }
 
 static void *
@@ -216,8 +226,8 @@ make_calls(void *argument)
 {
 	struct rank *self = argument;
 	for (size_t i = 0; i < 2 * COUNT(ways) * COUNT(counts) * 4; i++)
-		make_call(self, i % 2 ? CS_EXSCAN : CS_SCAN, i / 8 / COUNT(counts), counts[i / 8 % COUNT(counts)], i / 2 % 2,
-			  i / 4 % 2);
+		make_call(self, i % 2 ? CS_EXSCAN : CS_SCAN, i / 8 / COUNT(counts),
+			  counts[i / 8 % COUNT(counts)], i / 2 % 2, i / 4 % 2);
 	return NULL;
 }
 
@@ -254,14 +264,16 @@ scan_on(const int *ppn)
 	static struct rank ranks[MOST_RANKS];
 	make_world(&world, ppn);
 	for (int rank = 0; rank < world.ranks; rank++) {
-		ranks[rank] = (struct rank){ .world = &world, .rank = rank, .in = malloc(MOST_COUNT * sizeof(struct element)),
+		ranks[rank] = (struct rank){ .world = &world, .rank = rank,
+					     .in = malloc(MOST_COUNT * sizeof(struct element)),
 					     .out = malloc(MOST_COUNT * sizeof(struct element)) };
 		assert_non_null(ranks[rank].in);
 		assert_non_null(ranks[rank].out);
 		make_team(&ranks[rank]);
 	}
 	for (int rank = 0; rank < world.ranks; rank++)
-		assert_int_equal(pthread_create(&ranks[rank].thread, NULL, make_calls, &ranks[rank]), 0);
+		assert_int_equal(pthread_create(&ranks[rank].thread, NULL, make_calls,
+						&ranks[rank]), 0);
 	for (int rank = 0; rank < world.ranks; rank++)
 		pthread_join(ranks[rank].thread, NULL);
 	for (int rank = 0; rank < world.ranks; rank++) {
@@ -287,7 +299,8 @@ each_way_is_right_on_one_node(void **state)
 static void
 each_way_is_right_on_several(void **state)
 {
-	static const int shapes[][6] = { { 2, 2 }, { 1, 2 }, { 3, 2, 1 }, { 1, 4, 1 }, { 4, 4, 4 }, { 2, 5, 3, 2 } };
+	static const int shapes[][6] = { { 2, 2 }, { 1, 2 }, { 3, 2, 1 }, { 1, 4, 1 }, { 4, 4, 4 },
+					 { 2, 5, 3, 2 } };
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		scan_on(shapes[i]);
 }

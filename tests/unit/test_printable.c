@@ -19,7 +19,8 @@ static const struct {
 	{ "\x1b[31m\x07\x7f", "?[31m??" },
 	{ "two\nlines\tand a tab", "two?lines?and a tab" },
 	/* ä, a blank that is no control character, a euro, a clef. */
-	{ "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9d\x84\x9e", "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9d\x84\x9e" },
+	{ "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9d\x84\x9e",
+	  "\xc3\xa4\xc2\xa0\xe2\x82\xac\xf0\x9d\x84\x9e" },
 	/* CSI, of one byte and in UTF-8; the latter is one character. */
 	{ "\x9bm", "?m" },
 	{ "\xc2\x9bm", "??m" },

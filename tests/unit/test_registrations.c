@@ -1,4 +1,5 @@
-/* ib/registrations.c against verbs that count, refuse, and remember which memory they were given. The mappings are real. */
+/* ib/registrations.c against verbs that count, refuse, and remember which memory they were given.
+ * The mappings are real. */
 #include "unit.h"
 
 #include "ib/registrations.h"
@@ -89,7 +90,8 @@ is_fork_safe(void)
 	return fork_safe;
 }
 
-static const struct cs_verbs verbs = { .reg_mr = reg_mr, .dereg_mr = dereg_mr, .is_fork_safe = is_fork_safe };
+static const struct cs_verbs verbs = { .reg_mr = reg_mr, .dereg_mr = dereg_mr,
+				       .is_fork_safe = is_fork_safe };
 
 /* ---- allocations */
 
@@ -179,7 +181,8 @@ close_all(void)
 static struct cs_registration *
 take(const void *base, size_t bytes, bool is_writable)
 {
-	struct cs_registration *taken = cs_registrations_take(registrations, base, bytes, is_writable);
+	struct cs_registration *taken = cs_registrations_take(registrations, base, bytes,
+							      is_writable);
 	assert_non_null(taken);
 	struct fake_mr *fake = known[taken->lkey];
 	assert_non_null(fake);
@@ -210,8 +213,8 @@ take_and_give(const void *base, size_t bytes, bool is_writable)
 	return key;
 }
 
-/* Where the tests' memory is. Above it is a hole, where other threads' mappings go (a sanitizer's, at a thread's start),
- * so that nobody takes what a test has just unmapped. */
+/* Where the tests' memory is. Above it is a hole, where other threads' mappings go (a sanitizer's,
+ * at a thread's start), so that nobody takes what a test has just unmapped. */
 static char *region;
 enum { REGION = 256 << 20 };
 
@@ -230,7 +233,8 @@ static char *
 map_at(char *place, size_t pages)
 {
 	static size_t used;
-	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | (place ? MAP_FIXED_NOREPLACE : MAP_FIXED);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE |
+		    (place ? MAP_FIXED_NOREPLACE : MAP_FIXED);
 	if (!place) {
 		place = region + used;
 		used += pages * page;
@@ -283,7 +287,8 @@ without_a_watch_each_ends_when_it_is_given_back(void **state)
 	open_with(64 * page);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	char *memory = map_at(NULL, 4);
-	struct cs_registration *first = take(memory, 2 * page, true), *second = take(memory, 2 * page, true);
+	struct cs_registration *first = take(memory, 2 * page, true),
+			       *second = take(memory, 2 * page, true);
 	assert_true(first->lkey != second->lkey);
 	give(second);
 	assert_int_equal(ended, 1);
@@ -346,7 +351,8 @@ a_known_range_costs_no_verb(void **state)
 	uint32_t key = take_and_give(memory + 10, 6 * page, true);
 	assert_int_equal(take_and_give(memory, 7 * page, true), key);
 	assert_int_equal(take_and_give(memory + 3 * page, 1, false), key);
-	struct cs_registration *first = take(memory, page, true), *second = take(memory + page, page, false);
+	struct cs_registration *first = take(memory, page, true),
+			       *second = take(memory + page, page, false);
 	assert_ptr_equal(first, second);
 	give(first);
 	give(second);
@@ -459,7 +465,8 @@ every_allocation_may_fail(void **state)
 		made = ended = asked = 0;
 		allocations = 0;
 		failing_allocation = ++n;
-		enum cs_status status = cs_registrations_open(&registrations, &verbs, NULL, 64 * page);
+		enum cs_status status = cs_registrations_open(&registrations, &verbs, NULL,
+							      64 * page);
 		struct cs_registration *taken = NULL;
 		errno = 0;
 		if (status == CS_OK)
@@ -575,7 +582,8 @@ static void
 a_heap_that_shrinks_and_grows_is_registered_anew(void **state)
 {
 	open_with(64 * page);
-	take_and_give(arena, page, true); /* the thread's start allocates: before the heap's end is ours */
+	take_and_give(arena, page, true); /* the thread's start allocates: before the heap's end is
+					   * ours */
 	char *top = sbrk(0);
 	char *low = (char *)(((uintptr_t)top + page - 1) & ~(page - 1));
 	assert_true(sbrk(low - top + (intptr_t)(4 * page)) == top);
@@ -624,7 +632,8 @@ a_stale_one_in_use_is_served_to_nobody_and_ends_when_given_back(void **state)
 {
 	open_with(64 * page);
 	char *memory = map_at(NULL, 4);
-	struct cs_registration *first = take(memory, 4 * page, true), *again = take(memory, page, true);
+	struct cs_registration *first = take(memory, 4 * page, true),
+			       *again = take(memory, page, true);
 	assert_ptr_equal(first, again);
 	remap(memory + page, 1);
 	struct cs_registration *other = take(memory, page, true);
@@ -656,7 +665,8 @@ more_changes_than_are_noted_make_all_of_them_stale(void **state)
 		take_and_give(memory + 2 * i * page, page, true);
 	char *other = memory + (2 * PIECES + 1) * page;
 	take_and_give(other, page, true);
-	struct cs_registration *pinned = cs_registrations_pin(registrations, other + 2 * page, page);
+	struct cs_registration *pinned = cs_registrations_pin(registrations, other + 2 * page,
+							      page);
 	for (size_t i = 0; i < PIECES; i++)
 		remap(memory + 2 * i * page, 1);
 	assert_int_equal(take_and_give(other, page, true), PIECES + 3);
@@ -695,7 +705,8 @@ fork_and(int (*in_child)(char *memory), char *memory)
 	pid_t child = fork();
 	if (child == 0) {
 		alarm(60); /* ends it if something waits for a reader */
-		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failed assertion must not go on with the next test here */
+		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failed assertion must not go on with the
+						      * next test here */
 		_exit(in_child(memory));
 	}
 	assert_true(child > 0);
@@ -708,7 +719,8 @@ static int
 use_in_child(char *memory)
 {
 	uint32_t before = asked;
-	bool is_refused = !cs_registrations_take(registrations, memory, page, true) && errno == EINVAL &&
+	bool is_refused = !cs_registrations_take(registrations, memory, page, true) &&
+			  errno == EINVAL &&
 		!cs_registrations_pin(registrations, memory, page);
 	munmap(memory, page);
 	cs_registrations_close(registrations);
@@ -760,7 +772,8 @@ an_unsafe_fork_ends_all_but_the_pinned(void **state)
 	char *memory = map_at(NULL, 8);
 	uint32_t key = take_and_give(memory, page, true);
 	struct cs_registration *used = take(memory + 2 * page, page, true);
-	struct cs_registration *pinned = cs_registrations_pin(registrations, memory + 4 * page, page);
+	struct cs_registration *pinned = cs_registrations_pin(registrations, memory + 4 * page,
+							      page);
 	fork_and(do_nothing, memory);
 	assert_int_equal(take_and_give(memory, page, true), 4);
 	assert_null(known[key]);
@@ -775,7 +788,8 @@ an_unsafe_fork_ends_all_but_the_pinned(void **state)
 	munmap(memory, 8 * page);
 }
 
-/* ---- at random, against a model: a page that was changed since a registration must not be served from it */
+/* ---- at random, against a model: a page that was changed since a registration must not be
+ * served from it */
 
 static size_t budget_of_model;
 static struct cs_registration *held[12];
@@ -786,7 +800,8 @@ expect_fresh(const struct cs_registration *taken, size_t first, size_t count)
 {
 	for (size_t i = first; i < first + count; i++)
 		if (known[taken->lkey]->generations[i] != generations[i])
-			fail_msg("page %zu: registration %u is of its mapping %u, it has its %u", i, taken->lkey,
+			fail_msg("page %zu: registration %u is of its mapping %u, it has its %u", i,
+				 taken->lkey,
 				known[taken->lkey]->generations[i], generations[i]);
 }
 
@@ -799,9 +814,11 @@ take_something(uint64_t *seed)
 		*place = NULL;
 		return;
 	}
-	size_t count = 1 + random_below(seed, random_below(seed, 8) ? 6 : 24), first = random_below(seed, ARENA - (uint32_t)count);
+	size_t count = 1 + random_below(seed, random_below(seed, 8) ? 6 : 24),
+	       first = random_below(seed, ARENA - (uint32_t)count);
 	bool is_writable = random_below(seed, 2);
-	*place = take(arena + first * page + random_below(seed, (uint32_t)page), (count - 1) * page + 1, is_writable);
+	*place = take(arena + first * page + random_below(seed, (uint32_t)page),
+		      (count - 1) * page + 1, is_writable);
 	expect_fresh(*place, first, count);
 	/* Nothing has happened since: no verb. */
 	uint32_t before = asked;
@@ -814,7 +831,8 @@ take_something(uint64_t *seed)
 static void
 change_something(uint64_t *seed)
 {
-	size_t count = 1 + random_below(seed, 8), first = random_below(seed, ARENA - (uint32_t)count);
+	size_t count = 1 + random_below(seed, 8),
+	       first = random_below(seed, ARENA - (uint32_t)count);
 	char *place = arena + first * page;
 	for (size_t i = first; i < first + count; i++)
 		generations[i]++;
@@ -823,16 +841,19 @@ change_something(uint64_t *seed)
 		remap(place, count);
 		break;
 	case 1:
-		assert_true(mmap(place, count * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+		assert_true(mmap(place, count * page, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
 			    place);
 		break;
 	case 2:
 		assert_int_equal(madvise(place, count * page, MADV_DONTNEED), 0);
 		break;
 	case 3: { /* from beside the arena, where it was never watched */
-		char *other = mmap(NULL, count * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *other = mmap(NULL, count * page, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_true(other != MAP_FAILED);
-		assert_true(mremap(other, count * page, count * page, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
+		assert_true(mremap(other, count * page, count * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+				   place) == place);
 		break;
 	}
 	}
@@ -844,7 +865,9 @@ pin_something(uint64_t *seed, char *ours)
 	struct cs_registration **pin = &pins[random_below(seed, COUNT(pins))];
 	if (*pin)
 		cs_registrations_unpin(registrations, *pin);
-	*pin = *pin ? NULL : cs_registrations_pin(registrations, ours + random_below(seed, 3) * page, 2 * page);
+	*pin = *pin ? NULL
+		    : cs_registrations_pin(registrations, ours + random_below(seed, 3) * page,
+					   2 * page);
 }
 
 static void
@@ -923,8 +946,8 @@ change_slots(void *argument)
 		if (random_below(&seed, 2))
 			madvise(place, count * page, MADV_DONTNEED);
 		else if (munmap(place, count * page) ||
-			 mmap(place, count * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
-			      -1, 0) != place)
+			 mmap(place, count * page, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != place)
 			abort();
 		atomic_store(&owner[at], 0);
 	}
@@ -961,7 +984,8 @@ unmap_two_pages(void *place)
 	return NULL;
 }
 
-/* The other thread's munmap has not returned, as nobody has noted it, and the address has other memory already. */
+/* The other thread's munmap has not returned, as nobody has noted it, and the address has other
+ * memory already. */
 static void
 memory_got_before_munmap_returns_is_registered_anew(void **state)
 {
@@ -976,7 +1000,8 @@ memory_got_before_munmap_returns_is_registered_anew(void **state)
 	while (mincore(memory, page, &is_there) == 0)
 		sched_yield();
 	map_at(memory, 2);
-	struct cs_registration *taken = cs_registrations_take(registrations, memory, 2 * page, true);
+	struct cs_registration *taken = cs_registrations_take(registrations, memory, 2 * page,
+							      true);
 	struct cs_registration *ours = cs_registrations_take(registrations, arena, page, true);
 	pthread_mutex_unlock(&gate);
 	pthread_join(thread, NULL);
@@ -1097,7 +1122,8 @@ main(void)
 	struct cs_watch *watch;
 	enum cs_status status = cs_watch_open(&watch);
 	if (!failed && status == CS_UNSUPPORTED) {
-		fprintf(stderr, "skipped: nothing can be kept where this kernel gives no userfaultfd with write protection: %s\n",
+		fprintf(stderr, "skipped: nothing can be kept where this kernel gives no "
+				"userfaultfd with write protection: %s\n",
 			strerror(errno));
 		return 77;
 	}

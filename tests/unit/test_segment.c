@@ -1,4 +1,5 @@
-/* shm/segment.h: whose memory is attached, which descriptors stay open, and that each page is asked for whatever signals come. */
+/* shm/segment.h: whose memory is attached, which descriptors stay open, and that each page is asked
+ * for whatever signals come. */
 #include "unit.h"
 
 #include "shm/segment.h"
@@ -22,7 +23,8 @@
 static size_t asked[64][2]; /* of posix_fallocate, where it went well */
 static int asked_count, refusals;
 
-/* libc's is not asked: this one stops with EINTR as often as told, as Linux before 6.11 does where a signal is pending. */
+/* libc's is not asked: this one stops with EINTR as often as told, as Linux before 6.11 does where
+ * a signal is pending. */
 int
 posix_fallocate(int fd, off_t from, off_t bytes)
 {
@@ -228,7 +230,8 @@ is_advised(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
 	char flags[512];
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	assert_true(memory != MAP_FAILED);
 	assert_int_equal(madvise(memory, bytes, MADV_DONTFORK), 0);
 	mapping_flags(memory, flags, sizeof flags);
@@ -275,10 +278,12 @@ a_spent_address_space_is_left_to_the_program(void **state)
 	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 	rlim_t set = limit.rlim_cur;
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur != set)
-		leave_out("the address space of a process cannot be limited here"); /* by an emulator, which needs its own */
+		/* By an emulator, which needs its own */
+		leave_out("the address space of a process cannot be limited here");
 	enum cs_status refused = cs_segment_create(&segment, BYTES, CS_SHM_AUTO);
 	int error = errno;
-	enum cs_status made = refused == CS_OK ? CS_OK : cs_segment_create(&segment, BYTES / 4, CS_SHM_AUTO);
+	enum cs_status made = refused == CS_OK
+			      ? CS_OK : cs_segment_create(&segment, BYTES / 4, CS_SHM_AUTO);
 	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 	assert_int_not_equal(refused, CS_OK);
 	assert_int_equal(error, ENOMEM);

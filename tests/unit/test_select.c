@@ -27,7 +27,8 @@ remove_directory(void **state)
 
 #define HEAD "version: 1\n"
 #define BLOCK(name)                                                                                \
-	"  - name: " name "\n    provenance: {date: 2026-11-21, library: l, machine: m, command: c}\n"
+	"  - name: " name "\n    provenance: {date: 2026-11-21, library: l, machine: m, command: " \
+			  "c}\n"
 #define SITE(rules) HEAD "blocks:\n" BLOCK("b") "    rules:\n" rules
 
 static const struct cs_machine here = { "mpich", "AMD EPYC 7763", "node7", 8 };
@@ -98,25 +99,32 @@ assert_choice(struct cs_choice choice, const char *algorithm, enum cs_why why, c
 			 choice.reason, algorithm, why, reason);
 }
 
-/* ---- the order of precedence -------------------------------------------------------------------------------- */
+/* ---- the order of precedence ----------------------------------------------------------------- */
 
 static void
 the_sites_first_fitting_rule_decides(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
-						 "      - {collective: bcast, bytes: 0-1M, use: ring}\n"
-						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, bytes: 0-1K, use: host}\n"
+						 "      - {collective: bcast, bytes: 0-1M, use: "
+						 "ring}\n"
+						 "      - {collective: bcast, use: "
+						 "\"hier:host\"}\n"));
 	assert_choice(choose_bytes(selector, CS_BCAST, 0), "host", CS_WHY_RULE, "rule site.yaml:6");
-	assert_choice(choose_bytes(selector, CS_BCAST, 1023), "host", CS_WHY_RULE, "rule site.yaml:6");
-	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "ring", CS_WHY_RULE, "rule site.yaml:7");
-	assert_choice(choose_bytes(selector, CS_BCAST, 1 << 20), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1023), "host", CS_WHY_RULE,
+		      "rule site.yaml:6");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "ring", CS_WHY_RULE,
+		      "rule site.yaml:7");
+	assert_choice(choose_bytes(selector, CS_BCAST, 1 << 20), "hier:host", CS_WHY_RULE,
+		      "rule site.yaml:8");
 	cs_selector_destroy(selector);
 }
 
 static void
 what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, ranks: 1000-inf, use: ring}\n"));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
 	assert_int_equal(choice.why, CS_WHY_BUILTIN);
 	assert_contains(choice.reason, "built-in tuning.yaml:");
@@ -126,10 +134,13 @@ what_the_site_leaves_open_goes_to_the_built_in_rules(void **state)
 static void
 a_forced_algorithm_goes_before_every_rule(void **state)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"), CS_BCAST,
+	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: host}\n"),
+						   CS_BCAST,
 						   "0-4K=ring,1M-inf=hier:host:chunk=2K");
-	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
-	assert_choice(choose_bytes(selector, CS_BCAST, 4096), "host", CS_WHY_RULE, "rule site.yaml:6");
+	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_FORCED,
+		      "forced by COLLSHIM_BCAST");
+	assert_choice(choose_bytes(selector, CS_BCAST, 4096), "host", CS_WHY_RULE,
+		      "rule site.yaml:6");
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1 << 20);
 	assert_choice(choice, "hier:host", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
 	assert_int_equal(choice.params[0], 2048);
@@ -141,17 +152,22 @@ a_forced_algorithm_goes_before_every_rule(void **state)
 static void
 the_host_may_be_forced_and_ruled(void **state)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"), CS_BCAST, "host");
-	assert_choice(choose_bytes(selector, CS_BCAST, 8), "host", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
-	assert_choice(choose_bytes(selector, CS_REDUCE, 8), "host", CS_WHY_RULE, "rule site.yaml:6");
+	struct cs_selector *selector = make_forced(SITE("      - {collective: any, use: host}\n"),
+						   CS_BCAST, "host");
+	assert_choice(choose_bytes(selector, CS_BCAST, 8), "host", CS_WHY_FORCED,
+		      "forced by COLLSHIM_BCAST");
+	assert_choice(choose_bytes(selector, CS_REDUCE, 8), "host", CS_WHY_RULE,
+		      "rule site.yaml:6");
 	cs_selector_destroy(selector);
 }
 
 static void
 an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
 {
-	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
-							"      - {collective: bcast, bytes: 0-1K, use: ring}\n"),
+	struct cs_selector *selector =
+		make_forced(SITE("      - {collective: bcast, use: \"hier:host\"}\n"
+							"      - {collective: bcast, bytes: 0-1K, "
+							"use: ring}\n"),
 						   CS_BCAST, "^hier:host");
 	assert_choice(choose_bytes(selector, CS_BCAST, 8), "ring", CS_WHY_RULE, "rule site.yaml:7");
 	assert_choice(choose_bytes(selector, CS_BCAST, 1024), "host", CS_WHY_EXCLUDED,
@@ -163,7 +179,8 @@ an_excluded_algorithm_is_passed_over_for_the_next_rule(void **state)
 static void
 a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: allreduce, bytes: 0-1K, use: node}\n"));
 	struct cs_facts one_node = { CS_ALLREDUCE, 8, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &one_node), "node", CS_WHY_RULE, "rule site.yaml:6");
 	assert_int_equal(choose_bytes(selector, CS_ALLREDUCE, 8).why, CS_WHY_BUILTIN);
@@ -173,7 +190,8 @@ a_rule_whose_algorithm_cannot_serve_is_passed_over(void **state)
 static void
 where_only_the_needs_stand_in_the_way_they_are_the_reason(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, use: \"hier:host\"}\n"));
 	struct cs_facts alone = { CS_BCAST, 8, 4, 4, 1, 1, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	cs_selector_destroy(selector);
@@ -211,7 +229,8 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 	assert_choice(choose(selector, &alone), "host", CS_WHY_NEEDS, "one rank per node");
 	const char *text = said_end(&said);
 	assert_int_equal(count_lines(text), 1);
-	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call (one rank per "
+	assert_contains(text, "COLLSHIM_BCAST asks for hier:host, which does not serve this call "
+			      "(one rank per "
 			      "node); such calls go to the MPI underneath [unmet:bcast]");
 	cs_selector_destroy(selector);
 }
@@ -219,16 +238,20 @@ a_forced_algorithm_that_cannot_serve_gives_one_line_and_the_host(void **state)
 static void
 a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, ppn: 2-4, use: ring}\n"
 						 "      - {collective: bcast, use: host}\n"));
 	static const struct {
 		int least, most;
 		const char *algorithm;
-	} cases[] = { { 2, 4, "ring" }, { 3, 3, "ring" }, { 1, 4, "host" }, { 2, 5, "host" }, { 5, 5, "host" } };
+	} cases[] = { { 2, 4, "ring" }, { 3, 3, "ring" }, { 1, 4, "host" }, { 2, 5, "host" },
+		      { 5, 5, "host" } };
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true, true, 1, CS_WIRE_HOST };
+		struct cs_facts facts = { CS_BCAST, 8, 12, 4, cases[i].least, cases[i].most, true,
+					  true, 1, CS_WIRE_HOST };
 		struct cs_choice choice = choose(selector, &facts);
-		assert_string_equal(choice.algorithm ? choice.algorithm->name : "host", cases[i].algorithm);
+		assert_string_equal(choice.algorithm ? choice.algorithm->name : "host",
+				    cases[i].algorithm);
 	}
 	cs_selector_destroy(selector);
 }
@@ -275,25 +298,28 @@ blocks_hold_only_on_the_machines_they_are_for(void **state)
 		char text[512];
 		snprintf(text, sizeof text,
 			 HEAD "blocks:\n" BLOCK("b") "    machine: %s\n"
-						     "    rules: [{collective: bcast, use: ring}]\n",
+						     "    rules: [{collective: bcast, use: "
+						     "ring}]\n",
 			 cases[i].guard);
 		struct cs_selector *selector = make(text);
 		struct cs_choice choice = choose_bytes(selector, CS_BCAST, 8);
 		if ((choice.why == CS_WHY_RULE) != cases[i].holds)
-			fail_msg("guard %s %s", cases[i].guard, cases[i].holds ? "did not hold" : "held");
+			fail_msg("guard %s %s", cases[i].guard,
+				 cases[i].holds ? "did not hold" : "held");
 		cs_selector_destroy(selector);
 	}
 	/* collshim-info knows no MPI: blocks for any are shown. */
 	struct cs_machine no_mpi = { NULL, "", "node7", 8 };
 	struct cs_selector *selector =
-		make_on(&no_mpi, HEAD "blocks:\n" BLOCK("b") "    machine: {mpi: openmpi}\n    rules: [{collective: "
+		make_on(&no_mpi, HEAD "blocks:\n" BLOCK("b") "    machine: {mpi: openmpi}\n    "
+							     "rules: [{collective: "
 							     "bcast, use: ring}]\n",
 			&nothing_set);
 	assert_int_equal(choose_bytes(selector, CS_BCAST, 8).why, CS_WHY_RULE);
 	cs_selector_destroy(selector);
 }
 
-/* ---- wrong input -------------------------------------------------------------------------------------------- */
+/* ---- wrong input ----------------------------------------------------------------------------- */
 
 static void
 a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
@@ -303,7 +329,8 @@ a_wrong_file_gives_one_line_and_the_built_in_rules(void **state)
 	struct cs_selector *selector = make("version: 2\nlimits: {slots: 0, spin: 77}\n");
 	const char *text = said_end(&said);
 	char expected[512];
-	snprintf(expected, sizeof expected, "collshim: select: %s:1:10: found \"2\", expected 1", file);
+	snprintf(expected, sizeof expected, "collshim: select: %s:1:10: found \"2\", expected 1",
+		 file);
 	assert_contains(text, expected);
 	snprintf(expected, sizeof expected, "(and 1 more; see collshim-info --check %s)", file);
 	assert_contains(text, expected);
@@ -321,7 +348,8 @@ a_wrong_forcing_text_gives_one_line_and_is_ignored(void **state)
 	said_begin(&said);
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "0-4K=heir:host");
 	const char *text = said_end(&said);
-	assert_contains(text, "collshim: select: COLLSHIM_BCAST=0-4K=heir:host: column 6: \"heir:host\" is no "
+	assert_contains(text, "collshim: select: COLLSHIM_BCAST=0-4K=heir:host: column 6: "
+			      "\"heir:host\" is no "
 			      "algorithm of bcast");
 	assert_contains(text, "did you mean hier:host?; it is ignored [ignored:bcast]");
 	assert_int_equal(count_lines(text), 1);
@@ -346,22 +374,25 @@ a_missing_file_is_an_error_only_if_it_was_asked_for(void **state)
 	assert_int_equal(errno, 4242);
 	cs_selector_destroy(selector);
 	assert_string_equal(said_end(&said),
-			    "collshim: select: /nonexistent/mine.yaml: cannot be read: No such file or directory; "
+			    "collshim: select: /nonexistent/mine.yaml: cannot be read: No such "
+			    "file or directory; "
 			    "only the built-in rules are used [ignored:tuning]\n");
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void
 single_limits_are_overridden_by_the_site_and_then_by_the_environment(void **state)
 {
 	struct cs_selector *builtin = make(NULL);
-	struct cs_selector *site = make(HEAD "limits: {slots: 32, team_after: 9, shm_budget: 8M}\n");
+	struct cs_selector *site = make(HEAD "limits: {slots: 32, team_after: 9, shm_budget: "
+					     "8M}\n");
 	struct cs_settings settings = nothing_set;
 	settings.team_after = 0;
 	settings.shm_budget = 1 << 20;
 	struct cs_selector *environment =
-		make_on(&here, HEAD "limits: {slots: 32, team_after: 9, shm_budget: 8M}\n", &settings);
+		make_on(&here, HEAD "limits: {slots: 32, team_after: 9, shm_budget: 8M}\n",
+			&settings);
 	assert_int_equal(cs_selector_limits(site)->slots, 32);
 	assert_int_equal(cs_selector_limits(site)->team_after, 9);
 	assert_int_equal(cs_selector_limits(site)->shm_budget, 8 << 20);
@@ -384,7 +415,8 @@ what_the_environment_says_of_the_wire_goes_before_every_file(void **state)
 	for (size_t i = 0; i < COUNT(kinds); i++) {
 		struct cs_settings settings = nothing_set;
 		settings.wire = kinds[i];
-		struct cs_selector *selector = make_on(&here, HEAD "limits: {wire: ib}\n", &settings);
+		struct cs_selector *selector = make_on(&here, HEAD "limits: {wire: ib}\n",
+						       &settings);
 		assert_int_equal(cs_selector_limits(selector)->wire, kinds[i]);
 		cs_selector_destroy(selector);
 	}
@@ -392,7 +424,7 @@ what_the_environment_says_of_the_wire_goes_before_every_file(void **state)
 	cs_selector_destroy(site);
 }
 
-/* ---- intervals: compared with a slow reference -------------------------------------------------------------- */
+/* ---- intervals: compared with a slow reference ----------------------------------------------- */
 
 #define SIZES 48 /* small enough to try every size */
 
@@ -428,29 +460,32 @@ make_model(struct model *model, uint64_t *seed)
 			rule->which = (int)random_below(seed, 3);
 			size_t used = strlen(model->forcing);
 			if (is_open)
-				snprintf(model->forcing + used, sizeof model->forcing - used, "%s%zu-inf=%s",
-					 i ? "," : "", rule->low, model_names[rule->which]);
+				snprintf(model->forcing + used, sizeof model->forcing - used,
+					 "%s%zu-inf=%s", i ? "," : "", rule->low,
+					 model_names[rule->which]);
 			else
-				snprintf(model->forcing + used, sizeof model->forcing - used, "%s%zu-%zu=%s",
-					 i ? "," : "", rule->low, rule->high, model_names[rule->which]);
-			/* Behind a first 0-inf nothing may follow; it is rare enough to end the list there. */
+				snprintf(model->forcing + used, sizeof model->forcing - used,
+					 "%s%zu-%zu=%s", i ? "," : "", rule->low, rule->high,
+					 model_names[rule->which]);
+			/* Behind a first 0-inf nothing may follow; it is rare enough to end the
+			 * list there. */
 			if (!rule->low && is_open)
 				model->forced_count = i + 1;
 		}
 	} else if (kind == 1) {
 		model->excludes_hier = random_below(seed, 2);
 		model->excludes_ring = !model->excludes_hier || random_below(seed, 2);
-		snprintf(model->forcing, sizeof model->forcing, "%s%s%s", model->excludes_hier ? "^hier:host" : "",
-			 model->excludes_hier && model->excludes_ring ? "," : "",
-			 model->excludes_ring ? "^ring" : "");
+		snprintf(model->forcing, sizeof model->forcing, "%s%s%s",
+			 model->excludes_hier ? "^hier:host" : "", model->excludes_hier &&
+			 model->excludes_ring ? "," : "", model->excludes_ring ? "^ring" : "");
 	}
 	snprintf(model->site, sizeof model->site, "%s", SITE(""));
 	model->rule_count = 1 + (int)random_below(seed, 8);
 	for (int i = 0; i < model->rule_count; i++) {
 		struct model_rule *rule = &model->rules[i];
 		char bytes[64] = "", ranks[64] = "";
-		*rule = (struct model_rule){ 0, SIZE_MAX, 0, 1 << 20, (int)random_below(seed, 3), 6 + (unsigned)i,
-					     random_below(seed, 6) };
+		*rule = (struct model_rule){ 0, SIZE_MAX, 0, 1 << 20, (int)random_below(seed, 3),
+					     6 + (unsigned)i, random_below(seed, 6) };
 		if (rule->is_sized) {
 			rule->low = random_below(seed, SIZES - 1);
 			rule->high = rule->low + 1 + random_below(seed, 20);
@@ -459,11 +494,13 @@ make_model(struct model *model, uint64_t *seed)
 		if (!random_below(seed, 3)) {
 			rule->ranks_low = 2 + (int)random_below(seed, 8);
 			rule->ranks_high = rule->ranks_low + (int)random_below(seed, 8);
-			snprintf(ranks, sizeof ranks, "ranks: %d-%d, ", rule->ranks_low, rule->ranks_high);
+			snprintf(ranks, sizeof ranks, "ranks: %d-%d, ", rule->ranks_low,
+				 rule->ranks_high);
 		}
 		size_t used = strlen(model->site);
 		snprintf(model->site + used, sizeof model->site - used,
-			 "      - {collective: bcast, %s%suse: \"%s\"}\n", bytes, ranks, model_names[rule->which]);
+			 "      - {collective: bcast, %s%suse: \"%s\"}\n", bytes, ranks,
+			 model_names[rule->which]);
 	}
 }
 
@@ -471,7 +508,8 @@ make_model(struct model *model, uint64_t *seed)
 struct answer {
 	int which;
 	enum cs_why why;
-	unsigned line; /* of a rule, or of the one that was barred; the forced item counted from 1001 */
+	unsigned line; /* of a rule, or of the one that was barred; the forced item counted from
+			* 1001 */
 };
 
 static bool
@@ -495,15 +533,16 @@ reference(const struct model *model, const struct cs_facts *facts)
 	struct answer barred = { 0, CS_WHY_NO_RULE, 0 };
 	for (int i = 0; i < model->rule_count; i++) {
 		const struct model_rule *rule = &model->rules[i];
-		if (facts->bytes < rule->low || facts->bytes >= rule->high || facts->ranks < rule->ranks_low ||
-		    facts->ranks > rule->ranks_high)
+		if (facts->bytes < rule->low || facts->bytes >= rule->high ||
+		    facts->ranks < rule->ranks_low || facts->ranks > rule->ranks_high)
 			continue;
 		if (!model_bars(model, rule, facts))
 			return (struct answer){ rule->which, CS_WHY_RULE, rule->line };
 		if (barred.why != CS_WHY_NO_RULE)
 			continue;
 		bool is_excluded = rule->which == 2 || model->excludes_hier;
-		barred = (struct answer){ 0, is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS, rule->line };
+		barred = (struct answer){ 0, is_excluded ? CS_WHY_EXCLUDED : CS_WHY_NEEDS,
+					  rule->line };
 	}
 	return barred;
 }
@@ -514,8 +553,9 @@ same_choice(struct answer a, struct answer b)
 	return a.which == b.which && a.why == b.why && a.line == b.line;
 }
 
-/* The built-in rules of these tests ask for two ranks on every node. Here one node has a single one, so that the
- * model's rules are all there is; the other may have more, so that hier:host can serve. */
+/* The built-in rules of these tests ask for two ranks on every node. Here one node has a single
+ * one, so that the model's rules are all there is; the other may have more, so that hier:host can
+ * serve. */
 static void
 chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 {
@@ -531,7 +571,8 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn_max = random_below(&seed, 3) ? 3 : 1;
 		int ranks = 2 + (int)random_below(&seed, 12);
-		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true, 1, CS_WIRE_HOST };
+		struct cs_facts facts = { CS_BCAST, 0, ranks, 2, 1, ppn_max, true, true, 1,
+					  CS_WIRE_HOST };
 		struct answer answers[SIZES + 30];
 		size_t sizes = COUNT(answers);
 		for (facts.bytes = 0; facts.bytes < sizes; facts.bytes++)
@@ -549,15 +590,18 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 				high++;
 			if (high == sizes)
 				high = CS_INF; /* every bound of the model is smaller */
-			if (strcmp(name, model_names[expected.which]) || choice.why != expected.why ||
+			if (strcmp(name, model_names[expected.which]) ||
+			    choice.why != expected.why ||
 			    (choice.why == CS_WHY_RULE && strcmp(choice.reason, reason)) ||
 			    choice.bytes_low != low || choice.bytes_high != high)
 				snprintf(wrong, sizeof wrong,
-					 "TEST_SEED=%llu, %d ranks, %zu bytes: %s (%s) for [%zu, %zu), expected %s, "
+					 "TEST_SEED=%llu, %d ranks, %zu bytes: %s (%s) for [%zu, "
+					 "%zu), expected %s, "
 					 "why %d, line %u for [%zu, %zu)\nCOLLSHIM_BCAST=%s\n%s",
-					 (unsigned long long)before, facts.ranks, facts.bytes, name, choice.reason,
-					 choice.bytes_low, choice.bytes_high, model_names[expected.which],
-					 expected.why, expected.line, low, high, model.forcing, model.site);
+					 (unsigned long long)before, facts.ranks, facts.bytes, name,
+					 choice.reason, choice.bytes_low, choice.bytes_high,
+					 model_names[expected.which], expected.why, expected.line,
+					 low, high, model.forcing, model.site);
 		}
 		cs_selector_destroy(selector);
 	}
@@ -566,12 +610,13 @@ chosen_and_its_interval_are_exactly_what_the_definition_says(void **state)
 		fail_msg("%s", wrong);
 }
 
-/* ---- how uneven blocks are ---------------------------------------------------------------------------------- */
+/* ---- how uneven blocks are ------------------------------------------------------------------- */
 
 static void
 a_rule_may_be_for_uneven_blocks_only(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
+	struct cs_selector *selector =
+		make(SITE("      - {collective: allgatherv, skew: 2-inf, use: \"hier:host\"}\n"
 						 "      - {collective: allgatherv, use: host}\n"));
 	struct cs_facts facts = usual(CS_ALLGATHERV, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
@@ -588,9 +633,12 @@ a_rule_may_be_for_uneven_blocks_only(void **state)
 static void
 a_rule_may_be_for_one_wire_only(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, bytes: 0-1K, use: host}\n"
-						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
+						 "      - {collective: bcast, wire: host, bytes: "
+						 "0-1K, use: host}\n"
+						 "      - {collective: bcast, use: "
+						 "\"hier:host\"}\n"));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	assert_choice(choose(selector, &facts), "host", CS_WHY_RULE, "rule site.yaml:7");
 	facts.wire = CS_WIRE_IB;
@@ -604,7 +652,8 @@ a_rule_may_be_for_one_wire_only(void **state)
 	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:8");
 	cs_selector_destroy(selector);
 	/* What is forced does not ask. */
-	selector = make_forced(SITE("      - {collective: bcast, wire: ib, use: host}\n"), CS_BCAST, "ring");
+	selector = make_forced(SITE("      - {collective: bcast, wire: ib, use: host}\n"), CS_BCAST,
+			       "ring");
 	facts.wire = CS_WIRE_IB;
 	assert_choice(choose(selector, &facts), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
 	cs_selector_destroy(selector);
@@ -613,9 +662,12 @@ a_rule_may_be_for_one_wire_only(void **state)
 static void
 a_rule_may_be_for_one_placement_only(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
-						 "      - {collective: bcast, placement: block, use: host}\n"
-						 "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, placement: cyclic, bytes: 0-1K, use: ring}\n"
+						 "      - {collective: bcast, placement: block, "
+						 "use: host}\n"
+						 "      - {collective: bcast, use: "
+						 "\"hier:host\"}\n"));
 	struct cs_facts facts = usual(CS_BCAST, 64);
 	struct cs_choice choice = choose(selector, &facts);
 	assert_choice(choice, "host", CS_WHY_RULE, "rule site.yaml:7");
@@ -628,20 +680,22 @@ a_rule_may_be_for_one_placement_only(void **state)
 	cs_selector_destroy(selector);
 }
 
-/* ---- the model ---------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
-/* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on 16. */
+/* A message of k bytes takes 1 us + (k - 1) ns. The host: bcast of 16 ranks on 4 nodes and of 64 on
+ * 16. */
 #define MODEL(guard, fit, costs)                                                                   \
 	"models:\n" BLOCK("m") guard                                                               \
 	"    parameters: \"L=1e-6,G=1e-9\"\n    fit_error: " fit "\n    host:\n" costs
 #define COSTS                                                                                      \
-	"      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us, 4K: 40us}}\n"             \
+	"      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us, 4K: 40us}}\n" \
 	"      - {collective: bcast, ranks: 64, nodes: 16, cost: {1K: 110us}}\n"
 
 static void
 the_model_decides_what_the_site_leaves_open(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, bytes: 0-64, use: host}\n")
 					    MODEL("", "0.1", COSTS));
 	struct cs_choice choice = choose_bytes(selector, CS_BCAST, 1500);
 	/* At 1K: ring 16 x 1 us and 1008 x 1 ns, the host 10 us. */
@@ -650,10 +704,12 @@ the_model_decides_what_the_site_leaves_open(void **state)
 	assert_int_equal(choice.bytes_high, 2048);
 	/* At 2K: 18.03 us, with 10 % 19.8; the host 10 + 30 / 3 = 20 us. */
 	assert_choice(choose_bytes(selector, CS_BCAST, 2048), "ring", CS_WHY_MODEL, "model m");
-	/* Between 4 and 16 nodes, 4 ranks each: at 1K 10 + 100 / 3 = 43.3 us for 8, ring 32 + 1 us. */
+	/* Between 4 and 16 nodes, 4 ranks each: at 1K 10 + 100 / 3 = 43.3 us for 8, ring 32 + 1
+	 * us. */
 	struct cs_facts eight = { CS_BCAST, 1024, 32, 8, 4, 4, true, true, 1, CS_WIRE_HOST };
 	assert_choice(choose(selector, &eight), "ring", CS_WHY_MODEL, "model m");
-	assert_choice(choose_bytes(selector, CS_BCAST, 63), "host", CS_WHY_RULE, "rule site.yaml:6");
+	assert_choice(choose_bytes(selector, CS_BCAST, 63), "host", CS_WHY_RULE,
+		      "rule site.yaml:6");
 	/* The rule's end cuts the interval. */
 	choice = choose_bytes(selector, CS_BCAST, 100);
 	assert_int_equal(choice.bytes_low, 64);
@@ -667,10 +723,12 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 	struct cs_selector *selector = make(HEAD MODEL("", "0", COSTS));
 	const struct cs_facts cases[] = {
 		{ CS_BCAST, 1024, 80, 20, 4, 4, true, true, 1, CS_WIRE_HOST },  /* more nodes */
-		{ CS_BCAST, 1024, 8, 4, 2, 2, true, true, 1, CS_WIRE_HOST },    /* other ranks per node */
+		/* Other ranks per node */
+		{ CS_BCAST, 1024, 8, 4, 2, 2, true, true, 1, CS_WIRE_HOST },
 		{ CS_BCAST, 1024, 14, 4, 3, 4, true, true, 1, CS_WIRE_HOST },   /* uneven nodes */
 		{ CS_BCAST, 1024, 4, 1, 4, 4, true, true, 1, CS_WIRE_HOST },    /* one node */
-		{ CS_REDUCE, 1024, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST },  /* another collective */
+		/* Another collective */
+		{ CS_REDUCE, 1024, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST },
 		{ CS_ALLTOALLV, CS_BYTES_UNKNOWN, 16, 4, 4, 4, true, true, 1, CS_WIRE_HOST },
 	};
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -688,7 +746,8 @@ the_model_is_silent_where_nothing_was_measured(void **state)
 static void
 the_model_speaks_of_even_blocks_only_and_says_so(void **state)
 {
-	struct cs_selector *selector = make(HEAD MODEL("", "0", "      - {collective: allgatherv, ranks: 16, nodes: 4, "
+	struct cs_selector *selector =
+		make(HEAD MODEL("", "0", "      - {collective: allgatherv, ranks: 16, nodes: 4, "
 								"cost: {1K: 10us}}\n"));
 	struct cs_facts facts = usual(CS_ALLGATHERV, 1024);
 	struct cs_choice choice = choose(selector, &facts);
@@ -704,13 +763,14 @@ the_model_speaks_of_even_blocks_only_and_says_so(void **state)
 static void
 a_cost_of_no_bytes_alone_is_that_of_all(void **state)
 {
-	struct cs_selector *selector = make(HEAD MODEL("", "0", "      - {collective: bcast, ranks: 16, nodes: 4, "
+	struct cs_selector *selector =
+		make(HEAD MODEL("", "0", "      - {collective: bcast, ranks: 16, nodes: 4, "
 								"cost: {0: 10us}}\n"));
 	assert_choice(choose_bytes(selector, CS_BCAST, 2048), "host", CS_WHY_MODEL, "model m");
 	cs_selector_destroy(selector);
 }
 
-/* ---- digest ------------------------------------------------------------------------------------------------- */
+/* ---- digest ---------------------------------------------------------------------------------- */
 
 static uint64_t
 digest_of(const struct cs_machine *machine, const char *site, const struct cs_settings *settings)
@@ -724,15 +784,19 @@ digest_of(const struct cs_machine *machine, const char *site, const struct cs_se
 static void
 equal_rules_give_equal_digests_however_they_are_written(void **state)
 {
-	uint64_t one = digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"), &nothing_set);
+	uint64_t one =
+		digest_of(&here, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+			  &nothing_set);
 	uint64_t other = digest_of(&here,
-				   "# a comment\nversion: 1\nlimits: {}\nblocks:\n" BLOCK("other name")
-				   "    rules:\n    - use: 'ring'\n      bytes: 0-4096\n      collective: [bcast]\n",
-				   &nothing_set);
+				   "# a comment\nversion: 1\nlimits: "
+				   "{}\nblocks:\n" BLOCK("other name")
+				   "    rules:\n    - use: 'ring'\n      bytes: 0-4096\n      "
+				   "collective: [bcast]\n", &nothing_set);
 	assert_true(one == other);
 	/* Another machine on which the same guards hold agrees, too. */
 	struct cs_machine neighbour = { "mpich", "AMD EPYC 7763", "node8", 8 };
-	assert_true(digest_of(&neighbour, SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
+	assert_true(digest_of(&neighbour,
+			      SITE("      - {collective: bcast, bytes: 0-4K, use: ring}\n"),
 			      &nothing_set) == one);
 }
 
@@ -762,16 +826,22 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		SITE("      - {collective: bcast, wire: ib, use: ring}\n"),
 		SITE("      - {collective: bcast, placement: block, use: ring}\n"),
 		SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"),
-		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: host}\n"),
-		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: ring}\n"),
+		SITE("      - {collective: bcast, use: ring}\n      - {collective: bcast, use: "
+		     "host}\n"),
+		SITE("      - {collective: bcast, use: host}\n      - {collective: bcast, use: "
+		     "ring}\n"),
 		SITE("      - {collective: allgatherv, use: host}\n"),
 		SITE("      - {collective: allgatherv, skew: 2-inf, use: host}\n"),
 		HEAD MODEL("", "0.1", COSTS),
 		HEAD MODEL("", "0.2", COSTS),
-		HEAD "models:\n" BLOCK("m") "    parameters: \"L=2e-6,G=1e-9\"\n    fit_error: 0.1\n    host:\n" COSTS,
-		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 10us}}\n"),
-		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: 11us}}\n"),
-		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: 10us}}\n"),
+		HEAD "models:\n" BLOCK("m") "    parameters: \"L=2e-6,G=1e-9\"\n    fit_error: "
+					    "0.1\n    host:\n" COSTS,
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: "
+				      "10us}}\n"),
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 4, cost: {1K: "
+				      "11us}}\n"),
+		HEAD MODEL("", "0.1", "      - {collective: bcast, ranks: 16, nodes: 2, cost: {1K: "
+				      "10us}}\n"),
 		HEAD "blocks:\n" BLOCK("b") "    machine: {host: elsewhere}\n"
 					    "    rules: [{collective: bcast, use: ring}]\n",
 	};
@@ -780,13 +850,16 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 		seen[i] = digest_of(&here, sites[i], &nothing_set);
 		assert_true(seen[i] == digest_of(&here, sites[i], &nothing_set));
 		for (size_t k = 0; k < i; k++)
-			if (seen[i] == seen[k] && !(k == 0 && i == 1)) /* an empty file is as good as none */
-				fail_msg("equal digests of\n%s\nand\n%s", sites[k] ? sites[k] : "", sites[i]);
+			/* An empty file is as good as none */
+			if (seen[i] == seen[k] && !(k == 0 && i == 1))
+				fail_msg("equal digests of\n%s\nand\n%s", sites[k] ? sites[k] : "",
+					 sites[i]);
 	}
 	/* A guard that holds here and not there lets the two choose differently. */
 	struct cs_machine elsewhere = here;
 	elsewhere.host = "elsewhere";
-	assert_true(digest_of(&elsewhere, sites[COUNT(sites) - 1], &nothing_set) != seen[COUNT(sites) - 1]);
+	assert_true(digest_of(&elsewhere, sites[COUNT(sites) - 1], &nothing_set) !=
+		    seen[COUNT(sites) - 1]);
 	struct cs_settings forced = nothing_set;
 	forced.force[CS_BCAST] = "ring";
 	uint64_t ring = digest_of(&here, NULL, &forced);
@@ -798,7 +871,7 @@ whatever_can_change_a_choice_changes_the_digest(void **state)
 	assert_true(digest_of(&here, NULL, &forced) != ring);
 }
 
-/* ---- what is printed ---------------------------------------------------------------------------------------- */
+/* ---- what is printed ------------------------------------------------------------------------- */
 
 static char printed[16384];
 
@@ -819,7 +892,8 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 {
 	struct cs_selector *selector = make_forced(
 		HEAD "blocks:\n" BLOCK("away") "    machine: {cpu: \"*Xeon*\"}\n"
-					       "    rules: [{collective: bcast, use: ring}]\n" BLOCK("b")
+					       "    rules: [{collective: bcast, use: "
+					       "ring}]\n" BLOCK("b")
 		"    rules:\n"
 		"      - {collective: bcast, ranks: 100-200, use: ring}\n"
 		"      - {collective: bcast, nodes: 1, use: ring}\n"
@@ -859,11 +933,15 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 static void
 explaining_says_which_placement_a_rule_asks_for(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
-						 "      - {collective: bcast, placement: block, use: host}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, placement: cyclic, use: ring}\n"
+						 "      - {collective: bcast, placement: block, "
+						 "use: host}\n"));
 	struct cs_facts facts = usual(CS_BCAST, 8);
-	assert_contains(explain(selector, &facts), "use ring\n    no: placement cyclic, here block\n"
-						   "  rule site.yaml:7 (block b): use host\n    yes: this decides\n");
+	assert_contains(explain(selector, &facts), "use ring\n    no: placement cyclic, here "
+						   "block\n"
+						   "  rule site.yaml:7 (block b): use host\n    "
+						   "yes: this decides\n");
 	facts.is_block_placed = false;
 	assert_contains(explain(selector, &facts), "use ring\n    yes: this decides\n"
 						   "  rule site.yaml:7 (block b): use host\n"
@@ -875,14 +953,19 @@ explaining_says_which_placement_a_rule_asks_for(void **state)
 static void
 explaining_says_which_wire_a_rule_asks_for(void **state)
 {
-	struct cs_selector *selector = make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
-						 "      - {collective: bcast, wire: host, use: host}\n"));
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, wire: ib, use: ring}\n"
+						 "      - {collective: bcast, wire: host, use: "
+						 "host}\n"));
 	struct cs_facts facts = usual(CS_BCAST, 8);
-	assert_contains(explain(selector, &facts), "  rule site.yaml:6 (block b): use ring\n    no: wire ib, here host\n"
-						   "  rule site.yaml:7 (block b): use host\n    yes: this decides\n");
+	assert_contains(explain(selector, &facts), "  rule site.yaml:6 (block b): use ring\n    "
+						   "no: wire ib, here host\n"
+						   "  rule site.yaml:7 (block b): use host\n    "
+						   "yes: this decides\n");
 	assert_contains(printed, "block placement, wire: host, MPI: mpich\n");
 	facts.wire = CS_WIRE_IB;
-	assert_contains(explain(selector, &facts), "    yes: this decides\n  rule site.yaml:7 (block b): use host\n"
+	assert_contains(explain(selector, &facts), "    yes: this decides\n  rule site.yaml:7 "
+						   "(block b): use host\n"
 						   "    no: wire host, here ib\n");
 	assert_contains(printed, "block placement, wire: ib, MPI: mpich\n");
 	/* Where there is one node, nothing is sent between nodes. */
@@ -899,13 +982,17 @@ explaining_says_what_is_wrong_with_a_variable_or_a_forced_call(void **state)
 	said_begin(&said);
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "nonsense");
 	said_end(&said);
-	assert_contains(explain(selector, &alone), "COLLSHIM_BCAST: nonsense: ignored, column 1: \"nonsense\" is no");
+	assert_contains(explain(selector, &alone), "COLLSHIM_BCAST: nonsense: ignored, column 1: "
+						   "\"nonsense\" is no");
 	assert_contains(printed, "  hier:host: no: one rank per node\n");
-	assert_contains(printed, "  none fits: the host\n-> host (no rule); the same for 0 <= bytes < inf\n");
+	assert_contains(printed, "  none fits: the host\n-> host (no rule); the same for 0 <= "
+				 "bytes < inf\n");
 	cs_selector_destroy(selector);
 	selector = make_forced(NULL, CS_BCAST, "hier:host");
-	assert_contains(explain(selector, &alone), "  forced by COLLSHIM_BCAST: use hier:host:chunk=64K\n"
-						   "    cannot be done (one rank per node): the host\n");
+	assert_contains(explain(selector, &alone), "  forced by COLLSHIM_BCAST: use "
+						   "hier:host:chunk=64K\n"
+						   "    cannot be done (one rank per node): the "
+						   "host\n");
 	assert_contains(printed, "-> host (one rank per node)");
 	cs_selector_destroy(selector);
 }
@@ -915,8 +1002,10 @@ explaining_says_which_calls_a_plan_refuses(void **state)
 {
 	struct cs_selector *selector = make_forced(NULL, CS_BCAST, "ring");
 	struct cs_facts facts = usual(CS_BCAST, 4711);
-	assert_contains(explain(selector, &facts), "-> ring (forced by COLLSHIM_BCAST); the same for 0 <= bytes < inf\n"
-						   "   but its plan refuses this call (it is 4711 bytes): the host serves it\n");
+	assert_contains(explain(selector, &facts), "-> ring (forced by COLLSHIM_BCAST); the same "
+						   "for 0 <= bytes < inf\n"
+						   "   but its plan refuses this call (it is 4711 "
+						   "bytes): the host serves it\n");
 	facts.bytes = 4712;
 	assert_null(strstr(explain(selector, &facts), "refuses"));
 	cs_selector_destroy(selector);
@@ -927,7 +1016,8 @@ explaining_a_call_of_unknown_size_names_no_size(void **state)
 {
 	struct cs_selector *selector = make(NULL);
 	struct cs_facts facts = usual(CS_ALLTOALLV, CS_BYTES_UNKNOWN);
-	assert_contains(explain(selector, &facts), "alltoallv, any size; 16 ranks on 4 nodes, 4 per node");
+	assert_contains(explain(selector, &facts), "alltoallv, any size; 16 ranks on 4 nodes, 4 "
+						   "per node");
 	assert_null(strstr(printed, "<= bytes"));
 	cs_selector_destroy(selector);
 }
@@ -943,7 +1033,8 @@ explaining_and_choosing_agree(void **state)
 		struct cs_selector *selector =
 			make_forced(model.site, CS_BCAST, *model.forcing ? model.forcing : NULL);
 		int ppn = 1 + (int)random_below(&seed, 2);
-		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn, ppn, true, true, 1, CS_WIRE_HOST };
+		struct cs_facts facts = { CS_BCAST, random_below(&seed, SIZES), 2 * ppn, 2, ppn,
+					  ppn, true, true, 1, CS_WIRE_HOST };
 		const char *text = explain(selector, &facts);
 		struct said said;
 		said_begin(&said);
@@ -953,13 +1044,14 @@ explaining_and_choosing_agree(void **state)
 		const char *yes = strstr(text, "\n    yes: this decides\n");
 		if (!yes != !(choice.why == CS_WHY_FORCED || choice.why == CS_WHY_RULE ||
 			      choice.why == CS_WHY_BUILTIN))
-			fail_msg("TEST_SEED=%llu: why %d, but\n%s", (unsigned long long)before, choice.why, text);
+			fail_msg("TEST_SEED=%llu: why %d, but\n%s", (unsigned long long)before,
+				 choice.why, text);
 		if (yes) {
 			while (yes[-1] != '\n')
 				yes--;
 			if (strncmp(yes + 2, choice.reason, strlen(choice.reason)))
-				fail_msg("TEST_SEED=%llu: %s, but\n%s", (unsigned long long)before, choice.reason,
-					 text);
+				fail_msg("TEST_SEED=%llu: %s, but\n%s", (unsigned long long)before,
+					 choice.reason, text);
 		}
 		cs_selector_destroy(selector);
 	}
@@ -971,8 +1063,10 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	struct cs_settings settings = nothing_set;
 	settings.team_after = 3;
 	settings.wire = CS_WIRE_IB;
-	struct cs_selector *selector = make_on(&here, HEAD "limits: {slots: 32}\nblocks:\n" BLOCK("mine")
-								 "    machine: {mpi: openmpi}\n    rules: []\n",
+	struct cs_selector *selector =
+		make_on(&here, HEAD "limits: {slots: 32}\nblocks:\n" BLOCK("mine")
+								 "    machine: {mpi: openmpi}\n    "
+								 "rules: []\n",
 					       &settings);
 	FILE *out = fmemopen(printed, sizeof printed, "w");
 	cs_selector_print_limits(selector, out);
@@ -982,10 +1076,12 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	snprintf(expected, sizeof expected, "  slots = 32 (%s)\n", file);
 	assert_contains(printed, expected);
 	assert_contains(printed, "  team_after = 3 (COLLSHIM_TEAM_AFTER)\n");
-	assert_contains(printed, "  wire = ib (COLLSHIM_WIRE)\n      what plans between nodes send by: auto (verbs where "
+	assert_contains(printed, "  wire = ib (COLLSHIM_WIRE)\n      what plans between nodes send "
+				 "by: auto (verbs where "
 				 "every rank can), host or ib\n");
 	assert_contains(printed, " (built-in tuning.yaml)\n");
-	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here mpich)\n");
+	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here "
+				 "mpich)\n");
 	assert_contains(printed, "block default (line 6): holds here\n");
 	assert_string_equal(cs_selector_source(selector), file);
 	cs_selector_destroy(selector);
@@ -1026,7 +1122,8 @@ main(void)
 		cmocka_unit_test(a_ppn_condition_holds_for_the_fullest_and_the_emptiest_node),
 		cmocka_unit_test(calls_without_an_agreed_size_get_one_answer),
 		cmocka_unit_test(blocks_hold_only_on_the_machines_they_are_for),
-		cmocka_unit_test(single_limits_are_overridden_by_the_site_and_then_by_the_environment),
+		cmocka_unit_test(
+			single_limits_are_overridden_by_the_site_and_then_by_the_environment),
 		cmocka_unit_test(what_the_environment_says_of_the_wire_goes_before_every_file),
 		cmocka_unit_test(chosen_and_its_interval_are_exactly_what_the_definition_says),
 		cmocka_unit_test(equal_rules_give_equal_digests_however_they_are_written),
@@ -1048,6 +1145,7 @@ main(void)
 		cmocka_unit_test(printed_limits_and_sources_say_where_they_come_from),
 		cmocka_unit_test(this_machine_can_be_read),
 	};
-	setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a comma in decimals, where there is such a locale */
+	setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a comma in decimals, where there is such a
+					       * locale */
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

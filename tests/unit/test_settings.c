@@ -116,9 +116,12 @@ assert_report(const char *text, const char *expected)
 static void
 a_reports_path_names_the_job_its_task_process_and_host(void **state)
 {
-	static const char *const batch[] = { "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID", "PBS_JOBID", "LSB_JOBID",
-					     "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "OAR_JOB_ID", "OAR_ARRAY_INDEX",
-					     "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID", "PJM_BULKNUM", "LOADL_STEP_ID", "JOB_ID",
+	static const char *const batch[] = { "SLURM_JOB_ID", "SLURM_JOBID", "SLURM_ARRAY_TASK_ID",
+					     "PBS_JOBID", "LSB_JOBID",
+					     "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX",
+					     "OAR_JOB_ID", "OAR_ARRAY_INDEX",
+					     "FLUX_JOB_ID", "COBALT_JOBID", "PJM_JOBID",
+					     "PJM_BULKNUM", "LOADL_STEP_ID", "JOB_ID",
 					     "SGE_TASK_ID" };
 	char host[128], expected[512];
 	for (size_t i = 0; i < COUNT(batch); i++)
@@ -127,7 +130,8 @@ a_reports_path_names_the_job_its_task_process_and_host(void **state)
 	snprintf(expected, sizeof expected, "r.%ld.%s.json", (long)getpid(), host);
 	assert_report("r.%p.%h.json", expected);
 
-	/* Without a batch system the process stands for the job, so that two jobs have two names. */
+	/* Without a batch system the process stands for the job, so that two jobs have two
+	 * names. */
 	snprintf(expected, sizeof expected, "r_%ld_0", (long)getpid());
 	assert_report("r_%j_%a", expected);
 	setenv("SLURM_JOB_ID", "4711", 1);
@@ -247,7 +251,8 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_FAKE_NODES", "99999999999999999999", "expected K, cyclic:K" },
 		{ "COLLSHIM_FAKE_DOMAINS", "-1", "expected a number from 0 to 1024" },
 		{ "COLLSHIM_FAKE_DOMAINS", "2,2", "expected a number from 0 to 1024" },
-		{ "COLLSHIM_IB_DEVICE", ":1", "expected a device, or device:port with a port from 1 to 255" },
+		{ "COLLSHIM_IB_DEVICE", ":1", "expected a device, or device:port with a port from "
+					      "1 to 255" },
 		{ "COLLSHIM_IB_DEVICE", "a:b", "expected a device, or device:port" },
 		{ "COLLSHIM_IB_DEVICE", "a:", "expected a device, or device:port" },
 		{ "COLLSHIM_IB_DEVICE", "a:0", "expected a device, or device:port" },
@@ -261,12 +266,14 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		{ "COLLSHIM_CMA", "1", "expected auto, on or off" },
 		{ "COLLSHIM_STREAM", "1", "expected auto, on or off" },
 		{ "COLLSHIM_TEAM_AFTER", "inf", "expected a number from 0 to 1000000" },
-		{ "COLLSHIM_INIT_TIMEOUT", "1000001", "expected a number of seconds from 0 to 1000000" },
+		{ "COLLSHIM_INIT_TIMEOUT", "1000001", "expected a number of seconds from 0 to "
+						      "1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "-2", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_TEAM_AFTER", "5000000000", "expected a number from 0 to 1000000" },
 		{ "COLLSHIM_WIRE", "verbs", "expected auto, host or ib" },
 		{ "COLLSHIM_WIRE", "1", "expected auto, host or ib" },
-		{ "COLLSHIM_WIRE", "as tuned", "expected auto, host or ib" }, /* what is shown where it is not set */
+		/* What is shown where it is not set */
+		{ "COLLSHIM_WIRE", "as tuned", "expected auto, host or ib" },
 		{ "COLLSHIM_IB_ARRIVAL", "poll", "expected completion or flag" },
 	};
 	struct cs_settings defaults;
@@ -276,8 +283,8 @@ a_wrong_value_gives_one_line_and_the_default(void **state)
 		char start[128];
 		setenv(cases[i].name, cases[i].value, 1);
 		const char *said = read_settings(&settings);
-		snprintf(start, sizeof start, "collshim: settings: %s=%s is not understood", cases[i].name,
-			 cases[i].value);
+		snprintf(start, sizeof start, "collshim: settings: %s=%s is not understood",
+			 cases[i].name, cases[i].value);
 		assert_contains(said, start);
 		assert_contains(said, cases[i].expected);
 		assert_int_equal(count_lines(said), 1);
@@ -305,8 +312,10 @@ ranks_are_on_the_fake_nodes_that_the_text_gives_them(void **state)
 	static const struct {
 		const char *text, *nodes;
 	} cases[] = {
-		{ "1", "0000" }, { "2", "0011" }, { "2", "00011" }, { "3", "0001122" }, { "4", "01" },
-		{ "cyclic:2", "01010" }, { "cyclic:3", "0120120" }, { "3,2,1", "000112" }, { "3,2,1", "00011222" },
+		{ "1", "0000" }, { "2", "0011" }, { "2", "00011" }, { "3", "0001122" },
+			{ "4", "01" },
+		{ "cyclic:2", "01010" }, { "cyclic:3", "0120120" }, { "3,2,1", "000112" },
+			{ "3,2,1", "00011222" },
 		{ "1,1", "0" }, { "1,3,1", "01112" }, { "02", "01" },
 		{ "", "--" }, { "0", "--" }, { "x", "--" }, { "cyclic:", "--" }, { "1,x", "0-" },
 	};
@@ -314,7 +323,8 @@ ranks_are_on_the_fake_nodes_that_the_text_gives_them(void **state)
 		int ranks = (int)strlen(cases[i].nodes);
 		for (int rank = 0; rank < ranks; rank++) {
 			char node = cases[i].nodes[rank];
-			assert_int_equal(cs_fake_nodes_of(cases[i].text, rank, ranks), node == '-' ? -1 : node - '0');
+			assert_int_equal(cs_fake_nodes_of(cases[i].text, rank, ranks),
+					 node == '-' ? -1 : node - '0');
 		}
 	}
 }
@@ -327,8 +337,10 @@ nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(vo
 		size_t ranks;
 		bool fits;
 	} cases[] = {
-		{ "7", 2, false }, { "2", 2, true }, { "2", 5, true }, { "cyclic:3", 2, false }, { "cyclic:3", 3, true },
-		{ "3,2,1", 4, false }, { "3,2,1", 6, true }, { "3,2,1", 9, true }, { "1,1", 1, false }, { "2", 1, false },
+		{ "7", 2, false }, { "2", 2, true }, { "2", 5, true }, { "cyclic:3", 2, false },
+			{ "cyclic:3", 3, true },
+		{ "3,2,1", 4, false }, { "3,2,1", 6, true }, { "3,2,1", 9, true },
+			{ "1,1", 1, false }, { "2", 1, false },
 	};
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cs_settings settings;
@@ -336,7 +348,8 @@ nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(vo
 		setenv("COLLSHIM_FAKE_NODES", cases[i].value, 1);
 		read_settings(&settings);
 		const char *said = fit_settings(&settings, cases[i].ranks);
-		snprintf(start, sizeof start, "collshim: settings: COLLSHIM_FAKE_NODES=%s takes", cases[i].value);
+		snprintf(start, sizeof start, "collshim: settings: COLLSHIM_FAKE_NODES=%s takes",
+			 cases[i].value);
 		assert_int_equal(count_lines(said), cases[i].fits ? 0 : 1);
 		if (!cases[i].fits)
 			assert_contains(said, start);
@@ -353,7 +366,8 @@ domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten(
 	assert_string_equal(fit_settings(&settings, 4), "");
 	assert_int_equal(settings.fake_domains, 4);
 	const char *said = fit_settings(&settings, 3);
-	assert_contains(said, "collshim: settings: COLLSHIM_FAKE_DOMAINS=4 takes 4 ranks or more, and the job has 3; it is");
+	assert_contains(said, "collshim: settings: COLLSHIM_FAKE_DOMAINS=4 takes 4 ranks or more, "
+			      "and the job has 3; it is");
 	assert_int_equal(count_lines(said), 1);
 	assert_int_equal(settings.fake_domains, 0);
 }
@@ -526,7 +540,8 @@ main(void)
 		TEST(right_fake_nodes_are_kept_as_written),
 		TEST(ranks_are_on_the_fake_nodes_that_the_text_gives_them),
 		TEST(nodes_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
-		TEST(domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
+		TEST(
+		  domains_that_a_job_of_so_many_ranks_cannot_have_give_one_line_and_are_forgotten),
 		TEST(an_unknown_variable_gives_one_line_with_the_nearest_name),
 		TEST(many_unknown_variables_give_few_lines),
 		TEST(a_process_that_does_not_speak_for_the_job_says_nothing),

@@ -1,5 +1,6 @@
-/* The simulator against the closed forms of seed 000, chapters 4 and 5: equal to the picosecond, since all parameters
- * are whole picoseconds here. Where a form of the paper is a bound, or counts otherwise, the test says so. */
+/* The simulator against the closed forms of seed 000, chapters 4 and 5: equal to the picosecond,
+ * since all parameters are whole picoseconds here. Where a form of the paper is a bound, or counts
+ * otherwise, the test says so. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -37,7 +38,7 @@ max(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* --- running plans ------------------------------------------------------------------------------------------------ */
+/* --- running plans ---------------------------------------------------------------------------- */
 
 static struct cs_sim *
 stage(build_function *build, const struct cs_problem *call, const int *node_of)
@@ -61,7 +62,8 @@ static int64_t
 time_of(build_function *build, int p, size_t bytes, size_t k, const struct cs_model *model)
 {
 	const size_t params[2] = { k };
-	struct cs_problem call = { .coll = CS_BCAST, .ranks = p, .unit = 1, .bytes = bytes, .params = params };
+	struct cs_problem call = { .coll = CS_BCAST, .ranks = p, .unit = 1, .bytes = bytes,
+				   .params = params };
 	struct cs_sim *sim = stage(build, &call, NULL);
 	struct cs_sim_result result;
 	enum cs_status status = cs_sim_run(sim, model, NULL, NULL, &result);
@@ -75,13 +77,13 @@ static void
 expect(const char *what, int p, size_t s, int64_t got, int64_t expected)
 {
 	if (got != expected)
-		fail_msg("%s, %d ranks, %zu bytes: %lld ps, expected %lld", what, p, s, (long long)got,
-			 (long long)expected);
+		fail_msg("%s, %d ranks, %zu bytes: %lld ps, expected %lld", what, p, s,
+			 (long long)got, (long long)expected);
 }
 
 static const size_t some_sizes[] = { 1, 2, 8, 100, 1000 };
 
-/* --- plans that are not algorithms -------------------------------------------------------------------------------- */
+/* --- plans that are not algorithms ------------------------------------------------------------ */
 
 static void
 linear_scatter(struct cs_builder *builder)
@@ -103,7 +105,8 @@ linear_gather(struct cs_builder *builder)
 		cs_build_send(builder, 0, cs_in(0), problem->bytes);
 }
 
-/* Scatter, k of (k + 1) parts given away in each step, for (k + 1)^i ranks; k = 1 is recursive splitting. */
+/* Scatter, k of (k + 1) parts given away in each step, for (k + 1)^i ranks; k = 1 is recursive
+ * splitting. */
 static void
 n_way_tree(struct cs_builder *builder)
 {
@@ -113,20 +116,24 @@ n_way_tree(struct cs_builder *builder)
 		part *= k + 1;
 	if (problem->rank) {
 		int parent = problem->rank - problem->rank / part % (k + 1) * part;
-		cs_build_wait(builder, cs_build_recv(builder, parent, cs_tmp(0), (size_t)part * problem->bytes));
+		cs_build_wait(builder, cs_build_recv(builder, parent, cs_tmp(0),
+						     (size_t)part * problem->bytes));
 	}
 	for (part /= k + 1; part; part /= k + 1)
 		for (int child = 1; child <= k; child++)
-			cs_build_send(builder, problem->rank + child * part, cs_tmp(0), (size_t)part * problem->bytes);
+			cs_build_send(builder, problem->rank + child * part, cs_tmp(0),
+				      (size_t)part * problem->bytes);
 }
 
 static void
 modified_ring(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	int p = problem->ranks, self = problem->rank, *requests = calloc((size_t)p, sizeof *requests);
+	int p = problem->ranks, self = problem->rank,
+	    *requests = calloc((size_t)p, sizeof *requests);
 	for (int round = 1; round < p; round++)
-		requests[round] = cs_build_recv(builder, (self + p - round) % p, cs_out(0), problem->bytes);
+		requests[round] = cs_build_recv(builder, (self + p - round) % p, cs_out(0),
+						problem->bytes);
 	for (int round = 1; round < p; round++)
 		cs_build_send(builder, (self + round) % p, cs_in(0), problem->bytes);
 	for (int round = 1; round < p; round++)
@@ -157,7 +164,8 @@ recursive_doubling(struct cs_builder *builder)
 	}
 }
 
-/* k messages in each round, always of `bytes`: as many rounds and messages as Bruck's, not its sizes. */
+/* k messages in each round, always of `bytes`: as many rounds and messages as Bruck's, not its
+ * sizes. */
 static void
 bruck(struct cs_builder *builder)
 {
@@ -166,9 +174,11 @@ bruck(struct cs_builder *builder)
 	for (int distance = 1; distance < p; distance *= k + 1) {
 		int requests[16];
 		for (int i = 1; i <= k; i++)
-			requests[i] = cs_build_recv(builder, (self + i * distance) % p, cs_out(0), problem->bytes);
+			requests[i] = cs_build_recv(builder, (self + i * distance) % p, cs_out(0),
+						    problem->bytes);
 		for (int i = 1; i <= k; i++)
-			cs_build_send(builder, (self + p - i * distance % p) % p, cs_tmp(0), problem->bytes);
+			cs_build_send(builder, (self + p - i * distance % p) % p, cs_tmp(0),
+				      problem->bytes);
 		for (int i = 1; i <= k; i++)
 			cs_build_wait(builder, requests[i]);
 		cs_build_wait_all(builder);
@@ -188,7 +198,8 @@ ping_pong(struct cs_builder *builder)
 		if (is_sender)
 			cs_build_send(builder, 1, cs_in(0), problem->bytes);
 		else
-			cs_build_wait(builder, cs_build_recv(builder, 0, cs_out(0), problem->bytes));
+			cs_build_wait(builder,
+				      cs_build_recv(builder, 0, cs_out(0), problem->bytes));
 	}
 	if (is_sender)
 		cs_build_wait(builder, reply);
@@ -196,18 +207,20 @@ ping_pong(struct cs_builder *builder)
 		cs_build_send(builder, 0, cs_in(0), problem->bytes);
 }
 
-/* --- closed forms ------------------------------------------------------------------------------------------------- */
+/* --- closed forms ----------------------------------------------------------------------------- */
 
 /* Seed 000, figure 4.2: three messages of one sender take o_s + 2 g + L + o_r. */
 static void
 three_messages_take_the_time_of_the_paper_s_figure(void **state)
 {
 	struct cs_model model = plain;
-	model.level[CS_INTER] = (struct cs_loggp){ .L = 20, .g = 10, .o_send = 5, .o_recv = 6, .f = 1 };
+	model.level[CS_INTER] = (struct cs_loggp){ .L = 20, .g = 10, .o_send = 5, .o_recv = 6,
+						   .f = 1 };
 	expect("figure 4.2", 4, 1, time_of(linear_scatter, 4, 1, 0, &model), 5 + 2 * 10 + 20 + 6);
 }
 
-/* 4.3.3: PRTT(n, d, s) = 2 (L + 2 o + (s - 1) G) + (n - 1) max{o + d, g + (s - 1) G}, with one o. */
+/* 4.3.3: PRTT(n, d, s) = 2 (L + 2 o + (s - 1) G) + (n - 1) max{o + d, g + (s - 1) G}, with one
+ * o. */
 static void
 ping_pongs_take_prtt(void **state)
 {
@@ -219,23 +232,28 @@ ping_pongs_take_prtt(void **state)
 		for (size_t d = 0; d <= 4000; d += 500)
 			for (size_t i = 0; i < COUNT(some_sizes); i++) {
 				const size_t params[2] = { n, d };
-				int64_t s = (int64_t)some_sizes[i], bytes = (s - 1) * 3, o = cost->o_send;
-				struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .params = params,
+				int64_t s = (int64_t)some_sizes[i], bytes = (s - 1) * 3,
+					o = cost->o_send;
+				struct cs_problem call = { .coll = CS_BCAST, .ranks = 2, .unit = 1,
+							   .params = params,
 							   .bytes = some_sizes[i] };
 				struct cs_sim_result result;
 				struct cs_sim *sim = stage(ping_pong, &call, NULL);
-				assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
+				assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result),
+						 CS_OK);
 				expect("PRTT", 2, some_sizes[i], cs_sim_end_of(sim, 0),
 				       2 * (cost->L + 2 * o + bytes) +
-					       ((int64_t)n - 1) * max(o + (int64_t)d, cost->g + bytes));
+					       ((int64_t)n - 1) *
+					       max(o + (int64_t)d, cost->g + bytes));
 				assert_int_equal(result.messages, n + 1);
 				assert_int_equal(result.rounds, 2);
 				cs_sim_destroy(sim);
 			}
 }
 
-/* 5.1.2, LogGP: o_s + (P - 1) (max{o_s, g} + (s - 1) G) + L + o_r. The paper counts a gap after the last message too,
- * which nobody waits for: P - 1 messages have P - 2 gaps between them, as its figure 4.2 counts. */
+/* 5.1.2, LogGP: o_s + (P - 1) (max{o_s, g} + (s - 1) G) + L + o_r. The paper counts a gap after the
+ * last message too, which nobody waits for: P - 1 messages have P - 2 gaps between them, as its
+ * figure 4.2 counts. */
 static void
 linear_scatter_takes_a_gap_between_two_messages(void **state)
 {
@@ -244,8 +262,10 @@ linear_scatter_takes_a_gap_between_two_messages(void **state)
 		for (size_t i = 0; i < COUNT(some_sizes); i++) {
 			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3, paper;
 			int64_t got = time_of(linear_scatter, p, some_sizes[i], 0, &plain);
-			paper = cost->o_send + (p - 1) * (max(cost->o_send, cost->g) + bytes) + cost->L + cost->o_recv;
-			expect("linear scatter", p, some_sizes[i], got, paper - max(cost->o_send, cost->g));
+			paper = cost->o_send + (p - 1) * (max(cost->o_send, cost->g) + bytes) +
+				cost->L + cost->o_recv;
+			expect("linear scatter", p, some_sizes[i], got,
+			       paper - max(cost->o_send, cost->g));
 		}
 }
 
@@ -258,10 +278,13 @@ linear_scatter_sends_f_messages_without_a_gap(void **state)
 	for (int64_t f = 1; f <= 8; f++)
 		for (int p = 2; p <= 40; p++) {
 			struct cs_model model = plain_with_f(f);
-			int64_t expected = p - 1 <= f ? (p - 1) * cost->o_send + cost->L + cost->o_recv
+			int64_t expected = p - 1 <= f ? (p - 1) * cost->o_send + cost->L +
+					   cost->o_recv
 						      : cost->o_send + cost->L + cost->o_recv +
-								max((p - 2) * cost->o_send, (p - 1 - f) * cost->g);
-			expect("linear scatter, LogfP", p, 1, time_of(linear_scatter, p, 1, 0, &model), expected);
+								max((p - 2) * cost->o_send,
+								    (p - 1 - f) * cost->g);
+			expect("linear scatter, LogfP", p, 1,
+			       time_of(linear_scatter, p, 1, 0, &model), expected);
 		}
 }
 
@@ -273,15 +296,16 @@ linear_gather_is_held_up_by_its_receiver(void **state)
 	for (int p = 2; p <= 40; p++)
 		for (size_t i = 0; i < COUNT(some_sizes); i++) {
 			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3;
-			expect("linear gather", p, some_sizes[i], time_of(linear_gather, p, some_sizes[i], 0, &plain),
-			       cost->o_send + cost->L + bytes + (p - 2) * max(cost->o_recv, cost->g + bytes) +
+			expect("linear gather", p, some_sizes[i],
+			       time_of(linear_gather, p, some_sizes[i], 0, &plain), cost->o_send +
+			       cost->L + bytes + (p - 2) * max(cost->o_recv, cost->g + bytes) +
 				       cost->o_recv);
 		}
 }
 
-/* 5.1.3, recursive splitting (k = 1) and n-way tree, (k + 1)^i ranks:
- * i (o_s + (k - 1) g + L + o_r) + (P - 1) (s - 1) G. The paper counts an item of s bytes as s - 1 gaps wherever it is;
- * a message of m items has m s - 1 of them, so k i messages on the way make ((P - 1) s - k i) G. */
+/* 5.1.3, recursive splitting (k = 1) and n-way tree, (k + 1)^i ranks: i (o_s + (k - 1) g + L + o_r)
+ * + (P - 1) (s - 1) G. The paper counts an item of s bytes as s - 1 gaps wherever it is; a message
+ * of m items has m s - 1 of them, so k i messages on the way make ((P - 1) s - k i) G. */
 static void
 trees_take_their_depth_times_k_messages(void **state)
 {
@@ -292,7 +316,8 @@ trees_take_their_depth_times_k_messages(void **state)
 				int64_t bytes = ((p - 1) * (int64_t)some_sizes[n] - k * i) * 3;
 				expect("n-way tree", p, some_sizes[n],
 				       time_of(n_way_tree, p, some_sizes[n], (size_t)k, &plain),
-				       i * (cost->o_send + (k - 1) * cost->g + cost->L + cost->o_recv) + bytes);
+				       i * (cost->o_send + (k - 1) * cost->g + cost->L +
+					    cost->o_recv) + bytes);
 			}
 }
 
@@ -305,13 +330,14 @@ trees_of_f_messages_take_no_gap(void **state)
 			struct cs_model model = plain_with_f(k);
 			const struct cs_loggp *cost = &model.level[CS_INTER];
 			model.level[CS_INTER].G = 0;
-			expect("n-way tree, LogfP", p, 1, time_of(n_way_tree, p, 1, (size_t)k, &model),
+			expect("n-way tree, LogfP", p, 1,
+			       time_of(n_way_tree, p, 1, (size_t)k, &model),
 			       i * (k * cost->o_send + cost->L + cost->o_recv));
 		}
 }
 
-/* When relative rank r of a binomial tree has the data: its parent is r without its lowest one, which has sent to all
- * higher ones before. */
+/* When relative rank r of a binomial tree has the data: its parent is r without its lowest one,
+ * which has sent to all higher ones before. */
 static int64_t
 binomial_time(int p, int r, int64_t bytes, const struct cs_loggp *cost)
 {
@@ -325,7 +351,8 @@ binomial_time(int p, int r, int64_t bytes, const struct cs_loggp *cost)
 	       before * max(cost->o_send, cost->g + bytes) + bytes + cost->L + cost->o_recv;
 }
 
-/* 5.1.3 counts ceil(log2 P) (o_s + L + o_r) for one element: exact for powers of two, else the most that it takes. */
+/* 5.1.3 counts ceil(log2 P) (o_s + L + o_r) for one element: exact for powers of two, else the most
+ * that it takes. */
 static void
 binomial_broadcast_takes_its_deepest_path(void **state)
 {
@@ -345,7 +372,7 @@ binomial_broadcast_takes_its_deepest_path(void **state)
 		}
 }
 
-/* --- closed forms of algorithms: one more is one more line -------------------------------------------------------- */
+/* --- closed forms of algorithms: one more is one more line ------------------------------------ */
 
 static bool
 any(int p)
@@ -393,7 +420,8 @@ even(int p)
 static int64_t
 growing_form(int64_t rounds, int p, int64_t s, const struct cs_loggp *cost)
 {
-	return rounds * (cost->o_send + cost->L + cost->o_recv) + ((p - 1) * s - rounds) * (cost->G / 1000);
+	return rounds * (cost->o_send + cost->L + cost->o_recv) + ((p - 1) * s - rounds) *
+	       (cost->G / 1000);
 }
 
 /* 5.1.3, 5.2.2, 5.3.2: the data doubles in each of log2 P rounds. */
@@ -448,32 +476,37 @@ algorithms_take_their_closed_forms(void **state)
 			fail_msg("no %s:%s", cs_colls[form->coll].name, form->name);
 		for (int p = 1; p <= 64; p++)
 			for (size_t i = 0; i < COUNT(some_sizes) && form->holds(p); i++) {
-				struct cs_problem call = { .coll = form->coll, .ranks = p, .unit = 1,
-							   .bytes = some_sizes[i], .is_commutative = true,
+				struct cs_problem call = { .coll = form->coll, .ranks = p,
+							   .unit = 1, .bytes = some_sizes[i],
+							   .is_commutative = true,
 							   .params = fallbacks_of(algorithm) };
 				int64_t expected = form->time(p, (int64_t)some_sizes[i], cost);
 				struct cs_sim *sim = stage(algorithm->build, &call, NULL);
 				struct cs_sim_result result;
 				struct cs_load load;
-				assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
+				assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result),
+						 CS_OK);
 				cs_sim_destroy(sim);
 				expect(form->name, p, some_sizes[i], result.time, expected);
 				assert_true(cs_predict_load(algorithm, &call, &load));
 				assert_int_equal(load.rounds, result.rounds);
-				expect(form->name, p, some_sizes[i], cs_model_cost(&plain, &load), expected);
+				expect(form->name, p, some_sizes[i], cs_model_cost(&plain, &load),
+				       expected);
 			}
 	}
 }
 
-/* --- what is told without the simulator --------------------------------------------------------------------------- */
+/* --- what is told without the simulator ------------------------------------------------------- */
 
 /* False: it refuses. */
 static bool
-told_and_simulated(const struct cs_algorithm *algorithm, int p, size_t bytes, const struct cs_model *model, int64_t *told,
-		   int64_t *simulated)
+told_and_simulated(const struct cs_algorithm *algorithm, int p, size_t bytes,
+		   const struct cs_model *model, int64_t *told, int64_t *simulated)
 {
-	struct cs_problem call = { .coll = algorithm->coll, .ranks = p, .unit = cs_colls[algorithm->coll].reduces ? 8 : 1,
-				   .bytes = bytes, .is_commutative = true, .params = fallbacks_of(algorithm) };
+	struct cs_problem call = { .coll = algorithm->coll, .ranks = p,
+				   .unit = cs_colls[algorithm->coll].reduces ? 8 : 1,
+				   .bytes = bytes, .is_commutative = true,
+				   .params = fallbacks_of(algorithm) };
 	size_t sizes[64];
 	struct cs_load load;
 	for (int rank = 0; rank < p; rank++)
@@ -491,9 +524,9 @@ told_and_simulated(const struct cs_algorithm *algorithm, int p, size_t bytes, co
 	return true;
 }
 
-/* Where no closed form is exact: pipelines are told too short, as what follows the first segment down a long chain is
- * missing; reductions and copies that overlap with messages too long. The order of algorithms is that of the simulator if
- * they are farther apart than that. */
+/* Where no closed form is exact: pipelines are told too short, as what follows the first segment
+ * down a long chain is missing; reductions and copies that overlap with messages too long. The
+ * order of algorithms is that of the simulator if they are farther apart than that. */
 #define LEAST_TOLD 0.55
 #define MOST_TOLD 1.4
 
@@ -502,32 +535,37 @@ what_is_told_is_near_what_is_simulated(void **state)
 {
 	static const int some_ranks[] = { 2, 3, 8, 13, 32, 61 };
 	static const size_t sizes[] = { 8, 1024, 65536, 1048576 };
-	static const char *const models[] = { "L=1e-6,o=3e-7,g=1e-7,G=4e-11,copy=1e-10,reduce=1.5e-10",
-					      "L=5e-6,os=5e-7,or=1e-6,g=3e-6,G=8e-10,copy=1e-10,reduce=1.5e-10" };
+	static const char *const models[] = {
+		"L=1e-6,o=3e-7,g=1e-7,G=4e-11,copy=1e-10,reduce=1.5e-10",
+		"L=5e-6,os=5e-7,or=1e-6,g=3e-6,G=8e-10,copy=1e-10,reduce=1.5e-10"
+	};
 	unsigned count = 0;
 	const struct cs_algorithm *algorithm;
 	for (int row = 0; (algorithm = cs_algorithm_at(row)); row++)
-		for (size_t i = 0; algorithm->build && i < COUNT(some_ranks) * COUNT(sizes) * COUNT(models); i++) {
+		for (size_t i = 0; algorithm->build &&
+		     i < COUNT(some_ranks) * COUNT(sizes) * COUNT(models); i++) {
 			int p = some_ranks[i % COUNT(some_ranks)];
 			size_t bytes = sizes[i / COUNT(some_ranks) % COUNT(sizes)];
 			const char *text = models[i / COUNT(some_ranks) / COUNT(sizes)];
 			struct cs_model model;
 			char complaint[200];
 			int64_t told, simulated;
-			assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint), CS_OK);
+			assert_int_equal(cs_model_read(text, &model, complaint, sizeof complaint),
+					 CS_OK);
 			if (!told_and_simulated(algorithm, p, bytes, &model, &told, &simulated))
 				continue;
 			double ratio = (double)told / (double)simulated;
 			if (ratio < LEAST_TOLD || ratio > MOST_TOLD)
-				fail_msg("%s:%s, %d ranks, %zu bytes: told %lld ps, simulated %lld, by %s",
-					 cs_colls[algorithm->coll].name, algorithm->name, p, bytes, (long long)told,
+				fail_msg("%s:%s, %d ranks, %zu bytes: told %lld ps, simulated "
+					 "%lld, by %s", cs_colls[algorithm->coll].name,
+					 algorithm->name, p, bytes, (long long)told,
 					 (long long)simulated, text);
 			count++;
 		}
 	assert_true(count > 2000);
 }
 
-/* --- seed 001, equation 1 ----------------------------------------------------------------------------------------- */
+/* --- seed 001, equation 1 --------------------------------------------------------------------- */
 
 /* Blocks of rank `rank` as segments of at most B = params[0] bytes, one at least. */
 static int
@@ -537,8 +575,9 @@ segments(const struct cs_problem *problem, int rank)
 	return count ? (int)count : 1;
 }
 
-/* The pipelined ring of 2.2, round by round as the paper has it: rank i stands for as many ranks of a linear ring as it
- * has segments, and what these hand to each other is no message. Here all segments have one byte. */
+/* The pipelined ring of 2.2, round by round as the paper has it: rank i stands for as many ranks of
+ * a linear ring as it has segments, and what these hand to each other is no message. Here all
+ * segments have one byte. */
 static void
 ring_of_segments(struct cs_builder *builder)
 {
@@ -548,13 +587,16 @@ ring_of_segments(struct cs_builder *builder)
 		all += segments(problem, rank);
 	int sends = all - segments(problem, right), recvs = all - segments(problem, self);
 	for (int round = 0; round < sends || round < recvs; round++)
-		cs_build_sendrecv(builder, right, cs_in(0), round < sends, (self + p - 1) % p, cs_out(0),
-				  round < recvs);
+		cs_build_sendrecv(builder, right, cs_in(0), round < sends, (self + p - 1) % p,
+				  cs_out(0), round < recvs);
 }
 
-/* A message takes as long as its sender's port is busy with it: a round is one unit, and no rank runs ahead. */
-static const struct cs_model ported = { .name = "ported", .level = { { .L = 1000, .g = 1000, .f = 1 },
-								     { .L = 1000, .g = 1000, .f = 1 } } };
+/* A message takes as long as its sender's port is busy with it: a round is one unit, and no rank
+ * runs ahead. */
+static const struct cs_model ported =
+	{ .name = "ported", .level = { { .L = 1000, .g = 1000, .f = 1 },
+								     { .L = 1000, .g = 1000,
+								       .f = 1 } } };
 
 /* r = b - min b_i rounds. */
 static void
@@ -563,7 +605,8 @@ a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
 	for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++)
 		for (int p = 2; p <= 33; p++)
 			for (size_t segment = 64; segment <= 1024; segment *= 2) {
-				struct cs_sim_call call = { .coll = CS_ALLGATHERV, .nodes = p, .ppn = 1, .bytes = 1024,
+				struct cs_sim_call call = { .coll = CS_ALLGATHERV, .nodes = p,
+							    .ppn = 1, .bytes = 1024,
 							    .distribution = d };
 				int all = 0, fewest = INT32_MAX;
 				struct cs_sim_result result;
@@ -575,14 +618,16 @@ a_ring_of_segments_takes_the_rounds_of_equation_1(void **state)
 					fewest = count < fewest ? count : fewest;
 				}
 				struct cs_sim *sim = stage(ring_of_segments, &call.problem, NULL);
-				assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result), CS_OK);
-				expect(cs_distribution_names[d], p, segment, result.time, (all - fewest) * 1000);
+				assert_int_equal(cs_sim_run(sim, &ported, NULL, NULL, &result),
+						 CS_OK);
+				expect(cs_distribution_names[d], p, segment, result.time,
+				       (all - fewest) * 1000);
 				cs_sim_destroy(sim);
 				cs_sim_call_fini(&call);
 			}
 }
 
-/* --- seed 001, 2.3 and 2.4, by the algorithms themselves ---------------------------------------------------------- */
+/* --- seed 001, 2.3 and 2.4, by the algorithms themselves -------------------------------------- */
 
 #define SEGMENT 64 /* the smallest that the rings take */
 #define MOST_RING 40
@@ -594,7 +639,8 @@ rounds_of(const char *name, int p, const int *counts)
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHERV, name);
 	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 64 };
 	size_t sizes[MOST_RING];
-	struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = p, .unit = 1, .sizes = sizes, .params = params };
+	struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = p, .unit = 1, .sizes = sizes,
+				   .params = params };
 	struct cs_sim_result result;
 	assert_non_null(algorithm);
 	for (int rank = 0; rank < p; rank++)
@@ -606,8 +652,8 @@ rounds_of(const char *name, int p, const int *counts)
 	return (int)(result.time / 1000);
 }
 
-/* `full` of the p ranks have data, `least` segments and up to two more, the others none: one after another by rank, or as
- * far from each other as can be. Returns all segments. */
+/* `full` of the p ranks have data, `least` segments and up to two more, the others none: one after
+ * another by rank, or as far from each other as can be. Returns all segments. */
 static int
 fill_counts(int *counts, int p, int full, int least, bool is_spread)
 {
@@ -620,8 +666,8 @@ fill_counts(int *counts, int p, int full, int least, bool is_spread)
 	return all;
 }
 
-/* Equation 1 is a bound for the algorithm, which sends nothing for an empty block; from below so is what the rank with
- * the fewest segments has to receive. */
+/* Equation 1 is a bound for the algorithm, which sends nothing for an empty block; from below so is
+ * what the rank with the fewest segments has to receive. */
 static void
 a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
 {
@@ -630,16 +676,18 @@ a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
 		for (int p = 2; p <= 33; p++) {
 			int counts[MOST_RING], all = 0, most = 0, fewest = INT32_MAX;
 			for (int rank = 0; rank < p; rank++) {
-				size_t bytes = cs_distribution_size(d, 1024, (size_t)p, (size_t)rank);
+				size_t bytes = cs_distribution_size(d, 1024, (size_t)p,
+								    (size_t)rank);
 				counts[rank] = (int)((bytes + SEGMENT - 1) / SEGMENT);
 				all += counts[rank] ? counts[rank] : 1;
 				most += counts[rank];
 				fewest = counts[rank] < fewest ? counts[rank] : fewest;
 			}
-			int got = rounds_of("pipelined-ring", p, counts), bound = all - (fewest ? fewest : 1);
+			int got = rounds_of("pipelined-ring", p, counts),
+			    bound = all - (fewest ? fewest : 1);
 			if (got > bound || got < most - fewest)
-				fail_msg("%s, %d ranks: %d rounds, not from %d to %d", cs_distribution_names[d], p, got,
-					 most - fewest, bound);
+				fail_msg("%s, %d ranks: %d rounds, not from %d to %d",
+					 cs_distribution_names[d], p, got, most - fewest, bound);
 			reached += got == bound;
 			below += got < bound;
 		}
@@ -647,11 +695,12 @@ a_pipelined_ring_takes_no_more_rounds_than_equation_1(void **state)
 	assert_true(below > 0);
 }
 
-/* 2.3: empty ranks at equal distances save rounds, b - z - 1 + floor(z / (p - z)) are left; b - z is the number of real
- * segments. Exact only where p - z divides z: else some rank comes after ceil(z / (p - z)) empty ones, and it is the longest
- * such row that counts (the paper's z_0 is that of any rank, so the largest of them all), one round more. With 9 ranks, 4 of
- * them empty, and 160 segments: 160 rounds, not 159. And each rank with data needs more segments than there are empty ones
- * before it, which the paper says; otherwise the form is a bound from below. */
+/* 2.3: empty ranks at equal distances save rounds, b - z - 1 + floor(z / (p - z)) are left; b - z
+ * is the number of real segments. Exact only where p - z divides z: else some rank comes after
+ * ceil(z / (p - z)) empty ones, and it is the longest such row that counts (the paper's z_0 is that
+ * of any rank, so the largest of them all), one round more. With 9 ranks, 4 of them empty, and 160
+ * segments: 160 rounds, not 159. And each rank with data needs more segments than there are empty
+ * ones before it, which the paper says; otherwise the form is a bound from below. */
 static void
 rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form(void **state)
 {
@@ -659,15 +708,18 @@ rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form(void **sta
 	for (int p = 2; p <= 24; p++)
 		for (int full = 1; full < p; full++) {
 			int z = p - full, longest = (z + full - 1) / full;
-			for (int least = longest > 2 ? longest - 2 : 1; least <= longest + 3; least++) {
-				int all = fill_counts(counts, p, full, least, false), form = all - 1 + z / full;
+			for (int least = longest > 2 ? longest - 2 : 1; least <= longest + 3;
+			     least++) {
+				int all = fill_counts(counts, p, full, least, false),
+				    form = all - 1 + z / full;
 				int got = rounds_of("equidistant-ring", p, counts);
 				fill_counts(counts, p, full, least, true);
 				if (rounds_of("pipelined-ring", p, counts) != got)
-					fail_msg("%d ranks, %d with data: the order matters", p, full);
+					fail_msg("%d ranks, %d with data: the order matters", p,
+						 full);
 				if (least <= longest ? got < form : got != form + (z % full != 0))
-					fail_msg("%d ranks, %d with data, %d segments and more: %d rounds, form %d", p,
-						 full, least, got, form);
+					fail_msg("%d ranks, %d with data, %d segments and more: %d "
+						 "rounds, form %d", p, full, least, got, form);
 				exact += got == form;
 				one_more += got == form + 1;
 			}
@@ -683,8 +735,8 @@ a_ring_with_all_empty_ranks_in_a_row_waits_for_them(void **state)
 	for (int p = 2; p <= 33; p++)
 		for (int full = 1; full < p; full++) {
 			int all = fill_counts(counts, p, full, 3, false);
-			expect("pipelined-ring", p, (size_t)full, rounds_of("pipelined-ring", p, counts),
-			       all - 1 + p - full);
+			expect("pipelined-ring", p, (size_t)full,
+			       rounds_of("pipelined-ring", p, counts), all - 1 + p - full);
 		}
 }
 
@@ -696,7 +748,8 @@ half_full_takes_128_160_and_480_rounds(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		int p = cases[i][0], counts[MOST_RING], all = 0, empty = 0;
 		for (int rank = 0; rank < p; rank++) {
-			counts[rank] = (int)cs_distribution_size(CS_HALF, 1024, (size_t)p, (size_t)rank) / SEGMENT;
+			counts[rank] = (int)cs_distribution_size(CS_HALF, 1024, (size_t)p,
+								 (size_t)rank) / SEGMENT;
 			all += counts[rank];
 			empty += !counts[rank];
 		}
@@ -725,8 +778,8 @@ longest_message(const struct cs_algorithm *algorithm, const struct cs_problem *c
 	return longest;
 }
 
-/* 2.4, equation 2: B = sqrt(m a / b / ((p + z) / 2 - 1 + floor(z / (p - z)))), in whole bytes; a / b is `startup`. One rank
- * with data only: a pipeline of p - 1 links, m / B + p - 2 rounds. */
+/* 2.4, equation 2: B = sqrt(m a / b / ((p + z) / 2 - 1 + floor(z / (p - z)))), in whole bytes; a /
+ * b is `startup`. One rank with data only: a pipeline of p - 1 links, m / B + p - 2 rounds. */
 static void
 rings_choose_the_block_of_equation_2(void **state)
 {
@@ -736,28 +789,35 @@ rings_choose_the_block_of_equation_2(void **state)
 		for (uint64_t p = 3; p <= 33; p++)
 			for (uint64_t full = 1; full < p; full++) {
 				size_t sizes[MOST_RING] = { 0 };
-				struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = (int)p, .unit = 1,
-							   .sizes = sizes, .params = params };
+				struct cs_problem call = { .coll = CS_ALLGATHERV, .ranks = (int)p,
+							   .unit = 1, .sizes = sizes,
+							   .params = params };
 				uint64_t z = p - full, total = full << 20;
-				uint64_t twice = full == 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / full);
+				uint64_t twice = full == 1 ? 2 * (p - 2) : p + z - 2 + 2 *
+						 (z / full);
 				for (uint64_t rank = 0; rank < full; rank++)
 					sizes[rank] = 1 << 20;
-				size_t block = longest_message(cs_algorithm_by_name(CS_ALLGATHERV, names[i]), &call);
+				size_t block =
+					longest_message(cs_algorithm_by_name(CS_ALLGATHERV,
+									     names[i]), &call);
 				uint64_t square = 2 * total * params[1] / twice;
 				if (block * block > square || (block + 1) * (block + 1) <= square)
-					fail_msg("%s, %llu of %llu ranks with data: %zu bytes", names[i],
-						 (unsigned long long)full, (unsigned long long)p, block);
+					fail_msg("%s, %llu of %llu ranks with data: %zu bytes",
+						 names[i], (unsigned long long)full,
+						 (unsigned long long)p, block);
 			}
 }
 
-/* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in the first round. */
+/* 2.3: what leaves a node comes from a rank with data, if the node has one, so that it leaves in
+ * the first round. */
 static void
 a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
 {
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_ALLGATHERV, "node-ring");
 	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 1, 4 };
 	enum { NODES = 4, RANKS = 12 };
-	for (unsigned full = 1; full < 1u << RANKS; full = full * 3 + 1) { /* bit r: rank r has data */
+	/* Bit r: rank r has data */
+	for (unsigned full = 1; full < 1u << RANKS; full = full * 3 + 1) {
 		size_t sizes[RANKS];
 		int node_of[RANKS], left[NODES] = { 0 };
 		for (int rank = 0; rank < RANKS; rank++) {
@@ -765,8 +825,9 @@ a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
 			node_of[rank] = rank % NODES;
 		}
 		for (int rank = 0; rank < RANKS; rank++) {
-			struct cs_problem problem = { .coll = CS_ALLGATHERV, .ranks = RANKS, .rank = rank, .unit = 1,
-						      .sizes = sizes, .params = params, .node_of = node_of };
+			struct cs_problem problem = { .coll = CS_ALLGATHERV, .ranks = RANKS,
+						      .rank = rank, .unit = 1, .sizes = sizes,
+						      .params = params, .node_of = node_of };
 			int node = node_of[rank];
 			struct cs_builder builder;
 			struct cs_plan plan;
@@ -775,9 +836,11 @@ a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
 			algorithm->build(&builder);
 			assert_int_equal(cs_builder_finish(&builder), CS_OK);
 			for (size_t i = 0; i < plan.count; i++)
-				leaves = leaves || (plan.steps[i].kind == CS_STEP_SEND && node_of[plan.steps[i].peer] != node);
+				leaves = leaves || (plan.steps[i].kind == CS_STEP_SEND &&
+						    node_of[plan.steps[i].peer] != node);
 			if (leaves && !sizes[rank] && (full >> node & 0x111))
-				fail_msg("ranks with data %#x: rank %d has none and sends to another node", full, rank);
+				fail_msg("ranks with data %#x: rank %d has none and sends to "
+					 "another node", full, rank);
 			left[node] += leaves;
 			cs_plan_fini(&plan);
 		}
@@ -786,31 +849,38 @@ a_node_ring_leaves_each_node_from_a_rank_with_data(void **state)
 	}
 }
 
-/* Seed 001, 3: what all have together, from the base size c; rounding takes less than a byte of each block. */
+/* Seed 001, 3: what all have together, from the base size c; rounding takes less than a byte of
+ * each block. */
 static void
 distributions_have_the_totals_of_the_paper(void **state)
 {
 	enum { C = 1 << 20 };
 	for (int p = 2; p <= 1024; p *= 2) {
 		const double totals[CS_DISTRIBUTIONS] = {
-			[CS_REGULAR] = (double)p * C,    [CS_BROADCAST] = C,           [CS_SPIKE] = C,
+			[CS_REGULAR] = (double)p * C,    [CS_BROADCAST] = C,
+				[CS_SPIKE] = C,
 			[CS_HALF] = (double)p * C,       [CS_DECREASING] = (double)p * C,
 			[CS_GEOMETRIC] = (double)p * C,
 		};
 		for (enum cs_distribution d = 0; d < CS_DISTRIBUTIONS; d++) {
 			double total = 0, last_row = 0;
 			for (int rank = 0; rank < p; rank++)
-				total += (double)cs_distribution_size(d, C, (size_t)p, (size_t)rank);
-			/* The rows of 1, 2, 4 .. ranks of the geometric curve leave one rank over. */
+				total += (double)cs_distribution_size(d, C, (size_t)p,
+								      (size_t)rank);
+			/* The rows of 1, 2, 4 .. ranks of the geometric curve leave one rank
+			 * over. */
 			if (d == CS_GEOMETRIC)
-				last_row = (double)cs_distribution_size(d, C, (size_t)p, (size_t)p - 1);
-			assert_true(total - last_row <= totals[d] && total - last_row > totals[d] - p);
+				last_row = (double)cs_distribution_size(d, C, (size_t)p,
+									(size_t)p - 1);
+			assert_true(total - last_row <= totals[d] &&
+				    total - last_row > totals[d] - p);
 		}
 	}
 }
 
-/* 5.3.2, modified ring: o_s + o_r + (P - 1) (s - 1) G + max{(P - 2) g + L, (P - 2) (o_s + o_r)}. Exact for one byte;
- * with more the second part is a bound, since the bytes go while the processor works, so only the first is compared. */
+/* 5.3.2, modified ring: o_s + o_r + (P - 1) (s - 1) G + max{(P - 2) g + L, (P - 2) (o_s + o_r)}.
+ * Exact for one byte; with more the second part is a bound, since the bytes go while the processor
+ * works, so only the first is compared. */
 static void
 modified_ring_overlaps_its_messages(void **state)
 {
@@ -824,7 +894,8 @@ modified_ring_overlaps_its_messages(void **state)
 		       o + max((p - 2) * cost->g + cost->L, (p - 2) * o));
 		cost = &plain.level[CS_INTER];
 		for (size_t i = 0; i < COUNT(some_sizes); i++) {
-			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3, network = (p - 2) * cost->g + cost->L;
+			int64_t bytes = ((int64_t)some_sizes[i] - 1) * 3,
+				network = (p - 2) * cost->g + cost->L;
 			if (network >= (p - 2) * o)
 				expect("modified ring", p, some_sizes[i],
 				       time_of(modified_ring, p, some_sizes[i], 0, &plain),
@@ -833,8 +904,8 @@ modified_ring_overlaps_its_messages(void **state)
 	}
 }
 
-/* 5.3.2, neighbour exchange: P / 2 (o_s + L + o_r) + (P - 1) (s - 1) G; recursive doubling: log2 P of them. Bytes as in
- * trees: a byte less in each message, not in each block. */
+/* 5.3.2, neighbour exchange: P / 2 (o_s + L + o_r) + (P - 1) (s - 1) G; recursive doubling: log2 P
+ * of them. Bytes as in trees: a byte less in each message, not in each block. */
 static void
 exchanges_take_their_rounds(void **state)
 {
@@ -853,8 +924,8 @@ exchanges_take_their_rounds(void **state)
 	}
 }
 
-/* 5.3.2, Bruck: ceil(log_{k+1} P) (o_s + o_r + max{(k - 1) g + L, (k - 1) (o_s + o_r)}), for (k + 1)^i ranks and one
- * byte: the paper counts the same s in all rounds, whose messages do grow. */
+/* 5.3.2, Bruck: ceil(log_{k+1} P) (o_s + o_r + max{(k - 1) g + L, (k - 1) (o_s + o_r)}), for (k +
+ * 1)^i ranks and one byte: the paper counts the same s in all rounds, whose messages do grow. */
 static void
 bruck_takes_k_messages_in_a_round(void **state)
 {
@@ -867,7 +938,7 @@ bruck_takes_k_messages_in_a_round(void **state)
 		}
 }
 
-/* --- 5.1.3, splitting for LogGP ----------------------------------------------------------------------------------- */
+/* --- 5.1.3, splitting for LogGP --------------------------------------------------------------- */
 
 #define MOST_SPLIT 200
 
@@ -878,7 +949,8 @@ end_of_cut(const struct cs_partition_times *times, const uint64_t *t, int n, int
 	return (uint64_t)cut * times->block + (child > rest ? child : rest);
 }
 
-/* t(1) = 0, t(n) = min over all c of c block + max(message + t(c), gap + t(n - c)): each c is tried. */
+/* t(1) = 0, t(n) = min over all c of c block + max(message + t(c), gap + t(n - c)): each c is
+ * tried. */
 static void
 split_by_force(const struct cs_partition_times *times, uint64_t t[MOST_SPLIT + 1])
 {
@@ -898,37 +970,46 @@ cuts_are_as_good_as_the_best_of_all(void **state)
 	struct cs_partition cuts;
 	for (int i = 0; i < 300; i++) {
 		const uint32_t orders[] = { 1, 10, 1000, 100000 };
-		struct cs_partition_times times = { .message = random_below(&seed, 3000), .gap = random_below(&seed, 3000),
+		struct cs_partition_times times = { .message = random_below(&seed, 3000),
+						    .gap = random_below(&seed, 3000),
 						    .block = random_below(&seed, orders[i % 4]) };
 		split_by_force(&times, t);
 		cs_partition_split(&cuts, MOST_SPLIT, &times);
 		assert_int_equal(cuts.tabled, MOST_SPLIT);
 		for (int n = 2; n <= MOST_SPLIT; n++)
-			if (cuts.table[n] < 1 || cuts.table[n] >= n || end_of_cut(&times, t, n, cuts.table[n]) != t[n])
-				fail_msg("message %llu, gap %llu, block %llu: %d members cut at %d are not the best",
-					 (unsigned long long)times.message, (unsigned long long)times.gap,
+			if (cuts.table[n] < 1 || cuts.table[n] >= n ||
+			    end_of_cut(&times, t, n, cuts.table[n]) != t[n])
+				fail_msg("message %llu, gap %llu, block %llu: %d members cut at %d "
+					 "are not the best", (unsigned long long)times.message,
+					 (unsigned long long)times.gap,
 					 (unsigned long long)times.block, n, cuts.table[n]);
 	}
 }
 
-/* As long as the paper says, L' = L + 2 o for a message: the algorithm, simulated with the costs that it was told. With
- * g above L' the form counts a gap behind the last message, too, which nobody waits for. */
+/* As long as the paper says, L' = L + 2 o for a message: the algorithm, simulated with the costs
+ * that it was told. With g above L' the form counts a gap behind the last message, too, which
+ * nobody waits for. */
 static void
 split_scatter_takes_the_best_time_there_is(void **state)
 {
-	static const size_t costs[][3] = { { 2000, 300, 500 }, { 1000, 0, 100 }, { 100, 400, 500 }, { 0, 700, 800 },
-					   { 900, 300, 300 }, { 500, 20, 540 }, { 900, 600, 300 } }; /* L, o, g in ns */
+	static const size_t costs[][3] = { { 2000, 300, 500 }, { 1000, 0, 100 }, { 100, 400, 500 },
+					   { 0, 700, 800 },
+					   /* L, o, g in ns */
+					   { 900, 300, 300 }, { 500, 20, 540 }, { 900, 600, 300 } };
 	const struct cs_algorithm *algorithm = cs_algorithm_by_name(CS_SCATTER, "split");
 	for (size_t i = 0; i < COUNT(costs); i++) {
-		const int64_t L = (int64_t)costs[i][0] * 1000, o = (int64_t)costs[i][1] * 1000, g = (int64_t)costs[i][2] * 1000;
+		const int64_t L = (int64_t)costs[i][0] * 1000, o = (int64_t)costs[i][1] * 1000,
+			      g = (int64_t)costs[i][2] * 1000;
 		const struct cs_partition_times times = { .message = (uint64_t)(L + 2 * o),
 							  .gap = (uint64_t)max(g, o) };
-		const struct cs_model model = { .level = { { .L = L, .o_send = o, .o_recv = o, .g = g, .f = 1 } } };
+		const struct cs_model model =
+			{ .level = { { .L = L, .o_send = o, .o_recv = o, .g = g, .f = 1 } } };
 		const size_t params[CS_MAX_PARAMS] = { costs[i][0], costs[i][1], costs[i][2], 0 };
 		uint64_t t[MOST_SPLIT + 1];
 		split_by_force(&times, t);
 		for (int p = 2; p <= MOST_SPLIT; p += p < 40 ? 1 : 23) {
-			struct cs_problem call = { .coll = CS_SCATTER, .ranks = p, .unit = 1, .bytes = 8, .params = params };
+			struct cs_problem call = { .coll = CS_SCATTER, .ranks = p, .unit = 1,
+						   .bytes = 8, .params = params };
 			struct cs_sim *sim = stage(algorithm->build, &call, NULL);
 			struct cs_sim_result result;
 			assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
@@ -938,7 +1019,7 @@ split_scatter_takes_the_best_time_there_is(void **state)
 	}
 }
 
-/* --- what ranks of a node share ----------------------------------------------------------------------------------- */
+/* --- what ranks of a node share --------------------------------------------------------------- */
 
 /* Ranks 0 and 1 send to 2 and 3. */
 static void
@@ -985,7 +1066,8 @@ a_card_serves_one_message_after_the_other(void **state)
 	cs_sim_destroy(sim);
 }
 
-/* Ranks 0 and 1, each on a node of its own, send to 2 and 3 on a third: only the card that receives has two of them. */
+/* Ranks 0 and 1, each on a node of its own, send to 2 and 3 on a third: only the card that receives
+ * has two of them. */
 static void
 a_card_receives_one_message_after_the_other(void **state)
 {
@@ -1032,7 +1114,8 @@ messages_inside_a_node_cost_their_own(void **state)
 	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 101 };
 	struct cs_sim *sim = stage(two_pairs, &call, node_of);
 	struct cs_sim_result result;
-	model.level[CS_INTRA] = (struct cs_loggp){ .L = 10, .o_send = 20, .o_recv = 30, .g = 40, .G = 1000, .f = 1 };
+	model.level[CS_INTRA] = (struct cs_loggp){ .L = 10, .o_send = 20, .o_recv = 30, .g = 40,
+						   .G = 1000, .f = 1 };
 	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
 	assert_int_equal(cs_sim_end_of(sim, 2), 20 + 10 + 100 + 30);
 	assert_int_equal(cs_sim_end_of(sim, 3), 300 + 2000 + 300 + 200);
@@ -1040,15 +1123,17 @@ messages_inside_a_node_cost_their_own(void **state)
 	assert_int_equal(result.inter_messages, 1);
 	assert_int_equal(result.bytes, 202);
 	assert_int_equal(result.inter_bytes, 101);
-	model.bus = 2000; /* slower than the message: its last byte comes when the bus has had time for all */
+	model.bus = 2000; /* slower than the message: its last byte comes when the bus has had time
+			   * for all */
 	assert_int_equal(cs_sim_run(sim, &model, NULL, NULL, &result), CS_OK);
 	assert_int_equal(cs_sim_end_of(sim, 2), 20 + 202 + 10 + 30);
 	cs_sim_destroy(sim);
 }
 
-/* --- messages ----------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
-/* Rank 0 sends 8, 0 and 24 bytes; rank 1 waits for the last first. params[0]: what it expects in the last. */
+/* Rank 0 sends 8, 0 and 24 bytes; rank 1 waits for the last first. params[0]: what it expects in
+ * the last. */
 static void
 three_in_order(struct cs_builder *builder)
 {
@@ -1074,13 +1159,15 @@ messages_of_a_pair_match_in_their_order(void **state)
 	struct cs_sim_result result;
 	struct cs_sim *sim = stage(three_in_order, &call, NULL);
 	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
-	/* The third is injected two gaps and 7 bytes after the first; the others are taken after it. */
+	/* The third is injected two gaps and 7 bytes after the first; the others are taken after
+	 * it. */
 	assert_int_equal(result.time, 300 + 2 * 500 + 7 * 3 + 23 * 3 + 2000 + 3 * 200);
 	assert_int_equal(result.messages, 3);
 	assert_int_equal(result.bytes, 32);
 	assert_int_equal(result.rounds, 1);
 	/* The receiver comes when all has arrived. */
-	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 100000 }, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 100000 }, NULL, &result),
+			 CS_OK);
 	assert_int_equal(result.time, 100000 + 3 * 200);
 	cs_sim_destroy(sim);
 	params[0] = 16;
@@ -1161,7 +1248,8 @@ what_cannot_be_is_refused(void **state)
 	assert_int_equal(cs_sim_add(sim, &plan), CS_BAD_INPUT);
 	assert_int_equal(cs_sim_added(sim), CS_BAD_INPUT);
 	cs_sim_destroy(sim);
-	const struct cs_step wrong[] = { { .kind = CS_STEP_WAIT, .request = 1 }, { .kind = CS_STEP_KINDS } };
+	const struct cs_step wrong[] = { { .kind = CS_STEP_WAIT, .request = 1 },
+					 { .kind = CS_STEP_KINDS } };
 	for (size_t i = 0; i < COUNT(wrong); i++) {
 		assert_int_equal(cs_sim_create(&sim, 2, NULL, 0), CS_OK);
 		step = wrong[i];
@@ -1213,7 +1301,8 @@ static void
 halves_are_found_again(void **state)
 {
 	enum { RANKS = 40, ROUNDS = 200000 };
-	static int waiting[RANKS][RANKS], first[RANKS][RANKS]; /* how many, negative: messages; number of the first */
+	/* How many, negative: messages; number of the first */
+	static int waiting[RANKS][RANKS], first[RANKS][RANKS];
 	struct cs_match match = { 0 };
 	size_t left = SIZE_MAX / 2;
 	uint64_t seed = first_seed();
@@ -1239,7 +1328,7 @@ halves_are_found_again(void **state)
 	cs_match_fini(&match);
 }
 
-/* --- hierarchical algorithms -------------------------------------------------------------------------------------- */
+/* --- hierarchical algorithms ------------------------------------------------------------------ */
 
 static void
 no_steps(struct cs_builder *builder)
@@ -1249,15 +1338,17 @@ no_steps(struct cs_builder *builder)
 /* A model in which only the node costs, or all. */
 static const struct cs_model node_model = {
 	.name = "node",
-	.level = { { .L = 2000, .o_send = 300, .o_recv = 200, .g = 500, .G = 3000, .f = 1 }, { .f = 1 } },
+	.level = { { .L = 2000, .o_send = 300, .o_recv = 200, .g = 500, .G = 3000, .f = 1 },
+		   { .f = 1 } },
 	.copy = 1000, .reduce = 2000, .flag = 70,
 };
 
 static int64_t
-hier_time_of(const struct cs_hier *hier, enum cs_coll coll, int nodes, int ppn, int root, size_t bytes)
+hier_time_of(const struct cs_hier *hier, enum cs_coll coll, int nodes, int ppn, int root,
+	     size_t bytes)
 {
-	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .root = root, .bytes = bytes,
-				    .is_commutative = true };
+	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .root = root,
+				    .bytes = bytes, .is_commutative = true };
 	struct cs_sim_result result;
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
@@ -1271,8 +1362,8 @@ hier_time_of(const struct cs_hier *hier, enum cs_coll coll, int nodes, int ppn, 
 }
 
 static int64_t
-hier_time(enum cs_coll coll, enum cs_coll inner, build_function *build, int nodes, int ppn, int root, size_t bytes,
-	  size_t whole)
+hier_time(enum cs_coll coll, enum cs_coll inner, build_function *build, int nodes, int ppn,
+	  int root, size_t bytes, size_t whole)
 {
 	const struct cs_hier hier = { .inner = inner, .build = build, .whole = whole };
 	return hier_time_of(&hier, coll, nodes, ppn, root, bytes);
@@ -1287,7 +1378,8 @@ overlapped(const char *name, int nodes, int ppn, size_t bytes)
 	return hier_time_of(&hier, CS_ALLGATHER, nodes, ppn, 0, bytes);
 }
 
-/* m ranks on a node, s bytes; without a plan in between. The leader awaits m - 1 flags, one after another. */
+/* m ranks on a node, s bytes; without a plan in between. The leader awaits m - 1 flags, one after
+ * another. */
 static void
 nodes_take_their_copies_and_flags(void **state)
 {
@@ -1295,38 +1387,52 @@ nodes_take_their_copies_and_flags(void **state)
 	for (int m = 2; m <= 8; m++) {
 		int64_t flag = 70, collect = (m - 1) * flag, p = NODES * m;
 		int64_t slice = S / m;
-		expect("allgather", m, S, hier_time(CS_ALLGATHER, CS_ALLGATHER, no_steps, NODES, m, 0, S, 0),
+		expect("allgather", m, S,
+		       hier_time(CS_ALLGATHER, CS_ALLGATHER, no_steps, NODES, m, 0, S, 0),
 		       S + collect + flag + p * S);
-		expect("alltoall", m, S, hier_time(CS_ALLTOALL, CS_ALLTOALLV, no_steps, NODES, m, 0, S, 0),
+		expect("alltoall", m, S,
+		       hier_time(CS_ALLTOALL, CS_ALLTOALLV, no_steps, NODES, m, 0, S, 0),
 		       p * S + collect + flag + p * S);
-		expect("barrier", m, 0, hier_time(CS_BARRIER, CS_BARRIER, no_steps, NODES, m, 0, 0, 0), collect + flag);
-		/* The root's node: copy in, one flag, copy out. Other nodes do not wait, as there is no plan. */
+		expect("barrier", m, 0, hier_time(CS_BARRIER, CS_BARRIER, no_steps, NODES, m, 0, 0,
+						  0), collect + flag);
+		/* The root's node: copy in, one flag, copy out. Other nodes do not wait, as there
+		 * is no plan. */
 		for (int root = 0; root < m; root++)
-			expect("bcast", m, S, hier_time(CS_BCAST, CS_BCAST, no_steps, NODES, m, root, S, 0),
+			expect("bcast", m, S,
+			       hier_time(CS_BCAST, CS_BCAST, no_steps, NODES, m, root, S, 0),
 			       S + flag + S);
-		expect("scatter", m, S, hier_time(CS_SCATTER, CS_SCATTERV, no_steps, NODES, m, 1, S, 0),
+		expect("scatter", m, S,
+		       hier_time(CS_SCATTER, CS_SCATTERV, no_steps, NODES, m, 1, S, 0),
 		       p * S + flag + S);
-		expect("gather, root leads", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 0, S, 0),
+		expect("gather, root leads", m, S,
+		       hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 0, S, 0),
 		       S + collect + p * S);
 		/* The leader does not await the root's block, which stays with it. */
-		expect("gather", m, S, hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 1, S, 0),
+		expect("gather", m, S,
+		       hier_time(CS_GATHER, CS_GATHERV, no_steps, NODES, m, 1, S, 0),
 		       S + collect + p * S);
-		/* Small vectors are the leader's work, of large ones everybody has a slice, which stays with it. */
-		expect("allreduce, whole", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S),
+		/* Small vectors are the leader's work, of large ones everybody has a slice, which
+		 * stays with it. */
+		expect("allreduce, whole", m, S,
+		       hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S),
 		       S + (m - 1) * (flag + 2 * S) + flag + S);
-		expect("allreduce", m, S, hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S - 8),
+		expect("allreduce", m, S,
+		       hier_time(CS_ALLREDUCE, CS_ALLREDUCE, no_steps, NODES, m, 0, S, S - 8),
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
 		expect("reduce", m, S, hier_time(CS_REDUCE, CS_REDUCE, no_steps, NODES, m, 1, S, 0),
 		       S - slice + (m - 1) * (flag + 2 * slice) + collect + flag + S);
-		/* The leader adds up what all have, or the node's ranks add in a chain; then each what came before its node. The
-		 * leader has its own to copy first. */
-		expect("scan", m, S, hier_time(CS_SCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, (size_t)S * (size_t)(m - 1)),
+		/* The leader adds up what all have, or the node's ranks add in a chain; then each
+		 * what came before its node. The leader has its own to copy first. */
+		expect("scan", m, S, hier_time(CS_SCAN, CS_EXSCAN, no_steps, NODES, m, 0, S,
+					       (size_t)S * (size_t)(m - 1)),
 		       S + (m - 1) * (flag + 2 * S) + S + 2 * S);
-		expect("exscan, a chain", m, S, hier_time(CS_EXSCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, 0),
+		expect("exscan, a chain", m, S,
+		       hier_time(CS_EXSCAN, CS_EXSCAN, no_steps, NODES, m, 0, S, 0),
 		       S + flag + 2 * S + flag + flag + 2 * S);
 		if (S / 8 % p == 0)
 			expect("reduce_scatter", m, S,
-			       hier_time(CS_REDUCE_SCATTER, CS_REDUCE_SCATTER, no_steps, NODES, m, 0, S, 0),
+			       hier_time(CS_REDUCE_SCATTER, CS_REDUCE_SCATTER, no_steps, NODES, m,
+					 0, S, 0),
 			       S + (m - 1) * (flag + 2 * slice) + collect + flag + S / p);
 	}
 }
@@ -1342,10 +1448,13 @@ plans_run_among_leaders(void **state)
 		for (int m = 2; m <= 8; m++) {
 			const int64_t s = 40, flag = 70;
 			expect("allgather:hier:ring", nodes * m, (size_t)s,
-			       hier_time(CS_ALLGATHER, CS_ALLGATHER, ring->build, nodes, m, 0, (size_t)s, 0),
-			       s + (m - 1) * flag + ring_form(nodes, m * s, cost) + flag + nodes * m * s);
+			       hier_time(CS_ALLGATHER, CS_ALLGATHER, ring->build, nodes, m, 0,
+					 (size_t)s, 0),
+			       s + (m - 1) * flag + ring_form(nodes, m * s, cost) + flag + nodes *
+			       m * s);
 			expect("bcast:hier:binomial", nodes * m, (size_t)s,
-			       hier_time(CS_BCAST, CS_BCAST, binomial->build, nodes, m, 1, (size_t)s, 0),
+			       hier_time(CS_BCAST, CS_BCAST, binomial->build, nodes, m, 1,
+					 (size_t)s, 0),
 			       s + flag + binomial_form(nodes, s, cost) + flag + s);
 		}
 }
@@ -1358,17 +1467,21 @@ copies_overlap_with_the_next_round(void **state)
 	const int64_t s = 400, flag = 70;
 	for (int m = 2; m <= 8; m++) {
 		int64_t begin = s + (m - 1) * flag;
-		expect("one node", m, (size_t)s, overlapped("ring", 1, m, (size_t)s), begin + flag + m * s);
+		expect("one node", m, (size_t)s, overlapped("ring", 1, m, (size_t)s),
+		       begin + flag + m * s);
 		for (int nodes = 2; nodes <= 16; nodes *= 2) {
-			expect("ring", nodes * m, (size_t)s, overlapped("ring", nodes, m, (size_t)s),
+			expect("ring", nodes * m, (size_t)s,
+			       overlapped("ring", nodes, m, (size_t)s),
 			       begin + ring_form(nodes, m * s, cost) + flag + m * s);
-			expect("doubling", nodes * m, (size_t)s, overlapped("recursive-doubling", nodes, m, (size_t)s),
-			       begin + doubling_form(nodes, m * s, cost) + flag + nodes / 2 * m * s);
+			expect("doubling", nodes * m, (size_t)s,
+			       overlapped("recursive-doubling", nodes, m, (size_t)s), begin +
+			       doubling_form(nodes, m * s, cost) + flag + nodes / 2 * m * s);
 		}
 	}
 }
 
-/* What is turned round at the end (Bruck) cannot be taken earlier: no gain but that of the node's own blocks. */
+/* What is turned round at the end (Bruck) cannot be taken earlier: no gain but that of the node's
+ * own blocks. */
 static void
 what_is_not_in_its_place_is_copied_at_the_end(void **state)
 {
@@ -1389,19 +1502,22 @@ any_number_of_nodes_overlaps(void **state)
 {
 	const struct cs_algorithm *plan = cs_algorithm_by_name(CS_ALLGATHER, "dissemination");
 	for (int nodes = 3; nodes <= 33; nodes++) {
-		int64_t at_end = hier_time(CS_ALLGATHER, CS_ALLGATHER, plan->build, nodes, 2, 0, 4000, 0);
+		int64_t at_end = hier_time(CS_ALLGATHER, CS_ALLGATHER, plan->build, nodes, 2, 0,
+					   4000, 0);
 		int64_t time = overlapped("dissemination", nodes, 2, 4000);
 		/* All but what the last round brought: half of the nodes or less. */
 		int64_t gain = (int64_t)(nodes / 2) * 2 * 4000 - 8 * 70;
 		if (time > at_end - gain)
-			fail_msg("%d nodes: %lld with overlap, %lld without", nodes, (long long)time, (long long)at_end);
+			fail_msg("%d nodes: %lld with overlap, %lld without", nodes,
+				 (long long)time, (long long)at_end);
 	}
 }
 
 static void
 only_gathers_to_all_overlap(void **state)
 {
-	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8, .is_commutative = true };
+	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8,
+				    .is_commutative = true };
 	const struct cs_hier hier = { .inner = CS_BCAST, .overlaps = true,
 				      .build = cs_algorithm_by_name(CS_BCAST, "binomial")->build };
 	struct cs_sim *sim;
@@ -1412,14 +1528,15 @@ only_gathers_to_all_overlap(void **state)
 	cs_sim_call_fini(&call);
 }
 
-/* --- messages through buffers ------------------------------------------------------------------------------------- */
+/* --- messages through buffers ----------------------------------------------------------------- */
 
 /* Two ranks exchange `bytes`, with copies of messages up to `most`. */
 static int64_t
 exchange_time(bool is_intra, size_t bytes, size_t most, const struct cs_model *model)
 {
 	const int same[] = { 0, 0 };
-	struct cs_sim_call call = { .coll = CS_ALLGATHER, .nodes = 2, .ppn = 1, .bytes = bytes, .is_commutative = true };
+	struct cs_sim_call call = { .coll = CS_ALLGATHER, .nodes = 2, .ppn = 1, .bytes = bytes,
+				    .is_commutative = true };
 	struct cs_sim_result result;
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
@@ -1448,10 +1565,13 @@ messages_are_copied_in_and_out(void **state)
 	const int64_t uncopied = exchange_time(false, (size_t)s, 0, &model);
 	assert_int_equal(exchange_time(false, (size_t)s, (size_t)s - 1, &model), uncopied);
 	assert_int_equal(exchange_time(false, (size_t)s, (size_t)s, &model), uncopied + 2 * s);
-	/* Inside a node all are, and are nothing but that: no intra.G. The own block is copied while the flag is under way. */
-	model.level[CS_INTRA] = (struct cs_loggp){ .L = 2000, .o_send = 300, .o_recv = 200, .G = 9000, .f = 1 };
+	/* Inside a node all are, and are nothing but that: no intra.G. The own block is copied
+	 * while the flag is under way. */
+	model.level[CS_INTRA] = (struct cs_loggp){ .L = 2000, .o_send = 300, .o_recv = 200,
+						   .G = 9000, .f = 1 };
 	assert_int_equal(exchange_time(true, (size_t)s, 1, &model), 3 * s + 300 + 200);
-	/* Two ranks with three copies each, one after another on the bus; the messages do not need it. */
+	/* Two ranks with three copies each, one after another on the bus; the messages do not need
+	 * it. */
 	model.bus = 1000;
 	assert_int_equal(exchange_time(true, (size_t)s, 1, &model), 6 * s);
 }
@@ -1547,14 +1667,16 @@ a_loop_takes_as_long_as_its_steps_would_one_by_one(void **state)
 			assert_int_equal(plan.count, 6);
 			assert_int_equal(cs_plan_unroll(&plan, &unrolled), CS_OK);
 			assert_int_equal(unrolled.count, 4001);
-			assert_int_equal(cs_sim_plan_memory(sims[0], &plan), cs_sim_plan_memory(sims[1], &unrolled));
+			assert_int_equal(cs_sim_plan_memory(sims[0], &plan),
+					 cs_sim_plan_memory(sims[1], &unrolled));
 			assert_int_equal(cs_sim_add(sims[0], &plan), CS_OK);
 			assert_int_equal(cs_sim_add(sims[1], &unrolled), CS_OK);
 			cs_plan_fini(&plan);
 			cs_plan_fini(&unrolled);
 		}
 		for (int is_unrolled = 0; is_unrolled < 2; is_unrolled++) {
-			assert_int_equal(cs_sim_run(sims[is_unrolled], &node_model, NULL, NULL, &results[is_unrolled]), CS_OK);
+			assert_int_equal(cs_sim_run(sims[is_unrolled], &node_model, NULL, NULL,
+						    &results[is_unrolled]), CS_OK);
 			cs_sim_destroy(sims[is_unrolled]);
 		}
 		assert_int_equal(results[0].messages, 1000);
@@ -1563,7 +1685,7 @@ a_loop_takes_as_long_as_its_steps_would_one_by_one(void **state)
 	}
 }
 
-/* --- whole algorithms --------------------------------------------------------------------------------------------- */
+/* --- whole algorithms ------------------------------------------------------------------------- */
 
 static const size_t *
 fallbacks_of(const struct cs_algorithm *algorithm)
@@ -1576,16 +1698,20 @@ fallbacks_of(const struct cs_algorithm *algorithm)
 
 /* False: it refuses. */
 static bool
-build_all(const struct cs_algorithm *algorithm, int p, struct cs_problem *problems, struct cs_plan *plans)
+build_all(const struct cs_algorithm *algorithm, int p, struct cs_problem *problems,
+	  struct cs_plan *plans)
 {
 	bool is_good = true;
 	static int node_of[64];
 	for (int rank = 0; rank < p; rank++) {
 		struct cs_builder builder;
 		node_of[rank] = rank / 4;
-		problems[rank] = (struct cs_problem){ .coll = algorithm->coll, .ranks = p, .rank = rank, .root = p / 2,
-						      .unit = cs_colls[algorithm->coll].reduces ? 8 : 1, .bytes = 4096,
-						      .is_commutative = true, .params = fallbacks_of(algorithm),
+		problems[rank] = (struct cs_problem){ .coll = algorithm->coll, .ranks = p,
+						      .rank = rank, .root = p / 2,
+						      .unit = cs_colls[algorithm->coll].reduces
+						      ? 8 : 1, .bytes = 4096,
+						      .is_commutative = true,
+						      .params = fallbacks_of(algorithm),
 						      .node_of = node_of };
 		cs_builder_init(&builder, &problems[rank], &plans[rank]);
 		algorithm->build(&builder);
@@ -1594,8 +1720,8 @@ build_all(const struct cs_algorithm *algorithm, int p, struct cs_problem *proble
 	return is_good;
 }
 
-/* Two independent programs count the same messages, bytes and rounds; the same simulation twice, and again in the same
- * simulator, gives the same ends. */
+/* Two independent programs count the same messages, bytes and rounds; the same simulation twice,
+ * and again in the same simulator, gives the same ends. */
 static void
 algorithms_run_as_they_are_proven_and_always_alike(void **state)
 {
@@ -1615,11 +1741,15 @@ algorithms_run_as_they_are_proven_and_always_alike(void **state)
 			for (int rank = 0; rank < p; rank++)
 				starts[rank] = (int64_t)random_below(&seed, 3) * 1000000;
 			for (int copy = 0; is_built && copy < 2; copy++) {
-				assert_int_equal(cs_sim_create(&sims[copy], p, problems[0].node_of, 0), CS_OK);
+				assert_int_equal(cs_sim_create(&sims[copy], p, problems[0].node_of,
+							       0), CS_OK);
 				for (int rank = 0; rank < p; rank++)
-					assert_int_equal(cs_sim_add(sims[copy], &plans[rank]), CS_OK);
-				if (cs_sim_run(sims[copy], &cs_models[0], starts, NULL, &results[copy]) != CS_OK)
-					fail_msg("%s:%s, %d ranks: %s", cs_colls[algorithm->coll].name, algorithm->name, p,
+					assert_int_equal(cs_sim_add(sims[copy], &plans[rank]),
+							 CS_OK);
+				if (cs_sim_run(sims[copy], &cs_models[0], starts, NULL,
+					       &results[copy]) != CS_OK)
+					fail_msg("%s:%s, %d ranks: %s",
+						 cs_colls[algorithm->coll].name, algorithm->name, p,
 						 results[copy].text);
 			}
 			if (is_built) {
@@ -1628,10 +1758,12 @@ algorithms_run_as_they_are_proven_and_always_alike(void **state)
 				assert_int_equal(results[0].bytes, verdict.bytes);
 				assert_int_equal(results[0].rounds, verdict.rounds);
 				assert_memory_equal(&results[0], &results[1], sizeof results[0]);
-				assert_int_equal(cs_sim_run(sims[0], &cs_models[0], starts, NULL, &again), CS_OK);
+				assert_int_equal(cs_sim_run(sims[0], &cs_models[0], starts, NULL,
+							    &again), CS_OK);
 				assert_memory_equal(&results[0], &again, sizeof again);
 				for (int rank = 0; rank < p; rank++)
-					assert_int_equal(cs_sim_end_of(sims[0], rank), cs_sim_end_of(sims[1], rank));
+					assert_int_equal(cs_sim_end_of(sims[0], rank),
+							 cs_sim_end_of(sims[1], rank));
 				cs_sim_destroy(sims[0]);
 				cs_sim_destroy(sims[1]);
 			}
@@ -1683,7 +1815,8 @@ late_ranks_delay_those_who_need_them(void **state)
 	struct cs_problem call = { .coll = CS_BCAST, .ranks = 4, .unit = 1, .bytes = 1 };
 	struct cs_sim *sim = stage(algorithm->build, &call, NULL);
 	struct cs_sim_result result;
-	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 0, 50000, 0 }, NULL, &result), CS_OK);
+	assert_int_equal(cs_sim_run(sim, &plain, (const int64_t[]){ 0, 0, 50000, 0 }, NULL,
+				    &result), CS_OK);
 	assert_int_equal(cs_sim_end_of(sim, 1), 300 + 500 + 2000 + 200);
 	assert_int_equal(cs_sim_end_of(sim, 2), 50000 + 200 + 300);
 	assert_int_equal(cs_sim_end_of(sim, 3), 50000 + 200 + 300 + 2000 + 200);
@@ -1713,12 +1846,13 @@ many_ranks_fit(void **state)
 	assert_int_equal(cs_sim_run(sim, &plain, NULL, NULL, &result), CS_OK);
 	assert_int_equal(result.time, 15 * (300 + 2000 + 200));
 	print_message("bcast:binomial on %d ranks: %.2f s, %ld MiB more\n", RANKS,
-		      (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec),
+		      (double)(end.tv_sec - start.tv_sec) + 1e-9 *
+		      (double)(end.tv_nsec - start.tv_nsec),
 		      (after.ru_maxrss - before.ru_maxrss) / 1024);
 	cs_sim_destroy(sim);
 }
 
-/* --- models ------------------------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
 static void
 models_are_read_as_they_are_written(void **state)
@@ -1727,12 +1861,15 @@ models_are_read_as_they_are_written(void **state)
 	for (const struct cs_model *model = cs_models; *model->name; model++) {
 		struct cs_model by_name, by_text;
 		memset(&by_text, 0, sizeof by_text);
-		assert_int_equal(cs_model_read(model->name, &by_name, complaint, sizeof complaint), CS_OK);
-		assert_int_equal(cs_model_read(cs_model_text(text, model), &by_text, complaint, sizeof complaint),
+		assert_int_equal(cs_model_read(model->name, &by_name, complaint, sizeof complaint),
+				 CS_OK);
+		assert_int_equal(cs_model_read(cs_model_text(text, model), &by_text, complaint,
+					       sizeof complaint),
 				 CS_OK);
 		assert_memory_equal(&by_name, model, sizeof *model);
 		assert_string_equal(by_text.name, "given");
-		assert_memory_equal(by_text.level, model->level, sizeof *model - offsetof(struct cs_model, level));
+		assert_memory_equal(by_text.level, model->level,
+				    sizeof *model - offsetof(struct cs_model, level));
 	}
 }
 
@@ -1741,15 +1878,18 @@ a_model_may_be_given_in_parts(void **state)
 {
 	char complaint[300];
 	struct cs_model model;
-	assert_int_equal(cs_model_read("L=1e-6,o=3e-7,or=1e-7,G=4e-11", &model, complaint, sizeof complaint), CS_OK);
+	assert_int_equal(cs_model_read("L=1e-6,o=3e-7,or=1e-7,G=4e-11", &model, complaint,
+				       sizeof complaint), CS_OK);
 	assert_int_equal(model.level[CS_INTER].L, 1000000);
 	assert_int_equal(model.level[CS_INTER].o_send, 300000);
 	assert_int_equal(model.level[CS_INTER].o_recv, 100000);
 	assert_int_equal(model.level[CS_INTER].G, 40000);
 	assert_int_equal(model.level[CS_INTER].f, 1);
 	assert_int_equal(model.nic_g | model.nic_G | model.bus | model.copy, 0);
-	assert_memory_equal(&model.level[CS_INTRA], &model.level[CS_INTER], sizeof model.level[CS_INTRA]);
-	assert_int_equal(cs_model_read("hdr-like,intra.L=2e-7,f=4,bus=0", &model, complaint, sizeof complaint), CS_OK);
+	assert_memory_equal(&model.level[CS_INTRA], &model.level[CS_INTER],
+			    sizeof model.level[CS_INTRA]);
+	assert_int_equal(cs_model_read("hdr-like,intra.L=2e-7,f=4,bus=0", &model, complaint,
+				       sizeof complaint), CS_OK);
 	assert_int_equal(model.level[CS_INTRA].L, 200000);
 	assert_int_equal(model.level[CS_INTER].L, cs_models[0].level[CS_INTER].L);
 	assert_int_equal(model.level[CS_INTER].f, 4);
@@ -1761,7 +1901,8 @@ static void
 wrong_models_are_refused_with_what_was_expected(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like 10gbe-like mt25204 "
+		{ "hdr-lik", "\"hdr-lik\" is no model; expected KEY=VALUE or one of hdr-like "
+			     "10gbe-like mt25204 "
 			     "mt23108 cx6-hdr (did you mean hdr-like?)" },
 		{ "", "expected a model" },
 		{ "hdr-like,L", "\"L\": expected a built-in model first" },
@@ -1781,7 +1922,8 @@ wrong_models_are_refused_with_what_was_expected(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		char complaint[300] = "";
 		struct cs_model model = plain;
-		assert_int_equal(cs_model_read(cases[i][0], &model, complaint, sizeof complaint), CS_BAD_INPUT);
+		assert_int_equal(cs_model_read(cases[i][0], &model, complaint, sizeof complaint),
+				 CS_BAD_INPUT);
 		assert_contains(complaint, cases[i][1]);
 		assert_memory_equal(&model, &plain, sizeof model);
 	}
@@ -1803,7 +1945,8 @@ main(void)
 		cmocka_unit_test(what_is_told_is_near_what_is_simulated),
 		cmocka_unit_test(a_ring_of_segments_takes_the_rounds_of_equation_1),
 		cmocka_unit_test(a_pipelined_ring_takes_no_more_rounds_than_equation_1),
-		cmocka_unit_test(rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form),
+		cmocka_unit_test(
+			rings_with_empty_ranks_at_equal_distances_take_the_rounds_of_the_form),
 		cmocka_unit_test(a_ring_with_all_empty_ranks_in_a_row_waits_for_them),
 		cmocka_unit_test(half_full_takes_128_160_and_480_rounds),
 		cmocka_unit_test(rings_choose_the_block_of_equation_2),

@@ -1,5 +1,5 @@
-/* The table of algorithms: a row for each collective of a file, names that are composed, and what has no
- * room. Built twice, with the room that the library has and with CS_MOST_ROWS of SHORT. */
+/* The table of algorithms: a row for each collective of a file, names that are composed, and what
+ * has no room. Built twice, with the room that the library has and with CS_MOST_ROWS of SHORT. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
@@ -36,7 +36,8 @@ PLAN(gatherv_doubling) = {
 	.needs = { .power_of_two = true, .commutative = true, .verbs = true },
 };
 PLAN(gatherv_on_a_node) = {
-	.colls = CS_SET(CS_GATHERV), .name = "on-a-node", .build = build, .needs = { .one_node = true },
+	.colls = CS_SET(CS_GATHERV), .name = "on-a-node", .build = build,
+		.needs = { .one_node = true },
 };
 PLAN(gatherv_of_a_node) = {
 	.colls = CS_SET(CS_GATHERV), .name = "of-a-node", .build = build,
@@ -47,11 +48,13 @@ PLAN(gatherv_shared) = {
 	.needs = { .several_per_node = true, .block_placed = true },
 };
 PLAN(gatherv_of_a_long_name) = {
-	.colls = CS_SET(CS_GATHERV), .name = "of-a-name-that-is-far-too-long-for-it", .build = build,
+	.colls = CS_SET(CS_GATHERV), .name = "of-a-name-that-is-far-too-long-for-it",
+		.build = build,
 };
 PLAN(gatherv_of_many_parameters) = {
 	.colls = CS_SET(CS_GATHERV), .name = "many", .build = build,
-	.params = { { "a", "", 1, 1, 1 }, { "b", "", 1, 1, 1 }, { "c", "", 1, 1, 1 }, { "d", "", 1, 1, 1 },
+	.params = { { "a", "", 1, 1, 1 }, { "b", "", 1, 1, 1 }, { "c", "", 1, 1, 1 },
+		    { "d", "", 1, 1, 1 },
 		    { "e", "", 1, 1, 1 }, { "f", "", 1, 1, 1 }, { "g", "", 1, 1, 1 } },
 };
 
@@ -107,18 +110,21 @@ what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes(void **state)
 {
 	const struct cs_algorithm *alone = cs_algorithm_by_name(CS_GATHERV, "doubling");
 	const struct cs_algorithm *between = cs_algorithm_by_name(CS_GATHER, "hier:doubling");
-	struct cs_facts facts = { .coll = CS_GATHER, .ranks = 24, .nodes = 8, .ppn_min = 3, .ppn_max = 3,
-				  .is_commutative = true, .wire = CS_WIRE_IB };
+	struct cs_facts facts = { .coll = CS_GATHER, .ranks = 24, .nodes = 8, .ppn_min = 3,
+				  .ppn_max = 3, .is_commutative = true, .wire = CS_WIRE_IB };
 	assert_null(cs_algorithm_unmet(between, &facts));
-	assert_string_equal(cs_algorithm_unmet(alone, &facts), "the number of ranks is no power of two");
+	assert_string_equal(cs_algorithm_unmet(alone, &facts), "the number of ranks is no power of "
+							       "two");
 	facts.ranks = 32;
 	assert_null(cs_algorithm_unmet(alone, &facts));
 	facts.nodes = 11;
 	assert_null(cs_algorithm_unmet(alone, &facts));
-	assert_string_equal(cs_algorithm_unmet(between, &facts), "the number of nodes is no power of two");
+	assert_string_equal(cs_algorithm_unmet(between, &facts), "the number of nodes is no power "
+								 "of two");
 	facts.nodes = 8;
 	facts.is_commutative = false;
-	assert_string_equal(cs_algorithm_unmet(between, &facts), "the operation is not commutative");
+	assert_string_equal(cs_algorithm_unmet(between, &facts),
+			    "the operation is not commutative");
 	facts.is_commutative = true;
 	facts.wire = CS_WIRE_HOST;
 	assert_string_equal(cs_algorithm_unmet(between, &facts), "plans send by MPI, not by verbs");
@@ -131,7 +137,8 @@ what_a_plan_needs_of_its_ranks_it_needs_of_the_nodes(void **state)
 static void
 a_plan_that_cannot_run_among_leaders_has_no_name_there(void **state)
 {
-	struct cs_facts facts = { .coll = CS_GATHERV, .ranks = 6, .nodes = 3, .ppn_min = 2, .ppn_max = 2 };
+	struct cs_facts facts = { .coll = CS_GATHERV, .ranks = 6, .nodes = 3, .ppn_min = 2,
+				  .ppn_max = 2 };
 	assert_null(cs_algorithm_by_name(CS_GATHERV, "hier:on-a-node"));
 	assert_null(cs_algorithm_by_name(CS_GATHERV, "hier:of-a-node"));
 	assert_null(cs_algorithm_unmet(cs_algorithm_by_name(CS_GATHERV, "hier:shared"), &facts));

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* --- what is opened ------------------------------------------------------------------------------------------------ */
+/* --- what is opened --------------------------------------------------------------------------- */
 
 #define MOST_OPENED 1024
 
@@ -48,7 +48,7 @@ read_machine(const char *root, struct cs_topo_machine *machine, int most)
 				fail_msg("%s is opened twice", opened[i]);
 }
 
-/* --- files of /sys ------------------------------------------------------------------------------------------------- */
+/* --- files of /sys ---------------------------------------------------------------------------- */
 
 /* A file below sys/ whose name printf makes. */
 static void __attribute__((format(printf, 2, 4)))
@@ -88,12 +88,14 @@ make_root(char root[256])
 	assert_non_null(mkdtemp(temporary(root)));
 }
 
-/* Two packages of four NUMA domains, each of two caches of eight cores with two hardware threads, which are 128 apart: 256 in
- * all. Cores 5 (5, 133) and 64 (64, 192) are offline. Domains are nodes 0 to 3 and 8 to 11; node 16 has memory alone. */
+/* Two packages of four NUMA domains, each of two caches of eight cores with two hardware threads,
+ * which are 128 apart: 256 in all. Cores 5 (5, 133) and 64 (64, 192) are offline. Domains are nodes
+ * 0 to 3 and 8 to 11; node 16 has memory alone. */
 #define CORES 128
 #define IS_OFFLINE(core) ((core) == 5 || (core) == 64)
 
-/* "0-4,6-15,128-132,134-143": the threads of `count` cores from `first` on, as the kernel writes them. */
+/* "0-4,6-15,128-132,134-143": the threads of `count` cores from `first` on, as the kernel writes
+ * them. */
 static char *
 list(char *text, int first, int count)
 {
@@ -103,7 +105,8 @@ list(char *text, int first, int count)
 			for (end = core; end < count && !IS_OFFLINE(first + end); end++)
 				;
 			if (end > core)
-				at += sprintf(at, "%s%d-%d", at == text ? "" : ",", from + core, from + end - 1);
+				at += sprintf(at, "%s%d-%d", at == text ? "" : ",", from + core,
+					      from + end - 1);
 		}
 	strcpy(at, "\n");
 	return text;
@@ -119,7 +122,8 @@ write_machine(const char *root, const char *package_file, int cache_index)
 	put(root, "devices/system/node/online", "0-3,8-11,16\n");
 	put(root, "devices/system/node/node16/cpulist", "\n");
 	for (int domain = 0; domain < 8; domain++)
-		put(root, "devices/system/node/node%d/cpulist", list(text, 16 * domain, 16), domain < 4 ? domain : domain + 4);
+		put(root, "devices/system/node/node%d/cpulist", list(text, 16 * domain, 16),
+		    domain < 4 ? domain : domain + 4);
 	put(root, "devices/system/cpu/possible", "0-511\n");
 	put(root, "devices/system/cpu/online", list(text, 0, CORES));
 	for (int cpu = 0; cpu < 2 * CORES; cpu++) {
@@ -127,7 +131,8 @@ write_machine(const char *root, const char *package_file, int cache_index)
 		if (IS_OFFLINE(core))
 			continue;
 		if (package_file)
-			put(root, "devices/system/cpu/cpu%d/topology/%s", list(text, core / 64 * 64, 64), cpu, package_file);
+			put(root, "devices/system/cpu/cpu%d/topology/%s",
+			    list(text, core / 64 * 64, 64), cpu, package_file);
 		if (!cache_index)
 			continue;
 		put(root, CACHE_LIST, list(text, core / 8 * 8, 8), cpu, cache_index);
@@ -145,15 +150,19 @@ expected(enum cs_topo_kind kind, int cpu)
 }
 
 static void
-expect_table(const struct cs_topo_machine *machine, bool has_packages, bool has_domains, bool has_caches)
+expect_table(const struct cs_topo_machine *machine, bool has_packages, bool has_domains,
+	     bool has_caches)
 {
-	const bool has[] = { [CS_TOPO_PACKAGE] = has_packages, [CS_TOPO_DOMAIN] = has_domains, [CS_TOPO_CACHE] = has_caches };
+	const bool has[] = { [CS_TOPO_PACKAGE] = has_packages, [CS_TOPO_DOMAIN] = has_domains,
+			     [CS_TOPO_CACHE] = has_caches };
 	const int counts[] = { [CS_TOPO_PACKAGE] = 2, [CS_TOPO_DOMAIN] = 8, [CS_TOPO_CACHE] = 16 };
 	for (int kind = 0; kind < CS_TOPO_KINDS; kind++) {
 		assert_int_equal(machine->count[kind], has[kind] ? counts[kind] : 0);
 		for (int cpu = 0; cpu < CS_TOPO_CPUS; cpu++)
-			if (machine->of[kind][cpu] != (has[kind] ? expected(kind, cpu) : CS_TOPO_UNKNOWN))
-				fail_msg("kind %d: CPU %d is in %d", kind, cpu, machine->of[kind][cpu]);
+			if (machine->of[kind][cpu] !=
+			    (has[kind] ? expected(kind, cpu) : CS_TOPO_UNKNOWN))
+				fail_msg("kind %d: CPU %d is in %d", kind, cpu,
+					 machine->of[kind][cpu]);
 	}
 }
 
@@ -164,7 +173,8 @@ a_machine_of_256_threads_takes_a_file_for_each_thing(void **state)
 	struct cs_topo_machine machine;
 	make_root(root);
 	write_machine(root, "package_cpus_list", 3);
-	read_machine(root, &machine, 1 + 8 + 1 + 2 + 1 + 16); /* one cache is looked for above the last level */
+	/* One cache is looked for above the last level */
+	read_machine(root, &machine, 1 + 8 + 1 + 2 + 1 + 16);
 	expect_table(&machine, true, true, true);
 	clear(root);
 }
@@ -216,7 +226,8 @@ what_is_not_to_be_read_is_unknown(void **state)
 static void
 lists_that_cannot_be_are_not_believed(void **state)
 {
-	static const char *const wrong[] = { "", "\n", "x", "-1", "7-3", "0-", "0;1", "0-3:1/2", "0x3", "1,-2" };
+	static const char *const wrong[] = { "", "\n", "x", "-1", "7-3", "0-", "0;1", "0-3:1/2",
+					     "0x3", "1,-2" };
 	char root[256], text[8192] = "";
 	struct cs_topo_machine machine;
 	make_root(root);
@@ -269,10 +280,11 @@ caches_of_single_cores_are_not_all_read(void **state)
 	clear(root);
 }
 
-/* --- places -------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 static void
-expect_spot(const struct cs_topo_machine *machine, int first, int last, int package, int domain, int cache)
+expect_spot(const struct cs_topo_machine *machine, int first, int last, int package, int domain,
+	    int cache)
 {
 	uint64_t cpus[CS_TOPO_WORDS] = { 0 };
 	for (int cpu = first; cpu <= last; cpu++)
@@ -335,8 +347,10 @@ devices_are_as_far_as_their_domain_and_package(void **state)
 		const char *name;
 		int distance;
 	} devices[] = {
-		{ "near0", 0 }, { "near1", 0 }, { "near2", 0 }, { "next0", 1 }, { "next1", 1 }, { "far0", 2 }, { "far1", 2 },
-		{ "any0", 0 }, { "any1", 0 }, { "any2", 0 }, { "any3", 0 }, { "unheard", 0 }, { "../infiniband/far0", 0 },
+		{ "near0", 0 }, { "near1", 0 }, { "near2", 0 }, { "next0", 1 }, { "next1", 1 },
+			{ "far0", 2 }, { "far1", 2 },
+		{ "any0", 0 }, { "any1", 0 }, { "any2", 0 }, { "any3", 0 }, { "unheard", 0 },
+			{ "../infiniband/far0", 0 },
 	};
 	read_machine(root, &machine, 30);
 	for (size_t i = 0; i < COUNT(devices); i++) {
@@ -359,7 +373,7 @@ devices_are_as_far_as_their_domain_and_package(void **state)
 	clear(root);
 }
 
-/* --- this machine -------------------------------------------------------------------------------------------------- */
+/* --- this machine ----------------------------------------------------------------------------- */
 
 /* Runs in a process of its own, since a process reads the machine once. */
 static void
@@ -383,7 +397,8 @@ read_once(void)
 	int first = openings;
 	struct cs_topo_machine other = { .count = { 7 } };
 	cs_topo_learn(&other);
-	if (first != machine->files || cs_topo_machine() != machine || openings != first || machine->count[0] == 7)
+	if (first != machine->files || cs_topo_machine() != machine || openings != first ||
+	    machine->count[0] == 7)
 		_exit(1);
 }
 
@@ -395,7 +410,8 @@ read_nothing(void)
 	cs_topo_learn(&told);
 	if (openings || memcmp(cs_topo_machine(), &told, sizeof told))
 		_exit(1);
-	if (cs_topo_distance("unheard") || openings > 2) /* the device's files, which are not there */
+	if (cs_topo_distance("unheard") || openings > 2) /* the device's files, which are not
+							  * there */
 		_exit(2);
 }
 
@@ -417,9 +433,10 @@ hwloc_counts_the_same_here(void **state)
 	cs_topo_read("", &machine);
 	if (!machine.count[CS_TOPO_PACKAGE] || !machine.count[CS_TOPO_DOMAIN])
 		leave_out("this kernel does not tell packages and NUMA domains");
-	if (machine.count[CS_TOPO_PACKAGE] < counts.packages || machine.count[CS_TOPO_DOMAIN] < counts.near_domains)
-		fail_msg("packages %d and %d, domains %d and %d", machine.count[CS_TOPO_PACKAGE], counts.packages,
-			 machine.count[CS_TOPO_DOMAIN], counts.near_domains);
+	if (machine.count[CS_TOPO_PACKAGE] < counts.packages ||
+	    machine.count[CS_TOPO_DOMAIN] < counts.near_domains)
+		fail_msg("packages %d and %d, domains %d and %d", machine.count[CS_TOPO_PACKAGE],
+			 counts.packages, machine.count[CS_TOPO_DOMAIN], counts.near_domains);
 }
 
 static int bindings;
@@ -472,7 +489,8 @@ no_other_devices_are_looked_for(void **state)
 	fclose(said);
 	unlink(path);
 	assert_non_null(strstr(line, "Final list of enabled"));
-	static const char *const others[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl", "rsmi" };
+	static const char *const others[] = { "x86", "cuda", "gl", "levelzero", "nvml", "opencl",
+					      "rsmi" };
 	for (size_t i = 0; i < COUNT(others); i++)
 		if (strstr(line, others[i]))
 			fail_msg("%s", line);
@@ -480,7 +498,8 @@ no_other_devices_are_looked_for(void **state)
 
 enum { SAME, OTHER_NAME, OTHER_MEMORY, OTHER_PIDS };
 
-/* What a child has for the node, after it was moved out of one of the things that make it; 0: it may not move. */
+/* What a child has for the node, after it was moved out of one of the things that make it; 0: it
+ * may not move. */
 static uint64_t
 word_of_child(int what)
 {
@@ -490,7 +509,8 @@ word_of_child(int what)
 	pid_t child = fork();
 	if (child == 0) {
 		bool may = what == SAME ||
-			   (what == OTHER_NAME && unshare(CLONE_NEWUTS) == 0 && sethostname("elsewhere", 9) == 0) ||
+			   (what == OTHER_NAME && unshare(CLONE_NEWUTS) == 0 &&
+			    sethostname("elsewhere", 9) == 0) ||
 			   (what == OTHER_MEMORY && unshare(CLONE_NEWNS) == 0 &&
 			    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 			    mount("none", "/dev/shm", "tmpfs", 0, NULL) == 0) ||

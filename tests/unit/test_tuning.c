@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* ---- right files -------------------------------------------------------------------------------------------- */
+/* ---- right files ----------------------------------------------------------------------------- */
 
 static struct cs_tuning *
 parse(const char *text)
@@ -44,9 +44,12 @@ static void
 every_limit_is_read_into_the_member_of_its_name(void **state)
 {
 	struct cs_tuning *tuning = parse("version: 1\n"
-					 "limits: {team_after: 7, slot_bytes: 64K, slots: 4, area_bytes: 2M,\n"
-					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf, wire: ib, ib_slots: 32,\n"
-					 "  ib_slot_bytes: 4K, ib_memory: 1M, ib_cache: 0, ib_timeout: 14}\n");
+					 "limits: {team_after: 7, slot_bytes: 64K, slots: 4, "
+					 "area_bytes: 2M,\n"
+					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf, "
+					 "wire: ib, ib_slots: 32,\n"
+					 "  ib_slot_bytes: 4K, ib_memory: 1M, ib_cache: 0, "
+					 "ib_timeout: 14}\n");
 	assert_int_equal(tuning->limits.team_after, 7);
 	assert_int_equal(tuning->limits.slot_bytes, 65536);
 	assert_int_equal(tuning->limits.slots, 4);
@@ -80,7 +83,8 @@ a_limit_of_words_takes_each_of_them(void **state)
 		assert_int_equal(tuning->limits.wire, cases[i].value);
 		for (size_t k = 0; k < CS_LIMIT_COUNT; k++)
 			if (!strcmp(cs_limit_infos[k].name, "wire"))
-				assert_string_equal(cs_limit_text(&cs_limit_infos[k], cases[i].value, number),
+				assert_string_equal(cs_limit_text(&cs_limit_infos[k],
+								  cases[i].value, number),
 						    cases[i].word);
 		cs_tuning_destroy(tuning);
 	}
@@ -106,8 +110,10 @@ a_rule_is_for_every_placement_unless_it_names_one(void **state)
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
 					 "    rules:\n"
 					 "      - {collective: bcast, use: ring}\n"
-					 "      - {collective: bcast, placement: block, use: ring}\n"
-					 "      - {collective: bcast, placement: cyclic, use: ring}\n");
+					 "      - {collective: bcast, placement: block, use: "
+					 "ring}\n"
+					 "      - {collective: bcast, placement: cyclic, use: "
+					 "ring}\n");
 	assert_int_equal(tuning->rules[0].placement, CS_PLACEMENT_EITHER);
 	assert_int_equal(tuning->rules[1].placement, CS_PLACEMENT_BLOCK);
 	assert_int_equal(tuning->rules[2].placement, CS_PLACEMENT_CYCLIC);
@@ -121,7 +127,8 @@ a_block_keeps_its_guard_and_where_it_comes_from(void **state)
 		parse("version: 1\n"
 		      "blocks:\n"
 		      "  - name: zen3\n"
-		      "    provenance: {date: 2026-01-31, library: collshim 1, mpi: MPICH 4.0.2, machine: m,\n"
+		      "    provenance: {date: 2026-01-31, library: collshim 1, mpi: MPICH 4.0.2, "
+		      "machine: m,\n"
 		      "      command: scripts/bench, note: \"a: b\"}\n"
 		      "    machine: {mpi: mpich, cpu: \"*EPYC*\", host: \"node*\", cores: 2-64}\n"
 		      "    rules: []\n");
@@ -150,7 +157,8 @@ a_rule_keeps_its_conditions_and_its_line(void **state)
 		parse("version: 1\n"
 		      "blocks:\n"
 		      "  - name: b\n" PROVENANCE "    rules:\n"
-		      "      - {collective: allgather, bytes: 0-64K, ranks: 2-inf, nodes: 1, ppn: 2-8,\n"
+		      "      - {collective: allgather, bytes: 0-64K, ranks: 2-inf, nodes: 1, ppn: "
+		      "2-8,\n"
 		      "         use: ring, with: {depth: 4, chunk: 64K}}\n"
 		      "      - collective: allgather\n"
 		      "        use: host\n");
@@ -180,7 +188,8 @@ static void
 a_list_of_collectives_gives_each_its_own_algorithm(void **state)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
-					 "    rules: [{collective: [bcast, allgather], use: ring}]\n");
+					 "    rules: [{collective: [bcast, allgather], use: "
+					 "ring}]\n");
 	assert_int_equal(tuning->rule_count, 2);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(tuning->rules[i].use.algorithm->coll, tuning->rules[i].coll);
@@ -208,7 +217,8 @@ static void
 any_with_bytes_means_the_collectives_whose_size_all_ranks_know(void **state)
 {
 	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
-					 "    rules: [{collective: any, bytes: 0-4K, use: \"hier:host\"}]\n");
+					 "    rules: [{collective: any, bytes: 0-4K, use: "
+					 "\"hier:host\"}]\n");
 	size_t agreed = 0;
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
 		agreed += cs_colls[coll].bytes_agreed;
@@ -218,7 +228,7 @@ any_with_bytes_means_the_collectives_whose_size_all_ranks_know(void **state)
 	cs_tuning_destroy(tuning);
 }
 
-/* ---- wrong files -------------------------------------------------------------------------------------------- */
+/* ---- wrong files ----------------------------------------------------------------------------- */
 
 #define BLOCK "version: 1\nblocks:\n  - name: b\n" PROVENANCE
 #define RULE(text) BLOCK "    rules:\n      - " text "\n" /* the rule begins in line 6, column 9 */
@@ -230,43 +240,58 @@ static const struct wrong {
 } wrongs[] = {
 	/* the file as a whole */
 	{ "", "1:1: found an empty file, expected a map that begins with version: 1\n" },
-	{ "# only a comment\n", "1:1: found an empty file, expected a map that begins with version: 1\n" },
+	{ "# only a comment\n", "1:1: found an empty file, expected a map that begins with "
+				"version: 1\n" },
 	{ "---\n", "2:1: found nothing, expected a map, a tuning file\n" },
 	{ "hello\n", "1:1: found \"hello\", expected a map, a tuning file\n" },
 	{ "- version: 1\n", "1:1: found a list, expected a map, a tuning file\n" },
 	{ "limits: {}\n", "1:1: expected the key version in a tuning file\n" },
-	{ "version: 2\n", "1:10: found \"2\", expected 1, the version of the format that this library reads\n" },
+	{ "version: 2\n", "1:10: found \"2\", expected 1, the version of the format that this "
+			  "library reads\n" },
 	{ "version: [1]\n",
 	  "1:10: found a list, expected 1, the version of the format that this library reads\n" },
-	{ "version: 1\nversion: 1\n", "2:1: found the key version again, expected it once (first in line 1)\n" },
-	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, limits, blocks, models; did "
+	{ "version: 1\nversion: 1\n", "2:1: found the key version again, expected it once (first "
+				      "in line 1)\n" },
+	{ "version: 1\nlimit: {}\n", "2:1: found the key \"limit\", expected one of version, "
+				     "limits, blocks, models; did "
 				     "you mean limits?\n" },
 	{ "version: 1\n? [a]\n: b\n", "2:3: found a list, expected the name of a key\n" },
-	{ "version: 1\n---\nversion: 1\n", "2:1: found a second document, expected one per file\n" },
+	{ "version: 1\n---\nversion: 1\n", "2:1: found a second document, expected one per "
+					   "file\n" },
 	/* YAML itself */
-	{ "version: 1\nblocks: [\n", "3:1: not YAML: while parsing a flow node (line 3), did not find expected "
+	{ "version: 1\nblocks: [\n", "3:1: not YAML: while parsing a flow node (line 3), did not "
+				     "find expected "
 				     "node content\n" },
 	{ "version: 1\nlimits: {slots: 4\n",
-	  "3:1: not YAML: while parsing a flow mapping (line 2), did not find expected ',' or '}'\n" },
+	  "3:1: not YAML: while parsing a flow mapping (line 2), did not find expected ',' or "
+	  "'}'\n" },
 	{ "version: 1\nlimits: {slots: \"4\n",
-	  "3:1: not YAML: while scanning a quoted scalar (line 2), found unexpected end of stream\n" },
-	{ "version: 1\n\tlimits: {}\n", "2:1: not YAML: while scanning a plain scalar (line 1), found a "
+	  "3:1: not YAML: while scanning a quoted scalar (line 2), found unexpected end of "
+	  "stream\n" },
+	{ "version: 1\n\tlimits: {}\n", "2:1: not YAML: while scanning a plain scalar (line 1), "
+					"found a "
 					"tab character that violates indentation\n" },
-	{ "version: 1\nlimits: {slots: \x01}\n", "2:17: not YAML: control characters are not allowed\n" },
+	{ "version: 1\nlimits: {slots: \x01}\n", "2:17: not YAML: control characters are not "
+						 "allowed\n" },
 	{ "version: 1\nlimits: {slots: \xff}\n", "2:17: not YAML: invalid leading UTF-8 octet\n" },
-	{ "version: 1\nlimits: {slots: \xc3(}\n", "2:18: not YAML: invalid trailing UTF-8 octet\n" },
+	{ "version: 1\nlimits: {slots: \xc3(}\n", "2:18: not YAML: invalid trailing UTF-8 "
+						  "octet\n" },
 	{ "version: 1\nlimits: &a {slots: 4}\n",
 	  "2:9: found an anchor (&name), expected a plain value: anchors are not allowed here\n" },
 	{ "version: 1\nlimits: *a\n",
-	  "2:9: found an alias (*name), expected the value itself: aliases are not allowed here\n" },
-	{ "%TAG ! tag:x,2000:\n---\nversion: 1\n", "1:1: found %TAG, expected none: tags are not allowed here\n" },
-	{ "version: !!int 1\n", "1:10: found a tag (!name), expected a plain value: tags are not allowed here\n" },
+	  "2:9: found an alias (*name), expected the value itself: aliases are not allowed "
+	  "here\n" },
+	{ "%TAG ! tag:x,2000:\n---\nversion: 1\n", "1:1: found %TAG, expected none: tags are not "
+						   "allowed here\n" },
+	{ "version: !!int 1\n", "1:10: found a tag (!name), expected a plain value: tags are not "
+				"allowed here\n" },
 	{ "version: \"1\\0\"\n", "1:10: a control character inside a value\n" },
 	{ "version: \"1\\e\"\n", "1:10: a control character inside a value\n" },
 	{ "version: \"1\\u0080\"\n", "1:10: a control character inside a value\n" },
 	/* places are in the text, and columns characters */
 	{ "version: 1\nblocks: [",
-	  "2:10: not YAML: while parsing a flow node (line 2), did not find expected node content\n" },
+	  "2:10: not YAML: while parsing a flow node (line 2), did not find expected node "
+	  "content\n" },
 	{ "---", "1:4: found nothing, expected a map, a tuning file\n" },
 	{ "version: 1\n# \xc3\xa9\xe2\x82\xac\nlimits: {\xc3\xa9\xe2\x82\xac: \xff",
 	  "3:14: not YAML: invalid leading UTF-8 octet\n" },
@@ -276,22 +301,29 @@ static const struct wrong {
 	  "2:4: found U+2028 (line separator), expected lines that end with LF or CR LF\n" },
 	{ "version: 1\rlimits: {}\n",
 	  "1:11: found a carriage return alone, expected lines that end with LF or CR LF\n" },
-	{ "\xef\xbb\xbfversion: 2\n", "1:10: found \"2\", expected 1, the version of the format that this library reads\n" },
-	{ "version: 1\r\nlimits: {slots: 0}\r\n", "2:17: found \"0\", expected a number from 2 to 64\n" },
+	{ "\xef\xbb\xbfversion: 2\n", "1:10: found \"2\", expected 1, the version of the format "
+				      "that this library reads\n" },
+	{ "version: 1\r\nlimits: {slots: 0}\r\n", "2:17: found \"0\", expected a number from 2 to "
+						  "64\n" },
 	{ "version: 1\nblocks: [[[[[[[[]]]]]]]]\n", "2:16: lists and maps nested deeper than 8\n" },
 	/* models */
-	{ "version: 1\nmodels: 7\n", "2:9: found \"7\", expected a list of models, each beginning with - name:\n" },
-	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, machine: m, command: c}\n"
+	{ "version: 1\nmodels: 7\n", "2:9: found \"7\", expected a list of models, each beginning "
+				     "with - name:\n" },
+	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, "
+	  "machine: m, command: c}\n"
 	  "    parameters: \"L=fast\"\n    fit_error: little\n    host: 3\n",
 	  "5:17: L=fast: expected seconds from 0 to 1, as 3e-7\n"
 	  "6:16: found \"little\", expected a part from 0 to 10, as 0.06\n"
-	  "7:11: found \"3\", expected a list, each - {collective: ..., ranks: ..., nodes: ..., cost: {...}}\n" },
-	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, machine: m, command: c}\n"
+	  "7:11: found \"3\", expected a list, each - {collective: ..., ranks: ..., nodes: ..., "
+	  "cost: {...}}\n" },
+	{ "version: 1\nmodels:\n  - name: m\n    provenance: {date: 2026-01-31, library: l, "
+	  "machine: m, command: c}\n"
 	  "    parameters: \"L=1e-6\"\n    fit_error: 0.1\n    host:\n"
 	  "      - {collective: gatherv, ranks: 7, nodes: 0, cost: {}}\n"
 	  "      - {collective: bcast, ranks: 7, nodes: 2, cost: {8: 1us, 4: 2us}}\n"
 	  "      - {collective: bcast, ranks: 4, nodes: 2, cost: {8: 1}}\n",
-	  "8:22: found \"gatherv\", expected the name of a collective whose size all ranks know, as bcast\n"
+	  "8:22: found \"gatherv\", expected the name of a collective whose size all ranks know, "
+	  "as bcast\n"
 	  "8:48: found \"0\", expected a number from 1 to 16M\n"
 	  "8:57: found a map, expected a map from sizes to times, as {8: 35.2us, 1K: 40us}\n"
 	  "9:64: found \"4\", expected a size larger than the one before, as 8K\n"
@@ -300,18 +332,25 @@ static const struct wrong {
 	/* limits */
 	{ "version: 1\nlimits:\n", "2:8: found nothing, expected a map, the limits\n" },
 	{ "version: 1\nlimits: [slots]\n", "2:9: found a list, expected a map, the limits\n" },
-	{ "version: 1\nlimits: {slots: 1}\n", "2:17: found \"1\", expected a number from 2 to 64\n" },
-	{ "version: 1\nlimits: {slots: many}\n", "2:17: found \"many\", expected a number from 2 to 64\n" },
-	{ "version: 1\nlimits: {slots: }\n", "2:17: found nothing, expected a number from 2 to 64\n" },
-	{ "version: 1\nlimits: {slots: {a: 1}}\n", "2:17: found a map, expected a number from 2 to 64\n" },
+	{ "version: 1\nlimits: {slots: 1}\n", "2:17: found \"1\", expected a number from 2 to "
+					      "64\n" },
+	{ "version: 1\nlimits: {slots: many}\n", "2:17: found \"many\", expected a number from 2 "
+						 "to 64\n" },
+	{ "version: 1\nlimits: {slots: }\n", "2:17: found nothing, expected a number from 2 to "
+					     "64\n" },
+	{ "version: 1\nlimits: {slots: {a: 1}}\n", "2:17: found a map, expected a number from 2 to "
+						   "64\n" },
 	{ "version: 1\nlimits: {slot_bytes: 5000}\n",
 	  "2:22: found \"5000\", expected a number from 4K to 16M, a multiple of 64\n" },
-	{ "version: 1\nlimits: {wire: verbs}\n", "2:16: found \"verbs\", expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: verbs}\n", "2:16: found \"verbs\", expected auto, host or "
+						 "ib\n" },
 	{ "version: 1\nlimits: {wire: hots}\n",
 	  "2:16: found \"hots\", expected auto, host or ib; did you mean host?\n" },
 	{ "version: 1\nlimits: {wire: 2}\n", "2:16: found \"2\", expected auto, host or ib\n" },
-	{ "version: 1\nlimits: {wire: \"as tuned\"}\n", "2:16: found \"as tuned\", expected auto, host or ib\n" },
-	{ "version: 1\nlimits: {wire: \"\"}\n", "2:16: found nothing, expected auto, host or ib\n" },
+	{ "version: 1\nlimits: {wire: \"as tuned\"}\n", "2:16: found \"as tuned\", expected auto, "
+							"host or ib\n" },
+	{ "version: 1\nlimits: {wire: \"\"}\n", "2:16: found nothing, expected auto, host or "
+						"ib\n" },
 	{ "version: 1\nlimits: {wire: [ib]}\n", "2:16: found a list, expected auto, host or ib\n" },
 	{ "version: 1\nlimits: {ib_slots: 1, ib_slot_bytes: 300, ib_memory: 4K, ib_timeout: 32}\n",
 	  "2:20: found \"1\", expected a number from 2 to 256\n"
@@ -321,12 +360,15 @@ static const struct wrong {
 	{ "version: 1\nlimits: {slots: 4, slots: 4}\n",
 	  "2:20: found the key slots again, expected it once (first in line 2)\n" },
 	{ "version: 1\nlimits:\n  slot_byte: 4K\n  spin: x\n",
-	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, area_bytes, "
-	  "area_slots, spin, yields, shm_budget, wire, ib_slots, ib_slot_bytes, ib_memory, ib_cache, "
+	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, "
+	  "area_bytes, "
+	  "area_slots, spin, yields, shm_budget, wire, ib_slots, ib_slot_bytes, ib_memory, "
+	  "ib_cache, "
 	  "ib_timeout; did you mean slot_bytes?\n"
 	  "4:9: found \"x\", expected a number from 0 to 1000000000\n" },
 	/* blocks */
-	{ "version: 1\nblocks:\n", "2:8: found nothing, expected a list of blocks, each beginning with - name:\n" },
+	{ "version: 1\nblocks:\n", "2:8: found nothing, expected a list of blocks, each beginning "
+				   "with - name:\n" },
 	{ "version: 1\nblocks: {}\n",
 	  "2:9: found a map, expected a list of blocks, each beginning with - name:\n" },
 	{ "version: 1\nblocks:\n  - b\n", "3:5: found \"b\", expected a map, a block of rules\n" },
@@ -334,7 +376,8 @@ static const struct wrong {
 					   "3:5: expected the key provenance in a block of rules\n"
 					   "3:5: expected the key rules in a block of rules\n" },
 	{ BLOCK "    rules: []\n    rule: []\n",
-	  "6:5: found the key \"rule\", expected one of name, provenance, machine, rules; did you mean rules?\n" },
+	  "6:5: found the key \"rule\", expected one of name, provenance, machine, rules; did you "
+	  "mean rules?\n" },
 	{ "version: 1\nblocks:\n  - name: [b]\n" PROVENANCE "    rules: []\n",
 	  "3:11: found a list, expected a text\n" },
 	{ "version: 1\nblocks:\n  - name: \"\"\n" PROVENANCE "    rules: []\n",
@@ -344,33 +387,41 @@ static const struct wrong {
 	  "4:17: expected the key library in where the rules come from\n"
 	  "4:17: expected the key machine in where the rules come from\n"
 	  "4:17: expected the key command in where the rules come from\n" },
-	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: yesterday, library: l, machine: m, command: [c]}\n"
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: yesterday, library: l, "
+	  "machine: m, command: [c]}\n"
 	  "    rules: []\n",
 	  "4:24: found \"yesterday\", expected a date as 2026-01-31\n"
 	  "4:68: found a list, expected a text\n" },
-	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-11-211, library: l, machine: m, command: c}\n"
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-11-211, library: l, "
+	  "machine: m, command: c}\n"
 	  "    rules: []\n",
 	  "4:24: found \"2026-11-211\", expected a date as 2026-01-31\n" },
-	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-13-45, library: l, machine: m, command: c}\n"
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-13-45, library: l, "
+	  "machine: m, command: c}\n"
 	  "    rules: []\n",
 	  "4:24: found \"2026-13-45\", expected a date as 2026-01-31\n" },
-	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-02-29, library: l, machine: m, command: c}\n"
+	{ "version: 1\nblocks:\n  - name: b\n    provenance: {date: 2026-02-29, library: l, "
+	  "machine: m, command: c}\n"
 	  "    rules: []\n",
 	  "4:24: found \"2026-02-29\", expected a date as 2026-01-31\n" },
 	{ BLOCK "    machine: {mpi: lam, cpu: [], cores: 8-2, colour: red}\n    rules: []\n",
 	  "5:20: found \"lam\", expected mpich or openmpi\n"
 	  "5:30: found a list, expected a text\n"
-	  "5:41: found \"8-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n"
+	  "5:41: found \"8-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or "
+	  "2-inf\n"
 	  "5:46: found the key \"colour\", expected one of mpi, cpu, host, cores\n" },
 	/* rules */
 	{ BLOCK "    rules: {}\n",
 	  "5:12: found a map, expected a list of rules, each - {collective: ..., use: ...}\n" },
 	{ RULE("bcast"), "6:9: found \"bcast\", expected a map, a rule\n" },
-	{ RULE("{}"), "6:9: expected the key collective in a rule\n6:9: expected the key use in a rule\n" },
+	{ RULE("{}"), "6:9: expected the key collective in a rule\n6:9: expected the key use in a "
+		      "rule\n" },
 	{ RULE("{collective: broadcast, use: host}"),
-	  "6:22: found \"broadcast\", expected the name of a collective as bcast, a list of them, or any\n" },
+	  "6:22: found \"broadcast\", expected the name of a collective as bcast, a list of them, "
+	  "or any\n" },
 	{ RULE("{collective: bcats, use: host}"),
-	  "6:22: found \"bcats\", expected the name of a collective as bcast, a list of them, or any; did you "
+	  "6:22: found \"bcats\", expected the name of a collective as bcast, a list of them, or "
+	  "any; did you "
 	  "mean bcast?\n" },
 	{ RULE("{collective: [], use: host}"),
 	  "6:22: found a list, expected the name of a collective, a list of them, or any\n" },
@@ -385,37 +436,50 @@ static const struct wrong {
 	{ RULE("{collective: [bcast, [gather]], use: host}"),
 	  "6:30: found a list, expected the name of a collective\n" },
 	{ RULE("{collective: bcast, bytes: 4K-0, use: host}"),
-	  "6:36: found \"4K-0\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+	  "6:36: found \"4K-0\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K "
+	  "or 64K-inf\n" },
 	{ RULE("{collective: bcast, bytes: [0, 4], use: host}"),
-	  "6:36: found a list, expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+	  "6:36: found a list, expected sizes A-B with A < B (from A up to, without, B), as 0-4K "
+	  "or 64K-inf\n" },
 	{ RULE("{collective: bcast, ranks: some, use: host}"),
-	  "6:36: found \"some\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n" },
+	  "6:36: found \"some\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or "
+	  "2-inf\n" },
 	{ RULE("{collective: bcast, nodes: 0x2, ppn: -2, use: host}"),
-	  "6:36: found \"0x2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n"
-	  "6:46: found \"-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or 2-inf\n" },
-	{ RULE("{collective: bcast, wire: auto, use: host}"), "6:35: found \"auto\", expected host or ib\n" },
+	  "6:36: found \"0x2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or "
+	  "2-inf\n"
+	  "6:46: found \"-2\", expected a number, or A-B with A <= B (B included), as 4, 2-8 or "
+	  "2-inf\n" },
+	{ RULE("{collective: bcast, wire: auto, use: host}"), "6:35: found \"auto\", expected host "
+							      "or ib\n" },
 	{ RULE("{collective: bcast, wire: [host, ib], use: host}"),
 	  "6:35: found a list, expected host or ib\n" },
-	{ RULE("{collective: bcast, wire: , use: host}"), "6:35: found nothing, expected host or ib\n" },
+	{ RULE("{collective: bcast, wire: , use: host}"), "6:35: found nothing, expected host or "
+							  "ib\n" },
 	{ RULE("{collective: bcast, placement: scattered, use: host}"),
 	  "6:40: found \"scattered\", expected block or cyclic\n" },
-	{ RULE("{collective: bcast, placement: {}, use: host}"), "6:40: found a map, expected block or cyclic\n" },
+	{ RULE("{collective: bcast, placement: {}, use: host}"), "6:40: found a map, expected "
+								 "block or cyclic\n" },
 	{ RULE("{collective: bcast, wir: ib, use: host}"),
-	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, placement, use, "
+	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, "
+	  "skew, wire, placement, use, "
 	  "with; did you mean wire?\n" },
 	{ RULE("{collective: bcast, use: \"heir:host\"}"),
-	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you "
+	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, "
+	  "ring; did you "
 	  "mean hier:host?\n" },
 	{ RULE("{collective: bcast, use: [ring]}"),
 	  "6:34: found a list, expected the name of an algorithm, or host\n" },
 	{ RULE("{collective: [bcast, gather], use: ring}"),
 	  "6:44: \"ring\" is no algorithm of gather; known: host, hier:host\n" },
-	{ RULE("{collective: any, use: bruck}"), "6:32: \"bruck\" is no algorithm of any collective; known: host, "
+	{ RULE("{collective: any, use: bruck}"), "6:32: \"bruck\" is no algorithm of any "
+						 "collective; known: host, "
 						 "hier:host, ring, node, hier:host:tree\n" },
 	{ RULE("{collective: alltoallv, bytes: 0-4K, use: host}"),
-	  "6:40: found a condition on bytes, expected none: not all ranks know the size of a call of alltoallv\n" },
+	  "6:40: found a condition on bytes, expected none: not all ranks know the size of a call "
+	  "of alltoallv\n" },
 	{ RULE("{collective: [bcast, gatherv], bytes: 0-4K, use: host}"),
-	  "6:47: found a condition on bytes, expected none: not all ranks know the size of a call of gatherv\n" },
+	  "6:47: found a condition on bytes, expected none: not all ranks know the size of a call "
+	  "of gatherv\n" },
 	{ RULE("{collective: bcast, use: host, with: {chunk: 4K}}"),
 	  "6:47: \"chunk\" is no parameter of host, which has none\n" },
 	{ RULE("{collective: bcast, use: \"hier:host\", with: [chunk]}"),
@@ -434,15 +498,19 @@ static const struct wrong {
 	{ RULE("{collective: bcast, use: host, use: host}"),
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
-	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, ppn, skew, wire, placement, "
+	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, "
+	  "ppn, skew, wire, placement, "
 	  "use, with; did you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE
-	  "    rules:\n      - {collective: bcast, use: hots}\n      - {collective: bcast, bytes: x, use: host}\n",
+	  "    rules:\n      - {collective: bcast, use: hots}\n      - {collective: bcast, bytes: "
+	  "x, use: host}\n",
 	  "1:10: found \"3\", expected 1, the version of the format that this library reads\n"
 	  "2:17: found \"0\", expected a number from 2 to 64\n"
-	  "7:34: \"hots\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; did you mean host?\n"
-	  "8:36: found \"x\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K or 64K-inf\n" },
+	  "7:34: \"hots\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, ring; "
+	  "did you mean host?\n"
+	  "8:36: found \"x\", expected sizes A-B with A < B (from A up to, without, B), as 0-4K or "
+	  "64K-inf\n" },
 };
 
 /* All errors of a text, "line:column: what" each, without the label. */
@@ -459,8 +527,8 @@ errors_of(const char *text, size_t bytes, char *lines, size_t room)
 	*lines = '\0';
 	for (char *line = labelled; *line; line = strchr(line, '\n') + 1) {
 		assert_int_equal(strncmp(line, "t.yaml:", 7), 0);
-		snprintf(lines + strlen(lines), room - strlen(lines), "%.*s\n", (int)strcspn(line + 7, "\n"),
-			 line + 7);
+		snprintf(lines + strlen(lines), room - strlen(lines), "%.*s\n",
+			 (int)strcspn(line + 7, "\n"), line + 7);
 	}
 	assert_int_equal(count_lines(labelled), errors.count);
 	assert_int_equal(status == CS_OK, errors.count == 0);
@@ -484,7 +552,8 @@ every_wrong_file_is_answered_with_place_and_expectation(void **state)
 		if (!strcmp(lines, wrongs[i].lines))
 			continue;
 		failures++;
-		print_error("---- file\n%s---- gave\n%s---- expected\n%s", wrongs[i].text, lines, wrongs[i].lines);
+		print_error("---- file\n%s---- gave\n%s---- expected\n%s", wrongs[i].text, lines,
+			    wrongs[i].lines);
 	}
 	assert_int_equal(failures, 0);
 }
@@ -497,7 +566,8 @@ static const char whole[] =
 	"    provenance: {date: 2026-11-21, library: l, machine: m, command: c, note: 'n'}\n"
 	"    machine: {mpi: mpich, cpu: \"*\", cores: 1-inf}\n"
 	"    rules:\n"
-	"      - {collective: [bcast, gather], bytes: 0-64K, ranks: 2-inf, use: \"hier:host\", with: {chunk: 4K}}\n"
+	"      - {collective: [bcast, gather], bytes: 0-64K, ranks: 2-inf, use: \"hier:host\", "
+	"with: {chunk: 4K}}\n"
 	"      - {collective: any, use: host}\n";
 
 static void
@@ -505,7 +575,8 @@ a_file_cut_off_anywhere_is_refused_or_right_but_never_trouble(void **state)
 {
 	char lines[8192];
 	for (size_t bytes = 0; bytes < strlen(whole); bytes++) {
-		char *cut = malloc(bytes + 1); /* its own block, so that a sanitizer sees a byte too far */
+		char *cut = malloc(bytes + 1); /* its own block, so that a sanitizer sees a byte too
+						* far */
 		memcpy(cut, whole, bytes);
 		errors_of(cut, bytes, lines, sizeof lines);
 		free(cut);
@@ -525,7 +596,8 @@ a_file_with_bytes_changed_is_answered_and_never_trouble(void **state)
 		memcpy(text, whole, sizeof whole);
 		for (uint32_t k = 1 + random_below(&seed, 4); k > 0; k--) {
 			static const char likely[] = "{}[]:,-&*!|>'\"%@`\n\t #?\\x01\xff";
-			text[random_below(&seed, sizeof whole - 1)] = likely[random_below(&seed, sizeof likely)];
+			text[random_below(&seed, sizeof whole - 1)] =
+				likely[random_below(&seed, sizeof likely)];
 		}
 		errors_of(text, sizeof whole - 1, lines, sizeof lines);
 	}
@@ -535,8 +607,10 @@ a_file_with_bytes_changed_is_answered_and_never_trouble(void **state)
 static void
 a_megabyte_of_anything_is_answered_soon(void **state)
 {
-	static const char *const pieces[] = { "[", "{", "- ", "? ", "a: ", "[a,", "{a: b,", "&a ", "*a ", "\"",
-					      "|\n ", "#", "\n", "- a\n", "a: b\n", "!", "%YAML 1.1\n", "'", "a b ",
+	static const char *const pieces[] = { "[", "{", "- ", "? ", "a: ", "[a,", "{a: b,", "&a ",
+					      "*a ", "\"",
+					      "|\n ", "#", "\n", "- a\n", "a: b\n", "!",
+					      "%YAML 1.1\n", "'", "a b ",
 					      "--- a\n", ": ", "{a", "[[a],", "\xef\xbb\xbf" };
 	char *text = malloc(CS_TUNING_MAX_BYTES);
 	for (size_t i = 0; i < COUNT(pieces); i++) {
@@ -551,10 +625,11 @@ a_megabyte_of_anything_is_answered_soon(void **state)
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 		if (status != CS_BAD_INPUT)
 			fail_msg("a megabyte of \"%s\" was not refused", pieces[i]);
-		/* Thirty seconds of CPU are far more than it takes under any sanitizer, and far less than a
-		 * quadratic reader would need. */
+		/* Thirty seconds of CPU are far more than it takes under any sanitizer, and far
+		 * less than a quadratic reader would need. */
 		if (end.tv_sec - begin.tv_sec > 30)
-			fail_msg("a megabyte of \"%s\" took %ld s", pieces[i], (long)(end.tv_sec - begin.tv_sec));
+			fail_msg("a megabyte of \"%s\" took %ld s", pieces[i],
+				 (long)(end.tv_sec - begin.tv_sec));
 	}
 	free(text);
 }
@@ -563,7 +638,8 @@ a_megabyte_of_anything_is_answered_soon(void **state)
 static void
 more_parameters_than_any_algorithm_has_are_refused(void **state)
 {
-	char text[2048] = BLOCK "    rules:\n      - {collective: bcast, use: ring, with: {", lines[8192];
+	char text[2048] = BLOCK "    rules:\n      - {collective: bcast, use: ring, with: {",
+	     lines[8192];
 	for (int i = 0; i < 100; i++)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "k%d: 1, ", i);
 	strcat(text, "}}\n");
@@ -575,13 +651,16 @@ more_parameters_than_any_algorithm_has_are_refused(void **state)
 static void
 texts_of_several_lines_are_kept_as_one(void **state)
 {
-	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: |\n      two\n      lines\n"
-					 "    provenance: {date: 2026-11-21, library: l, machine: m,\n"
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: |\n      two\n      "
+					 "lines\n"
+					 "    provenance: {date: 2026-11-21, library: l, machine: "
+					 "m,\n"
 					 "      command: \"a\\n\\nb\\n\"}\n"
 					 "    machine: {cpu: \"a  b\"}\n    rules: []\n");
 	assert_string_equal(tuning->blocks[0].name, "two lines");
 	assert_string_equal(tuning->blocks[0].command, "a  b");
-	assert_string_equal(tuning->blocks[0].cpu, "a  b"); /* compared with the machine's, which has runs of blanks */
+	assert_string_equal(tuning->blocks[0].cpu, "a  b"); /* compared with the machine's, which
+							     * has runs of blanks */
 	cs_tuning_destroy(tuning);
 }
 
@@ -598,13 +677,13 @@ more_rules_than_allowed_are_refused(void **state)
 	assert_int_equal(errors_of(text, bytes, lines, sizeof lines), 1);
 	assert_string_equal(lines, "4102:9: expected at most 4096 rules in one file\n");
 	/* One fewer is right. */
-	assert_int_equal(errors_of(text, bytes - strlen("      - {collective: bcast, use: host}\n"), lines,
-				   sizeof lines),
+	assert_int_equal(errors_of(text, bytes - strlen("      - {collective: bcast, use: host}\n"),
+				   lines, sizeof lines),
 			 0);
 	free(text);
 }
 
-/* ---- files on disk ------------------------------------------------------------------------------------------ */
+/* ---- files on disk --------------------------------------------------------------------------- */
 
 static char directory[256];
 

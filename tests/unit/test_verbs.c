@@ -33,7 +33,8 @@ a_second_load_gives_the_same_answer(void **state)
 		assert_string_equal(why, again);
 }
 
-/* With no device the list is empty or refused (ENOSYS where the kernel has no RDMA); either way it is answered. */
+/* With no device the list is empty or refused (ENOSYS where the kernel has no RDMA); either way it
+ * is answered. */
 static void
 what_was_loaded_can_be_called(void **state)
 {

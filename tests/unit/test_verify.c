@@ -1,4 +1,5 @@
-/* What proves plans, against plans that are wrong: every kind of fault is found, and named with its rank. */
+/* What proves plans, against plans that are wrong: every kind of fault is found, and named with its
+ * rank. */
 #include "unit.h"
 
 #include "plan/build.h"
@@ -11,7 +12,8 @@ typedef void build_function(struct cs_builder *builder);
 
 /* The plans of all ranks of `call`; `spoil`, if any, has them before they are verified. */
 static bool
-verify(const struct cs_problem *call, build_function *build, void (*spoil)(struct cs_plan *plans), struct cs_verdict *verdict)
+verify(const struct cs_problem *call, build_function *build, void (*spoil)(struct cs_plan *plans),
+       struct cs_verdict *verdict)
 {
 	struct cs_problem problems[MOST];
 	struct cs_plan plans[MOST];
@@ -31,7 +33,7 @@ verify(const struct cs_problem *call, build_function *build, void (*spoil)(struc
 	return is_good;
 }
 
-/* --- good ones ---------------------------------------------------------------------------------------------------- */
+/* --- good ones -------------------------------------------------------------------------------- */
 
 static void
 send_whole(struct cs_builder *builder)
@@ -57,7 +59,8 @@ exchange(struct cs_builder *builder)
 {
 	int self = builder->problem->rank;
 	cs_build_keep_own(builder);
-	cs_build_sendrecv(builder, !self, cs_in(0), BYTES, !self, cs_build_block(builder, !self), BYTES);
+	cs_build_sendrecv(builder, !self, cs_in(0), BYTES, !self, cs_build_block(builder, !self),
+			  BYTES);
 }
 
 /* Rank 0's element first, as an operation that is not commutative needs it. */
@@ -105,11 +108,16 @@ pass_on_in_turns(struct cs_builder *builder)
 }
 
 static const struct cs_problem bcast = { .coll = CS_BCAST, .ranks = 2, .unit = 1, .bytes = BYTES };
-static const struct cs_problem bcast_of_three = { .coll = CS_BCAST, .ranks = 3, .unit = 1, .bytes = BYTES };
-static const struct cs_problem allgather = { .coll = CS_ALLGATHER, .ranks = 2, .unit = 1, .bytes = BYTES };
-static const struct cs_problem alltoall = { .coll = CS_ALLTOALL, .ranks = 2, .unit = 1, .bytes = BYTES };
-static const struct cs_problem scatter = { .coll = CS_SCATTER, .ranks = 2, .unit = 1, .bytes = BYTES };
-static const struct cs_problem reduce = { .coll = CS_REDUCE, .ranks = 2, .unit = 8, .bytes = BYTES };
+static const struct cs_problem bcast_of_three = { .coll = CS_BCAST, .ranks = 3, .unit = 1,
+						  .bytes = BYTES };
+static const struct cs_problem allgather = { .coll = CS_ALLGATHER, .ranks = 2, .unit = 1,
+					     .bytes = BYTES };
+static const struct cs_problem alltoall = { .coll = CS_ALLTOALL, .ranks = 2, .unit = 1,
+					    .bytes = BYTES };
+static const struct cs_problem scatter = { .coll = CS_SCATTER, .ranks = 2, .unit = 1,
+					   .bytes = BYTES };
+static const struct cs_problem reduce = { .coll = CS_REDUCE, .ranks = 2, .unit = 8,
+					  .bytes = BYTES };
 static const struct cs_problem barrier = { .coll = CS_BARRIER, .ranks = 2, .unit = 1 };
 
 static void
@@ -139,7 +147,7 @@ good_plans_pass_and_are_counted(void **state)
 	}
 }
 
-/* --- results that are not right ----------------------------------------------------------------------------------- */
+/* --- results that are not right --------------------------------------------------------------- */
 
 static void
 nothing(struct cs_builder *builder)
@@ -170,7 +178,8 @@ exchange_into_the_wrong_block(struct cs_builder *builder)
 {
 	int self = builder->problem->rank;
 	cs_build_copy(builder, cs_build_block(builder, !self), cs_in(0), BYTES);
-	cs_build_sendrecv(builder, !self, cs_in(0), BYTES, !self, cs_build_block(builder, self), BYTES);
+	cs_build_sendrecv(builder, !self, cs_in(0), BYTES, !self, cs_build_block(builder, self),
+			  BYTES);
 }
 
 /* Block 0 to everybody: rank 1 has block 0 in place of its own. */
@@ -231,7 +240,7 @@ gather_over_the_gap(struct cs_builder *builder)
 	cs_build_copy(builder, cs_out(BYTES), cs_in(0), 4);
 }
 
-/* --- steps that may not be ---------------------------------------------------------------------------------------- */
+/* --- steps that may not be -------------------------------------------------------------------- */
 
 static void
 receive_past_the_end(struct cs_builder *builder)
@@ -304,7 +313,8 @@ read_while_it_comes(struct cs_builder *builder)
 	int self = builder->problem->rank;
 	cs_build_copy(builder, cs_build_block(builder, !self), cs_in(0), BYTES);
 	cs_build_recv(builder, !self, cs_build_block(builder, !self), BYTES);
-	cs_build_copy(builder, cs_build_block(builder, self), cs_plus(cs_build_block(builder, !self), BYTES - 1), 1);
+	cs_build_copy(builder, cs_build_block(builder, self),
+		      cs_plus(cs_build_block(builder, !self), BYTES - 1), 1);
 	cs_build_send(builder, !self, cs_in(0), BYTES);
 }
 
@@ -359,7 +369,7 @@ reduce_in_a_bcast(struct cs_builder *builder)
 		cs_build_reduce(builder, cs_build_tmp(builder, BYTES), cs_in(0), cs_in(0), 8);
 }
 
-/* --- messages without another half -------------------------------------------------------------------------------- */
+/* --- messages without another half ------------------------------------------------------------ */
 
 static void
 send_more_than_is_expected(struct cs_builder *builder)
@@ -419,7 +429,7 @@ send_to_rank_2_of_2(struct cs_builder *builder)
 		cs_build_send(builder, 2, cs_in(0), BYTES);
 }
 
-/* --- what no builder writes --------------------------------------------------------------------------------------- */
+/* --- what no builder writes ------------------------------------------------------------------- */
 
 static void
 leave_out_the_last_wait(struct cs_plan *plans)
@@ -462,7 +472,8 @@ read_what_memory_there_is_not(struct cs_plan *plans)
 }
 
 static const size_t apart[] = { 0, BYTES + 8 };
-static const struct cs_problem allgather_apart = { .coll = CS_ALLGATHER, .ranks = 2, .unit = 1, .bytes = BYTES, .at = apart };
+static const struct cs_problem allgather_apart = { .coll = CS_ALLGATHER, .ranks = 2, .unit = 1,
+						   .bytes = BYTES, .at = apart };
 
 static const struct fault {
 	const char *name;
@@ -471,21 +482,34 @@ static const struct fault {
 	void (*spoil)(struct cs_plan *plans);
 	const char *expected;
 } faults[] = {
-	{ "no step at all", &bcast, nothing, NULL, "rank 1: byte 0 of the block from rank 0 is never written" },
-	{ "half a vector", &bcast, send_half, NULL, "rank 1: byte 8 of the block from rank 0 is never written" },
-	{ "halves swapped", &bcast, swap_halves, NULL, "rank 1: byte 0 of the block from rank 0 is wrong" },
-	{ "blocks swapped", &allgather, exchange_into_the_wrong_block, NULL, "rank 0: byte 0 of the block from rank 0 is wrong" },
-	{ "another's block", &scatter, scatter_block_0, NULL, "rank 1: byte 0 of the block from rank 0 is wrong" },
-	{ "block for another", &alltoall, alltoall_of_block_0, NULL, "rank 1: byte 0 of the block from rank 0 is wrong" },
-	{ "operands swapped", &reduce, reduce_in_the_wrong_order, NULL, "rank 0: element 0 of the result is wrong" },
-	{ "operand left out", &reduce, reduce_own_alone, NULL, "rank 0: element 0 of the result is wrong" },
-	{ "left too early", &barrier, signal_one_way, NULL, "rank 1 leaves before it knows that rank 0 has come" },
-	{ "gap written", &allgather_apart, gather_over_the_gap, NULL, "rank 0: 36 bytes written, blocks have 32" },
+	{ "no step at all", &bcast, nothing, NULL, "rank 1: byte 0 of the block from rank 0 is "
+						   "never written" },
+	{ "half a vector", &bcast, send_half, NULL, "rank 1: byte 8 of the block from rank 0 is "
+						    "never written" },
+	{ "halves swapped", &bcast, swap_halves, NULL, "rank 1: byte 0 of the block from rank 0 is "
+						       "wrong" },
+	{ "blocks swapped", &allgather, exchange_into_the_wrong_block, NULL,
+	  "rank 0: byte 0 of the block from rank 0 is wrong" },
+	{ "another's block", &scatter, scatter_block_0, NULL, "rank 1: byte 0 of the block from "
+							      "rank 0 is wrong" },
+	{ "block for another", &alltoall, alltoall_of_block_0, NULL, "rank 1: byte 0 of the block "
+								     "from rank 0 is wrong" },
+	{ "operands swapped", &reduce, reduce_in_the_wrong_order, NULL,
+	  "rank 0: element 0 of the result is wrong" },
+	{ "operand left out", &reduce, reduce_own_alone, NULL, "rank 0: element 0 of the result is "
+							       "wrong" },
+	{ "left too early", &barrier, signal_one_way, NULL, "rank 1 leaves before it knows that "
+							    "rank 0 has come" },
+	{ "gap written", &allgather_apart, gather_over_the_gap, NULL,
+	  "rank 0: 36 bytes written, blocks have 32" },
 	{ "received past the end", &bcast, receive_past_the_end, NULL,
 	  "rank 1 step 0 (recv, peer 0, 16 bytes): outside the result" },
-	{ "sent past the end", &bcast, send_past_the_end, NULL, "rank 0 step 0 (send, peer 1, 2 bytes): outside the input" },
-	{ "copied past the end", &bcast, copy_past_tmp, NULL, "rank 0 step 0 (copy, peer -1, 1 bytes): outside CS_TMP" },
-	{ "input written", &bcast, write_input, NULL, "rank 0 step 0 (copy, peer -1, 8 bytes): writes input" },
+	{ "sent past the end", &bcast, send_past_the_end, NULL, "rank 0 step 0 (send, peer 1, 2 "
+								"bytes): outside the input" },
+	{ "copied past the end", &bcast, copy_past_tmp, NULL, "rank 0 step 0 (copy, peer -1, 1 "
+							      "bytes): outside CS_TMP" },
+	{ "input written", &bcast, write_input, NULL, "rank 0 step 0 (copy, peer -1, 8 bytes): "
+						      "writes input" },
 	{ "sent unwritten", &bcast, send_what_was_never_written, NULL,
 	  "rank 0 step 0 (send, peer 1, 16 bytes): reads what was never written" },
 	{ "copied unwritten", &bcast, copy_what_was_never_written, NULL,
@@ -498,7 +522,8 @@ static const struct fault {
 	  "rank 1 step 1 (recv, peer 0, 16 bytes): touches what is being received" },
 	{ "written while it goes", &allgather, overwrite_what_goes, NULL,
 	  "rank 0 step 3 (copy, peer -1, 1 bytes): writes what is being sent" },
-	{ "onto itself", &allgather, copy_onto_itself, NULL, "rank 1 step 5 (copy, peer -1, 2 bytes): copies onto itself" },
+	{ "onto itself", &allgather, copy_onto_itself, NULL, "rank 1 step 5 (copy, peer -1, 2 "
+							     "bytes): copies onto itself" },
 	{ "half an element", &reduce, reduce_half_an_element, NULL,
 	  "rank 0 step 0 (reduce, peer -1, 4 bytes): not a whole number of elements" },
 	{ "onto an operand", &reduce, reduce_onto_half_an_operand, NULL,
@@ -507,21 +532,28 @@ static const struct fault {
 	  "rank 0 step 0 (reduce, peer -1, 8 bytes): not a whole number of elements" },
 	{ "sizes differ", &bcast, send_more_than_is_expected, NULL,
 	  "rank 0 sends 16 bytes to rank 1, which expects 15 (message 0 between them)" },
-	{ "one send too many", &bcast, send_twice, NULL, "rank 0 step 3 (wait, peer -1, 0 bytes): waits for ever" },
-	{ "one receive too many", &bcast, receive_from_nobody, NULL, "rank 1 step 1 (wait, peer -1, 0 bytes): waits for ever" },
+	{ "one send too many", &bcast, send_twice, NULL, "rank 0 step 3 (wait, peer -1, 0 bytes): "
+							 "waits for ever" },
+	{ "one receive too many", &bcast, receive_from_nobody, NULL,
+	  "rank 1 step 1 (wait, peer -1, 0 bytes): waits for ever" },
 	{ "wrong peer", &bcast_of_three, receive_from_the_wrong_one, NULL,
 	  "rank 0 step 3 (wait, peer -1, 0 bytes): waits for ever" },
-	{ "all send first", &allgather, send_before_receiving, NULL, "rank 0 step 2 (wait, peer -1, 0 bytes): waits for ever" },
-	{ "to itself", &bcast, send_to_myself, NULL, "rank 0 step 0 (send, peer 0, 16 bytes): no such peer" },
-	{ "to nobody", &bcast, send_to_rank_2_of_2, NULL, "rank 0 step 0 (send, peer 2, 16 bytes): no such peer" },
-	{ "a wait left out", &bcast, send_whole, leave_out_the_last_wait, "rank 1: request 0 is never waited for" },
+	{ "all send first", &allgather, send_before_receiving, NULL,
+	  "rank 0 step 2 (wait, peer -1, 0 bytes): waits for ever" },
+	{ "to itself", &bcast, send_to_myself, NULL, "rank 0 step 0 (send, peer 0, 16 bytes): no "
+						     "such peer" },
+	{ "to nobody", &bcast, send_to_rank_2_of_2, NULL, "rank 0 step 0 (send, peer 2, 16 bytes): "
+							  "no such peer" },
+	{ "a wait left out", &bcast, send_whole, leave_out_the_last_wait,
+	  "rank 1: request 0 is never waited for" },
 	{ "a wait too many", &bcast, send_whole, wait_twice,
 	  "rank 1 step 2 (wait, peer -1, 0 bytes): waits for a request that was not started" },
 	{ "request in use", &bcast, send_twice, use_a_request_twice,
 	  "rank 0 step 1 (send, peer 1, 16 bytes): request number not free" },
 	{ "request too large", &bcast, send_whole, use_a_request_too_many,
 	  "rank 0 step 0 (send, peer 1, 16 bytes): request number not free" },
-	{ "no such step", &bcast, send_whole, do_what_there_is_not, "rank 0 step 0 (?, peer 1, 16 bytes): no such step" },
+	{ "no such step", &bcast, send_whole, do_what_there_is_not, "rank 0 step 0 (?, peer 1, 16 "
+								    "bytes): no such step" },
 	{ "no such memory", &bcast, send_whole, read_what_memory_there_is_not,
 	  "rank 0 step 0 (send, peer 1, 16 bytes): no such memory" },
 };
@@ -589,14 +621,18 @@ loop_in_a_loop(struct cs_plan *plans)
 static const struct fault in_loops[] = {
 	{ "too far on", &bcast, pass_on_in_turns, go_on_too_far,
 	  "rank 1 step 11 (recv, peer 0, 1 bytes): outside the result" },
-	{ "in one place", &bcast, pass_on_in_turns, stay_in_place, "rank 1: byte 2 of the block from rank 0 is wrong" },
-	{ "a turn too few", &bcast, pass_on_in_turns, turn_once_less, "rank 0 step 30 (wait, peer -1, 0 bytes): waits for ever" },
+	{ "in one place", &bcast, pass_on_in_turns, stay_in_place, "rank 1: byte 2 of the block "
+								   "from rank 0 is wrong" },
+	{ "a turn too few", &bcast, pass_on_in_turns, turn_once_less,
+	  "rank 0 step 30 (wait, peer -1, 0 bytes): waits for ever" },
 	{ "a step too few", &bcast, pass_on_in_turns, leave_out_a_step,
 	  "rank 1 step 6 (recv, peer 0, 1 bytes): request number not free" },
 	{ "no turn", &bcast, pass_on_in_turns, never_turn, "rank 1: a loop that cannot be" },
 	{ "no step", &bcast, pass_on_in_turns, repeat_nothing, "rank 1: a loop that cannot be" },
-	{ "too long", &bcast, pass_on_in_turns, begin_before_the_plan, "rank 1: a loop that cannot be" },
-	{ "one in another", &bcast, pass_on_in_turns, loop_in_a_loop, "rank 1: a loop that cannot be" },
+	{ "too long", &bcast, pass_on_in_turns, begin_before_the_plan,
+	  "rank 1: a loop that cannot be" },
+	{ "one in another", &bcast, pass_on_in_turns, loop_in_a_loop,
+	  "rank 1: a loop that cannot be" },
 };
 
 static int
@@ -608,8 +644,8 @@ count_unfound(const struct fault *list, size_t count)
 		bool passes = verify(list[i].call, list[i].build, list[i].spoil, &verdict);
 		if (!passes && !strcmp(verdict.text, list[i].expected))
 			continue;
-		print_error("%s: %s\"%s\", expected \"%s\"\n", list[i].name, passes ? "passes: " : "", verdict.text,
-			    list[i].expected);
+		print_error("%s: %s\"%s\", expected \"%s\"\n", list[i].name,
+			    passes ? "passes: " : "", verdict.text, list[i].expected);
 		wrong++;
 	}
 	return wrong;

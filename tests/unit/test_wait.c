@@ -1,4 +1,5 @@
-/* test_wait.c — what lies between two looks of a wait, with the system calls counted instead of made. */
+/* test_wait.c — what lies between two looks of a wait, with the system calls counted instead of
+ * made. */
 #include "base/wait.h"
 
 #include "unit.h"
@@ -149,7 +150,8 @@ a_drive_ends_it(void **state)
 {
 	(void)state;
 	_Atomic uint64_t word = 1;
-	struct cs_wait wait = { .polls = 4, .yields = 8, .drive = drive, .progress = progress, .word = &word, .target = 2 };
+	struct cs_wait wait = { .polls = 4, .yields = 8, .drive = drive, .progress = progress,
+				.word = &word, .target = 2 };
 	driven = CS_DRIVE_GIVE_UP;
 	assert_false(cs_wait_word(&wait));
 	assert_int_equal(seen.drives, 1);
@@ -161,7 +163,8 @@ it_sleeps_on_a_word_that_is_not_there_yet_and_is_counted(void **state)
 {
 	(void)state;
 	_Atomic uint64_t word = 5;
-	struct cs_wait wait = { .yields = 0, .nap_ns = 1000, .word = &word, .target = 6, .sleepers = &sleepers };
+	struct cs_wait wait = { .yields = 0, .nap_ns = 1000, .word = &word, .target = 6,
+				.sleepers = &sleepers };
 	turn(&wait, 1);
 	assert_int_equal(seen.futexes, 1);
 	assert_int_equal(seen.sleepers, 1);
@@ -187,7 +190,8 @@ a_word_is_waited_for_until_it_is_the_target_or_more(void **state)
 {
 	(void)state;
 	_Atomic uint64_t word = 0;
-	struct cs_wait wait = { .eager = 2, .polls = 7, .yields = 10, .nap_ns = 1000, .word = &word, .target = 9, .drive = come };
+	struct cs_wait wait = { .eager = 2, .polls = 7, .yields = 10, .nap_ns = 1000, .word = &word,
+				.target = 9, .drive = come };
 	assert_true(cs_wait_word(&wait));
 	assert_int_equal(seen.yields, 10);
 	assert_int_equal(seen.futexes, 19); /* at the last turn it was there before the sleep */

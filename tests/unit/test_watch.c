@@ -1,4 +1,5 @@
-/* ib/watch.c against the kernel. Which pages the kernel watches is read from /proc/self/smaps ("uw"). */
+/* ib/watch.c against the kernel. Which pages the kernel watches is read from /proc/self/smaps
+ * ("uw"). */
 #include "unit.h"
 
 #include "ib/watch.h"
@@ -131,7 +132,8 @@ memory_mapped_over_is_reported(void **state)
 {
 	char *memory = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
-	assert_true(mmap(memory + page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == memory + page);
+	assert_true(mmap(memory + page, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+			 -1, 0) == memory + page);
 	expect_one(memory + page, 1, true, NULL);
 	munmap(memory, 4 * page);
 }
@@ -155,11 +157,14 @@ moved_memory_is_reported_with_where_it_went(void **state)
 {
 	char *memory = map_at(NULL, 4), *place = map_at(NULL, 4);
 	assert_int_equal(add(memory, 4), CS_OK);
-	assert_true(mremap(memory, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place);
+	assert_true(mremap(memory, 4 * page, 4 * page, MREMAP_MAYMOVE | MREMAP_FIXED, place) ==
+		    place);
 	cs_watch_collect(watch, &changes);
 	assert_true(changes.count >= 1); /* kernels also report the old place as unmapped */
-	assert_true(changes.list[0].low == (uintptr_t)memory && changes.list[0].moved_to == (uintptr_t)place);
-	assert_true(changes.list[0].high == (uintptr_t)memory + 4 * page && changes.list[0].is_gone);
+	assert_true(changes.list[0].low == (uintptr_t)memory &&
+		    changes.list[0].moved_to == (uintptr_t)place);
+	assert_true(changes.list[0].high == (uintptr_t)memory + 4 * page &&
+		    changes.list[0].is_gone);
 	assert_int_equal(watched_bytes(place, 4 * page), 4 * page);
 	drop(place, 4);
 	assert_int_equal(watched_bytes(place, 4 * page), 0);
@@ -232,7 +237,8 @@ unmap_page(void *place)
 	return NULL;
 }
 
-/* The window that collecting alone would leave open: the pages are gone, and may be somebody else's, but not noted. */
+/* The window that collecting alone would leave open: the pages are gone, and may be somebody
+ * else's, but not noted. */
 static void
 a_change_on_its_way_is_known(void **state)
 {
@@ -262,7 +268,8 @@ a_child_is_not_watched_and_its_parent_still_is(void **state)
 	if (child == 0) {
 		alarm(60); /* ends it if munmap waits for a reader */
 		munmap(memory, page);
-		_exit(cs_watch_forks().depth == before.depth + 1 && watched_bytes(memory, 2 * page) == 0 ? 0 : 1);
+		_exit(cs_watch_forks().depth == before.depth + 1 &&
+		      watched_bytes(memory, 2 * page) == 0 ? 0 : 1);
 	}
 	assert_true(child > 0);
 	int status;
@@ -345,7 +352,8 @@ many_watches_open_and_close_while_a_thread_works(void **state)
 		struct cs_watch *other;
 		assert_int_equal(cs_watch_open(&other), CS_OK);
 		char *memory = map_at(NULL, 4);
-		assert_int_equal(cs_watch_add(other, (uintptr_t)memory, (uintptr_t)memory + 4 * page), CS_OK);
+		assert_int_equal(cs_watch_add(other, (uintptr_t)memory,
+					      (uintptr_t)memory + 4 * page), CS_OK);
 		if (i % 2)
 			munmap(memory, page);
 		cs_watch_close(other);
@@ -361,7 +369,8 @@ main(void)
 	page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	enum cs_status status = cs_watch_open(&watch);
 	if (status == CS_UNSUPPORTED) {
-		fprintf(stderr, "skipped: this kernel gives ordinary programs no userfaultfd with write protection: %s\n",
+		fprintf(stderr, "skipped: this kernel gives ordinary programs no userfaultfd with "
+				"write protection: %s\n",
 			strerror(errno));
 		return 77;
 	}

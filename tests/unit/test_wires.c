@@ -1,11 +1,12 @@
-/* Two and three plans under way at once on one wire, of virtual ranks in this process, in an order that is drawn with a seed: all
- * results are right, and where their messages are not told apart that is seen. */
+/* Two and three plans under way at once on one wire, of virtual ranks in this process, in an order
+ * that is drawn with a seed: all results are right, and where their messages are not told apart
+ * that is seen. */
 #include "many_plans.h"
 #include "unit.h"
 
 #define CASES 300
 
-/* --- the wire: queues in memory ------------------------------------------------------------------------------------- */
+/* --- the wire: queues in memory --------------------------------------------------------------- */
 
 struct letter {
 	struct letter *next;
@@ -52,9 +53,11 @@ new_state(struct cs_request *request, uint64_t tag, char *to, size_t bytes)
 }
 
 static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
 {
-	struct letter *letter = malloc(sizeof *letter + bytes), **last = &ranks[peer].letters[wire->rank];
+	struct letter *letter = malloc(sizeof *letter + bytes),
+		      **last = &ranks[peer].letters[wire->rank];
 	struct state *state = new_state(request, tag, NULL, bytes);
 	assert_non_null(letter);
 	*letter = (struct letter){ .tag = tag, .bytes = bytes, .from = from };
@@ -70,7 +73,8 @@ send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, c
 }
 
 static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
 {
 	struct state **last = &ranks[wire->rank].posted[peer];
 	while (*last)
@@ -124,7 +128,8 @@ clear(void)
 {
 	for (int to = 0; to < MANY_RANKS; to++)
 		for (int from = 0; from < MANY_RANKS; from++) {
-			for (struct letter *letter = ranks[to].letters[from], *next; letter; letter = next) {
+			for (struct letter *letter = ranks[to].letters[from], *next; letter;
+			     letter = next) {
 				next = letter->next;
 				free(letter);
 			}
@@ -138,19 +143,21 @@ clear(void)
 	}
 }
 
-/* --- cases ------------------------------------------------------------------------------------------------------------ */
+/* --- cases ------------------------------------------------------------------------------------ */
 
 static const char *
 run_case(struct many_plans *many, uint64_t seed, bool has_one_tag)
 {
 	static struct cs_wire *wires[MANY_RANKS];
 	random_state = seed;
-	*many = (struct many_plans){ .wires = wires, .ranks = 2 + (int)random_below(&random_state, MANY_RANKS - 1),
+	*many = (struct many_plans){ .wires = wires,
+				     .ranks = 2 + (int)random_below(&random_state, MANY_RANKS - 1),
 				     .plans = 2 + (int)random_below(&random_state, MANY_PLANS - 1),
-				     .first_tag = random_below(&random_state, 1000), .has_one_tag = has_one_tag };
+				     .first_tag = random_below(&random_state, 1000),
+				     .has_one_tag = has_one_tag };
 	for (int rank = 0; rank < many->ranks; rank++) {
-		ranks[rank].wire = (struct cs_wire){ .rank = rank, .ranks = many->ranks, .send = send, .recv = receive,
-						     .test = test };
+		ranks[rank].wire = (struct cs_wire){ .rank = rank, .ranks = many->ranks,
+						     .send = send, .recv = receive, .test = test };
 		wires[rank] = &ranks[rank].wire;
 	}
 	under_way = 0;
@@ -169,7 +176,8 @@ several_plans_at_once_on_one_wire_give_right_results(void **state)
 	for (uint64_t i = 0; i < CASES; i++) {
 		const char *trouble = run_case(&many, first_seed() + i, false);
 		if (trouble)
-			fail_msg("seed %llu, %d ranks,%s: %s", (unsigned long long)(first_seed() + i), many.ranks, many.names,
+			fail_msg("seed %llu, %d ranks,%s: %s",
+				 (unsigned long long)(first_seed() + i), many.ranks, many.names,
 				 trouble);
 	}
 }

@@ -1,5 +1,5 @@
-/* The algorithms of docs/one-more-algorithm.md, whose files are taken out of that page, are right for 2 to 17 ranks of one node: as
- * operations in any order, and as blocking calls at once. */
+/* The algorithms of docs/one-more-algorithm.md, whose files are taken out of that page, are right
+ * for 2 to 17 ranks of one node: as operations in any order, and as blocking calls at once. */
 #include "operation_crew.h"
 
 #define CALLS 6
@@ -9,7 +9,8 @@ extern const struct cs_algorithm cs_algorithm_bcast_star, cs_algorithm_barrier_c
 static struct setting
 setting_for(int ranks, const struct cs_algorithm *const *calls)
 {
-	struct setting setting = setting_of(first_seed() + (uint64_t)ranks, false, 1 + ranks % RUN_MOST_UNDER_WAY);
+	struct setting setting = setting_of(first_seed() + (uint64_t)ranks, false,
+					    1 + ranks % RUN_MOST_UNDER_WAY);
 	setting.sizes[0] = ranks;
 	setting.algorithms = calls;
 	setting.calls = CALLS;
@@ -49,6 +50,7 @@ script_and_its_fast_form(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(plan_of_messages), cmocka_unit_test(script_and_its_fast_form) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(plan_of_messages),
+					    cmocka_unit_test(script_and_its_fast_form) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* The report counts what was done and says it, as a table and as JSON, whatever the names contain. */
+/* The report counts what was done and says it, as a table and as JSON, whatever the names
+ * contain. */
 #include "base/file.h"
 #include "base/log.h"
 #include "trace/report.h"
@@ -42,7 +43,8 @@ rendered(void (*print)(FILE *out))
 	return text;
 }
 
-/* The line of `text` that contains `part`, without its newline; static storage. Fails if there is none. */
+/* The line of `text` that contains `part`, without its newline; static storage. Fails if there is
+ * none. */
 static const char *
 line_with(const char *text, const char *part)
 {
@@ -68,7 +70,8 @@ without_calls_it_says_so_and_the_json_has_no_rows(void **state)
 	assert_null(strstr(text, "never-called"));
 	free(text);
 	char *json = rendered(cs_report_json);
-	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"rows\": []}\n");
+	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"rows\": "
+								 "[]}\n");
 	free(json);
 }
 
@@ -81,7 +84,9 @@ without_counting_it_says_so_and_not_that_there_were_no_calls(void **state)
 	assert_null(strstr(text, "no collective was called"));
 	free(text);
 	char *json = rendered(cs_report_json);
-	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n \"uncounted\": \"nobody counted\",\n"
+	assert_string_equal(json, "{\"collshim\": \"" CS_VERSION "\",\n \"facts\": {},\n "
+								 "\"uncounted\": \"nobody "
+								 "counted\",\n"
 				  " \"rows\": []}\n");
 	free(json);
 	cs_report_uncounted(NULL);
@@ -90,16 +95,20 @@ without_counting_it_says_so_and_not_that_there_were_no_calls(void **state)
 static void
 sizes_between_two_powers_of_two_share_a_row(void **state)
 {
-	struct cs_report_row *row = cs_report_row(CS_ALLGATHER, 4096, false, "hier:host", "rule t.yaml:3");
-	assert_ptr_equal(row, cs_report_row(CS_ALLGATHER, 8191, false, "hier:host", "rule t.yaml:3"));
+	struct cs_report_row *row = cs_report_row(CS_ALLGATHER, 4096, false, "hier:host",
+						  "rule t.yaml:3");
+	assert_ptr_equal(row,
+			 cs_report_row(CS_ALLGATHER, 8191, false, "hier:host", "rule t.yaml:3"));
 	assert_int_equal(row->bin, 13);
 	const struct {
 		size_t bytes;
 		int bin;
-	} cases[] = { { 0, 0 }, { CS_BYTES_UNKNOWN, CS_REPORT_UNKNOWN }, { 1, 1 }, { 2, 2 }, { 3, 2 }, { 4, 3 },
+	} cases[] = { { 0, 0 }, { CS_BYTES_UNKNOWN, CS_REPORT_UNKNOWN }, { 1, 1 }, { 2, 2 },
+		      { 3, 2 }, { 4, 3 },
 		      { 4095, 12 }, { 8192, 14 }, { SIZE_MAX - 1, 64 } };
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-		assert_int_equal(cs_report_row(CS_ALLGATHER, cases[i].bytes, false, "a", "b")->bin, cases[i].bin);
+		assert_int_equal(cs_report_row(CS_ALLGATHER, cases[i].bytes, false, "a", "b")->bin,
+				 cases[i].bin);
 }
 
 static void
@@ -133,14 +142,15 @@ names_are_copied(void **state)
 static void
 the_table_shows_a_call_in_human_units(void **state)
 {
-	count(cs_report_row(CS_BCAST, 5000, false, "flat", "forced by COLLSHIM_BCAST"), 12, 60000, 3456789);
+	count(cs_report_row(CS_BCAST, 5000, false, "flat", "forced by COLLSHIM_BCAST"), 12, 60000,
+	      3456789);
 	char *text = rendered(cs_report_print);
 	const char *line = line_with(text, "forced by COLLSHIM_BCAST");
 	char name[32], bytes[32], algorithm[32], unit[8];
 	unsigned long calls;
 	double time;
-	assert_int_equal(sscanf(line, " %31s %31s %31s forced by COLLSHIM_BCAST %lu %lf %7s", name, bytes, algorithm,
-				&calls, &time, unit), 6);
+	assert_int_equal(sscanf(line, " %31s %31s %31s forced by COLLSHIM_BCAST %lu %lf %7s", name,
+				bytes, algorithm, &calls, &time, unit), 6);
 	assert_string_equal(name, "bcast");
 	assert_string_equal(bytes, "4K-8K");
 	assert_string_equal(algorithm, "flat");
@@ -153,7 +163,8 @@ the_table_shows_a_call_in_human_units(void **state)
 static void
 a_size_that_is_not_known_is_not_said_to_be_0(void **state)
 {
-	cs_report_count(cs_report_row(CS_GATHERV, CS_BYTES_UNKNOWN, true, "host", "size unknown"), CS_BYTES_UNKNOWN, 5);
+	cs_report_count(cs_report_row(CS_GATHERV, CS_BYTES_UNKNOWN, true, "host", "size unknown"),
+			CS_BYTES_UNKNOWN, 5);
 	cs_report_count(cs_report_row(CS_GATHER, 0, true, "host", "size nothing"), 0, 5);
 	cs_report_count(cs_report_row(CS_BARRIER, 0, true, "host", "size never"), 0, 5);
 	const struct {
@@ -166,9 +177,11 @@ a_size_that_is_not_known_is_not_said_to_be_0(void **state)
 	}
 	free(text);
 	char *json = rendered(cs_report_json);
-	assert_non_null(strstr(line_with(json, "size unknown"), "\"bin_low\": null, \"bin_high\": null, "));
+	assert_non_null(strstr(line_with(json, "size unknown"), "\"bin_low\": null, \"bin_high\": "
+								"null, "));
 	assert_non_null(strstr(line_with(json, "size unknown"), "\"calls\": 1, \"bytes\": null, "));
-	assert_non_null(strstr(line_with(json, "size nothing"), "\"bin_low\": 0, \"bin_high\": 0, "));
+	assert_non_null(strstr(line_with(json, "size nothing"), "\"bin_low\": 0, \"bin_high\": "
+								"0, "));
 	assert_non_null(strstr(line_with(json, "size nothing"), "\"calls\": 1, \"bytes\": 0, "));
 	free(json);
 }
@@ -177,7 +190,8 @@ static void
 columns_stand_under_each_other(void **state)
 {
 	count(cs_report_row(CS_GATHER, 64, false, "short", "aligned one"), 1, 64, 5);
-	count(cs_report_row(CS_GATHER, 1 << 20, false, "a-much-longer-name", "aligned two"), 123456, 64, 5000000000);
+	count(cs_report_row(CS_GATHER, 1 << 20, false, "a-much-longer-name", "aligned two"), 123456,
+	      64, 5000000000);
 	char *text = rendered(cs_report_print);
 	const char *one = line_with(text, "aligned one");
 	size_t column = (size_t)(strstr(one, "aligned one") - one), length = strlen(one);
@@ -195,14 +209,16 @@ deferred_rows_follow_served_ones_and_the_share_is_told(void **state)
 	count(cs_report_row(CS_ALLTOALLW, 0, false, "served-last", "z"), 1, 0, 0);
 	count(cs_report_row(CS_ALLGATHER, 16, true, "host", "an intercommunicator"), 1, 16, 0);
 	char *text = rendered(cs_report_print);
-	const char *served = strstr(text, "served-last"), *deferred = strstr(text, "an intercommunicator");
+	const char *served = strstr(text, "served-last"),
+		   *deferred = strstr(text, "an intercommunicator");
 	assert_non_null(served);
 	assert_non_null(deferred);
 	assert_true(served < deferred);
 
 	unsigned long part, whole;
 	double share;
-	assert_int_equal(sscanf(line_with(text, "  served "), " served %lu of %lu calls (%lf", &part, &whole, &share), 3);
+	assert_int_equal(sscanf(line_with(text, "  served "), " served %lu of %lu calls (%lf",
+				&part, &whole, &share), 3);
 	assert_true(part < whole);
 	double expected = 100.0 * (double)part / (double)whole;
 	assert_true(share <= expected && share > expected - 0.11);
@@ -216,7 +232,8 @@ rows_are_sorted_by_collective_then_size(void **state)
 	count(cs_report_row(CS_ALLTOALL, 8, false, "sorted", "s2"), 1, 0, 0);
 	count(cs_report_row(CS_ALLREDUCE, 1 << 20, false, "sorted", "s1"), 1, 0, 0);
 	char *text = rendered(cs_report_print);
-	const char *one = strstr(text, "s1"), *two = strstr(text, "s2"), *three = strstr(text, "s3");
+	const char *one = strstr(text, "s1"), *two = strstr(text, "s2"),
+		   *three = strstr(text, "s3");
 	assert_true(one && two && three && one < two && two < three);
 	free(text);
 }
@@ -224,13 +241,17 @@ rows_are_sorted_by_collective_then_size(void **state)
 static void
 json_escapes_whatever_a_name_contains(void **state)
 {
-	count(cs_report_row(CS_REDUCE_SCATTER, 1024, true, "host", "a \"q\" \\ \n\t\x01 \xc3\xa9 \xff \xe2\x82 \xed\xa0\x80"),
+	count(cs_report_row(CS_REDUCE_SCATTER, 1024, true, "host", "a \"q\" \\ \n\t\x01 \xc3\xa9 "
+								   "\xff \xe2\x82 \xed\xa0\x80"),
 	      3, 3072, 1000000002);
 	char *json = rendered(cs_report_json);
 	assert_non_null(strstr(json,
-			       "{\"collective\": \"reduce_scatter\", \"bin_low\": 1024, \"bin_high\": 2048, "
-			       "\"algorithm\": \"host\", \"why\": \"a \\\"q\\\" \\\\ \\u000a\\u0009\\u0001 \xc3\xa9 "
-			       "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\", \"deferred\": true, \"calls\": 3, "
+			       "{\"collective\": \"reduce_scatter\", \"bin_low\": 1024, "
+			       "\"bin_high\": 2048, "
+			       "\"algorithm\": \"host\", \"why\": \"a \\\"q\\\" \\\\ "
+			       "\\u000a\\u0009\\u0001 \xc3\xa9 "
+			       "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\", \"deferred\": "
+			       "true, \"calls\": 3, "
 			       "\"bytes\": 3072, \"seconds\": 1.000000002}"));
 	free(json);
 }
@@ -249,7 +270,7 @@ a_repeated_fact_replaces_and_a_number_is_a_number(void **state)
 	free(json);
 }
 
-/* --- files ---------------------------------------------------------------------------------------------------- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static char folder[] = "/tmp/collshim-report-XXXXXX";
 
@@ -333,7 +354,8 @@ another_jobs_report_stays_and_one_line_says_where_this_one_is(void **state)
 	fclose(old);
 	cs_log_set_speaker(true);
 	snprintf(expected, sizeof expected,
-		 "collshim: report: %s is there already and stays as it is; the report of this run is %s\n", path, second);
+		 "collshim: report: %s is there already and stays as it is; the report of this run "
+		 "is %s\n", path, second);
 	assert_string_equal(stderr_of_write(path), expected);
 	assert_string_equal(file_text(path), "old");
 	char *json = rendered(cs_report_json);
@@ -374,7 +396,8 @@ a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
 	char *text = stderr_of_write(path);
 	char *table = rendered(cs_report_print);
 	char expected[512];
-	snprintf(expected, sizeof expected, "collshim: report: %s cannot be written: %s; ", path, strerror(ENOENT));
+	snprintf(expected, sizeof expected, "collshim: report: %s cannot be written: %s; ", path,
+		 strerror(ENOENT));
 	assert_int_equal(strncmp(text, expected, strlen(expected)), 0);
 	const char *rest = strchr(text, '\n');
 	assert_non_null(rest);
@@ -382,7 +405,8 @@ a_file_that_cannot_be_written_gives_one_line_and_the_table(void **state)
 	free(table);
 }
 
-/* There is no room for another name, or no right to make one: of which root has too many to be tested. */
+/* There is no room for another name, or no right to make one: of which root has too many to be
+ * tested. */
 static void
 a_file_beside_which_none_can_be_made_is_written_to(void **state)
 {
@@ -459,7 +483,7 @@ a_pipe_that_nobody_reads_does_not_end_the_program(void **state)
 	close(real);
 }
 
-/* --- threads, and a full table (last: it fills the table) ------------------------------------------------------- */
+/* --- threads, and a full table (last: it fills the table) ------------------------------------- */
 
 #define THREADS 8
 #define KEYS 200
@@ -484,7 +508,8 @@ threads_find_the_same_rows_and_lose_no_call(void **state)
 	static struct cs_report_row *found[THREADS][KEYS];
 	pthread_t threads[THREADS];
 	for (int t = 0; t < THREADS; t++)
-		assert_int_equal(pthread_create(&threads[t], NULL, count_from_a_thread, found[t]), 0);
+		assert_int_equal(pthread_create(&threads[t], NULL, count_from_a_thread, found[t]),
+				 0);
 	for (int t = 0; t < THREADS; t++)
 		pthread_join(threads[t], NULL);
 	for (int k = 0; k < KEYS; k++) {

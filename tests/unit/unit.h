@@ -13,7 +13,8 @@
 
 #include <cmocka.h>
 
-/* cmocka 2 calls the old name, which cmocka 1 has alone, deprecated: both compare unsigned numbers. */
+/* cmocka 2 calls the old name, which cmocka 1 has alone, deprecated: both compare unsigned
+ * numbers. */
 #ifdef assert_uint_in_range
 #undef assert_in_range
 #define assert_in_range(value, least, most) assert_uint_in_range(value, least, most)

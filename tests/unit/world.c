@@ -46,11 +46,13 @@ place_ranks(struct world *world, const int *sizes, bool cyclic)
 static struct cs_shape
 shape_of(struct world *world, const int *sizes, int rank)
 {
-	struct cs_shape shape = { .rank = rank, .ranks = world->ranks, .nodes = world->nodes, .node = world->node_of[rank],
-				  .local = world->local_of[rank], .locals = sizes[world->node_of[rank]],
-				  .ppn_min = WORLD_MOST, .is_block_placed = world->is_block_placed,
-				  .node_of = world->node_of, .local_of = world->local_of, .first = world->first,
-				  .order = world->order, .position = world->position };
+	struct cs_shape shape = { .rank = rank, .ranks = world->ranks, .nodes = world->nodes,
+				  .node = world->node_of[rank], .local = world->local_of[rank],
+				  .locals = sizes[world->node_of[rank]], .ppn_min = WORLD_MOST,
+				  .is_block_placed = world->is_block_placed,
+				  .node_of = world->node_of, .local_of = world->local_of,
+				  .first = world->first, .order = world->order,
+				  .position = world->position };
 	for (int node = 0; node < world->nodes; node++) {
 		shape.ppn_min = sizes[node] < shape.ppn_min ? sizes[node] : shape.ppn_min;
 		shape.ppn_max = sizes[node] > shape.ppn_max ? sizes[node] : shape.ppn_max;
@@ -71,7 +73,8 @@ take_memory(struct world *world, const int *sizes, int rank, const struct cs_nod
 	size_t bytes = cs_node_bytes(&own);
 	if (!world->memory[node]) { /* mapped, since a case touches little of it */
 		world->bytes[node] = bytes;
-		world->memory[node] = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		world->memory[node] = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		assert_ptr_not_equal(world->memory[node], MAP_FAILED);
 	}
 	struct cs_segment segment = { .bytes = bytes, .fd = -1, .base = world->memory[node] };
@@ -109,7 +112,8 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 	if (world->nodes < world->ranks)
 		take_memory(world, sizes, rank, like);
 	else
-		team->node.shape = (struct cs_node_shape){ .slot_bytes = SIZE_MAX, .area_bytes = SIZE_MAX };
+		team->node.shape = (struct cs_node_shape){ .slot_bytes = SIZE_MAX,
+							   .area_bytes = SIZE_MAX };
 	take_lane(world, rank);
 	take_seat(world, &world->everyone[rank], 0, rank);
 	team->everyone = &world->everyone[rank];
@@ -117,7 +121,8 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 }
 
 void
-world_make(struct world *world, const int *sizes, bool cyclic, int lanes, const struct cs_node_shape *shape, uint64_t seed)
+world_make(struct world *world, const int *sizes, bool cyclic, int lanes,
+	   const struct cs_node_shape *shape, uint64_t seed)
 {
 	memset(world, 0, sizeof *world);
 	world->random = seed;

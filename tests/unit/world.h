@@ -1,10 +1,13 @@
-/* world.h — virtual ranks in one process: nodes whose ranks share a piece of memory, and an MPI between them whose messages and
- * collectives take as many looks as chance wants. Who holds the operations steps them; a call that blocks lets others go on.
+/* world.h — virtual ranks in one process: nodes whose ranks share a piece of memory, and an MPI
+ * between them whose messages and collectives take as many looks as chance wants. Who holds the
+ * operations steps them; a call that blocks lets others go on.
  *
  *   world.c        nodes and teams
- *   world_wire.c   messages: what is sent is read as late as the standard allows, what is received is spoilt at first
+ *   world_wire.c   messages: what is sent is read as late as the standard allows, what is received
+ *                  is spoilt at first
  *   world_cast.c   multicast, which loses what it likes
- *   world_host.c   collectives between leaders: none waits for more ranks than the standard asks for; all ranks must agree
+ *   world_host.c   collectives between leaders: none waits for more ranks than the standard asks
+ *                  for; all ranks must agree
  */
 #ifndef CS_TESTS_WORLD_H
 #define CS_TESTS_WORLD_H
@@ -36,7 +39,8 @@ struct world {
 	bool is_block_placed;
 	uint64_t random;
 	uint64_t moves; /* messages and collectives that are over, and datagrams */
-	int node_of[WORLD_MOST], local_of[WORLD_MOST], order[WORLD_MOST], position[WORLD_MOST], first[WORLD_MOST + 1];
+	int node_of[WORLD_MOST], local_of[WORLD_MOST], order[WORLD_MOST], position[WORLD_MOST],
+	    first[WORLD_MOST + 1];
 	void *memory[WORLD_MOST]; /* by node; of none where each has one rank */
 	size_t bytes[WORLD_MOST]; /* of it */
 	struct cs_team *teams;    /* by rank */
@@ -47,17 +51,20 @@ struct world {
 	struct datagram *datagrams;
 	void (*wait)(void); /* lets others go on; NULL: nothing may block */
 	bool is_moving;     /* it reduces now, not a rank */
-	char failure[512];  /* the first thing that the program would have done wrong; "": nothing */
+	char failure[512];  /* the first thing that the program would have done wrong; "":
+			     * nothing */
 };
 
 /* `sizes`: ranks of each node, the last one 0. cyclic: ranks are dealt to nodes in turn. */
-void world_make(struct world *world, const int *sizes, bool cyclic, int lanes, const struct cs_node_shape *shape, uint64_t seed);
+void world_make(struct world *world, const int *sizes, bool cyclic, int lanes,
+		const struct cs_node_shape *shape, uint64_t seed);
 void world_clear(struct world *world);
 /* Where a job that ends itself goes on; NULL: that is a failure. */
 extern jmp_buf *world_after_end;
 /* Notes a failure, if it is the first. */
 void world_fail(struct world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Messages that were sent and not received, or the other way round, and collectives that are not over. */
+/* Messages that were sent and not received, or the other way round, and collectives that are not
+ * over. */
 void world_say(const struct world *world);
 int world_left(const struct world *world);
 

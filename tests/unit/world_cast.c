@@ -1,5 +1,5 @@
-/* world_cast.c has the multicast of a world: of a piece for each rank chance says whether it is lost, comes once or twice, and
- * when. */
+/* world_cast.c has the multicast of a world: of a piece for each rank chance says whether it is
+ * lost, comes once or twice, and when. */
 #include "world_parts.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ seat_with(struct cs_multicast *multicast)
 }
 
 static bool
-cast_piece(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece, const char *data, uint64_t total)
+cast_piece(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece, const char *data,
+	   uint64_t total)
 {
 	struct seat *seat = seat_with(multicast);
 	struct world *world = seat->world;
@@ -30,12 +31,14 @@ cast_piece(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece, c
 		return false;
 	world->moves++;
 	for (int to = 0; to < world->ranks; to++)
-		for (uint64_t times = random_below(&world->random, 4) % 3; to != seat->rank && times; times--) {
+		for (uint64_t times = random_below(&world->random, 4) % 3; to != seat->rank &&
+		     times; times--) {
 			struct datagram *new = malloc(sizeof *new), **end = &world->datagrams;
 			size_t at = (size_t)piece * PIECE, left = (size_t)total - at;
 			assert_non_null(new);
-			*new = (struct datagram){ .to = to, .broadcast = broadcast, .piece = piece, .total = total,
-						  .bytes = left < PIECE ? left : PIECE };
+			*new = (struct datagram){ .to = to, .broadcast = broadcast, .piece = piece,
+						  .total = total, .bytes = left < PIECE
+						  ? left : PIECE };
 			memcpy(new->data, data + at, new->bytes);
 			while (*end)
 				end = &(*end)->next;
@@ -52,7 +55,8 @@ take_piece(struct cs_multicast *multicast, uint32_t broadcast, struct cs_multica
 	free(seat->looked_at);
 	seat->looked_at = NULL;
 	for (struct datagram **at = &world->datagrams, *found; (found = *at);) {
-		if (found->to != seat->rank || found->broadcast > broadcast || random_below(&world->random, 3) == 0) {
+		if (found->to != seat->rank || found->broadcast > broadcast ||
+		    random_below(&world->random, 3) == 0) {
 			at = &found->next;
 			continue;
 		}
@@ -65,8 +69,10 @@ take_piece(struct cs_multicast *multicast, uint32_t broadcast, struct cs_multica
 		seat->looked_at = NULL;
 	}
 	if (seat->looked_at)
-		*piece = (struct cs_multicast_piece){ .piece = seat->looked_at->piece, .total = seat->looked_at->total,
-						      .data = seat->looked_at->data, .bytes = seat->looked_at->bytes };
+		*piece = (struct cs_multicast_piece){ .piece = seat->looked_at->piece,
+						      .total = seat->looked_at->total,
+						      .data = seat->looked_at->data,
+						      .bytes = seat->looked_at->bytes };
 	return seat->looked_at != NULL;
 }
 
@@ -79,7 +85,8 @@ count_resent(struct cs_multicast *multicast, uint32_t pieces)
 void
 world_open_cast(struct seat *seat)
 {
-	seat->multicast = (struct cs_multicast){ .room = PIECE, .send = cast_piece, .take = take_piece, .resent = count_resent };
+	seat->multicast = (struct cs_multicast){ .room = PIECE, .send = cast_piece,
+						 .take = take_piece, .resent = count_resent };
 }
 
 void

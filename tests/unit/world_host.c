@@ -1,12 +1,15 @@
-/* world_host.c has the host's collectives of a world: each is a meeting of a group's ranks. A rank waits for those whose data it
- * needs and for no others, as MPI allows; all have to say the same of root, sizes and operation, and to take the same form. */
+/* world_host.c has the host's collectives of a world: each is a meeting of a group's ranks. A rank
+ * waits for those whose data it needs and for no others, as MPI allows; all have to say the same of
+ * root, sizes and operation, and to take the same form. */
 #include "world_parts.h"
 
 #include <stdlib.h>
 
-enum kind { BARRIER, BCAST, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, ALLREDUCE, REDUCE, EXSCAN, REDUCE_SCATTER, MAX };
+enum kind { BARRIER, BCAST, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, ALLREDUCE, REDUCE, EXSCAN,
+	    REDUCE_SCATTER, MAX };
 
-static const char *const names[] = { "barrier", "bcast", "allgatherv", "gatherv", "scatterv", "alltoallv",
+static const char *const names[] = { "barrier", "bcast", "allgatherv", "gatherv", "scatterv",
+				     "alltoallv",
 				     "allreduce", "reduce", "exscan", "reduce_scatter", "max" };
 
 /* What one rank brings. Of what is no block for or from a rank, number 0 is all. */
@@ -76,15 +79,18 @@ pieces_of(const struct meeting *meeting, int self, struct piece *pieces)
 	for (int from = 0; from < meeting->members; from++) {
 		bool is_from_root = from == meeting->root;
 		if (meeting->kind == ALLTOALLV)
-			pieces[count++] = (struct piece){ guest->out + guest->recv_at[from], guest->recv_bytes[from], from, self };
+			pieces[count++] = (struct piece){ guest->out + guest->recv_at[from],
+							  guest->recv_bytes[from], from, self };
 		if (from == self)
 			continue;
 		if (meeting->kind == BCAST && is_from_root)
 			pieces[count++] = (struct piece){ guest->out, guest->bytes[0], from, 0 };
 		if (meeting->kind == ALLGATHERV || (meeting->kind == GATHERV && is_root))
-			pieces[count++] = (struct piece){ guest->out + guest->at[from], guest->bytes[from], from, from };
+			pieces[count++] = (struct piece){ guest->out + guest->at[from],
+							  guest->bytes[from], from, from };
 		if (meeting->kind == SCATTERV && is_from_root)
-			pieces[count++] = (struct piece){ guest->out + guest->at[self], guest->bytes[self], from, self };
+			pieces[count++] = (struct piece){ guest->out + guest->at[self],
+							  guest->bytes[self], from, self };
 	}
 	return count;
 }
@@ -103,7 +109,7 @@ spoil_results(const struct meeting *meeting, int self)
 		memset(guest->out, 0xa5, meeting->count * meeting->reduction.unit);
 }
 
-/* --- meeting ---------------------------------------------------------------------------------------------------------- */
+/* --- meeting ---------------------------------------------------------------------------------- */
 
 static struct meeting *
 meeting_of(struct seat *seat, const struct meeting *like)
@@ -132,16 +138,18 @@ agree(struct world *world, const struct meeting *meeting, const struct meeting *
 	const struct cs_reduction *a = &meeting->reduction, *b = &own->reduction;
 	const char *name = names[meeting->kind];
 	if (own->kind != meeting->kind)
-		world_fail(world, "rank %d of group %d makes a %s where others make a %s", rank, meeting->group,
-			   names[own->kind], name);
+		world_fail(world, "rank %d of group %d makes a %s where others make a %s", rank,
+			   meeting->group, names[own->kind], name);
 	else if (own->root != meeting->root)
-		world_fail(world, "rank %d of group %d has root %d in a %s, others %d", rank, meeting->group, own->root, name,
-			   meeting->root);
+		world_fail(world, "rank %d of group %d has root %d in a %s, others %d", rank,
+			   meeting->group, own->root, name, meeting->root);
 	else if (own->count != meeting->count || a->unit != b->unit || a->kernel != b->kernel)
-		world_fail(world, "rank %d of group %d has %zu elements in a %s, others %zu, or another operation", rank,
+		world_fail(world, "rank %d of group %d has %zu elements in a %s, others %zu, or "
+				  "another operation", rank,
 			   meeting->group, own->count, name, meeting->count);
 	else if (own->is_blocking != meeting->is_blocking)
-		world_fail(world, "rank %d of group %d takes another form of %s than others", rank, meeting->group, name);
+		world_fail(world, "rank %d of group %d takes another form of %s than others", rank,
+			   meeting->group, name);
 }
 
 static void
@@ -160,7 +168,8 @@ take_copy(const struct meeting *meeting, int self)
 	assert_non_null(guest->copy);
 	for (int block = 0; block < meeting->members; block++)
 		if (brings(meeting, self, block) && guest->bytes[block])
-			memcpy(guest->copy + guest->copy_at[block], guest->in + guest->at[block], guest->bytes[block]);
+			memcpy(guest->copy + guest->copy_at[block], guest->in + guest->at[block],
+			       guest->bytes[block]);
 }
 
 /* Is all there that this guest needs? */
@@ -228,8 +237,10 @@ deliver_blocks(struct world *world, const struct meeting *meeting, int self)
 		const struct guest *from = &meeting->guests[piece->from];
 		size_t bytes = from->bytes[piece->block];
 		if (bytes != piece->bytes)
-			world_fail(world, "in a %s of group %d rank %d sends %zu bytes and rank %d expects %zu",
-				   names[meeting->kind], meeting->group, piece->from, bytes, self, piece->bytes);
+			world_fail(world, "in a %s of group %d rank %d sends %zu bytes and rank %d "
+					  "expects %zu",
+				   names[meeting->kind], meeting->group, piece->from, bytes, self,
+				   piece->bytes);
 		bytes = bytes < piece->bytes ? bytes : piece->bytes;
 		if (bytes)
 			memcpy(piece->to, from->copy + from->copy_at[piece->block], bytes);
@@ -243,9 +254,10 @@ check_input(struct world *world, const struct meeting *meeting, int self)
 	const struct guest *guest = &meeting->guests[self];
 	for (int block = 0; guest->in != guest->out && block < meeting->members; block++)
 		if (brings(meeting, self, block) && guest->bytes[block] &&
-		    memcmp(guest->copy + guest->copy_at[block], guest->in + guest->at[block], guest->bytes[block]))
-			world_fail(world, "in a %s of group %d the input of rank %d has changed", names[meeting->kind],
-				   meeting->group, self);
+		    memcmp(guest->copy + guest->copy_at[block], guest->in + guest->at[block],
+			   guest->bytes[block]))
+			world_fail(world, "in a %s of group %d the input of rank %d has changed",
+				   names[meeting->kind], meeting->group, self);
 }
 
 static void
@@ -300,7 +312,8 @@ meet(struct seat *seat, struct meeting like, struct guest guest, struct cs_reque
 		request->own[0] = (uint64_t)(uintptr_t)meeting;
 		request->own[1] = (uint64_t)(uintptr_t)seat;
 	}
-	if (*world->failure) { /* what they have brought may be for different collectives: nothing is read or written */
+	/* What they have brought may be for different collectives: nothing is read or written. */
+	if (*world->failure) {
 		if (!request)
 			world_wait(world);
 		return 0;
@@ -319,7 +332,7 @@ test(struct cs_request *request)
 	return try_end(seat->world, (struct meeting *)(uintptr_t)request->own[0], seat->rank);
 }
 
-/* --- the functions ---------------------------------------------------------------------------------------------------- */
+/* --- the functions ---------------------------------------------------------------------------- */
 
 static struct guest
 guest_with(const struct seat *seat, void *in, void *out, const size_t *bytes, const size_t *at)
@@ -347,67 +360,77 @@ bcast(void *group, void *buffer, size_t bytes, int root, struct cs_request *requ
 }
 
 static unsigned
-allgatherv(void *group, void *buffer, const size_t *bytes, const size_t *at, struct cs_request *request)
+allgatherv(void *group, void *buffer, const size_t *bytes, const size_t *at,
+	   struct cs_request *request)
 {
-	return meet(group, (struct meeting){ .kind = ALLGATHERV }, guest_with(group, buffer, buffer, bytes, at), request);
+	return meet(group, (struct meeting){ .kind = ALLGATHERV },
+		    guest_with(group, buffer, buffer, bytes, at), request);
 }
 
 static unsigned
-gatherv(void *group, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
+gatherv(void *group, void *buffer, const size_t *bytes, const size_t *at, int root,
+	struct cs_request *request)
 {
 	struct guest guest = guest_with(group, buffer, buffer, bytes, at);
 	return meet(group, (struct meeting){ .kind = GATHERV, .root = root }, guest, request);
 }
 
 static unsigned
-scatterv(void *group, void *buffer, const size_t *bytes, const size_t *at, int root, struct cs_request *request)
+scatterv(void *group, void *buffer, const size_t *bytes, const size_t *at, int root,
+	 struct cs_request *request)
 {
 	struct guest guest = guest_with(group, buffer, buffer, bytes, at);
 	return meet(group, (struct meeting){ .kind = SCATTERV, .root = root }, guest, request);
 }
 
 static unsigned
-alltoallv(void *group, const void *in, const size_t *send_bytes, const size_t *send_at, void *recv, const size_t *recv_bytes,
-	  const size_t *recv_at, struct cs_request *request)
+alltoallv(void *group, const void *in, const size_t *send_bytes, const size_t *send_at, void *recv,
+	  const size_t *recv_bytes, const size_t *recv_at, struct cs_request *request)
 {
 	struct seat *seat = group;
 	struct guest guest = guest_with(seat, (void *)(uintptr_t)in, recv, send_bytes, send_at);
-	memcpy(guest.recv_bytes, recv_bytes, (size_t)members_of(seat->world, seat->group) * sizeof *recv_bytes);
-	memcpy(guest.recv_at, recv_at, (size_t)members_of(seat->world, seat->group) * sizeof *recv_at);
+	memcpy(guest.recv_bytes, recv_bytes,
+	       (size_t)members_of(seat->world, seat->group) * sizeof *recv_bytes);
+	memcpy(guest.recv_at, recv_at, (size_t)members_of(seat->world, seat->group) *
+	       sizeof *recv_at);
 	return meet(seat, (struct meeting){ .kind = ALLTOALLV }, guest, request);
 }
 
 static struct meeting
 sum_like(enum kind kind, size_t count, const struct cs_reduction *reduction, int root)
 {
-	return (struct meeting){ .kind = kind, .count = count, .reduction = *reduction, .root = root };
+	return (struct meeting){ .kind = kind, .count = count, .reduction = *reduction,
+				 .root = root };
 }
 
 static unsigned
-allreduce(void *group, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
+allreduce(void *group, void *buffer, size_t count, const struct cs_reduction *reduction,
+	  struct cs_request *request)
 {
 	struct guest guest = { .in = buffer, .out = buffer, .bytes = { count * reduction->unit } };
 	return meet(group, sum_like(ALLREDUCE, count, reduction, 0), guest, request);
 }
 
 static unsigned
-reduce(void *group, const void *in, void *out, size_t count, const struct cs_reduction *reduction, int root,
-       struct cs_request *request)
+reduce(void *group, const void *in, void *out, size_t count, const struct cs_reduction *reduction,
+       int root, struct cs_request *request)
 {
-	struct guest guest = { .in = (char *)(uintptr_t)in, .out = out, .bytes = { count * reduction->unit } };
+	struct guest guest = { .in = (char *)(uintptr_t)in, .out = out,
+			       .bytes = { count * reduction->unit } };
 	return meet(group, sum_like(REDUCE, count, reduction, root), guest, request);
 }
 
 static unsigned
-exscan(void *group, void *buffer, size_t count, const struct cs_reduction *reduction, struct cs_request *request)
+exscan(void *group, void *buffer, size_t count, const struct cs_reduction *reduction,
+       struct cs_request *request)
 {
 	struct guest guest = { .in = buffer, .out = buffer, .bytes = { count * reduction->unit } };
 	return meet(group, sum_like(EXSCAN, count, reduction, 0), guest, request);
 }
 
 static unsigned
-reduce_scatter(void *group, void *buffer, const size_t *counts, const struct cs_reduction *reduction,
-	       struct cs_request *request)
+reduce_scatter(void *group, void *buffer, const size_t *counts,
+	       const struct cs_reduction *reduction, struct cs_request *request)
 {
 	struct seat *seat = group;
 	struct guest guest = { .in = buffer, .out = buffer };
@@ -421,7 +444,8 @@ reduce_scatter(void *group, void *buffer, const size_t *counts, const struct cs_
 static unsigned
 max(void *group, uint64_t *value, struct cs_request *request)
 {
-	struct guest guest = { .in = (char *)value, .out = (char *)value, .bytes = { sizeof *value } };
+	struct guest guest = { .in = (char *)value, .out = (char *)value,
+			       .bytes = { sizeof *value } };
 	return meet(group, (struct meeting){ .kind = MAX }, guest, request);
 }
 
@@ -447,9 +471,11 @@ end(const char *why)
 	abort();
 }
 
-const struct cs_host world_host = { .progress = progress, .abort = end, .wire = wire_of, .barrier = barrier, .bcast = bcast,
-				    .allgatherv = allgatherv, .gatherv = gatherv, .scatterv = scatterv, .alltoallv = alltoallv,
-				    .allreduce = allreduce, .reduce = reduce, .exscan = exscan,
+const struct cs_host world_host = { .progress = progress, .abort = end, .wire = wire_of,
+				    .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
+				    .gatherv = gatherv, .scatterv = scatterv,
+				    .alltoallv = alltoallv, .allreduce = allreduce,
+				    .reduce = reduce, .exscan = exscan,
 				    .reduce_scatter = reduce_scatter, .max = max, .test = test };
 
 int
@@ -458,7 +484,8 @@ world_meetings(const struct world *world, bool says)
 	int count = 0;
 	for (const struct meeting *m = world->meetings_under_way; m; m = m->next, count++)
 		if (says)
-			print_error("group %d: %s, %d of %d here\n", m->group, names[m->kind], m->here, m->members);
+			print_error("group %d: %s, %d of %d here\n", m->group, names[m->kind],
+				    m->here, m->members);
 	return count;
 }
 

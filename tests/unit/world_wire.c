@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
-/* A message that was sent, or a receive that was posted. The bytes that are sent stay the sender's until its request is over; some
- * messages are over for the sender when chance wants, the others not before the receive is posted. */
+/* A message that was sent, or a receive that was posted. The bytes that are sent stay the sender's
+ * until its request is over; some messages are over for the sender when chance wants, the others
+ * not before the receive is posted. */
 struct message {
 	struct message *next;
 	bool is_sent, is_direct;
@@ -40,23 +41,26 @@ post(struct seat *seat, struct message message)
 }
 
 static void
-post_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes,
-	  bool is_direct)
+post_send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	  const void *from, size_t bytes, bool is_direct)
 {
 	struct seat *seat = seat_of(wire);
 	post(seat, (struct message){ .is_sent = true, .is_direct = is_direct,
-				     .is_eager = random_below(&seat->world->random, 2), .from = seat->rank, .to = peer,
-				     .tag = tag, .request = request, .data = (char *)(uintptr_t)from, .bytes = bytes });
+				     .is_eager = random_below(&seat->world->random, 2),
+				     .from = seat->rank, .to = peer, .tag = tag, .request = request,
+				     .data = (char *)(uintptr_t)from, .bytes = bytes });
 }
 
 static void
-send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
+     size_t bytes)
 {
 	post_send(wire, request, peer, tag, from, bytes, false);
 }
 
 static void
-send_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from, size_t bytes)
+send_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	    const void *from, size_t bytes)
 {
 	post_send(wire, request, peer, tag, from, bytes, true);
 }
@@ -72,32 +76,38 @@ post_receive(struct cs_wire *wire, struct message message)
 }
 
 static void
-receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes)
+receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	size_t bytes)
 {
-	post_receive(wire, (struct message){ .from = peer, .tag = tag, .request = request, .data = to, .bytes = bytes });
+	post_receive(wire, (struct message){ .from = peer, .tag = tag, .request = request,
+					     .data = to, .bytes = bytes });
 }
 
 static void
-receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to, size_t bytes,
-	       _Atomic uint64_t *flag, uint64_t value)
+receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	       size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
-	post_receive(wire, (struct message){ .is_direct = true, .from = peer, .tag = tag, .request = request, .data = to,
-					     .bytes = bytes, .flag = flag, .value = value });
+	post_receive(wire, (struct message){ .is_direct = true, .from = peer, .tag = tag,
+					     .request = request, .data = to, .bytes = bytes,
+					     .flag = flag, .value = value });
 }
 
 static bool
 is_alike(const struct message *a, const struct message *b)
 {
-	return a->group == b->group && a->from == b->from && a->to == b->to && a->is_direct == b->is_direct && a->tag == b->tag;
+	return a->group == b->group && a->from == b->from && a->to == b->to &&
+	       a->is_direct == b->is_direct && a->tag == b->tag;
 }
 
-/* Of the messages of that kind that wait for their other half, the one that was posted as the k-th. */
+/* Of the messages of that kind that wait for their other half, the one that was posted as the
+ * k-th. */
 static struct message **
 find_alike(struct world *world, const struct message *like, bool is_sent, int k)
 {
 	struct message **at = &world->messages;
 	for (; *at; at = &(*at)->next)
-		if ((*at)->is_sent == is_sent && !(*at)->is_moved && is_alike(*at, like) && k-- == 0)
+		if ((*at)->is_sent == is_sent && !(*at)->is_moved && is_alike(*at, like) &&
+		    k-- == 0)
 			break;
 	return at;
 }
@@ -120,7 +130,8 @@ unlink_message(struct message **at)
 	free(gone);
 }
 
-/* Its other half, if that is posted: the k-th message of a kind is for the k-th receive, whichever is asked for first. */
+/* Its other half, if that is posted: the k-th message of a kind is for the k-th receive, whichever
+ * is asked for first. */
 static struct message *
 partner_of(struct world *world, const struct message *own)
 {
@@ -136,7 +147,8 @@ move(struct message *sent, struct message *receiver)
 	size_t bytes = sent->bytes < receiver->bytes ? sent->bytes : receiver->bytes;
 	if (bytes)
 		memcpy(receiver->data, sent->copy ? sent->copy : sent->data, bytes);
-	receiver->told = sent->bytes > receiver->bytes ? CS_TOLD_MORE : 0; /* of less no wire tells */
+	/* Of less no wire tells */
+	receiver->told = sent->bytes > receiver->bytes ? CS_TOLD_MORE : 0;
 	if (receiver->flag)
 		atomic_store(receiver->flag, receiver->value);
 	sent->is_moved = receiver->is_moved = true;
@@ -213,9 +225,11 @@ multicast_of(struct cs_wire *wire, uint64_t tag)
 void
 world_open_wire(struct seat *seat)
 {
-	seat->wire = (struct cs_wire){ .rank = seat->rank, .ranks = members_of(seat->world, seat->group), .send = send,
-				       .recv = receive, .send_direct = send_direct, .recv_direct = receive_direct,
-				       .wait = wait, .test = test, .multicast = multicast_of };
+	seat->wire = (struct cs_wire){ .rank = seat->rank,
+				       .ranks = members_of(seat->world, seat->group), .send = send,
+				       .recv = receive, .send_direct = send_direct,
+				       .recv_direct = receive_direct, .wait = wait, .test = test,
+				       .multicast = multicast_of };
 }
 
 int
@@ -224,8 +238,9 @@ world_messages(const struct world *world, bool says)
 	int count = 0;
 	for (const struct message *m = world->messages; m; m = m->next, count++)
 		if (says)
-			print_error("group %d: %s from %d to %d, tag %llu, %zu bytes\n", m->group, m->is_sent ? "sent" : "awaited",
-				    m->from, m->to, (unsigned long long)m->tag, m->bytes);
+			print_error("group %d: %s from %d to %d, tag %llu, %zu bytes\n", m->group,
+				    m->is_sent ? "sent" : "awaited", m->from, m->to,
+				    (unsigned long long)m->tag, m->bytes);
 	return count;
 }
 

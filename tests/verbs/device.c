@@ -15,7 +15,8 @@ give_up(const char *file, int line, const char *claim)
 {
 	int rank, number = errno;
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	fprintf(stderr, "FAILED  %s:%d rank %d: %s (errno: %s)\n", file, line, rank, claim, strerror(number));
+	fprintf(stderr, "FAILED  %s:%d rank %d: %s (errno: %s)\n", file, line, rank, claim,
+		strerror(number));
 	MPI_Abort(MPI_COMM_WORLD, 1);
 	abort();
 }
@@ -69,7 +70,8 @@ choose_gid(struct device *device)
 	MUST(device->gid_index >= 0);
 }
 
-/* Two nodes on one device would talk through its loopback, and nothing would be proved of the way between devices. */
+/* Two nodes on one device would talk through its loopback, and nothing would be proved of the way
+ * between devices. */
 static void
 must_differ(const union ibv_gid *gid, MPI_Comm leaders)
 {
@@ -99,7 +101,8 @@ device_open(struct device *device, MPI_Comm leaders)
 	must_differ(&device->gid, leaders);
 	gethostname(host, sizeof host);
 	inet_ntop(AF_INET6, device->gid.raw, address, sizeof address);
-	printf("%s: device %s, GID %d %s, MTU %d\n", host, name, device->gid_index, address, 128 << device->mtu);
+	printf("%s: device %s, GID %d %s, MTU %d\n", host, name, device->gid_index, address,
+	       128 << device->mtu);
 }
 
 void

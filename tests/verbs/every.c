@@ -1,8 +1,10 @@
-/* Calls of the sizes by which the driver (./every) has every algorithm chosen, each compared with the host's own (PMPI).
+/* Calls of the sizes by which the driver (./every) has every algorithm chosen, each compared with
+ * the host's own (PMPI).
  *
- *   every KINDS      for each kind k below KINDS every collective whose size all ranks know, with 64 (k + 1) and with
- *                    8192 + 1024 k bytes (as the tuning counts them); then, on all ranks and on the first three, those whose
- *                    sizes not all ranks know, with small and with large blocks
+ *   every KINDS      for each kind k below KINDS every collective whose size all ranks know, with
+ *                    64 (k + 1) and with 8192 + 1024 k bytes (as the tuning counts them); then, on
+ *                    all ranks and on the first three, those whose sizes not all ranks know, with
+ *                    small and with large blocks
  *
  * Integers are summed: the result does not depend on the order. */
 #include "../mpi/check.h"
@@ -29,18 +31,19 @@ compare(const char *what, int bytes, size_t count)
 	size_t at = 0;
 	while (at < count && out[at] == wanted[at])
 		at++;
-	CHECK(at == count, "%s of %d bytes: int %zu is %d and not %d", what, bytes, at, out[at], wanted[at]);
+	CHECK(at == count, "%s of %d bytes: int %zu is %d and not %d", what, bytes, at, out[at],
+	      wanted[at]);
 }
 
 /* The call once as the program makes it, once by the host. */
-#define BOTH(name, bytes, count, ...)                                                                \
-	do {                                                                                         \
-		int *to = out;                                                                       \
-		start(bytes);                                                                        \
-		MPI_##name(__VA_ARGS__);                                                             \
-		to = wanted;                                                                         \
-		PMPI_##name(__VA_ARGS__);                                                            \
-		compare(#name, bytes, count);                                                        \
+#define BOTH(name, bytes, count, ...) \
+	do { \
+		int *to = out; \
+		start(bytes); \
+		MPI_##name(__VA_ARGS__); \
+		to = wanted; \
+		PMPI_##name(__VA_ARGS__); \
+		compare(#name, bytes, count); \
 	} while (0)
 
 static void
@@ -56,16 +59,20 @@ sized(int bytes, int round, int size)
 	BOTH(Allreduce, bytes, (size_t)n, in, to, n, MPI_INT, MPI_SUM, world);
 	BOTH(Scan, bytes, (size_t)n, in, to, n, MPI_INT, MPI_SUM, world);
 	BOTH(Exscan, bytes, check_rank ? (size_t)n : 0, in, to, n, MPI_INT, MPI_SUM, world);
-	BOTH(Reduce, bytes, check_rank == root ? (size_t)n : 0, in, to, n, MPI_INT, MPI_SUM, root, world);
-	BOTH(Reduce_scatter_block, bytes, (size_t)(n / size), in, to, n / size, MPI_INT, MPI_SUM, world);
+	BOTH(Reduce, bytes, check_rank == root ? (size_t)n : 0, in, to, n, MPI_INT, MPI_SUM, root,
+	     world);
+	BOTH(Reduce_scatter_block, bytes, (size_t)(n / size), in, to, n / size, MPI_INT, MPI_SUM,
+	     world);
 	for (int rank = 0; rank < size; rank++) {
 		counts[rank] = n + (rank % 2 ? -1 : 1) * (size % 2 == 0 ? n / 2 : 0);
 		parts[rank] = n / size + (rank % 2 ? 1 : -1) * (size % 2 == 0);
 		at[rank] = sum;
 		sum += counts[rank];
 	}
-	BOTH(Allgatherv, bytes, (size_t)sum, in, counts[check_rank], MPI_INT, to, counts, at, MPI_INT, world);
-	BOTH(Reduce_scatter, bytes, (size_t)parts[check_rank], in, to, parts, MPI_INT, MPI_SUM, world);
+	BOTH(Allgatherv, bytes, (size_t)sum, in, counts[check_rank], MPI_INT, to, counts, at,
+	     MPI_INT, world);
+	BOTH(Reduce_scatter, bytes, (size_t)parts[check_rank], in, to, parts, MPI_INT, MPI_SUM,
+	     world);
 	start(bytes);
 	memcpy(wanted, in, (size_t)bytes);
 	if (check_rank == root)
@@ -78,7 +85,8 @@ sized(int bytes, int round, int size)
 static void
 unsized(MPI_Comm comm, int n, int round)
 {
-	int rank, size, counts[64], at[64], to_counts[64], to_at[64], bytes_at[64], sum = 0, to_sum = 0;
+	int rank, size, counts[64], at[64], to_counts[64], to_at[64], bytes_at[64], sum = 0,
+	    to_sum = 0;
 	MPI_Datatype types[64];
 	MPI_Comm_rank(comm, &rank);
 	MPI_Comm_size(comm, &size);
@@ -94,18 +102,22 @@ unsized(MPI_Comm comm, int n, int round)
 		sum += counts[peer];
 		to_sum += to_counts[peer];
 	}
-	BOTH(Alltoallv, n, (size_t)to_sum, in, counts, at, MPI_INT, to, to_counts, to_at, MPI_INT, comm);
+	BOTH(Alltoallv, n, (size_t)to_sum, in, counts, at, MPI_INT, to, to_counts, to_at, MPI_INT,
+	     comm);
 	for (int peer = 0; peer < size; peer++)
 		at[peer] *= 4;
-	BOTH(Alltoallw, n, (size_t)to_sum, in, counts, at, types, to, to_counts, bytes_at, types, comm);
+	BOTH(Alltoallw, n, (size_t)to_sum, in, counts, at, types, to, to_counts, bytes_at, types,
+	     comm);
 	sum = 0;
 	for (int peer = 0; peer < size; peer++) {
 		counts[peer] = n + 7 * peer;
 		at[peer] = sum;
 		sum += counts[peer];
 	}
-	BOTH(Gatherv, n, rank == root ? (size_t)sum : 0, in, counts[rank], MPI_INT, to, counts, at, MPI_INT, root, comm);
-	BOTH(Scatterv, n, (size_t)counts[rank], in, counts, at, MPI_INT, to, counts[rank], MPI_INT, root, comm);
+	BOTH(Gatherv, n, rank == root ? (size_t)sum : 0, in, counts[rank], MPI_INT, to, counts, at,
+	     MPI_INT, root, comm);
+	BOTH(Scatterv, n, (size_t)counts[rank], in, counts, at, MPI_INT, to, counts[rank], MPI_INT,
+	     root, comm);
 }
 
 int

@@ -1,13 +1,16 @@
-/* tests/verbs/multicast.c — does a datagram to a multicast group reach the leaders of all other nodes?
+/* tests/verbs/multicast.c — does a datagram to a multicast group reach the leaders of all other
+ * nodes?
  *
  *   multicast NODES [ROUNDS]
  *
- * In turn each leader sends ROUNDS numbered datagrams to the group, each only when all have received the one before.
- * One that is lost is sent again, as often as it takes: datagrams may get lost, so that is no failure, but is told.
+ * In turn each leader sends ROUNDS numbered datagrams to the group, each only when all have
+ * received the one before. One that is lost is sent again, as often as it takes: datagrams may get
+ * lost, so that is no failure, but is told.
  *
- * The group's GID is its IPv4 address, mapped (::ffff:239.192.7.1). To attach a queue pair is not enough: the host must
- * also join the group on the interface, or the packets never get to the device (soft RoCE) or past the switch (IGMP
- * snooping). A socket does that, for as long as it is open. */
+ * The group's GID is its IPv4 address, mapped (::ffff:239.192.7.1). To attach a queue pair is not
+ * enough: the host must also join the group on the interface, or the packets never get to the
+ * device (soft RoCE) or past the switch (IGMP snooping). A socket does that, for as long as it is
+ * open. */
 #include "device.h"
 
 #include <arpa/inet.h>
@@ -55,22 +58,27 @@ pattern(int number, size_t i)
 static void
 post_receive(int slot)
 {
-	struct ibv_sge piece = { .addr = (uintptr_t)memory + (size_t)slot * SLOT, .length = GRH + BYTES,
+	struct ibv_sge piece = { .addr = (uintptr_t)memory + (size_t)slot * SLOT,
+				 .length = GRH + BYTES,
 		.lkey = mr->lkey };
-	struct ibv_recv_wr request = { .wr_id = (uint64_t)slot, .sg_list = &piece, .num_sge = 1 }, *bad;
+	struct ibv_recv_wr request = { .wr_id = (uint64_t)slot, .sg_list = &piece, .num_sge = 1 },
+			   *bad;
 	MUST_OK(ibv_post_recv(qp, &request, &bad));
 }
 
 static void
 make_qp(void)
 {
-	struct ibv_qp_init_attr wanted = { .qp_type = IBV_QPT_UD, .send_cq = sends, .recv_cq = receives,
-		.cap = { .max_send_wr = 4, .max_recv_wr = SLOTS, .max_send_sge = 1, .max_recv_sge = 1 } };
+	struct ibv_qp_init_attr wanted = { .qp_type = IBV_QPT_UD, .send_cq = sends,
+					   .recv_cq = receives,
+		.cap = { .max_send_wr = 4, .max_recv_wr = SLOTS, .max_send_sge = 1,
+			 .max_recv_sge = 1 } };
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = KEY };
 	struct ibv_qp_attr to_receive = { .qp_state = IBV_QPS_RTR };
 	struct ibv_qp_attr to_send = { .qp_state = IBV_QPS_RTS, .sq_psn = 1 };
 	MUST(qp = ibv_create_qp(device.pd, &wanted));
-	MUST_OK(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+	MUST_OK(ibv_modify_qp(qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			      IBV_QP_QKEY));
 	MUST_OK(ibv_modify_qp(qp, &to_receive, IBV_QP_STATE));
 	MUST_OK(ibv_modify_qp(qp, &to_send, IBV_QP_STATE | IBV_QP_SQ_PSN));
 }
@@ -118,8 +126,8 @@ send_to_group(int number)
 	sent++;
 }
 
-/* Whether the datagram with this number is the one that came. Earlier ones may come again, and whether a device hears
- * itself is left open. */
+/* Whether the datagram with this number is the one that came. Earlier ones may come again, and
+ * whether a device hears itself is left open. */
 static bool
 is_expected(const struct ibv_wc *completion, int number)
 {
@@ -195,8 +203,10 @@ lead(int rounds)
 	}
 	MPI_Reduce((int[]){ sent, own }, totals, 2, MPI_INT, MPI_SUM, 0, leaders);
 	if (me == 0)
-		printf("%d nodes, %d datagrams to group %s, sent %d times, heard by their senders %d times: "
-		       "all received\n", nodes, nodes * rounds, group_address, totals[0], totals[1]);
+		printf("%d nodes, %d datagrams to group %s, sent %d times, heard by their senders "
+		       "%d times: "
+		       "all received\n", nodes, nodes * rounds, group_address, totals[0],
+		       totals[1]);
 	leave();
 	device_close(&device);
 	MPI_Comm_free(&leaders);

@@ -1,6 +1,7 @@
-/* An auditor of the dynamic loader (LD_AUDIT, rtld-audit(7)): from the NARROW_ACCESS_FROM-th registration of memory on that
- * peers may write to, the device is not told that they may. So it refuses their writes, as a real one refuses a wrong key or
- * address. What of libibverbs is found by dlsym, as the library does it, is caught in no other way. */
+/* An auditor of the dynamic loader (LD_AUDIT, rtld-audit(7)): from the NARROW_ACCESS_FROM-th
+ * registration of memory on that peers may write to, the device is not told that they may. So it
+ * refuses their writes, as a real one refuses a wrong key or address. What of libibverbs is found
+ * by dlsym, as the library does it, is caught in no other way. */
 #include <infiniband/verbs.h>
 #include <link.h>
 #include <stdatomic.h>
@@ -13,8 +14,8 @@
 /* <link.h> declares them for who writes an auditor, but not as exported. */
 EXPORT unsigned la_version(unsigned version);
 EXPORT unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie);
-EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
-			      const char *name);
+EXPORT uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to,
+			      unsigned *flags, const char *name);
 
 static struct ibv_mr *(*real)(struct ibv_pd *, void *, size_t, int);
 static int first;
@@ -45,7 +46,8 @@ la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
 }
 
 uintptr_t
-la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags, const char *name)
+la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintptr_t *to, unsigned *flags,
+	     const char *name)
 {
 	(void)index;
 	(void)from;

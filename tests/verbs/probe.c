@@ -1,15 +1,18 @@
-/* tests/verbs/probe.c — do reliable connections work between all nodes? With no library of ours in the way.
+/* tests/verbs/probe.c — do reliable connections work between all nodes? With no library of ours in
+ * the way.
  *
  *   probe NODES
  *
- * Every leader has a queue pair to each other leader. In each round all of them write to all others at once, and check
- * every byte that came, that nothing was written behind it, and what the completions say:
+ * Every leader has a queue pair to each other leader. In each round all of them write to all others
+ * at once, and check every byte that came, that nothing was written behind it, and what the
+ * completions say:
  *   write       the data, then a flag by a second write of the same queue pair
  *   immediate   the data with an immediate value, whose completion is the signal
  *   inline      as write, and the source is overwritten as soon as the call is back
  * Sizes lie around the MTU, where a message falls apart into packets.
  *
- *   memory of a leader:   | a flag from each, 64 bytes apart | an inbox from each | an outbox to each | */
+ *   memory of a leader: | a flag from each, 64 bytes apart | an inbox from each | an outbox to
+ *   each | */
 #include "device.h"
 
 #include <errno.h>
@@ -76,13 +79,15 @@ make_memory(void)
 	size_t bytes = outbox(nodes);
 	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	MUST(memory != MAP_FAILED);
-	MUST(mr = ibv_reg_mr(device.pd, memory, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
+	MUST(mr = ibv_reg_mr(device.pd, memory, bytes,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE));
 }
 
 static struct ibv_qp *
 make_qp(void)
 {
-	struct ibv_qp_init_attr wanted = { .qp_type = IBV_QPT_RC, .send_cq = sends, .recv_cq = receives,
+	struct ibv_qp_init_attr wanted = { .qp_type = IBV_QPT_RC, .send_cq = sends,
+					   .recv_cq = receives,
 		.cap = { .max_send_wr = 8, .max_recv_wr = 8, .max_send_sge = 1, .max_recv_sge = 1,
 			.max_inline_data = INLINE_WANTED } };
 	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1,
@@ -93,24 +98,30 @@ make_qp(void)
 		inline_room = wanted.cap.max_inline_data;
 	MUST(inline_room >= sizeof(uint64_t));
 	MUST_OK(ibv_modify_qp(qp, &init,
-			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS));
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+			      IBV_QP_ACCESS_FLAGS));
 	return qp;
 }
 
 static void
 connect_qp(struct ibv_qp *qp, const struct end *mine, const struct end *peer)
 {
-	struct ibv_qp_attr to_receive = { .qp_state = IBV_QPS_RTR, .dest_qp_num = peer->qp, .rq_psn = peer->psn,
+	struct ibv_qp_attr to_receive = { .qp_state = IBV_QPS_RTR, .dest_qp_num = peer->qp,
+					  .rq_psn = peer->psn,
 		.path_mtu = mine->mtu < peer->mtu ? mine->mtu : peer->mtu, .min_rnr_timer = 12,
 		.ah_attr = { .is_global = 1, .port_num = 1,
-			.grh = { .dgid = peer->gid, .sgid_index = (uint8_t)device.gid_index, .hop_limit = 64 } } };
-	struct ibv_qp_attr to_send = { .qp_state = IBV_QPS_RTS, .sq_psn = mine->psn, .timeout = 17, .retry_cnt = 7,
+			.grh = { .dgid = peer->gid, .sgid_index = (uint8_t)device.gid_index,
+				 .hop_limit = 64 } } };
+	struct ibv_qp_attr to_send = { .qp_state = IBV_QPS_RTS, .sq_psn = mine->psn, .timeout = 17,
+				       .retry_cnt = 7,
 		.rnr_retry = 7 };
 	MUST_OK(ibv_modify_qp(qp, &to_receive,
-			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			      IBV_QP_RQ_PSN |
 				      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER));
 	MUST_OK(ibv_modify_qp(qp, &to_send,
-			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+			      IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			      IBV_QP_SQ_PSN |
 				      IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
@@ -167,12 +178,16 @@ disconnect_all(void)
 /* --- rounds --- */
 
 static void
-post_write(int peer, enum ibv_wr_opcode opcode, size_t from, size_t to, size_t bytes, int round, unsigned flags)
+post_write(int peer, enum ibv_wr_opcode opcode, size_t from, size_t to, size_t bytes, int round,
+	   unsigned flags)
 {
-	struct ibv_sge piece = { .addr = (uintptr_t)memory + from, .length = (uint32_t)bytes, .lkey = mr->lkey };
-	struct ibv_send_wr request = { .wr_id = (uint64_t)peer, .sg_list = &piece, .num_sge = 1, .opcode = opcode,
+	struct ibv_sge piece = { .addr = (uintptr_t)memory + from, .length = (uint32_t)bytes,
+				 .lkey = mr->lkey };
+	struct ibv_send_wr request = { .wr_id = (uint64_t)peer, .sg_list = &piece, .num_sge = 1,
+				       .opcode = opcode,
 		.send_flags = flags, .imm_data = htobe32((uint32_t)round),
-		.wr.rdma = { .remote_addr = peers[peer].memory + to, .rkey = peers[peer].rkey } }, *bad;
+		.wr.rdma = { .remote_addr = peers[peer].memory + to, .rkey = peers[peer].rkey } },
+	*bad;
 	MUST_OK(ibv_post_send(qps[peer], &request, &bad));
 }
 
@@ -185,15 +200,16 @@ send_to(int peer, enum kind kind, size_t bytes, int round)
 		box[i] = (char)pattern(me, peer, round, i);
 	*flag = (uint64_t)round;
 	if (kind == IMMEDIATE) {
-		post_write(peer, IBV_WR_RDMA_WRITE_WITH_IMM, outbox(peer), inbox(me), bytes, round, IBV_SEND_SIGNALED);
+		post_write(peer, IBV_WR_RDMA_WRITE_WITH_IMM, outbox(peer), inbox(me), bytes, round,
+			   IBV_SEND_SIGNALED);
 		return;
 	}
 	post_write(peer, IBV_WR_RDMA_WRITE, outbox(peer), inbox(me), bytes, round,
 		   kind == INLINE ? IBV_SEND_INLINE : 0);
 	if (kind == INLINE)
 		memset(box, UNTOUCHED, bytes);
-	post_write(peer, IBV_WR_RDMA_WRITE, outbox(peer) + BIGGEST, flag_of(me), sizeof *flag, round,
-		   IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+	post_write(peer, IBV_WR_RDMA_WRITE, outbox(peer) + BIGGEST, flag_of(me), sizeof *flag,
+		   round, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 }
 
 static void
@@ -201,7 +217,8 @@ wait_for_flags(int round)
 {
 	for (int peer = 0; peer < nodes; peer++) {
 		const _Atomic uint64_t *flag = (const _Atomic uint64_t *)(memory + flag_of(peer));
-		while (peer != me && atomic_load_explicit(flag, memory_order_acquire) != (uint64_t)round)
+		while (peer != me && atomic_load_explicit(flag, memory_order_acquire) !=
+		       (uint64_t)round)
 			sched_yield();
 	}
 }
@@ -211,8 +228,10 @@ wait_for_immediates(size_t bytes, int round)
 {
 	for (int i = 0; i < nodes - 1; i++) {
 		struct ibv_wc completion = next_completion(receives);
-		MUST(completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM && (completion.wc_flags & IBV_WC_WITH_IMM));
-		MUST(be32toh(completion.imm_data) == (uint32_t)round && completion.byte_len == bytes);
+		MUST(completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM &&
+		     (completion.wc_flags & IBV_WC_WITH_IMM));
+		MUST(be32toh(completion.imm_data) == (uint32_t)round &&
+		     completion.byte_len == bytes);
 		post_receive((int)completion.wr_id);
 	}
 }
@@ -224,7 +243,8 @@ check_inbox(int peer, enum kind kind, size_t bytes, int round)
 	for (size_t i = 0; i < BOX; i++) {
 		unsigned char wanted = i < bytes ? pattern(peer, me, round, i) : UNTOUCHED;
 		if (box[i] != wanted) {
-			fprintf(stderr, "%s of %zu bytes from node %d to %d: byte %zu is %d, not %d\n",
+			fprintf(stderr, "%s of %zu bytes from node %d to %d: byte %zu is %d, not "
+					"%d\n",
 				kind_names[kind], bytes, peer, me, i, box[i], wanted);
 			errno = 0;
 			MUST(box[i] == wanted);
@@ -285,7 +305,8 @@ lead(void)
 	run_rounds();
 	MPI_Reduce(&transfers, &all, 1, MPI_INT, MPI_SUM, 0, leaders);
 	if (me == 0)
-		printf("%d nodes, %d writes, inline up to %u bytes: every byte right\n", nodes, all, inline_room);
+		printf("%d nodes, %d writes, inline up to %u bytes: every byte right\n", nodes, all,
+		       inline_room);
 	disconnect_all();
 	device_close(&device);
 	MPI_Comm_free(&leaders);

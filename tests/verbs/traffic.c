@@ -1,9 +1,12 @@
 /* Messages by verbs as a program makes them, each result compared with the host's own (PMPI).
  *
- *   traffic thresholds SLOT_BYTES   allgather, bcast, alltoall and reduce with sizes around every threshold of the protocols,
- *                                   and a bcast and a reduce of more than soft RoCE moves by one request (8 MiB)
- *   traffic remap ROUNDS            buffers are unmapped, moved or discarded, and others mapped at the same address
- *   traffic fork ROUNDS             the program forks between collectives; the child uses its buffers and ends
+ *   traffic thresholds SLOT_BYTES   allgather, bcast, alltoall and reduce with sizes around every
+ *                                   threshold of the protocols, and a bcast and a reduce of more
+ *                                   than soft RoCE moves by one request (8 MiB)
+ *   traffic remap ROUNDS            buffers are unmapped, moved or discarded, and others mapped at
+ *                                   the same address
+ *   traffic fork ROUNDS             the program forks between collectives; the child uses its
+ *                                   buffers and ends
  *   traffic repeat COUNT [BYTES]    the same allgather COUNT times, for the counters of the report
  *   traffic reduce COUNT [BYTES]    the same with reduce to the last rank
  *
@@ -22,16 +25,19 @@ static void
 fill(unsigned char *bytes, size_t count, int from, int round)
 {
 	for (size_t i = 0; i < count; i++)
-		bytes[i] = (unsigned char)(i * 131 + (size_t)from * 29 + (size_t)round * 7 + (i >> 8));
+		bytes[i] = (unsigned char)(i * 131 + (size_t)from * 29 + (size_t)round * 7 +
+					   (i >> 8));
 }
 
 static void
-compare(const char *what, size_t bytes, const unsigned char *got, const unsigned char *wanted, size_t count)
+compare(const char *what, size_t bytes, const unsigned char *got, const unsigned char *wanted,
+	size_t count)
 {
 	size_t at = 0;
 	while (at < count && got[at] == wanted[at])
 		at++;
-	CHECK(at == count, "%s of %zu bytes: byte %zu of %zu is %d and not %d", what, bytes, at, count, got[at], wanted[at]);
+	CHECK(at == count, "%s of %zu bytes: byte %zu of %zu is %d and not %d", what, bytes, at,
+	      count, got[at], wanted[at]);
 }
 
 static unsigned char *
@@ -43,7 +49,7 @@ memory(size_t bytes)
 	return base;
 }
 
-/* --- thresholds --------------------------------------------------------------------------------------------------- */
+/* --- thresholds ------------------------------------------------------------------------------- */
 
 static void
 allgather(size_t bytes, int round)
@@ -107,7 +113,8 @@ reduce(size_t bytes, int root, int round)
 static void
 thresholds(size_t slot)
 {
-	/* Trailer 24; inline room as asked (128) and as soft RoCE gives it; a slot, two of them; pages; MTU 4096. */
+	/* Trailer 24; inline room as asked (128) and as soft RoCE gives it; a slot, two of them;
+	 * pages; MTU 4096. */
 	size_t middles[] = { 4, 128 - 24, 200 - 24, slot - 24, slot, 2 * slot, 4096, 64 << 10 };
 	int round = 0;
 	for (size_t bytes = 0; bytes < 3; bytes++)
@@ -123,7 +130,7 @@ thresholds(size_t slot)
 	reduce((8 << 20) + 12345, size - 1, round);
 }
 
-/* --- memory that changes ------------------------------------------------------------------------------------------ */
+/* --- memory that changes ---------------------------------------------------------------------- */
 
 #define MAPPED ((size_t)1 << 20)
 #define BLOCK ((size_t)60 << 10)
@@ -152,7 +159,8 @@ change(unsigned char *base, int round)
 		madvise(base, MAPPED, MADV_DONTNEED);
 		break;
 	case 2:
-		elsewhere = mremap(base, MAPPED, MAPPED, MREMAP_MAYMOVE | MREMAP_FIXED, map_at(NULL));
+		elsewhere = mremap(base, MAPPED, MAPPED, MREMAP_MAYMOVE | MREMAP_FIXED,
+				   map_at(NULL));
 		map_at(base);
 		munmap(elsewhere, MAPPED);
 		break;
@@ -184,7 +192,7 @@ remap(int rounds)
 	free(wanted);
 }
 
-/* --- fork --------------------------------------------------------------------------------------------------------- */
+/* --- fork ------------------------------------------------------------------------------------- */
 
 static void
 fork_between(int rounds)
@@ -202,7 +210,8 @@ fork_between(int rounds)
 		CHECK(child > 0, "fork failed");
 		MPI_Allgather(in, (int)BLOCK, MPI_BYTE, out, (int)BLOCK, MPI_BYTE, MPI_COMM_WORLD);
 		int status = -1;
-		CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ended with status %d", status);
+		CHECK(waitpid(child, &status, 0) == child && status == 0,
+		      "the child ended with status %d", status);
 		for (int rank = 0; rank < size; rank++)
 			fill(wanted + (size_t)rank * BLOCK, BLOCK, rank, round);
 		compare("allgather around a fork", BLOCK, out, wanted, all);

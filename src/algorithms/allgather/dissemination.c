@@ -1,18 +1,21 @@
-/* Allgather, dissemination (seed 000, 5.3.2): in round i a rank sends all that it has to the rank 2^i up.
+/* Allgather, dissemination (seed 000, 5.3.2): in round i a rank sends all that it has to the rank
+ * 2^i up.
  *
  *   p = 6, rank 1's OUT:   . 1 . . . .  |  0 1 . . . .  |  0 1 . . 4 5  |  0 1 2 3 4 5
  *   from                               0               5               3
  *
- * Blocks go right to their places in OUT, so nothing is rotated at the end (Bruck); a run that wraps round the end of
- * the ranks (4 5 and 0 1 from rank 1 to rank 5) is two messages. Where OUT has holes each is packed.
+ * Blocks go right to their places in OUT, so nothing is rotated at the end (Bruck); a run that
+ * wraps round the end of the ranks (4 5 and 0 1 from rank 1 to rank 5) is two messages. Where OUT
+ * has holes each is packed.
  *
- * Cost: ceil(log2 p) rounds; each rank receives each block once. For blocks for which a copy costs more than a second
- * message. */
+ * Cost: ceil(log2 p) rounds; each rank receives each block once. For blocks for which a copy costs
+ * more than a second message. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/ports.h"
 
-/* Blocks [first, first + count), modulo ranks, as two packed blocks that do not wrap; the second may be empty. */
+/* Blocks [first, first + count), modulo ranks, as two packed blocks that do not wrap; the second
+ * may be empty. */
 static void
 lay(struct cs_builder *builder, struct cs_packed_blocks *packs, int first, int count)
 {

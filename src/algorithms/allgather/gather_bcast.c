@@ -1,5 +1,5 @@
-/* Allgather, gather and broadcast (seed 000, 5.3.2): all blocks to rank 0, from there all to all. Both by binomial
- * trees.
+/* Allgather, gather and broadcast (seed 000, 5.3.2): all blocks to rank 0, from there all to all.
+ * Both by binomial trees.
  *
  *   p = 4      gather                         broadcast
  *   rank 0     0 . . .  0 1 . .  0 1 2 3      0 1 2 3  0 1 2 3
@@ -7,8 +7,9 @@
  *   rank 2     . . 2 .  . . 2 3  . . 2 3      0 1 2 3  0 1 2 3
  *   rank 3     . . . 3  . . . 3  . . . 3      . . . 3  0 1 2 3
  *
- * Cost: ceil(log2 p) rounds and as many as the largest rank number has ones; rank 0 sends everything ceil(log2 p)
- * times. For few bytes where no better algorithm is at hand; the one that others are compared with. */
+ * Cost: ceil(log2 p) rounds and as many as the largest rank number has ones; rank 0 sends
+ * everything ceil(log2 p) times. For few bytes where no better algorithm is at hand; the one that
+ * others are compared with. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/pieces.h"
@@ -38,13 +39,17 @@ gather(struct cs_builder *builder, struct cs_place together, int top)
 	int p = problem->ranks, self = problem->rank;
 	size_t own = cs_problem_before(problem, self);
 	for (int mask = 1; mask < top && self + mask < p; mask *= 2)
-		cs_build_recv(builder, self + mask, cs_plus(together, own + cs_build_run_bytes(builder, self, mask)),
-			      cs_build_run_bytes(builder, self + mask, gathered(p, self + mask, mask)));
-	cs_build_copy(builder, cs_plus(together, own), cs_build_own(builder), cs_problem_size(problem, self));
+		cs_build_recv(builder, self + mask,
+			      cs_plus(together, own + cs_build_run_bytes(builder, self, mask)),
+			      cs_build_run_bytes(builder, self + mask,
+						 gathered(p, self + mask, mask)));
+	cs_build_copy(builder, cs_plus(together, own), cs_build_own(builder),
+		      cs_problem_size(problem, self));
 	cs_build_wait_all(builder);
 	if (self)
 		cs_build_wait(builder, cs_build_send(builder, self - top, cs_plus(together, own),
-						     cs_build_run_bytes(builder, self, gathered(p, self, top))));
+						     cs_build_run_bytes(builder, self,
+									gathered(p, self, top))));
 }
 
 static void
@@ -54,7 +59,8 @@ build(struct cs_builder *builder)
 	int p = problem->ranks, self = problem->rank, top = parent_mask(p, self);
 	size_t total = cs_problem_total(problem);
 	bool is_run = cs_build_is_run(builder, 0, p);
-	struct cs_place together = is_run ? cs_build_block(builder, 0) : cs_build_tmp(builder, total);
+	struct cs_place together = is_run ? cs_build_block(builder, 0)
+					  : cs_build_tmp(builder, total);
 	gather(builder, together, top);
 	builder->note = 1;
 	if (self)

@@ -1,7 +1,7 @@
 /* Allgather(v), hierarchical (seed 002, 2.3.1): copy-in side by side, leaders' host collective,
  * copy-out of everything.
  *
- *   node 0: | a | b |  -- host allgatherv between leaders -->  | a | b | c | d |  -> every rank's receive buffer
+ *   node 0: | a | b |  -- host allgatherv of leaders -->  | a | b | c | d |  -> every rank's result
  *   node 1: | c | d |
  *
  * One node: no copy in between; each rank copies its peers' blocks straight out of their rings. Two

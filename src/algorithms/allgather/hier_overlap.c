@@ -21,7 +21,8 @@ run(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLGATHERV),
 	.name = "hier:overlap",
-	.summary = "from node memory into node memory, copy-out while the next step's data is on its way",
+	.summary = "from node memory into node memory, copy-out while the next step's data is on "
+		   "its way",
 	.needs = { .several_per_node = true, .several_nodes = true },
 	.params = { CS_OVERLAP_CHUNK },
 	.run = run,

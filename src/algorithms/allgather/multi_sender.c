@@ -1,5 +1,5 @@
-/* Allgather, multi-sender Bruck (seed 002, 2.3.2): Bruck between nodes, each of a node's k messages sent by another
- * of its ranks.
+/* Allgather, multi-sender Bruck (seed 002, 2.3.2): Bruck between nodes, each of a node's k messages
+ * sent by another of its ranks.
  *
  *   9 nodes of 2 ranks, k = 2, node 0's work buffers:
  *
@@ -8,18 +8,18 @@
  *   rank 1           0          0 . 2    0 1 2        0 1 2  . . .  6 7 8    0 1 2  3 4 5  6 7 8
  *   from node                   1 and 2               3 and 6
  *
- * Ranks of a node first send their blocks to each other. With n nodes' blocks on each rank, rank j of a node sends
- * them all to the node (j + 1) n below, to the rank j there, and has what comes to it from the node (j + 1) n above;
- * it shares that with the others of its node. All have (k + 1) n nodes' blocks then; in the last round only as many
- * as are missing come. The paper's senders work in one buffer in the node's memory; here each rank has its own, and
- * sharing is messages within the node. Blocks are in it node by node from the own node on, and are copied to OUT at
- * the end.
+ * Ranks of a node first send their blocks to each other. With n nodes' blocks on each rank, rank j
+ * of a node sends them all to the node (j + 1) n below, to the rank j there, and has what comes to
+ * it from the node (j + 1) n above; it shares that with the others of its node. All have (k + 1) n
+ * nodes' blocks then; in the last round only as many as are missing come. The paper's senders work
+ * in one buffer in the node's memory; here each rank has its own, and sharing is messages within
+ * the node. Blocks are in it node by node from the own node on, and are copied to OUT at the end.
  *
- * k is that of the smallest node's ranks, or as told; where it is more than a node's ranks, those take turns. Where
- * nothing is known of nodes each rank is one, and k = 1: this is Bruck.
+ * k is that of the smallest node's ranks, or as told; where it is more than a node's ranks, those
+ * take turns. Where nothing is known of nodes each rank is one, and k = 1: this is Bruck.
  *
- * Cost: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each block once. For
- * small and middle blocks where one sender does not fill the node's link. */
+ * Cost: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each
+ * block once. For small and middle blocks where one sender does not fill the node's link. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/packed_blocks.h"
@@ -62,7 +62,8 @@ lay(struct layout *layout, const struct cs_problem *problem)
 	for (int node = 0; node < nodes->nodes; node++) {
 		layout->before[node + 1] = layout->before[node];
 		for (int place = 0; place < cs_node_size(nodes, node); place++)
-			layout->before[node + 1] += cs_problem_size(problem, cs_node_rank(nodes, node, place));
+			layout->before[node + 1] +=
+				cs_problem_size(problem, cs_node_rank(nodes, node, place));
 	}
 	return true;
 }
@@ -91,26 +92,28 @@ carrier(const struct layout *layout, int node, int port)
 	return cs_node_rank(&layout->nodes, node, port % cs_node_size(&layout->nodes, node));
 }
 
-/* --- one port in one round ---------------------------------------------------------------------------------------- */
+/* --- one port in one round -------------------------------------------------------------------- */
 
 struct hop {
 	int distance, blocks; /* how far up the node is from which so many nodes' blocks come */
 	int port;
 };
 
-/* Sets `hop` to the next port of the round in which all have the blocks of n nodes; at first hop->port is -1. */
+/* Sets `hop` to the next port of the round in which all have the blocks of n nodes; at first
+ * hop->port is -1. */
 static bool
 next(const struct layout *layout, int n, struct hop *hop)
 {
 	hop->port++;
 	hop->distance = n * (hop->port + 1);
-	hop->blocks = hop->port < layout->ports ? cs_ports_blocks(layout->nodes.nodes, n, hop->distance) : 0;
+	hop->blocks = hop->port < layout->ports
+		      ? cs_ports_blocks(layout->nodes.nodes, n, hop->distance) : 0;
 	return hop->blocks > 0;
 }
 
 #define FOR_EACH_HOP(hop, layout, n) for (struct hop hop = { .port = -1 }; next(layout, n, &hop);)
 
-/* --- steps -------------------------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 struct state {
 	const struct layout *layout;
@@ -136,7 +139,8 @@ gather_node(struct state *state)
 	}
 	for (int i = 0; i < cs_node_size(nodes, state->node); i++)
 		if (cs_node_rank(nodes, state->node, i) != state->self)
-			cs_build_send(state->builder, cs_node_rank(nodes, state->node, i), cs_build_own(state->builder),
+			cs_build_send(state->builder, cs_node_rank(nodes, state->node, i),
+				      cs_build_own(state->builder),
 				      cs_problem_size(problem, state->self));
 	cs_build_wait_all(state->builder);
 }
@@ -150,7 +154,9 @@ start_receives(struct state *state, int n, int *requests)
 		int rank = carrier(layout, state->node, hop.port);
 		int peer = rank == state->self ? carrier(layout, from, hop.port) : rank;
 		requests[hop.port] = cs_build_recv(state->builder, peer,
-						   cs_plus(state->buffer, bytes_of(layout, state->node, hop.distance)),
+						   cs_plus(state->buffer,
+							   bytes_of(layout, state->node,
+								    hop.distance)),
 						   bytes_of(layout, from, hop.blocks));
 	}
 }
@@ -178,12 +184,15 @@ share(struct state *state, int n, const int *requests)
 		if (carrier(layout, state->node, hop.port) == state->self)
 			cs_build_wait(state->builder, requests[hop.port]);
 	FOR_EACH_HOP(hop, layout, n) {
-		struct cs_place place = cs_plus(state->buffer, bytes_of(layout, state->node, hop.distance));
-		size_t bytes = bytes_of(layout, (state->node + hop.distance) % nodes->nodes, hop.blocks);
+		struct cs_place place =
+			cs_plus(state->buffer, bytes_of(layout, state->node, hop.distance));
+		size_t bytes = bytes_of(layout, (state->node + hop.distance) % nodes->nodes,
+					hop.blocks);
 		bool is_mine = carrier(layout, state->node, hop.port) == state->self;
 		for (int i = 0; is_mine && i < cs_node_size(nodes, state->node); i++)
 			if (cs_node_rank(nodes, state->node, i) != state->self)
-				cs_build_send(state->builder, cs_node_rank(nodes, state->node, i), place, bytes);
+				cs_build_send(state->builder, cs_node_rank(nodes, state->node, i),
+					      place, bytes);
 	}
 }
 
@@ -236,7 +245,8 @@ const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "multi-sender",
 	.summary = "Bruck between nodes, several ranks of a node sending at once",
-	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks", 0, 0, 64 } },
+	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks",
+		      0, 0, 64 } },
 	.build = build,
 	.alone = "bruck",
 };

@@ -1,19 +1,20 @@
-/* Allgather, neighbor exchange (seed 000, 5.3.2): ranks exchange with one neighbour and then the other in turn, first
- * their own block, then two at a time.
+/* Allgather, neighbor exchange (seed 000, 5.3.2): ranks exchange with one neighbour and then the
+ * other in turn, first their own block, then two at a time.
  *
  *   p = 6, rank 0's blocks:   0 . . . . .  |  0 1 . . . .  |  0 1 . . 4 5  |  0 1 2 3 4 5
  *   with                                     1               5               1
  *
- * Ranks 2j and 2j + 1 make the pair j and so do their blocks. From round 1 on each rank sends the pair that it got
- * last, so a pair moves one rank a round, down from 2j and up from 2j + 1. The two blocks are one message, packed
- * where they are not one after the other.
+ * Ranks 2j and 2j + 1 make the pair j and so do their blocks. From round 1 on each rank sends the
+ * pair that it got last, so a pair moves one rank a round, down from 2j and up from 2j + 1. The two
+ * blocks are one message, packed where they are not one after the other.
  *
- * p odd: the same among p + 1 ranks. The last has no block and is played by the last real one, which then exchanges
- * with both its neighbours in every odd round and with nobody in the even ones. Two of its messages in the last round
- * would be the same pair if (p - 1) / 2 is odd: that from rank 0 is left out.
+ * p odd: the same among p + 1 ranks. The last has no block and is played by the last real one,
+ * which then exchanges with both its neighbours in every odd round and with nobody in the even
+ * ones. Two of its messages in the last round would be the same pair if (p - 1) / 2 is odd: that
+ * from rank 0 is left out.
  *
- * Cost: ceil(p / 2) rounds; each rank receives every block but its own once. For large blocks: half the start-ups of
- * the ring. */
+ * Cost: ceil(p / 2) rounds; each rank receives every block but its own once. For large blocks: half
+ * the start-ups of the ring. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/packed_blocks.h"
 
@@ -44,8 +45,8 @@ taken(struct circle circle, int rank, int round)
 	return (rank / 2 + ((rank + round) % 2 ? half - away : away)) % half;
 }
 
-/* Does `rank` get a message in this round? The one who is played has no partner in itself, and not the same pair
- * twice. */
+/* Does `rank` get a message in this round? The one who is played has no partner in itself, and not
+ * the same pair twice. */
 static bool
 is_served(struct circle circle, int rank, int round)
 {
@@ -57,18 +58,21 @@ is_served(struct circle circle, int rank, int round)
 
 /* What `rank` gets in the round. */
 static void
-lay(struct cs_builder *builder, struct circle circle, struct cs_packed_blocks *packed, int rank, int round)
+lay(struct cs_builder *builder, struct circle circle, struct cs_packed_blocks *packed, int rank,
+    int round)
 {
 	int pair = round ? taken(circle, rank, round) : 0, p = circle.ranks;
-	cs_packed_lay(builder, packed, round ? 2 * pair : partner(circle, rank, 0), round && 2 * pair + 1 < p ? 2 : 1);
+	cs_packed_lay(builder, packed, round ? 2 * pair : partner(circle, rank, 0),
+		      round && 2 * pair + 1 < p ? 2 : 1);
 }
 
 /* One round for `rank`, this one or the one that it plays. */
 static void
-start(struct cs_builder *builder, struct circle circle, int rank, int round, struct cs_packed_blocks *give,
-      struct cs_packed_blocks *take)
+start(struct cs_builder *builder, struct circle circle, int rank, int round,
+      struct cs_packed_blocks *give, struct cs_packed_blocks *take)
 {
-	int other = partner(circle, rank, round), peer = other < circle.ranks ? other : circle.ranks - 1;
+	int other = partner(circle, rank, round),
+	    peer = other < circle.ranks ? other : circle.ranks - 1;
 	builder->note = (uint32_t)round;
 	if (is_served(circle, rank, round)) {
 		lay(builder, circle, take, rank, round);
@@ -86,7 +90,8 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	struct circle circle = circle_of(problem->ranks);
 	struct cs_packed_blocks give[2] = { 0 }, take[2] = { 0 };
-	int self = problem->rank, sides = self == circle.ranks - 1 && circle.q != circle.ranks ? 2 : 1;
+	int self = problem->rank, sides = self == circle.ranks - 1 && circle.q != circle.ranks
+					  ? 2 : 1;
 	cs_build_keep_own(builder);
 	for (int round = 0; round <= circle.last; round++) {
 		for (int side = 0; side < sides; side++)

@@ -1,16 +1,19 @@
-/* Allgather, recursive doubling (seed 000, 5.3.2): in round i ranks 2^i apart exchange all that they have.
+/* Allgather, recursive doubling (seed 000, 5.3.2): in round i ranks 2^i apart exchange all that
+ * they have.
  *
  *   p = 8, rank 0:   0 . . . . . . .  |  0 1 . . . . . .  |  0 1 2 3 . . . .  |  0 1 2 3 4 5 6 7
  *
- * p not a power of two: q is the largest that fits in, and of the first 2 (p - q) ranks each odd one gives its block
- * to the even one below it, which acts for both and hands back all other blocks at the end:
+ * p not a power of two: q is the largest that fits in, and of the first 2 (p - q) ranks each odd
+ * one gives its block to the even one below it, which acts for both and hands back all other blocks
+ * at the end:
  *
  *   p = 5:   1 -> 0  |  01 <-> 2, 3 <-> 4  |  012 <-> 34 (0 with 3, 2 with 4)  |  0 -> 1: 0, 2 3 4
  *
- * What a rank has is always a run of ranks' blocks without a wrap: no copies but where OUT has holes.
+ * What a rank has is always a run of ranks' blocks without a wrap: no copies but where OUT has
+ * holes.
  *
- * Cost: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of the rest sends
- * everything once more. For small blocks on a power of two. */
+ * Cost: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of
+ * the rest sends everything once more. For small blocks on a power of two. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/pieces.h"
@@ -29,7 +32,8 @@ halve(int p)
 	return (struct halves){ q, p - q };
 }
 
-/* Member `index` of the doubling is this rank, and the blocks of all members before it are those of lower ranks. */
+/* Member `index` of the doubling is this rank, and the blocks of all members before it are those of
+ * lower ranks. */
 static int
 member(struct halves halves, int index)
 {
@@ -50,7 +54,8 @@ swap_all(struct cs_builder *builder, struct halves halves, int index)
 {
 	struct cs_packed_blocks give = { 0 }, take = { 0 };
 	for (int mask = 1; mask < halves.q; mask *= 2) {
-		int peer = member(halves, index ^ mask), count, first = held(halves, index, mask, &count);
+		int peer = member(halves, index ^ mask), count,
+		    first = held(halves, index, mask, &count);
 		builder->note++;
 		cs_packed_lay(builder, &give, first, count);
 		first = held(halves, index ^ mask, mask, &count);
@@ -92,12 +97,14 @@ build(struct cs_builder *builder)
 	size_t own = cs_problem_size(problem, self);
 	cs_build_keep_own(builder);
 	if (is_folded && self % 2) {
-		cs_build_wait(builder, cs_build_send(builder, self - 1, cs_build_own(builder), own));
+		cs_build_wait(builder,
+			      cs_build_send(builder, self - 1, cs_build_own(builder), own));
 		hand_back(builder, self);
 		return;
 	}
 	if (is_folded)
-		cs_build_wait(builder, cs_build_recv(builder, self + 1, cs_build_block(builder, self + 1),
+		cs_build_wait(builder,
+			      cs_build_recv(builder, self + 1, cs_build_block(builder, self + 1),
 						     cs_problem_size(problem, self + 1)));
 	swap_all(builder, halves, is_folded ? self / 2 : self - halves.rest);
 	if (is_folded)

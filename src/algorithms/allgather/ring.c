@@ -1,9 +1,10 @@
-/* Allgather, ring (seed 000, 5.3.2): in each round every rank hands the block that it got last to the next rank.
+/* Allgather, ring (seed 000, 5.3.2): in each round every rank hands the block that it got last to
+ * the next rank.
  *
  *   p = 4, rank 0's blocks:   0 . . .  |  0 . . 3  |  0 . 2 3  |  0 1 2 3
  *
- * Cost: p - 1 rounds; each rank sends and receives every block but one. No copy but the own block's. For large blocks:
- * each byte crosses each link once, and neighbours are near. */
+ * Cost: p - 1 rounds; each rank sends and receives every block but one. No copy but the own
+ * block's. For large blocks: each byte crosses each link once, and neighbours are near. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
@@ -17,9 +18,11 @@ build(struct cs_builder *builder)
 		cs_build_keep_own(builder);
 	for (int round = 0; round < p - 1; round++) {
 		int give = (self + p - round) % p, take = (left + p - round) % p;
-		struct cs_place from = round ? cs_build_block(builder, give) : cs_build_own(builder);
+		struct cs_place from = round ? cs_build_block(builder, give)
+					     : cs_build_own(builder);
 		builder->note = (uint32_t)round;
-		int recv = cs_build_recv(builder, left, cs_build_block(builder, take), cs_problem_size(problem, take));
+		int recv = cs_build_recv(builder, left, cs_build_block(builder, take),
+					 cs_problem_size(problem, take));
 		int send = cs_build_send(builder, right, from, cs_problem_size(problem, give));
 		if (round == 0) /* while the first messages are under way */
 			cs_build_keep_own(builder);
@@ -28,8 +31,8 @@ build(struct cs_builder *builder)
 	}
 }
 
-/* A block takes p - 1 steps to its last rank, an empty one none. The rank before the owner of the smallest block sends all the
- * others. */
+/* A block takes p - 1 steps to its last rank, an empty one none. The rank before the owner of the
+ * smallest block sends all the others. */
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

@@ -3,11 +3,11 @@
  *   p = 5, rank 0's blocks:   0 . . . .  |  0 1 . . 4  |  0 1 2 3 4
  *   from                                   1 and 4       1 and 4
  *
- * In round i a rank sends block self - i to the next rank and block self + i to the one before it. p even: in the
- * last round blocks go up only.
+ * In round i a rank sends block self - i to the next rank and block self + i to the one before it.
+ * p even: in the last round blocks go up only.
  *
- * Cost: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks on a network that
- * carries a message each way at a time to and from two neighbours. */
+ * Cost: ceil((p - 1) / 2) rounds; each rank receives every block but its own once. For large blocks
+ * on a network that carries a message each way at a time to and from two neighbours. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
@@ -22,7 +22,8 @@ start_send(struct cs_builder *builder, int peer, int rank)
 static void
 start_recv(struct cs_builder *builder, int peer, int rank)
 {
-	cs_build_recv(builder, peer, cs_build_block(builder, rank), cs_problem_size(builder->problem, rank));
+	cs_build_recv(builder, peer, cs_build_block(builder, rank),
+		      cs_problem_size(builder->problem, rank));
 }
 
 static void
@@ -44,7 +45,8 @@ build(struct cs_builder *builder)
 	}
 }
 
-/* A rank sends its own block both ways and passes on all but the last that it gets from each side. */
+/* A rank sends its own block both ways and passes on all but the last that it gets from each
+ * side. */
 const struct cs_algorithm cs_algorithm_allgather_two_way_ring = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "two-way-ring",

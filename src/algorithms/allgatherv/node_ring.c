@@ -3,10 +3,10 @@
  *   ranks     0 1 2 3 4 5            ring   0 2 4 | 1 3 5 |
  *   on nodes  0 1 0 1 0 1                   between nodes: 4 -> 1, 5 -> 0
  *
- * Each node is entered by one link and left by one, so that in a round one message comes in and one goes out, as many
- * as in a ring of one rank on each node. On a node the ranks without data come first: the last one sends its own at
- * once, so that links between nodes are busy from the start. Where nothing is known of nodes the order is that of the
- * ranks.
+ * Each node is entered by one link and left by one, so that in a round one message comes in and one
+ * goes out, as many as in a ring of one rank on each node. On a node the ranks without data come
+ * first: the last one sends its own at once, so that links between nodes are busy from the start.
+ * Where nothing is known of nodes the order is that of the ranks.
  *
  * Cost: that of the pipelined ring. */
 #include "algorithms/patterns/node_ranks.h"
@@ -16,8 +16,8 @@
 
 /* Appends the node's ranks that have data, or have none; returns the ring's new length. */
 static int
-append(const struct cs_problem *problem, const struct cs_node_ranks *nodes, int node, bool has_data, int *order,
-       int count)
+append(const struct cs_problem *problem, const struct cs_node_ranks *nodes, int node, bool has_data,
+       int *order, int count)
 {
 	for (int place = 0; place < cs_node_size(nodes, node); place++) {
 		int rank = cs_node_rank(nodes, node, place);
@@ -48,7 +48,8 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int *order = malloc((size_t)problem->ranks * sizeof *order);
 	if (order && order_by_node(problem, order))
-		cs_ring_build(builder, &(struct cs_ring){ .order = order, .block = cs_ring_block(problem),
+		cs_ring_build(builder,
+			      &(struct cs_ring){ .order = order, .block = cs_ring_block(problem),
 							  .window = cs_ring_window(problem) });
 	else
 		cs_build_no_memory(builder);

@@ -1,11 +1,14 @@
-/* Allgatherv, linear ring (seed 001, 2.1): each rank passes whole blocks on to the next rank as they come.
+/* Allgatherv, linear ring (seed 001, 2.1): each rank passes whole blocks on to the next rank as
+ * they come.
  *
- *   sizes 2 0 1, rank 0's blocks:   aa . .  |  aa . c        rank 0 sends aa to 1, which passes it to 2; 2 sends c to 0
+ *   sizes 2 0 1, rank 0's blocks:   aa . .  |  aa . c
+ *                 rank 0 sends aa to 1, which passes it to 2; 2 sends c to 0
  *
  * An empty block is no message, and nobody waits for it.
  *
- * Cost: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the largest block counts:
- * p - 1 times it, which can be p - 1 times the data. For blocks of about the same size; else the pipelined ring. */
+ * Cost: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the
+ * largest block counts: p - 1 times it, which can be p - 1 times the data. For blocks of about the
+ * same size; else the pipelined ring. */
 #include "algorithms/patterns/ring.h"
 
 static void

@@ -1,5 +1,6 @@
-/* Allreduce, Rabenseifner's (Thakur, Rabenseifner and Gropp, reference 12 of seed 002): partners exchange halves of
- * what they have, so that each rank ends with the sum of one piece; then the pieces go back the same way.
+/* Allreduce, Rabenseifner's (Thakur, Rabenseifner and Gropp, reference 12 of seed 002): partners
+ * exchange halves of what they have, so that each rank ends with the sum of one piece; then the
+ * pieces go back the same way.
  *
  *   p = 4, pieces that a rank has the sums of, and of how many ranks:
  *
@@ -10,12 +11,12 @@
  *       23 4   01 4      23 4  01 4
  *     0123 4   0123 4  0123 4  0123 4
  *
- * Distances grow while pieces shrink, so sums are always of neighbouring ranks and their order is kept. p not a power
- * of two: neighbours are folded (patterns/butterfly.h). Every rank has the same result to the bit: the sum of an
- * element is finished at one rank and copied from there.
+ * Distances grow while pieces shrink, so sums are always of neighbouring ranks and their order is
+ * kept. p not a power of two: neighbours are folded (patterns/butterfly.h). Every rank has the same
+ * result to the bit: the sum of an element is finished at one rank and copied from there.
  *
- * Cost: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the vector about twice, a
- * folded one three times. For medium and large vectors. */
+ * Cost: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the
+ * vector about twice, a folded one three times. For medium and large vectors. */
 #include "algorithms/patterns/butterfly.h"
 
 static void

@@ -1,14 +1,16 @@
-/* Allreduce, recursive doubling (the exchange of seed 000, 5.3.2, with sums instead of blocks; Thakur, Rabenseifner and
- * Gropp, reference 12 of seed 002): in each round partners exchange what they have summed up and add the other's.
+/* Allreduce, recursive doubling (the exchange of seed 000, 5.3.2, with sums instead of blocks;
+ * Thakur, Rabenseifner and Gropp, reference 12 of seed 002): in each round partners exchange what
+ * they have summed up and add the other's.
  *
- *   p = 4, ranks in each one's sum:   0  |  1  |  2  |  3        p = 6: ranks 1 and 3 give their vectors to 0 and 2
- *                                     01 | 01  |  23 |  23       first and get the result from them last
- *                                   0123 |0123 |0123 |0123       (patterns/butterfly.h)
+ *   p = 4, ranks in each one's sum:   0  |  1  |  2  |  3     p = 6: 1 gives its to 0, 3 to 2
+ *                                     01 | 01  |  23 |  23    first, and gets the result last
+ *                                   0123 |0123 |0123 |0123    (patterns/butterfly.h)
  *
- * The order of ranks is kept. Every rank has the same result to the bit: partners combine the same two sums with the
- * same one on the left, so after each round all ranks of a group have equal sums.
+ * The order of ranks is kept. Every rank has the same result to the bit: partners combine the same
+ * two sums with the same one on the left, so after each round all ranks of a group have equal sums.
  *
- * Cost: log2 p rounds of the whole vector; p not a power of two: one or two more. For small vectors. */
+ * Cost: log2 p rounds of the whole vector; p not a power of two: one or two more. For small
+ * vectors. */
 #include "algorithms/patterns/butterfly.h"
 
 static void
@@ -24,8 +26,8 @@ build(struct cs_builder *builder)
 	cs_butterfly_unfold(&fly);
 }
 
-/* A chain of all exchanges ends at the number with all bits turned. It has both of fold and unfold if there is such a
- * pair among the folded numbers, that is if more than half are. */
+/* A chain of all exchanges ends at the number with all bits turned. It has both of fold and unfold
+ * if there is such a pair among the folded numbers, that is if more than half are. */
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

@@ -1,5 +1,5 @@
-/* Allreduce, ring (seed 000, 5.3.2, ring, once for sums and once for results): the sum of each piece goes once round
- * the ring and grows, then once more to be copied.
+/* Allreduce, ring (seed 000, 5.3.2, ring, once for sums and once for results): the sum of each
+ * piece goes once round the ring and grows, then once more to be copied.
  *
  *   p = 3, ranks in the sums of pieces 0 1 2:   rank 0         1          2
  *                                               0 0 0    |  1 1 1   |  2 2 2
@@ -7,11 +7,11 @@
  *                                               120 . .  |  . 201 . |  . . 012
  *       results                                 012 . 012, ..   then all
  *
- * Commutative operations only: a sum begins behind the owner of its piece. Every rank has the same result to the bit:
- * the sum of an element is made along one way, and copied.
+ * Commutative operations only: a sum begins behind the owner of its piece. Every rank has the same
+ * result to the bit: the sum of an element is made along one way, and copied.
  *
- * Cost: 2 (p - 1) rounds; a rank sends and receives almost two vectors, the least there is. For large vectors: only
- * neighbours talk, and each link carries the same. */
+ * Cost: 2 (p - 1) rounds; a rank sends and receives almost two vectors, the least there is. For
+ * large vectors: only neighbours talk, and each link carries the same. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/pieces.h"
 #include "plan/build.h"
@@ -42,10 +42,13 @@ sum_up(const struct ring *ring)
 	struct cs_builder *builder = ring->builder;
 	int p = ring->p;
 	for (int round = 0; round < p - 1; round++, builder->note++) {
-		int give = (ring->self + 2 * p - 1 - round) % p, take = (ring->left + 2 * p - 1 - round) % p;
+		int give = (ring->self + 2 * p - 1 - round) % p,
+		    take = (ring->left + 2 * p - 1 - round) % p;
 		struct cs_place own = cs_in(before(ring, take)), sum = cs_out(before(ring, take));
-		cs_build_sendrecv(builder, ring->right, round ? cs_out(before(ring, give)) : cs_in(before(ring, give)),
-				  bytes_of(ring, give), ring->left, ring->spare, bytes_of(ring, take));
+		cs_build_sendrecv(builder, ring->right, round ? cs_out(before(ring, give))
+							      : cs_in(before(ring, give)),
+				  bytes_of(ring, give), ring->left, ring->spare,
+				  bytes_of(ring, take));
 		cs_build_reduce(builder, sum, ring->spare, own, bytes_of(ring, take));
 	}
 }
@@ -57,8 +60,9 @@ hand_round(const struct ring *ring)
 	int p = ring->p;
 	for (int round = 0; round < p - 1; round++, builder->note++) {
 		int give = (ring->self + p - round) % p, take = (ring->left + p - round) % p;
-		cs_build_sendrecv(builder, ring->right, cs_out(before(ring, give)), bytes_of(ring, give), ring->left,
-				  cs_out(before(ring, take)), bytes_of(ring, take));
+		cs_build_sendrecv(builder, ring->right, cs_out(before(ring, give)),
+				  bytes_of(ring, give), ring->left, cs_out(before(ring, take)),
+				  bytes_of(ring, take));
 	}
 }
 
@@ -68,7 +72,8 @@ build(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, self = problem->rank;
 	struct ring ring = { .builder = builder, .p = p, .self = self, .right = (self + 1) % p,
-			     .left = (self + p - 1) % p, .pieces = cs_pieces_of_vector(problem, p) };
+			     .left = (self + p - 1) % p,
+			     .pieces = cs_pieces_of_vector(problem, p) };
 	if (!problem->is_commutative) {
 		cs_build_refuse(builder, CS_NOT_COMMUTATIVE);
 		return;
@@ -80,8 +85,8 @@ build(struct cs_builder *builder)
 	hand_round(&ring);
 }
 
-/* A rank does not send its own piece the first time and the next rank's the second time; the last pieces are the
- * shortest. */
+/* A rank does not send its own piece the first time and the next rank's the second time; the last
+ * pieces are the shortest. */
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

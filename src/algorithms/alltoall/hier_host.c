@@ -26,7 +26,8 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_host = {
 	.summary = "node-contiguous blocks in node memory, host alltoallv between leaders",
 	.needs = { .several_per_node = true },
 	.params = { [CMA_MIN] = CS_CMA_MIN,
-		    [LANES] = { "lanes", "ranks of a node that send to, and hear, the other nodes; " CS_LANES_ZERO, 1, 0,
+		    [LANES] = { "lanes", "ranks of a node that send to, and hear, the other "
+					 "nodes; " CS_LANES_ZERO, 1, 0,
 				CS_LANES } },
 	.composes = true,
 	.fast = fast,

@@ -1,10 +1,12 @@
-/* Alltoall between node memories: what goes from one node to another is one piece there, written straight into the other's;
- * ranks copy out what has come while the rest is on its way (seed 002's node-contiguous layout, by seed 004's scheme).
+/* Alltoall between node memories: what goes from one node to another is one piece there, written
+ * straight into the other's; ranks copy out what has come while the rest is on its way (seed 002's
+ * node-contiguous layout, by seed 004's scheme).
  *
- *   area of node 0   | to node 1: a->e a->f b->e b->f | to node 2 ...        a, b: its ranks; e, f: node 1's
+ *   area of node 0   | to node 1: a->e a->f b->e b->f | to node 2 ...  a, b: ranks; e, f: node 1's
  *   another area     | from node 1: e->a e->b f->a f->b | from node 2 ...
  *
- * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where blocks are small. */
+ * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where
+ * blocks are small. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/overlap.h"
@@ -25,7 +27,8 @@ state_of(struct cs_op *op)
 	return CS_OP_STATE(struct state, op);
 }
 
-/* The areas of a round are for what goes out and for what comes in; step `arrived` of a distance is that many behind `here`. */
+/* The areas of a round are for what goes out and for what comes in; step `arrived` of a distance is
+ * that many behind `here`. */
 static void
 lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -64,7 +67,8 @@ part_at(struct cs_op *op, int node)
 static size_t
 part_bytes(struct cs_op *op, int node)
 {
-	return (size_t)op->team->shape.locals * (size_t)cs_team_node_size(op->team, node) * state_of(op)->piece;
+	return (size_t)op->team->shape.locals * (size_t)cs_team_node_size(op->team, node) *
+	       state_of(op)->piece;
 }
 
 static void
@@ -74,10 +78,12 @@ copy_in(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	for (int node = 0; node < shape->nodes; node++) {
 		int size = cs_team_node_size(op->team, node);
-		char *to = out_of(op) + part_at(op, node) + (size_t)shape->local * (size_t)size * state->piece;
+		char *to = out_of(op) + part_at(op, node) + (size_t)shape->local * (size_t)size *
+			   state->piece;
 		for (int local = 0; local < size; local++, to += state->piece)
 			cs_copy_in(op, to,
-				   cs_blocks_at(&op->call.send, shape->order[shape->first[node] + local]) +
+				   cs_blocks_at(&op->call.send,
+						shape->order[shape->first[node] + local]) +
 					   state->hier.round * state->chunk,
 				   state->piece);
 	}
@@ -90,9 +96,11 @@ copy_out(struct cs_op *op, int node, const char *area)
 	const struct state *state = state_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	const char *from = area + part_at(op, node) + (size_t)shape->local * state->piece;
-	for (int local = 0; local < cs_team_node_size(op->team, node); local++, from += (size_t)shape->locals * state->piece)
+	for (int local = 0; local < cs_team_node_size(op->team, node); local++,
+	     from += (size_t)shape->locals * state->piece)
 		cs_copy_result(op,
-			       cs_blocks_at(&op->call.recv, shape->order[shape->first[node] + local]) +
+			       cs_blocks_at(&op->call.recv,
+					    shape->order[shape->first[node] + local]) +
 				       state->hier.round * state->chunk,
 			       from, state->piece);
 }
@@ -105,7 +113,8 @@ start_receives(struct cs_op *op)
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int node = (shape->node + distance) % shape->nodes;
 		state->wire->recv_direct(state->wire, &state->receives[distance], node, op->tag,
-					 in_of(op) + part_at(op, node), part_bytes(op, node), NULL, 0);
+					 in_of(op) + part_at(op, node), part_bytes(op, node), NULL,
+					 0);
 	}
 }
 
@@ -155,7 +164,8 @@ take(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	for (; state->distance < shape->nodes; state->distance++) {
 		if (!state->wire) {
-			if (!cs_node_look(&op->node, cs_team_leader(op->team), step_of(op, state->distance)))
+			if (!cs_node_look(&op->node, cs_team_leader(op->team),
+					  step_of(op, state->distance)))
 				return CS_AGAIN;
 		} else if (cs_message_is_over(op, state->wire, &state->receives[state->distance])) {
 			cs_node_publish(&op->node, state->hier.line, step_of(op, state->distance));
@@ -172,16 +182,19 @@ static enum cs_status
 leave(struct cs_op *op)
 {
 	struct state *state = state_of(op);
-	return state->wire ? cs_messages_are_over(op, state->wire, state->sends, op->team->shape.nodes, &state->distance) : CS_OK;
+	return state->wire ? cs_messages_are_over(op, state->wire, state->sends,
+						  op->team->shape.nodes, &state->distance) : CS_OK;
 }
 
-static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, take, leave, cs_hier_next, NULL };
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, take,
+				    leave, cs_hier_next, NULL };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	size_t limit = params[0] < team->node.shape.area_bytes ? params[0] : team->node.shape.area_bytes;
+	size_t limit = params[0] < team->node.shape.area_bytes
+		       ? params[0] : team->node.shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
 	struct state *state = state_of(op);
 	*state = (struct state){ .chunk = cs_chunk_per_part(limit, pairs) };
@@ -192,7 +205,8 @@ run(struct cs_op *op, const size_t *params)
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
 		state->receives =
-			cs_op_memory(op, CS_OP_REQUESTS, 2 * (size_t)team->shape.nodes * sizeof *state->receives);
+			cs_op_memory(op, CS_OP_REQUESTS, 2 * (size_t)team->shape.nodes *
+				     sizeof *state->receives);
 		state->sends = state->receives + team->shape.nodes;
 	}
 	cs_hier_start(op, &kind, 1, script, 1);
@@ -203,6 +217,7 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_overlap = {
 	.name = "hier:overlap",
 	.summary = "node by node from node memory into node memory, copy-out as parts come",
 	.needs = { .several_per_node = true, .several_nodes = true },
-	.params = { { "wire_chunk", "bytes that a node sends per round", 4 << 20, 4 << 10, 64 << 20 } },
+	.params = { { "wire_chunk", "bytes that a node sends per round", 4 << 20, 4 << 10,
+		      64 << 20 } },
 	.run = run,
 };

@@ -1,25 +1,29 @@
-/* Alltoall, node pairs (seed 002, 2.3.1: node-contiguous blocks; 3.7.3: several ranks of a node statically assigned to
- * the other nodes, senders and receivers apart): one message between every two nodes each way.
+/* Alltoall, node pairs (seed 002, 2.3.1: node-contiguous blocks; 3.7.3: several ranks of a node
+ * statically assigned to the other nodes, senders and receivers apart): one message between every
+ * two nodes each way.
  *
- *   nodes A = { 0 1 }, B = { 2 3 }; blocks (of: to). For A rank 0 sends and rank 1 hears, for B 2 and 3
+ *   nodes A = { 0 1 }, B = { 2 3 }; blocks (of: to). For A rank 0 sends and rank 1 hears, for B 2
+ *   and 3
  *
- *   gather     1 -> 0: 1:2 1:3            3 -> 2: 3:0 3:1            and on the node 0 -> 1: 0:1,  1 -> 0: 1:0, ...
+ *   gather     1 -> 0: 1:2 1:3            3 -> 2: 3:0 3:1            on the node 0 -> 1: 0:1, ...
  *   exchange   0 -> 3: 0:2 0:3 1:2 1:3    2 -> 1: 2:0 2:1 3:0 3:1
  *   scatter    3 -> 2: 0:2 1:2            1 -> 0: 2:0 3:0
  *
- * The node d further on is sent to by the rank with place (d - 1) modulo `senders` of its node, and heard by the one
- * with that place from the end: with senders up to half a node no rank does both.
+ * The node d further on is sent to by the rank with place (d - 1) modulo `senders` of its node, and
+ * heard by the one with that place from the end: with senders up to half a node no rank does both.
  *
- * Cost: 1 round between nodes, one more if one node has several ranks, two more if two have (one node: 1 in all).
- * Where a rank sends for its node of n to W ranks and hears V, it sends and receives p - 1 + (n - 1) (W + V) blocks.
- * Refused where node_of is not known. For small and medium blocks: nodes of n make n^2 messages into one. A sender
- * copies n W blocks: few senders have long plans.
+ * Cost: 1 round between nodes, one more if one node has several ranks, two more if two have (one
+ * node: 1 in all). Where a rank sends for its node of n to W ranks and hears V, it sends and
+ * receives p - 1 + (n - 1) (W + V) blocks. Refused where node_of is not known. For small and medium
+ * blocks: nodes of n make n^2 messages into one. A sender copies n W blocks: few senders have long
+ * plans.
  *
- * Not for alltoallv and alltoallw: the length of a message between two nodes is a sum over n^2 blocks, of which its
- * sender and its hearer each know n, and so is the place of each block in it. A plan is what a rank makes of what it
- * knows, so the node's rows and columns would have to be exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it
- * would serve only calls in which all of them are the same. There hier:* do what this does: they have those tables in the
- * node's memory, and deal the other nodes to `lanes` senders (patterns/node_alltoall.c). */
+ * Not for alltoallv and alltoallw: the length of a message between two nodes is a sum over n^2
+ * blocks, of which its sender and its hearer each know n, and so is the place of each block in it.
+ * A plan is what a rank makes of what it knows, so the node's rows and columns would have to be
+ * exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it would serve only calls in which
+ * all of them are the same. There hier:* do what this does: they have those tables in the node's
+ * memory, and deal the other nodes to `lanes` senders (patterns/node_alltoall.c). */
 #include "algorithms/patterns/node_ranks.h"
 #include "algorithms/patterns/pairs.h"
 
@@ -47,7 +51,8 @@ senders_of(const struct cs_node_ranks *nodes, int node, size_t senders)
 	return senders && senders < (size_t)size ? (int)senders : size;
 }
 
-/* The place in `node` of the rank that sends to the node `distance` further on; of the one that hears it. */
+/* The place in `node` of the rank that sends to the node `distance` further on; of the one that
+ * hears it. */
 static int
 sender_place(const struct state *state, int node, int distance)
 {
@@ -107,7 +112,8 @@ copy_row(const struct state *state, struct cs_place to, int node)
 {
 	for (int place = 0; place < cs_node_size(&state->nodes, node); place++)
 		cs_build_copy(state->builder, cs_plus(to, (size_t)place * state->bytes),
-			      input_of(state, cs_node_rank(&state->nodes, node, place)), state->bytes);
+			      input_of(state, cs_node_rank(&state->nodes, node, place)),
+			      state->bytes);
 }
 
 /* Own blocks for a node to the rank that serves it. */
@@ -133,7 +139,8 @@ collect_rows(const struct state *state, struct cs_place to, int node)
 		if (place == state->place)
 			copy_row(state, row, node);
 		else
-			cs_build_recv(state->builder, cs_node_rank(&state->nodes, state->node, place), row, bytes);
+			cs_build_recv(state->builder,
+				      cs_node_rank(&state->nodes, state->node, place), row, bytes);
 	}
 	return (size_t)state->size * bytes;
 }
@@ -143,7 +150,8 @@ exchange_on_node(const struct state *state)
 {
 	for (int i = 1; i < state->size; i++) {
 		int to = cs_node_rank(&state->nodes, state->node, (state->place + i) % state->size);
-		int from = cs_node_rank(&state->nodes, state->node, (state->place + state->size - i) % state->size);
+		int from = cs_node_rank(&state->nodes, state->node,
+					(state->place + state->size - i) % state->size);
 		cs_build_recv(state->builder, from, output_of(state, from), state->bytes);
 		cs_build_send(state->builder, to, input_of(state, to), state->bytes);
 	}
@@ -169,10 +177,13 @@ static void
 exchange(const struct state *state, struct cs_place collected, struct cs_place heard)
 {
 	for (int distance = 1; distance < state->nodes.nodes; distance++) {
-		int node = node_at(&state->nodes, state->node, distance), back = state->nodes.nodes - distance;
-		size_t bytes = (size_t)state->size * (size_t)cs_node_size(&state->nodes, node) * state->bytes;
+		int node = node_at(&state->nodes, state->node, distance),
+		    back = state->nodes.nodes - distance;
+		size_t bytes = (size_t)state->size * (size_t)cs_node_size(&state->nodes, node) *
+			       state->bytes;
 		if (hearer_place(state, state->node, distance) == state->place) {
-			int from = cs_node_rank(&state->nodes, node, sender_place(state, node, back));
+			int from = cs_node_rank(&state->nodes, node,
+						sender_place(state, node, back));
 			cs_build_recv(state->builder, from, heard, bytes);
 			heard = cs_plus(heard, bytes);
 		}
@@ -193,7 +204,8 @@ copy_column(const struct state *state, struct cs_place heard, int node, int plac
 	struct cs_place column = cs_build_tmp(state->builder, ranks * state->bytes);
 	for (size_t i = 0; i < ranks; i++)
 		cs_build_copy(state->builder, cs_plus(column, i * state->bytes),
-			      cs_plus(heard, (i * (size_t)state->size + (size_t)place) * state->bytes), state->bytes);
+			      cs_plus(heard, (i * (size_t)state->size + (size_t)place) *
+				      state->bytes), state->bytes);
 	return column;
 }
 
@@ -202,7 +214,8 @@ static void
 keep_column(const struct state *state, struct cs_place blocks, size_t step, int node)
 {
 	for (int i = 0; i < cs_node_size(&state->nodes, node); i++)
-		cs_build_copy(state->builder, output_of(state, cs_node_rank(&state->nodes, node, i)),
+		cs_build_copy(state->builder,
+			      output_of(state, cs_node_rank(&state->nodes, node, i)),
 			      cs_plus(blocks, (size_t)i * step), state->bytes);
 }
 
@@ -213,9 +226,11 @@ hand_out(const struct state *state, struct cs_place heard, int node)
 	size_t bytes = (size_t)cs_node_size(&state->nodes, node) * state->bytes;
 	for (int place = 0; place < state->size; place++)
 		if (place != state->place)
-			cs_build_send(state->builder, cs_node_rank(&state->nodes, state->node, place),
+			cs_build_send(state->builder,
+				      cs_node_rank(&state->nodes, state->node, place),
 				      copy_column(state, heard, node, place), bytes);
-	keep_column(state, cs_plus(heard, (size_t)state->place * state->bytes), (size_t)state->size * state->bytes, node);
+	keep_column(state, cs_plus(heard, (size_t)state->place * state->bytes),
+		    (size_t)state->size * state->bytes, node);
 }
 
 /* Does the message for a node's blocks need a place from which they are copied one by one? */
@@ -232,7 +247,9 @@ scatter(const struct state *state, struct cs_place heard)
 	size_t loose_bytes = 0, at = 0;
 	for (int distance = 1; distance < state->nodes.nodes; distance++)
 		if (is_loose(state, distance))
-			loose_bytes += (size_t)cs_node_size(&state->nodes, node_at(&state->nodes, state->node, distance)) *
+			loose_bytes += (size_t)cs_node_size(&state->nodes,
+							    node_at(&state->nodes, state->node,
+								    distance)) *
 				       state->bytes;
 	struct cs_place loose = cs_build_tmp(state->builder, loose_bytes);
 	for (int distance = 1; distance < state->nodes.nodes; distance++) {
@@ -249,7 +266,8 @@ scatter(const struct state *state, struct cs_place heard)
 			to = cs_plus(loose, at);
 			at += bytes;
 		}
-		cs_build_recv(state->builder, cs_node_rank(&state->nodes, state->node, hearer), to, bytes);
+		cs_build_recv(state->builder, cs_node_rank(&state->nodes, state->node, hearer), to,
+			      bytes);
 	}
 	cs_build_wait_all(state->builder);
 	for (int distance = 1; distance < state->nodes.nodes; distance++) {
@@ -273,9 +291,11 @@ build_steps(struct state *state)
 	if (builder->problem->is_in_place)
 		state->saved = cs_pairs_save(builder);
 	struct cs_place collected = cs_build_tmp(
-		builder, load_of(&state->nodes, state->node, state->place, state->senders) * node_bytes);
+		builder, load_of(&state->nodes, state->node, state->place, state->senders) *
+		node_bytes);
 	struct cs_place heard = cs_build_tmp(
-		builder, load_of(&state->nodes, state->node, state->size - 1 - state->place, state->senders) * node_bytes);
+		builder, load_of(&state->nodes, state->node, state->size - 1 - state->place,
+				 state->senders) * node_bytes);
 	gather(state, collected);
 	builder->note++;
 	exchange(state, collected, heard);
@@ -287,7 +307,8 @@ static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct state state = { .builder = builder, .bytes = problem->bytes, .senders = problem->params[0] };
+	struct state state = { .builder = builder, .bytes = problem->bytes,
+			       .senders = problem->params[0] };
 	if (!problem->node_of) {
 		cs_build_refuse(builder, "nothing is known of nodes");
 		return;
@@ -305,7 +326,8 @@ const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {
 	.name = "node-pairs",
 	.summary = "one message between every two nodes, several senders per node",
 	.needs = { .several_per_node = true },
-	.params = { { "senders", "ranks of a node that send to other nodes, and that hear them (0: all)", 0, 0,
+	.params = { { "senders", "ranks of a node that send to other nodes, and that hear them (0: "
+				 "all)", 0, 0,
 		      1 << 20 } },
 	.build = build,
 };

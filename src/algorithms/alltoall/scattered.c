@@ -1,5 +1,5 @@
-/* Alltoall(v,w), scattered (seed 002, 3.7.3: MPICH's Isend algorithm): all messages at once, peers in
- * the order rank + 1, rank + 2, ... so that no two ranks begin with the same.
+/* Alltoall(v,w), scattered (seed 002, 3.7.3: MPICH's Isend algorithm): all messages at once, peers
+ * in the order rank + 1, rank + 2, ... so that no two ranks begin with the same.
  *
  *   p = 4, rank 1's blocks (of: to):   IN  1:0 1:1 1:2 1:3   ->  2: 1:2   3: 1:3   0: 1:0
  *                                      OUT 0:1 1:1 2:1 3:1   <-  0: 0:1   3: 3:1   2: 2:1
@@ -31,7 +31,8 @@ const struct cs_algorithm cs_algorithm_alltoall_scattered = {
 	.colls = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "scattered",
 	.summary = "each rank sends to all others at once, from the next rank on",
-	.params = { { "window", "most sends, and most receives, under way (0: all)", 0, 0, CS_PAIRS_WINDOW } },
+	.params = { { "window", "most sends, and most receives, under way (0: all)", 0, 0,
+		      CS_PAIRS_WINDOW } },
 	.build = build,
 	.cost = cost,
 };

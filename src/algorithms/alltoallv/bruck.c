@@ -15,8 +15,8 @@
  * messages.
  *
  * Cost: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p
- * blocks for k = 1, each as long as the largest; beyond `room` that of scattered. For small blocks of
- * like size. */
+ * blocks for k = 1, each as long as the largest; beyond `room` that of scattered. For small blocks
+ * of like size. */
 #include "algorithms/patterns/bruck.h"
 
 /* Parameters. */
@@ -38,10 +38,12 @@ cost(const struct cs_problem *problem, struct cs_cost *cost)
 const struct cs_algorithm cs_algorithm_alltoallv_bruck = {
 	.colls = CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "bruck",
-	.summary = "blocks, padded to the largest, travel by the digits of their distance, log p rounds",
+	.summary = "blocks, padded to the largest, travel by the digits of their distance, log p "
+		   "rounds",
 	.needs = { .largest = true },
 	.params = { [PORTS] = { "ports", "messages of a round that go at once", 1, 1, 64 },
-		    [ROOM] = { "room", "most bytes of a rank's blocks, each as long as the largest; beyond it scattered", 1 << 20,
+		    [ROOM] = { "room", "most bytes of a rank's blocks, each as long as the "
+				       "largest; beyond it scattered", 1 << 20,
 		      64 << 10, 1 << 30 } },
 	.build = build,
 	.is_turned = true,

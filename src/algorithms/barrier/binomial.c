@@ -1,9 +1,11 @@
-/* Barrier, binomial tree (the tree of seed 000, 5.1.3): signals up to the root, and down again; k children per step.
+/* Barrier, binomial tree (the tree of seed 000, 5.1.3): signals up to the root, and down again; k
+ * children per step.
  *
  *   p = 6, k = 1, root 0:   1, 2 -> 0;  4, 5 -> 3  |  3 -> 0  |  0 -> 3, 2, 1  |  3 -> 5, 4
  *
- * Cost: 2 floor(log2 p) rounds for k = 1, no bytes; 2 (p - 1) messages in all, the fewest that there are. For networks
- * that many messages at once slow down. With k = p - 1 or more it is linear: all signal the root, 2 rounds. */
+ * Cost: 2 floor(log2 p) rounds for k = 1, no bytes; 2 (p - 1) messages in all, the fewest that
+ * there are. For networks that many messages at once slow down. With k = p - 1 or more it is
+ * linear: all signal the root, 2 rounds. */
 #include "algorithms/patterns/tree_scatter.h"
 
 static void

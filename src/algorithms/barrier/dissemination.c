@@ -1,11 +1,12 @@
-/* Barrier, n-way dissemination (seed 000, 6.1 and 6.7): in each round every rank tells k others that it, and all whom
- * it knows of, have come; the distance grows by the factor k + 1.
+/* Barrier, n-way dissemination (seed 000, 6.1 and 6.7): in each round every rank tells k others
+ * that it, and all whom it knows of, have come; the distance grows by the factor k + 1.
  *
  *   p = 5, k = 1, whom rank 0 knows of:   0  |  0 4  |  0 4 3 2  |  0 4 3 2 1
  *   p = 5, k = 2:                         0  |  0 4 3  |  0 4 3 2 1
  *
- * Cost: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds there are if a rank
- * hears k others in each. A larger k where several messages at once cost little more than one. */
+ * Cost: ceil(log_(k + 1) p) rounds of up to k messages from each rank, no bytes. The fewest rounds
+ * there are if a rank hears k others in each. A larger k where several messages at once cost little
+ * more than one. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 

@@ -1,5 +1,6 @@
-/* Barrier: everybody says that it is here. Up to 16 ranks on a node all read all (one hop); beyond, the leader collects
- * and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders' host barrier in between. */
+/* Barrier: everybody says that it is here. Up to 16 ranks on a node all read all (one hop); beyond,
+ * the leader collects and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders'
+ * host barrier in between. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/op.h"

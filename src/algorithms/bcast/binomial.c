@@ -1,8 +1,10 @@
-/* Broadcast, binomial tree (seed 000, 5.1): who has the data sends it to a rank half as far away in each round.
+/* Broadcast, binomial tree (seed 000, 5.1): who has the data sends it to a rank half as far away in
+ * each round.
  *
  *   p = 6, root 0:   0 -> 4;   0 -> 2, 4 -> ..;   0 -> 1, 2 -> 3, 4 -> 5
  *
- * Cost: ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For small messages. */
+ * Cost: ceil(log2 p) rounds of the whole message; the root sends it ceil(log2 p) times. For small
+ * messages. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
@@ -15,7 +17,8 @@ build(struct cs_builder *builder)
 	while (mask < p && !(relative & mask))
 		mask *= 2;
 	if (relative)
-		cs_build_wait(builder, cs_build_recv(builder, (problem->rank - mask + p) % p, data, problem->bytes));
+		cs_build_wait(builder, cs_build_recv(builder, (problem->rank - mask + p) % p, data,
+						     problem->bytes));
 	for (mask /= 2; mask; mask /= 2)
 		if (relative + mask < p)
 			cs_build_send(builder, (problem->rank + mask) % p, data, problem->bytes);

@@ -1,12 +1,13 @@
-/* Broadcast, pipelined chain (seed 001, 2.4: its ring where one rank has all the data is a linear pipeline): each rank
- * hands the vector to the next, segment by segment.
+/* Broadcast, pipelined chain (seed 001, 2.4: its ring where one rank has all the data is a linear
+ * pipeline): each rank hands the vector to the next, segment by segment.
  *
  *   p = 4, root 0, segments a b c; what has come:   a . . .     0 -> 1
  *                                                   b a . .     0 -> 1 -> 2
  *                                                   c b a .     0 -> 1 -> 2 -> 3
  *
- * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way: the time is that of
- * p - 2 + segments messages. A rank sends and receives each byte once. For vectors that are long against p segments. */
+ * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
+ * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For
+ * vectors that are long against p segments. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/pipe.h"
 
@@ -15,8 +16,9 @@ build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, next = (problem->rank + 1) % p;
-	struct cs_pipe pipe = { .parent = problem->rank == problem->root ? -1 : (problem->rank + p - 1) % p,
-				.count = next != problem->root, .children = { next } };
+	struct cs_pipe pipe = { .parent = problem->rank == problem->root
+				? -1 : (problem->rank + p - 1) % p, .count = next != problem->root,
+				.children = { next } };
 	cs_pipe_build(builder, &pipe);
 }
 

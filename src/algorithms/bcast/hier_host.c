@@ -1,12 +1,13 @@
-/* Broadcast, hierarchical (seed 002, 2.3.1): the root writes into its node's memory, the leaders broadcast from and
- * into it with the host's own collective, everybody copies out.
+/* Broadcast, hierarchical (seed 002, 2.3.1): the root writes into its node's memory, the leaders
+ * broadcast from and into it with the host's own collective, everybody copies out.
  *
  *   root node   root: user -> area      leader: area =host bcast=> area of the other nodes
  *   each node   everybody: area -> user, chunk k while chunk k+1 is on its way
  *
- * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Cost there: two copies of
- * the data and one flag; messages of 48 bytes and less one cache line per reader; large ones are read where they are if that is
- * measured to take less (shm/copy_choice.h). Wins wherever ranks share a node. */
+ * One node: the root's ring instead of the area, up to 64 small calls or all slots in flight. Cost
+ * there: two copies of the data and one flag; messages of 48 bytes and less one cache line per
+ * reader; large ones are read where they are if that is measured to take less (shm/copy_choice.h).
+ * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/patterns/exchange.h"
@@ -18,8 +19,8 @@
 #define LEAST_PIECE (4 << 10)
 #define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
-/* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small pieces only make them take
- * turns more often. */
+/* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small
+ * pieces only make them take turns more often. */
 static size_t
 piece_of(const struct cs_team *team, size_t wanted)
 {
@@ -31,16 +32,19 @@ piece_of(const struct cs_team *team, size_t wanted)
 	return wanted < slot ? wanted : slot;
 }
 
-/* Do the others read it where it is? The root then waits for them; so not where ranks share cores, and take turns, nor from the
- * size on at which a row of copied ones is as fast, since copies in and out go on side by side. */
+/* Do the others read it where it is? The root then waits for them; so not where ranks share cores,
+ * and take turns, nor from the size on at which a row of copied ones is as fast, since copies in
+ * and out go on side by side. */
 #define LEAST_COPIED_IN (1 << 20)
 static bool
 is_read(struct cs_op *op, size_t single_copy_from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1, .is_side_by_side = true };
-	bool is_candidate = single_copy_from || (!team->node.is_oversubscribed && call->bytes < LEAST_COPIED_IN);
+	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1,
+					   .is_side_by_side = true };
+	bool is_candidate = single_copy_from ||
+			    (!team->node.is_oversubscribed && call->bytes < LEAST_COPIED_IN);
 	return is_candidate && cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
@@ -51,7 +55,8 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 	struct cs_call *call = &op->call;
 	bool is_inline = call->bytes <= CS_INLINE;
 	cs_exchange_init(op, piece_of(op->team, wanted_chunk), NULL);
-	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline && is_read(op, single_copy_from), true);
+	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline &&
+			      is_read(op, single_copy_from), true);
 	cs_exchange_start(op, cs_exchange_post_only, 0);
 }
 
@@ -83,7 +88,8 @@ struct reader {
 	uint64_t round;
 };
 
-/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how much may be written. */
+/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how
+ * much may be written. */
 static size_t
 limit_of(struct cs_op *op, const struct cs_line *line)
 {
@@ -107,7 +113,8 @@ get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
 		return true;
 	}
 	if (cs_post_is_single_copy(line)) {
-		cs_node_get_single_copy(&op->node, CS_BCAST, call->root, call->recv.base, line->word[1], reader->limit);
+		cs_node_get_single_copy(&op->node, CS_BCAST, call->root, call->recv.base,
+					line->word[1], reader->limit);
 		return true;
 	}
 	if (at < reader->limit)
@@ -140,7 +147,8 @@ static cs_phase *const bcast_reader[] = { read_rounds, NULL };
 static __attribute__((noinline)) void
 reader_go_on(struct cs_op *op, size_t wanted_chunk)
 {
-	*CS_OP_STATE(struct reader, op) = (struct reader){ .chunk = piece_of(op->team, wanted_chunk) };
+	*CS_OP_STATE(struct reader, op) =
+		(struct reader){ .chunk = piece_of(op->team, wanted_chunk) };
 	cs_op_go_on(op, bcast_reader);
 }
 
@@ -169,7 +177,7 @@ reader_fast(struct cs_op *op, size_t wanted_chunk)
 	cs_at_end(at);
 }
 
-/* --- several nodes: `lanes` ranks of each node broadcast their part of a large piece each ------------------------- */
+/* --- several nodes: `lanes` ranks of each node broadcast their part of a large piece each ----- */
 
 struct several {
 	struct cs_hier hier;
@@ -257,8 +265,9 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
 }
 
-static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring, .waits_for = is_root_here,
-						.between = between, .tell = tell, .source = source, .takes = takes,
+static const struct cs_hier_kind bcast_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
+						.waits_for = is_root_here, .between = between,
+						.tell = tell, .source = source, .takes = takes,
 						.take_lane = take_lane };
 
 static __attribute__((noinline)) void
@@ -275,7 +284,8 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->is_root_node = shape->node == several->root_node;
 	several->hier.rounds = cs_rounds(call->bytes, several->chunk);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
-	cs_hier_start(op, &bcast_hier, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
+	cs_hier_start(op, &bcast_hier, call->bytes < WORTH_LANES
+		      ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
 		      CS_HIER_SCRIPT_ROUND);
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
@@ -314,10 +324,12 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 	.summary = "root -> node memory -> (host bcast between leaders) -> all",
 	.needs = { .several_per_node = true },
 	.params = { [CHUNK] = { "chunk",
-				"bytes per pipelined piece on one node; 0: 128K, or a whole slot where ranks outnumber cores",
-				0, 0, 64 << 20 },
-		    [WIRE_CHUNK] = { "wire_chunk", "bytes per piece between nodes", 1 << 20, 4 << 10, 64 << 20 },
-		    [LANES] = { "lanes", "ranks of a node that drive the wire with large messages; " CS_LANES_ZERO, 2, 0,
+				"bytes per pipelined piece on one node; 0: 128K, or a whole slot "
+				"where ranks outnumber cores", 0, 0, 64 << 20 },
+		    [WIRE_CHUNK] = { "wire_chunk", "bytes per piece between nodes", 1 << 20,
+				     4 << 10, 64 << 20 },
+		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "
+					 "messages; " CS_LANES_ZERO, 2, 0,
 				CS_LANES },
 		    [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,

@@ -1,12 +1,13 @@
-/* Broadcast down a binomial tree of nodes, from node memory into node memory; a node copies a piece out while it is passed
- * on and the next one comes (seed 004's scheme, for broadcast).
+/* Broadcast down a binomial tree of nodes, from node memory into node memory; a node copies a piece
+ * out while it is passed on and the next one comes (seed 004's scheme, for broadcast).
  *
  *   root         area k = piece k | area k+1 = piece k+1 ...
  *   root's node  leader: area k ----> area k of the children
- *   other nodes  leader: receives k+1 | flag k up | area k ----> area k of its children | copies k out
+ *   other nodes  leader: receives k+1 | flag k up | area k ----> its children | copies k out
  *                others:                flag k up: copy k out
  *
- * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with large messages. */
+ * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with
+ * large messages. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/overlap.h"
@@ -64,18 +65,22 @@ bring(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	size_t bytes = piece_of(op, round->index);
 	if (is_root(op)) {
-		cs_copy_in(op, round->area[0], op->call.recv.base + round->index * state->chunk, bytes);
+		cs_copy_in(op, round->area[0], op->call.recv.base + round->index * state->chunk,
+			   bytes);
 		cs_node_publish(&op->node, state->hier.line, round->here);
 	} else if (state->place && wire) {
-		wire->recv_direct(wire, &state->receives[round->index % 2], node_at(op, cs_overlap_parent(state->place)), op->tag,
-				  round->area[0], bytes, cs_overlap_flag(op, round, 0), round->turn);
+		wire->recv_direct(wire, &state->receives[round->index % 2],
+				  node_at(op, cs_overlap_parent(state->place)), op->tag,
+				  round->area[0], bytes, cs_overlap_flag(op, round, 0),
+				  round->turn);
 	}
 	return CS_OK;
 }
 
 /* The root's node passes a piece on as soon as it is there, others while the next one comes. */
 static const struct cs_hier_kind root_kind = { .areas = 1, .lay_out = lay_out, .bring = bring };
-static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out, .bring = bring };
+static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out,
+					  .bring = bring };
 
 /* The piece is in the area. */
 static enum cs_status
@@ -84,8 +89,11 @@ meet(struct cs_op *op)
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_taken(&state->hier);
 	bool is_here = !round || is_root(op) ||
-		       (state->place ? cs_overlap_has_come(op, state->wire, &state->receives[round->index % 2], round, 0)
-				     : cs_node_look(&op->node, op->team->shape.local_of[op->call.root], round->here) != NULL);
+		       (state->place
+			? cs_overlap_has_come(op, state->wire, &state->receives[round->index % 2],
+					      round, 0)
+			: cs_node_look(&op->node, op->team->shape.local_of[op->call.root],
+				       round->here) != NULL);
 	return is_here ? CS_OK : CS_AGAIN;
 }
 
@@ -104,7 +112,8 @@ pass_on(struct cs_op *op)
 	state->sent = state->wire ? count : 0;
 	state->waited = 0;
 	for (int i = 0; i < state->sent; i++)
-		state->wire->send_direct(state->wire, &state->sends[i], node_at(op, children[count - 1 - i]), op->tag, area,
+		state->wire->send_direct(state->wire, &state->sends[i],
+					 node_at(op, children[count - 1 - i]), op->tag, area,
 					 bytes);
 	if (!is_root(op))
 		cs_copy_result(op, op->call.recv.base + round->index * state->chunk, area, bytes);
@@ -118,7 +127,8 @@ leave(struct cs_op *op)
 	return cs_messages_are_over(op, state->wire, state->sends, state->sent, &state->waited);
 }
 
-static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, pass_on, leave, cs_hier_next, NULL };
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, pass_on,
+				    leave, cs_hier_next, NULL };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -133,7 +143,8 @@ run(struct cs_op *op, const size_t *params)
 	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
-		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (2 + CS_OVERLAP_MOST) * sizeof *state->receives);
+		state->receives = cs_op_memory(op, CS_OP_REQUESTS,
+					       (2 + CS_OVERLAP_MOST) * sizeof *state->receives);
 		state->sends = state->receives + 2;
 	}
 	cs_hier_start(op, state->place ? &kind : &root_kind, 1, script, 1);

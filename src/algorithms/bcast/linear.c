@@ -1,9 +1,10 @@
-/* Broadcast, linear (the scatter of seed 000, 5.1.2, of one vector): the root sends the vector to every other rank.
+/* Broadcast, linear (the scatter of seed 000, 5.1.2, of one vector): the root sends the vector to
+ * every other rank.
  *
  *   p = 4, root 0:   0 -> 1, 0 -> 2, 0 -> 3
  *
- * Cost: 1 round; the root sends the vector p - 1 times. For few ranks and small messages, where the network takes as
- * many at a time. */
+ * Cost: 1 round; the root sends the vector p - 1 times. For few ranks and small messages, where the
+ * network takes as many at a time. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 

@@ -1,24 +1,27 @@
-/* Broadcast by the network's multicast, made reliable by the tree (seed 000, 6.7 and [Sie06] there; seed 003, [35]).
+/* Broadcast by the network's multicast, made reliable by the tree (seed 000, 6.7 and [Sie06] there;
+ * seed 003, [35]).
  *
  *   p = 4, root 0, pieces a b c; rank 2 has not received b
  *
  *   multicast     0 => 1 2 3   a b c, once, to all       1: abc   2: a.c   3: abc
- *   told     3 -> 2 -> 0, 1 -> 0   "I miss ...": each rank when all of its children in the binomial tree have said so
+ *   told     3 -> 2 -> 0, 1 -> 0   "I miss ...": a rank when its children in the tree have said so
  *   repair   0 -> 2   b; then what its children miss, from 2
  *
- * A rank waits for pieces for a bounded number of polls, `patience`, then for its children's words; those go to the parent
- * with the bits of what is missing. A parent that misses something itself has it from its own parent first. So words go
- * up and repairs down, each along the tree only, and both end whatever was lost: time decides what is sent twice,
- * never what is received. When the root's children have told, no rank waits for pieces of this window any more, and the
- * next one (a window is what every rank has room for) is multicast.
+ * A rank waits for pieces for a bounded number of polls, `patience`, then for its children's words;
+ * those go to the parent with the bits of what is missing. A parent that misses something itself
+ * has it from its own parent first. So words go up and repairs down, each along the tree only, and
+ * both end whatever was lost: time decides what is sent twice, never what is received. When the
+ * root's children have told, no rank waits for pieces of this window any more, and the next one (a
+ * window is what every rank has room for) is multicast.
  *
- * All ranks have the same size, by the standard. If the program is wrong nothing hangs: words name the teller's size,
- * pieces the root's, and where a rank cannot know that (it received no piece), or would wait for windows that do not come,
- * its parent tells it how much is served.
+ * All ranks have the same size, by the standard. If the program is wrong nothing hangs: words name
+ * the teller's size, pieces the root's, and where a rank cannot know that (it received no piece),
+ * or would wait for windows that do not come, its parent tells it how much is served.
  *
- * Cost: the message once over each link, whatever p; ceil(log2 p) small messages up per window; most ranks are leaves,
- * which wait for none. Large messages, many ranks, a network without loss. Each rank must have come within the patience,
- * or what it missed goes by the tree as in binomial. */
+ * Cost: the message once over each link, whatever p; ceil(log2 p) small messages up per window;
+ * most ranks are leaves, which wait for none. Large messages, many ranks, a network without loss.
+ * Each rank must have come within the patience, or what it missed goes by the tree as in
+ * binomial. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
 #include "algorithms/message.h"
@@ -29,7 +32,8 @@
 
 #define MOST_CHILDREN 32
 #define MOST_RANGES (CS_MULTICAST_WINDOW / 2)
-/* Once the window's last piece is here, what is missing is late at most by a little: by this part of the patience. */
+/* Once the window's last piece is here, what is missing is late at most by a little: by this part
+ * of the patience. */
 #define LATE 64
 
 /* What a child tells its parent after each window. */
@@ -132,7 +136,8 @@ static enum cs_status
 be_done(struct cs_op *op)
 {
 	struct broadcast *broadcast = broadcast_of(op);
-	if (cs_messages_are_over(op, broadcast->wire, broadcast->requests, broadcast->begun, &broadcast->waited) == CS_AGAIN)
+	if (cs_messages_are_over(op, broadcast->wire, broadcast->requests, broadcast->begun,
+				 &broadcast->waited) == CS_AGAIN)
 		return CS_AGAIN;
 	broadcast->begun = broadcast->waited = 0;
 	return CS_OK;
@@ -146,7 +151,7 @@ look_again(struct cs_op *op)
 	return CS_AGAIN;
 }
 
-/* --- multicast --------------------------------------------------------------------------------------------------------- */
+/* --- multicast -------------------------------------------------------------------------------- */
 
 /* Takes one piece, if any is there. A second copy changes nothing. */
 static bool
@@ -164,7 +169,8 @@ take(struct broadcast *broadcast)
 	broadcast->seen |= bit;
 	if (broadcast->missing & bit) {
 		size_t at = (size_t)piece.piece * broadcast->multicast->room;
-		memcpy(broadcast->call->recv.base + at, piece.data, lesser(piece.bytes, broadcast->served - at));
+		memcpy(broadcast->call->recv.base + at, piece.data,
+		       lesser(piece.bytes, broadcast->served - at));
 		broadcast->missing &= ~bit;
 	}
 	return true;
@@ -187,9 +193,11 @@ multicast(struct cs_op *op)
 	struct broadcast *broadcast = broadcast_of(op);
 	uint64_t pieces = is_root(broadcast) ? all_pieces(broadcast, broadcast->served) : 0;
 	uint32_t first = broadcast->window * CS_MULTICAST_WINDOW;
-	for (; broadcast->sent < CS_MULTICAST_WINDOW && pieces >> broadcast->sent & 1; broadcast->sent++)
-		if (!broadcast->multicast->send(broadcast->multicast, broadcast->number, first + broadcast->sent,
-						broadcast->call->recv.base, broadcast->served))
+	for (; broadcast->sent < CS_MULTICAST_WINDOW && pieces >> broadcast->sent & 1;
+	     broadcast->sent++)
+		if (!broadcast->multicast->send(broadcast->multicast, broadcast->number,
+						first + broadcast->sent, broadcast->call->recv.base,
+						broadcast->served))
 			return look_again(op);
 	while (is_root(broadcast) && take(broadcast))
 		; /* own pieces come back on some networks, and would fill our slots */
@@ -207,14 +215,15 @@ listen(struct cs_op *op)
 	return broadcast->missing && broadcast->idle++ < patience ? look_again(op) : CS_OK;
 }
 
-/* --- told --------------------------------------------------------------------------------------------------------- */
+/* --- told ------------------------------------------------------------------------------------- */
 
 /* Does that child take part in the window at hand? */
 static bool
 is_with_us(const struct broadcast *broadcast, int child)
 {
 	return broadcast->window == 0 ||
-	       windows(broadcast, lesser(broadcast->told[child].bytes, broadcast->served)) > broadcast->window;
+	       windows(broadcast, lesser(broadcast->told[child].bytes, broadcast->served)) >
+	       broadcast->window;
 }
 
 /* Opens a window: children will say what they miss of it. */
@@ -229,7 +238,8 @@ ask_children(struct cs_op *op)
 		broadcast->is_with_us[i] = is_with_us(broadcast, i);
 		broadcast->told[i].missing = 0;
 		if (broadcast->is_with_us[i])
-			broadcast->wire->recv(broadcast->wire, &broadcast->hears[i], broadcast->child[i], broadcast->tag,
+			broadcast->wire->recv(broadcast->wire, &broadcast->hears[i],
+					      broadcast->child[i], broadcast->tag,
 					      &broadcast->told[i], sizeof broadcast->told[i]);
 	}
 	return CS_OK;
@@ -249,7 +259,8 @@ hear_children(struct cs_op *op)
 static void
 say(struct broadcast *broadcast, int peer, const void *words, size_t bytes)
 {
-	broadcast->wire->send(broadcast->wire, next_request(broadcast), peer, broadcast->tag, words, bytes);
+	broadcast->wire->send(broadcast->wire, next_request(broadcast), peer, broadcast->tag, words,
+			      bytes);
 }
 
 static enum cs_status
@@ -258,7 +269,8 @@ tell_parent(struct cs_op *op)
 	struct broadcast *broadcast = broadcast_of(op);
 	while (broadcast->missing && take(broadcast))
 		; /* what came meanwhile */
-	broadcast->own = (struct told){ .missing = broadcast->missing, .bytes = broadcast->call->bytes };
+	broadcast->own = (struct told){ .missing = broadcast->missing,
+					.bytes = broadcast->call->bytes };
 	if (!is_root(broadcast))
 		say(broadcast, broadcast->parent, &broadcast->own, sizeof broadcast->own);
 	return CS_OK;
@@ -275,7 +287,8 @@ needs_verdict(const struct broadcast *broadcast, const struct told *told)
 static bool
 hears_verdict(const struct broadcast *broadcast)
 {
-	return broadcast->window == 0 && !is_root(broadcast) && needs_verdict(broadcast, &broadcast->own);
+	return broadcast->window == 0 && !is_root(broadcast) &&
+	       needs_verdict(broadcast, &broadcast->own);
 }
 
 static enum cs_status
@@ -283,8 +296,9 @@ hear_verdict(struct cs_op *op)
 {
 	struct broadcast *broadcast = broadcast_of(op);
 	if (hears_verdict(broadcast))
-		broadcast->wire->recv(broadcast->wire, next_request(broadcast), broadcast->parent, broadcast->tag,
-				      &broadcast->verdict, sizeof broadcast->verdict);
+		broadcast->wire->recv(broadcast->wire, next_request(broadcast), broadcast->parent,
+				      broadcast->tag, &broadcast->verdict,
+				      sizeof broadcast->verdict);
 	return CS_OK;
 }
 
@@ -297,18 +311,21 @@ pass_verdict(struct cs_op *op)
 		broadcast->served = lesser(broadcast->served, broadcast->verdict.served);
 		learn_total(broadcast, broadcast->verdict.total);
 	}
-	broadcast->verdict = (struct verdict){ .served = broadcast->served, .total = broadcast->total };
+	broadcast->verdict = (struct verdict){ .served = broadcast->served,
+					       .total = broadcast->total };
 	for (int i = 0; broadcast->window == 0 && i < broadcast->children; i++)
 		if (needs_verdict(broadcast, &broadcast->told[i]))
-			say(broadcast, broadcast->child[i], &broadcast->verdict, sizeof broadcast->verdict);
+			say(broadcast, broadcast->child[i], &broadcast->verdict,
+			    sizeof broadcast->verdict);
 	return CS_OK;
 }
 
-/* --- repair ------------------------------------------------------------------------------------------------------- */
+/* --- repair ----------------------------------------------------------------------------------- */
 
 /* The next run of bits from *bit on: its bytes, and where they begin; false: no more. */
 static bool
-next_range(const struct broadcast *broadcast, uint64_t bits, unsigned *bit, uint64_t limit, uint64_t *at, uint64_t *bytes)
+next_range(const struct broadcast *broadcast, uint64_t bits, unsigned *bit, uint64_t limit,
+	   uint64_t *at, uint64_t *bytes)
 {
 	uint64_t room = broadcast->multicast->room, end;
 	while (*bit < CS_MULTICAST_WINDOW && !(bits >> *bit & 1))
@@ -330,9 +347,10 @@ be_repaired(struct cs_op *op)
 	struct broadcast *broadcast = broadcast_of(op);
 	struct cs_wire *wire = broadcast->wire;
 	uint64_t at, length;
-	for (unsigned bit = 0; next_range(broadcast, broadcast->own.missing, &bit, broadcast->served, &at, &length);)
-		wire->recv(wire, next_request(broadcast), broadcast->parent, broadcast->tag, broadcast->call->recv.base + at,
-			   length);
+	for (unsigned bit = 0;
+	     next_range(broadcast, broadcast->own.missing, &bit, broadcast->served, &at, &length);)
+		wire->recv(wire, next_request(broadcast), broadcast->parent, broadcast->tag,
+			   broadcast->call->recv.base + at, length);
 	return CS_OK;
 }
 
@@ -345,7 +363,8 @@ begin_repair(struct broadcast *broadcast, int child)
 	for (unsigned bit = 0; next_range(broadcast, told->missing, &bit, limit, &at, &length);)
 		wire->send(wire, next_request(broadcast), broadcast->child[child], broadcast->tag,
 			   broadcast->call->recv.base + at, length);
-	broadcast->multicast->resent(broadcast->multicast, (uint32_t)__builtin_popcountll(told->missing));
+	broadcast->multicast->resent(broadcast->multicast,
+				     (uint32_t)__builtin_popcountll(told->missing));
 }
 
 static enum cs_status
@@ -361,11 +380,12 @@ repair(struct cs_op *op)
 	return CS_OK;
 }
 
-/* --- all ---------------------------------------------------------------------------------------------------------- */
+/* --- all -------------------------------------------------------------------------------------- */
 
 static enum cs_status next_window(struct cs_op *op);
-static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear_children, tell_parent, be_done, hear_verdict, be_done,
-				    pass_verdict, be_done, be_repaired, be_done, repair, next_window, NULL };
+static cs_phase *const script[] = { begin, ask_children, multicast, listen, hear_children,
+				    tell_parent, be_done, hear_verdict, be_done, pass_verdict,
+				    be_done, be_repaired, be_done, repair, next_window, NULL };
 #define SCRIPT_WINDOW 1 /* its first phase of a window */
 
 /* No rank of the node has anything to read. */
@@ -392,7 +412,8 @@ next_window(struct cs_op *op)
 static void
 describe(struct broadcast *broadcast, int root)
 {
-	int p = broadcast->wire->ranks, rank = broadcast->wire->rank, relative = (rank - root + p) % p, mask = 1;
+	int p = broadcast->wire->ranks, rank = broadcast->wire->rank,
+	    relative = (rank - root + p) % p, mask = 1;
 	while (mask < p && !(relative & mask))
 		mask *= 2;
 	broadcast->parent = relative ? (rank - mask + p) % p : -1;
@@ -408,10 +429,13 @@ begin_plan(struct cs_op *op)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_algorithm *plan = cs_algorithm_by_name(CS_BCAST, "binomial");
-	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks, .rank = team->shape.rank, .root = call->root,
-				      .unit = 1, .bytes = call->bytes, .is_commutative = true, .node_of = team->shape.node_of };
+	struct cs_problem problem = { .coll = CS_BCAST, .ranks = team->shape.ranks,
+				      .rank = team->shape.rank, .root = call->root, .unit = 1,
+				      .bytes = call->bytes, .is_commutative = true,
+				      .node_of = team->shape.node_of };
 	op->under_way = CS_UNDER_WAY_NOTHING;
-	if (!cs_plans_start(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base, call->recv.base, NULL))
+	if (!cs_plans_start(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base,
+			    call->recv.base, NULL))
 		op->node.extras |= CS_OP_LEFT;
 	return CS_OK;
 }
@@ -449,8 +473,10 @@ run(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_bcast_multicast = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "multicast",
-	.summary = "multicast of unreliable datagrams, what is lost from the parent in a binomial tree",
+	.summary = "multicast of unreliable datagrams, what is lost from the parent in a binomial "
+		   "tree",
 	.needs = { .verbs = true },
-	.params = { { "patience", "polls without a piece before it is asked for", 10000, 0, 1000000000 } },
+	.params = { { "patience", "polls without a piece before it is asked for", 10000, 0,
+		      1000000000 } },
 	.run = run,
 };

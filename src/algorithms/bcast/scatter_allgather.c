@@ -1,17 +1,20 @@
-/* Broadcast, scatter and allgather (seed 002, 3.7.4: MPICH's for large sizes): the root gives each rank a piece of the
- * vector, then all give their pieces to all. The scatter is the recursive splitting of seed 000, 5.1.3, for any p.
+/* Broadcast, scatter and allgather (seed 002, 3.7.4: MPICH's for large sizes): the root gives each
+ * rank a piece of the vector, then all give their pieces to all. The scatter is the recursive
+ * splitting of seed 000, 5.1.3, for any p.
  *
  *   p = 4, root 0, pieces:    0 1 2 3 | . . . . | . . . . | . . . .
  *      0 -> 2                 0 1 2 3 | . . . . | . . 2 3 | . . . .
  *      0 -> 1, 2 -> 3         0 1 2 3 | . 1 . . | . . 2 3 | . . . 3
- *      ring, 3 rounds: each rank hands the piece that it got last to the next; none goes to a rank that has it
- *      or doubling, 2 rounds: partners exchange all that they have (patterns/halving.h)
+ *      ring, 3 rounds: each rank hands the piece that it got last to the next; none goes to a rank
+ *      that has it or doubling, 2 rounds: partners exchange all that they have (patterns/halving.h)
  *
- * Ranks and pieces are counted from the root. With fewer bytes than ranks the last pieces are empty.
+ * Ranks and pieces are counted from the root. With fewer bytes than ranks the last pieces are
+ * empty.
  *
- * Cost: ring: p - 1 rounds (who gets a piece late from the scatter gets it early in the ring), the root sends the
- * vector almost twice, the others receive it once. Doubling: up to 2 ceil(log2 p) rounds. The ring for large vectors,
- * doubling for medium ones; both where the root sending it log2 p times takes longer. */
+ * Cost: ring: p - 1 rounds (who gets a piece late from the scatter gets it early in the ring), the
+ * root sends the vector almost twice, the others receive it once. Doubling: up to 2 ceil(log2 p)
+ * rounds. The ring for large vectors, doubling for medium ones; both where the root sending it log2
+ * p times takes longer. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/halving.h"
 #include "algorithms/patterns/pieces.h"
@@ -34,18 +37,20 @@ static int
 give(const struct state *state, int to, int first, int count)
 {
 	struct cs_place from = cs_plus(state->data, cs_pieces_before(&state->pieces, first));
-	return cs_build_send(state->builder, rank_of(state, to), from, cs_pieces_bytes(&state->pieces, first, count));
+	return cs_build_send(state->builder, rank_of(state, to), from,
+			     cs_pieces_bytes(&state->pieces, first, count));
 }
 
 static int
 take(const struct state *state, int from, int first, int count)
 {
 	struct cs_place to = cs_plus(state->data, cs_pieces_before(&state->pieces, first));
-	return cs_build_recv(state->builder, rank_of(state, from), to, cs_pieces_bytes(&state->pieces, first, count));
+	return cs_build_recv(state->builder, rank_of(state, from), to,
+			     cs_pieces_bytes(&state->pieces, first, count));
 }
 
-/* The first rank of what is cut has all its pieces, and gives those of the upper part to the first rank there. Result:
- * the cuts on the way to this rank. */
+/* The first rank of what is cut has all its pieces, and gives those of the upper part to the first
+ * rank there. Result: the cuts on the way to this rank. */
 static int
 scatter(const struct state *state, struct cs_halving *cuts)
 {
@@ -56,7 +61,8 @@ scatter(const struct state *state, struct cs_halving *cuts)
 		if (state->self == first)
 			give(state, cut.other_first, cut.other_first, cut.other_count);
 		if (state->self == cut.own_first && state->self != first)
-			cs_build_wait(state->builder, take(state, first, cut.own_first, cut.own_count));
+			cs_build_wait(state->builder,
+				      take(state, first, cut.own_first, cut.own_count));
 		cuts[depth] = cut;
 		first = cut.own_first;
 		count = cut.own_count;
@@ -64,7 +70,8 @@ scatter(const struct state *state, struct cs_halving *cuts)
 	return depth;
 }
 
-/* The first ranks of both parts are partners; the one of the lower part has the other part already. */
+/* The first ranks of both parts are partners; the one of the lower part has the other part
+ * already. */
 static void
 double_up(const struct state *state, const struct cs_halving *cut)
 {
@@ -72,7 +79,8 @@ double_up(const struct state *state, const struct cs_halving *cut)
 	bool is_wanted = !is_odd && cut->partner != cut->first;
 	int requests[3] = { CS_NO_REQUEST, CS_NO_REQUEST, CS_NO_REQUEST };
 	if (!has_other)
-		requests[0] = take(state, is_odd ? cut->also : cut->partner, cut->other_first, cut->other_count);
+		requests[0] = take(state, is_odd ? cut->also : cut->partner, cut->other_first,
+				   cut->other_count);
 	if (is_wanted)
 		requests[1] = give(state, cut->partner, cut->own_first, cut->own_count);
 	if (!is_odd && cut->also >= 0)
@@ -97,12 +105,15 @@ held_by(int relative, int ranks)
 static void
 go_round(const struct state *state)
 {
-	int p = state->builder->problem->ranks, right = (state->self + 1) % p, left = (state->self + p - 1) % p;
+	int p = state->builder->problem->ranks, right = (state->self + 1) % p,
+	    left = (state->self + p - 1) % p;
 	int to_give = p - held_by(right, p), to_take = p - held_by(state->self, p);
 	for (int round = 0; round < to_give || round < to_take; round++) {
 		state->builder->note++;
-		int recv = round < to_take ? take(state, left, (left + p - round) % p, 1) : CS_NO_REQUEST;
-		int send = round < to_give ? give(state, right, (state->self + p - round) % p, 1) : CS_NO_REQUEST;
+		int recv = round < to_take ? take(state, left, (left + p - round) % p, 1)
+					   : CS_NO_REQUEST;
+		int send = round < to_give ? give(state, right, (state->self + p - round) % p, 1)
+					   : CS_NO_REQUEST;
 		cs_build_wait(state->builder, recv);
 		cs_build_wait(state->builder, send);
 	}
@@ -146,7 +157,8 @@ const struct cs_algorithm cs_algorithm_bcast_scatter_allgather = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "scatter-allgather",
 	.summary = "a piece of the vector to each rank, then all pieces to all",
-	.params = { { "doubling", "1: the pieces are exchanged by doubling; 0: in a ring", 0, 0, 1 } },
+	.params = { { "doubling", "1: the pieces are exchanged by doubling; 0: in a ring", 0, 0,
+		      1 } },
 	.build = build,
 	.cost = cost,
 };

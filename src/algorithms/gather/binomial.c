@@ -1,7 +1,7 @@
 /* Gather(v), binomial tree (recursive splitting: seed 000, 5.1.3 and 5.2.2; seed 002, 2.3.1): the
  * first rank of a part gets the blocks of the part's second half from the first rank of that half.
  *
- *   p = 8, root 0:   0 1 2 3 4 5 6 7  |  01 . 23 . 45 . 67 .  |  0123 . . . 4567 . . .  |  01234567 . . . . . . .
+ *   p = 8:  0 1 2 3 4 5 6 7 | 01 . 23 . 45 . 67 . | 0123 . . . 4567 . . . | 01234567 . . . . . . .
  *
  * Cost: floor(log2 p) rounds, less where blocks are empty; the root receives each block but its
  * own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes: it is the ranks

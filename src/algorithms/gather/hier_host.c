@@ -22,7 +22,8 @@ fast(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.colls = CS_SET(CS_GATHER) | CS_SET(CS_GATHERV),
 	.name = "hier:host",
-	.summary = "blocks side by side in node memory, host gatherv between leaders, the root copies out",
+	.summary = "blocks side by side in node memory, host gatherv between leaders, the root "
+		   "copies out",
 	.needs = { .several_per_node = true },
 	.params = { CS_CMA_MIN },
 	.composes = true,

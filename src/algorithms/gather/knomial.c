@@ -2,7 +2,7 @@
  * into k + 1 equal parts and gets the blocks of k of them, all at once, from the first ranks of
  * those parts.
  *
- *   p = 9, k = 2, root 0:   0 1 2 3 4 5 6 7 8  |  012 . . 345 . . 678 . .  |  012345678 . . . . . . . .
+ *   p = 9, k = 2, root 0:  0 1 2 3 4 5 6 7 8 | 012 . . 345 . . 678 . . | 012345678 . . . . . . . .
  *
  * Cost: at most ceil(log_(k + 1) p) rounds, less where blocks are empty; the root receives each
  * block but its own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes

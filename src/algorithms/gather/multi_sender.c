@@ -3,7 +3,7 @@
  * collects the blocks of its node, and in each step those of k parts of the nodes: one from the
  * first rank of that part itself, and one each through k - 1 other ranks of its node.
  *
- *   p = 6 on 3 nodes, k = 2, root 0:   0 1 2 3 4 5  |  01 . 23 . 45 .  |  0145 23 . . . .  |  012345 . . . . .
+ *   p = 6 on 3 nodes, k = 2:  0 1 2 3 4 5 | 01 . 23 . 45 . | 0145 23 . . . . | 012345 . . . . .
  *
  * The paper's senders share the memory that the blocks are in; here a message on the node takes
  * them there, or back. A node of fewer than k ranks has as many senders as it has ranks. Where
@@ -27,7 +27,8 @@ const struct cs_algorithm cs_algorithm_gather_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node receive at once",
 	.needs = { .several_per_node = true, .all_sizes = true },
-	.params = { { "k", "parts cut off at once, each heard by another rank of the node if it has so many", 4, 1, 1024 } },
+	.params = { { "k", "parts cut off at once, each heard by another rank of the node if it "
+			   "has so many", 4, 1, 1024 } },
 	.build = build,
 	.alone = "knomial",
 };

@@ -5,8 +5,8 @@
  *
  *   t(1) = 0,  t(n) = min over c of  c (s - 1) G + max(L' + t(c), g + t(n - c))
  *
- *   p = 8, root 0, L' = 3, g = 1, G = 0:   7 -> 6; 5 -> 4; then 1, 2, 3, 4, 6 -> 0, one after another
- *                                          time 7; halves would take 9
+ *   p = 8, root 0, L' = 3, g = 1, G = 0:   7 -> 6; 5 -> 4; then 1, 2, 3, 4, 6 -> 0, one after
+ *                                          another time 7; halves would take 9
  *
  * Cost: from 1 round (L' large) to p - 1 (g large); the root receives each block but its own.
  * CS_TMP as large as the subtree's blocks. For many ranks and small blocks, where L' is well above

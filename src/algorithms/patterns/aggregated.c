@@ -9,20 +9,25 @@
 /* The state of the scripts. */
 struct aggregates {
 	struct cs_wire *wire;
-	size_t most; /* bytes of a block that travels in an aggregated message; the same on all ranks */
+	size_t most; /* bytes of a block that travels in an aggregated message; the same on all
+		      * ranks */
 	size_t room; /* for an aggregated message of the largest node */
 	int root_node;
 	bool is_root_node;
-	bool is_carrier;     /* of a node that is not the root's: its first rank, which the root talks to */
+	bool is_carrier;     /* of a node that is not the root's: its first rank, which the root
+			      * talks to */
 	struct cs_post post; /* what this rank puts out for its node */
-	char *memory, *next; /* of aggregated messages; where the next one, or the next block of one, goes */
-	uint64_t size;       /* of the own block as it comes, or of an overlong one: the root's as it has told it */
+	char *memory, *next; /* of aggregated messages; where the next one, or the next block of
+			      * one, goes */
+	uint64_t size;       /* of the own block as it comes, or of an overlong one: the root's as
+			      * it has told it */
 	bool is_here;        /* the carrier's aggregated message */
 	bool is_asked;       /* an overlong block has been asked for */
 	struct cs_request *requests;
 	int begun, waited;   /* messages */
 	int node, local;     /* whose turn it is; nodes are counted from the root's */
-	uint64_t *sizes;     /* by rank, at a gatherv's root: of blocks that come alone; 0: does not */
+	uint64_t *sizes;     /* by rank, at a gatherv's root: of blocks that come alone; 0: does
+			      * not */
 };
 
 static struct aggregates *
@@ -31,7 +36,8 @@ aggregates_of(struct cs_op *op)
 	return CS_OP_STATE(struct aggregates, op);
 }
 
-/* Bytes of the largest node's sizes: at most half of a piece of a slot, in which each of its ranks has a line (make_team.c). */
+/* Bytes of the largest node's sizes: at most half of a piece of a slot, in which each of its ranks
+ * has a line (make_team.c). */
 static size_t
 head_room(const struct cs_team *team)
 {
@@ -104,20 +110,23 @@ static void
 reserve(struct cs_op *op, enum cs_post_way way, size_t bytes)
 {
 	struct cs_post *post = &aggregates_of(op)->post;
-	*post = (struct cs_post){ .way = way, .rounds = 1, .bytes = bytes, .chunk = bytes, .span = bytes };
+	*post = (struct cs_post){ .way = way, .rounds = 1, .bytes = bytes, .chunk = bytes,
+				  .span = bytes };
 	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* A block of another rank, `size` bytes long, that comes alone to where `expected` bytes are expected. One that is longer comes to
- * memory that has room for it first. */
+/* A block of another rank, `size` bytes long, that comes alone to where `expected` bytes are
+ * expected. One that is longer comes to memory that has room for it first. */
 static enum cs_status
-take_alone(struct cs_op *op, struct cs_request *request, int rank, char *to, size_t expected, uint64_t size)
+take_alone(struct cs_op *op, struct cs_request *request, int rank, char *to, size_t expected,
+	   uint64_t size)
 {
 	struct aggregates *aggregates = aggregates_of(op);
 	bool is_overlong = size > expected;
 	if (is_overlong && !aggregates->is_asked) {
 		aggregates->next = cs_op_memory(op, CS_OP_REMOTE, size);
-		aggregates->wire->recv(aggregates->wire, request, rank, op->tag, aggregates->next, size);
+		aggregates->wire->recv(aggregates->wire, request, rank, op->tag, aggregates->next,
+				       size);
 		aggregates->is_asked = true;
 	}
 	if (!cs_message_is_over(op, aggregates->wire, request))
@@ -143,17 +152,19 @@ static enum cs_status
 are_over(struct cs_op *op)
 {
 	struct aggregates *aggregates = aggregates_of(op);
-	return cs_messages_are_over(op, aggregates->wire, aggregates->requests, aggregates->begun, &aggregates->waited);
+	return cs_messages_are_over(op, aggregates->wire, aggregates->requests, aggregates->begun,
+				    &aggregates->waited);
 }
 
-/* --- scatterv ------------------------------------------------------------------------------------------------------- */
+/* --- scatterv --------------------------------------------------------------------------------- */
 
 static size_t
 aggregate_bytes(struct cs_op *op, int node)
 {
 	size_t bytes = head_of(op, node);
 	for (int local = 0; local < cs_team_node_size(op->team, node); local++)
-		bytes += packed(aggregates_of(op), cs_blocks_bytes(&op->call.send, rank_of(op, node, local)));
+		bytes += packed(aggregates_of(op),
+				cs_blocks_bytes(&op->call.send, rank_of(op, node, local)));
 	return bytes;
 }
 
@@ -207,12 +218,14 @@ send_far(struct cs_op *op)
 	for (int rank = 0; rank < team->shape.ranks; rank++) {
 		size_t bytes = cs_blocks_bytes(&call->send, rank);
 		if (rank != call->root && bytes > aggregates->most)
-			wire->send(wire, next_request(aggregates), rank, op->tag, cs_blocks_at(&call->send, rank), bytes);
+			wire->send(wire, next_request(aggregates), rank, op->tag,
+				   cs_blocks_at(&call->send, rank), bytes);
 	}
 	if (call->recv.base) {
 		size_t own = cs_blocks_bytes(&call->send, call->root);
 		call->truncated = own > call->bytes ? own : call->truncated;
-		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), own < call->bytes ? own : call->bytes);
+		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root),
+			own < call->bytes ? own : call->bytes);
 	}
 	return CS_OK;
 }
@@ -224,7 +237,8 @@ ask_root(struct cs_op *op)
 {
 	struct aggregates *aggregates = aggregates_of(op);
 	aggregates->memory = cs_op_memory(op, CS_OP_COPY, aggregates->room);
-	aggregates->wire->recv(aggregates->wire, aggregates->requests, op->call.root, op->tag, aggregates->memory, aggregates->room);
+	aggregates->wire->recv(aggregates->wire, aggregates->requests, op->call.root, op->tag,
+			       aggregates->memory, aggregates->room);
 	return CS_OK;
 }
 
@@ -238,7 +252,8 @@ bytes_of(struct cs_op *op, const char *aggregate)
 	return bytes;
 }
 
-/* Of the aggregated message the carrier hands on as little as came. One that others may overtake has reserved the most that could. */
+/* Of the aggregated message the carrier hands on as little as came. One that others may overtake
+ * has reserved the most that could. */
 static enum cs_status
 hand_on(struct cs_op *op)
 {
@@ -256,7 +271,8 @@ hand_on(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The own block out of the node's aggregated message: of the root's node it lies in the root's slot, else in the carrier's. */
+/* The own block out of the node's aggregated message: of the root's node it lies in the root's
+ * slot, else in the carrier's. */
 static enum cs_status
 take_own(struct cs_op *op)
 {
@@ -281,7 +297,8 @@ take_own(struct cs_op *op)
 	if (size <= aggregates->most)
 		cs_copy(call->recv.base, aggregate + at, size < call->bytes ? size : call->bytes);
 	else if (size <= call->bytes)
-		aggregates->wire->recv(aggregates->wire, aggregates->requests, call->root, op->tag, call->recv.base, call->bytes);
+		aggregates->wire->recv(aggregates->wire, aggregates->requests, call->root, op->tag,
+				       call->recv.base, call->bytes);
 	aggregates->size = size;
 	cs_node_end(&op->node);
 	return CS_OK;
@@ -292,8 +309,9 @@ take_own_alone(struct cs_op *op)
 {
 	struct aggregates *aggregates = aggregates_of(op);
 	return aggregates->size <= aggregates->most ? CS_OK
-						    : take_alone(op, aggregates->requests, op->call.root, op->call.recv.base, op->call.bytes,
-								 aggregates->size);
+						    : take_alone(op, aggregates->requests,
+								 op->call.root, op->call.recv.base,
+								 op->call.bytes, aggregates->size);
 }
 
 static cs_phase *const scatter_carrier[] = { ask_root, hand_on, take_own, take_own_alone, NULL };
@@ -304,8 +322,10 @@ cs_aggregated_scatter(struct cs_op *op, size_t bytes)
 {
 	struct aggregates *aggregates = init(op, bytes);
 	size_t messages = is_root(op) ? (size_t)(op->team->shape.nodes + op->team->shape.ranks) : 1;
-	aggregates->requests = cs_op_memory(op, CS_OP_REQUESTS, messages * sizeof *aggregates->requests);
-	cs_op_start(op, is_root(op) ? scatter_root : aggregates->is_carrier ? scatter_carrier : scatter_leaf);
+	aggregates->requests = cs_op_memory(op, CS_OP_REQUESTS,
+					    messages * sizeof *aggregates->requests);
+	cs_op_start(op, is_root(op) ? scatter_root : aggregates->is_carrier
+		    ? scatter_carrier : scatter_leaf);
 	if (is_root(op)) {
 		reserve(op, CS_POST_PIECE, aggregate_bytes(op, aggregates->root_node));
 		cs_node_end_reading(&op->node);
@@ -314,7 +334,7 @@ cs_aggregated_scatter(struct cs_op *op, size_t bytes)
 	}
 }
 
-/* --- gatherv -------------------------------------------------------------------------------------------------------- */
+/* --- gatherv ---------------------------------------------------------------------------------- */
 
 /* The own size, and the block if it is not too long, for the carrier or the root. */
 static enum cs_status
@@ -323,19 +343,23 @@ show_block(struct cs_op *op)
 	struct cs_post *post = &aggregates_of(op)->post;
 	if (!cs_post_open(&op->node, post))
 		return CS_AGAIN;
-	cs_copy(cs_post_room(&op->node, post), op->call.send.base, packed(aggregates_of(op), op->call.bytes));
+	cs_copy(cs_post_room(&op->node, post), op->call.send.base,
+		packed(aggregates_of(op), op->call.bytes));
 	cs_post_publish(&op->node, post);
 	return CS_OK;
 }
 
-/* What another local rank has shown: its line says the size, *from is its block if it is not too long. NULL: nothing yet. */
+/* What another local rank has shown: its line says the size, *from is its block if it is not too
+ * long. NULL: nothing yet. */
 static const struct cs_line *
 look_at_block(struct cs_op *op, int local, const char **from)
 {
 	const struct cs_line *line = cs_node_look(&op->node, local, 1);
 	if (line)
 		*from = cs_line_bytes(line) <= CS_INLINE ? (const char *)line->data
-							  : cs_post_find(&op->node, local, line, 0, aggregates_of(op)->room, 0);
+							  : cs_post_find(&op->node, local, line, 0,
+									 aggregates_of(op)->room,
+									 0);
 	return line;
 }
 
@@ -357,13 +381,14 @@ collect(struct cs_op *op)
 				return CS_AGAIN;
 			size = cs_line_bytes(line);
 		}
-		memcpy(aggregates->memory + (size_t)aggregates->local * sizeof size, &size, sizeof size);
+		memcpy(aggregates->memory + (size_t)aggregates->local * sizeof size, &size,
+		       sizeof size);
 		cs_copy(aggregates->next, from, packed(aggregates, size));
 		aggregates->next += packed(aggregates, size);
 	}
 	cs_node_end(&op->node);
-	aggregates->wire->send(aggregates->wire, next_request(aggregates), op->call.root, op->tag, aggregates->memory,
-			       (size_t)(aggregates->next - aggregates->memory));
+	aggregates->wire->send(aggregates->wire, next_request(aggregates), op->call.root, op->tag,
+			       aggregates->memory, (size_t)(aggregates->next - aggregates->memory));
 	return CS_OK;
 }
 
@@ -373,14 +398,16 @@ send_alone(struct cs_op *op)
 	struct aggregates *aggregates = aggregates_of(op);
 	const struct cs_call *call = &op->call;
 	if (call->bytes > aggregates->most)
-		aggregates->wire->send(aggregates->wire, next_request(aggregates), call->root, op->tag, call->send.base, call->bytes);
+		aggregates->wire->send(aggregates->wire, next_request(aggregates), call->root,
+				       op->tag, call->send.base, call->bytes);
 	return CS_OK;
 }
 
 static cs_phase *const gather_leaf[] = { show_block, send_alone, are_over, NULL };
 static cs_phase *const gather_carrier[] = { collect, send_alone, are_over, NULL };
 
-/* A block of `size` bytes of another rank, from `from` if it is not too long; else it is still to come. */
+/* A block of `size` bytes of another rank, from `from` if it is not too long; else it is still to
+ * come. */
 static void
 take_block(struct cs_op *op, int rank, uint64_t size, const char *from)
 {
@@ -395,7 +422,8 @@ take_block(struct cs_op *op, int rank, uint64_t size, const char *from)
 		return;
 	}
 	if (size <= expected)
-		aggregates->wire->recv(aggregates->wire, &aggregates->requests[rank], rank, op->tag, to, expected);
+		aggregates->wire->recv(aggregates->wire, &aggregates->requests[rank], rank, op->tag,
+				       to, expected);
 	aggregates->sizes[rank] = size;
 }
 
@@ -416,18 +444,23 @@ take_far(struct cs_op *op)
 {
 	struct aggregates *aggregates = aggregates_of(op);
 	struct cs_wire *wire = aggregates->wire;
-	struct cs_request *requests = aggregates->requests + op->team->shape.ranks; /* behind those of blocks */
+	/* Behind those of blocks */
+	struct cs_request *requests = aggregates->requests + op->team->shape.ranks;
 	int nodes = op->team->shape.nodes;
 	for (; aggregates->node < nodes; aggregates->node++) {
-		for (; aggregates->begun < nodes - 1 && aggregates->begun < aggregates->node - 1 + AT_ONCE; aggregates->begun++) {
-			   int node = (aggregates->root_node + 1 + aggregates->begun) % nodes, place = aggregates->begun % AT_ONCE;
+		for (; aggregates->begun < nodes - 1 &&
+		     aggregates->begun < aggregates->node - 1 + AT_ONCE; aggregates->begun++) {
+			   int node = (aggregates->root_node + 1 + aggregates->begun) % nodes,
+			       place = aggregates->begun % AT_ONCE;
 			wire->recv(wire, &requests[place], rank_of(op, node, 0), op->tag,
-				   aggregates->memory + (size_t)place * aggregates->room, aggregates->room);
+				   aggregates->memory + (size_t)place * aggregates->room,
+				   aggregates->room);
 		}
 		int place = (aggregates->node - 1) % AT_ONCE;
 		if (!has_bundle(op, &requests[place]))
 			return CS_AGAIN;
-		take_aggregate(op, (aggregates->root_node + aggregates->node) % nodes, aggregates->memory + (size_t)place * aggregates->room);
+		take_aggregate(op, (aggregates->root_node + aggregates->node) % nodes,
+			       aggregates->memory + (size_t)place * aggregates->room);
 	}
 	return CS_OK;
 }
@@ -440,7 +473,8 @@ take_near(struct cs_op *op)
 	for (; aggregates->local < op->team->shape.locals; aggregates->local++) {
 		int rank = rank_of(op, aggregates->root_node, aggregates->local);
 		const char *from = NULL;
-		const struct cs_line *line = rank != call->root ? look_at_block(op, aggregates->local, &from) : NULL;
+		const struct cs_line *line = rank != call->root
+					     ? look_at_block(op, aggregates->local, &from) : NULL;
 		if (line)
 			take_block(op, rank, cs_line_bytes(line), from);
 		else if (rank != call->root)
@@ -459,8 +493,10 @@ take_all_alone(struct cs_op *op)
 	const struct cs_blocks *recv = &op->call.recv;
 	for (; aggregates->waited < op->team->shape.ranks; aggregates->waited++) {
 		int rank = aggregates->waited;
-		if (aggregates->sizes[rank] && take_alone(op, &aggregates->requests[rank], rank, cs_blocks_at(recv, rank),
-							cs_blocks_bytes(recv, rank), aggregates->sizes[rank]) == CS_AGAIN)
+		if (aggregates->sizes[rank] &&
+		    take_alone(op, &aggregates->requests[rank], rank, cs_blocks_at(recv, rank),
+							cs_blocks_bytes(recv, rank),
+							aggregates->sizes[rank]) == CS_AGAIN)
 			return CS_AGAIN;
 	}
 	return CS_OK;
@@ -474,11 +510,14 @@ cs_aggregated_gather(struct cs_op *op, size_t bytes)
 	struct aggregates *aggregates = init(op, bytes);
 	size_t ranks = (size_t)op->team->shape.ranks, own = op->call.bytes;
 	size_t messages = is_root(op) ? ranks + AT_ONCE : 2;
-	aggregates->requests = cs_op_memory(op, CS_OP_REQUESTS, messages * sizeof *aggregates->requests);
-	cs_op_start(op, is_root(op) ? gather_root : aggregates->is_carrier ? gather_carrier : gather_leaf);
+	aggregates->requests = cs_op_memory(op, CS_OP_REQUESTS,
+					    messages * sizeof *aggregates->requests);
+	cs_op_start(op, is_root(op) ? gather_root : aggregates->is_carrier
+		    ? gather_carrier : gather_leaf);
 	if (is_root(op)) {
 		aggregates->memory = cs_op_memory(op, CS_OP_COPY, AT_ONCE * aggregates->room);
-		aggregates->sizes = cs_op_memory(op, CS_OP_SCRATCH, ranks * sizeof *aggregates->sizes);
+		aggregates->sizes = cs_op_memory(op, CS_OP_SCRATCH,
+						 ranks * sizeof *aggregates->sizes);
 		memset(aggregates->sizes, 0, ranks * sizeof *aggregates->sizes);
 	} else if (!aggregates->is_carrier) {
 		bool is_inline = own <= CS_INLINE || own > aggregates->most;

@@ -8,7 +8,8 @@ struct state {
 	struct cs_builder *builder;
 	int self, p;
 	size_t bytes;                  /* from one block to the next in CS_TMP */
-	struct cs_place kept;          /* by distance: blocks on their way; in place those that have not left, too */
+	struct cs_place kept;          /* by distance: blocks on their way; in place those that have
+					* not left, too */
 	struct cs_place given, taken;  /* packed */
 };
 
@@ -47,19 +48,22 @@ copy_input(const struct state *state, struct cs_place to, int distance)
 {
 	const struct cs_problem *problem = state->builder->problem;
 	int rank = (state->self + distance) % state->p;
-	cs_build_copy(state->builder, to, cs_pairs_in(problem, rank), cs_problem_size(problem, rank));
+	cs_build_copy(state->builder, to, cs_pairs_in(problem, rank),
+		      cs_problem_size(problem, rank));
 }
 
-/* The first of a run of distances with the same digits from w upwards has none below; the others have moved before. */
+/* The first of a run of distances with the same digits from w upwards has none below; the others
+ * have moved before. */
 static void
 pack(const struct state *state, struct cs_place to, int w, int base, int v)
 {
 	for (int64_t first = (int64_t)v * w; first < state->p; first += (int64_t)w * base) {
-		int run = smaller(w, state->p - (int)first), moved = !state->builder->problem->is_in_place;
+		int run = smaller(w, state->p - (int)first),
+		    moved = !state->builder->problem->is_in_place;
 		if (moved)
 			copy_input(state, to, (int)first);
-		cs_build_copy(state->builder, cs_plus(to, (size_t)moved * state->bytes), kept_at(state, first + moved),
-			      (size_t)(run - moved) * state->bytes);
+		cs_build_copy(state->builder, cs_plus(to, (size_t)moved * state->bytes),
+			      kept_at(state, first + moved), (size_t)(run - moved) * state->bytes);
 		to = cs_plus(to, (size_t)run * state->bytes);
 	}
 }
@@ -72,10 +76,12 @@ unpack(const struct state *state, struct cs_place from, int w, int base, int v)
 	int first_run = smaller(w, state->p - v * w);
 	for (int distance = v * w; distance < v * w + first_run; distance++) {
 		int rank = (state->self + state->p - distance) % state->p;
-		cs_build_copy(state->builder, cs_pairs_out(problem, rank), from, cs_pairs_recv_size(problem, rank));
+		cs_build_copy(state->builder, cs_pairs_out(problem, rank), from,
+			      cs_pairs_recv_size(problem, rank));
 		from = cs_plus(from, state->bytes);
 	}
-	for (int64_t first = (int64_t)v * w + (int64_t)w * base; first < state->p; first += (int64_t)w * base) {
+	for (int64_t first = (int64_t)v * w + (int64_t)w * base; first < state->p;
+	     first += (int64_t)w * base) {
 		size_t run = (size_t)smaller(w, state->p - (int)first) * state->bytes;
 		cs_build_copy(state->builder, kept_at(state, first), from, run);
 		from = cs_plus(from, run);
@@ -88,7 +94,8 @@ exchange(const struct state *state, int w, int base)
 	size_t at = 0;
 	for (int v = 1; v < base && (int64_t)v * w < state->p; v++) {
 		size_t bytes = (size_t)count_of(state->p, w, base, v) * state->bytes;
-		int to = (state->self + v * w) % state->p, from = (state->self + state->p - v * w) % state->p;
+		int to = (state->self + v * w) % state->p, from = (state->self + state->p - v * w) %
+								  state->p;
 		pack(state, cs_plus(state->given, at), w, base, v);
 		cs_build_recv(state->builder, from, cs_plus(state->taken, at), bytes);
 		cs_build_send(state->builder, to, cs_plus(state->given, at), bytes);
@@ -106,7 +113,8 @@ void
 cs_bruck(struct cs_builder *builder, size_t ports)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct state state = { .builder = builder, .self = problem->rank, .p = problem->ranks, .bytes = problem->bytes };
+	struct state state = { .builder = builder, .self = problem->rank, .p = problem->ranks,
+			       .bytes = problem->bytes };
 	int base = (int)ports + 1, most = 0;
 	for (int64_t w = 1; w < state.p; w *= base)
 		if (count_moving(state.p, (int)w, base) > most)
@@ -153,7 +161,8 @@ cs_bruck_within(struct cs_builder *builder, size_t ports, size_t room)
 }
 
 void
-cs_bruck_within_cost(const struct cs_problem *problem, size_t ports, size_t room, struct cs_cost *cost)
+cs_bruck_within_cost(const struct cs_problem *problem, size_t ports, size_t room,
+		     struct cs_cost *cost)
 {
 	if (is_within(problem, room))
 		cs_bruck_cost(problem, ports, cost);

@@ -9,7 +9,8 @@ number_of(const struct cs_butterfly *fly, int rank)
 static int
 rank_of(const struct cs_butterfly *fly, int number)
 {
-	return number < fly->folds ? 2 * number + (fly->keep == 2 * number + 1) : number + fly->folds;
+	return number < fly->folds ? 2 * number + (fly->keep == 2 * number + 1)
+				   : number + fly->folds;
 }
 
 static int
@@ -97,10 +98,12 @@ cs_butterfly_fold(struct cs_butterfly *fly)
 	if (fly->mate < 0)
 		return;
 	if (fly->number < 0) {
-		cs_build_wait(fly->builder, cs_build_send(fly->builder, fly->mate, fly->sum, problem->bytes));
+		cs_build_wait(fly->builder,
+			      cs_build_send(fly->builder, fly->mate, fly->sum, problem->bytes));
 		return;
 	}
-	cs_build_wait(fly->builder, cs_build_recv(fly->builder, fly->mate, fly->spare, problem->bytes));
+	cs_build_wait(fly->builder,
+		      cs_build_recv(fly->builder, fly->mate, fly->spare, problem->bytes));
 	add(fly, (struct cs_range){ 0, fly->size }, fly->mate < problem->rank);
 	fly->sum = fly->into;
 }
@@ -111,19 +114,22 @@ cs_butterfly_unfold(struct cs_butterfly *fly)
 	struct cs_builder *builder = fly->builder;
 	builder->note++;
 	if (fly->mate >= 0 && fly->number < 0)
-		cs_build_wait(builder, cs_build_recv(builder, fly->mate, fly->into, builder->problem->bytes));
+		cs_build_wait(builder, cs_build_recv(builder, fly->mate, fly->into,
+						     builder->problem->bytes));
 	else if (fly->mate >= 0)
-		cs_build_wait(builder, cs_build_send(builder, fly->mate, fly->sum, builder->problem->bytes));
+		cs_build_wait(builder,
+			      cs_build_send(builder, fly->mate, fly->sum, builder->problem->bytes));
 }
 
-/* Gives one range of the own sum and adds another, of which the partner has the sum of other ranks. */
+/* Gives one range of the own sum and adds another, of which the partner has the sum of other
+ * ranks. */
 static void
 exchange(struct cs_butterfly *fly, int bit, struct cs_range give, struct cs_range take)
 {
 	int partner = rank_of(fly, fly->number ^ 1 << bit);
 	fly->builder->note++;
-	cs_build_sendrecv(fly->builder, partner, at(fly, fly->sum, give), bytes_of(fly, give), partner, fly->spare,
-			  bytes_of(fly, take));
+	cs_build_sendrecv(fly->builder, partner, at(fly, fly->sum, give), bytes_of(fly, give),
+			  partner, fly->spare, bytes_of(fly, take));
 	add(fly, take, fly->number >> bit & 1);
 	fly->sum = fly->into;
 }
@@ -152,13 +158,13 @@ cs_butterfly_allgather(struct cs_butterfly *fly)
 		struct cs_range other = cs_butterfly_sibling(fly, fly->number, level);
 		int partner = rank_of(fly, fly->number ^ 1 << (level - 1));
 		fly->builder->note++;
-		cs_build_sendrecv(fly->builder, partner, at(fly, fly->sum, own), bytes_of(fly, own), partner,
-				  at(fly, fly->sum, other), bytes_of(fly, other));
+		cs_build_sendrecv(fly->builder, partner, at(fly, fly->sum, own), bytes_of(fly, own),
+				  partner, at(fly, fly->sum, other), bytes_of(fly, other));
 	}
 }
 
-/* Numbers that differ from the pivot in the highest bit give what they have to their partners and are done, then those
- * that differ in the next one. */
+/* Numbers that differ from the pivot in the highest bit give what they have to their partners and
+ * are done, then those that differ in the next one. */
 void
 cs_butterfly_gather(struct cs_butterfly *fly)
 {
@@ -173,6 +179,7 @@ cs_butterfly_gather(struct cs_butterfly *fly)
 			cs_build_send(builder, partner, at(fly, fly->sum, own), bytes_of(fly, own));
 			return;
 		}
-		cs_build_wait(builder, cs_build_recv(builder, partner, at(fly, fly->sum, other), bytes_of(fly, other)));
+		cs_build_wait(builder, cs_build_recv(builder, partner, at(fly, fly->sum, other),
+						     bytes_of(fly, other)));
 	}
 }

@@ -1,23 +1,25 @@
-/* patterns/butterfly.h — an exchange by the bits of rank numbers for reductions that keep the order of ranks.
+/* patterns/butterfly.h — an exchange by the bits of rank numbers for reductions that keep the order
+ * of ranks.
  *
- * With p not a power of two the first ranks are folded: of each pair of neighbours one sends its vector to the other
- * and waits for the end. The others are numbered, in order:
+ * With p not a power of two the first ranks are folded: of each pair of neighbours one sends its
+ * vector to the other and waits for the end. The others are numbered, in order:
  *
  *   p = 6:   rank     0-1   2-3   4   5        folds 2
  *            number    0     1    2   3        size 4
  *
- * Step k is an exchange between numbers that differ in bit k. Before it the partners have sums of neighbouring groups
- * of 2^k numbers, so the lower one's is the left operand.
+ * Step k is an exchange between numbers that differ in bit k. Before it the partners have sums of
+ * neighbouring groups of 2^k numbers, so the lower one's is the left operand.
  *
- * Where the vector is halved on the way, a number keeps in step k the lower half of what it has if bit k of (number xor
- * flip) is 0:
+ * Where the vector is halved on the way, a number keeps in step k the lower half of what it has if
+ * bit k of (number xor flip) is 0:
  *
  *   size 4, flip 3, pieces    number 0   1   2   3        before   0123  0123  0123  0123
  *                                                         step 0     23  01      23  01
  *                                                         step 1      3   1       2   0
  *
- * Number `pivot` gets the last piece, the number farthest from it the first, which is never empty: so the longest
- * chain, from a folded pivot and back to it, is the same for all vectors that are not empty. */
+ * Number `pivot` gets the last piece, the number farthest from it the first, which is never empty:
+ * so the longest chain, from a folded pivot and back to it, is the same for all vectors that are
+ * not empty. */
 #ifndef CS_ALGORITHMS_PATTERNS_BUTTERFLY_H
 #define CS_ALGORITHMS_PATTERNS_BUTTERFLY_H
 
@@ -42,11 +44,13 @@ struct cs_range {
 	int first, count;
 };
 
-/* `keep`: the root, or 0. Gives the shape only; the other functions of a rank need cs_butterfly_begin. */
+/* `keep`: the root, or 0. Gives the shape only; the other functions of a rank need
+ * cs_butterfly_begin. */
 void cs_butterfly_shape(struct cs_butterfly *fly, const struct cs_problem *problem, int keep);
-/* Takes the memory; `into`: where the result is to be, or CS_TMP. `halves`: spare memory is for halves of the
- * vector. */
-void cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, int keep, bool halves);
+/* Takes the memory; `into`: where the result is to be, or CS_TMP. `halves`: spare memory is for
+ * halves of the vector. */
+void cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, int keep,
+			bool halves);
 
 /* Pieces that `number` has after `level` halvings. */
 struct cs_range cs_butterfly_range(const struct cs_butterfly *fly, int number, int level);

@@ -8,11 +8,11 @@ is_high(const struct cs_cyclic_sum *sum, int round)
 }
 
 void
-cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count, struct cs_place own,
-		    struct cs_place into, size_t bytes)
+cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count,
+		    struct cs_place own, struct cs_place into, size_t bytes)
 {
-	*sum = (struct cs_cyclic_sum){ .builder = builder, .self = self, .count = count, .bytes = bytes, .low = own,
-				       .into = into };
+	*sum = (struct cs_cyclic_sum){ .builder = builder, .self = self, .count = count,
+				       .bytes = bytes, .low = own, .into = into };
 	for (int i = 0; i < 2; i++)
 		sum->spares[i] = cs_build_tmp(builder, i + 1 < count ? bytes : 0);
 	sum->high = cs_build_tmp(builder, is_high(sum, count - 1) ? bytes : 0);
@@ -21,7 +21,8 @@ cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int s
 struct cs_place
 cs_cyclic_sum_room(const struct cs_cyclic_sum *sum, int round)
 {
-	return is_high(sum, round) && round == sum->self + 1 ? sum->high : sum->spares[(round - 1) % 2];
+	return is_high(sum, round) && round == sum->self + 1
+	       ? sum->high : sum->spares[(round - 1) % 2];
 }
 
 void

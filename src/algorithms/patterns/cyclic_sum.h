@@ -1,5 +1,5 @@
-/* patterns/cyclic_sum.h — the sum of vectors that come from the one before, the one before that, and so on round a
- * circle, added as they come and yet in order.
+/* patterns/cyclic_sum.h — the sum of vectors that come from the one before, the one before that,
+ * and so on round a circle, added as they come and yet in order.
  *
  *   count 5, self 2      round     1     2     3     4      end
  *                        comes     1     0     4     3
@@ -23,8 +23,8 @@ struct cs_cyclic_sum {
 /* `own` is read only unless it is `into`, where the result goes. Takes CS_TMP. */
 void cs_cyclic_sum_begin(struct cs_cyclic_sum *sum, struct cs_builder *builder, int self, int count,
 			 struct cs_place own, struct cs_place into, size_t bytes);
-/* Where the vector of round 1 .. count - 1 is to be received: may begin while that of the round before is not added
- * yet. */
+/* Where the vector of round 1 .. count - 1 is to be received: may begin while that of the round
+ * before is not added yet. */
 struct cs_place cs_cyclic_sum_room(const struct cs_cyclic_sum *sum, int round);
 /* It has come. */
 void cs_cyclic_sum_add(struct cs_cyclic_sum *sum, int round);

@@ -13,7 +13,8 @@ cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 }
 
 void
-cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script, int first)
+cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_phase *const *script,
+	      int first)
 {
 	struct cs_hier *hier = cs_hier_of(op);
 	hier->kind = kind;
@@ -28,7 +29,8 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	hier->again = script + first;
 	cs_op_start(op, script);
 	if (op->node.extras & CS_OP_NONBLOCKING)
-		cs_node_reserve_area(&op->node, (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
+		cs_node_reserve_area(&op->node,
+				     (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
 }
 
 enum cs_status
@@ -139,9 +141,11 @@ take_lanes(struct cs_op *op, const struct cs_hier_round *round)
 	for (; hier->next < hier->lanes; hier->next++) {
 		uint64_t step = round->arrived;
 		int lane = hier->first_lane + hier->next;
-		int local = kind->source ? kind->source(op, round, lane, &step) : op->team->lane_local[lane];
+		int local = kind->source ? kind->source(op, round, lane, &step)
+					 : op->team->lane_local[lane];
 		const struct cs_line *line = hier->line;
-		if (local != op->team->node.shape.local && !(line = cs_node_look(&op->node, local, step)))
+		if (local != op->team->node.shape.local &&
+		    !(line = cs_node_look(&op->node, local, step)))
 			return CS_AGAIN;
 		if (kind->take_lane)
 			kind->take_lane(op, round, hier->next, line);

@@ -1,7 +1,8 @@
 #include "algorithms/patterns/knomial.h"
 
-/* The deepest of all numbers up to ranks - 1 has the most digits other than 0. Of those with the same upper digits that
- * is the last one itself, or one with a smaller digit here and none 0 below. */
+/* The deepest of all numbers up to ranks - 1 has the most digits other than 0. Of those with the
+ * same upper digits that is the last one itself, or one with a smaller digit here and none 0
+ * below. */
 int
 cs_knomial_depth(int ranks, int radix)
 {
@@ -23,7 +24,8 @@ cs_knomial_children(int ranks, int radix)
 	return (int)children;
 }
 
-/* Where the tree begins: commutative operations may turn the ranks, the others need rank 0 leftmost. */
+/* Where the tree begins: commutative operations may turn the ranks, the others need rank 0
+ * leftmost. */
 static int
 top_of(const struct cs_problem *problem)
 {
@@ -45,14 +47,17 @@ add_children(struct adder *adder, int64_t weight)
 	struct cs_builder *builder = adder->builder;
 	int p = builder->problem->ranks, count = 0, requests[CS_KNOMIAL_MOST];
 	size_t bytes = builder->problem->bytes;
-	for (int64_t child = adder->relative + weight; count < adder->radix - 1 && child < p; child += weight) {
+	for (int64_t child = adder->relative + weight; count < adder->radix - 1 && child < p;
+	     child += weight) {
 		requests[count] = cs_build_recv(builder, (int)((child + adder->top) % p),
-						cs_plus(adder->spare, (size_t)count * bytes), bytes);
+						cs_plus(adder->spare, (size_t)count * bytes),
+						bytes);
 		count++;
 	}
 	for (int i = 0; i < count; i++) {
 		cs_build_wait(builder, requests[i]);
-		cs_build_reduce(builder, adder->into, adder->sum, cs_plus(adder->spare, (size_t)i * bytes), bytes);
+		cs_build_reduce(builder, adder->into, adder->sum,
+				cs_plus(adder->spare, (size_t)i * bytes), bytes);
 		adder->sum = adder->into;
 	}
 }
@@ -80,10 +85,12 @@ cs_knomial_reduce_build(struct cs_builder *builder, int radix)
 	int64_t weight = cs_knomial_weight(relative, p, radix);
 	size_t most = (size_t)(p < radix ? p : radix) - 1;
 	bool has_children = weight > 1 && relative + 1 < p;
-	struct adder adder = { .builder = builder, .top = top, .relative = relative, .radix = radix, .sum = cs_in(0) };
+	struct adder adder = { .builder = builder, .top = top, .relative = relative, .radix = radix,
+			       .sum = cs_in(0) };
 	if (has_children) {
 		adder.spare = cs_build_tmp(builder, most * problem->bytes);
-		adder.into = problem->rank == problem->root ? cs_out(0) : cs_build_tmp(builder, problem->bytes);
+		adder.into = problem->rank == problem->root
+			     ? cs_out(0) : cs_build_tmp(builder, problem->bytes);
 	}
 	for (int64_t at = 1; at < weight; at *= radix) {
 		add_children(&adder, at);
@@ -91,12 +98,14 @@ cs_knomial_reduce_build(struct cs_builder *builder, int radix)
 	}
 	if (relative) {
 		int parent = relative - (int)(relative % (weight * radix));
-		cs_build_wait(builder, cs_build_send(builder, (parent + top) % p, adder.sum, problem->bytes));
+		cs_build_wait(builder, cs_build_send(builder, (parent + top) % p, adder.sum,
+						     problem->bytes));
 	}
 	hand_over(builder, top, adder.sum);
 }
 
-/* A root that is not the top has at least one child less than the top, and gets one message more. */
+/* A root that is not the top has at least one child less than the top, and gets one message
+ * more. */
 void
 cs_knomial_reduce_cost(const struct cs_problem *problem, int radix, struct cs_cost *cost)
 {

@@ -1,12 +1,13 @@
-/* patterns/knomial.h — a tree of ranks by the digits of their numbers in base `radix` (seed 000, 5.1.3, n-way
- * binomial tree: radix k + 1). A rank's parent is the rank with the lowest digit other than 0 made 0:
+/* patterns/knomial.h — a tree of ranks by the digits of their numbers in base `radix` (seed 000,
+ * 5.1.3, n-way binomial tree: radix k + 1). A rank's parent is the rank with the lowest digit other
+ * than 0 made 0:
  *
  *   radix 3, p = 9:    0 - 1, 2, 3, 6        radix 2, p = 6:    0 - 1, 2, 4
  *                      3 - 4, 5                                 2 - 3
  *                      6 - 7, 8                                 4 - 5
  *
- * A rank and all below it are consecutive, so sums made along the tree keep the order of ranks. Ranks are counted from
- * the root of the tree. */
+ * A rank and all below it are consecutive, so sums made along the tree keep the order of ranks.
+ * Ranks are counted from the root of the tree. */
 #ifndef CS_ALGORITHMS_PATTERNS_KNOMIAL_H
 #define CS_ALGORITHMS_PATTERNS_KNOMIAL_H
 
@@ -17,7 +18,8 @@
 
 #define CS_KNOMIAL_MOST 64
 
-/* The place of the lowest digit that is not 0: its weight. At the root: the first weight not below `ranks`. */
+/* The place of the lowest digit that is not 0: its weight. At the root: the first weight not below
+ * `ranks`. */
 static inline int64_t
 cs_knomial_weight(int relative, int ranks, int radix)
 {

@@ -15,11 +15,13 @@ own_block(struct cs_op *op)
 }
 
 static void
-get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+    const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
 	int rank = cs_team_local_rank(op->team, local);
-	size_t chunk = exchange->post.chunk, at = round * chunk, block = cs_blocks_bytes(&call->recv, rank);
+	size_t chunk = exchange->post.chunk, at = round * chunk,
+	       block = cs_blocks_bytes(&call->recv, rank);
 	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
@@ -35,7 +37,8 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 		cs_exchange_read(op, local, to, line->word[1], block);
 }
 
-/* The own piece while this core still has it from the posting, and when the others no longer wait for it. */
+/* The own piece while this core still has it from the posting, and when the others no longer wait
+ * for it. */
 static enum cs_status
 keep_own(struct cs_op *op)
 {
@@ -43,13 +46,15 @@ keep_own(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	size_t at = exchange->taken * exchange->post.chunk;
 	if (call->send.base && !exchange->is_open)
-		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at, call->send.base + at,
+		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at,
+			       call->send.base + at,
 			       cs_chunk_bytes(call->bytes, exchange->post.chunk, exchange->taken));
 	return CS_OK;
 }
 
-static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own, cs_exchange_get, cs_exchange_next,
-					    cs_exchange_be_read, NULL };
+static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own,
+					    cs_exchange_get, cs_exchange_next, cs_exchange_be_read,
+					    NULL };
 
 static void
 copy_own(struct cs_op *op)
@@ -72,7 +77,8 @@ largest(struct cs_op *op)
 	return most;
 }
 
-/* Flag and block in one cache line, one transfer for each pair; or blocks that are small. Local ranks are ranks. */
+/* Flag and block in one cache line, one transfer for each pair; or blocks that are small. Local
+ * ranks are ranks. */
 static inline __attribute__((always_inline)) void
 small_blocks(struct cs_op *op, bool are_inline)
 {
@@ -93,10 +99,12 @@ small_blocks(struct cs_op *op, bool are_inline)
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
 		const struct cs_line *other = cs_at_await(at, rank, 1);
-		size_t bytes = cs_blocks_bytes(&call->recv, rank), sent = cs_line_bytes_here(at.op, other);
+		size_t bytes = cs_blocks_bytes(&call->recv, rank),
+		       sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_exchange_lesser(call, sent, bytes);
-		const char *from = are_inline ? (const char *)other->data : cs_small_find(op, rank, other, sent);
+		const char *from = are_inline ? (const char *)other->data
+					      : cs_small_find(op, rank, other, sent);
 		cs_copy(cs_blocks_at(&call->recv, rank), from, bytes);
 	}
 	cs_at_end(at);
@@ -110,27 +118,34 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	size_t room = team->node.shape.slot_bytes, chunk = wanted_chunk < room ? wanted_chunk : room;
-	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = (unsigned)team->shape.ranks - 1 };
+	size_t room = team->node.shape.slot_bytes,
+	       chunk = wanted_chunk < room ? wanted_chunk : room;
+	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1,
+					   .copies_out = (unsigned)team->shape.ranks - 1 };
 	struct cs_exchange *exchange = cs_exchange_init(op, chunk, get);
 	bool is_inline = most <= CS_INLINE;
-	bool is_single_copy = !is_inline && cs_exchange_is_single_copy(op, single_copy_from, call->bytes, OVERSUBSCRIBED_LEAST, &cost) &&
+	bool is_single_copy = !is_inline &&
+			      cs_exchange_is_single_copy(op, single_copy_from, call->bytes,
+							 OVERSUBSCRIBED_LEAST, &cost) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
 	exchange->takes = cs_rounds(most, chunk);
-	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING; /* of others' blocks, if there is no own one */
+	/* Of others' blocks, if there is no own one */
+	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING;
 	if (call->bytes || is_inline)
-		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy, true);
+		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
+				      true);
 	if (!is_single_copy)
 		cs_node_rewind(&op->node, call->bytes);
 	cs_exchange_start(op, allgather_node, 1);
 }
 
-/* --- several nodes ------------------------------------------------------------------------------------------------
+/* --- several nodes ----------------------------------------------------------------------------
  *
- * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With several lanes each lane's
- * rank exchanges its slice of every node's part. */
+ * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With
+ * several lanes each lane's rank exchanges its slice of every node's part. */
 
-#define WORTH_LANES (64 << 10) /* bytes of all blocks from which several ranks of a node exchange their slices */
+/* Bytes of all blocks from which several ranks of a node exchange their slices */
+#define WORTH_LANES (64 << 10)
 
 static size_t
 total(struct cs_op *op)
@@ -148,7 +163,8 @@ struct several {
 	struct cs_window window; /* of the round at hand */
 	size_t limit, room; /* bytes of all blocks in a round: at most; as its slot is taken */
 	bool is_whole;      /* a round is the result */
-	/* Of each node's part in the area, and of this lane's slice of it: memory of the operation. */
+	/* Of each node's part in the area, and of this lane's slice of it: memory of the
+	 * operation. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
 };
@@ -164,7 +180,8 @@ next_window(const struct cs_op *op, struct several *several)
 {
 	several->window.at += several->window.most;
 	several->window.most =
-		cs_window_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at, several->limit);
+		cs_window_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at,
+			       several->limit);
 }
 
 static void
@@ -183,12 +200,15 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
 				several->own_at = several->total;
-			several->total += cs_window_bytes(cs_blocks_bytes(&op->call.recv, shape->order[p]), several->window);
+			several->total +=
+				cs_window_bytes(cs_blocks_bytes(&op->call.recv, shape->order[p]),
+						several->window);
 		}
 		several->bytes[n] = several->total - several->at[n];
 		size_t first = 0;
 		several->lane_bytes[n] =
-			several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes, team->lane, &first) : 0;
+			several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes,
+							team->lane, &first) : 0;
 		several->lane_at[n] = several->at[n] + first;
 	}
 }
@@ -197,7 +217,8 @@ static enum cs_status
 bring(struct cs_op *op)
 {
 	struct several *several = several_of(op);
-	cs_copy_in(op, cs_hier_now(&several->hier)->area[0] + several->own_at, own_block(op) + several->window.at,
+	cs_copy_in(op, cs_hier_now(&several->hier)->area[0] + several->own_at,
+		   own_block(op) + several->window.at,
 		   cs_window_bytes(op->call.bytes, several->window));
 	cs_hier_is_here(op);
 	return CS_OK;
@@ -220,7 +241,8 @@ copy_out(struct cs_op *op, const char *from, struct cs_window window)
 		int rank = shape->order[p];
 		size_t piece = cs_window_bytes(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
-			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from, piece);
+			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from,
+				       piece);
 		from += piece;
 	}
 }
@@ -235,8 +257,8 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 		copy_out(op, round->area[0], several->window);
 }
 
-static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring, .between = between,
-						    .take = take };
+static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
+						    .between = between, .take = take };
 
 static uint64_t
 count_rounds(const struct cs_op *op, const struct several *several, size_t most)
@@ -256,8 +278,10 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
-	size_t limit = wire_chunk < team->node.shape.area_bytes ? wire_chunk : team->node.shape.area_bytes;
-	/* A byte of each block fits in any case: the area holds larger tables (comm/make_team.c). */
+	size_t limit = wire_chunk < team->node.shape.area_bytes
+		       ? wire_chunk : team->node.shape.area_bytes;
+	/* A byte of each block fits in any case: the area holds larger tables
+	 * (comm/make_team.c). */
 	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
 	size_t *work = cs_op_nodes(op), nodes = (size_t)shape->nodes;
 	struct several *several = several_of(op);
@@ -266,14 +290,16 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 	several->lane_bytes = work + 2 * nodes;
 	several->lane_at = work + 3 * nodes;
 	several->limit = limit;
-	several->window = (struct cs_window){ 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
+	several->window =
+		(struct cs_window){ 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
 	bool is_one_round = several->window.most >= most;
 	size_t all = most * (size_t)shape->ranks;
 	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
 	several->room = is_one_round && all < limit ? all : limit;
 	several->hier.rounds = count_rounds(op, several, most);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
-	cs_hier_start(op, &allgather_hier, total(op) < WORTH_LANES ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
+	cs_hier_start(op, &allgather_hier, total(op) < WORTH_LANES
+		      ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
 		      CS_HIER_SCRIPT_ROUND);
 }
 

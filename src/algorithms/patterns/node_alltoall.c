@@ -5,13 +5,15 @@
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/small.h"
 
-/* --- one node: the slot of a round has a piece for each local rank ------------------------------------------------ *
+/* --- one node: the slot of a round has a piece for each local rank ----------------------------- *
  *
- * Small blocks lie closer, in the small slot. Large ones may stay where they are: the slot then says where, and each
- * rank reads its own with one copy. Each sender decides for itself and says so in its line. */
+ * Small blocks lie closer, in the small slot. Large ones may stay where they are: the slot then
+ * says where, and each rank reads its own with one copy. Each sender decides for itself and says so
+ * in its line. */
 
 static void
-get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local, const struct cs_line *line)
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+    const struct cs_line *line)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -25,7 +27,8 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 			cs_exchange_read(op, local, to, remote->address, bytes);
 		return;
 	}
-	/* The line has the largest of the sender's blocks: of blocks of one size it is this one's. */
+	/* The line has the largest of the sender's blocks: of blocks of one size it is this
+	 * one's. */
 	if (call->coll == CS_ALLTOALL)
 		bytes = cs_exchange_lesser(call, most, bytes);
 	size_t chunk = exchange->post.chunk;
@@ -33,11 +36,12 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 		return;
 	const char *from = cs_post_find(&op->node, local, line, round, chunk, 0);
 	from += (size_t)self * cs_post_stride(chunk, line);
-	cs_exchange_get_copied_in(op, bytes, to + round * chunk, from, cs_chunk_bytes(bytes, chunk, round));
+	cs_exchange_get_copied_in(op, bytes, to + round * chunk, from,
+				  cs_chunk_bytes(bytes, chunk, round));
 }
 
-static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get, cs_exchange_next,
-					   cs_exchange_be_read, NULL };
+static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get,
+					   cs_exchange_next, cs_exchange_be_read, NULL };
 
 /* The largest block to or from another rank. */
 static size_t
@@ -72,10 +76,12 @@ chooses_single_copy(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1 };
 	if (cs_call_is_in_place(call) || !cs_exchange_may_single_copy_blocks(team))
 		return false;
-	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks are read by single copy. */
+	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks
+	 * are read by single copy. */
 	if (!from && team->node.is_oversubscribed && fills > team->node.shape.slots)
 		from = most;
-	return cs_exchange_is_single_copy(op, from, most, 0, &cost) && cs_exchange_offer(op, &call->send);
+	return cs_exchange_is_single_copy(op, from, most, 0, &cost) &&
+	       cs_exchange_offer(op, &call->send);
 }
 
 static void
@@ -84,9 +90,11 @@ one_node(struct cs_op *op, size_t single_copy_from)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->node.shape.size, most = largest(op, &call->send);
-	struct cs_exchange *exchange = cs_exchange_init(op, cs_chunk_per_part(team->node.shape.slot_bytes, locals), get);
+	struct cs_exchange *exchange =
+		cs_exchange_init(op, cs_chunk_per_part(team->node.shape.slot_bytes, locals), get);
 	size_t chunk = exchange->post.chunk;
-	bool is_single_copy = chooses_single_copy(op, single_copy_from, most, cs_rounds(most, chunk));
+	bool is_single_copy = chooses_single_copy(op, single_copy_from, most,
+						  cs_rounds(most, chunk));
 	exchange->takes = cs_rounds(largest(op, &call->recv), chunk);
 	cs_exchange_put_blocks(op, most, 0, is_single_copy);
 	if (!is_single_copy)
@@ -112,7 +120,8 @@ one_node_small(struct cs_op *op, size_t most, size_t chunk)
 	line->word[2] = most;
 	for (int local = 0; local < locals; local++, to += most)
 		if (local != self)
-			cs_copy(to, cs_blocks_at(&call->send, local), cs_blocks_bytes(&call->send, local));
+			cs_copy(to, cs_blocks_at(&call->send, local),
+				cs_blocks_bytes(&call->send, local));
 	cs_at_publish(at, line, 1);
 	copy_own(op);
 	for (int i = 1; i < locals; i++) {
@@ -132,9 +141,11 @@ cs_transpose_fast(struct cs_op *op, size_t single_copy_from)
 	if (op->team->shape.nodes > 1)
 		return false;
 	size_t most = largest(op, &call->send), expected = largest(op, &call->recv);
-	if (!most || most * ranks > CS_SMALL || (single_copy_from && most >= single_copy_from) || expected * ranks > CS_SMALL)
+	if (!most || most * ranks > CS_SMALL || (single_copy_from && most >= single_copy_from) ||
+	    expected * ranks > CS_SMALL)
 		return false;
-	/* Of a rank with larger blocks, which goes by its script, that one is there with the first round. */
+	/* Of a rank with larger blocks, which goes by its script, that one is there with the first
+	 * round. */
 	size_t chunk = cs_chunk_per_part(op->team->node.shape.slot_bytes, ranks);
 	if (expected > chunk)
 		return false;
@@ -142,16 +153,18 @@ cs_transpose_fast(struct cs_op *op, size_t single_copy_from)
 	return true;
 }
 
-/* --- several nodes: node-contiguous layout (seed 002, 2.3.1) -------------------------------------------------------
+/* --- several nodes: node-contiguous layout (seed 002, 2.3.1) ----------------------------------
  *
- *   send area   for each destination position d: the pieces of local ranks 0..m-1    (d major, source minor)
+ *   send area   for each destination position d: pieces of ranks 0..m-1  (d major, source minor)
  *   recv area   from each node N: for each own local rank d: the pieces of N's ranks
  *
- * so each pair of nodes exchanges one message, or, if it is long and lanes outnumber nodes, several parts of it. Each lane
- * carries those of the nodes that are dealt to it (algorithms/lanes.h). Sizes that are not equal are first written to an
- * area slot, each rank its row of what it sends and of what it receives. */
+ * so each pair of nodes exchanges one message, or, if it is long and lanes outnumber nodes, several
+ * parts of it. Each lane carries those of the nodes that are dealt to it (algorithms/lanes.h).
+ * Sizes that are not equal are first written to an area slot, each rank its row of what it sends
+ * and of what it receives. */
 
-#define WORTH_CUTTING (64 << 10) /* bytes of a message between nodes from which several ranks send parts of it */
+/* Bytes of a message between nodes from which several ranks send parts of it */
+#define WORTH_CUTTING (64 << 10)
 
 struct state {
 	struct cs_hier hier;
@@ -174,10 +187,12 @@ state_of(struct cs_op *op)
 }
 
 static size_t
-row_piece(const struct cs_op *op, const struct state *state, const size_t *rows, int local, int position, uint64_t round)
+row_piece(const struct cs_op *op, const struct state *state, const size_t *rows, int local,
+	  int position, uint64_t round)
 {
 	size_t ranks = (size_t)op->team->shape.ranks;
-	return cs_chunk_bytes(rows ? rows[(size_t)local * ranks + (size_t)position] : state->largest, state->chunk, round);
+	return cs_chunk_bytes(rows ? rows[(size_t)local * ranks + (size_t)position]
+				   : state->largest, state->chunk, round);
 }
 
 static void
@@ -189,10 +204,12 @@ copy_in(struct cs_op *op, struct state *state, uint64_t round, char *area)
 		state->send_at[n] = offset;
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++)
 			for (int local = 0; local < shape->locals; local++) {
-				size_t piece = row_piece(op, state, state->send_rows, local, p, round);
+				size_t piece = row_piece(op, state, state->send_rows, local, p,
+							 round);
 				if (local == shape->local)
 					cs_copy_in(op, area + offset,
-						   cs_blocks_at(&op->call.send, shape->order[p]) + round * state->chunk, piece);
+						   cs_blocks_at(&op->call.send, shape->order[p]) +
+						   round * state->chunk, piece);
 				offset += piece;
 			}
 		state->send_bytes[n] = offset - state->send_at[n];
@@ -209,10 +226,13 @@ copy_out(struct cs_op *op, struct state *state, uint64_t round, const char *area
 		state->recv_at[n] = offset;
 		for (int local = 0; local < shape->locals; local++)
 			for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
-				size_t piece = row_piece(op, state, state->recv_rows, local, p, round);
+				size_t piece = row_piece(op, state, state->recv_rows, local, p,
+							 round);
 				if (area && local == shape->local)
-					cs_copy_result(op, cs_blocks_at(&op->call.recv, shape->order[p]) + round * state->chunk,
-						       area + offset, piece);
+					cs_copy_result(op,
+						       cs_blocks_at(&op->call.recv,
+								    shape->order[p]) + round *
+						       state->chunk, area + offset, piece);
 				offset += piece;
 			}
 		state->recv_bytes[n] = offset - state->recv_at[n];
@@ -246,16 +266,21 @@ between(struct cs_op *op, struct cs_hier_round *round)
 	size_t first;
 	copy_out(op, state, round->index, NULL);
 	for (int n = 0; map->lanes > 1 && n < shape->nodes; n++) {
-		state->send_bytes[n] = cs_lanes_share(map, team->lane, shape->node, n, state->send_bytes[n], &first);
+		state->send_bytes[n] = cs_lanes_share(map, team->lane, shape->node, n,
+						      state->send_bytes[n], &first);
 		state->send_at[n] += first;
-		state->recv_bytes[n] = cs_lanes_share(map, team->lane, n, shape->node, state->recv_bytes[n], &first);
+		state->recv_bytes[n] = cs_lanes_share(map, team->lane, n, shape->node,
+						      state->recv_bytes[n], &first);
 		state->recv_at[n] += first;
 	}
-	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of which a lane carries a part. */
+	/* Blocks of one size: no message is longer than that between two of the fullest nodes, of
+	 * which a lane carries a part. */
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	size_t message = state->send_rows ? state->message : cs_chunk_bytes(state->largest, state->chunk, round->index) * cells;
-	cs_between_alltoallv(op, round->area[0], state->send_bytes, state->send_at, round->area[1], state->recv_bytes,
-			     state->recv_at, cs_lanes_most(map, message));
+	size_t message = state->send_rows ? state->message
+					  : cs_chunk_bytes(state->largest, state->chunk,
+							   round->index) * cells;
+	cs_between_alltoallv(op, round->area[0], state->send_bytes, state->send_at, round->area[1],
+			     state->recv_bytes, state->recv_at, cs_lanes_most(map, message));
 }
 
 static void
@@ -264,25 +289,27 @@ take(struct cs_op *op, const struct cs_hier_round *round)
 	copy_out(op, state_of(op), round->index, round->area[1]);
 }
 
-static const struct cs_hier_kind alltoall_hier = { .areas = 2, .lay_out = lay_out, .bring = bring, .between = between,
-						   .take = take };
+static const struct cs_hier_kind alltoall_hier = { .areas = 2, .lay_out = lay_out, .bring = bring,
+						   .between = between, .take = take };
 
 /* The largest block is known on all ranks. */
 static void
 map_messages(struct cs_op *op, struct state *state)
 {
 	const struct cs_shape *shape = &op->team->shape;
-	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks, first = cs_chunk_bytes(state->largest, state->chunk, 0);
+	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks,
+	       first = cs_chunk_bytes(state->largest, state->chunk, 0);
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
-	state->map = cs_lanes_map(shape->nodes, cs_team_lanes(op->team, state->wanted_lanes), message >= WORTH_CUTTING);
+	state->map = cs_lanes_map(shape->nodes, cs_team_lanes(op->team, state->wanted_lanes),
+				  message >= WORTH_CUTTING);
 	state->room = first * cells;
 	cs_hier_set_lanes(op, 0, state->map.lanes);
 	state->hier.rounds = cs_rounds(state->largest, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 }
 
-/* --- sizes that are not equal: each rank's rows into the area; the leaders agree on the largest block, and, for plans that
- * ask for it, on the longest message. */
+/* --- sizes that are not equal: each rank's rows into the area; the leaders agree on the largest
+ * block, and, for plans that ask for it, on the longest message. */
 
 static size_t
 table_room(const struct cs_op *op)
@@ -331,7 +358,8 @@ agree_on_largest(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The longest message of this node to or from another one in a round: the first has the largest pieces. */
+/* The longest message of this node to or from another one in a round: the first has the largest
+ * pieces. */
 static uint64_t
 longest_message(const struct cs_op *op, const struct state *state)
 {
@@ -377,7 +405,8 @@ take_sizes(struct cs_op *op)
 	struct state *state = state_of(op);
 	struct cs_node_op *node = &op->node;
 	const struct cs_shape *shape = &op->team->shape;
-	size_t rows = (size_t)shape->locals * (size_t)shape->ranks, bytes = 2 * rows * sizeof(size_t);
+	size_t rows = (size_t)shape->locals * (size_t)shape->ranks,
+	       bytes = 2 * rows * sizeof(size_t);
 	if (cs_team_is_leader(op->team)) {
 		state->hier.line->word[0] = state->agreed;
 		state->hier.line->word[2] = state->agreed_message;
@@ -396,9 +425,9 @@ take_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-static cs_phase *const alltoallv_script[] = { cs_hier_open,     bring_sizes,   agree_on_largest, between_sizes,
-					      agree_on_message, between_sizes, take_sizes,       CS_HIER_ROUND_PHASES,
-					      NULL };
+static cs_phase *const alltoallv_script[] = { cs_hier_open,     bring_sizes,   agree_on_largest,
+					      between_sizes, agree_on_message, between_sizes,
+					      take_sizes,       CS_HIER_ROUND_PHASES, NULL };
 #define ALLTOALLV_ROUND 7
 
 static void

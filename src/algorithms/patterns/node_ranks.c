@@ -48,7 +48,8 @@ compare(const void *a, const void *b)
 {
 	const struct seat *left = a, *right = b;
 	return left->node != right->node ? (left->node > right->node) - (left->node < right->node)
-					 : (left->relative > right->relative) - (left->relative < right->relative);
+					 : (left->relative > right->relative) -
+						 (left->relative < right->relative);
 }
 
 static bool
@@ -58,7 +59,8 @@ sort_any(const int *node_of, int ranks, int start, int *order)
 	if (!seats)
 		return false;
 	for (int rank = 0; rank < ranks; rank++)
-		seats[rank] = (struct seat){ node_of[rank], rank < start ? rank + (ranks - start) : rank - start, rank };
+		seats[rank] = (struct seat){ node_of[rank], rank < start
+					     ? rank + (ranks - start) : rank - start, rank };
 	qsort(seats, (size_t)ranks, sizeof *seats, compare);
 	for (int i = 0; i < ranks; i++)
 		order[i] = seats[i].rank;
@@ -82,11 +84,12 @@ cs_node_ranks_init(struct cs_node_ranks *nodes, const struct cs_problem *problem
 	int *memory = malloc((4 * p + 1) * sizeof *memory);
 	if (!memory)
 		return false;
-	*nodes = (struct cs_node_ranks){ .node_of = memory, .place_of = memory + p, .ranks = memory + 2 * p,
-					 .first = memory + 3 * p };
+	*nodes = (struct cs_node_ranks){ .node_of = memory, .place_of = memory + p,
+					 .ranks = memory + 2 * p, .first = memory + 3 * p };
 	for (int rank = 0; !problem->node_of && rank < problem->ranks; rank++)
 		nodes->ranks[rank] = rank;
-	if (problem->node_of && !cs_node_ranks_sort(problem->node_of, problem->ranks, 0, nodes->ranks)) {
+	if (problem->node_of &&
+	    !cs_node_ranks_sort(problem->node_of, problem->ranks, 0, nodes->ranks)) {
 		cs_node_ranks_fini(nodes);
 		return false;
 	}

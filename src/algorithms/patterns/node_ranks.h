@@ -4,8 +4,8 @@
 
 #include "coll/problem.h"
 
-/* Nodes are numbered 0, 1, ... in the order of problem->node_of's numbers, whatever those are; ranks of a node by
- * rank. Each rank is a node where nothing is known. */
+/* Nodes are numbered 0, 1, ... in the order of problem->node_of's numbers, whatever those are;
+ * ranks of a node by rank. Each rank is a node where nothing is known. */
 struct cs_node_ranks {
 	int nodes;
 	int *node_of, *place_of; /* by rank: its node, and which rank of it */
@@ -17,7 +17,8 @@ struct cs_node_ranks {
 bool cs_node_ranks_init(struct cs_node_ranks *nodes, const struct cs_problem *problem);
 void cs_node_ranks_fini(struct cs_node_ranks *nodes);
 
-/* `order` becomes the ranks by the numbers of their nodes, those of a node from rank `start` on. False: no memory. */
+/* `order` becomes the ranks by the numbers of their nodes, those of a node from rank `start` on.
+ * False: no memory. */
 bool cs_node_ranks_sort(const int *node_of, int ranks, int start, int *order);
 
 static inline int

@@ -1,20 +1,19 @@
 /* patterns/node_reduce.c — reduce and allreduce on one node and over several. */
 #include "algorithms/patterns/node_reduce.h"
-#include "algorithms/between.h"
 
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
 
-#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
-/* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond read_all: */
+/* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond
+ * read_all: */
 #define READ_BY_ALL (64 << 10)
 #define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
 #define READ_BY_ROOT (512 << 10)
 
-/* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one rank: its senders are back
- * early. */
+/* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one
+ * rank: its senders are back early. */
 static bool
 chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
 {
@@ -26,13 +25,7 @@ chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
 
-static bool
-takes_result(const struct cs_op *op)
-{
-	return op->call.root < 0 || op->call.root == op->team->shape.rank;
-}
-
-/* --- one node, short: one hop, publish and read all ---------------------------------------------------------------------- */
+/* --- one node, short: one hop, publish and read all ------------------------------------------- */
 
 struct one_short {
 	struct cs_vector vector;
@@ -51,7 +44,7 @@ static enum cs_status
 reduce_vectors(struct cs_op *op)
 {
 	struct one_short *state = CS_OP_STATE(struct one_short, op);
-	if (!takes_result(op))
+	if (!cs_node_reduce_takes_result(op))
 		return CS_OK;
 	if (cs_vector_await(op, &state->vector, op->team->node.shape.size) == CS_AGAIN)
 		return CS_AGAIN;
@@ -65,7 +58,8 @@ be_read(struct cs_op *op)
 {
 	struct one_short *state = CS_OP_STATE(struct one_short, op);
 	bool is_single_copy = !state->is_posted && state->vector.post.way == CS_POST_SINGLE_COPY;
-	return !is_single_copy || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+	return !is_single_copy || cs_node_are_done(&op->node, cs_node_has_read(op->node.number))
+	       ? CS_OK : CS_AGAIN;
 }
 
 static cs_phase *const one_node_short_script[] = { post_vector, reduce_vectors, be_read, NULL };
@@ -75,11 +69,11 @@ one_node_short(struct cs_op *op, bool is_single_copy)
 {
 	struct one_short *state = CS_OP_STATE(struct one_short, op);
 	cs_op_start(op, one_node_short_script);
-	state->is_posted = op->call.root >= 0 && takes_result(op);
+	state->is_posted = op->call.root >= 0 && cs_node_reduce_takes_result(op);
 	state->vector.next = 0;
 	if (!state->is_posted)
 		cs_vector_init(op, &state->vector, op->call.send.base, is_single_copy);
-	if (!takes_result(op))
+	if (!cs_node_reduce_takes_result(op))
 		cs_node_end_reading(&op->node);
 }
 
@@ -90,7 +84,7 @@ one_node_small(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
-	bool takes = takes_result(op);
+	bool takes = cs_node_reduce_takes_result(op);
 	const void *from[locals];
 	cs_at_begin(at);
 	if (!takes)
@@ -101,19 +95,23 @@ one_node_small(struct cs_op *op)
 		return;
 	for (int local = 0; local < locals; local++)
 		from[local] = local == self ? call->send.base
-					    : cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1), call->bytes);
+					    : cs_small_find(op, local,
+							    cs_node_await_alike(&op->node, local,
+										1), call->bytes);
 	cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, call->count);
 	cs_at_end(at);
 }
 
-/* --- one node, long: rounds, in which each rank reduces one slice ----------------------------------------------------------
+/* --- one node, long: rounds, in which each rank reduces one slice -----------------------------
  *
- *   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is read by single copy
+ *   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is
+ *              read by single copy
  *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
  */
 
 struct rounds {
-	struct cs_post post; /* by single copy the others read our slices of the result where they are, too */
+	struct cs_post post; /* by single copy the others read our slices of the result where they
+			      * are, too */
 	size_t per_round; /* elements */
 	uint64_t round;
 	int next;        /* local rank, or how many behind the own one, that is looked at next */
@@ -136,7 +134,8 @@ slice_of(struct cs_op *op, int local)
 	const struct rounds *state = rounds_of(op);
 	size_t unit = op->call.reduction.unit;
 	struct slice slice = { .at = state->round * state->per_round * unit,
-			       .total = cs_chunk_bytes(op->call.count, state->per_round, state->round) };
+			       .total = cs_chunk_bytes(op->call.count, state->per_round,
+						       state->round) };
 	slice.count = cs_slice(slice.total, unit, op->team->node.shape.size, local, &slice.first);
 	return slice;
 }
@@ -171,7 +170,8 @@ post_round(struct cs_op *op)
 		return CS_AGAIN;
 	if (!is_single_copy(op)) {
 		cs_copy_in(op, slot, send, own.first * unit);
-		cs_copy_in(op, slot + behind * unit, send + behind * unit, (own.total - behind) * unit);
+		cs_copy_in(op, slot + behind * unit, send + behind * unit,
+			   (own.total - behind) * unit);
 	}
 	cs_post_publish_step(&op->node, &state->post, 2 * state->round + 1);
 	return CS_OK;
@@ -186,19 +186,23 @@ part_of(struct cs_op *op, int local, const struct slice *own)
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, 2 * state->round + 1);
 	if (cs_post_is_single_copy(line))
 		return (struct cs_operand){ .remote = line->word[1] + own->at + own->first * unit };
-	return (struct cs_operand){ .mapped = cs_node_slot_of(&op->node, local, line->slot, state->round) + own->first * unit };
+	return (struct cs_operand){ .mapped = cs_node_slot_of(&op->node, local, line->slot,
+							      state->round) + own->first * unit };
 }
 
-/* The own slice of a round into the own result, if there is one, and to the own slot, if others read it there. Where stores
- * to the slot are dear the sum is made elsewhere. */
+/* The own slice of a round into the own result, if there is one, and to the own slot, if others
+ * read it there. Where stores to the slot are dear the sum is made elsewhere. */
 static void
 reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_operand *parts, size_t count)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t bytes = count * call->reduction.unit;
-	bool is_read = call->root < 0 || !recv, is_dear = team->node.copies_in[cs_copy_kind(bytes)][call->coll].way == CS_COPY_STREAMED;
-	char *sum = !is_read || (is_dear && recv) ? recv : is_dear ? cs_op_memory(op, CS_OP_COPY, bytes) : slot;
+	bool is_read = call->root < 0 || !recv,
+	     is_dear = team->node.copies_in[cs_copy_kind(bytes)][call->coll].way ==
+	     CS_COPY_STREAMED;
+	char *sum = !is_read || (is_dear && recv) ? recv : is_dear
+		    ? cs_op_memory(op, CS_OP_COPY, bytes) : slot;
 	cs_reduce_operands(op, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
 		cs_copy_in(op, slot, sum, bytes);
@@ -214,15 +218,19 @@ reduce_round(struct cs_op *op)
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	size_t unit = call->reduction.unit;
 	for (; state->next < locals; state->next++)
-		if (state->next != self && !cs_node_look_alike(&op->node, state->next, 2 * state->round + 1))
+		if (state->next != self &&
+		    !cs_node_look_alike(&op->node, state->next, 2 * state->round + 1))
 			return CS_AGAIN;
 	state->next = 0;
 	struct slice own = slice_of(op, self);
 	struct cs_operand parts[locals];
 	for (int local = 0; local < locals; local++)
-		parts[local] = local == self ? (struct cs_operand){ .mapped = call->send.base + own.at + own.first * unit }
-					     : part_of(op, local, &own);
-	char *recv = takes_result(op) ? call->recv.base + own.at + own.first * unit : NULL;
+		parts[local] = local == self
+			       ? (struct cs_operand){ .mapped = call->send.base + own.at +
+						      own.first * unit }
+			       : part_of(op, local, &own);
+	size_t at = own.at + own.first * unit;
+	char *recv = cs_node_reduce_takes_result(op) ? call->recv.base + at : NULL;
 	if (is_single_copy(op))
 		cs_reduce_operands(op, &call->reduction, recv, parts, own.count);
 	else
@@ -238,7 +246,7 @@ get_sums(struct cs_op *op)
 	struct rounds *state = rounds_of(op);
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	size_t unit = op->call.reduction.unit;
-	for (; takes_result(op) && state->next + 1 < locals; state->next++) {
+	for (; cs_node_reduce_takes_result(op) && state->next + 1 < locals; state->next++) {
 		int local = (self + 1 + state->next) % locals;
 		struct slice slice = slice_of(op, local);
 		if (!slice.count)
@@ -248,11 +256,12 @@ get_sums(struct cs_op *op)
 			return CS_AGAIN;
 		size_t at = slice.at + slice.first * unit;
 		if (cs_post_is_single_copy(line))
-			cs_node_read(&op->node, local, op->call.recv.base + at, line->word[2] + at, slice.count * unit);
+			cs_node_read(&op->node, local, op->call.recv.base + at, line->word[2] + at,
+				     slice.count * unit);
 		else
 			cs_copy_result(op, op->call.recv.base + at,
-				       cs_node_slot_of(&op->node, local, line->slot, state->round) + slice.first * unit,
-				       slice.count * unit);
+				       cs_node_slot_of(&op->node, local, line->slot, state->round) +
+				       slice.first * unit, slice.count * unit);
 	}
 	state->next = 0;
 	return CS_OK;
@@ -263,7 +272,8 @@ static enum cs_status next_round(struct cs_op *op);
 static enum cs_status
 all_have_read(struct cs_op *op)
 {
-	return !is_single_copy(op) || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+	return !is_single_copy(op) || cs_node_are_done(&op->node, cs_node_has_read(op->node.number))
+	       ? CS_OK : CS_AGAIN;
 }
 
 static cs_phase *const one_node_long_script[] = { open_rounds, post_round, reduce_round, get_sums,
@@ -288,8 +298,10 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 	struct cs_call *call = &op->call;
 	struct rounds *state = rounds_of(op);
 	*state = (struct rounds){ .per_round = chunk / call->reduction.unit,
-				  .post = { .way = by_single_copy ? CS_POST_SINGLE_COPY : CS_POST_RING,
-					    .address = by_single_copy ? (uint64_t)(uintptr_t)call->send.base : 0 } };
+				  .post = { .way = by_single_copy ? CS_POST_SINGLE_COPY
+								  : CS_POST_RING,
+					    .address = by_single_copy
+					    ? (uint64_t)(uintptr_t)call->send.base : 0 } };
 	state->post.rounds = cs_rounds(call->count, state->per_round);
 	cs_node_expect(&op->node, state->post.rounds, 2);
 	cs_op_start(op, one_node_long_script);
@@ -298,256 +310,9 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* --- several nodes ---------------------------------------------------------------------------------------------------------
- *
- * The node's sum is collected in the area; the result of the leaders' step appears there, too, for a reduction to one rank in
- * another slot of it. */
-
-static char *
-result_of(const struct cs_op *op, const struct cs_hier_round *round)
-{
-	return round->area[op->call.root < 0 ? 0 : 1];
-}
-
-static void
-leaders_step(struct cs_op *op, const struct cs_hier_round *round, size_t offset, size_t count)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	char *sum = round->area[0] + offset;
-	if (call->root < 0)
-		cs_between_allreduce(op, sum, count, &call->reduction, call->is_commutative);
-	else
-		cs_between_reduce(op, sum, round->area[1] + offset, count, &call->reduction, call->is_commutative,
-				  team->shape.node_of[call->root]);
-}
-
-static bool
-hier_takes(struct cs_op *op)
-{
-	return takes_result(op);
-}
-
-/* The lane whose ranks reduce their nodes' vectors: the root's own, so that nobody has to hand the result on to it and wait for
- * its vector in each call. Other nodes cannot compute this lane when lanes follow NUMA domains. */
-static int
-driving_lane(const struct cs_team *team, int root)
-{
-	if (root < 0 || team->domains > 1 || team->shape.local_of[root] >= team->lanes)
-		return 0;
-	return cs_lanes_lane(team->shape.local_of[root], team->shape.node_of[root], team->lanes);
-}
-
-/* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for everybody else. */
-struct several_short {
-	struct cs_hier hier;
-	struct cs_vector vector;
-};
-
-static void
-lay_out_short(struct cs_op *op, struct cs_hier_round *round)
-{
-	round->room = op->call.bytes;
-}
-
-static enum cs_status
-bring_short(struct cs_op *op)
-{
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
-	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
-}
-
-static void
-between_short(struct cs_op *op, struct cs_hier_round *round)
-{
-	cs_vector_reduce(op, round->area[0], op->call.send.base);
-	leaders_step(op, round, 0, op->call.count);
-}
-
-static void
-take_short(struct cs_op *op, const struct cs_hier_round *round)
-{
-	cs_copy_result(op, op->call.recv.base, result_of(op, round), op->call.bytes);
-}
-
-static const struct cs_hier_kind short_kinds[] = {
-	{ .areas = 1, .lay_out = lay_out_short, .bring = bring_short, .between = between_short, .take = take_short },
-	{ .areas = 2, .lay_out = lay_out_short, .bring = bring_short, .between = between_short, .takes = hier_takes,
-	  .take = take_short },
-};
-
-/* The line is the vector's post's, which takes it when it is put out; the driver's is its own. */
-static cs_phase *const several_short_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };
-
-static void
-several_nodes_short(struct cs_op *op)
-{
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
-	state->hier.rounds = 1;
-	cs_hier_start(op, &short_kinds[op->call.root >= 0], 1, several_short_script, 1);
-	cs_hier_set_lanes(op, driving_lane(op->team, op->call.root), 1);
-	state->hier.needs_line = state->hier.drives;
-	if (!state->hier.drives)
-		cs_vector_init(op, &state->vector, op->call.send.base, false);
-}
-
-void
-cs_node_reduce_ring_init(struct cs_op *op, struct cs_node_reduce_ring *ring)
-{
-	*ring = (struct cs_node_reduce_ring){ .post = { .way = CS_POST_RING, .rounds = CS_USES_UNKNOWN } };
-	cs_post_reserve(&op->node, &ring->post, op->node.extras & CS_OP_NONBLOCKING);
-}
-
-char *
-cs_combine_room(struct cs_op *op, struct cs_node_reduce_ring *ring)
-{
-	if (!ring->post.line && !cs_post_open(&op->node, &ring->post))
-		return NULL;
-	return cs_post_room_until(&op->node, &ring->post, ring->step + 1);
-}
-
-void
-cs_combine_publish(struct cs_op *op, struct cs_node_reduce_ring *ring, const char *own)
-{
-	cs_post_publish_step(&op->node, &ring->post, ring->step + 1);
-	ring->own = own;
-}
-
-enum cs_status
-cs_combine_slices(struct cs_op *op, struct cs_node_reduce_ring *ring, char *area, size_t count)
-{
-	struct cs_node_op *node = &op->node;
-	const struct cs_reduction *reduction = &op->call.reduction;
-	int locals = node->node->shape.size, self = node->node->shape.local;
-	size_t first, mine = cs_slice(count, reduction->unit, locals, self, &first), at = first * reduction->unit;
-	const void *from[locals];
-	for (; ring->next < locals; ring->next++)
-		if (ring->next != self && !cs_node_look_alike(node, ring->next, ring->step + 1))
-			return CS_AGAIN;
-	for (int local = 0; local < locals; local++)
-		from[local] = at + (local == self ? ring->own
-						  : cs_post_find(node, local, cs_node_look_alike(node, local, ring->step + 1),
-								 ring->post.posted - 1, 0, 0));
-	cs_reduce_in_order(op, reduction, area + at, from, locals, mine);
-	ring->step++;
-	ring->own = NULL;
-	ring->next = 0;
-	cs_node_done(node, ring->step);
-	return CS_OK;
-}
-
-enum cs_status
-cs_node_reduce_chunk(struct cs_op *op, struct cs_node_reduce_ring *ring, const char *send, char *area, size_t count)
-{
-	size_t unit = op->call.reduction.unit, first;
-	size_t behind = cs_slice(count, unit, op->team->node.shape.size, op->team->node.shape.local, &first);
-	if (!ring->own) {
-		char *room = cs_combine_room(op, ring);
-		if (!room)
-			return CS_AGAIN;
-		behind += first;
-		cs_copy_in(op, room, send, first * unit);
-		cs_copy_in(op, room + behind * unit, send + behind * unit, (count - behind) * unit);
-		cs_combine_publish(op, ring, send);
-	}
-	return cs_combine_slices(op, ring, area, count);
-}
-
-/* A round is what the leaders exchange at once: up to an area slot, made of pieces that fit the ring's slots.
- *
- *   pieces   publish | reduce the own slice into the area    (a step each)
- *   + 1      all slices are there                            + 2   leaders' result in the area; copy out
- *
- * With several lanes each lane's rank exchanges its part of the round. An allreduce copies a round out while the next one is
- * exchanged (seed 004's overlap); a reduction to one rank has next to no copy-out, and holds two areas. */
-struct several_long {
-	struct cs_hier hier;
-	struct cs_node_reduce_ring ring;
-	size_t per_piece, per_round; /* elements */
-	uint64_t piece; /* of the round */
-};
-
-static void
-lay_out_long(struct cs_op *op, struct cs_hier_round *round)
-{
-	struct several_long *state = CS_OP_STATE(struct several_long, op);
-	size_t unit = op->call.reduction.unit;
-	round->count = cs_chunk_bytes(op->call.count, state->per_round, round->index);
-	round->at = round->index * state->per_round * unit;
-	round->room = round->count * unit;
-	round->here += cs_rounds(round->count, state->per_piece);
-	round->arrived = round->here + 1;
-	state->ring.step = state->hier.step;
-}
-
-static enum cs_status
-bring_long(struct cs_op *op)
-{
-	struct several_long *state = CS_OP_STATE(struct several_long, op);
-	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	size_t unit = op->call.reduction.unit;
-	const char *send = op->call.send.base + round->at;
-	for (; state->piece < cs_rounds(round->count, state->per_piece); state->piece++) {
-		size_t offset = state->piece * state->per_piece * unit;
-		if (cs_node_reduce_chunk(op, &state->ring, send + offset, round->area[0] + offset,
-					 cs_chunk_bytes(round->count, state->per_piece, state->piece)) == CS_AGAIN)
-			return CS_AGAIN;
-	}
-	state->piece = 0;
-	cs_hier_is_here(op);
-	return CS_OK;
-}
-
-static void
-between_long(struct cs_op *op, struct cs_hier_round *round)
-{
-	const struct several_long *state = CS_OP_STATE(struct several_long, op);
-	size_t unit = op->call.reduction.unit, first;
-	size_t part = cs_slice(round->count, unit, state->hier.lanes, op->team->lane, &first);
-	if (part)
-		leaders_step(op, round, first * unit, part);
-}
-
-static void
-take_lane_long(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
-{
-	size_t unit = op->call.reduction.unit, first;
-	size_t part = cs_slice(round->count, unit, cs_hier_of(op)->lanes, lane, &first);
-	(void)line;
-	cs_copy_result(op, op->call.recv.base + round->at + first * unit, result_of(op, round) + first * unit, part * unit);
-}
-
-static const struct cs_hier_kind long_kinds[] = {
-	{ .areas = 1, .lag = 1, .lay_out = lay_out_long, .bring = bring_long, .between = between_long,
-	  .take_lane = take_lane_long },
-	{ .areas = 2, .lay_out = lay_out_long, .bring = bring_long, .between = between_long, .takes = hier_takes,
-	  .take_lane = take_lane_long },
-};
-
-static void
-several_nodes_long(struct cs_op *op, const struct cs_node_reduce_params *params, size_t chunk)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	struct several_long *state = CS_OP_STATE(struct several_long, op);
-	size_t unit = call->reduction.unit, area = team->node.shape.area_bytes;
-	size_t wire_chunk = params->wire_chunk < area ? params->wire_chunk : area;
-	/* An element that fits into no area slot cannot be here: comm/ sends such types to the host. */
-	if (wire_chunk < unit)
-		wire_chunk = unit;
-	state->per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
-	state->per_round = wire_chunk / unit / state->per_piece * state->per_piece;
-	state->piece = 0;
-	state->hier.rounds = cs_rounds(call->count, state->per_round);
-	cs_hier_start(op, &long_kinds[call->root >= 0], call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes),
-		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
-	if (call->root < 0)
-		cs_node_rewind(&op->node, call->bytes);
-	cs_node_reduce_ring_init(op, &state->ring);
-}
-
-/* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once instead of twice; where ranks
- * share cores, a wait costs more than reading does. All ranks of a node know the same of it, those of other nodes do not. */
+/* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once
+ * instead of twice; where ranks share cores, a wait costs more than reading does. All ranks of a
+ * node know the same of it, those of other nodes do not. */
 static bool
 is_read_whole(struct cs_op *op, size_t read_all)
 {
@@ -555,18 +320,21 @@ is_read_whole(struct cs_op *op, size_t read_all)
 	struct cs_call *call = &op->call;
 	const struct cs_node_op *node = &op->node;
 	size_t others = (size_t)node->node->shape.size - 1;
-	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_oversubscribed ? READ_BY_ALL : READ_BY_TWO;
+	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_oversubscribed
+		      ? READ_BY_ALL : READ_BY_TWO;
 	if (call->bytes > node->node->shape.slot_bytes)
 		return false;
 	if (call->bytes <= read_all)
 		return true;
-	return read_all && team->shape.nodes == 1 && (others == 1 || node->node->is_oversubscribed) && call->bytes <= most / others;
+	return read_all && team->shape.nodes == 1 &&
+	       (others == 1 || node->node->is_oversubscribed) && call->bytes <= most / others;
 }
 
 bool
 cs_node_reduce_fast(struct cs_op *op, size_t read_all, size_t single_copy_from)
 {
-	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, single_copy_from) || !is_read_whole(op, read_all))
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, single_copy_from) ||
+	    !is_read_whole(op, read_all))
 		return false;
 	one_node_small(op);
 	return true;
@@ -586,9 +354,9 @@ cs_node_reduce(struct cs_op *op, const struct cs_node_reduce_params *params)
 		chunk = unit;
 	if (team->shape.nodes > 1) {
 		if (is_short && call->bytes <= team->node.shape.area_bytes)
-			several_nodes_short(op);
+			cs_node_reduce_hier_short(op);
 		else
-			several_nodes_long(op, params, chunk);
+			cs_node_reduce_hier_long(op, params, chunk);
 	} else if (is_short) {
 		one_node_short(op, chooses_single_copy(op, params->cma_min, true));
 	} else {

@@ -41,7 +41,8 @@ next(struct cs_op *op, const struct split *split, struct cs_window *window)
 	struct cs_call *call = &op->call;
 	window->at += window->most;
 	if (call->counts && window->at < split->most)
-		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at, split->room);
+		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at,
+					      split->room);
 }
 
 static void
@@ -56,7 +57,8 @@ count_rounds(struct cs_op *op, struct split *split)
 	if (!call->counts)
 		split->rounds = cs_rounds(split->most, each);
 	else
-		for (struct cs_window window = split->first; window.at < split->most; next(op, split, &window))
+		for (struct cs_window window = split->first; window.at < split->most;
+		     next(op, split, &window))
 			split->rounds++;
 }
 
@@ -83,7 +85,8 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 		for (int rank = 0; rank < shape->ranks; rank++) {
 			size_t count = count_of(op, rank);
 			size_t piece = cs_window_bytes(count, window);
-			put_piece(op, rank, to + done * unit, send + (at + window.at) * unit, piece * unit);
+			put_piece(op, rank, to + done * unit, send + (at + window.at) * unit,
+				  piece * unit);
 			done += piece;
 			at += count;
 		}
@@ -95,21 +98,23 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 		for (int p = 0; p < shape->position[rank]; p++)
 			before += cs_window_bytes(count_of(op, shape->order[p]), window);
 		size_t piece = cs_window_bytes(count, window);
-		put_piece(op, rank, to + before * unit, send + (at + window.at) * unit, piece * unit);
+		put_piece(op, rank, to + before * unit, send + (at + window.at) * unit,
+			  piece * unit);
 		done += piece;
 		at += count;
 	}
 	return done;
 }
 
-/* --- one node: everybody publishes round r of all blocks; each rank reduces the pieces of its own block from all slots, or from
- * where they are, straight into its result. */
+/* --- one node: everybody publishes round r of all blocks; each rank reduces the pieces of its own
+ * block from all slots, or from where they are, straight into its result. */
 
 struct one_node {
 	struct split split;
 	const char *send;
 	struct cs_post post;
-	struct cs_window window, filling; /* of the round that is reduced, and of the next one that is put out */
+	struct cs_window window, filling; /* of the round that is reduced, and of the next one that
+					   * is put out */
 	uint64_t round;
 	size_t ahead; /* elements in a vector before this rank's block */
 	int next;     /* local rank that is looked at next */
@@ -140,7 +145,8 @@ post_rounds(struct cs_op *op)
 {
 	struct one_node *state = one_node_of(op);
 	struct cs_post *post = &state->post;
-	while (post->posted < state->split.rounds && post->posted - state->round < op->team->node.shape.slots) {
+	while (post->posted < state->split.rounds &&
+	       post->posted - state->round < op->team->node.shape.slots) {
 		char *room = cs_post_room(&op->node, post);
 		if (!room)
 			return post->posted <= state->round ? CS_AGAIN : CS_OK;
@@ -151,7 +157,8 @@ post_rounds(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What `local` has of this rank's block in the round: in its slot behind `before` elements, in its vector behind `ahead`. */
+/* What `local` has of this rank's block in the round: in its slot behind `before` elements, in its
+ * vector behind `ahead`. */
 static struct cs_operand
 part_of(struct cs_op *op, int local, size_t before, size_t ahead)
 {
@@ -159,10 +166,12 @@ part_of(struct cs_op *op, int local, size_t before, size_t ahead)
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, state->round + 1);
 	size_t unit = op->call.reduction.unit;
 	if (cs_post_is_single_copy(line) && local == op->team->node.shape.local)
-		return (struct cs_operand){ .mapped = (const char *)(uintptr_t)line->word[1] + ahead * unit };
+		return (struct cs_operand){ .mapped = (const char *)(uintptr_t)line->word[1] +
+					    ahead * unit };
 	if (cs_post_is_single_copy(line))
 		return (struct cs_operand){ .remote = line->word[1] + ahead * unit };
-	return (struct cs_operand){ .mapped = cs_node_slot_of(&op->node, local, line->slot, state->round) + before * unit };
+	return (struct cs_operand){ .mapped = cs_node_slot_of(&op->node, local, line->slot,
+							      state->round) + before * unit };
 }
 
 static enum cs_status
@@ -181,8 +190,8 @@ reduce_round(struct cs_op *op)
 	for (int local = 0; local < locals && mine; local++)
 		parts[local] = part_of(op, local, before, state->ahead + state->window.at);
 	if (mine)
-		cs_reduce_operands(op, &op->call.reduction, op->call.recv.base + state->window.at * op->call.reduction.unit, parts,
-				   mine);
+		cs_reduce_operands(op, &op->call.reduction, op->call.recv.base + state->window.at *
+				   op->call.reduction.unit, parts, mine);
 	return CS_OK;
 }
 
@@ -192,10 +201,12 @@ static enum cs_status
 be_read(struct cs_op *op)
 {
 	bool is_single_copy = one_node_of(op)->post.way == CS_POST_SINGLE_COPY;
-	return !is_single_copy || cs_node_are_done(&op->node, cs_node_has_read(op->node.number)) ? CS_OK : CS_AGAIN;
+	return !is_single_copy || cs_node_are_done(&op->node, cs_node_has_read(op->node.number))
+	       ? CS_OK : CS_AGAIN;
 }
 
-static cs_phase *const one_node_script[] = { open_call, post_rounds, reduce_round, next_round, be_read, NULL };
+static cs_phase *const one_node_script[] = { open_call, post_rounds, reduce_round, next_round,
+					     be_read, NULL };
 
 static enum cs_status
 next_round(struct cs_op *op)
@@ -216,10 +227,14 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 {
 	struct one_node *state = one_node_of(op);
 	bool is_small = op->call.bytes <= CS_SMALL && split->rounds == 1;
-	*state = (struct one_node){ .split = *split, .send = send, .window = split->first, .filling = split->first };
-	state->post = (struct cs_post){ .way = is_single_copy ? CS_POST_SINGLE_COPY : is_small ? CS_POST_SMALL : CS_POST_RING,
-					/* Its own slots are read here, too: others may have them when it is over. */
-					.rounds = CS_USES_UNKNOWN, .address = is_single_copy ? (uint64_t)(uintptr_t)send : 0 };
+	*state = (struct one_node){ .split = *split, .send = send, .window = split->first,
+				    .filling = split->first };
+	state->post = (struct cs_post){ .way = is_single_copy ? CS_POST_SINGLE_COPY : is_small
+					? CS_POST_SMALL : CS_POST_RING,
+					/* Its own slots are read here, too: others may have them
+					 * when it is over. */
+					.rounds = CS_USES_UNKNOWN, .address = is_single_copy
+					? (uint64_t)(uintptr_t)send : 0 };
 	for (int rank = 0; rank < op->team->shape.rank; rank++)
 		state->ahead += count_of(op, rank);
 	cs_op_start(op, one_node_script);
@@ -228,8 +243,8 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* The same of vectors that all go at once, straight on the flags. The own one is read where it was put out, since the result may
- * lie over it. */
+/* The same of vectors that all go at once, straight on the flags. The own one is read where it was
+ * put out, since the result may lie over it. */
 static void
 one_node_small(struct cs_op *op)
 {
@@ -244,8 +259,10 @@ one_node_small(struct cs_op *op)
 	for (int rank = 0; rank < self; rank++)
 		ahead += count_of(op, rank);
 	for (int local = 0; local < locals && mine; local++) {
-		const struct cs_line *other = local == self ? line : cs_node_await_alike(&op->node, local, 1);
-		from[local] = cs_small_find(op, local, other, call->bytes) + ahead * call->reduction.unit;
+		const struct cs_line *other = local == self
+					      ? line : cs_node_await_alike(&op->node, local, 1);
+		from[local] = cs_small_find(op, local, other, call->bytes) + ahead *
+			      call->reduction.unit;
 	}
 	if (mine)
 		cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, mine);
@@ -263,7 +280,7 @@ cs_deal_fast(struct cs_op *op, size_t single_copy_from)
 	return true;
 }
 
-/* --- several nodes --------------------------------------------------------------------------------------------------------- */
+/* --- several nodes ---------------------------------------------------------------------------- */
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
@@ -297,7 +314,8 @@ take_block(struct cs_op *op, const char *area, struct cs_window window)
 static void
 between_nodes(struct cs_op *op, char *area, struct cs_window window)
 {
-	cs_between_reduce_scatter(op, area, counts_of_nodes(op, window), &op->call.reduction, op->call.is_commutative);
+	cs_between_reduce_scatter(op, area, counts_of_nodes(op, window), &op->call.reduction,
+				  op->call.is_commutative);
 }
 
 /* The leader has the node's part, which belongs at the front of the area. */
@@ -354,8 +372,9 @@ take_short(struct cs_op *op, const struct cs_hier_round *round)
 	take_block(op, round->area[0], short_of(op)->all);
 }
 
-static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short, .bring = bring_short,
-						.between = between_short, .tell = tell_short, .take = take_short };
+static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short,
+						.bring = bring_short, .between = between_short,
+						.tell = tell_short, .take = take_short };
 
 static void
 several_nodes_short(struct cs_op *op, struct cs_window all)
@@ -375,8 +394,8 @@ several_nodes_short(struct cs_op *op, struct cs_window all)
 		cs_vector_init(op, &state->vector, state->own, false);
 }
 
-/* Publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders' reduce_scatter gives each node its
- * ranks' pieces (3r+3); everybody takes its own. */
+/* Publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'
+ * reduce_scatter gives each node its ranks' pieces (3r+3); everybody takes its own. */
 struct several_long {
 	struct cs_hier hier;
 	struct cs_node_reduce_ring ring;
@@ -411,13 +430,13 @@ bring_long(struct cs_op *op)
 	struct several_long *state = long_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	if (!state->ring.own) {
-		char *room = cs_combine_room(op, &state->ring);
+		char *room = cs_node_reduce_room(op, &state->ring);
 		if (!room)
 			return CS_AGAIN;
 		state->count = pack_round(op, state->send, state->window, room);
-		cs_combine_publish(op, &state->ring, room);
+		cs_node_reduce_publish(op, &state->ring, room);
 	}
-	if (cs_combine_slices(op, &state->ring, round->area[0], state->count) == CS_AGAIN)
+	if (cs_node_reduce_slices(op, &state->ring, round->area[0], state->count) == CS_AGAIN)
 		return CS_AGAIN;
 	cs_hier_is_here(op);
 	return CS_OK;
@@ -442,8 +461,10 @@ take_long(struct cs_op *op, const struct cs_hier_round *round)
 	take_block(op, round->area[0], long_of(op)->window);
 }
 
-static const struct cs_hier_kind long_kind = { .areas = 1, .lay_out = lay_out_long, .bring = bring_long,
-					       .between = between_long, .tell = tell_long, .take = take_long };
+static const struct cs_hier_kind long_kind =
+	{ .areas = 1, .lay_out = lay_out_long, .bring = bring_long,
+					       .between = between_long, .tell = tell_long,
+					       .take = take_long };
 
 static void
 several_nodes(struct cs_op *op, const char *send, const struct split *split)
@@ -477,7 +498,8 @@ cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_fro
 		return; /* nothing to reduce anywhere */
 	count_rounds(op, &split);
 	cs_node_expect(&op->node, split.rounds, is_wide ? 3 : 1);
-	/* In place a round's result lies where no block's later rounds do, so that these are still there to be packed. */
+	/* In place a round's result lies where no block's later rounds do, so that these are still
+	 * there to be packed. */
 	const char *send = call->send.base;
 	if (is_wide && split.rounds == 1 && call->bytes <= read_all)
 		several_nodes_short(op, split.first);
@@ -485,6 +507,7 @@ cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_fro
 		several_nodes(op, send, &split);
 	else
 		one_node(op, send, &split,
-			 send != call->recv.base && cs_reduce_is_single_copy(op, single_copy_from) &&
+			 send != call->recv.base &&
+			 cs_reduce_is_single_copy(op, single_copy_from) &&
 				 cs_node_offer(&op->node, send, call->bytes));
 }

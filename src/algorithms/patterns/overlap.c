@@ -5,16 +5,18 @@
 
 #include <string.h>
 
-/* Rounds between nodes, as Bruck's: with the parts of `have` nodes each node gets those of the next ones from the node
- * `have` above, and gives its own first ones to the node `have` below. In the area a node's own part comes first, then the
- * next node's, and so on: what is sent and what comes is then one piece, for any number of nodes. */
+/* Rounds between nodes, as Bruck's: with the parts of `have` nodes each node gets those of the next
+ * ones from the node `have` above, and gives its own first ones to the node `have` below. In the
+ * area a node's own part comes first, then the next node's, and so on: what is sent and what comes
+ * is then one piece, for any number of nodes. */
 struct state {
 	struct cs_hier hier;
 	struct cs_wire *wire; /* NULL: not the leader */
 	struct cs_request *receives, *sends; /* by step */
 	size_t chunk;   /* most bytes of a block in a round */
 	size_t *before; /* by place: bytes of all parts in places before it; nodes + 1 */
-	int step, have; /* between nodes: the step at hand, and the nodes whose parts are there before it */
+	int step, have; /* between nodes: the step at hand, and the nodes whose parts are there
+			 * before it */
 	bool is_sent;   /* in this step */
 	int ready, last; /* place and number of the parts that wait to be copied out */
 };
@@ -36,7 +38,8 @@ static size_t
 piece_of(struct cs_op *op, int rank)
 {
 	const struct state *state = state_of(op);
-	return cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, rank), state->chunk, state->hier.round);
+	return cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, rank), state->chunk,
+			      state->hier.round);
 }
 
 static void
@@ -66,11 +69,13 @@ copy_in(struct cs_op *op)
 	const struct state *state = state_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	struct cs_call *call = &op->call;
-	const char *own = call->send.base ? call->send.base : cs_blocks_at(&call->recv, shape->rank);
+	const char *own = call->send.base ? call->send.base
+					  : cs_blocks_at(&call->recv, shape->rank);
 	size_t at = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
 		at += piece_of(op, shape->order[p]);
-	cs_copy_in(op, area_of(op) + at, own + state->hier.round * state->chunk, piece_of(op, shape->rank));
+	cs_copy_in(op, area_of(op) + at, own + state->hier.round * state->chunk,
+		   piece_of(op, shape->rank));
 }
 
 /* The blocks of so many nodes from that place on. */
@@ -87,8 +92,8 @@ copy_out(struct cs_op *op, int place, int count)
 			int rank = shape->order[p];
 			size_t bytes = piece_of(op, rank);
 			if (rank != shape->rank || call->send.base)
-				cs_copy_result(op, cs_blocks_at(&call->recv, rank) + state->hier.round * state->chunk, from,
-					       bytes);
+				cs_copy_result(op, cs_blocks_at(&call->recv, rank) +
+					       state->hier.round * state->chunk, from, bytes);
 			from += bytes;
 		}
 	}
@@ -117,7 +122,8 @@ start_receives(struct cs_op *op)
 	for (int step = 0, have = 1; have < op->team->shape.nodes; step++, have *= 2) {
 		size_t bytes = bytes_of(state, have, coming(op, have));
 		if (bytes)
-			state->wire->recv_direct(state->wire, &state->receives[step], node_at(op, have), op->tag,
+			state->wire->recv_direct(state->wire, &state->receives[step],
+						 node_at(op, have), op->tag,
 						 round->area[0] + state->before[have], bytes,
 						 cs_overlap_flag(op, round, step), round->turn);
 	}
@@ -158,11 +164,13 @@ step_between(struct cs_op *op)
 		size_t bytes = bytes_of(state, 0, count);
 		int below = (shape->node - state->have + shape->nodes) % shape->nodes;
 		if (wire && bytes)
-			wire->send_direct(wire, &state->sends[state->step], below, op->tag, area_of(op), bytes);
+			wire->send_direct(wire, &state->sends[state->step], below, op->tag,
+					  area_of(op), bytes);
 		copy_out(op, state->ready, state->last);
 		state->is_sent = true;
 	}
-	struct cs_request *request = bytes_of(state, state->have, count) ? &state->receives[state->step] : NULL;
+	struct cs_request *request = bytes_of(state, state->have, count)
+				     ? &state->receives[state->step] : NULL;
 	if (!cs_overlap_has_come(op, wire, request, cs_hier_now(&state->hier), state->step))
 		return CS_AGAIN;
 	state->ready = state->have;
@@ -197,7 +205,8 @@ leave(struct cs_op *op)
 	return CS_OK;
 }
 
-static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, between, leave, cs_hier_next, NULL };
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, between,
+				    leave, cs_hier_next, NULL };
 
 static size_t
 largest(struct cs_op *op)
@@ -216,7 +225,8 @@ cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 	struct cs_team *team = op->team;
 	size_t area = team->node.shape.area_bytes, limit = wire_chunk < area ? wire_chunk : area;
 	struct state *state = state_of(op);
-	*state = (struct state){ .before = cs_op_nodes(op), .chunk = cs_chunk_per_part(limit, (size_t)team->shape.ranks) };
+	*state = (struct state){ .before = cs_op_nodes(op),
+				 .chunk = cs_chunk_per_part(limit, (size_t)team->shape.ranks) };
 	if (!state->chunk)
 		state->chunk = 1; /* the area has room for more than a byte of each rank */
 	state->hier.rounds = cs_rounds(largest(op), state->chunk);
@@ -224,7 +234,8 @@ cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
 		state->receives =
-			cs_op_memory(op, CS_OP_REQUESTS, 2 * CS_OVERLAP_MOST * sizeof *state->receives);
+			cs_op_memory(op, CS_OP_REQUESTS,
+				     2 * CS_OVERLAP_MOST * sizeof *state->receives);
 		state->sends = state->receives + CS_OVERLAP_MOST;
 	}
 	cs_hier_start(op, &kind, 1, script, 1);
@@ -234,7 +245,8 @@ int
 cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_MOST])
 {
 	int count = 0;
-	for (unsigned bit = 1; !((unsigned)place & bit) && bit < (unsigned)(nodes - place); bit *= 2)
+	for (unsigned bit = 1; !((unsigned)place & bit) && bit < (unsigned)(nodes - place);
+	     bit *= 2)
 		children[count++] = place + (int)bit;
 	return count;
 }

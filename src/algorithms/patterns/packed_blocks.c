@@ -5,7 +5,8 @@ static bool
 is_joined(const struct cs_problem *problem, int rank)
 {
 	return rank + 1 < problem->ranks &&
-	       (!problem->at || problem->at[rank] + cs_problem_size(problem, rank) == problem->at[rank + 1]);
+	       (!problem->at || problem->at[rank] + cs_problem_size(problem, rank) ==
+		problem->at[rank + 1]);
 }
 
 /* Between OUT and `together`, as few copies as there are joined blocks. */

@@ -3,13 +3,15 @@
  *   blocks 2 3 4 one after another in OUT     sent from there, received there
  *   holes between them, another order, 7 0 1  copied through CS_TMP
  *
- * Each rank decides by its own places; the message has the same bytes, in the order of the blocks. */
+ * Each rank decides by its own places; the message has the same bytes, in the order of the
+ * blocks. */
 #ifndef CS_ALGORITHMS_PATTERNS_PACKED_BLOCKS_H
 #define CS_ALGORITHMS_PATTERNS_PACKED_BLOCKS_H
 
 #include "plan/build.h"
 
-/* Zeroed before its first use; may be laid again once its message was waited for, and keeps its CS_TMP. */
+/* Zeroed before its first use; may be laid again once its message was waited for, and keeps its
+ * CS_TMP. */
 struct cs_packed_blocks {
 	int first, count;       /* blocks */
 	size_t bytes;           /* of them */
@@ -19,7 +21,8 @@ struct cs_packed_blocks {
 };
 
 /* Tells where blocks [first, first + count) are sent from or received. */
-void cs_packed_lay(struct cs_builder *builder, struct cs_packed_blocks *packed, int first, int count);
+void cs_packed_lay(struct cs_builder *builder, struct cs_packed_blocks *packed, int first,
+		   int count);
 /* The blocks are in OUT, this starts to send them. */
 int cs_packed_send(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);
 int cs_packed_recv(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);

@@ -44,7 +44,8 @@ cs_pairs_save(struct cs_builder *builder)
 	struct cs_place saved = cs_build_tmp(builder, bytes);
 	for (int i = 1; i < p; i++) {
 		int to = (self + i) % p;
-		cs_build_copy(builder, cs_plus(saved, at), cs_pairs_in(problem, to), cs_problem_size(problem, to));
+		cs_build_copy(builder, cs_plus(saved, at), cs_pairs_in(problem, to),
+			      cs_problem_size(problem, to));
 		at += cs_problem_size(problem, to);
 	}
 	return saved;
@@ -54,7 +55,8 @@ cs_pairs_save(struct cs_builder *builder)
 static uint64_t
 most_bytes(const struct cs_problem *problem)
 {
-	size_t own = cs_problem_size(problem, problem->rank), sent = cs_problem_total(problem) - own, received = 0;
+	size_t own = cs_problem_size(problem, problem->rank),
+	       sent = cs_problem_total(problem) - own, received = 0;
 	for (int rank = 0; problem->recv_sizes && rank < problem->ranks; rank++)
 		received += rank == problem->rank ? 0 : problem->recv_sizes[rank];
 	return received > sent ? received : sent;
@@ -71,7 +73,7 @@ last_coming(const struct cs_problem *problem)
 	return 0;
 }
 
-/* --- scattered ------------------------------------------------------------------------------------------------------- */
+/* --- scattered -------------------------------------------------------------------------------- */
 
 /* Messages of one direction that were started last, as many as may be under way. */
 struct window {
@@ -93,7 +95,8 @@ keep(struct window *window, int request)
 		window->requests[window->started++ % window->width] = request;
 }
 
-/* A rank waits only for messages of smaller distance than that of the one it starts next, so none waits for ever. */
+/* A rank waits only for messages of smaller distance than that of the one it starts next, so none
+ * waits for ever. */
 void
 cs_pairs_scattered(struct cs_builder *builder, size_t width)
 {
@@ -105,12 +108,14 @@ cs_pairs_scattered(struct cs_builder *builder, size_t width)
 		saved = cs_pairs_save(builder);
 	for (int i = 1; i < p; i++) {
 		int to = (self + i) % p, from = (self + p - i) % p;
-		size_t give = cs_problem_size(problem, to), take = cs_pairs_recv_size(problem, from);
+		size_t give = cs_problem_size(problem, to),
+		       take = cs_pairs_recv_size(problem, from);
 		struct cs_place block = problem->is_in_place ? saved : cs_pairs_in(problem, to);
 		builder->note = width ? (uint32_t)((size_t)(i - 1) / width) : 0;
 		if (take) {
 			make_room(builder, &recvs);
-			keep(&recvs, cs_build_recv(builder, from, cs_pairs_out(problem, from), take));
+			keep(&recvs,
+			     cs_build_recv(builder, from, cs_pairs_out(problem, from), take));
 		}
 		if (give) {
 			make_room(builder, &sends);
@@ -129,10 +134,11 @@ cs_pairs_scattered_cost(const struct cs_problem *problem, size_t width, struct c
 	cost->rounds = !last ? 0 : width ? (last + width - 1) / width : 1;
 }
 
-/* --- pairwise ----------------------------------------------------------------------------------------------------- */
+/* --- pairwise --------------------------------------------------------------------------------- */
 
-/* With whom `rank` exchanges in a round so that both name each other (a round-robin tournament): ranks whose sum is the
- * round modulo an odd number; who would meet itself meets the last of an even number of ranks, or rests (-1). */
+/* With whom `rank` exchanges in a round so that both name each other (a round-robin tournament):
+ * ranks whose sum is the round modulo an odd number; who would meet itself meets the last of an
+ * even number of ranks, or rests (-1). */
 static int
 partner_of(int rank, int round, int p)
 {
@@ -191,15 +197,17 @@ cs_pairs_pairwise(struct cs_builder *builder)
 		builder->note = (uint32_t)i;
 		if (round.to < 0)
 			continue;
-		struct cs_place to = cs_pairs_out(problem, round.from), into = is_in_place ? block : to;
+		struct cs_place to = cs_pairs_out(problem, round.from),
+				into = is_in_place ? block : to;
 		size_t take = cs_pairs_recv_size(problem, round.from);
-		cs_build_sendrecv(builder, round.to, cs_pairs_in(problem, round.to), cs_problem_size(problem, round.to),
-				  round.from, into, take);
+		cs_build_sendrecv(builder, round.to, cs_pairs_in(problem, round.to),
+				  cs_problem_size(problem, round.to), round.from, into, take);
 		cs_build_copy(builder, to, into, take);
 	}
 }
 
-/* With blocks of one size all rounds, though the rank may rest in the last; else up to that of its last block. */
+/* With blocks of one size all rounds, though the rank may rest in the last; else up to that of its
+ * last block. */
 void
 cs_pairs_pairwise_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {

@@ -6,7 +6,8 @@ struct cs_pieces
 cs_pieces_of_vector(const struct cs_problem *problem, int count)
 {
 	size_t elements = problem->bytes / problem->unit;
-	return (struct cs_pieces){ .each = elements / (size_t)count * problem->unit, .unit = problem->unit,
+	return (struct cs_pieces){ .each = elements / (size_t)count * problem->unit,
+				   .unit = problem->unit,
 				   .longer = (int)(elements % (size_t)count) };
 }
 

@@ -28,8 +28,10 @@ static void
 ask(struct state *state, size_t index)
 {
 	if (state->pipe->parent >= 0)
-		state->recvs[index % state->window] = cs_build_recv(state->builder, state->pipe->parent,
-									 place_of(state, index), bytes_of(state, index));
+		state->recvs[index % state->window] =
+			cs_build_recv(state->builder, state->pipe->parent,
+									 place_of(state, index),
+									 bytes_of(state, index));
 }
 
 static void
@@ -45,7 +47,8 @@ pass_on(void *context, size_t index)
 	for (int child = 0; child < pipe->count; child++) {
 		if (index >= state->window)
 			cs_build_wait(state->builder, state->sends[slot][child]);
-		state->sends[slot][child] = cs_build_send(state->builder, pipe->children[child], place_of(state, index),
+		state->sends[slot][child] = cs_build_send(state->builder, pipe->children[child],
+							  place_of(state, index),
 							  bytes_of(state, index));
 	}
 }
@@ -54,9 +57,12 @@ void
 cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe)
 {
 	const struct cs_problem *problem = builder->problem;
-	struct state state = { .builder = builder, .pipe = pipe, .segment = problem->params[CS_PIPE_PARAM_SEGMENT],
+	struct state state = { .builder = builder, .pipe = pipe,
+			       .segment = problem->params[CS_PIPE_PARAM_SEGMENT],
 			       .window = problem->params[CS_PIPE_PARAM_WINDOW],
 			       .data = pipe->parent < 0 ? cs_in(0) : cs_out(0) };
-	cs_build_segments(builder, &(struct cs_segments){ .total = problem->bytes, .each = state.segment,
-							  .window = state.window, .write = pass_on, .context = &state });
+	cs_build_segments(builder,
+			  &(struct cs_segments){ .total = problem->bytes, .each = state.segment,
+							  .window = state.window, .write = pass_on,
+							  .context = &state });
 }

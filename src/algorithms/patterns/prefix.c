@@ -18,9 +18,10 @@ keep_own(const struct cs_call *call, char *to, const char *own, size_t bytes)
 		cs_copy(to, own, bytes);
 }
 
-/* --- short: all vectors are read ----------------------------------------------------------------------------------------- */
+/* --- short: all vectors are read -------------------------------------------------------------- */
 
-/* The sum of the first `others` local ranks' vectors, and of `own` behind them unless it is NULL. */
+/* The sum of the first `others` local ranks' vectors, and of `own` behind them unless it is
+ * NULL. */
 static void
 sum_up(struct cs_op *op, void *out, int others, const char *own)
 {
@@ -28,7 +29,8 @@ sum_up(struct cs_op *op, void *out, int others, const char *own)
 	struct cs_call *call = &op->call;
 	const void *from[others + 1];
 	for (int local = 0; local < others; local++)
-		from[local] = local == team->node.shape.local ? call->send.base : cs_vector_part(op, local).mapped;
+		from[local] = local == team->node.shape.local
+			      ? call->send.base : cs_vector_part(op, local).mapped;
 	from[others] = own;
 	cs_reduce_from_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
 }
@@ -40,7 +42,8 @@ take_prefix(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	int self = team->node.shape.local;
 	if (self)
-		sum_up(op, call->recv.base, self, cs_prefix_is_exclusive(call) ? NULL : call->send.base);
+		sum_up(op, call->recv.base, self, cs_prefix_is_exclusive(call)
+		       ? NULL : call->send.base);
 	else
 		keep_own(call, call->recv.base, call->send.base, call->bytes);
 }
@@ -101,9 +104,11 @@ one_node_small(struct cs_op *op)
 		return;
 	}
 	for (int local = 0; local < self; local++)
-		from[local] = cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1), call->bytes);
+		from[local] = cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1),
+					    call->bytes);
 	from[self] = call->send.base;
-	cs_reduce_from_left(op, &call->reduction, call->recv.base, from, self + !cs_prefix_is_exclusive(call), call->count);
+	cs_reduce_from_left(op, &call->reduction, call->recv.base, from,
+			    self + !cs_prefix_is_exclusive(call), call->count);
 	cs_at_end(at);
 }
 
@@ -119,7 +124,8 @@ add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 		cs_prefix_add(op, out, area, out, count);
 }
 
-/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes before have. */
+/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes
+ * before have. */
 struct several_short {
 	struct cs_hier hier;
 	struct cs_vector vector;
@@ -142,7 +148,8 @@ is_read(const struct cs_op *op)
 static enum cs_status
 bring_short(struct cs_op *op)
 {
-	return is_read(op) ? cs_vector_post(op, &CS_OP_STATE(struct several_short, op)->vector) : CS_OK;
+	return is_read(op) ? cs_vector_post(op, &CS_OP_STATE(struct several_short, op)->vector)
+			   : CS_OK;
 }
 
 static void
@@ -164,7 +171,8 @@ source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *
 static enum cs_status
 await_before(struct cs_op *op)
 {
-	return cs_vector_await(op, &CS_OP_STATE(struct several_short, op)->vector, op->team->node.shape.local);
+	return cs_vector_await(op, &CS_OP_STATE(struct several_short, op)->vector,
+			       op->team->node.shape.local);
 }
 
 static void
@@ -175,8 +183,9 @@ take_short(struct cs_op *op, const struct cs_hier_round *round)
 		add_nodes_before(op, op->call.recv.base, round->area[0], op->call.count);
 }
 
-static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short, .bring = bring_short,
-						.between = between_short, .source = source, .take = take_short };
+static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short,
+						.bring = bring_short, .between = between_short,
+						.source = source, .take = take_short };
 
 /* A vector that is put out takes the line. */
 static enum cs_status
@@ -196,9 +205,9 @@ tell_short(struct cs_op *op)
 	return cs_hier_tell(op);
 }
 
-static cs_phase *const several_short_script[] = { open_short, cs_hier_begin_round, cs_hier_bring, cs_hier_meet,
-						  cs_hier_between, tell_short, await_before, cs_hier_take,
-						  cs_hier_next, NULL };
+static cs_phase *const several_short_script[] = { open_short, cs_hier_begin_round, cs_hier_bring,
+						  cs_hier_meet, cs_hier_between, tell_short,
+						  await_before, cs_hier_take, cs_hier_next, NULL };
 
 static void
 several_nodes_short(struct cs_op *op)
@@ -211,7 +220,7 @@ several_nodes_short(struct cs_op *op)
 		cs_vector_init(op, &state->vector, op->call.send.base, false);
 }
 
-/* --- long: a chain ------------------------------------------------------------------------------------------------------- */
+/* --- long: a chain ---------------------------------------------------------------------------- */
 
 /* The first member of a state. */
 struct chain {
@@ -241,7 +250,8 @@ init_chain(struct cs_op *op, struct chain *chain, size_t piece)
 	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
 	chain->each = piece < unit ? 1 : piece / unit;
 	size_t room = chain->each * unit;
-	chain->post = (struct cs_post){ .way = CS_POST_RING, .rounds = CS_USES_UNKNOWN, .chunk = room,
+	chain->post = (struct cs_post){ .way = CS_POST_RING, .rounds = CS_USES_UNKNOWN,
+					.chunk = room,
 					.pieces = cs_post_pieces(&op->team->node, room) };
 }
 
@@ -262,10 +272,12 @@ piece_before(struct cs_op *op, const struct chain *chain)
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, chain->step + 1);
 	if (!line)
 		return NULL;
-	return cs_post_find(&op->node, local, line, chain->pieces, chain->post.chunk, chain->post.pieces);
+	return cs_post_find(&op->node, local, line, chain->pieces, chain->post.chunk,
+			    chain->post.pieces);
 }
 
-/* The next piece, `count` elements from byte `at` on. `total`: where the last rank's sum goes; NULL: nobody wants it. */
+/* The next piece, `count` elements from byte `at` on. `total`: where the last rank's sum goes;
+ * NULL: nobody wants it. */
 static enum cs_status
 chain_piece(struct cs_op *op, struct chain *chain, size_t at, size_t count, char *total)
 {
@@ -310,7 +322,8 @@ run_chain(struct cs_op *op)
 	struct chain *chain = CS_OP_STATE(struct chain, op);
 	struct cs_call *call = &op->call;
 	for (size_t done; (done = chain->pieces * chain->each) < call->count;)
-		if (chain_piece(op, chain, done * call->reduction.unit, cs_chunk_bytes(call->count, chain->each, chain->pieces), NULL) ==
+		if (chain_piece(op, chain, done * call->reduction.unit,
+				cs_chunk_bytes(call->count, chain->each, chain->pieces), NULL) ==
 		    CS_AGAIN)
 			return CS_AGAIN;
 	if (chain->reads)
@@ -333,11 +346,13 @@ one_node_long(struct cs_op *op, size_t piece)
 		cs_node_end_reading(&op->node);
 }
 
-/*   pieces   down the chain of the node's ranks; the last one's sums go into the area    (a step each)
+/*   pieces   down the chain of the node's ranks; the last one's sums go into the area (a step each)
  *   + 1      all of them are there
- *   + 2      what the nodes before have is there in their place; taken while the next round is under way
+ *   + 2      what the nodes before have is there in their place; taken while the next round is
+ *            under way
  *
- * A round is what the leaders scan at once, up to an area slot. With several lanes each lane's rank scans its part of it. */
+ * A round is what the leaders scan at once, up to an area slot. With several lanes each lane's rank
+ * scans its part of it. */
 struct several_long {
 	struct cs_hier hier;
 	struct chain chain;
@@ -378,7 +393,8 @@ bring_long(struct cs_op *op)
 	size_t unit = op->call.reduction.unit, each = state->chain.each;
 	for (; state->done < round->count; state->done += each) {
 		size_t left = round->count - state->done, at = state->done * unit;
-		if (chain_piece(op, &state->chain, round->at + at, left < each ? left : each, round->area[0] + at) == CS_AGAIN)
+		if (chain_piece(op, &state->chain, round->at + at, left < each ? left : each,
+				round->area[0] + at) == CS_AGAIN)
 			return CS_AGAIN;
 	}
 	state->done = 0;
@@ -394,21 +410,25 @@ between_long(struct cs_op *op, struct cs_hier_round *round)
 	size_t unit = call->reduction.unit, first;
 	size_t part = cs_slice(round->count, unit, long_of(op)->hier.lanes, op->team->lane, &first);
 	if (part)
-		cs_between_exscan(op, round->area[0] + first * unit, part, &call->reduction, call->is_commutative);
+		cs_between_exscan(op, round->area[0] + first * unit, part, &call->reduction,
+				  call->is_commutative);
 }
 
 static void
-take_lane_long(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+take_lane_long(struct cs_op *op, const struct cs_hier_round *round, int lane,
+	       const struct cs_line *line)
 {
 	size_t unit = op->call.reduction.unit, first;
 	size_t part = cs_slice(round->count, unit, long_of(op)->hier.lanes, lane, &first);
 	(void)line;
 	if (op->team->shape.node)
-		add_nodes_before(op, op->call.recv.base + round->at + first * unit, round->area[0] + first * unit, part);
+		add_nodes_before(op, op->call.recv.base + round->at + first * unit,
+				 round->area[0] + first * unit, part);
 }
 
-static const struct cs_hier_kind long_kind = { .areas = 1, .lag = 1, .lay_out = lay_out_long, .bring = bring_long,
-					       .waits_for = is_last, .between = between_long, .source = source,
+static const struct cs_hier_kind long_kind = { .areas = 1, .lag = 1, .lay_out = lay_out_long,
+					       .bring = bring_long, .waits_for = is_last,
+					       .between = between_long, .source = source,
 					       .take_lane = take_lane_long };
 
 static void
@@ -422,16 +442,19 @@ several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size
 	init_chain(op, &state->chain, piece < wire_chunk ? piece : wire_chunk);
 	state->per_round = wire_chunk / state->chain.post.chunk * state->chain.each;
 	if (!state->per_round)
-		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to it */
+		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to
+						       * it */
 	state->done = 0;
 	state->hier.rounds = cs_rounds(call->count, state->per_round);
-	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 * state->hier.rounds, 1);
-	cs_hier_start(op, &long_kind, call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes), cs_hier_script,
+	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 *
+		       state->hier.rounds, 1);
+	cs_hier_start(op, &long_kind, call->bytes < WORTH_LANES
+		      ? 1 : cs_team_lanes(team, params->lanes), cs_hier_script,
 		      CS_HIER_SCRIPT_ROUND);
 	cs_post_reserve(&op->node, &state->chain.post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
-/* --- which of them ------------------------------------------------------------------------------------------------------- */
+/* --- which of them ---------------------------------------------------------------------------- */
 
 static bool
 is_short(const struct cs_op *op, size_t read_all)
@@ -443,13 +466,15 @@ is_short(const struct cs_op *op, size_t read_all)
 bool
 cs_prefix_fast(struct cs_op *op, const size_t *params)
 {
-	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, 0) || !is_short(op, params[0]))
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, 0) ||
+	    !is_short(op, params[0]))
 		return false;
 	one_node_small(op);
 	return true;
 }
 
-/* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the same on all. */
+/* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the
+ * same on all. */
 void
 cs_prefix(struct cs_op *op, const size_t *values)
 {
@@ -465,7 +490,8 @@ cs_prefix(struct cs_op *op, const size_t *values)
 		several_nodes_long(op, &params, piece);
 	else if (reads_all)
 		one_node_short(op);
-	else if (params.doubling && (size_t)shape->size >= params.doubling && !team->node.is_oversubscribed && cs_prefix_may_double(op))
+	else if (params.doubling && (size_t)shape->size >= params.doubling &&
+		 !team->node.is_oversubscribed && cs_prefix_may_double(op))
 		cs_prefix_double(op);
 	else
 		one_node_long(op, piece);

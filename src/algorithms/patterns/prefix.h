@@ -1,12 +1,14 @@
 /* patterns/prefix.h — scan and exscan, by the memory of nodes whose ranks follow each other.
  *
- *   short      everybody publishes its vector, and each rank sums up those before its own          one hop
- *   doubling   in step k a rank adds what the one 2^k before it has: sums of 1, 2, 4, ... ranks    log2 hops
- *   long       a chain: piece by piece, each rank adds its own to what the rank before it has      a hop for each rank,
- *                                                                                                  the next piece meanwhile
+ *   short      everybody publishes its vector, and each rank sums up those before its own: one hop
+ *   doubling   in step k a rank adds what the one 2^k before it has: sums of 1, 2, 4, ... ranks,
+ *              log2 hops
+ *   long       a chain: piece by piece, each rank adds its own to what the rank before it has, a
+ *              hop for each rank, the next piece meanwhile
  *
- * Several nodes: as above on each of them; besides, the node's whole sum into the area, where the leaders' exscan puts the sum of
- * all nodes before in its place, which each rank then takes as the left operand. The first node's ranks do not wait for that.
+ * Several nodes: as above on each of them; besides, the node's whole sum into the area, where the
+ * leaders' exscan puts the sum of all nodes before in its place, which each rank then takes as the
+ * left operand. The first node's ranks do not wait for that.
  *
  * On one node a result is ((x0 op x1) op x2) ... to the bit, but by doubling. */
 #ifndef CS_ALGORITHMS_PATTERNS_PREFIX_H
@@ -16,28 +18,34 @@
 #include "algorithms/patterns/rank_order.h"
 
 struct cs_prefix_params {
-	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others' vectors; beyond: */
-	size_t doubling;   /* nodes of so many ranks and more, each with a core: doubling, of what fits a slot; 0: none */
+	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others'
+			    * vectors; beyond: */
+	size_t doubling;   /* nodes of so many ranks and more, each with a core: doubling, of what
+			    * fits a slot; 0: none */
 	size_t chunk;      /* the longest piece of a chain */
 	size_t wire_chunk; /* bytes that the leaders scan at once */
-	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per NUMA domain */
+	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per
+			    * NUMA domain */
 };
 
 #define CS_PREFIX_PARAMS \
-	{ { "read_all", "a rank reads at most so many bytes of the vectors before its own, all together", 16 << 10, 0, 64 << 20, \
+	{ { "read_all", "a rank reads at most so many bytes of the vectors before its own, all " \
+			"together", 16 << 10, 0, 64 << 20, \
 	    .role = CS_ROLE_READ_ALL }, \
-	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums double from step to step; 0: never", \
+	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums " \
+			"double from step to step; 0: never", \
 	    12, 0, 1 << 20, .role = CS_ROLE_DOUBLING }, \
 	  { "chunk", "bytes per piece of longer vectors, at most", 32 << 10, 4 << 10, 64 << 20 }, \
 	  { "wire_chunk", "bytes that leaders scan at once", 4 << 20, 4 << 10, 64 << 20 }, \
-	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0, CS_LANES } }
+	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, \
+	    0, CS_LANES } }
 
 /* call->coll is CS_SCAN, or CS_EXSCAN. `params`: in the order of CS_PREFIX_PARAMS. */
 void cs_prefix(struct cs_op *op, const size_t *params);
 /* The same of small vectors on one node, at once. False: they are not, or several nodes. */
 bool cs_prefix_fast(struct cs_op *op, const size_t *params);
 
-/* --- what patterns/prefix.c and prefix_node.c share --------------------------------------------------------------------- */
+/* --- what patterns/prefix.c and prefix_node.c share ------------------------------------------- */
 
 static inline bool
 cs_prefix_is_exclusive(const struct cs_call *call)

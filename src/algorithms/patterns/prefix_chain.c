@@ -4,7 +4,8 @@ struct chain {
 	struct cs_builder *builder;
 	size_t each;              /* bytes of a segment: whole elements */
 	size_t segments, window;
-	struct cs_place spare;    /* for what comes, a window of segments; the result itself where that is free */
+	struct cs_place spare;    /* for what comes, a window of segments; the result itself where
+				   * that is free */
 	struct cs_place sums;     /* an exscan's, while they are sent, a window of them */
 	bool comes_to_result;
 	int recvs[CS_PREFIX_CHAIN_WINDOW], sends[CS_PREFIX_CHAIN_WINDOW];
@@ -35,7 +36,8 @@ ask(struct chain *chain, size_t index)
 {
 	const struct cs_problem *problem = chain->builder->problem;
 	chain->recvs[index % chain->window] =
-		cs_build_recv(chain->builder, problem->rank - 1, come_place(chain, index), bytes_of(chain, index));
+		cs_build_recv(chain->builder, problem->rank - 1, come_place(chain, index),
+			      bytes_of(chain, index));
 }
 
 /* What came and the own segment: what the next rank gets, or CS_IN at the first rank. */
@@ -86,7 +88,8 @@ pass_on(void *context, size_t index)
 		cs_build_wait(builder, chain->sends[slot]);
 	struct cs_place sum = add(chain, index);
 	if (sends)
-		chain->sends[slot] = cs_build_send(builder, problem->rank + 1, sum, bytes_of(chain, index));
+		chain->sends[slot] = cs_build_send(builder, problem->rank + 1, sum,
+						   bytes_of(chain, index));
 	keep_own(chain, index);
 	if (receives && index + chain->window < chain->segments)
 		ask(chain, index + chain->window);
@@ -111,16 +114,20 @@ cs_prefix_chain_build(struct cs_builder *builder)
 	if (chain.window > chain.segments)
 		chain.window = chain.segments ? chain.segments : 1;
 	size_t most = chain.each < problem->bytes ? chain.each : problem->bytes;
-	/* A scan's result is made of what comes; an exscan's is that, but in place the own segment is still needed. */
+	/* A scan's result is made of what comes; an exscan's is that, but in place the own segment
+	 * is still needed. */
 	chain.comes_to_result = is_exclusive(problem) && (!problem->is_in_place || !is_inner);
 	if (problem->rank && !chain.comes_to_result)
 		chain.spare = cs_build_tmp(builder, chain.window * most);
 	if (is_inner && is_exclusive(problem))
 		chain.sums = cs_build_tmp(builder, chain.window * most);
-	for (size_t index = 0; problem->rank && index < chain.segments && index < chain.window; index++)
+	for (size_t index = 0; problem->rank && index < chain.segments && index < chain.window;
+	     index++)
 		ask(&chain, index);
-	cs_build_segments(builder, &(struct cs_segments){ .total = problem->bytes, .each = chain.each,
-							  .window = chain.window, .write = pass_on, .context = &chain });
+	cs_build_segments(builder,
+			  &(struct cs_segments){ .total = problem->bytes, .each = chain.each,
+							  .window = chain.window, .write = pass_on,
+							  .context = &chain });
 }
 
 void
@@ -128,9 +135,11 @@ cs_prefix_chain_cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	cost->rounds = problem->bytes ? (uint64_t)problem->ranks - 1 : 0;
 	cost->bytes = problem->ranks > 1 ? problem->bytes : 0;
-	/* Each rank but the first, and in an exscan the last, adds to the first segment before the next one gets it. */
+	/* Each rank but the first, and in an exscan the last, adds to the first segment before the
+	 * next one gets it. */
 	int adders = problem->ranks - 1 - is_exclusive(problem);
 	size_t each = segment_of(problem);
 	if (adders > 0)
-		cost->reduced = problem->bytes + (uint64_t)(adders - 1) * (each < problem->bytes ? each : problem->bytes);
+		cost->reduced = problem->bytes + (uint64_t)(adders - 1) *
+				(each < problem->bytes ? each : problem->bytes);
 }

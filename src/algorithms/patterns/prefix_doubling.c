@@ -3,7 +3,8 @@
 struct doubler {
 	struct cs_builder *builder;
 	struct cs_place sum;    /* of the ranks up to this one, as far as it goes: IN at first */
-	struct cs_place result; /* of an exscan: of those before this one; nothing yet if !has_result */
+	struct cs_place result; /* of an exscan: of those before this one; nothing yet if
+				 * !has_result */
 	struct cs_place spare;  /* for what comes */
 	struct cs_place more;   /* an exscan's sums, while they are sent */
 	bool has_result;
@@ -15,13 +16,15 @@ is_exclusive(const struct cs_problem *problem)
 	return problem->coll == CS_EXSCAN;
 }
 
-/* Where what comes in the first round goes: to the result at once, unless that is where the own vector still is needed. */
+/* Where what comes in the first round goes: to the result at once, unless that is where the own
+ * vector still is needed. */
 static struct cs_place
 place_of(const struct doubler *doubler)
 {
 	const struct cs_problem *problem = doubler->builder->problem;
 	bool is_needed = problem->is_in_place && problem->rank + 1 < problem->ranks;
-	return is_exclusive(problem) && !doubler->has_result && !is_needed ? cs_out(0) : doubler->spare;
+	return is_exclusive(problem) && !doubler->has_result &&
+	       !is_needed ? cs_out(0) : doubler->spare;
 }
 
 /* `come`: the sum of the ranks before those of the own one. `sends`: the own one is sent again. */
@@ -64,7 +67,8 @@ cs_prefix_doubling_build(struct cs_builder *builder)
 	struct doubler doubler = { .builder = builder, .sum = cs_in(0) };
 	if (self) {
 		doubler.spare = cs_build_tmp(builder, problem->bytes);
-		doubler.more = cs_build_tmp(builder, is_exclusive(problem) && self + 2 < p ? problem->bytes : 0);
+		doubler.more = cs_build_tmp(builder, is_exclusive(problem) &&
+					    self + 2 < p ? problem->bytes : 0);
 	}
 	if (p == 1)
 		keep_own(builder);

@@ -1,4 +1,5 @@
-/* patterns/prefix_node.c — a scan of the ranks of one node by doubling: each shows the sums that others add. */
+/* patterns/prefix_node.c — a scan of the ranks of one node by doubling: each shows the sums that
+ * others add. */
 #include "algorithms/patterns/prefix.h"
 
 #include "algorithms/patterns/exchange.h"
@@ -13,7 +14,8 @@ steps_of(int local)
 	return steps;
 }
 
-/* Where a rank's sums are, one behind the other: in its line, in its small slot, in a part of a slot or in all of it. */
+/* Where a rank's sums are, one behind the other: in its line, in its small slot, in a part of a
+ * slot or in all of it. */
 struct sums {
 	size_t stride;
 	bool is_inline, is_small;
@@ -38,10 +40,12 @@ cs_prefix_may_double(struct cs_op *op)
 {
 	struct cs_team *team = op->team;
 	struct sums sums = sums_of(op);
-	return sums.stride * (size_t)steps_of(team->node.shape.size - 1) <= team->node.shape.slot_bytes;
+	return sums.stride * (size_t)steps_of(team->node.shape.size - 1) <=
+	       team->node.shape.slot_bytes;
 }
 
-/*   before step k   a rank has the sum of the 2^k ranks up to itself, and who is read by the one 2^k behind it shows that
+/*   before step k   a rank has the sum of the 2^k ranks up to itself, and who is read by the one
+ *                   2^k behind it shows that
  *   an exscan       keeps the sum of those before itself besides
  */
 struct doubling {
@@ -59,7 +63,8 @@ show_own(struct cs_op *op)
 	struct cs_post *post = &state->post;
 	if (op->team->node.shape.local + 1 == op->team->node.shape.size)
 		return CS_OK;
-	if (!cs_post_open(&op->node, post) || !(state->room = cs_post_room_until(&op->node, post, post->last)))
+	if (!cs_post_open(&op->node, post) ||
+	    !(state->room = cs_post_room_until(&op->node, post, post->last)))
 		return CS_AGAIN;
 	cs_copy_in(op, state->room, state->sum, op->call.bytes);
 	state->sum = state->room;
@@ -67,17 +72,19 @@ show_own(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What the rank `distance` before this one has after so many steps; it has made no more of them than it adds in. NULL: it is not
- * there yet. */
+/* What the rank `distance` before this one has after so many steps; it has made no more of them
+ * than it adds in. NULL: it is not there yet. */
 static const char *
 sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
 {
 	struct cs_team *team = op->team;
-	int local = team->node.shape.local - distance, last = steps_of(local), which = step < last ? step : last;
+	int local = team->node.shape.local - distance, last = steps_of(local),
+	    which = step < last ? step : last;
 	const struct cs_line *line = cs_node_look_alike(&op->node, local, (uint64_t)which + 1);
 	if (!line)
 		return NULL;
-	const char *base = sums->is_inline ? (const char *)line->data : cs_node_slot_of(&op->node, local, line->slot, 0);
+	const char *base = sums->is_inline ? (const char *)line->data
+					   : cs_node_slot_of(&op->node, local, line->slot, 0);
 	return base + (size_t)which * sums->stride;
 }
 
@@ -129,13 +136,16 @@ cs_prefix_double(struct cs_op *op)
 	*state = (struct doubling){ .sums = sums_of(op), .sum = op->call.send.base };
 	uint64_t last = (uint64_t)steps_of(locals - 1);
 	size_t span = (size_t)last * state->sums.stride;
-	/* Its own sums are read here, too: where others may begin before it is over, they get no part of its slots. */
-	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING, is_cut = !may_be_left && cs_node_is_cut(&op->node, span);
+	/* Its own sums are read here, too: where others may begin before it is over, they get no
+	 * part of its slots. */
+	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING,
+	     is_cut = !may_be_left && cs_node_is_cut(&op->node, span);
 	state->post = (struct cs_post){ .way = state->sums.is_inline  ? CS_POST_INLINE
 					       : state->sums.is_small ? CS_POST_SMALL
 					       : is_cut		      ? CS_POST_PIECE
 								      : CS_POST_RING,
-					.rounds = self + 1 < locals ? CS_USES_UNKNOWN : 0, .last = last, .span = span };
+					.rounds = self + 1 < locals ? CS_USES_UNKNOWN : 0,
+					.last = last, .span = span };
 	cs_op_start(op, doubling_script);
 	cs_post_reserve(&op->node, &state->post, may_be_left);
 	if (!self)

@@ -3,20 +3,25 @@
 #include <string.h>
 
 #define LEAST_SINGLE_COPY (16 << 10) /* bytes of a vector */
-#define READ_AT_ONCE ((size_t)128 << 10) /* bytes of parts in other ranks' memory, at most: they stay in a core's cache */
-#define PIECE 8192 /* bytes: the accumulator stays in the first-level cache while the sources stream by */
+/* Bytes of parts in other ranks' memory, at most: they stay in a core's cache */
+#define READ_AT_ONCE ((size_t)128 << 10)
+/* bytes: the accumulator stays in the first-level cache while the sources stream by */
+#define PIECE 8192
 
 /* Three sources and more. */
 static __attribute__((noinline)) void
-reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n, size_t count)
+reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+	      size_t count)
 {
-	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit; /* a division is dear */
+	/* A division is dear */
+	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
 	_Alignas(64) char sum[PIECE];
 	for (size_t first = 0; first < count; first += piece) {
 		size_t now = count - first < piece ? count - first : piece;
 		size_t at = first * unit;
 		/* Through `sum`, so that `out` may be one of the sources. */
-		reduction->kernel(sum, (const char *)from[n - 2] + at, (const char *)from[n - 1] + at, now);
+		reduction->kernel(sum, (const char *)from[n - 2] + at,
+				  (const char *)from[n - 1] + at, now);
 		for (int i = n - 3; i > 0; i--)
 			reduction->kernel(sum, (const char *)from[i] + at, sum, now);
 		reduction->kernel(out + at, (const char *)from[0] + at, sum, now);
@@ -24,8 +29,8 @@ reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const
 }
 
 void
-cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n,
-		   size_t count)
+cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+		   const void *const *from, int n, size_t count)
 {
 	struct cs_team *team = op->team;
 	if (n == 2 && reduction->kernel) {
@@ -58,7 +63,8 @@ cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void 
 
 /* Three sources and more. */
 static __attribute__((noinline)) void
-reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n, size_t count)
+reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+		   size_t count)
 {
 	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
 	_Alignas(64) char sum[PIECE];
@@ -72,11 +78,11 @@ reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *
 	}
 }
 
-/* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the first, and none of the last where
- * the result goes there. */
+/* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the
+ * first, and none of the last where the result goes there. */
 static void
-reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *out, const void *const *from, int n,
-		  size_t count)
+reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+		  const void *const *from, int n, size_t count)
 {
 	struct cs_team *team = op->team;
 	size_t bytes = count * reduction->unit, apart = (bytes + 63) & ~(size_t)63;
@@ -92,7 +98,8 @@ reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *
 }
 
 void
-cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out, const void *const *from, int n, size_t count)
+cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+		    const void *const *from, int n, size_t count)
 {
 	if (n < 3)
 		cs_reduce_in_order(op, reduction, out, from, n, count);
@@ -104,12 +111,13 @@ cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void
 
 /* Far parts come piece by piece. */
 static __attribute__((noinline)) void
-reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out, const struct cs_operand *parts, size_t remotes,
-	      size_t count)
+reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+	      const struct cs_operand *parts, size_t remotes, size_t count)
 {
 	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
-	size_t unit = reduction->unit, at_once = READ_AT_ONCE / remotes / unit ? READ_AT_ONCE / remotes / unit : 1;
+	size_t unit = reduction->unit, at_once = READ_AT_ONCE / remotes / unit
+						 ? READ_AT_ONCE / remotes / unit : 1;
 	char *room = cs_op_memory(op, CS_OP_REMOTE, remotes * at_once * unit);
 	for (size_t done = 0; done < count; done += at_once) {
 		size_t now = count - done < at_once ? count - done : at_once;
@@ -120,7 +128,8 @@ reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 				from[local] = parts[local].mapped + done * unit;
 				continue;
 			}
-			cs_node_read(&op->node, local, next, parts[local].remote + done * unit, now * unit);
+			cs_node_read(&op->node, local, next, parts[local].remote + done * unit,
+				     now * unit);
 			from[local] = next;
 			next += at_once * unit;
 		}
@@ -129,7 +138,8 @@ reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 }
 
 void
-cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out, const struct cs_operand *parts, size_t count)
+cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+		   const struct cs_operand *parts, size_t count)
 {
 	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;

@@ -25,8 +25,8 @@ at(const struct halving *halving, struct view view, int block)
 	return cs_plus(view.place, cs_pieces_before(&halving->pieces, block) - view.begin);
 }
 
-/* Starts to receive from the odd one of the other part, if this rank acts for it. Parts become smaller, so the first
- * memory is enough for the later ones. */
+/* Starts to receive from the odd one of the other part, if this rank acts for it. Parts become
+ * smaller, so the first memory is enough for the later ones. */
 static int
 hear_odd(struct halving *halving, const struct cs_halving *cut, size_t bytes)
 {
@@ -44,8 +44,10 @@ add(struct halving *halving, const struct cs_halving *cut, size_t bytes)
 	struct cs_builder *builder = halving->builder;
 	struct view into = halving->kept;
 	if (cut->own_count == 1)
-		into = (struct view){ cs_out(0), cs_pieces_before(&halving->pieces, cut->own_first) };
-	struct cs_place own = at(halving, halving->sum, cut->own_first), to = at(halving, into, cut->own_first);
+		into = (struct view){ cs_out(0),
+				      cs_pieces_before(&halving->pieces, cut->own_first) };
+	struct cs_place own = at(halving, halving->sum, cut->own_first),
+			to = at(halving, into, cut->own_first);
 	cs_build_reduce(builder, to, own, halving->spare, bytes);
 	if (cut->also >= 0)
 		cs_build_reduce(builder, to, to, halving->spare_odd, bytes);

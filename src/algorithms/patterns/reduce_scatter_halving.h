@@ -1,5 +1,6 @@
-/* patterns/reduce_scatter_halving.h — reduce_scatter by recursive halving: ranks are cut in two, and each rank gives its
- * partner in the other part the blocks of that part, until each is alone with its own block.
+/* patterns/reduce_scatter_halving.h — reduce_scatter by recursive halving: ranks are cut in two,
+ * and each rank gives its partner in the other part the blocks of that part, until each is alone
+ * with its own block.
  *
  *   p = 5, blocks that ranks have sums of:      0      1      2      3      4
  *   before                                  01234  01234  01234  01234  01234
@@ -8,9 +9,10 @@
  *   0 . 1                                       0      1
  *
  * The odd rank of a larger part has no partner: the last rank of the other part takes what it gives
- * (patterns/halving.h), and it goes on with the sums that it has. So every p takes ceil(log2 p) rounds, and what a
- * rank gives is one piece of memory, however uneven blocks are. Partners are far away first, so the order of ranks is
- * not kept; operations that are not commutative are refused. */
+ * (patterns/halving.h), and it goes on with the sums that it has. So every p takes ceil(log2 p)
+ * rounds, and what a rank gives is one piece of memory, however uneven blocks are. Partners are far
+ * away first, so the order of ranks is not kept; operations that are not commutative are
+ * refused. */
 #ifndef CS_ALGORITHMS_PATTERNS_REDUCE_SCATTER_HALVING_H
 #define CS_ALGORITHMS_PATTERNS_REDUCE_SCATTER_HALVING_H
 

@@ -17,7 +17,8 @@ start(struct pairwise *pairwise, int round)
 	int p = builder->problem->ranks, self = builder->problem->rank;
 	int to = (self + round) % p, from = (self + p - round) % p;
 	builder->note = (uint32_t)round - 1;
-	pairwise->recv = cs_build_recv(builder, from, cs_cyclic_sum_room(&pairwise->sum, round), pairwise->sum.bytes);
+	pairwise->recv = cs_build_recv(builder, from, cs_cyclic_sum_room(&pairwise->sum, round),
+				       pairwise->sum.bytes);
 	pairwise->send = cs_build_send(builder, to, cs_in(cs_pieces_before(&pairwise->pieces, to)),
 				       cs_pieces_bytes(&pairwise->pieces, to, 1));
 }
@@ -32,7 +33,8 @@ cs_reduce_scatter_pairwise_build(struct cs_builder *builder)
 		cs_build_no_memory(builder);
 		return;
 	}
-	cs_cyclic_sum_begin(&pairwise.sum, builder, self, p, cs_in(cs_pieces_before(&pairwise.pieces, self)), cs_out(0),
+	cs_cyclic_sum_begin(&pairwise.sum, builder, self, p,
+			    cs_in(cs_pieces_before(&pairwise.pieces, self)), cs_out(0),
 			    cs_pieces_bytes(&pairwise.pieces, self, 1));
 	if (p > 1)
 		start(&pairwise, 1);

@@ -8,7 +8,8 @@ struct ring {
 	size_t stride;              /* bytes of a piece of a block, but for the last */
 	int most;                   /* pieces of the largest block */
 	struct cs_place sums[2];    /* of even and of odd rounds: for the largest block each */
-	int send[CS_REDUCE_SCATTER_RING_PIECES], recv[CS_REDUCE_SCATTER_RING_PIECES]; /* requests, by piece */
+	/* requests, by piece */
+	int send[CS_REDUCE_SCATTER_RING_PIECES], recv[CS_REDUCE_SCATTER_RING_PIECES];
 };
 
 /* The block that this rank sends in a round; it receives the one of the next round. */
@@ -44,17 +45,19 @@ static void
 start(struct ring *ring, int round, int piece)
 {
 	struct cs_builder *builder = ring->builder;
-	int p = builder->problem->ranks, self = builder->problem->rank, block = block_of(ring, round);
+	int p = builder->problem->ranks, self = builder->problem->rank,
+	    block = block_of(ring, round);
 	builder->note = (uint32_t)round;
 	ring->recv[piece] = cs_build_recv(builder, (self + p - 1) % p, sum(ring, round, piece),
 					  piece_bytes(ring, block_of(ring, round + 1), piece));
 	ring->send[piece] = cs_build_send(builder, (self + 1) % p,
-					  round ? sum(ring, round - 1, piece) : input(ring, block, piece),
+					  round ? sum(ring, round - 1, piece)
+						: input(ring, block, piece),
 					  piece_bytes(ring, block, piece));
 }
 
-/* Adds the own part of what came, and in the last round that is the result. The piece that was sent is waited for
- * before the next one comes into its place. */
+/* Adds the own part of what came, and in the last round that is the result. The piece that was sent
+ * is waited for before the next one comes into its place. */
 static void
 finish(struct ring *ring, int round, int piece)
 {
@@ -82,7 +85,8 @@ static void
 choose_stride(struct ring *ring, size_t segment, size_t largest)
 {
 	size_t unit = ring->builder->problem->unit, elements = largest / unit;
-	size_t each = segment ? segment / unit : elements, least = elements / CS_REDUCE_SCATTER_RING_PIECES;
+	size_t each = segment ? segment / unit : elements,
+	       least = elements / CS_REDUCE_SCATTER_RING_PIECES;
 	least += elements % CS_REDUCE_SCATTER_RING_PIECES != 0;
 	each = each < least ? least : each;
 	each = each ? each : 1;

@@ -7,10 +7,11 @@
 
 #include <stdlib.h>
 
-/* --- who does what ----------------------------------------------------------------------------------------------- */
+/* --- who does what ---------------------------------------------------------------------------- */
 
-/* Place 0 of a node adds, places 1, 2 .. send; a place's share of the vector is the nodes to which it sends, place
- * 0's its own node. Round 0 stands for the own node. A rank that is alone has place 0 and all rounds. */
+/* Place 0 of a node adds, places 1, 2 .. send; a place's share of the vector is the nodes to which
+ * it sends, place 0's its own node. Round 0 stands for the own node. A rank that is alone has place
+ * 0 and all rounds. */
 struct layout {
 	const struct cs_problem *problem;
 	struct cs_node_ranks nodes;
@@ -31,7 +32,8 @@ lay_out(struct layout *layout, const struct cs_problem *problem)
 		return false;
 	}
 	for (int rank = 0; rank < problem->ranks; rank++)
-		layout->bytes[layout->nodes.node_of[rank]] += cs_pieces_bytes(&layout->pieces, rank, 1);
+		layout->bytes[layout->nodes.node_of[rank]] +=
+			cs_pieces_bytes(&layout->pieces, rank, 1);
 	return true;
 }
 
@@ -63,7 +65,8 @@ static int
 senders_of(const struct layout *layout, int node)
 {
 	int others = cs_node_size(&layout->nodes, node) - 1;
-	return (size_t)others < layout->problem->params[0] ? others : (int)layout->problem->params[0];
+	return (size_t)others < layout->problem->params[0]
+	       ? others : (int)layout->problem->params[0];
 }
 
 /* Places that have a share. */
@@ -105,7 +108,7 @@ share_bytes(const struct layout *layout, int node, int place)
 	return bytes;
 }
 
-/* --- a rank ------------------------------------------------------------------------------------------------------ */
+/* --- a rank ----------------------------------------------------------------------------------- */
 
 struct part {
 	struct cs_builder *builder;
@@ -131,10 +134,12 @@ pack_node(struct part *part, int node, struct cs_place to)
 	size_t done = 0;
 	for (int first = nodes->first[node], next; first < nodes->first[node + 1]; first = next) {
 		int rank = nodes->ranks[first];
-		for (next = first + 1; next < nodes->first[node + 1] && nodes->ranks[next] == rank + next - first;)
+		for (next = first + 1; next < nodes->first[node + 1] &&
+		     nodes->ranks[next] == rank + next - first;)
 			next++;
 		size_t bytes = cs_pieces_bytes(pieces, rank, next - first);
-		cs_build_copy(part->builder, cs_plus(to, done), cs_in(cs_pieces_before(pieces, rank)), bytes);
+		cs_build_copy(part->builder, cs_plus(to, done),
+			      cs_in(cs_pieces_before(pieces, rank)), bytes);
 		done += bytes;
 	}
 	return done;
@@ -145,13 +150,15 @@ pack(struct part *part)
 {
 	const struct layout *layout = &part->layout;
 	size_t at = 0;
-	part->packed = cs_build_tmp(part->builder, cs_pieces_before(&layout->pieces, layout->problem->ranks));
+	part->packed = cs_build_tmp(part->builder,
+				    cs_pieces_before(&layout->pieces, layout->problem->ranks));
 	for (int place = 0; place < owners_of(layout, part->node); place++) {
 		int step = step_of(layout, part->node, place);
 		if (place == part->place)
 			part->share = cs_plus(part->packed, at);
 		for (int round = place; round < layout->nodes.nodes; round += step)
-			at += pack_node(part, node_at(layout, part->node, round), cs_plus(part->packed, at));
+			at += pack_node(part, node_at(layout, part->node, round),
+					cs_plus(part->packed, at));
 	}
 }
 
@@ -171,11 +178,13 @@ copy_in(struct part *part)
 	struct cs_builder *builder = part->builder;
 	const struct layout *layout = &part->layout;
 	int owners = owners_of(layout, part->node);
-	size_t bytes = part->place < owners ? share_bytes(layout, part->node, part->place) : 0, at = 0;
+	size_t bytes = part->place < owners ? share_bytes(layout, part->node, part->place)
+					    : 0, at = 0;
 	struct cs_place come = cs_build_tmp(builder, (size_t)(part->size - 1) * bytes);
 	for (int place = 0; place < part->size; place++)
 		if (place != part->place)
-			cs_build_recv(builder, mate(part, place), share_from(part, come, place, bytes), bytes);
+			cs_build_recv(builder, mate(part, place),
+				      share_from(part, come, place, bytes), bytes);
 	for (int place = 0; place < owners; place++) {
 		size_t give = share_bytes(layout, part->node, place);
 		if (place != part->place)
@@ -200,8 +209,10 @@ exchange(struct part *part, int round, struct cs_place given, struct cs_place to
 	const struct layout *layout = &part->layout;
 	int above = node_at(layout, part->node, round), below = node_at(layout, part->node, -round);
 	return (struct requests){
-		cs_build_recv(part->builder, sender_of(layout, below, round), to, layout->bytes[part->node]),
-		cs_build_send(part->builder, sender_of(layout, above, round), given, layout->bytes[above]),
+		cs_build_recv(part->builder, sender_of(layout, below, round), to,
+			      layout->bytes[part->node]),
+		cs_build_send(part->builder, sender_of(layout, above, round), given,
+			      layout->bytes[above]),
 	};
 }
 
@@ -213,7 +224,8 @@ relay(struct part *part)
 	const struct layout *layout = &part->layout;
 	int nodes = layout->nodes.nodes, step = step_of(layout, part->node, part->place), turn = 0;
 	size_t bytes = layout->bytes[part->node];
-	struct cs_place given = part->share, come[2] = { cs_build_tmp(builder, bytes), cs_build_tmp(builder, bytes) };
+	struct cs_place given = part->share,
+			come[2] = { cs_build_tmp(builder, bytes), cs_build_tmp(builder, bytes) };
 	int handed[2] = { CS_NO_REQUEST, CS_NO_REQUEST };
 	for (int round = part->place; round < nodes; round += step, turn = !turn) {
 		builder->note = (uint32_t)round;
@@ -235,7 +247,8 @@ begin_round(struct part *part, int round, struct cs_place given)
 	if (part->size == 1)
 		return exchange(part, round, given, to);
 	return (struct requests){
-		cs_build_recv(part->builder, sender_of(&part->layout, part->node, round), to, part->sum.bytes),
+		cs_build_recv(part->builder, sender_of(&part->layout, part->node, round), to,
+			      part->sum.bytes),
 		CS_NO_REQUEST,
 	};
 }
@@ -248,7 +261,8 @@ add_rounds(struct part *part, struct cs_place into)
 	int nodes = layout->nodes.nodes;
 	struct requests requests = { CS_NO_REQUEST, CS_NO_REQUEST };
 	struct cs_place given = part->share;
-	cs_cyclic_sum_begin(&part->sum, builder, part->node, nodes, part->share, into, layout->bytes[part->node]);
+	cs_cyclic_sum_begin(&part->sum, builder, part->node, nodes, part->share, into,
+			    layout->bytes[part->node]);
 	for (int round = 1; round <= nodes; round++) {
 		cs_build_wait(builder, requests.recv);
 		cs_build_wait(builder, requests.send);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 
 #define LEAST_BLOCK 64       /* bytes: below that all is start-up */
-#define MOST_SEGMENTS 16384u /* of all blocks together, and one more of each: bounds the steps of a plan */
+/* Of all blocks together, and one more of each: bounds the steps of a plan */
+#define MOST_SEGMENTS 16384u
 
 /* The segments that come past one link of the ring, in their order. */
 struct stream {
@@ -49,7 +50,8 @@ next(struct stream *stream, struct cs_place *from)
 	}
 	size_t left = cs_problem_size(problem, rank) - stream->done;
 	size_t bytes = left < stream->ring->block ? left : stream->ring->block;
-	*from = stream->back ? cs_build_block(stream->builder, rank) : cs_build_own(stream->builder);
+	*from = stream->back ? cs_build_block(stream->builder, rank)
+			     : cs_build_own(stream->builder);
 	*from = cs_plus(*from, stream->done);
 	stream->done += bytes;
 	return bytes;
@@ -69,7 +71,8 @@ start_until(struct intake *intake, size_t end)
 	for (; intake->started < intake->count && intake->started < end; intake->started++) {
 		struct cs_place to;
 		size_t bytes = next(&intake->stream, &to);
-		intake->requests[intake->started] = cs_build_recv(intake->stream.builder, intake->left, to, bytes);
+		intake->requests[intake->started] =
+			cs_build_recv(intake->stream.builder, intake->left, to, bytes);
 	}
 }
 
@@ -114,11 +117,13 @@ void
 cs_ring_build(struct cs_builder *builder, const struct cs_ring *ring)
 {
 	const struct cs_problem *problem = builder->problem;
-	int self = problem->rank, place = place_of(ring, self), right = rank_at(problem, ring, place + 1);
+	int self = problem->rank, place = place_of(ring, self),
+	    right = rank_at(problem, ring, place + 1);
 	size_t all = 0, own = segments(problem, self, ring->block);
 	for (int rank = 0; rank < problem->ranks; rank++)
 		all += segments(problem, rank, ring->block);
-	struct intake intake = { .stream = { .builder = builder, .ring = ring, .place = place, .back = 1 },
+	struct intake intake =
+		{ .stream = { .builder = builder, .ring = ring, .place = place, .back = 1 },
 				 .left = rank_at(problem, ring, place - 1), .count = all - own };
 	intake.requests = malloc((intake.count + 1) * sizeof *intake.requests);
 	if (intake.requests)
@@ -139,7 +144,7 @@ cs_ring_cost(const struct cs_problem *problem, struct cs_cost *cost)
 	cost->bytes = problem->ranks > 1 ? total - smallest : 0;
 }
 
-/* --- the size of a segment ---------------------------------------------------------------------------------------- */
+/* --- the size of a segment -------------------------------------------------------------------- */
 
 static uint64_t
 root_of(uint64_t square)
@@ -170,10 +175,11 @@ spread_of(const struct cs_problem *problem)
 	return spread;
 }
 
-/* Seed 001, 2.4: equal blocks stay whole. One block only is a pipeline of p - 1 links, which takes m / B + p - 2
- * rounds. Else equation 2: m / B + (p + z) / 2 - 1 + floor(z / (p - z)) rounds, z of p blocks empty, half of the
- * others with a partial segment. Rounds of a + bB each take the least time at B = sqrt(m a / b / c), c the rounds
- * that do not depend on B; a / b is the parameter `startup`. In whole numbers, for all ranks must find the same. */
+/* Seed 001, 2.4: equal blocks stay whole. One block only is a pipeline of p - 1 links, which takes
+ * m / B + p - 2 rounds. Else equation 2: m / B + (p + z) / 2 - 1 + floor(z / (p - z)) rounds, z of
+ * p blocks empty, half of the others with a partial segment. Rounds of a + bB each take the least
+ * time at B = sqrt(m a / b / c), c the rounds that do not depend on B; a / b is the parameter
+ * `startup`. In whole numbers, for all ranks must find the same. */
 static uint64_t
 best_block(const struct cs_problem *problem)
 {
@@ -182,7 +188,8 @@ best_block(const struct cs_problem *problem)
 	if (spread.least == spread.most)
 		return spread.most;
 	uint64_t twice = z == p - 1 ? 2 * (p - 2) : p + z - 2 + 2 * (z / (p - z));
-	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem), 2 * problem->params[CS_RING_STARTUP], &square))
+	if (!twice || __builtin_mul_overflow((uint64_t)cs_problem_total(problem),
+					     2 * problem->params[CS_RING_STARTUP], &square))
 		return spread.most;
 	return root_of(square / twice);
 }
@@ -190,7 +197,8 @@ best_block(const struct cs_problem *problem)
 size_t
 cs_ring_block(const struct cs_problem *problem)
 {
-	uint64_t block = problem->params[CS_RING_SEGMENT] ? problem->params[CS_RING_SEGMENT] : best_block(problem);
+	uint64_t block = problem->params[CS_RING_SEGMENT] ? problem->params[CS_RING_SEGMENT]
+							  : best_block(problem);
 	size_t least = cs_problem_total(problem) / MOST_SEGMENTS;
 	least = least < LEAST_BLOCK ? LEAST_BLOCK : least;
 	return block < least ? least : (size_t)block;

@@ -2,7 +2,7 @@
 
 #include "algorithms/patterns/small.h"
 
-/* --- one node: local ranks are ranks ------------------------------------------------------------------------------- */
+/* --- one node: local ranks are ranks ---------------------------------------------------------- */
 
 /* A block as it was published: not more of it than both sides know of. */
 static size_t
@@ -13,7 +13,8 @@ agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 
 /* What round `round` of a rank brings to the root. */
 static void
-gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank, const struct cs_line *line)
+gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank,
+	   const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
 	size_t chunk = exchange->post.chunk;
@@ -25,9 +26,11 @@ gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round,
 			cs_copy(to, line->data, bytes);
 	} else if (cs_post_is_single_copy(line)) {
 		if (round == 0)
-			cs_node_get_single_copy(&op->node, call->coll, rank, to, line->word[1], bytes);
+			cs_node_get_single_copy(&op->node, call->coll, rank, to, line->word[1],
+						bytes);
 	} else if (piece) {
-		cs_copy_out(op, bytes, to, cs_post_find(&op->node, rank, line, round, chunk, 0), piece);
+		cs_copy_out(op, bytes, to, cs_post_find(&op->node, rank, line, round, chunk, 0),
+			    piece);
 	}
 }
 
@@ -97,11 +100,13 @@ gather_leaf_fast(struct cs_op *op)
 	cs_small_post(op, at, line, call->send.base, call->bytes);
 }
 
-/* Where each has a core of its own the side that copies more decides; where they share cores, all copies. */
+/* Where each has a core of its own the side that copies more decides; where they share cores, all
+ * copies. */
 static struct cs_copy_cost
 cost_of(const struct cs_team *team, int reader)
 {
-	return (struct cs_copy_cost){ .reader = reader, .copies_in = 1, .copies_out = 1, .is_side_by_side = !team->node.is_oversubscribed };
+	return (struct cs_copy_cost){ .reader = reader, .copies_in = 1, .copies_out = 1,
+				      .is_side_by_side = !team->node.is_oversubscribed };
 }
 
 static __attribute__((noinline)) void
@@ -112,7 +117,8 @@ gather_leaf(struct cs_op *op, size_t single_copy_from)
 	struct cs_copy_cost cost = cost_of(team, call->root);
 	cost.copies_out = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
 	bool is_inline = call->bytes <= CS_INLINE;
-	bool is_single_copy = !is_inline && cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
+	bool is_single_copy = !is_inline &&
+			      cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
 			      cs_node_offer(&op->node, call->send.base, call->bytes);
 	cs_exchange_init(op, team->node.shape.slot_bytes, NULL);
 	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_single_copy, false);
@@ -136,14 +142,16 @@ cs_rooted_gather_fast(struct cs_op *op, size_t single_copy_from)
 	return true;
 }
 
-/* Each piece begins with the size of the whole block, so that a rank that expects less can say so. */
+/* Each piece begins with the size of the whole block, so that a rank that expects less can say
+ * so. */
 #define PIECE_HEAD sizeof(uint64_t)
 
 /* Pieces of at most this many bytes of a block. */
 static size_t
 scatter_chunk(const struct cs_team *team)
 {
-	return cs_chunk_per_part(team->node.shape.slot_bytes, (size_t)team->shape.ranks) - PIECE_HEAD;
+	return cs_chunk_per_part(team->node.shape.slot_bytes, (size_t)team->shape.ranks) -
+	       PIECE_HEAD;
 }
 
 /* How much of the own block is to be taken. */
@@ -163,9 +171,11 @@ static void
 scatter_get_inline(struct cs_op *op, const struct cs_line *line)
 {
 	size_t self = (size_t)op->team->shape.rank;
-	size_t each = cs_line_bytes_here(&op->node, line), sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
+	size_t each = cs_line_bytes_here(&op->node, line),
+	       sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
 	size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
-	cs_copy(op->call.recv.base, (const char *)&line->word[1] + offset, scatter_wanted(&op->call, sent));
+	cs_copy(op->call.recv.base, (const char *)&line->word[1] + offset,
+		scatter_wanted(&op->call, sent));
 }
 
 static void
@@ -175,7 +185,8 @@ scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 	struct cs_node_op *node = &op->node;
 	int self = op->team->shape.rank;
 	const struct cs_remote *remote = cs_post_remote(node, call->root, line, self);
-	cs_node_get_single_copy(node, call->coll, call->root, call->recv.base, remote->address, scatter_wanted(call, remote->bytes));
+	cs_node_get_single_copy(node, call->coll, call->root, call->recv.base, remote->address,
+				scatter_wanted(call, remote->bytes));
 }
 
 static void
@@ -212,7 +223,8 @@ scatter_get(struct cs_op *op)
 		const struct cs_line *line = cs_node_look(node, op->call.root, leaf->round + 1);
 		if (!line)
 			return CS_AGAIN;
-		bool is_inline = line->word[0] == CS_POST_INLINE, is_whole = is_inline || cs_post_is_single_copy(line);
+		bool is_inline = line->word[0] == CS_POST_INLINE,
+		     is_whole = is_inline || cs_post_is_single_copy(line);
 		if (is_inline)
 			scatter_get_inline(op, line);
 		else if (is_whole)
@@ -235,7 +247,8 @@ scatter_leaf_go_on(struct cs_op *op)
 {
 	size_t chunk = scatter_chunk(op->team);
 	*CS_OP_STATE(struct scatter_leaf, op) =
-		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX, .rounds = cs_rounds(op->call.bytes, chunk) };
+		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX,
+				       .rounds = cs_rounds(op->call.bytes, chunk) };
 	cs_op_go_on(op, scatter_leaf_node);
 }
 
@@ -313,15 +326,18 @@ scatter_keep_own(struct cs_op *op)
 		cs_copy(call->recv.base, cs_blocks_at(&call->send, call->root), call->bytes);
 }
 
-/* Small blocks for more ranks. False: they do not fit an only piece, or are to be read where they are. */
+/* Small blocks for more ranks. False: they do not fit an only piece, or are to be read where they
+ * are. */
 static __attribute__((noinline)) bool
 scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 {
 	const struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
-	size_t stride = (most + PIECE_HEAD + 63) & ~(size_t)63, span = stride * (size_t)op->team->shape.ranks;
+	size_t stride = (most + PIECE_HEAD + 63) & ~(size_t)63,
+	       span = stride * (size_t)op->team->shape.ranks;
 	bool is_small = cs_is_small(op, span);
-	if (most > CS_SMALL || (single_copy_from && most >= single_copy_from) || !(is_small || cs_node_is_cut(at.op, span)))
+	if (most > CS_SMALL || (single_copy_from && most >= single_copy_from) ||
+	    !(is_small || cs_node_is_cut(at.op, span)))
 		return false;
 	cs_at_begin(at);
 	cs_at_end_reading(at);
@@ -347,7 +363,8 @@ scatter_root(struct cs_op *op, size_t most, size_t single_copy_from)
 	struct cs_call *call = &op->call;
 	struct cs_copy_cost cost = cost_of(team, -1);
 	cost.copies_in = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
-	bool is_single_copy = cs_exchange_may_single_copy_blocks(team) && cs_single_copy_by_copies(op, single_copy_from, most, &cost) &&
+	bool is_single_copy = cs_exchange_may_single_copy_blocks(team) &&
+			      cs_single_copy_by_copies(op, single_copy_from, most, &cost) &&
 			      cs_exchange_offer(op, &call->send);
 	cs_exchange_init(op, scatter_chunk(team), NULL);
 	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_single_copy);

@@ -4,8 +4,9 @@
 
 #include "algorithms/op.h"
 
-/* `sizes_known`: all ranks know all blocks' sizes (gather, scatter); else only the root does, and each rank its own.
- * On one node, blocks of `single_copy_from` bytes or more (0: as measured, shm/copy_choice.h) are read from their owner's memory. */
+/* `sizes_known`: all ranks know all blocks' sizes (gather, scatter); else only the root does, and
+ * each rank its own. On one node, blocks of `single_copy_from` bytes or more (0: as measured,
+ * shm/copy_choice.h) are read from their owner's memory. */
 void cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from);
 void cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from);
 /* The same over several nodes (patterns/rooted_hier.c). */

@@ -1,10 +1,13 @@
 /* patterns/rooted_hier.c — gather(v) and scatter(v) over several nodes.
  *
- * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the root's node all of
- * them, elsewhere the own node's at the front. Where only the root knows the sizes:
- *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number of rounds
+ * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the
+ * root's node all of them, elsewhere the own node's at the front. Where only the root knows the
+ * sizes:
+ *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number
+ *             of rounds
  *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
- * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share them all. */
+ * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share
+ * them all. */
 #include "algorithms/patterns/rooted.h"
 
 #include "algorithms/between.h"
@@ -18,7 +21,8 @@ struct rooted {
 	bool shares_sizes; /* all of them are known everywhere */
 	size_t chunk;      /* bytes of a block in a round */
 	size_t room;       /* of all blocks in a round, as far as all ranks know alike */
-	size_t *sizes;     /* by position: all of them at the root's node, at least the own node's elsewhere */
+	size_t *sizes;     /* by position: all of them at the root's node, at least the own node's
+			    * elsewhere */
 	size_t moved;      /* bytes of the own block that are moved */
 	size_t *bytes, *at; /* of a round, by node */
 	size_t own_at;     /* of the own piece in the area */
@@ -52,9 +56,10 @@ init(struct cs_op *op)
 	rooted->is_cut = false;
 }
 
-/* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at the front; own_at is the
- * own piece's. Nodes whose sizes are not known have 0 in the leaders' arrays: whatever the last call left there would make
- * another problem of this one, and a plan of its own. */
+/* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at
+ * the front; own_at is the own piece's. Nodes whose sizes are not known have 0 in the leaders'
+ * arrays: whatever the last call left there would make another problem of this one, and a plan of
+ * its own. */
 static void
 lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -66,10 +71,12 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	for (int n = 0; n < shape->nodes; n++) {
 		rooted->at[n] = rooted->is_root_node ? offset : 0;
 		rooted->bytes[n] = 0;
-		for (int p = shape->first[n]; (knows_all || n == shape->node) && p < shape->first[n + 1]; p++) {
+		for (int p = shape->first[n]; (knows_all || n == shape->node) &&
+		     p < shape->first[n + 1]; p++) {
 			if (p == own)
 				rooted->own_at = rooted->at[n] + rooted->bytes[n];
-			rooted->bytes[n] += cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
+			rooted->bytes[n] += cs_chunk_bytes(rooted->sizes[p], rooted->chunk,
+							   round->index);
 		}
 		offset += rooted->bytes[n];
 	}
@@ -77,7 +84,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	round->at = round->index * rooted->chunk;
 }
 
-/* --- sizes ------------------------------------------------------------------------------------------------------------ */
+/* --- sizes ------------------------------------------------------------------------------------ */
 
 static size_t
 table_bytes(const struct cs_op *op)
@@ -115,7 +122,8 @@ begin_rounds(struct cs_op *op, uint64_t rounds, uint64_t step, size_t each)
 	rooted->hier.rounds = rounds;
 	rooted->hier.step = step;
 	rooted->moved = rooted->sizes[op->team->shape.position[op->team->shape.rank]];
-	rooted->room = (each < rooted->chunk ? each : rooted->chunk) * (size_t)op->team->shape.ranks;
+	rooted->room = (each < rooted->chunk ? each : rooted->chunk) *
+		       (size_t)op->team->shape.ranks;
 	cs_node_expect(&op->node, rounds, 2);
 }
 
@@ -184,7 +192,7 @@ is_root_of_node(struct cs_op *op, int local)
 	return rooted->is_root_node && local == rooted->root_local;
 }
 
-/* --- gather ----------------------------------------------------------------------------------------------------------- */
+/* --- gather ----------------------------------------------------------------------------------- */
 
 /* Sizes, step 1: everybody's own in its line; 2, of the root: all of them in the area. */
 static enum cs_status
@@ -198,7 +206,8 @@ gather_bring_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Whose sizes does this rank need: a leader that shares them all, and who is not at the root's node, those of its node. */
+/* Whose sizes does this rank need: a leader that shares them all, and who is not at the root's
+ * node, those of its node. */
 static enum cs_status
 gather_meet_sizes(struct cs_op *op)
 {
@@ -206,7 +215,8 @@ gather_meet_sizes(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	size_t *sizes = rooted->sizes + shape->first[shape->node];
 	bool needs_root = rooted->is_root_node && (rooted->is_leader || !rooted->shares_sizes);
-	bool needs_node = rooted->shares_sizes ? rooted->is_leader : !rooted->is_root_node || rooted->is_root;
+	bool needs_node = rooted->shares_sizes ? rooted->is_leader : !rooted->is_root_node ||
+			  rooted->is_root;
 	if (needs_root && !cs_node_look(&op->node, rooted->root_local, 2))
 		return CS_AGAIN;
 	if (needs_node && cs_hier_look_all(op, 1, NULL) == CS_AGAIN)
@@ -232,7 +242,8 @@ gather_meet_sizes(struct cs_op *op)
 	return CS_OK;
 }
 
-/* What each rank has is at the root's node; what is moved of it, which is not more than the root expects, goes back. */
+/* What each rank has is at the root's node; what is moved of it, which is not more than the root
+ * expects, goes back. */
 static enum cs_status
 gather_clip_sizes(struct cs_op *op)
 {
@@ -315,7 +326,8 @@ gather_takes(struct cs_op *op)
 }
 
 static void
-gather_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+gather_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
+		 const struct cs_line *line)
 {
 	(void)round, (void)lane;
 	if (line->word[1])
@@ -341,14 +353,18 @@ gather_take(struct cs_op *op, const struct cs_hier_round *round)
 	}
 }
 
-static const struct cs_hier_kind gather_hier = { .areas = 1, .lay_out = lay_out, .bring = gather_bring,
-						 .waits_for = gather_waits_for, .between = gather_between,
-						 .tell = gather_tell, .takes = gather_takes,
-						 .take_lane = gather_take_lane, .take = gather_take };
+static const struct cs_hier_kind gather_hier =
+	{ .areas = 1, .lay_out = lay_out, .bring = gather_bring,
+						 .waits_for = gather_waits_for,
+						 .between = gather_between, .tell = gather_tell,
+						 .takes = gather_takes,
+						 .take_lane = gather_take_lane,
+						 .take = gather_take };
 
-static cs_phase *const gatherv_script[] = { cs_hier_open,      gather_bring_sizes, gather_meet_sizes, between_sizes,
-					    gather_clip_sizes, between_sizes,      gather_take_sizes, CS_HIER_ROUND_PHASES,
-					    NULL };
+static cs_phase *const gatherv_script[] = { cs_hier_open,      gather_bring_sizes,
+					    gather_meet_sizes, between_sizes, gather_clip_sizes,
+					    between_sizes,      gather_take_sizes,
+					    CS_HIER_ROUND_PHASES, NULL };
 #define GATHERV_ROUND 7
 
 __attribute__((noinline)) void
@@ -363,7 +379,7 @@ cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
 	}
 }
 
-/* --- scatter ---------------------------------------------------------------------------------------------------------- */
+/* --- scatter ---------------------------------------------------------------------------------- */
 
 /* The line's bytes tell the node of more than was expected. */
 static enum cs_status
@@ -372,7 +388,8 @@ scatter_open(struct cs_op *op)
 	struct rooted *rooted = rooted_of(op);
 	if (cs_hier_open(op) == CS_AGAIN)
 		return CS_AGAIN;
-	cs_line_say(&op->node, rooted->hier.line, rooted->is_root && op->call.coll == CS_SCATTER ? op->call.bytes : 0);
+	cs_line_say(&op->node, rooted->hier.line, rooted->is_root && op->call.coll == CS_SCATTER
+		    ? op->call.bytes : 0);
 	return CS_OK;
 }
 
@@ -402,7 +419,8 @@ scatter_meet_sizes(struct cs_op *op)
 	if (rooted->shares_sizes)
 		by_host(op, bcast_table);
 	else
-		cs_between_scatterv(op, rooted->shared, rooted->bytes, rooted->at, rooted->root_node);
+		cs_between_scatterv(op, rooted->shared, rooted->bytes, rooted->at,
+				    rooted->root_node);
 	return CS_OK;
 }
 
@@ -413,7 +431,8 @@ scatter_agree(struct cs_op *op)
 	if (!rooted->is_leader)
 		return CS_OK;
 	rooted->agreed =
-		rooted->is_root_node ? most_rounds(op, rooted, (const size_t *)(const void *)rooted->shared) : 0;
+		rooted->is_root_node
+		? most_rounds(op, rooted, (const size_t *)(const void *)rooted->shared) : 0;
 	cs_between_max(op, &rooted->agreed);
 	return CS_OK;
 }
@@ -446,7 +465,8 @@ scatter_take_sizes(struct cs_op *op)
 	const struct cs_line *line = cs_node_look(node, cs_team_leader(op->team), 3);
 	if (!line)
 		return CS_AGAIN;
-	memcpy(rooted->sizes + first, (size_t *)(void *)rooted->shared + first, (size_t)(last - first) * sizeof(size_t));
+	memcpy(rooted->sizes + first, (size_t *)(void *)rooted->shared + first,
+	       (size_t)(last - first) * sizeof(size_t));
 	cs_node_area_done(node, table_bytes(op), 1);
 	begin_rounds(op, line->word[0], 3, SIZE_MAX);
 	scatter_know_sizes(op);
@@ -464,7 +484,8 @@ scatter_bring(struct cs_op *op)
 		return CS_OK;
 	for (int p = 0; p < shape->ranks; p++) {
 		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
-		cs_copy_in(op, to, cs_blocks_at(&op->call.send, shape->order[p]) + round->at, piece);
+		cs_copy_in(op, to, cs_blocks_at(&op->call.send, shape->order[p]) + round->at,
+			   piece);
 		to += piece;
 	}
 	cs_node_publish(&op->node, rooted->hier.line, round->here);
@@ -497,7 +518,8 @@ scatter_source(struct cs_op *op, const struct cs_hier_round *round, int lane, ui
 }
 
 static void
-scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const struct cs_line *line)
+scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
+		  const struct cs_line *line)
 {
 	struct rooted *rooted = rooted_of(op);
 	(void)lane;
@@ -508,16 +530,18 @@ scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 			       cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
 }
 
-static const struct cs_hier_kind scatter_hier = { .areas = 1, .lay_out = lay_out, .bring = scatter_bring,
-						  .waits_for = is_root_of_node, .between = scatter_between,
-						  .tell = scatter_tell, .source = scatter_source,
+static const struct cs_hier_kind scatter_hier =
+	{ .areas = 1, .lay_out = lay_out, .bring = scatter_bring,
+						  .waits_for = is_root_of_node,
+						  .between = scatter_between, .tell = scatter_tell,
+						  .source = scatter_source,
 						  .take_lane = scatter_take_lane };
 
 static cs_phase *const scatter_script[] = { scatter_open, CS_HIER_ROUND_PHASES, NULL };
 #define SCATTER_ROUND 1
-static cs_phase *const scatterv_script[] = { scatter_open,  scatter_bring_sizes, scatter_meet_sizes, between_sizes,
-					     scatter_agree, between_sizes,       scatter_take_sizes, CS_HIER_ROUND_PHASES,
-					     NULL };
+static cs_phase *const scatterv_script[] = { scatter_open,  scatter_bring_sizes, scatter_meet_sizes,
+					     between_sizes, scatter_agree, between_sizes,
+					     scatter_take_sizes, CS_HIER_ROUND_PHASES, NULL };
 #define SCATTERV_ROUND 7
 
 __attribute__((noinline)) void

@@ -1,6 +1,6 @@
-/* patterns/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, put out and found straight on the flags: what
- * the `fast` of an algorithm is made of. Their way is in the line, in the small slot, or in a piece of a slot; readers find it in
- * the line, as scripts do. */
+/* patterns/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, put out and
+ * found straight on the flags: what the `fast` of an algorithm is made of. Their way is in the
+ * line, in the small slot, or in a piece of a slot; readers find it in the line, as scripts do. */
 #ifndef CS_ALGORITHMS_PATTERNS_SMALL_H
 #define CS_ALGORITHMS_PATTERNS_SMALL_H
 
@@ -10,7 +10,8 @@
 static inline bool
 cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
 {
-	return bytes <= CS_INLINE || (bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
+	return bytes <= CS_INLINE ||
+	       (bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
 				      (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes)));
 }
 
@@ -20,7 +21,8 @@ char *cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes);
 /* Puts a block out in step 1; the line is the own one. */
 void cs_small_post_copied(struct cs_op *op, struct cs_line *line, const char *block, size_t bytes);
 static inline void
-cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block, size_t bytes)
+cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block,
+	      size_t bytes)
 {
 	if (bytes > CS_INLINE) {
 		cs_small_post_copied(op, line, block, bytes);
@@ -30,18 +32,21 @@ cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, cons
 	cs_at_publish(at, line, 1);
 }
 
-/* Did it come this way? The line is of step 1, and its sender says that the block has `sent` bytes. */
+/* Did it come this way? The line is of step 1, and its sender says that the block has `sent`
+ * bytes. */
 static inline bool
 cs_small_is(const struct cs_line *line, size_t sent)
 {
-	return sent <= CS_INLINE || line->word[0] == CS_POST_SMALL || line->word[0] == CS_POST_PIECE;
+	return sent <= CS_INLINE || line->word[0] == CS_POST_SMALL ||
+	       line->word[0] == CS_POST_PIECE;
 }
 
 /* Where it is then. */
 static inline const char *
 cs_small_find(struct cs_op *op, int local, const struct cs_line *line, size_t sent)
 {
-	return sent <= CS_INLINE ? (const char *)line->data : cs_node_slot_of(&op->node, local, line->slot, 0);
+	return sent <= CS_INLINE ? (const char *)line->data
+				 : cs_node_slot_of(&op->node, local, line->slot, 0);
 }
 
 #endif

@@ -15,11 +15,14 @@ ends(const struct cs_partition_times *times, const uint64_t *t, int count, int c
 	return (uint64_t)cut * times->block + (child > rest ? child : rest);
 }
 
-/* t(1) = 0, t(n) = min over c of  c block + max(message + t(c), gap + t(n - c)). While the child is the first to end, a
- * larger c is no worse, for t grows by a block or more per member; after that it only costs. So the best c is at the
- * point where this turns, or just before it, and that point only moves up as n grows. */
+/* t(1) = 0, t(n) = min over c of  c block + max(message + t(c), gap + t(n - c)). While the child is
+ *                                 the first to end, a
+ * larger c is no worse, for t grows by a block or more per member; after that it only costs. So the
+ * best c is at the point where this turns, or just before it, and that point only moves up as n
+ * grows. */
 void
-cs_partition_split(struct cs_partition *partition, int count, const struct cs_partition_times *times)
+cs_partition_split(struct cs_partition *partition, int count,
+		   const struct cs_partition_times *times)
 {
 	uint64_t t[CS_PARTITION_MOST + 1] = { 0 };
 	partition->fanout = 1;
@@ -33,12 +36,14 @@ cs_partition_split(struct cs_partition *partition, int count, const struct cs_pa
 	}
 }
 
-#define LONGEST_BLOCK (UINT64_C(1) << 50) /* in ps, 18 minutes: sums of all blocks of a table stay in 64 bits */
+/* In ps, 18 minutes: sums of all blocks of a table stay in 64 bits */
+#define LONGEST_BLOCK (UINT64_C(1) << 50)
 
 static uint64_t
 block_ps(const struct cs_problem *problem, uint64_t byte_ps)
 {
-	uint64_t mean = cs_problem_total(problem) / (uint64_t)problem->ranks, more = mean ? mean - 1 : 0;
+	uint64_t mean = cs_problem_total(problem) / (uint64_t)problem->ranks,
+		 more = mean ? mean - 1 : 0;
 	return byte_ps && more > LONGEST_BLOCK / byte_ps ? LONGEST_BLOCK : more * byte_ps;
 }
 
@@ -46,7 +51,8 @@ void
 cs_partition_split_by(struct cs_partition *partition, const struct cs_problem *problem)
 {
 	const size_t *params = problem->params;
-	uint64_t latency = params[CS_CUTS_LATENCY], overhead = params[CS_CUTS_OVERHEAD], gap = params[CS_CUTS_GAP];
+	uint64_t latency = params[CS_CUTS_LATENCY], overhead = params[CS_CUTS_OVERHEAD],
+		 gap = params[CS_CUTS_GAP];
 	struct cs_partition_times times = { .message = 1000 * (latency + 2 * overhead),
 					    .gap = 1000 * (gap > overhead ? gap : overhead),
 					    .block = block_ps(problem, params[CS_CUTS_BYTE]) };
@@ -66,10 +72,12 @@ even_share(const struct cs_partition *partition, struct cs_subtree *part)
 struct cs_subtree
 cs_subtree_cut(const struct cs_partition *partition, struct cs_subtree *part)
 {
-	int given = part->count <= partition->tabled ? partition->table[part->count] : even_share(partition, part);
+	int given = part->count <= partition->tabled ? partition->table[part->count]
+						     : even_share(partition, part);
 	part->count -= given;
-	return (struct cs_subtree){ .first = part->first + part->count, .count = given, .parent = part->first,
-				    .index = part->cut++, .depth = part->depth + 1 };
+	return (struct cs_subtree){ .first = part->first + part->count, .count = given,
+				    .parent = part->first, .index = part->cut++,
+				    .depth = part->depth + 1 };
 }
 
 struct cs_subtree

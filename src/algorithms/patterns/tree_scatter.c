@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- groups ------------------------------------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
-/* The ranks in the order of the tree. Without nodes there are no arrays: position i is rank root + i, a group. */
+/* The ranks in the order of the tree. Without nodes there are no arrays: position i is rank root +
+ * i, a group. */
 struct row {
 	int groups;
 	int ranks, root;
@@ -18,7 +19,8 @@ struct row {
 static int
 rank_at(const struct row *row, int position)
 {
-	return row->order ? row->order[position] : (int)(((long long)row->root + position) % row->ranks);
+	return row->order ? row->order[position]
+			  : (int)(((long long)row->root + position) % row->ranks);
 }
 
 static int
@@ -66,11 +68,13 @@ static bool
 row_init(struct row *row, const struct cs_problem *problem, int senders)
 {
 	size_t p = (size_t)problem->ranks;
-	*row = (struct row){ .groups = problem->ranks, .ranks = problem->ranks, .root = problem->root };
+	*row = (struct row){ .groups = problem->ranks, .ranks = problem->ranks,
+			     .root = problem->root };
 	if (!senders || !problem->node_of)
 		return true;
 	row->order = malloc((2 * p + 1) * sizeof *row->order);
-	if (!row->order || !cs_node_ranks_sort(problem->node_of, problem->ranks, problem->root, row->order))
+	if (!row->order ||
+	    !cs_node_ranks_sort(problem->node_of, problem->ranks, problem->root, row->order))
 		return false;
 	row->first = row->order + p;
 	group_all(row, problem->node_of);
@@ -85,9 +89,10 @@ sender_of(const struct row *row, int group, int index, int senders)
 	return most > 1 ? index % most : 0;
 }
 
-/* --- what a head deals with --------------------------------------------------------------------------------------- */
+/* --- what a head deals with ------------------------------------------------------------------- */
 
-/* The blocks of a child's part, or of another rank of the own group: [position, position + count). */
+/* The blocks of a child's part, or of another rank of the own group: [position, position +
+ * count). */
 struct message {
 	int position, count;
 	int to; /* the child's head, or that rank; gather: from */
@@ -109,8 +114,10 @@ struct walk {
 	int outside;         /* whom the head gets its part from, or sends it to */
 	size_t own, bytes;   /* own block, all of the part */
 	enum cs_memory memory; /* where the program has, or wants, the blocks */
-	size_t *before;      /* by position: bytes of the blocks before, one more at the end; NULL with blocks of one size */
-	size_t *at;          /* by rank: of its block in the program's memory; NULL: one after another, or not the root */
+	size_t *before;      /* by position: bytes of the blocks before, one more at the end; NULL
+			      * with blocks of one size */
+	size_t *at;          /* by rank: of its block in the program's memory; NULL: one after
+			      * another, or not the root */
 	struct message *messages; /* children first, in the order in which they are cut off */
 	int message_count;
 };
@@ -178,7 +185,8 @@ static void
 add_message(struct walk *walk, int position, int count, int by)
 {
 	walk->messages[walk->message_count++] =
-	     (struct message){ .position = position, .count = count, .to = rank_at(&walk->row, position), .by = by,
+	     (struct message){ .position = position, .count = count,
+			       .to = rank_at(&walk->row, position), .by = by,
 			       .bytes = before(walk, position + count) - before(walk, position),
 			       .request = CS_NO_REQUEST };
 }
@@ -213,13 +221,15 @@ fini(struct walk *walk)
 
 /* False: no memory, the builder knows. */
 static bool
-init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *partition, int senders)
+init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *partition,
+     int senders)
 {
 	const struct cs_problem *problem = builder->problem;
 	size_t p = (size_t)problem->ranks;
 	bool is_scatter = problem->coll == CS_SCATTER || problem->coll == CS_SCATTERV;
-	*walk = (struct walk){ .builder = builder, .problem = problem, .partition = partition, .senders = senders,
-			       .self = problem->rank, .memory = is_scatter ? CS_IN : CS_OUT,
+	*walk = (struct walk){ .builder = builder, .problem = problem, .partition = partition,
+			       .senders = senders, .self = problem->rank,
+			       .memory = is_scatter ? CS_IN : CS_OUT,
 			       .own = cs_problem_size(problem, problem->rank) };
 	walk->messages = malloc(p * sizeof *walk->messages);
 	if (!walk->messages || !row_init(&walk->row, problem, senders) || !measure(walk)) {
@@ -232,9 +242,10 @@ init(struct walk *walk, struct cs_builder *builder, const struct cs_partition *p
 	return true;
 }
 
-/* --- where the blocks are ----------------------------------------------------------------------------------------- */
+/* --- where the blocks are --------------------------------------------------------------------- */
 
-/* The first blocks from *position on that are one run in the program's memory: their bytes, 0 if there are no more. */
+/* The first blocks from *position on that are one run in the program's memory: their bytes, 0 if
+ * there are no more. */
 static size_t
 next_run(const struct walk *walk, int *position, int end, size_t *at)
 {
@@ -255,7 +266,8 @@ place_at_root(struct walk *walk, struct message *message)
 {
 	int position = message->position;
 	size_t at = 0;
-	message->is_packed = next_run(walk, &position, message->position + message->count, &at) < message->bytes;
+	message->is_packed = next_run(walk, &position, message->position + message->count, &at) <
+			     message->bytes;
 	message->place = message->is_packed ? cs_build_tmp(walk->builder, message->bytes)
 					    : (struct cs_place){ walk->memory, at };
 }
@@ -266,9 +278,12 @@ repack(struct walk *walk, const struct message *message, bool is_back)
 {
 	int position = message->position, end = position + message->count;
 	size_t at = 0, done = 0;
-	for (size_t bytes; message->is_packed && (bytes = next_run(walk, &position, end, &at)) != 0; done += bytes) {
-		struct cs_place program = { walk->memory, at }, packed = cs_plus(message->place, done);
-		cs_build_copy(walk->builder, is_back ? program : packed, is_back ? packed : program, bytes);
+	for (size_t bytes; message->is_packed && (bytes = next_run(walk, &position, end, &at)) != 0;
+	     done += bytes) {
+		struct cs_place program = { walk->memory, at },
+				packed = cs_plus(message->place, done);
+		cs_build_copy(walk->builder, is_back ? program : packed, is_back ? packed : program,
+			      bytes);
 	}
 }
 
@@ -280,7 +295,7 @@ place_in(const struct walk *walk, const struct message *message, struct cs_place
 	return cs_plus(base, before(walk, message->position) - first);
 }
 
-/* --- messages ----------------------------------------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static int
 peer_of(const struct walk *walk, const struct message *message)
@@ -313,12 +328,14 @@ static void
 scatter_from_head(struct walk *walk)
 {
 	struct cs_builder *builder = walk->builder;
-	struct cs_place base = walk->bytes > walk->own ? cs_build_tmp(builder, walk->bytes) : cs_out(0);
+	struct cs_place base = walk->bytes > walk->own ? cs_build_tmp(builder, walk->bytes)
+						       : cs_out(0);
 	cs_build_wait(builder, cs_build_recv(builder, walk->outside, base, walk->bytes));
 	builder->note++;
 	for (int i = 0; i < walk->message_count; i++) {
 		const struct message *message = &walk->messages[i];
-		cs_build_send(builder, peer_of(walk, message), place_in(walk, message, base), message->bytes);
+		cs_build_send(builder, peer_of(walk, message), place_in(walk, message, base),
+			      message->bytes);
 	}
 	cs_build_copy(builder, cs_out(0), base, walk->own);
 }
@@ -331,8 +348,10 @@ scatter_through(struct walk *walk)
 		struct message *message = &walk->messages[i];
 		if (!is_passed(walk, message) && message->to != walk->self)
 			continue;
-		message->place = is_passed(walk, message) ? cs_build_tmp(builder, message->bytes) : cs_out(0);
-		message->request = cs_build_recv(builder, walk->head, message->place, message->bytes);
+		message->place = is_passed(walk, message) ? cs_build_tmp(builder, message->bytes)
+							  : cs_out(0);
+		message->request = cs_build_recv(builder, walk->head, message->place,
+						 message->bytes);
 	}
 	for (int i = 0; i < walk->message_count; i++) {
 		struct message *message = &walk->messages[i];
@@ -351,7 +370,8 @@ gather_to_root(struct walk *walk)
 	for (int i = walk->message_count; i-- > 0;) {
 		struct message *message = &walk->messages[i];
 		place_at_root(walk, message);
-		message->request = cs_build_recv(builder, peer_of(walk, message), message->place, message->bytes);
+		message->request = cs_build_recv(builder, peer_of(walk, message), message->place,
+						 message->bytes);
 	}
 	cs_build_keep_own(builder);
 	for (int i = walk->message_count; i-- > 0;) {
@@ -364,11 +384,13 @@ static void
 gather_to_head(struct walk *walk)
 {
 	struct cs_builder *builder = walk->builder;
-	struct cs_place base = walk->bytes > walk->own ? cs_build_tmp(builder, walk->bytes) : cs_in(0);
+	struct cs_place base = walk->bytes > walk->own ? cs_build_tmp(builder, walk->bytes)
+						       : cs_in(0);
 	builder->note++;
 	for (int i = walk->message_count; i-- > 0;) {
 		const struct message *message = &walk->messages[i];
-		cs_build_recv(builder, peer_of(walk, message), place_in(walk, message, base), message->bytes);
+		cs_build_recv(builder, peer_of(walk, message), place_in(walk, message, base),
+			      message->bytes);
 	}
 	cs_build_copy(builder, base, cs_in(0), walk->own);
 	cs_build_wait_all(builder);
@@ -385,7 +407,8 @@ gather_through(struct walk *walk)
 		if (!is_passed(walk, message))
 			continue;
 		message->place = cs_build_tmp(builder, message->bytes);
-		message->request = cs_build_recv(builder, message->to, message->place, message->bytes);
+		message->request = cs_build_recv(builder, message->to, message->place,
+						 message->bytes);
 	}
 	cs_build_send(builder, walk->head, cs_in(0), walk->own);
 	for (int i = walk->message_count; i-- > 0;) {
@@ -405,7 +428,8 @@ struct roles {
 
 /* note: messages of parts between the root and here. */
 static void
-play(const struct roles *roles, struct cs_builder *builder, const struct cs_partition *partition, int senders)
+play(const struct roles *roles, struct cs_builder *builder, const struct cs_partition *partition,
+     int senders)
 {
 	struct walk walk;
 	if (!init(&walk, builder, partition, senders))

@@ -39,7 +39,8 @@ enum cs_status
 cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count)
 {
 	for (; vector->next < count; vector->next++)
-		if (vector->next != op->team->node.shape.local && !cs_node_look_alike(&op->node, vector->next, 1))
+		if (vector->next != op->team->node.shape.local &&
+		    !cs_node_look_alike(&op->node, vector->next, 1))
 			return CS_AGAIN;
 	return CS_OK;
 }
@@ -52,7 +53,8 @@ cs_vector_part(struct cs_op *op, int local)
 		return (struct cs_operand){ .mapped = (const char *)line->data };
 	if (cs_post_is_single_copy(line))
 		return (struct cs_operand){ .remote = line->word[1] };
-	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, 0, op->call.bytes, 0) };
+	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, 0,
+							   op->call.bytes, 0) };
 }
 
 void
@@ -61,6 +63,7 @@ cs_vector_reduce(struct cs_op *op, void *out, const void *own)
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	struct cs_operand parts[locals];
 	for (int local = 0; local < locals; local++)
-		parts[local] = local == self ? (struct cs_operand){ .mapped = own } : cs_vector_part(op, local);
+		parts[local] = local == self ? (struct cs_operand){ .mapped = own }
+					     : cs_vector_part(op, local);
 	cs_reduce_operands(op, &op->call.reduction, out, parts, op->call.count);
 }

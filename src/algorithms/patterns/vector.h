@@ -1,4 +1,5 @@
-/* patterns/vector.h — a reduction's whole vector, of at most a slot, for the other ranks of the node to read: in step 1. */
+/* patterns/vector.h — a reduction's whole vector, of at most a slot, for the other ranks of the
+ * node to read: in step 1. */
 #ifndef CS_ALGORITHMS_PATTERNS_VECTOR_H
 #define CS_ALGORITHMS_PATTERNS_VECTOR_H
 
@@ -13,18 +14,21 @@ struct cs_vector {
 	int next; /* local rank that is looked at next */
 };
 
-/* When the call has begun: chooses its way, and reserves memory. is_single_copy: the others read it where it is (cs_node_offer has been
- * told). */
-void cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_single_copy);
+/* When the call has begun: chooses its way, and reserves memory. is_single_copy: the others read it
+ * where it is (cs_node_offer has been told). */
+void cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own,
+		    bool is_single_copy);
 
-/* Phases' parts, which may be taken up again: puts it out; waits for those of the first `count` local ranks but the own one. */
+/* Phases' parts, which may be taken up again: puts it out; waits for those of the first `count`
+ * local ranks but the own one. */
 enum cs_status cs_vector_post(struct cs_op *op, struct cs_vector *vector);
 enum cs_status cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count);
 
 /* Where a local rank's vector is, which is there. */
 struct cs_operand cs_vector_part(struct cs_op *op, int local);
 
-/* All of them, which are there, into `out` in the order of ranks; `own` in the place of the own one. */
+/* All of them, which are there, into `out` in the order of ranks; `own` in the place of the own
+ * one. */
 void cs_vector_reduce(struct cs_op *op, void *out, const void *own);
 
 #endif

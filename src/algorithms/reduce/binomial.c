@@ -1,13 +1,14 @@
-/* Reduce, binomial tree (seed 002, 3.7.1 and 3.7.4): the broadcast's tree the other way; each rank adds what its
- * children have and sends it on.
+/* Reduce, binomial tree (seed 002, 3.7.1 and 3.7.4): the broadcast's tree the other way; each rank
+ * adds what its children have and sends it on.
  *
- *   p = 6, root 0:   1 -> 0, 3 -> 2, 5 -> 4;   2 -> 0;   4 -> 0      at 0: ((x0 x1) (x2 x3)) (x4 x5)
+ *   p = 6, root 0:  1 -> 0, 3 -> 2, 5 -> 4;  2 -> 0;  4 -> 0  at 0: ((x0 x1) (x2 x3)) (x4 x5)
  *
- * A rank and those below it are consecutive, so the order of ranks is kept. With a commutative operation the tree is
- * turned so that the root is its top; with another one the top is rank 0, which sends the result to the root.
+ * A rank and those below it are consecutive, so the order of ranks is kept. With a commutative
+ * operation the tree is turned so that the root is its top; with another one the top is rank 0,
+ * which sends the result to the root.
  *
- * Cost: at most ceil(log2 p) rounds of the whole vector (and one from rank 0); the top receives it ceil(log2 p) times.
- * For small messages. */
+ * Cost: at most ceil(log2 p) rounds of the whole vector (and one from rank 0); the top receives it
+ * ceil(log2 p) times. For small messages. */
 #include "algorithms/patterns/knomial.h"
 
 static void

@@ -12,8 +12,11 @@ enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES };
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_node_reduce(op, &(struct cs_node_reduce_params){ .read_all = params[READ_ALL], .chunk = params[CHUNK],
-								      .wire_chunk = params[WIRE_CHUNK], .lanes = params[LANES] });
+	const struct cs_node_reduce_params given = { .read_all = params[READ_ALL],
+						     .chunk = params[CHUNK],
+						     .wire_chunk = params[WIRE_CHUNK],
+						     .lanes = params[LANES] };
+	cs_node_reduce(op, &given);
 }
 
 static bool
@@ -28,11 +31,15 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 	.summary = "slices reduced in node memory, host reduce between leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { [READ_ALL] = { "read_all",
-				   "vectors up to this are reduced by the root alone (of two ranks or on few cores, longer ones)",
-				   2 << 10, 0, 64 << 20, .role = CS_ROLE_READ_ALL },
-		    [CHUNK] = { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10, 64 << 20 },
-		    [WIRE_CHUNK] = { "wire_chunk", "bytes that leaders reduce at once", 4 << 20, 4 << 10, 64 << 20 },
-		    [LANES] = { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, 0,
+				   "vectors up to this are reduced by the root alone (of two ranks "
+				   "or on few cores, longer ones)", 2 << 10, 0, 64 << 20,
+				   .role = CS_ROLE_READ_ALL },
+		    [CHUNK] = { "chunk", "bytes per piece of longer vectors", 128 << 10, 4 << 10,
+				64 << 20 },
+		    [WIRE_CHUNK] = { "wire_chunk", "bytes that leaders reduce at once", 4 << 20,
+				     4 << 10, 64 << 20 },
+		    [LANES] = { "lanes", "ranks of a node that drive the wire with long "
+					 "vectors; " CS_LANES_ZERO, 2, 0,
 				CS_LANES } },
 	.composes = true,
 	.fast = fast,

@@ -1,12 +1,14 @@
-/* Reduce up a binomial tree of nodes, from node memory into node memory; a piece is reduced while the sums of the next one
- * are on their way (seed 004's scheme, for reduction).
+/* Reduce up a binomial tree of nodes, from node memory into node memory; a piece is reduced while
+ * the sums of the next one are on their way (seed 004's scheme, for reduction).
  *
  *   area of a node's piece k   | sum k | child 0's sum k | child 1's sum k |
- *   every rank                 own slice of the node's vectors -> sum k | flag 0: += child 0's | flag 1: += child 1's
- *   leader                     sum k ----> parent's area, while piece k+1 is reduced and the children's k+1 arrives
+ *   every rank                 own slice of all vectors -> sum k | flag 0: += child 0's | flag 1 ..
+ *   leader                     sum k ----> parent's area, while piece k+1 is reduced and the
+ *                              children's k+1 arrives
  *
- * There is nothing to copy out but at the root: what comes is reduced from where it was written to, by all ranks of the
- * node, each its slice. Cost: one write per node and piece. Wins over verbs with large vectors. */
+ * There is nothing to copy out but at the root: what comes is reduced from where it was written to,
+ * by all ranks of the node, each its slice. Cost: one write per node and piece. Wins over verbs
+ * with large vectors. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/exchange.h"
 #include "algorithms/patterns/node_reduce.h"
@@ -61,11 +63,12 @@ ask_children(struct cs_op *op)
 		return CS_OK;
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	size_t bytes = count_of(op, round->index) * op->call.reduction.unit;
-	int children[CS_OVERLAP_MOST], count = cs_overlap_children(state->place, op->team->shape.nodes, children);
+	int children[CS_OVERLAP_MOST],
+	    count = cs_overlap_children(state->place, op->team->shape.nodes, children);
 	for (int i = 0; state->wire && i < count; i++)
-		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, children[i]), op->tag,
-					 round->area[0] + (size_t)(i + 1) * state->part, bytes,
-					 cs_overlap_flag(op, round, i), round->turn);
+		state->wire->recv_direct(state->wire, &state->receives[i], node_at(op, children[i]),
+					 op->tag, round->area[0] + (size_t)(i + 1) * state->part,
+					 bytes, cs_overlap_flag(op, round, i), round->turn);
 	state->child_count = count;
 	return CS_OK;
 }
@@ -75,12 +78,16 @@ reduce_own(struct cs_op *op)
 {
 	struct state *state = state_of(op);
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	const char *send = op->call.send.base + round->index * state->each * op->call.reduction.unit;
-	return cs_node_reduce_chunk(op, &state->ring, send, round->area[0], count_of(op, round->index));
+	const char *send = op->call.send.base + round->index * state->each *
+			   op->call.reduction.unit;
+	return cs_node_reduce_chunk(op, &state->ring, send, round->area[0],
+				    count_of(op, round->index));
 }
 
-/* With two areas nobody waits in a circle: one is given back a piece later, when the leader's message is complete. */
-static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out, .bring = reduce_own };
+/* With two areas nobody waits in a circle: one is given back a piece later, when the leader's
+ * message is complete. */
+static const struct cs_hier_kind kind = { .areas = 1, .lag = 1, .lay_out = lay_out,
+					  .bring = reduce_own };
 
 /* The children's sums onto the node's, the own slice. */
 static enum cs_status
@@ -92,7 +99,8 @@ add_children(struct cs_op *op)
 	const struct cs_reduction *reduction = &op->call.reduction;
 	const struct cs_node_shape *shape = &op->team->node.shape;
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	size_t first, mine = cs_slice(count_of(op, round->index), reduction->unit, shape->size, shape->local, &first);
+	size_t first, mine = cs_slice(count_of(op, round->index), reduction->unit, shape->size,
+				      shape->local, &first);
 	char *sum = round->area[0] + first * reduction->unit;
 	for (; state->child < state->child_count; state->child++) {
 		int i = state->child;
@@ -125,9 +133,11 @@ hand_on(struct cs_op *op)
 		return CS_AGAIN;
 	size_t unit = op->call.reduction.unit, bytes = count_of(op, round->index) * unit;
 	if (is_root)
-		cs_copy_result(op, op->call.recv.base + round->index * state->each * unit, round->area[0], bytes);
+		cs_copy_result(op, op->call.recv.base + round->index * state->each * unit,
+			       round->area[0], bytes);
 	else
-		state->wire->send_direct(state->wire, state->send, node_at(op, cs_overlap_parent(state->place)), op->tag,
+		state->wire->send_direct(state->wire, state->send,
+					 node_at(op, cs_overlap_parent(state->place)), op->tag,
 					 round->area[0], bytes);
 	return CS_OK;
 }
@@ -140,10 +150,11 @@ leave(struct cs_op *op)
 	return !is_sent || cs_message_is_over(op, state->wire, state->send) ? CS_OK : CS_AGAIN;
 }
 
-static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, ask_children, hand_on, cs_hier_bring, add_children, leave,
-				    cs_hier_next, NULL };
+static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, ask_children, hand_on,
+				    cs_hier_bring, add_children, leave, cs_hier_next, NULL };
 
-/* Bytes of the area for each sum: there is room for the node's and those of the most children that a node may have. */
+/* Bytes of the area for each sum: there is room for the node's and those of the most children that
+ * a node may have. */
 static size_t
 part_of(struct cs_op *op)
 {
@@ -163,8 +174,12 @@ run(struct cs_op *op, const size_t *params)
 	size_t unit = call->reduction.unit, part = part_of(op), slot = team->node.shape.slot_bytes;
 	size_t chunk = params[0] < part ? params[0] : part;
 	chunk = chunk < slot ? chunk : slot;
-	if (part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to it */
-		cs_node_reduce(op, &(struct cs_node_reduce_params){ .chunk = chunk, .wire_chunk = SIZE_MAX, .lanes = 1 });
+	if (part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to
+			    * it */
+		cs_node_reduce(op,
+			       &(struct cs_node_reduce_params){ .chunk = chunk,
+								.wire_chunk = SIZE_MAX,
+								.lanes = 1 });
 		return;
 	}
 	struct state *state = state_of(op);
@@ -173,7 +188,8 @@ run(struct cs_op *op, const size_t *params)
 	state->place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);
-		state->receives = cs_op_memory(op, CS_OP_REQUESTS, (CS_OVERLAP_MOST + 1) * sizeof *state->receives);
+		state->receives = cs_op_memory(op, CS_OP_REQUESTS,
+					       (CS_OVERLAP_MOST + 1) * sizeof *state->receives);
 		state->send = state->receives + CS_OVERLAP_MOST;
 	}
 	cs_hier_start(op, &kind, 1, script, 1);
@@ -183,7 +199,8 @@ run(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "hier:overlap",
-	.summary = "up a tree of nodes, from node memory into node memory, the next piece meanwhile",
+	.summary = "up a tree of nodes, from node memory into node memory, the next piece "
+		   "meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true, .commutative = true },
 	.params = { { "wire_chunk", "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
 	.run = run,

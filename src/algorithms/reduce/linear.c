@@ -1,12 +1,13 @@
-/* Reduce, linear: every rank sends its vector to the root, which combines them in the order of ranks (the mirror of
- * seed 000, 5.1.2; seed 002, 3.7.1, has it as the serial reduction, in which no rank waits for another but the root).
+/* Reduce, linear: every rank sends its vector to the root, which combines them in the order of
+ * ranks (the mirror of seed 000, 5.1.2; seed 002, 3.7.1, has it as the serial reduction, in which
+ * no rank waits for another but the root).
  *
  *   p = 4, root 2:   0 -> 2, 1 -> 2, 3 -> 2;   at 2: ((x0 x1) x2) x3
  *
  * Non-commutative operations too, and the same result whatever the root.
  *
- * Cost: 1 round; the root receives p - 1 vectors, up to `window` of them at a time, and has CS_TMP for as many. For
- * few ranks, or for ranks that come late one by one. */
+ * Cost: 1 round; the root receives p - 1 vectors, up to `window` of them at a time, and has CS_TMP
+ * for as many. For few ranks, or for ranks that come late one by one. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
@@ -35,18 +36,21 @@ ask_before(struct inbox *inbox, int64_t end)
 		int rank = inbox->asked;
 		if (rank != problem->root)
 			inbox->requests[(size_t)rank % inbox->window] =
-				cs_build_recv(inbox->builder, rank, place_of(inbox, rank), problem->bytes);
+				cs_build_recv(inbox->builder, rank, place_of(inbox, rank),
+					      problem->bytes);
 	}
 }
 
-/* In place the own vector is where the result is to be, so the sum of those before it grows elsewhere. */
+/* In place the own vector is where the result is to be, so the sum of those before it grows
+ * elsewhere. */
 static void
 combine(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	size_t bytes = problem->bytes;
 	bool is_root_first = problem->root == 0;
-	struct inbox inbox = { .builder = builder, .window = problem->params[0], .first = cs_out(0) };
+	struct inbox inbox = { .builder = builder, .window = problem->params[0],
+			       .first = cs_out(0) };
 	for (size_t i = 0; i < inbox.window && i + 1 < (size_t)problem->ranks; i++)
 		inbox.spare[i] = cs_build_tmp(builder, bytes);
 	if (problem->is_in_place && !is_root_first)
@@ -60,7 +64,8 @@ combine(struct cs_builder *builder)
 			cs_build_wait(builder, inbox.requests[(size_t)rank % inbox.window]);
 		if (!rank)
 			continue;
-		cs_build_reduce(builder, into, sum, is_own ? cs_in(0) : place_of(&inbox, rank), bytes);
+		cs_build_reduce(builder, into, sum, is_own ? cs_in(0) : place_of(&inbox, rank),
+				bytes);
 		sum = into;
 	}
 	if (problem->ranks == 1 && !problem->is_in_place)

@@ -1,5 +1,6 @@
-/* Reduce, scatter and gather (seed 002, 3.7.4: MPICH's for larger sizes): partners exchange halves of what they have,
- * so that each rank ends with the sum of one piece; the pieces are gathered at the root the same way back.
+/* Reduce, scatter and gather (seed 002, 3.7.4: MPICH's for larger sizes): partners exchange halves
+ * of what they have, so that each rank ends with the sum of one piece; the pieces are gathered at
+ * the root the same way back.
  *
  *   p = 4, root 0, pieces that a rank has the sums of, and of how many ranks:
  *
@@ -10,12 +11,12 @@
  *       23 4   01 4
  *     0123 4
  *
- * Sums are always of neighbouring ranks and their order is kept: non-commutative operations too. p not a power of two:
- * neighbours are folded, the root staying in (patterns/butterfly.h). With fewer elements than ranks the last pieces are
- * empty.
+ * Sums are always of neighbouring ranks and their order is kept: non-commutative operations too. p
+ * not a power of two: neighbours are folded, the root staying in (patterns/butterfly.h). With fewer
+ * elements than ranks the last pieces are empty.
  *
- * Cost: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the vector about twice,
- * or three times. For large vectors. */
+ * Cost: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the
+ * vector about twice, or three times. For large vectors. */
 #include "algorithms/patterns/butterfly.h"
 
 static void

@@ -22,7 +22,8 @@ fast(struct cs_op *op, const size_t *params)
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {
 	.colls = CS_SET(CS_REDUCE_SCATTER) | CS_SET(CS_REDUCE_SCATTER_BLOCK),
 	.name = "hier:host",
-	.summary = "each rank reduces its block in node memory, host reduce_scatter between leaders",
+	.summary = "each rank reduces its block in node memory, host reduce_scatter between "
+		   "leaders",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true },
 	.params = { [READ_ALL] = CS_NODE_REDUCE_SCATTER_READ_ALL, [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,

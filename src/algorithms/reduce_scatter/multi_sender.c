@@ -2,7 +2,7 @@
  * ranks of a node share the exchanges with other nodes, so that several drive the network at once
  * (patterns/reduce_scatter_senders.h).
  *
- *   a0 adds, a1 and a2 send:   copy-in  |  a1: nodes +1 -1, a2: +2 -2  |  a1: +3 -3, a2: +4 -4  |  ..  |  copy-out
+ *   a0 adds, others send:  copy-in | a1: nodes +1 -1, a2: +2 -2 | a1: +3 -3, a2: +4 -4 | copy-out
  *
  * Cost, with n nodes and s senders on each: ceil((n - 1) / s) exchanges and three rounds in the
  * node, in which the whole vector goes from rank to rank. For large vectors on networks that one

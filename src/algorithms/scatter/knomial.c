@@ -1,7 +1,7 @@
 /* Scatter(v), k-nomial tree (seed 000, 5.1.3): who has the blocks of several ranks cuts them
  * into k + 1 equal parts and sends k of them, all at once, to the first ranks of those parts.
  *
- *   p = 9, k = 2, root 0:   012345678 . . . . . . . .  |  012 . . 345 . . 678 . .  |  0 1 2 3 4 5 6 7 8
+ *   p = 9, k = 2, root 0:  012345678 . . . . . . . . | 012 . . 345 . . 678 . . | 0 1 2 3 4 5 6 7 8
  *
  * Cost: at most ceil(log_(k + 1) p) rounds, less where blocks are empty; the root sends each block
  * but its own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes where

@@ -4,7 +4,7 @@
  * of k - 1 other ranks of the node, which send them off: to the first ranks of those parts' nodes.
  * In the end it gives each rank of its node its block.
  *
- *   p = 6 on 3 nodes, k = 2, root 0:   012345 . . . . .  |  0 123 . . 45 .  |  0 1 23 . 4 5  |  0 1 2 3 4 5
+ *   p = 6 on 3 nodes, k = 2:  012345 . . . . . | 0 123 . . 45 . | 0 1 23 . 4 5 | 0 1 2 3 4 5
  *
  * The paper's senders share the memory that the blocks are in; here a message on the node takes
  * them there, or back. A node of fewer than k ranks has as many senders as it has ranks. Where
@@ -28,7 +28,8 @@ const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node send at once",
 	.needs = { .several_per_node = true, .all_sizes = true },
-	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has so many", 4, 1, 1024 } },
+	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has "
+			   "so many", 4, 1, 1024 } },
 	.build = build,
 	.alone = "knomial",
 };

@@ -1,8 +1,10 @@
-/* comm/abi/mpi.h — the mpi.h of collshim-abi.so: of MPI's standard ABI (version 1, since MPI 5.0) what the module asks for.
+/* comm/abi/mpi.h — the mpi.h of collshim-abi.so: of MPI's standard ABI (version 1, since MPI 5.0)
+ * what the module asks for.
  *
- * Values and types are those of the standard's text, not an MPI's file: 21.3 (MPI_Status; MPI_Aint and its kin; callbacks that are
- * constants), 21.5 (handles: tables of bit patterns) and A.1.1 (integers). Programs and libmpi_abi agree on them whichever MPI it
- * is, so this module needs none to be built. tests/abi/header_test compares all of it with the headers of MPIs, where there are
+ * Values and types are those of the standard's text, not an MPI's file: 21.3 (MPI_Status; MPI_Aint
+ * and its kin; callbacks that are constants), 21.5 (handles: tables of bit patterns) and A.1.1
+ * (integers). Programs and libmpi_abi agree on them whichever MPI it is, so this module needs none
+ * to be built. tests/abi/header_test compares all of it with the headers of MPIs, where there are
  * any. */
 #ifndef CS_COMM_ABI_MPI_H
 #define CS_COMM_ABI_MPI_H
@@ -14,7 +16,7 @@
 #define MPI_ABI_VERSION 1
 #define MPI_ABI_SUBVERSION 0
 
-/* --- types: 21.3 ---------------------------------------------------------------------------------------------------- */
+/* --- types: 21.3 ------------------------------------------------------------------------------ */
 
 typedef intptr_t MPI_Aint;
 typedef int64_t MPI_Offset;
@@ -37,10 +39,11 @@ typedef struct MPI_ABI_Info *MPI_Info;
 typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
 
-typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int *flag);
+typedef int MPI_Comm_copy_attr_function(MPI_Comm comm, int keyval, void *extra, void *in, void *out,
+					int *flag);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value, void *extra);
 
-/* --- handles: 21.5 -------------------------------------------------------------------------------------------------- */
+/* --- handles: 21.5 ---------------------------------------------------------------------------- */
 
 /* 0b00_00_001x_xxxx: operations. Bits 4 and 3: arithmetic, of bits, logical, others. */
 #define MPI_OP_NULL ((MPI_Op)0x20)
@@ -107,8 +110,8 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_C_BOOL ((MPI_Datatype)0x238)
 #define MPI_WCHAR ((MPI_Datatype)0x23c)
 
-/* 0b00_10_01xx_xxxx and 0b00_10_11xx_xxxx: those with a size of their own, whose logarithm is in bits 5 to 3; C's and
- * Fortran's. */
+/* 0b00_10_01xx_xxxx and 0b00_10_11xx_xxxx: those with a size of their own, whose logarithm is in
+ * bits 5 to 3; C's and Fortran's. */
 #define MPI_INT8_T ((MPI_Datatype)0x240)
 #define MPI_UINT8_T ((MPI_Datatype)0x241)
 #define MPI_CHAR ((MPI_Datatype)0x243)
@@ -128,7 +131,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_INTEGER8 ((MPI_Datatype)0x2d9)
 #define MPI_REAL8 ((MPI_Datatype)0x2da)
 
-/* --- other constants: A.1.1 ----------------------------------------------------------------------------------------- */
+/* --- other constants: A.1.1 ------------------------------------------------------------------- */
 
 #define MPI_BOTTOM ((void *)0)
 #define MPI_IN_PLACE ((void *)1)
@@ -173,7 +176,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 
 #define MPI_COMM_TYPE_SHARED 221
 
-/* --- functions ------------------------------------------------------------------------------------------------------ */
+/* --- functions -------------------------------------------------------------------------------- */
 
 /* Each has two names. */
 #define CS_MPI(name, parameters)                                                                   \
@@ -181,99 +184,135 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 	int PMPI_##name parameters;
 
 /* As in calls.def. */
-CS_MPI(Allgather, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Allgather,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		   MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
-		    const int displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Alltoall, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Allgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
+		    const int recv_counts[], const int displs[], MPI_Datatype recv_type,
+		    MPI_Comm comm))
+CS_MPI(Allreduce,
+       (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
+CS_MPI(Alltoall,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		  MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallv, (const void *send, const int send_counts[], const int send_displs[], MPI_Datatype send_type, void *recv,
-		   const int recv_counts[], const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallw, (const void *send, const int send_counts[], const int send_displs[], const MPI_Datatype send_types[],
-		   void *recv, const int recv_counts[], const int recv_displs[], const MPI_Datatype recv_types[],
-		   MPI_Comm comm))
+CS_MPI(Alltoallv, (const void *send, const int send_counts[], const int send_displs[],
+		   MPI_Datatype send_type, void *recv, const int recv_counts[],
+		   const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Alltoallw, (const void *send, const int send_counts[], const int send_displs[],
+		   const MPI_Datatype send_types[], void *recv, const int recv_counts[],
+		   const int recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
 CS_MPI(Barrier, (MPI_Comm comm))
 CS_MPI(Bcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm))
 CS_MPI(Comm_disconnect, (MPI_Comm *comm))
 CS_MPI(Comm_free, (MPI_Comm *comm))
 CS_MPI(Comm_idup, (MPI_Comm comm, MPI_Comm *copy, MPI_Request *request))
-CS_MPI(Exscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Gather, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Exscan,
+       (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
+CS_MPI(Gather,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Gatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
-		 const int displs[], MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_MPI(Gatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
+		 const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
+		 MPI_Comm comm))
 CS_MPI(Init, (int *argc, char ***argv))
 CS_MPI(Init_thread, (int *argc, char ***argv, int required, int *provided))
-CS_MPI(Neighbor_allgather, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Neighbor_allgather,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 			    MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_allgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
-			     const int displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_alltoall, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Neighbor_allgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
+			     const int recv_counts[], const int displs[], MPI_Datatype recv_type,
+			     MPI_Comm comm))
+CS_MPI(Neighbor_alltoall,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 			   MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_alltoallv, (const void *send, const int send_counts[], const int send_displs[], MPI_Datatype send_type,
-			    void *recv, const int recv_counts[], const int recv_displs[], MPI_Datatype recv_type,
-			    MPI_Comm comm))
+CS_MPI(Neighbor_alltoallv,
+       (const void *send, const int send_counts[], const int send_displs[], MPI_Datatype send_type,
+			    void *recv, const int recv_counts[], const int recv_displs[],
+			    MPI_Datatype recv_type, MPI_Comm comm))
 CS_MPI(Neighbor_alltoallw, (const void *send, const int send_counts[], const MPI_Aint send_displs[],
 			    const MPI_Datatype send_types[], void *recv, const int recv_counts[],
-			    const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_MPI(Reduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm))
-CS_MPI(Reduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Reduce_scatter_block, (const void *send, void *recv, int recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
+			    const MPI_Aint recv_displs[], const MPI_Datatype recv_types[],
+			    MPI_Comm comm))
+CS_MPI(Reduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+		MPI_Comm comm))
+CS_MPI(Reduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type,
+			MPI_Op op, MPI_Comm comm))
+CS_MPI(Reduce_scatter_block,
+       (const void *send, void *recv, int recv_count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
 CS_MPI(Scan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Scatter, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Scatter,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		 MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Scatterv, (const void *send, const int send_counts[], const int displs[], MPI_Datatype send_type, void *recv,
-		  int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_MPI(Scatterv, (const void *send, const int send_counts[], const int displs[],
+		  MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type,
+		  int root, MPI_Comm comm))
 
-CS_MPI(Allgather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-		     MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Allgather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+		     MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
 CS_MPI(Allgatherv_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		      const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Allreduce_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Alltoall_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-		    MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Alltoallv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[], MPI_Datatype send_type,
-		     void *recv, const MPI_Count recv_counts[], const MPI_Aint recv_displs[], MPI_Datatype recv_type,
-		     MPI_Comm comm))
+		      const MPI_Count recv_counts[], const MPI_Aint displs[],
+		      MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Allreduce_c,
+       (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
+CS_MPI(Alltoall_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+		    MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Alltoallv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
+		     MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
+		     const MPI_Aint recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
 CS_MPI(Alltoallw_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
 		     const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[],
 		     const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
 CS_MPI(Bcast_c, (void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm))
-CS_MPI(Exscan_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Gather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-		  MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_MPI(Exscan_c,
+       (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
+CS_MPI(Gather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+		  MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
 CS_MPI(Gatherv_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-		   const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Neighbor_allgather_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+		   const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type,
+		   int root, MPI_Comm comm))
+CS_MPI(Neighbor_allgather_c,
+       (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
 			      MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_allgatherv_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-			       const MPI_Count recv_counts[], const MPI_Aint displs[], MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_alltoall_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-			     MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_alltoallv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
-			      MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
-			      MPI_Datatype recv_type, MPI_Comm comm))
-CS_MPI(Neighbor_alltoallw_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
-			      const MPI_Datatype send_types[], void *recv, const MPI_Count recv_counts[],
-			      const MPI_Aint recv_displs[], const MPI_Datatype recv_types[], MPI_Comm comm))
-CS_MPI(Reduce_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm))
-CS_MPI(Reduce_scatter_c, (const void *send, void *recv, const MPI_Count recv_counts[], MPI_Datatype type, MPI_Op op,
+CS_MPI(Neighbor_allgatherv_c,
+       (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+			       const MPI_Count recv_counts[], const MPI_Aint displs[],
+			       MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Neighbor_alltoall_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type,
+			     void *recv, MPI_Count recv_count, MPI_Datatype recv_type,
+			     MPI_Comm comm))
+CS_MPI(Neighbor_alltoallv_c,
+       (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
+			      MPI_Datatype send_type, void *recv, const MPI_Count recv_counts[],
+			      const MPI_Aint recv_displs[], MPI_Datatype recv_type, MPI_Comm comm))
+CS_MPI(Neighbor_alltoallw_c,
+       (const void *send, const MPI_Count send_counts[], const MPI_Aint send_displs[],
+			      const MPI_Datatype send_types[], void *recv,
+			      const MPI_Count recv_counts[], const MPI_Aint recv_displs[],
+			      const MPI_Datatype recv_types[], MPI_Comm comm))
+CS_MPI(Reduce_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		  int root, MPI_Comm comm))
+CS_MPI(Reduce_scatter_c,
+       (const void *send, void *recv, const MPI_Count recv_counts[], MPI_Datatype type, MPI_Op op,
 			  MPI_Comm comm))
-CS_MPI(Reduce_scatter_block_c, (const void *send, void *recv, MPI_Count recv_count, MPI_Datatype type, MPI_Op op,
+CS_MPI(Reduce_scatter_block_c,
+       (const void *send, void *recv, MPI_Count recv_count, MPI_Datatype type, MPI_Op op,
 				MPI_Comm comm))
-CS_MPI(Scan_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm))
-CS_MPI(Scatter_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv, MPI_Count recv_count,
-		   MPI_Datatype recv_type, int root, MPI_Comm comm))
-CS_MPI(Scatterv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint displs[], MPI_Datatype send_type,
-		    void *recv, MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_MPI(Scan_c, (const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+		MPI_Comm comm))
+CS_MPI(Scatter_c, (const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
+		   MPI_Count recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm))
+CS_MPI(Scatterv_c, (const void *send, const MPI_Count send_counts[], const MPI_Aint displs[],
+		    MPI_Datatype send_type, void *recv, MPI_Count recv_count,
+		    MPI_Datatype recv_type, int root, MPI_Comm comm))
 
 /* As in pmpi.def, and what the engine looks for besides. */
 CS_MPI(Abort, (MPI_Comm comm, int code))
 CS_MPI(Cancel, (MPI_Request *request))
 CS_MPI(Comm_call_errhandler, (MPI_Comm comm, int code))
 CS_MPI(Comm_compare, (MPI_Comm one, MPI_Comm other, int *relation))
-CS_MPI(Comm_create_keyval, (MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *remove, int *keyval, void *extra))
+CS_MPI(Comm_create_keyval,
+       (MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *remove, int *keyval,
+	void *extra))
 CS_MPI(Comm_delete_attr, (MPI_Comm comm, int keyval))
 CS_MPI(Comm_free_keyval, (int *keyval))
 CS_MPI(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *handler))
@@ -292,49 +331,67 @@ CS_MPI(Error_string, (int code, char *text, int *length))
 CS_MPI(Finalized, (int *flag))
 CS_MPI(Get_library_version, (char *text, int *length))
 CS_MPI(Group_free, (MPI_Group *group))
-CS_MPI(Group_translate_ranks, (MPI_Group from, int count, const int from_ranks[], MPI_Group to, int to_ranks[]))
-CS_MPI(Iallgather, (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
+CS_MPI(Group_translate_ranks,
+       (MPI_Group from, int count, const int from_ranks[], MPI_Group to, int to_ranks[]))
+CS_MPI(Iallgather,
+       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
 		    MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iallgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
-		     const int displs[], MPI_Datatype recv_type, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iallreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Ialltoallv, (const void *send, const int send_counts[], const int send_displs[], MPI_Datatype send_type, void *recv,
-		    const int recv_counts[], const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm,
+CS_MPI(Iallgatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
+		     const int recv_counts[], const int displs[], MPI_Datatype recv_type,
+		     MPI_Comm comm, MPI_Request *request))
+CS_MPI(Iallreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		    MPI_Comm comm, MPI_Request *request))
+CS_MPI(Ialltoallv, (const void *send, const int send_counts[], const int send_displs[],
+		    MPI_Datatype send_type, void *recv, const int recv_counts[],
+		    const int recv_displs[], MPI_Datatype recv_type, MPI_Comm comm,
 		    MPI_Request *request))
 CS_MPI(Ibarrier, (MPI_Comm comm, MPI_Request *request))
-CS_MPI(Ibcast, (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iexscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Igatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int recv_counts[],
-		  const int displs[], MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Ibcast,
+       (void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Iexscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
+		 MPI_Comm comm, MPI_Request *request))
+CS_MPI(Igatherv, (const void *send, int send_count, MPI_Datatype send_type, void *recv,
+		  const int recv_counts[], const int displs[], MPI_Datatype recv_type, int root,
+		  MPI_Comm comm, MPI_Request *request))
 CS_MPI(Initialized, (int *flag))
-CS_MPI(Ireduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-		 MPI_Request *request))
-CS_MPI(Ireduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-			 MPI_Request *request))
-CS_MPI(Irecv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Iscatterv, (const void *send, const int send_counts[], const int displs[], MPI_Datatype send_type, void *recv,
-		   int recv_count, MPI_Datatype recv_type, int root, MPI_Comm comm, MPI_Request *request))
-CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Ireduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+		 MPI_Comm comm, MPI_Request *request))
+CS_MPI(Ireduce_scatter, (const void *send, void *recv, const int recv_counts[], MPI_Datatype type,
+			 MPI_Op op, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Irecv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+	       MPI_Request *request))
+CS_MPI(Iscatterv, (const void *send, const int send_counts[], const int displs[],
+		   MPI_Datatype send_type, void *recv, int recv_count, MPI_Datatype recv_type,
+		   int root, MPI_Comm comm, MPI_Request *request))
+CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+	       MPI_Request *request))
 CS_MPI(Op_commutative, (MPI_Op op, int *flag))
-CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, int bytes, int *position, MPI_Comm comm))
+CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, int bytes,
+	      int *position, MPI_Comm comm))
 CS_MPI(Query_thread, (int *provided))
 CS_MPI(Reduce_local, (const void *in, void *inout, int count, MPI_Datatype type, MPI_Op op))
-CS_MPI(Sendrecv, (const void *send, int send_count, MPI_Datatype send_type, int dest, int send_tag, void *recv, int recv_count,
-		  MPI_Datatype recv_type, int source, int recv_tag, MPI_Comm comm, MPI_Status *status))
+CS_MPI(Sendrecv, (const void *send, int send_count, MPI_Datatype send_type, int dest, int send_tag,
+		  void *recv, int recv_count, MPI_Datatype recv_type, int source, int recv_tag,
+		  MPI_Comm comm, MPI_Status *status))
 CS_MPI(Test, (MPI_Request *request, int *flag, MPI_Status *status))
 CS_MPI(Type_commit, (MPI_Datatype *type))
 CS_MPI(Type_contiguous, (int count, MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_create_hvector, (int count, int length, MPI_Aint stride, MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_create_struct, (int count, const int lengths[], const MPI_Aint displs[], const MPI_Datatype types[],
+CS_MPI(Type_create_hvector,
+       (int count, int length, MPI_Aint stride, MPI_Datatype old, MPI_Datatype *type))
+CS_MPI(Type_create_struct,
+       (int count, const int lengths[], const MPI_Aint displs[], const MPI_Datatype types[],
 			    MPI_Datatype *type))
 CS_MPI(Type_free, (MPI_Datatype *type))
-CS_MPI(Type_get_contents, (MPI_Datatype type, int integer_room, int address_room, int type_room, int integers[],
+CS_MPI(Type_get_contents,
+       (MPI_Datatype type, int integer_room, int address_room, int type_room, int integers[],
 			   MPI_Aint addresses[], MPI_Datatype types[]))
-CS_MPI(Type_get_envelope, (MPI_Datatype type, int *integers, int *addresses, int *types, int *combiner))
+CS_MPI(Type_get_envelope,
+       (MPI_Datatype type, int *integers, int *addresses, int *types, int *combiner))
 CS_MPI(Type_get_extent, (MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent))
 CS_MPI(Type_get_true_extent, (MPI_Datatype type, MPI_Aint *lb, MPI_Aint *extent))
 CS_MPI(Type_size_x, (MPI_Datatype type, MPI_Count *size))
-CS_MPI(Unpack, (const void *packed, int bytes, int *position, void *buffer, int count, MPI_Datatype type, MPI_Comm comm))
+CS_MPI(Unpack, (const void *packed, int bytes, int *position, void *buffer, int count,
+		MPI_Datatype type, MPI_Comm comm))
 CS_MPI(Wait, (MPI_Request *request, MPI_Status *status))
 #undef CS_MPI
 

@@ -1,5 +1,6 @@
-/* tests/abi/include/mpi.h — what programs of tests/ ask of MPI's standard ABI beyond what collshim-abi.so does (comm/abi/mpi.h):
- * by the same text of the standard, and compared with MPIs' headers by the same test. */
+/* tests/abi/include/mpi.h — what programs of tests/ ask of MPI's standard ABI beyond what
+ * collshim-abi.so does (comm/abi/mpi.h): by the same text of the standard, and compared with MPIs'
+ * headers by the same test. */
 #ifndef TESTS_ABI_MPI_H
 #define TESTS_ABI_MPI_H
 
@@ -69,39 +70,51 @@ typedef void MPI_Comm_errhandler_function(MPI_Comm *comm, int *code, ...);
 	int PMPI_##name parameters;
 
 CS_MPI(Abi_get_version, (int *major, int *minor))
-CS_MPI(Cart_create, (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int may_reorder, MPI_Comm *made))
+CS_MPI(Cart_create, (MPI_Comm comm, int dimensions, const int sizes[], const int periods[],
+		     int may_reorder, MPI_Comm *made))
 CS_MPI(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made))
 CS_MPI(Comm_create_errhandler, (MPI_Comm_errhandler_function *function, MPI_Errhandler *handler))
-CS_MPI(Comm_create_from_group, (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made))
+CS_MPI(Comm_create_from_group,
+       (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made))
 CS_MPI(Comm_dup, (MPI_Comm comm, MPI_Comm *made))
 CS_MPI(Comm_remote_group, (MPI_Comm comm, MPI_Group *group))
 CS_MPI(Comm_remote_size, (MPI_Comm comm, int *size))
-CS_MPI(Comm_spawn, (const char *command, char *argv[], int processes, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made,
-		    int codes[]))
+CS_MPI(Comm_spawn, (const char *command, char *argv[], int processes, MPI_Info info, int root,
+		    MPI_Comm comm, MPI_Comm *made, int codes[]))
 CS_MPI(Finalize, (void))
 CS_MPI(Get_address, (const void *place, MPI_Aint *address))
 CS_MPI(Group_from_session_pset, (MPI_Session session, const char *name, MPI_Group *group))
 CS_MPI(Group_incl, (MPI_Group from, int count, const int ranks[], MPI_Group *group))
 CS_MPI(Group_size, (MPI_Group group, int *size))
-CS_MPI(Intercomm_create, (MPI_Comm comm, int leader, MPI_Comm bridge, int remote_leader, int tag, MPI_Comm *made))
+CS_MPI(Intercomm_create,
+       (MPI_Comm comm, int leader, MPI_Comm bridge, int remote_leader, int tag, MPI_Comm *made))
 CS_MPI(Intercomm_merge, (MPI_Comm comm, int is_high, MPI_Comm *made))
 CS_MPI(Op_create, (MPI_User_function *function, int is_commutative, MPI_Op *op))
 CS_MPI(Op_free, (MPI_Op *op))
 CS_MPI(Pack_size, (int count, MPI_Datatype type, MPI_Comm comm, int *bytes))
-CS_MPI(Recv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status))
+CS_MPI(Recv, (void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+	      MPI_Status *status))
 CS_MPI(Send, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm))
 CS_MPI(Session_finalize, (MPI_Session *session))
 CS_MPI(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session))
-CS_MPI(Type_create_darray, (int size, int rank, int dimensions, const int sizes[], const int distributions[],
-			    const int arguments[], const int process_sizes[], int order, MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_create_hindexed, (int count, const int lengths[], const MPI_Aint displs[], MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_create_hindexed_block, (int count, int length, const MPI_Aint displs[], MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_create_indexed_block, (int count, int length, const int displs[], MPI_Datatype old, MPI_Datatype *type))
+CS_MPI(Type_create_darray,
+       (int size, int rank, int dimensions, const int sizes[], const int distributions[],
+			    const int arguments[], const int process_sizes[], int order,
+			    MPI_Datatype old, MPI_Datatype *type))
+CS_MPI(Type_create_hindexed,
+       (int count, const int lengths[], const MPI_Aint displs[], MPI_Datatype old,
+	MPI_Datatype *type))
+CS_MPI(Type_create_hindexed_block,
+       (int count, int length, const MPI_Aint displs[], MPI_Datatype old, MPI_Datatype *type))
+CS_MPI(Type_create_indexed_block,
+       (int count, int length, const int displs[], MPI_Datatype old, MPI_Datatype *type))
 CS_MPI(Type_create_resized, (MPI_Datatype old, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *type))
-CS_MPI(Type_create_subarray, (int dimensions, const int sizes[], const int part_sizes[], const int starts[], int order,
+CS_MPI(Type_create_subarray,
+       (int dimensions, const int sizes[], const int part_sizes[], const int starts[], int order,
 			      MPI_Datatype old, MPI_Datatype *type))
 CS_MPI(Type_dup, (MPI_Datatype old, MPI_Datatype *type))
-CS_MPI(Type_indexed, (int count, const int lengths[], const int displs[], MPI_Datatype old, MPI_Datatype *type))
+CS_MPI(Type_indexed,
+       (int count, const int lengths[], const int displs[], MPI_Datatype old, MPI_Datatype *type))
 CS_MPI(Type_size, (MPI_Datatype type, int *size))
 CS_MPI(Type_vector, (int count, int length, int stride, MPI_Datatype old, MPI_Datatype *type))
 #undef CS_MPI

@@ -1,5 +1,5 @@
-/* Every blocking collective from C, those of neighbours too, with and without MPI_IN_PLACE, results checked; with -DLARGE those
- * with MPI_Count. */
+/* Every blocking collective from C, those of neighbours too, with and without MPI_IN_PLACE, results
+ * checked; with -DLARGE those with MPI_Count. */
 #include "newer/newer.h"
 
 #include <stdio.h>
@@ -42,8 +42,8 @@ expect(const char *name, const int *got, const int *wanted, int count)
 {
 	for (int i = 0; i < count; i++)
 		if (got[i] != wanted[i]) {
-			printf("FAILED %s: rank %d of %d, element %d is %d, not %d\n", name, rank, size, i, got[i],
-			       wanted[i]);
+			printf("FAILED %s: rank %d of %d, element %d is %d, not %d\n", name, rank,
+			       size, i, got[i], wanted[i]);
 			failures++;
 			return;
 		}
@@ -97,7 +97,8 @@ main(int argc, char **argv)
 		expect("gather", in, wanted, size * COUNT);
 	memset(in, 0, sizeof in);
 	memcpy(in + rank * COUNT, out, COUNT * sizeof(int));
-	MPI_Gather(rank == root ? MPI_IN_PLACE : out, COUNT, MPI_INT, in, COUNT, MPI_INT, root, comm);
+	MPI_Gather(rank == root ? MPI_IN_PLACE : out, COUNT, MPI_INT, in, COUNT, MPI_INT, root,
+		   comm);
 	if (rank == root)
 		expect("gather in place", in, wanted, size * COUNT);
 
@@ -120,7 +121,8 @@ main(int argc, char **argv)
 		expect("gatherv", in, wanted, extent);
 	memset(in, 0, sizeof in);
 	memcpy(in + displs[rank], out, (size_t)counts[rank] * sizeof(int));
-	MPI_Gatherv(rank == root ? MPI_IN_PLACE : out, counts[rank], MPI_INT, in, counts, displs, MPI_INT, root, comm);
+	MPI_Gatherv(rank == root ? MPI_IN_PLACE : out, counts[rank], MPI_INT, in, counts, displs,
+		    MPI_INT, root, comm);
 	if (rank == root)
 		expect("gatherv in place", in, wanted, extent);
 
@@ -141,7 +143,8 @@ main(int argc, char **argv)
 	MPI_Scatter(out, COUNT, MPI_INT, in, COUNT, MPI_INT, root, comm);
 	expect("scatter", in, wanted, COUNT);
 	memset(in, 0, sizeof in);
-	MPI_Scatter(out, COUNT, MPI_INT, rank == root ? MPI_IN_PLACE : in, COUNT, MPI_INT, root, comm);
+	MPI_Scatter(out, COUNT, MPI_INT, rank == root ? MPI_IN_PLACE : in, COUNT, MPI_INT, root,
+		    comm);
 	expect("scatter in place", rank == root ? out + rank * COUNT : in, wanted, COUNT);
 
 	/* To rank r go r + 1 elements, whoever sends; what comes is rank + 1 elements of each. */
@@ -171,7 +174,8 @@ main(int argc, char **argv)
 	MPI_Scatterv(out, counts, displs, MPI_INT, in, rank + 1, MPI_INT, root, comm);
 	expect("scatterv", in, wanted, rank + 1);
 	memset(in, 0, sizeof in);
-	MPI_Scatterv(out, counts, displs, MPI_INT, rank == root ? MPI_IN_PLACE : in, rank + 1, MPI_INT, root, comm);
+	MPI_Scatterv(out, counts, displs, MPI_INT, rank == root ? MPI_IN_PLACE : in, rank + 1,
+		     MPI_INT, root, comm);
 	expect("scatterv in place", rank == root ? out + displs[rank] : in, wanted, rank + 1);
 	for (int r = 0; r < size; r++) {
 		mine[r] = COUNT;
@@ -264,7 +268,8 @@ main(int argc, char **argv)
 	expect("neighbor_alltoallv", in, wanted, 2 * COUNT);
 	memset(in, 0, sizeof in);
 	types[0] = types[1] = MPI_INT;
-	MPI_Neighbor_alltoallw(out, both, both_bytes_at, types, in, both, both_bytes_at, types, line);
+	MPI_Neighbor_alltoallw(out, both, both_bytes_at, types, in, both, both_bytes_at, types,
+			       line);
 	expect("neighbor_alltoallw", in, wanted, 2 * COUNT);
 	MPI_Comm_free(&line);
 

@@ -1,6 +1,7 @@
-! Every blocking collective from Fortran, those of neighbours too, with and without MPI_IN_PLACE, results checked. One source for
-! three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08. With -DWITH_LARGE counts are MPI_Count; with
-! -DWITH_NEWER mpi_f08 is as Open MPI has it since 6.0, whatever this one is (newer/).
+! Every blocking collective from Fortran, those of neighbours too, with and without MPI_IN_PLACE,
+! results checked. One source for three ways of calling: -DWITH_MPIF_H, -DWITH_MPI, -DWITH_F08. With
+! -DWITH_LARGE counts are MPI_Count; with -DWITH_NEWER mpi_f08 is as Open MPI has it since 6.0,
+! whatever this one is (newer/).
 #if defined(WITH_F08)
 #define COMM_TYPE type(MPI_Comm)
 #define REQUEST_TYPE type(MPI_Request)
@@ -123,13 +124,15 @@ program collectives
   call MPI_Allgatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
   call result('allgatherv', extent)
   in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
-  call MPI_Allgatherv(MPI_IN_PLACE, none, MPI_DATATYPE_NULL, in, counts, displs, MPI_INTEGER, comm, ierr)
+  call MPI_Allgatherv(MPI_IN_PLACE, none, MPI_DATATYPE_NULL, in, counts, displs, MPI_INTEGER, &
+      comm, ierr)
   call result('allgatherv in place', extent)
   call MPI_Gatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
   if (rank == root) call result('gatherv', extent)
   in(displs(rank + 1) + 1:displs(rank + 1) + rank + 1) = out(1:rank + 1)
   if (rank == root) then
-    call MPI_Gatherv(MPI_IN_PLACE, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
+    call MPI_Gatherv(MPI_IN_PLACE, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, &
+        ierr)
     call result('gatherv in place', extent)
   else
     call MPI_Gatherv(out, own, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
@@ -182,7 +185,8 @@ program collectives
   call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, own, MPI_INTEGER, root, comm, ierr)
   call result('scatterv', rank + 1)
   if (rank == root) then
-    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, MPI_IN_PLACE, own, MPI_INTEGER, root, comm, ierr)
+    call MPI_Scatterv(out, counts, displs, MPI_INTEGER, MPI_IN_PLACE, own, MPI_INTEGER, root, &
+        comm, ierr)
   else
     call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, own, MPI_INTEGER, root, comm, ierr)
     call result('scatterv in place', rank + 1)
@@ -197,10 +201,12 @@ program collectives
     end do
   end do
   in = out
-  call MPI_Alltoallv(MPI_IN_PLACE, no_counts, no_displs, MPI_DATATYPE_NULL, in, mine, at, MPI_INTEGER, comm, ierr)
+  call MPI_Alltoallv(MPI_IN_PLACE, no_counts, no_displs, MPI_DATATYPE_NULL, in, mine, at, &
+      MPI_INTEGER, comm, ierr)
   call result('alltoallv in place', ranks * n)
   in = out
-  call MPI_Alltoallw(MPI_IN_PLACE, no_counts, no_displs, no_types, in, mine, bytes_at, types, comm, ierr)
+  call MPI_Alltoallw(MPI_IN_PLACE, no_counts, no_displs, no_types, in, mine, bytes_at, types, &
+      comm, ierr)
   call result('alltoallw in place', ranks * n)
 
   do i = 1, extent + n
@@ -266,13 +272,15 @@ program collectives
   call MPI_Exscan(MPI_IN_PLACE, in, few, MPI_INTEGER, op, comm, ierr)
   call result('exscan in place', n)
 
-  ! In a circle: what the rank before this one has. MPICH 4.0.2's alltoallw knows no other topology in mpi_f08.
+  ! In a circle: what the rank before this one has. MPICH 4.0.2's alltoallw knows no other topology
+  ! in mpi_f08.
   each = n
   zero = 0
   zero_bytes = 0
   left = modulo(rank - 1, ranks)
   right = modulo(rank + 1, ranks)
-  call MPI_Dist_graph_create_adjacent(comm, 1, left, MPI_UNWEIGHTED, 1, right, MPI_UNWEIGHTED, MPI_INFO_NULL, .false., &
+  call MPI_Dist_graph_create_adjacent(comm, 1, left, MPI_UNWEIGHTED, 1, right, MPI_UNWEIGHTED, &
+      MPI_INFO_NULL, .false., &
     circle, ierr)
   do i = 1, n
     out(i) = value(rank, 0, i)
@@ -284,9 +292,11 @@ program collectives
   call result('neighbor_allgatherv', n)
   call MPI_Neighbor_alltoall(out, n, MPI_INTEGER, in, n, MPI_INTEGER, circle, ierr)
   call result('neighbor_alltoall', n)
-  call MPI_Neighbor_alltoallv(out, each, zero, MPI_INTEGER, in, each, zero, MPI_INTEGER, circle, ierr)
+  call MPI_Neighbor_alltoallv(out, each, zero, MPI_INTEGER, in, each, zero, MPI_INTEGER, circle, &
+      ierr)
   call result('neighbor_alltoallv', n)
-  call MPI_Neighbor_alltoallw(out, each, zero_bytes, types, in, each, zero_bytes, types, circle, ierr)
+  call MPI_Neighbor_alltoallw(out, each, zero_bytes, types, in, each, zero_bytes, types, circle, &
+      ierr)
   call result('neighbor_alltoallw', n)
   call MPI_Comm_free(circle, ierr)
 
@@ -316,13 +326,15 @@ program collectives
 #endif
   all_failures = 0
   call MPI_Allreduce(failures, all_failures, one, MPI_INTEGER, op, comm, ierr)
-  if (rank == 0 .and. all_failures == 0) print '(a,i0,a)', 'every collective of Fortran is right with ', ranks, &
+  if (rank == 0 .and. all_failures == 0) print '(a,i0,a)', &
+      'every collective of Fortran is right with ', ranks, &
     ' ranks'
   call MPI_Finalize(ierr)
   if (all_failures /= 0) stop 1
 contains
 #if defined(WITH_F08)
-  ! Sections of arrays, which mpi_f08 may pass as they lie, on some ranks, and whole arrays on the others.
+  ! Sections of arrays, which mpi_f08 may pass as they lie, on some ranks, and whole arrays on the
+  ! others.
   subroutine sections()
     integer :: grid(6, 8), whole(9)
     logical :: is_cut
@@ -377,7 +389,8 @@ contains
         call MPI_Gather(grid(2, 2:8:3), few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
         call result('gather of sections', ranks * n)
       else if (is_cut) then
-        call MPI_Gather(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), few, MPI_INTEGER, root, comm, ierr)
+        call MPI_Gather(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), few, MPI_INTEGER, root, &
+            comm, ierr)
       else
         call MPI_Gather(out, few, MPI_INTEGER, grid(1, :), few, MPI_INTEGER, root, comm, ierr)
       end if
@@ -387,7 +400,8 @@ contains
         displs(r) = (r - 1) * n
       end do
       if (is_cut) then
-        call MPI_Allgatherv(grid(2, 2:8:3), few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
+        call MPI_Allgatherv(grid(2, 2:8:3), few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, &
+            comm, ierr)
       else
         call MPI_Allgatherv(out, few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, comm, ierr)
       end if
@@ -396,7 +410,8 @@ contains
         call MPI_Gatherv(out, few, MPI_INTEGER, in, counts, displs, MPI_INTEGER, root, comm, ierr)
         call result('gatherv of sections', ranks * n)
       else
-        call MPI_Gatherv(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), counts, displs, MPI_INTEGER, root, comm, ierr)
+        call MPI_Gatherv(grid(2, 2:8:3), few, MPI_INTEGER, grid(1, :), counts, displs, &
+            MPI_INTEGER, root, comm, ierr)
       end if
 
       do r = 0, ranks - 1
@@ -412,17 +427,20 @@ contains
         call MPI_Scatter(out, few, MPI_INTEGER, grid(3, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
         in(1:n) = grid(3, 1:7:3)
       else if (is_cut) then
-        call MPI_Scatter(grid(1, :), few, MPI_INTEGER, grid(3, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        call MPI_Scatter(grid(1, :), few, MPI_INTEGER, grid(3, 1:7:3), few, MPI_INTEGER, root, &
+            comm, ierr)
         in(1:n) = grid(3, 1:7:3)
       else
         call MPI_Scatter(out, few, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
       end if
       call result('scatter into sections', n)
       if (is_cut .and. rank == root) then
-        call MPI_Scatterv(out, counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        call MPI_Scatterv(out, counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, MPI_INTEGER, &
+            root, comm, ierr)
         in(1:n) = grid(4, 1:7:3)
       else if (is_cut) then
-        call MPI_Scatterv(grid(1, :), counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, MPI_INTEGER, root, comm, ierr)
+        call MPI_Scatterv(grid(1, :), counts, displs, MPI_INTEGER, grid(4, 1:7:3), few, &
+            MPI_INTEGER, root, comm, ierr)
         in(1:n) = grid(4, 1:7:3)
       else
         call MPI_Scatterv(out, counts, displs, MPI_INTEGER, in, few, MPI_INTEGER, root, comm, ierr)
@@ -447,7 +465,8 @@ contains
     integer :: i
     do i = 1, count
       if (got(i) /= wanted(i)) then
-        print '(a,a,a,i0,a,i0,a,i0,a,i0)', 'FAILED ', name, ': rank ', rank, ', element ', i, ' is ', got(i), &
+        print '(a,a,a,i0,a,i0,a,i0,a,i0)', 'FAILED ', name, ': rank ', rank, ', element ', i, &
+            ' is ', got(i), &
           ', not ', wanted(i)
         failures = failures + 1
         return

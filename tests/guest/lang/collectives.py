@@ -1,4 +1,5 @@
-"""Every blocking collective from mpi4py, those of neighbours too, with and without IN_PLACE, results checked. Without numpy."""
+"""Every blocking collective from mpi4py, those of neighbours too, with and without IN_PLACE,
+results checked. Without numpy."""
 import sys
 from array import array
 
@@ -146,7 +147,8 @@ into = zeros(2 * n)
 line.Neighbor_alltoallv([mine + mine, [n, n], [0, n], INT], [into, [n, n], [0, n], INT])
 expect("neighbor_alltoallv", into, wanted)
 into = zeros(2 * n)
-line.Neighbor_alltoallw([mine + mine, [n, n], [0, 4 * n], [INT, INT]], [into, [n, n], [0, 4 * n], [INT, INT]])
+line.Neighbor_alltoallw([mine + mine, [n, n], [0, 4 * n], [INT, INT]],
+                        [into, [n, n], [0, 4 * n], [INT, INT]])
 expect("neighbor_alltoallw", into, wanted)
 line.Free()
 

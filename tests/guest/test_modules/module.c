@@ -1,6 +1,7 @@
-/* A module in place of the real ones: it intercepts every name, passes the call to next and marks the result. So the
- * door is tested without MPI. TEST_MODULE=decline|abi|version makes it behave as the word says; with TEST_MODULE=two it asks
- * for no symbol of all objects, among which there are two MPIs. */
+/* A module in place of the real ones: it intercepts every name, passes the call to next and marks
+ * the result. So the door is tested without MPI. TEST_MODULE=decline|abi|version makes it behave as
+ * the word says; with TEST_MODULE=two it asks for no symbol of all objects, among which there are
+ * two MPIs. */
 #include "fake_mpi.h"
 
 #include <stdio.h>
@@ -59,7 +60,8 @@ check_door(void)
 	int (*answer)(void) = (int (*)(void))door->lookup("PMPI_Fake_answer");
 	expect(answer != NULL && answer() == 42, "lookup finds a PMPI name of the MPI");
 	expect(door->lookup("PMPI_No_such_name") == NULL, "lookup does not find what is not there");
-	expect(door->lookup("MPI_Bcast") == door->next[CS_CALL_Bcast], "lookup does not find the door itself");
+	expect(door->lookup("MPI_Bcast") == door->next[CS_CALL_Bcast],
+	       "lookup does not find the door itself");
 	expect(strstr(door->library, "MPI") != NULL, "the door knows what the MPI says of itself");
 	const char *mood = getenv("TEST_MODULE");
 	if (mood != NULL && strcmp(mood, "two") == 0)
@@ -68,13 +70,15 @@ check_door(void)
 	expect(door->lookup_all("PMPI_Fake_answer", found, 4) == 1 && found[0] == (void *)answer,
 	       "lookup_all finds one definition once");
 	expect(door->lookup_all("PMPI_Fake_answer", found, 0) == 0, "lookup_all keeps to its room");
-	/* A program's copy of a library's variable is a second definition; both the program and the library use
-	 * the program's. */
+	/* A program's copy of a library's variable is a second definition; both the program and the
+	 * library use the program's. */
 	size_t copies = door->lookup_all("fake_seen", found, 4);
-	expect(copies >= 1 && found[0] == (void *)&fake_seen, "lookup_all begins with the definition in use");
+	expect(copies >= 1 && found[0] == (void *)&fake_seen,
+	       "lookup_all begins with the definition in use");
 }
 
-__attribute__((visibility("default"))) const struct cs_module *cs_module_open(const struct cs_door *door);
+__attribute__((visibility("default"))) const struct cs_module *cs_module_open(
+	const struct cs_door *door);
 const struct cs_module *
 cs_module_open(const struct cs_door *the_door)
 {

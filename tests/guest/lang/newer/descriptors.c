@@ -1,5 +1,6 @@
-/* The Fortran procedures that Open MPI has for mpi_f08 since 6.0, made of what this MPI has. As there, what one rank sends or
- * receives may be a section of an array where the MPI knows its size, and has to be whole elsewhere. */
+/* The Fortran procedures that Open MPI has for mpi_f08 since 6.0, made of what this MPI has. As
+ * there, what one rank sends or receives may be a section of an array where the MPI knows its size,
+ * and has to be whole elsewhere. */
 #include "newer.h"
 
 #include <stddef.h>
@@ -43,7 +44,8 @@ is_whole(const struct descriptor *array)
 
 /* The first `bytes` of an array's elements to or from memory; what is left of them. */
 static size_t
-copy(const struct descriptor *array, int dimensions, char *from, char **memory, size_t bytes, int is_back)
+copy(const struct descriptor *array, int dimensions, char *from, char **memory, size_t bytes,
+     int is_back)
 {
 	if (dimensions == 0) {
 		size_t some = bytes < array->element ? bytes : array->element;
@@ -52,8 +54,9 @@ copy(const struct descriptor *array, int dimensions, char *from, char **memory, 
 		return bytes - some;
 	}
 	for (ptrdiff_t i = 0; i < extent(array, dimensions - 1) && bytes > 0; i++)
-		bytes = copy(array, dimensions - 1, from + i * array->dimension[dimensions - 1].stride * array->span, memory,
-			     bytes, is_back);
+		bytes = copy(array, dimensions - 1, from + i *
+			     array->dimension[dimensions - 1].stride * array->span, memory, bytes,
+			     is_back);
 	return bytes;
 }
 
@@ -71,7 +74,8 @@ whole(const struct descriptor *array)
 	void *memory = (void *)array->base == (void *)&mpi_fortran_in_place_ ? MPI_IN_PLACE
 		       : (void *)array->base == (void *)&mpi_fortran_bottom_ ? MPI_BOTTOM
 									     : array->base;
-	return (struct side){.memory = memory, .wrong = is_whole(array) ? MPI_SUCCESS : MPI_ERR_INTERN};
+	return (struct side){.memory = memory, .wrong = is_whole(array)
+			     ? MPI_SUCCESS : MPI_ERR_INTERN};
 }
 
 static struct side
@@ -151,11 +155,11 @@ types(int which, const MPI_Fint *handles, MPI_Comm comm, const void *memory)
 #include "procedures.inc"
 
 /* As an MPI has them, for all. */
-void pmpi_bcast_f08ts_(const struct descriptor *data, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm,
-		       MPI_Fint *ierror);
+void pmpi_bcast_f08ts_(const struct descriptor *data, MPI_Fint *count, MPI_Fint *type,
+		       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierror);
 void
-pmpi_bcast_f08ts_(const struct descriptor *data, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root, MPI_Fint *comm,
-		  MPI_Fint *ierror)
+pmpi_bcast_f08ts_(const struct descriptor *data, MPI_Fint *count, MPI_Fint *type, MPI_Fint *root,
+		  MPI_Fint *comm, MPI_Fint *ierror)
 {
 	mpi_bcast_f08ts_(data, count, type, root, comm, ierror);
 }

@@ -1,4 +1,5 @@
-/* The names that Open MPI has since 6.0 and this MPI may not have; newer.c makes them of those that it has. */
+/* The names that Open MPI has since 6.0 and this MPI may not have; newer.c makes them of those that
+ * it has. */
 #ifndef NEWER_H
 #define NEWER_H
 
@@ -24,9 +25,11 @@ NEWER(Exscan, VOID, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm)
 NEWER(Gather, VOID, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Comm)
 NEWER(Gatherv, VOID, MPI_Count, MPI_Datatype, void *, COUNTS, DISPLS, MPI_Datatype, int, MPI_Comm)
 NEWER(Neighbor_allgather, VOID, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, MPI_Comm)
-NEWER(Neighbor_allgatherv, VOID, MPI_Count, MPI_Datatype, void *, COUNTS, DISPLS, MPI_Datatype, MPI_Comm)
+NEWER(Neighbor_allgatherv, VOID, MPI_Count, MPI_Datatype, void *, COUNTS, DISPLS, MPI_Datatype,
+      MPI_Comm)
 NEWER(Neighbor_alltoall, VOID, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, MPI_Comm)
-NEWER(Neighbor_alltoallv, VOID, COUNTS, DISPLS, MPI_Datatype, void *, COUNTS, DISPLS, MPI_Datatype, MPI_Comm)
+NEWER(Neighbor_alltoallv, VOID, COUNTS, DISPLS, MPI_Datatype, void *, COUNTS, DISPLS, MPI_Datatype,
+      MPI_Comm)
 NEWER(Neighbor_alltoallw, VOID, COUNTS, DISPLS, TYPES, void *, COUNTS, DISPLS, TYPES, MPI_Comm)
 NEWER(Reduce, VOID, void *, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm)
 NEWER(Reduce_scatter, VOID, void *, COUNTS, MPI_Datatype, MPI_Op, MPI_Comm)

@@ -1,0 +1,89 @@
+/* shm/node_memory.h — what lies in a node's segment: the words and lines of each rank, and the
+ * node's own (shm/node.h says what they are for). */
+#ifndef CS_SHM_NODE_MEMORY_H
+#define CS_SHM_NODE_MEMORY_H
+
+#include "base/cpu.h"
+#include "shm/copy_choice.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define CS_LINES 64
+#define CS_MAX_SAME_CORE 64 /* ranks with the same one core that a rank knows of */
+#define CS_INLINE 48  /* bytes of payload in a line */
+/* Bytes of a small slot: one per line, so that 64 small calls are in flight */
+#define CS_SMALL 2048
+#define CS_STEP_BITS 22
+#define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
+/* Calls of a team: at one in each microsecond 50 days' worth, without a pause; half of them or more
+ * where its node was a former team's, whose numbers go on. The job then ends with a line (at the
+ * next wait for all), since numbers that begin again would take old lines for new ones. The first
+ * call has number CS_LINES + 1, so that the number of the call that had its line before is none
+ * below 0. */
+#define CS_MOST_CALLS ((UINT64_C(1) << (64 - CS_STEP_BITS)) - (1 << 20))
+#define CS_MAX_SLOTS 64 /* of a ring, or of an area */
+#define CS_AREA_FLAGS 64 /* words behind each area slot that is not small */
+#define CS_NODE_TABLE 8192 /* bytes of the table of the machine */
+/* Bytes of a small area slot: one for each line, so that no small call waits for a slot */
+#define CS_AREA_SMALL (16 << 10)
+#define CS_PIECE_UNIT 4096 /* above every slot number */
+
+struct cs_line {
+	_Alignas(CS_CACHE_LINE) _Atomic uint64_t seq;
+	uint64_t said; /* the call's sign, and below it what cs_line_say says: mostly the size of
+			* the sender's contribution */
+	union {
+		unsigned char data[CS_INLINE];
+		struct {
+			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_SMALL */
+			uint64_t word[5]; /* as the algorithm needs them */
+		};
+	};
+};
+#define CS_SLOT_SMALL UINT64_MAX
+_Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
+	       "a line is a cache line");
+
+/* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in
+ * the same call, puts it into the room for it in our part. */
+#define CS_HELP (16 << 10) /* bytes of that room */
+struct cs_plea {
+	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered
+	 * last, by whom it was asked. */
+	_Alignas(CS_APART) _Atomic uint64_t asked;
+	_Atomic uint64_t address, bytes;
+	_Alignas(CS_APART) _Atomic uint64_t answered;
+};
+#define CS_PLEA_BITS 16
+
+/* The first cache lines of a rank's part. */
+struct cs_rank_head {
+	_Alignas(CS_APART) _Atomic uint64_t done;
+	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its
+				 * sign */
+	/* By enum cs_area_kind: the number of a call << CS_STEP_BITS | uses of area slots that it
+	 * is done with. */
+	_Alignas(CS_APART) _Atomic uint64_t area_done[2];
+	/* Written once before the first call. */
+	_Alignas(CS_APART) int64_t pid;
+	int64_t only_cpu; /* the one that it may use, -1: several */
+	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has
+				      * there */
+	uint64_t cpus[16]; /* affinity, bit per CPU */
+	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
+	struct cs_line lines[CS_LINES];
+	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
+	_Alignas(CS_APART) struct cs_copy_choice_words choice;
+	struct cs_plea plea;
+};
+
+/* Behind the segment's own header. */
+struct cs_node_head {
+	_Alignas(CS_APART) _Atomic uint32_t sleepers;
+	_Atomic uint32_t pleas; /* ranks that ask for help just now */
+	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it
+				    * has been */
+};
+
+#endif
