@@ -13,6 +13,7 @@
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
 #include "comm/types.h"
+#include "shm/node_slots.h"
 #include "shm/pool.h"
 #include "trace/report.h"
 
@@ -46,6 +47,18 @@ is_initialized(void)
 	       cs_pmpi.Finalized(&finalized) == MPI_SUCCESS && !finalized;
 }
 
+/* Reports that slots are slower when they are first used, and why. */
+static void
+report_pages(void)
+{
+	char text[80];
+	int error = cs_node_populate_error();
+	if (!error)
+		return;
+	snprintf(text, sizeof text, "one by one: %s", strerror(error));
+	cs_report_fact("pages of slots", text);
+}
+
 static void
 close_engine(void)
 {
@@ -65,6 +78,7 @@ close_engine(void)
 					 cs_engine.first_team_ns / 1000);
 		cs_report_number("shared bytes, peak", cs_engine.shm_peak);
 		cs_report_number("shared bytes, at the end", cs_engine.shm_bytes);
+		report_pages();
 		cs_rdma_report();
 		cs_report_write(cs_engine.settings.report);
 	}

@@ -13,20 +13,29 @@
 /* Before the first `bytes` of a slot of ours are used for the first time: maps their pages and has
  * them zeroed, all at once. One by one, as they are written and read, each takes 2 us of every
  * rank; and a kernel maps pages around one that is read only if they have been written. Where it
- * cannot, they come one by one. */
+ * cannot, they come one by one, and it is not asked again. */
+static _Atomic int populate_error;
+
+int
+cs_node_populate_error(void)
+{
+	return atomic_load_explicit(&populate_error, memory_order_relaxed);
+}
+
 static void
 populate(struct cs_node_op *op, uint64_t number, size_t bytes)
 {
 	struct cs_node *node = op->node;
 	size_t done = node->slot_populated[number], most = node->shape.slot_bytes;
-	if (done >= bytes || done >= most)
+	if (done >= bytes || done >= most || cs_node_populate_error())
 		return;
 	bytes = cs_round_up(bytes, POPULATED_AT_ONCE);
 	bytes = bytes < most ? bytes : most;
 	uintptr_t slot = (uintptr_t)cs_node_slot_of(op, node->shape.local, number, 0);
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (slot + done) / page * page;
 	int saved = errno;
-	madvise((void *)from, slot + bytes - from, MADV_POPULATE_WRITE);
+	if (madvise((void *)from, slot + bytes - from, MADV_POPULATE_WRITE) && errno != EINTR)
+		atomic_store(&populate_error, errno);
 	errno = saved;
 	node->slot_populated[number] = bytes;
 }

@@ -7,6 +7,10 @@
 
 #include "shm/node.h"
 
+/* Returns the error number for which pages of this process's slots could not be mapped before they
+ * were written, so that they come one by one; 0: there was none. */
+int cs_node_populate_error(void);
+
 /* --- own ring --------------------------------------------------------------------------------- */
 
 /* Reserves slots of the own ring for so many uses, at the operation's start; CS_USES_UNKNOWN: the

@@ -698,6 +698,19 @@ def each_system_call_of_ours_may_fail(args):
 
 
 @claim
+def pages_that_cannot_be_mapped_at_once_come_one_by_one(args):
+    """Slower, right, and the report says so. UCX would call the kernel in the place of madvise."""
+    for mpi in args.mpi:
+        result, refused, _ = refusing(args, mpi, f"madvise:*:1+:{ENOMEM}", UCX_MEM_EVENTS="n")
+        expect(refused > 0, "madvise was never refused", result)
+        expect_right(result, served=True)
+        told = result.facts().get("pages of slots")
+        expect(told == f"one by one: {os.strerror(ENOMEM)}", f"the report says {told!r}", result)
+        expect("pages of slots" not in refusing(args, mpi, f"madvise:*:0:{ENOMEM}")[0].facts(),
+               "the report says so where nothing was refused", result)
+
+
+@claim
 def segment_by_name_that_is_refused_leaves_the_host(args):
     """shm_open is asked only by ranks that may open no file of each other; of them one cannot make
     it or attach it."""

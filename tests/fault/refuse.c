@@ -42,7 +42,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define CALLS(X)                                                                                   \
 	X(memfd_create) X(shm_open) X(ftruncate) X(posix_fallocate) X(mmap) X(open) X(fstat)       \
-	X(getrandom) X(sched_getaffinity) X(process_vm_readv) X(peers_memory) X(memory)
+	X(madvise) X(getrandom) X(sched_getaffinity) X(process_vm_readv) X(peers_memory) X(memory)
 
 enum call {
 #define X(name) CALL_##name,
@@ -193,6 +193,12 @@ mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 	if (REFUSED(mmap))
 		return MAP_FAILED;
 	return (void *)syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
+}
+
+EXPORT int
+madvise(void *at, size_t bytes, int advice)
+{
+	return REFUSED(madvise) ? -1 : (int)syscall(SYS_madvise, at, bytes, advice);
 }
 
 EXPORT int
