@@ -34,7 +34,7 @@
  * awaited model.flag. One leader for each node, and one piece: that pieces of a large call follow
  * each other, and that several ranks of a node may drive the network, is not simulated; nor are the
  * sizes that gatherv, scatterv and alltoallv exchange first. What ranks copy and reduce is held
- * against what the phases do (tests/unit/test_operations.c). */
+ * against what the phases do (tests/unit/test_operation_counts.c). */
 #ifndef CS_SIM_HIER_H
 #define CS_SIM_HIER_H
 
