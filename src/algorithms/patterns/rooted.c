@@ -34,10 +34,10 @@ gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round,
 	}
 }
 
-/* Bytes of the largest block that is not the root's own. */
 static size_t
-most_of(const struct cs_op *op, const struct cs_blocks *blocks)
+gather_most(const struct cs_op *op)
 {
+	const struct cs_blocks *blocks = &op->call.recv;
 	size_t most = blocks->bytes ? 0 : blocks->each;
 	for (int rank = 0; blocks->bytes && rank < op->team->shape.ranks; rank++)
 		if (rank != op->call.root && blocks->bytes[rank] > most)
@@ -59,8 +59,7 @@ static void
 gather_root(struct cs_op *op)
 {
 	size_t chunk = op->team->node.shape.slot_bytes;
-	struct cs_exchange *exchange = cs_exchange_init(op, chunk, gather_get);
-	exchange->takes = cs_rounds(most_of(op, &op->call.recv), chunk);
+	cs_exchange_init(op, chunk, gather_get)->takes = cs_rounds(gather_most(op), chunk);
 	cs_exchange_start(op, gather_root_node, 0);
 	gather_keep_own(op);
 }
@@ -137,7 +136,7 @@ cs_rooted_gather_fast(struct cs_op *op, size_t single_copy_from)
 		gather_leaf_fast(op);
 		return true;
 	}
-	if (most_of(op, &op->call.recv) > CS_SMALL || !cs_node_is_cut(&op->node, CS_SMALL))
+	if (gather_most(op) > CS_SMALL || !cs_node_is_cut(&op->node, CS_SMALL))
 		return false;
 	gather_root_fast(op);
 	return true;
@@ -280,32 +279,43 @@ scatter_leaf_fast(struct cs_op *op)
 	cs_at_end(at);
 }
 
-/* Small blocks of one size for few ranks: they travel in the line itself. False: they are not. */
-static bool
-scatter_inline(struct cs_op *op)
+/* Small blocks of one size for few ranks: they travel in the line itself. */
+static void
+scatter_inline(struct cs_op *op, size_t each)
 {
-	const struct cs_blocks *send = &op->call.send;
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
-	int ranks = op->team->shape.ranks, root = op->call.root;
-	size_t each = cs_blocks_bytes(send, !root); /* of another rank than the root */
-	char blocks[CS_LINE_ROOM] = { 0 }, *to = blocks;
-	if (each * (size_t)ranks > sizeof blocks)
-		return false;
-	for (int rank = 0; rank < ranks; rank++, to += each) {
-		if (rank == root)
-			continue;
-		if (cs_blocks_bytes(send, rank) != each)
-			return false;
-		cs_copy(to, cs_blocks_at(send, rank), each);
-	}
 	cs_at_begin(at);
 	cs_at_end_reading(at);
 	struct cs_line *line = cs_at_line(at);
 	cs_at_say(at, line, each);
 	line->word[0] = CS_POST_INLINE;
-	memcpy(&line->word[1], blocks, sizeof blocks);
+	char *to = (char *)&line->word[1];
+	for (int rank = 0; rank < team->shape.ranks; rank++, to += each)
+		if (rank != call->root)
+			cs_copy(to, cs_blocks_at(&call->send, rank), each);
 	cs_at_publish(at, line, 1);
-	return true;
+}
+
+struct scatter_sizes {
+	size_t most, all; /* of the blocks to other ranks: the largest, all together */
+};
+
+static struct scatter_sizes
+scatter_sizes_of(const struct cs_op *op)
+{
+	const struct cs_blocks *blocks = &op->call.send;
+	int ranks = op->team->shape.ranks, root = op->call.root;
+	if (!blocks->bytes)
+		return (struct scatter_sizes){ blocks->each, blocks->each * (size_t)(ranks - 1) };
+	struct scatter_sizes sizes = { 0, 0 };
+	for (int rank = 0; rank < ranks; rank++) {
+		size_t bytes = rank != root ? blocks->bytes[rank] : 0;
+		sizes.most = bytes > sizes.most ? bytes : sizes.most;
+		sizes.all += bytes;
+	}
+	return sizes;
 }
 
 static void
@@ -370,12 +380,13 @@ cs_rooted_scatter_fast(struct cs_op *op, size_t single_copy_from)
 		scatter_leaf_fast(op);
 		return true;
 	}
+	size_t locals = (size_t)op->team->shape.ranks;
+	struct scatter_sizes sizes = scatter_sizes_of(op);
 	scatter_keep_own(op);
-	if (scatter_inline(op))
-		return true;
-	size_t most = most_of(op, &op->call.send);
-	if (!scatter_small(op, most, single_copy_from))
-		scatter_root(op, most, single_copy_from);
+	if (sizes.most * locals <= CS_LINE_ROOM && sizes.all == sizes.most * (locals - 1))
+		scatter_inline(op, sizes.most);
+	else if (!scatter_small(op, sizes.most, single_copy_from))
+		scatter_root(op, sizes.most, single_copy_from);
 	return true;
 }
 
@@ -397,7 +408,7 @@ cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from)
 		cs_rooted_scatter_hier(op, sizes_known);
 	} else if (op->team->shape.rank == op->call.root) {
 		scatter_keep_own(op);
-		scatter_root(op, most_of(op, &op->call.send), single_copy_from);
+		scatter_root(op, scatter_sizes_of(op).most, single_copy_from);
 	} else {
 		scatter_leaf(op);
 	}
