@@ -92,19 +92,22 @@ small_blocks(struct cs_op *op, bool are_inline)
 	if (are_inline) {
 		cs_copy(line->data, own_block(op), call->bytes);
 		cs_at_publish(at, line, 1);
-	} else {
-		cs_small_post(op, at, line, own_block(op), call->bytes);
+	} else if (call->bytes) {
+		cs_small_post_copied(op, line, own_block(op), call->bytes);
 	}
 	copy_own(op);
 	for (int i = 1; i < ranks; i++) {
 		int rank = self + i < ranks ? self + i : self + i - ranks;
+		if (!are_inline && !cs_blocks_bytes(&call->recv, rank))
+			continue; /* it says nothing */
 		const struct cs_line *other = cs_at_await(at, rank, 1);
 		size_t bytes = cs_blocks_bytes(&call->recv, rank),
 		       sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
 			bytes = cs_exchange_lesser(call, sent, bytes);
+		/* Where some block is too long for a line, none is in one. */
 		const char *from = are_inline ? (const char *)other->data
-					      : cs_small_find(op, rank, other, sent);
+					      : cs_node_slot_of(at.op, rank, other->slot, 0);
 		cs_copy(cs_blocks_at(&call->recv, rank), from, bytes);
 	}
 	cs_at_end(at);

@@ -255,14 +255,14 @@ one_node_small(struct cs_op *op)
 	const void *from[locals];
 	cs_at_begin(at);
 	struct cs_line *line = cs_at_line(at);
-	cs_small_post(op, at, line, call->send.base, call->bytes);
+	cs_small_post_copied(op, line, call->send.base, call->bytes);
 	for (int rank = 0; rank < self; rank++)
 		ahead += count_of(op, rank);
 	for (int local = 0; local < locals && mine; local++) {
 		const struct cs_line *other = local == self
 					      ? line : cs_node_await_alike(&op->node, local, 1);
-		from[local] = cs_small_find(op, local, other, call->bytes) + ahead *
-			      call->reduction.unit;
+		from[local] = cs_node_slot_of(at.op, local, other->slot, 0) +
+			      ahead * call->reduction.unit;
 	}
 	if (mine)
 		cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, mine);

@@ -1,6 +1,7 @@
 /* patterns/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, put out and
  * found straight on the flags: what the `fast` of an algorithm is made of. Their way is in the
- * line, in the small slot, or in a piece of a slot; readers find it in the line, as scripts do. */
+ * line, in the small slot, or in a piece of a slot, and it is the one that the algorithm's script
+ * has for them: of the ranks of a call some may do it at once, and others by the script. */
 #ifndef CS_ALGORITHMS_PATTERNS_SMALL_H
 #define CS_ALGORITHMS_PATTERNS_SMALL_H
 
@@ -18,7 +19,7 @@ cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
 /* Memory of this call for `bytes` that fit, which the line then tells; waits if it must. */
 char *cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes);
 
-/* Puts a block out in step 1; the line is the own one. */
+/* Puts a block out in step 1; the line is the own one. copied: not in the line, however short. */
 void cs_small_post_copied(struct cs_op *op, struct cs_line *line, const char *block, size_t bytes);
 static inline void
 cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block,
