@@ -29,6 +29,7 @@ enum cs_agreed {
 	CS_AGREED_CANNOT,     /* 1: this process could not start; in the end: nobody could */
 	CS_AGREED_TROUBLES,   /* digest of the lines that are kept (base/log.h); in the end: rank
 			       * 0's */
+	CS_AGREED_RECORDS,    /* 1: this process records arrivals; in the end: all do */
 	CS_AGREED_WORDS = 8   /* the rest is 0 */
 };
 

@@ -324,6 +324,29 @@ cs_file_add(const char *path, const char *text, size_t bytes)
 	return number;
 }
 
+int
+cs_file_create(const char *path, unsigned *number)
+{
+	int file = -1;
+	size_t room = strlen(path) + sizeof ".4294967295";
+	char *name = malloc(room);
+	if (!name) {
+		errno = ENOMEM;
+		return -1;
+	}
+	for (unsigned tried = 1; file < 0 && tried <= MOST_NUMBER && (tried == 1 ||
+								      errno == EEXIST); tried++) {
+		snprintf(name, room, tried == 1 ? "%s" : "%s.%u", path, tried);
+		file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+			    0600);
+		*number = tried;
+	}
+	int error = errno;
+	free(name);
+	errno = error;
+	return file;
+}
+
 enum cs_status
 cs_file_read(const char *path, size_t most, char **text, size_t *bytes)
 {

@@ -26,6 +26,11 @@ bool cs_file_replace(const char *path, const char *text, size_t bytes);
  * errno set. */
 unsigned cs_file_add(const char *path, const char *text, size_t bytes);
 
+/* Opens a new, empty file for writing: `path`, or where there is something of that name `path`.2,
+ * or the first such number that is free, in *number (1 for `path` itself). Links are not followed,
+ * and only its owner may read it. Returns the descriptor, or -1 with errno set. */
+int cs_file_create(const char *path, unsigned *number);
+
 /* Reads a regular file of up to `most` bytes into memory that is the caller's. CS_NO_MEMORY, or
  * CS_SYSTEM with errno set: EFBIG if there are more, EINVAL if it is no regular file. */
 CS_CHECKED enum cs_status cs_file_read(const char *path, size_t most, char **text, size_t *bytes);

@@ -79,8 +79,9 @@ file_name_part(char letter, char *room, size_t bytes)
 	return room;
 }
 
+/* `is_rest`: the path has other parts, which are replaced later, and %% with them. */
 static bool
-read_path(const struct cs_setting *row, const char *text, void *field)
+read_path_of(const struct cs_setting *row, const char *text, void *field, bool is_rest)
 {
 	char *path, part[256];
 	size_t bytes;
@@ -90,7 +91,9 @@ read_path(const struct cs_setting *row, const char *text, void *field)
 	for (const char *at = text; *at; at++) {
 		const char *stands_for = *at == '%' && at[1]
 					 ? file_name_part(at[1], part, sizeof part) : NULL;
-		if (stands_for)
+		if (stands_for && is_rest && at[1] == '%')
+			fputs("%%", out);
+		else if (stands_for)
 			fputs(stands_for, out);
 		else
 			putc(*at, out);
@@ -101,6 +104,12 @@ read_path(const struct cs_setting *row, const char *text, void *field)
 	cs_setting_read_text(row, is_whole ? path : text, field);
 	free(path);
 	return true;
+}
+
+static bool
+read_path(const struct cs_setting *row, const char *text, void *field)
+{
+	return read_path_of(row, text, field, false);
 }
 
 static bool
@@ -116,16 +125,54 @@ read_report(const struct cs_setting *row, const char *text, void *field)
 static const struct cs_setting_kind report_kind =
 	{ read_report, cs_setting_write_text, cs_setting_hash_text };
 
+static bool
+read_ranks(const struct cs_setting *row, const char *text, void *field)
+{
+	return read_path_of(row, text, field, true);
+}
+
+static const struct cs_setting_kind ranks_kind =
+	{ read_ranks, cs_setting_write_text, cs_setting_hash_text };
+
+char *
+cs_settings_rank_path(const char *text, int rank)
+{
+	char *path;
+	size_t bytes;
+	bool is_said = false;
+	FILE *out = open_memstream(&path, &bytes);
+	if (!out)
+		return NULL;
+	for (const char *at = text; *at; at++) {
+		bool is_rank = *at == '%' && at[1] == 'r';
+		if (is_rank)
+			fprintf(out, "%d", rank);
+		else
+			putc(*at, out);
+		at += is_rank || (*at == '%' && at[1] == '%');
+		is_said = is_said || is_rank;
+	}
+	if (!is_said)
+		fprintf(out, ".%d", rank);
+	bool is_whole = !ferror(out);
+	if (fclose(out) == 0 && is_whole)
+		return path;
+	free(path);
+	return NULL;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const char *const shm_words[] = { "auto", "memfd", "named", "off", NULL };
 static const char *const wire_words[] = { "as tuned", "auto", "host", "ib", NULL };
 static const char *const arrival_words[] = { "completion", "flag", NULL };
+static const char *const imbalance_words[] = { "measured", "balanced", "moderate", "strong", NULL };
 static const char *const switch_words[] = { "auto", "on", "off", NULL };
 
 _Static_assert(sizeof(enum cs_shm_kind) == sizeof(unsigned), "read_word stores an unsigned");
 _Static_assert(sizeof(enum cs_wire_kind) == sizeof(unsigned), "read_word stores an unsigned");
 _Static_assert(sizeof(enum cs_ib_arrival) == sizeof(unsigned), "read_word stores an unsigned");
+_Static_assert(sizeof(enum cs_balance_kind) == sizeof(unsigned), "read_word stores an unsigned");
 _Static_assert(sizeof(enum cs_switch) == sizeof(unsigned), "read_word stores an unsigned");
 
 #define FIELD(member) .offset = offsetof(struct cs_settings, member)
@@ -149,6 +196,13 @@ static const struct cs_setting rows[] = {
 	  "task of an array, %p rank 0's pid, %h its host, %% for %",
 	  &report_kind,
 	  FIELD(report) },
+	{ "ARRIVALS", "a path",
+	  "where each rank records when it came to its collectives and left them, in a file of its "
+	  "own: %r for its rank (else that is put behind), and the report's %j, %a, %p, %h, %%",
+	  &ranks_kind, FIELD(arrivals) },
+	{ "ARRIVALS_LIMIT", "a number from 1 to 1000000000",
+	  "calls that a rank records at most, 48 bytes each", &cs_count_kind,
+	  FIELD(arrivals_limit), .low = 1, .high = 1000000000 },
 	/* Not agreed: the same file may have other paths on other nodes. select's digest covers
 	 * what it says. */
 	{ "TUNING", "a path, or builtin",
@@ -181,6 +235,10 @@ static const struct cs_setting rows[] = {
 	{ "REPRODUCIBLE", "0 or 1 (or no, off, false; yes, on, true)",
 	  "1: floating-point and user-defined reductions in one order, on any placement and from "
 	  "the first call on", &cs_flag_kind, FIELD(is_reproducible), .is_agreed = true },
+	{ "IMBALANCE", "measured, balanced, moderate or strong",
+	  "how far apart ranks come, for rules that ask for it: as it is measured in the run, or "
+	  "always so", &cs_word_kind, FIELD(imbalance), .words = imbalance_words,
+	  .is_agreed = true },
 	{ "WIRE", "auto, host or ib",
 	  "what plans between nodes send by: verbs where every rank can (auto; ib: and say so "
 	  "where not), or MPI", &cs_word_kind, FIELD(wire), .words = wire_words, .low = 1,
@@ -215,7 +273,8 @@ static const struct cs_setting rows[] = {
 
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
-static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS };
+static const struct cs_settings defaults = { .team_after = -1, .init_timeout = CS_AGREED_SECONDS,
+					     .arrivals_limit = 256 << 10 };
 
 static const void *
 field_of(const struct cs_settings *settings, const struct cs_setting *row)

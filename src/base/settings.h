@@ -19,6 +19,12 @@
 
 enum cs_shm_kind { CS_SHM_AUTO, CS_SHM_MEMFD, CS_SHM_NAMED, CS_SHM_OFF };
 enum cs_ib_arrival { CS_ARRIVAL_COMPLETION, CS_ARRIVAL_FLAG };
+enum cs_balance_kind {
+	CS_BALANCE_MEASURED, /* behind it enum cs_balance in its order */
+	CS_BALANCE_BALANCED,
+	CS_BALANCE_MODERATE,
+	CS_BALANCE_STRONG
+};
 enum cs_switch { CS_SWITCH_AUTO, CS_SWITCH_ON, CS_SWITCH_OFF };
 
 struct cs_settings {
@@ -26,6 +32,10 @@ struct cs_settings {
 	int verbosity;          /* COLLSHIM_VERBOSE=0|1|2 */
 	const char *report;     /* COLLSHIM_REPORT: NULL off, "1" table on stderr, else the JSON
 				 * file's path, in which %j, %a, %p, %h and %% have been replaced */
+	const char *arrivals;   /* COLLSHIM_ARRIVALS: NULL off, else the path of the ranks' files,
+				 * in which %j, %a, %p and %h have been replaced: see
+				 * cs_settings_rank_path */
+	int arrivals_limit;     /* COLLSHIM_ARRIVALS_LIMIT: calls that a rank records at most */
 	const char *tuning;     /* COLLSHIM_TUNING: path, "builtin" (no file), or NULL (the
 				 * installed one) */
 	const char *fake_nodes; /* COLLSHIM_FAKE_NODES: NULL, "K" (K equal nodes, block placed),
@@ -42,6 +52,7 @@ struct cs_settings {
 	int init_timeout;       /* COLLSHIM_INIT_TIMEOUT: seconds to wait for the other ranks at
 				 * MPI_Init; 0 = for ever */
 	bool is_reproducible;   /* COLLSHIM_REPRODUCIBLE=1 */
+	enum cs_balance_kind imbalance; /* COLLSHIM_IMBALANCE=measured|balanced|moderate|strong */
 	enum cs_wire_kind wire; /* COLLSHIM_WIRE=auto|host|ib: what plans between nodes send their
 				 * messages by */
 	const char *ib_device;  /* COLLSHIM_IB_DEVICE: "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
@@ -63,6 +74,10 @@ size_t cs_settings_check(FILE *out);
 /* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so,
  * as of any wrong value. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
+
+/* The path of a rank's file: `path` with its number for %r (behind it, where there is none) and %
+ * for %%. The caller frees it; NULL without memory. */
+char *cs_settings_rank_path(const char *path, int rank);
 
 /* COLLSHIM_REPRODUCIBLE alone, before cs_settings_read, which says what is wrong with it. */
 bool cs_settings_is_reproducible(void);

@@ -2,6 +2,7 @@
 #include "shm/node_parts.h"
 
 #include "base/log.h"
+#include "shm/arrive.h"
 
 #include <sched.h>
 #include <string.h>
@@ -52,7 +53,8 @@ areas_bytes(const struct cs_node_shape *shape)
 size_t
 cs_node_bytes(const struct cs_node_shape *shape)
 {
-	return HEADS + (size_t)shape->size * rank_stride(shape) + areas_bytes(shape);
+	return HEADS + (size_t)shape->size * rank_stride(shape) + areas_bytes(shape) +
+	       cs_arrive_bytes(shape->size);
 }
 
 void
@@ -70,10 +72,10 @@ cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t
 }
 
 void
-cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes)
+cs_node_common_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes)
 {
 	*from = HEADS + (size_t)shape->size * rank_stride(shape);
-	*bytes = areas_bytes(shape);
+	*bytes = areas_bytes(shape) + cs_arrive_bytes(shape->size);
 }
 
 void
@@ -102,8 +104,10 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 	node->lap = LAP_LEAST < shape->slot_bytes ? LAP_LEAST : shape->slot_bytes;
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
+	node->arrivals = area + areas_bytes(shape);
 	node->self = cs_node_rank(node, shape->local);
 	node->calls = CS_LINES;
+	node->sample.at = UINT64_MAX;
 	node->done_floor = (node->calls + 1) << CS_STEP_BITS;
 	node->shared_slot = CS_SLOT_SMALL;
 	for (int pattern = 0; pattern < CS_COPY_PATTERNS; pattern++) {

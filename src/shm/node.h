@@ -73,6 +73,8 @@ struct cs_node_window {
 };
 #define CS_USES_UNKNOWN UINT64_MAX
 
+struct cs_node_op;
+
 struct cs_node {
 	struct cs_node_shape shape;
 	struct cs_segment segment;
@@ -92,9 +94,18 @@ struct cs_node {
 							   * them */
 
 	/* Private to this process. */
+	/* With CS_NODE_WATCHED: is told what an operation publishes (`local` is the own one), and
+	 * what it has found published. */
+	void (*told)(struct cs_node_op *op, int local, uint64_t step);
 	const int *rank_of; /* local rank -> the communicator's; NULL: the same number */
 	int all_ranks, nodes; /* of the communicator */
 	uint64_t calls;            /* number of the call that was begun last */
+	struct cs_sample {
+		uint64_t at; /* number of the call that tells next; UINT64_MAX: none */
+		void (*tell)(void *user, struct cs_node_op *op);
+		void *user;
+		uint64_t waited_ns; /* for others, beyond polls */
+	} sample;
 	struct cs_node_op *offering; /* operations under way that let others read memory of ours */
 	uint64_t done_floor;       /* all local ranks' done words are at least this */
 	struct cs_slots ring;      /* this rank's, since it last began at the ring's front */
@@ -109,6 +120,7 @@ struct cs_node {
 	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that
 				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
+	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank */
 	size_t lap;                /* bytes at the front of a slot that pieces are cut from */
 	size_t lapped;             /* bytes of pieces since it was set */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
@@ -119,7 +131,9 @@ struct cs_node {
 		size_t stride;
 		uint64_t floor; /* all local ranks' area_done are at least this */
 		struct cs_slots slots; /* the same on all local ranks */
+		size_t populated[CS_MAX_SLOTS]; /* bytes at its front, mapped here */
 	} areas[2]; /* by enum cs_area_kind */
+	char *arrivals; /* words of who comes when (shm/arrive.h), in the segment */
 	/* Operations that go on with scripts: they have the numbers from `oldest` to `calls`. The
 	 * done words tell of the oldest one; what the others have done is said when their turn has
 	 * come, and so are some of them over already. */
@@ -167,6 +181,14 @@ struct cs_node_op {
 enum { CS_AWAITS_ALL = -1, CS_AWAITS_AREA = -2, CS_AWAITS_MESSAGE = -3, CS_AWAITS_FLAG = -4,
        CS_AWAITS_PIECE = -5 };
 enum { CS_NODE_OFFERS = 1, CS_NODE_TIMED = 2, CS_NODE_EXTRAS = 3 };
+/* Besides: it is a virtual rank's, whose steps are counted and which moves no bytes
+ * (algorithms/counted.h). */
+enum { CS_NODE_WATCHED = CS_NODE_EXTRAS + 1 };
+static inline bool
+cs_node_is_watched(const struct cs_node_op *op)
+{
+	return __builtin_expect(op->extras & CS_NODE_WATCHED, 0);
+}
 
 static inline void
 cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
@@ -188,11 +210,12 @@ cs_node_op_fini(struct cs_node_op *op)
 }
 
 /* Bytes of a segment for this shape (header included), and of one rank's own share [from, from +
- * bytes), of which the first `least` are used by any call. The area belongs to local rank 0. */
+ * bytes), of which the first `least` are used by any call. What belongs to no rank, the area and
+ * the words of who comes when, is local rank 0's share too. */
 size_t cs_node_bytes(const struct cs_node_shape *shape);
 void cs_node_share(const struct cs_node_shape *shape, int local, size_t *from, size_t *bytes,
 		   size_t *least);
-void cs_node_area_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
+void cs_node_common_share(const struct cs_node_shape *shape, size_t *from, size_t *bytes);
 
 /* Takes an attached and committed segment over. cs_node_init_own writes what others read before the
  * first call; all local ranks must have armed (a host barrier) before cs_node_init_others, which
@@ -256,10 +279,15 @@ bool cs_node_is_done(struct cs_node_op *op, uint64_t tag);
 
 /* --- a call ----------------------------------------------------------------------------------- */
 
+/* Tells whoever takes samples that the call has begun. */
+void cs_node_sample(struct cs_node_op *op);
+
 static inline void
 cs_at_begin(struct cs_node_at at)
 {
 	at.op->number = ++at.node->calls;
+	if (__builtin_expect(at.op->number == at.node->sample.at, 0))
+		cs_node_sample(at.op);
 }
 static inline void
 cs_node_begin(struct cs_node_op *op)
@@ -415,6 +443,8 @@ static inline void
 cs_node_publish(struct cs_node_op *op, struct cs_line *line, uint64_t step)
 {
 	cs_at_publish(cs_node_at(op), line, step);
+	if (cs_node_is_watched(op))
+		op->node->told(op, op->node->shape.local, step);
 }
 
 /* Waits until `local` has published step `step` of this call (step 1 is the first); returns its
@@ -454,6 +484,8 @@ cs_node_look(struct cs_node_op *op, int local, uint64_t step)
 			     cs_node_tag(op, step) ||
 				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
 		return cs_node_look_slow(op, local, step);
+	if (cs_node_is_watched(op))
+		node->told(op, local, step);
 	return line;
 }
 
@@ -478,6 +510,11 @@ cs_node_try_line(struct cs_node_op *op)
 
 /* Waits until what op->awaited says has come, or never will: the next look then tells. */
 void cs_node_wait_awaited(struct cs_node_op *op);
+
+/* Will `local` never publish that step, because it makes another call? Then this is told, as a wait
+ * for it would (above). For who waits for messages as well, and so not for a line: asked now and
+ * then. */
+void cs_node_notice(struct cs_node_op *op, int local, uint64_t step);
 
 /* The same of a reduction: a vector of another size is one of another call. */
 const struct cs_line *cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line);

@@ -47,6 +47,9 @@ _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 
 /* A piece of another rank's memory that the kernel refuses to this one: that rank, which waits in
  * the same call, puts it into the room for it in our part. */
+#define CS_SAMPLE 32       /* calls; less than there are lines */
+#define CS_STAMPS 4        /* that a rank keeps */
+#define CS_VERDICTS_KEPT 4 /* algorithms/epoch.h */
 #define CS_HELP (16 << 10) /* bytes of that room */
 struct cs_plea {
 	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered
@@ -72,10 +75,17 @@ struct cs_rank_head {
 				      * there */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
 	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
+	/* In every CS_SAMPLE-th call: shm/lateness.h. */
+	_Alignas(CS_APART) struct cs_stamp {
+		_Atomic uint64_t number; /* of the call; 0: it is being written */
+		_Atomic uint64_t came_ns, waited_ns;
+	} stamps[CS_STAMPS];
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_plea plea;
+	/* By operation, while a report is wanted: shm/arrived.h. */
+	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
 };
 
 /* Behind the segment's own header. */
@@ -84,6 +94,9 @@ struct cs_node_head {
 	_Atomic uint32_t pleas; /* ranks that ask for help just now */
 	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it
 				    * has been */
+	/* The number of the call of the verdict that was written last, and verdicts. */
+	_Alignas(CS_APART) _Atomic uint64_t verdict_call;
+	_Atomic uint64_t verdicts[CS_VERDICTS_KEPT];
 };
 
 #endif

@@ -8,12 +8,12 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
-#define POPULATED_AT_ONCE ((size_t)64 << 10) /* bytes of a slot */
+#define POPULATED_AT_ONCE ((size_t)16 << 10) /* bytes of a slot */
 
-/* Before the first `bytes` of a slot of ours are used for the first time: maps their pages and has
- * them zeroed, all at once. One by one, as they are written and read, each takes 2 us of every
- * rank; and a kernel maps pages around one that is read only if they have been written. Where it
- * cannot, they come one by one, and it is not asked again. */
+/* Maps pages of a slot before they are first used, and has them zeroed, all at once. One by one, as
+ * they are written and read, each takes 2 us of every rank; and a kernel maps pages around one that
+ * is read only if they have been written. Where it cannot, they come one by one, and it is not
+ * asked again. */
 static _Atomic int populate_error;
 
 int
@@ -22,22 +22,49 @@ cs_node_populate_error(void)
 	return atomic_load_explicit(&populate_error, memory_order_relaxed);
 }
 
-static void
-populate(struct cs_node_op *op, uint64_t number, size_t bytes)
+/* Before the first `bytes` of a slot are used, of which *populated have been, and which has room
+ * for `most`. */
+static __attribute__((noinline)) void
+populate_slow(const char *slot, size_t *populated, size_t bytes, size_t most)
 {
-	struct cs_node *node = op->node;
-	size_t done = node->slot_populated[number], most = node->shape.slot_bytes;
-	if (done >= bytes || done >= most || cs_node_populate_error())
+	if (cs_node_populate_error())
 		return;
 	bytes = cs_round_up(bytes, POPULATED_AT_ONCE);
 	bytes = bytes < most ? bytes : most;
-	uintptr_t slot = (uintptr_t)cs_node_slot_of(op, node->shape.local, number, 0);
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (slot + done) / page * page;
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+		  from = ((uintptr_t)slot + *populated) / page * page;
 	int saved = errno;
-	if (madvise((void *)from, slot + bytes - from, MADV_POPULATE_WRITE) && errno != EINTR)
+	if (madvise((void *)from, (uintptr_t)slot + bytes - from, MADV_POPULATE_WRITE) &&
+	    errno != EINTR)
 		atomic_store(&populate_error, errno);
 	errno = saved;
-	node->slot_populated[number] = bytes;
+	*populated = bytes;
+}
+
+static inline void
+populate(const char *slot, size_t *populated, size_t bytes, size_t most)
+{
+	if (*populated < bytes && *populated < most)
+		populate_slow(slot, populated, bytes, most);
+}
+
+/* Of the own ring. */
+static void
+populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	populate(cs_node_slot_of(op, node->shape.local, number, 0), &node->slot_populated[number],
+		 bytes, node->shape.slot_bytes);
+}
+
+void
+cs_node_map_small(struct cs_node *node, uint64_t number)
+{
+	uint64_t first = number / CS_SMALL_MAPPED * CS_SMALL_MAPPED;
+	size_t populated = 0;
+	populate(node->self->small[first], &populated, CS_SMALL_MAPPED * CS_SMALL,
+		 CS_SMALL_MAPPED * CS_SMALL);
+	node->small_mapped |= 1u << number / CS_SMALL_MAPPED;
 }
 
 /* May the memory that `tag` frees be written? Not while an operation that has it is under way here:
@@ -128,7 +155,7 @@ take_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 		node->shared_slot = CS_SLOT_SMALL; /* taken whole now: no more pieces from it */
 	if (!is_free(op, node->ring.until[number], may_wait))
 		return NULL;
-	populate(op, number, bytes);
+	populate_slot(op, number, bytes);
 	node->ring.until[number] = cs_node_tag(op, step);
 	node->ring.next++;
 	return cs_node_slot_of(op, node->shape.local, number, 0);
@@ -154,7 +181,7 @@ cs_node_slot(struct cs_node_op *op, uint64_t step, size_t bytes, bool may_wait)
 	uint64_t number = next_of(&node->ring, &op->ring, &tag);
 	if (!is_free(op, tag, may_wait))
 		return NULL;
-	populate(op, number, bytes);
+	populate_slot(op, number, bytes);
 	op->ring.next++;
 	use_until(&node->ring, &op->ring, number, cs_node_tag(op, step));
 	return cs_node_slot_of(op, node->shape.local, number, 0);
@@ -225,7 +252,7 @@ cs_node_try_cut(struct cs_node_op *op, uint64_t number)
 	/* A slot is free again when its last piece is. */
 	if (*until == cs_node_has_read(op->number))
 		*until = cs_node_tag(op, op->ring.next);
-	populate(op, op->ring.first, op->ring.uses);
+	populate_slot(op, op->ring.first, op->ring.uses);
 	return cs_node_slot_of(op, op->node->shape.local, number, 0);
 }
 
@@ -296,6 +323,9 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 						   .tag = tag };
 		return NULL;
 	}
+	char *slot = area->base + number * area->stride;
+	populate(slot, &area->populated[number], bytes,
+		 kind == CS_AREA_SMALL_SLOTS ? CS_AREA_SMALL : op->node->shape.area_bytes);
 	window->next++;
 	if (window->count) {
 		use_until(&area->slots, window, number, cs_node_tag(op, window->next));
@@ -303,7 +333,7 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 		area->slots.until[number] = cs_node_tag(op, window->next);
 		area->slots.next++;
 	}
-	return area->base + number * area->stride;
+	return slot;
 }
 
 char *

@@ -70,12 +70,18 @@ cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
 	return bytes <= node->shape.slot_bytes / 4;
 }
 
-/* The small slot of this call: free once cs_node_line has returned. */
+/* The small slot of this call: free once cs_node_line has returned. Its pages, and those of some
+ * that follow it, are mapped if they have not been. */
+#define CS_SMALL_MAPPED 16 /* small slots at once */
+void cs_node_map_small(struct cs_node *node, uint64_t number);
 static inline char *
 cs_node_small(struct cs_node_op *op)
 {
 	struct cs_node *node = op->node;
-	return node->self->small[op->number % CS_LINES];
+	uint64_t number = op->number % CS_LINES;
+	if (__builtin_expect(!(node->small_mapped & 1u << number / CS_SMALL_MAPPED), 0))
+		cs_node_map_small(node, number);
+	return node->self->small[number];
 }
 
 /* --- the area (several nodes) ----------------------------------------------------------------- */

@@ -90,6 +90,8 @@ wait_with(struct cs_node_op *op, int local, _Atomic uint64_t *word, uint64_t tar
 		.word = word, .target = target, .sleepers = &node->head->sleepers,
 	};
 	cs_wait_word(&wait);
+	if (node->sample.tell)
+		node->sample.waited_ns += cs_wait_ns(&wait);
 }
 
 /* Each poll on a oversubscribed node steals the time of the rank that is waited for. */
@@ -318,6 +320,15 @@ cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
 		return cs_node_await_slow(op, local, step);
 	op->awaited = (struct cs_awaited){ .local = local, .tag = step };
 	return NULL;
+}
+
+void
+cs_node_notice(struct cs_node_op *op, int local, uint64_t step)
+{
+	uint64_t sign;
+	if (op->wrong < CS_WRONG_CALL &&
+	    is_in_vain(op, local, &line_of(op, local)->seq, cs_node_tag(op, step), &sign))
+		cs_node_await_slow(op, local, step);
 }
 
 bool

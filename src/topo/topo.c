@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 uint64_t
-cs_topo_node(void)
+cs_topo_node(uint64_t *host)
 {
 	char boot[64], name[256];
 	struct stat pids, memory = { 0 };
@@ -24,6 +24,7 @@ cs_topo_node(void)
 	ssize_t got = file < 0 ? -1 : read(file, boot, sizeof boot);
 	if (file >= 0)
 		close(file);
+	*host = 0;
 	if (got <= 0 || gethostname(name, sizeof name) || stat("/proc/self/ns/pid", &pids)) {
 		errno = saved;
 		return 0;
@@ -31,8 +32,8 @@ cs_topo_node(void)
 	name[sizeof name - 1] = '\0';
 	stat("/dev/shm", &memory); /* may be absent, then for all of them */
 	errno = saved;
-	uint64_t word = cs_hash_bytes(CS_HASH_START, boot, (size_t)got);
-	word = cs_hash_text(word, name);
+	uint64_t word = cs_hash_text(cs_hash_bytes(CS_HASH_START, boot, (size_t)got), name);
+	*host = word;
 	word = cs_hash_number(cs_hash_number(word, pids.st_dev), pids.st_ino);
 	word = cs_hash_number(cs_hash_number(word, memory.st_dev), memory.st_ino);
 	return word ? word : 1;

@@ -54,7 +54,8 @@ int cs_topo_distance_from(const char *root, const struct cs_topo_machine *machin
 int cs_topo_distance(const char *device);
 
 /* A word that processes have in common which have one kernel, host name, PID namespace and
- * /dev/shm, and others not, but for one chance in 2^64. 0: not to be told. */
-uint64_t cs_topo_node(void);
+ * /dev/shm, and others not, but for one chance in 2^64. 0: not to be told. *host: the same of
+ * kernel and host name alone. */
+uint64_t cs_topo_node(uint64_t *host);
 
 #endif

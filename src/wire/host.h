@@ -44,6 +44,10 @@ struct cs_host {
 	 * NULL). Blocks at the group's first call, which all of its ranks make together. */
 	struct cs_wire *(*wire)(void *group);
 
+	/* The same by the host's own messages, also where `wire` gives another one: it has messages
+	 * from any source (wire/wire.h). Does not block. */
+	struct cs_wire *(*messages)(void *group);
+
 	/* Collectives between leaders, each in two forms, which do not match each other: all
 	 * leaders take the same one. With `request` NULL it blocks, and returns bits of enum
 	 * cs_told. Else it is only begun, and returns 0: the buffer and the request are in use
@@ -82,8 +86,8 @@ struct cs_host {
 	unsigned (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts,
 				   const struct cs_reduction *reduction,
 				   struct cs_request *request);
-	/* *value becomes the largest of all leaders' values. */
-	unsigned (*max)(void *leaders, uint64_t *value, struct cs_request *request);
+	/* Each of `count` values becomes the largest of all leaders'. */
+	unsigned (*max)(void *leaders, uint64_t *values, size_t count, struct cs_request *request);
 	/* Is a collective over that was begun? Then request->told says what it told. Progresses;
 	 * does not block. Not asked again once it was true. */
 	bool (*test)(struct cs_request *request);

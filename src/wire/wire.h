@@ -24,6 +24,8 @@ struct cs_multicast;
  * CS_TAGS any more. CS_TAG_BITS of them count. */
 #define CS_TAGS 64
 #define CS_TAG_BITS 36
+#define CS_NUMBERS 4096 /* of messages from any source */
+#define CS_NUMBER_KINDS 4 /* that divides it */
 
 struct cs_wire {
 	int rank, ranks;
@@ -42,6 +44,22 @@ struct cs_wire {
 	void (*recv_direct)(struct cs_wire *wire, struct cs_request *request, int peer,
 			    uint64_t tag, void *to, size_t bytes, _Atomic uint64_t *flag,
 			    uint64_t value);
+	/* Messages whose receiver does not know who will send them: any send to it of that number
+	 * matches. Their user counts numbers for the group, alike on all ranks, and of one number a
+	 * rank sends and receives messages of one kind only. Who sends one for each of every
+	 * CS_NUMBER_KINDS numbers or more waits now and then until it is received, and so is no
+	 * more than CS_NUMBERS ahead of who receives them. Only the wire that the host's `messages`
+	 * gives has them; others: NULL. */
+	void (*send_to)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t number,
+			const void *from, size_t bytes);
+	void (*recv_any)(struct cs_wire *wire, struct cs_request *request, uint64_t number,
+			 void *to, size_t bytes);
+	/* A word, by such a message, which its sender need not wait for: it may be received much
+	 * later, or never. (Many words of earlier calls that are not received yet are waited
+	 * for.) */
+	void (*send_word)(struct cs_wire *wire, int peer, uint64_t number, uint64_t word);
+	/* Ends a receive, whether its message has come or not. */
+	void (*cancel)(struct cs_wire *wire, struct cs_request *request);
 	/* Blocks until it is over; what else the process has under way is progressed. */
 	void (*wait)(struct cs_wire *wire, struct cs_request *request);
 	/* Is it over? Progresses. Not asked again once it was. */

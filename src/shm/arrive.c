@@ -1,0 +1,117 @@
+/* shm/arrive.c has the words of shm/arrive.h. */
+#include "shm/arrive.h"
+
+#include "shm/node_parts.h"
+
+/* A word but a top is number of the call << CS_STEP_BITS | round's turn << WHO_BITS | a local rank,
+ * or how many have come. Before a set is used again all are done with its round before, so that
+ * turns next to each other have to differ and no others. */
+#define WHO_BITS 16
+#define TURNS (1 << (CS_STEP_BITS - WHO_BITS))
+#define WHO ((UINT64_C(1) << WHO_BITS) - 1)
+
+struct set {
+	_Alignas(CS_CACHE_LINE) _Atomic uint64_t came;
+	/* The call's number << CS_STEP_BITS | the round + 1; then its holder holds. */
+	_Alignas(CS_CACHE_LINE) _Atomic uint64_t tops[CS_ARRIVE_PARTS];
+	_Alignas(CS_CACHE_LINE) int holders[CS_ARRIVE_PARTS];
+	struct inner {
+		_Alignas(CS_CACHE_LINE) _Atomic uint64_t words[CS_ARRIVE_PARTS];
+	} inners[]; /* by name, less one */
+};
+
+static size_t
+set_bytes(int locals)
+{
+	return sizeof(struct set) + (size_t)(locals - 1) * sizeof(struct inner);
+}
+
+size_t
+cs_arrive_bytes(int locals)
+{
+	return cs_round_up(CS_ARRIVE_ROUNDS * CS_LINES * set_bytes(locals), 4096);
+}
+
+static struct set *
+set_of(struct cs_node_op *op, uint64_t round)
+{
+	struct cs_node *node = op->node;
+	uint64_t number = round % CS_ARRIVE_ROUNDS * CS_LINES + op->number % CS_LINES;
+	return (struct set *)(void *)(node->arrivals + number * set_bytes(node->shape.size));
+}
+
+static uint64_t
+stamp_of(const struct cs_node_op *op, uint64_t round)
+{
+	return cs_node_tag(op, round / CS_ARRIVE_ROUNDS % TURNS << WHO_BITS);
+}
+
+bool
+cs_arrive_is_open(struct cs_node_op *op, uint64_t round)
+{
+	return round < CS_ARRIVE_ROUNDS ||
+	       cs_node_are_done(op, cs_node_tag(op, round - CS_ARRIVE_ROUNDS + 1));
+}
+
+int
+cs_arrive_ticket(struct cs_node_op *op, uint64_t round)
+{
+	_Atomic uint64_t *came = &set_of(op, round)->came;
+	uint64_t stamp = stamp_of(op, round),
+		 seen = atomic_load_explicit(came, memory_order_relaxed), count;
+	do
+		count = (seen ^ stamp) & ~WHO ? 0 : seen & WHO;
+	while (!atomic_compare_exchange_weak_explicit(came, &seen, stamp | (count + 1),
+						      memory_order_acq_rel, memory_order_relaxed));
+	return (int)count;
+}
+
+static _Atomic uint64_t *
+word_of(struct cs_node_op *op, uint64_t round, int part,
+	int inner)
+{
+	return &set_of(op, round)->inners[inner - 1].words[part];
+}
+
+int
+cs_arrive_meet(struct cs_node_op *op, uint64_t round, int part,
+	       int inner, int holder)
+{
+	uint64_t stamp = stamp_of(op, round),
+		 other = atomic_exchange_explicit(word_of(op, round, part, inner),
+						  stamp | (uint64_t)holder, memory_order_acq_rel);
+	int who = (int)(other & WHO);
+	/* Never a rank that there is not. */
+	return (other ^ stamp) & ~WHO ? -1 : who < op->node->shape.size ? who : holder;
+}
+
+bool
+cs_arrive_is_second(struct cs_node_op *op, uint64_t round,
+		    int part, int inner)
+{
+	uint64_t other = atomic_load_explicit(word_of(op, round, part, inner),
+					      memory_order_relaxed);
+	return !((other ^ stamp_of(op, round)) & ~WHO);
+}
+
+void
+cs_arrive_tell(struct cs_node_op *op, uint64_t round, int part,
+	       int holder)
+{
+	struct set *set = set_of(op, round);
+	set->holders[part] = holder;
+	cs_node_store(op->node, &set->tops[part], cs_node_tag(op, round + 1));
+}
+
+int
+cs_arrive_holder(struct cs_node_op *op, uint64_t round, int part)
+{
+	struct set *set = set_of(op, round);
+	const struct cs_node_shape *shape = &op->node->shape;
+	uint64_t tag = cs_node_tag(op, round + 1);
+	/* Who will raise it is not known: another rank. */
+	if (!cs_node_is_flag_up(op, (shape->local + 1) % shape->size, &set->tops[part], tag))
+		return -1;
+	int holder = set->holders[part];
+	return holder >= 0 && holder < shape->size ? holder : shape->local;
+}
