@@ -76,6 +76,15 @@ cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds)
 }
 
 void
+cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting)
+{
+	waiting = waiting < nanoseconds ? waiting : nanoseconds;
+	atomic_fetch_add_explicit(&row->known_calls, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&row->known_nanoseconds, nanoseconds, memory_order_relaxed);
+	atomic_fetch_add_explicit(&row->waiting_nanoseconds, waiting, memory_order_relaxed);
+}
+
+void
 cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds)
 {
 	atomic_fetch_add_explicit(&row->calls, 1, memory_order_relaxed);

@@ -28,6 +28,9 @@ struct cs_report_row {
 	_Atomic uint64_t calls;
 	_Atomic uint64_t nanoseconds; /* time inside the calls on this rank */
 	_Atomic uint64_t bytes;
+	/* Of calls of which is known when the last rank came that this one depends on: how many,
+	 * time inside them, and of that the time before it came. */
+	_Atomic uint64_t known_calls, known_nanoseconds, waiting_nanoseconds;
 	/* The key, set by cs_report_row, then constant. */
 	int coll;              /* enum cs_coll, or enum cs_left */
 	int bin;               /* cs_report_bin's */
@@ -43,6 +46,8 @@ struct cs_report_row *cs_report_row(int coll, size_t bytes, bool is_deferred, co
 
 /* Counts one call in that row. */
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
+/* Of one call that is counted: it took so long, and until after so long others were waited for. */
+void cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting);
 /* Adds time to that row. */
 void cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds);
 
@@ -56,7 +61,8 @@ void cs_report_number(const char *name, uint64_t value);
  * rows does not mean no calls. */
 void cs_report_uncounted(const char *why);
 
-/* The table, columns: collective, size bin, algorithm, why, calls, time; deferred rows with their
+/* The table, columns: collective, size bin, algorithm, why, calls, time, and where they are known
+ * the means of time waiting for others and of what remains; deferred rows with their
  * reasons after the served ones; sorted by collective then size. */
 void cs_report_print(FILE *out);
 /* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with

@@ -26,12 +26,17 @@ bin_high(int bin)
 struct line {
 	const struct cs_report_row *row;
 	uint64_t calls, nanoseconds, bytes;
+	uint64_t known, waiting, moving; /* calls; ns in them */
 };
 
 static struct line
 line_of(struct cs_report_row *row)
 {
+	uint64_t waiting = atomic_load_explicit(&row->waiting_nanoseconds, memory_order_relaxed),
+		 known = atomic_load_explicit(&row->known_nanoseconds, memory_order_relaxed);
 	return (struct line){
+		.known = atomic_load_explicit(&row->known_calls, memory_order_relaxed),
+		.waiting = waiting, .moving = known > waiting ? known - waiting : 0,
 		.row = row,
 		.calls = atomic_load_explicit(&row->calls, memory_order_relaxed),
 		.nanoseconds = atomic_load_explicit(&row->nanoseconds, memory_order_relaxed),
@@ -114,11 +119,12 @@ print_time(char *text, size_t room, uint64_t nanoseconds)
 	snprintf(text, room, "%" PRIu64 " ns", nanoseconds);
 }
 
-enum { NAME, BYTES, ALGORITHM, WHY, CALLS, TIME, COLUMNS };
+/* The last two only where something is known of them. */
+enum { NAME, BYTES, ALGORITHM, WHY, CALLS, TIME, WAITING, MOVING, COLUMNS };
 
 struct cells {
 	const char *text[COLUMNS];
-	char bytes[CS_RANGE_TEXT], calls[24], time[32];
+	char bytes[CS_RANGE_TEXT], calls[24], time[32], waiting[32], moving[32];
 };
 
 static void
@@ -133,16 +139,23 @@ fill_cells(struct cells *cells, const struct line *line)
 	cells->text[WHY] = line->row->why;
 	cells->text[CALLS] = cells->calls;
 	cells->text[TIME] = cells->time;
+	cells->text[WAITING] = cells->text[MOVING] = "-";
+	if (!line->known)
+		return;
+	print_time(cells->waiting, sizeof cells->waiting, line->waiting / line->known);
+	print_time(cells->moving, sizeof cells->moving, line->moving / line->known);
+	cells->text[WAITING] = cells->waiting;
+	cells->text[MOVING] = cells->moving;
 }
 
 static void
-print_cells(FILE *out, const struct cells *cells, const size_t *width)
+print_cells(FILE *out, const struct cells *cells, const size_t *width, int columns)
 {
 	fputs("  ", out);
-	for (int k = 0; k < COLUMNS; k++) {
-		bool to_the_right = k == BYTES || k == CALLS || k == TIME;
+	for (int k = 0; k < columns; k++) {
+		bool to_the_right = k == BYTES || k >= CALLS;
 		fprintf(out, to_the_right ? "%*s" : "%-*s", (int)width[k], cells->text[k]);
-		fputs(k + 1 < COLUMNS ? "  " : "\n", out);
+		fputs(k + 1 < columns ? "  " : "\n", out);
 	}
 }
 
@@ -181,26 +194,29 @@ static void
 print_lines(FILE *out, size_t used)
 {
 	static const struct cells head = {
-		.text = { "collective", "bytes", "algorithm", "why", "calls", "time" }
+		.text = { "collective", "bytes", "algorithm", "why", "calls", "time",
+			  "waiting/call", "moving/call" }
 	};
+	int columns = TIME + 1;
 	size_t width[COLUMNS];
 	struct cells cells;
 	for (int k = 0; k < COLUMNS; k++)
 		width[k] = strlen(head.text[k]);
 	for (size_t i = 0; i < used; i++) {
+		columns = lines[i].known ? COLUMNS : columns;
 		fill_cells(&cells, &lines[i]);
 		for (int k = 0; k < COLUMNS; k++)
 			width[k] = strlen(cells.text[k]) > width[k]
 				   ? strlen(cells.text[k]) : width[k];
 	}
-	print_cells(out, &head, width);
+	print_cells(out, &head, width, columns);
 	bool in_deferred = false;
 	for (size_t i = 0; i < used; i++) {
 		if (lines[i].row->is_deferred && !in_deferred)
 			fputs("  left to the MPI underneath:\n", out);
 		in_deferred = lines[i].row->is_deferred;
 		fill_cells(&cells, &lines[i]);
-		print_cells(out, &cells, width);
+		print_cells(out, &cells, width, columns);
 	}
 }
 
@@ -265,6 +281,17 @@ json_size(FILE *out, const char *name, bool is_known, uint64_t size)
 		fprintf(out, ", \"%s\": null", name);
 }
 
+/* Time in calls of which it is known, or null: there is none. */
+static void
+json_known_seconds(FILE *out, const char *name, uint64_t calls, uint64_t nanoseconds)
+{
+	fprintf(out, ", \"%s\": ", name);
+	if (calls)
+		cs_json_seconds(out, nanoseconds);
+	else
+		fputs("null", out);
+}
+
 static void
 json_line(FILE *out, const struct line *line)
 {
@@ -283,6 +310,9 @@ json_line(FILE *out, const struct line *line)
 	json_size(out, "bytes", is_known, line->bytes);
 	fputs(", \"seconds\": ", out);
 	cs_json_seconds(out, line->nanoseconds);
+	fprintf(out, ", \"known_calls\": %" PRIu64, line->known);
+	json_known_seconds(out, "waiting_seconds", line->known, line->waiting);
+	json_known_seconds(out, "moving_seconds", line->known, line->moving);
 	fputs("}", out);
 }
 
