@@ -51,7 +51,7 @@ struct cs_needs {
 	bool commutative;            /* no other operation */
 	bool verbs;                  /* plans send by verbs */
 	bool everyone;               /* with run: messages between all ranks (team->everyone is
-				      * open) */
+				      * open, over several nodes) */
 	bool all_sizes; /* of CS_SIZES_AT_ROOT: other ranks must know sizes, so all learn them */
 	bool largest;   /* of CS_SIZES_BY_PAIR: all must know the largest block, so they agree */
 };

@@ -1,6 +1,8 @@
 /* algorithms/between.c — runs what goes between nodes, by the chosen plan or by the host. */
 #include "algorithms/between.h"
 
+#include "algorithms/counted.h"
+
 #include <string.h>
 
 /* What all of them have in common; nodes are the ranks, each with one rank "per node". */
@@ -22,6 +24,10 @@ is_by_plan(struct cs_op *op, const struct cs_problem *problem, const void *in, v
 {
 	if (!op->between)
 		return false;
+	if (cs_node_is_watched(&op->node)) {
+		cs_counted_between(op, problem);
+		return true;
+	}
 	if (cs_plans_start(op, &op->team->lane_plans, op->team->leaders, op->between, problem, in,
 			   out, reduction))
 		return true;
@@ -54,7 +60,7 @@ cs_between_go(struct cs_op *op)
 void
 cs_between_max(struct cs_op *op, uint64_t *value)
 {
-	cs_op_note(op, op->team->host->max(op->team->leaders, value, cs_between_request(op)));
+	cs_op_note(op, op->team->host->max(op->team->leaders, value, 1, cs_between_request(op)));
 }
 
 void
@@ -178,7 +184,9 @@ cs_between_exscan(struct cs_op *op, void *buffer, size_t count,
 void
 cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes)
 {
-	if (op->between && bytes)
+	if (cs_node_is_watched(&op->node))
+		cs_counted_work(op, CS_COUNTED_COPY, op->between ? bytes : 0);
+	else if (op->between && bytes)
 		memcpy(buffer, cs_op_memory(op, CS_OP_PART, bytes), bytes);
 }
 
@@ -197,7 +205,8 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be
 	 * read. */
-	char *result = op->between ? cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]) : buffer;
+	bool is_apart = op->between && !cs_node_is_watched(&op->node);
+	char *result = is_apart ? cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]) : buffer;
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
 		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction,
 							  cs_between_request(op)));

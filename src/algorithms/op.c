@@ -31,6 +31,14 @@ cs_op_finish(struct cs_op *op)
 	}
 }
 
+enum cs_status
+cs_op_step_then(struct cs_op *op)
+{
+	op->node.extras &= ~(unsigned)CS_OP_THEN;
+	op->phase = op->then;
+	return cs_op_step(op);
+}
+
 struct cs_op_memory {
 	struct cs_op_memory *next; /* of those that are idle */
 	struct cs_op_buffer {

@@ -17,6 +17,7 @@
 #define CS_OP_STATE_BYTES 448
 
 struct cs_op;
+struct cs_report_row;
 /* A phase of an operation does what can be done now. CS_OK: it is over, and the script goes on;
  * CS_AGAIN: something has to come first, which op->node.awaited says. It never waits, so that an
  * operation can be left at any of its phases, and taken up by whoever has time. */
@@ -34,6 +35,7 @@ struct cs_op {
 	uint64_t tag; /* of its messages between ranks and between nodes (wire/wire.h) */
 	/* With CS_OP_GOES_ON in node.extras: the phase at hand, of a script that ends with NULL. */
 	cs_phase *const *phase;
+	cs_phase *const *then; /* with CS_OP_THEN: the script that follows */
 	/* What its phases have begun between ranks or between nodes, where it may not wait
 	 * (CS_OP_NONBLOCKING). */
 	enum { CS_UNDER_WAY_NOTHING, CS_UNDER_WAY_HOST, CS_UNDER_WAY_PLAN,
@@ -44,6 +46,9 @@ struct cs_op {
 	uint64_t plan_number;
 	struct cs_plans *plans;
 	const char *refused; /* with CS_OP_REFUSED in node.extras: why a plan was none */
+	/* With CS_OP_TIMED in node.extras: by cs_clock_ns, and where it was counted, or NULL. */
+	uint64_t arrived_ns, left_ns;
+	struct cs_report_row *row;
 	/* What its phases keep from one to the next: CS_OP_STATE. */
 	_Alignas(max_align_t) unsigned char state[CS_OP_STATE_BYTES];
 };
@@ -60,21 +65,32 @@ struct cs_op {
 /* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something
  * was wrong (comm/); what came between nodes was more or less than was expected (enum cs_told); a
  * plan was refused by its algorithm, and the host served in its place; between all ranks, and all
- * of the call is left to the host. */
+ * of the call is left to the host; it is timed; another script follows. */
 enum {
-	CS_OP_GOES_ON = CS_NODE_EXTRAS + 1,
+	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
 	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
 	CS_OP_WRONG = 2 * CS_OP_MEMORY,
 	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
 	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS,
 	CS_OP_REFUSED = 2 * CS_OP_LESS,
-	CS_OP_LEFT = 2 * CS_OP_REFUSED
+	CS_OP_LEFT = 2 * CS_OP_REFUSED,
+	CS_OP_TIMED = 2 * CS_OP_LEFT,
+	CS_OP_THEN = 2 * CS_OP_TIMED
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)
 {
 	op->node.extras |= told * (CS_OP_MORE / CS_TOLD_MORE);
+}
+
+/* It has arrived, if it had not before. */
+static inline void
+cs_op_arrive(struct cs_op *op, uint64_t now_ns)
+{
+	if (!(op->node.extras & CS_OP_TIMED))
+		op->arrived_ns = now_ns;
+	op->node.extras |= CS_OP_TIMED;
 }
 
 static inline void
@@ -118,6 +134,9 @@ cs_op_start(struct cs_op *op, cs_phase *const *script)
 	cs_op_go_on(op, script);
 }
 
+/* Goes on with the script that follows. */
+enum cs_status cs_op_step_then(struct cs_op *op);
+
 /* Does what can be done now. CS_OK: the operation is over; CS_AGAIN: see cs_phase. A phase that
  * does not go on with the one behind it sets op->phase. */
 static inline enum cs_status
@@ -130,6 +149,8 @@ cs_op_step(struct cs_op *op)
 		op->phase--;
 		return CS_AGAIN;
 	}
+	if (__builtin_expect(op->node.extras & CS_OP_THEN, 0))
+		return cs_op_step_then(op);
 	op->node.extras &= ~(unsigned)CS_OP_GOES_ON;
 	cs_node_over(&op->node);
 	return CS_OK;

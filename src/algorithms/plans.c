@@ -92,38 +92,47 @@ no_memory(struct cs_team *team)
 
 static enum cs_status
 write_plan(struct cs_cached_plan *cached, const struct cs_plan_key *key,
-	   const struct cs_problem *problem)
+	   const struct cs_problem *problem, struct cs_part *part)
 {
 	struct cs_builder builder;
 	*cached = (struct cs_cached_plan){ .key = *key };
 	cs_builder_init(&builder, problem, &cached->plan);
+	builder.part = part;
 	key->algorithm->build(&builder);
 	enum cs_status status = cs_builder_finish(&builder);
 	cached->refused = builder.refused;
-	cached->spare = cs_plan_spare(&cached->plan);
+	cached->spare = part ? part->spare : cs_plan_spare(&cached->plan);
 	return status;
 }
 
+/* Room for one more than are kept while its call runs, and those of operations under way. */
+static void
+make_room(struct cs_team *team, struct cs_plans *plans)
+{
+	int room = plans->count < CS_PLANS ? CS_PLANS + 1 : 2 * plans->count;
+	struct cs_cached_plan *larger = realloc(plans->cached, (size_t)room * sizeof *larger);
+	if (larger)
+		plans->cached = larger;
+	if (!plans->part)
+		plans->part = malloc(CS_PLAN_PART * sizeof *plans->part);
+	if (!larger || !plans->part)
+		no_memory(team);
+	plans->room = room;
+}
+
+/* NULL: there is no memory for it. */
 static struct cs_cached_plan *
 build(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key,
       const struct cs_problem *problem)
 {
-	/* One more than are kept while its call runs, and those of operations under way. */
-	if (plans->count + 1 > plans->room) {
-		int room = plans->count < CS_PLANS ? CS_PLANS + 1 : 2 * plans->count;
-		struct cs_cached_plan *larger =
-			realloc(plans->cached, (size_t)room * sizeof *larger);
-		if (!larger)
-			no_memory(team);
-		plans->cached = larger;
-		plans->room = room;
-	}
+	if (plans->count + 1 > plans->room)
+		make_room(team, plans);
 	/* Where memory is out, that of plans that nobody is running comes first. */
 	struct cs_cached_plan made;
-	while (write_plan(&made, key, problem) == CS_NO_MEMORY) {
+	while (write_plan(&made, key, problem, NULL) == CS_NO_MEMORY) {
 		int idle = oldest(plans);
 		if (idle < 0)
-			no_memory(team);
+			return NULL;
 		drop(plans, idle);
 	}
 	made.number = ++plans->built;
@@ -144,18 +153,19 @@ trim(struct cs_plans *plans, struct cs_cached_plan *last)
 		drop(plans, i);
 }
 
+/* NULL: it is not there, and there is no memory for it. */
 static struct cs_cached_plan *
-find(struct cs_team *team, struct cs_plans *plans, const struct cs_algorithm *algorithm,
+find(struct cs_team *team, struct cs_plans *plans, const struct cs_plan_key *key,
      const struct cs_problem *problem)
 {
-	struct cs_plan_key key = key_of(algorithm, problem);
 	struct cs_cached_plan *cached = NULL;
 	for (int i = 0; i < plans->count && !cached; i++)
-		if (is_same(&plans->cached[i].key, &key))
+		if (is_same(&plans->cached[i].key, key))
 			cached = &plans->cached[i];
 	if (!cached)
-		cached = build(team, plans, &key, problem);
-	cached->used = ++plans->clock;
+		cached = build(team, plans, key, problem);
+	if (cached)
+		cached->used = ++plans->clock;
 	return cached;
 }
 
@@ -202,12 +212,53 @@ begin(struct cs_op *op, struct cs_plans *plans, struct cs_cached_plan *cached,
 	op->under_way = CS_UNDER_WAY_PLAN;
 }
 
+/* Nothing of it is kept but a part: build() writes the plan once for each of them. False: it
+ * refuses. */
+static bool
+run_in_parts(struct cs_op *op, struct cs_plans *plans, void *group, const struct cs_plan_key *key,
+	     const struct cs_problem *problem, const void *in, void *out,
+	     const struct cs_reduction *reduction)
+{
+	struct cs_run its = { .told = 0 };
+	for (size_t first = 0, all = 1; first < all;) {
+		struct cs_part part = { .steps = plans->part, .room = CS_PLAN_PART,
+					.first = first };
+		struct cs_cached_plan made;
+		enum cs_status status = write_plan(&made, key, problem, &part);
+		if (status == CS_NO_MEMORY)
+			no_memory(op->team);
+		if (status != CS_OK) {
+			cs_op_refuse(op, made.refused);
+			return false;
+		}
+		if (!first)
+			its = run_of(op, group, &made, in, out, reduction);
+		its.plan = &made.plan;
+		its.next = 0;
+		cs_run_finish(&its);
+		first += part.count;
+		all = part.all;
+	}
+	cs_op_note(op, its.told);
+	return true;
+}
+
 bool
 cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group,
 	       const struct cs_algorithm *algorithm, const struct cs_problem *problem,
 	       const void *in, void *out, const struct cs_reduction *reduction)
 {
-	struct cs_cached_plan *cached = find(op->team, plans, algorithm, problem);
+	struct cs_plan_key key = key_of(algorithm, problem);
+	struct cs_cached_plan *cached = find(op->team, plans, &key, problem);
+	bool may_wait = !(op->node.extras & CS_OP_NONBLOCKING);
+	if (!cached && may_wait)
+		return run_in_parts(op, plans, group, &key, problem, in, out, reduction);
+	if (!cached && !plans->count)
+		no_memory(op->team);
+	if (!cached) {
+		op->under_way = CS_UNDER_WAY_LATER;
+		return true;
+	}
 	if (cached->refused) {
 		cs_op_refuse(op, cached->refused);
 		if (plans->count > CS_PLANS)
@@ -215,11 +266,20 @@ cs_plans_start(struct cs_op *op, struct cs_plans *plans, void *group,
 		return false;
 	}
 	struct cs_run its = run_of(op, group, cached, in, out, reduction);
-	if (op->node.extras & CS_OP_NONBLOCKING)
-		begin(op, plans, cached, &its);
-	else
+	if (may_wait)
 		run(op, plans, cached, &its);
+	else
+		begin(op, plans, cached, &its);
 	return true;
+}
+
+enum cs_status
+cs_plans_have_begun(struct cs_op *op)
+{
+	if (op->under_way != CS_UNDER_WAY_LATER)
+		return CS_OK;
+	op->node.awaited.local = CS_AWAITS_MESSAGE;
+	return CS_AGAIN;
 }
 
 enum cs_status
@@ -246,6 +306,8 @@ cs_plans_fini(struct cs_plans *plans)
 	while (plans->count)
 		drop(plans, plans->count - 1);
 	free(plans->cached);
+	free(plans->part);
 	plans->cached = NULL;
+	plans->part = NULL;
 	plans->room = 0;
 }

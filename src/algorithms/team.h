@@ -8,6 +8,7 @@
 #ifndef CS_ALGORITHMS_TEAM_H
 #define CS_ALGORITHMS_TEAM_H
 
+#include "algorithms/epoch.h"
 #include "algorithms/lanes.h"
 #include "algorithms/plans.h"
 #include "base/parse.h"
@@ -56,8 +57,11 @@ struct cs_team {
 	 * at its first use. */
 	void *everyone;
 	uint64_t tags; /* operations begun: the same on all ranks, and the next one's tag */
+	uint64_t numbers; /* of messages from any source (wire/wire.h): the same on all ranks */
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
+	struct cs_epoch epoch;
+	struct cs_hearings *hearings; /* algorithms/hearings.h; NULL: none so far */
 	struct cs_op_memory **idle; /* what operations that are over have left for the next
 				     * (algorithms/op.h) */
 };

@@ -30,6 +30,17 @@ cs_blocks_at(const struct cs_blocks *blocks, int rank)
 	return blocks->base + (blocks->bytes ? blocks->at[rank] : (size_t)rank * blocks->each);
 }
 
+/* The largest of the first `ranks` blocks but that of rank `but`, if they are of several sizes. */
+static inline size_t
+cs_blocks_largest(const struct cs_blocks *blocks, int ranks, int but)
+{
+	size_t most = blocks->bytes ? 0 : blocks->each;
+	for (int rank = 0; blocks->bytes && rank < ranks; rank++)
+		if (rank != but && blocks->bytes[rank] > most)
+			most = blocks->bytes[rank];
+	return most;
+}
+
 /* The signature of the collective (cs_colls) says what goes in, here as `send`, and what comes
  * out, as `recv`:
  *

@@ -67,6 +67,18 @@ cs_coll_by_name(const char *name)
 	return coll;
 }
 
+const char *const cs_balance_names[CS_BALANCES + 1] = { "balanced", "moderate", "strong",
+							    NULL };
+
+enum cs_balance
+cs_balance_by_name(const char *name)
+{
+	enum cs_balance imbalance = CS_BALANCED;
+	while (imbalance < CS_BALANCES && strcmp(cs_balance_names[imbalance], name))
+		imbalance++;
+	return imbalance;
+}
+
 const char *
 cs_coll_name(int coll)
 {

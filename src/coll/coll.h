@@ -128,6 +128,33 @@ cs_coll_is_scan(const struct cs_coll_info *coll)
 	return coll->sum == CS_SUM_UP_TO_OWN || coll->sum == CS_SUM_BEFORE_OWN;
 }
 
+/* Whose arrival a rank has to wait for, since what it gets comes from there. */
+enum cs_depends {
+	CS_DEPENDS_ALL,
+	CS_DEPENDS_ROOT,     /* the root's */
+	CS_DEPENDS_AT_ROOT,  /* at the root all, at the others nobody's */
+	CS_DEPENDS_UP_TO,    /* those of the ranks below its own */
+};
+static inline enum cs_depends
+cs_coll_depends(const struct cs_coll_info *coll)
+{
+	return coll->out.who == CS_ROOT	? CS_DEPENDS_AT_ROOT
+	       : coll->in.who == CS_ROOT ? CS_DEPENDS_ROOT
+	       : cs_coll_is_scan(coll)	? CS_DEPENDS_UP_TO
+					: CS_DEPENDS_ALL;
+}
+/* Does `rank` need the other one's? */
+static inline bool
+cs_coll_depends_on(const struct cs_coll_info *coll, int rank, int root, int other)
+{
+	switch (cs_coll_depends(coll)) {
+	case CS_DEPENDS_ROOT: return other == root;
+	case CS_DEPENDS_AT_ROOT: return rank == root;
+	case CS_DEPENDS_UP_TO: return other < rank;
+	default: return true;
+	}
+}
+
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);
 
@@ -168,6 +195,21 @@ enum cs_placement {
 	CS_PLACEMENT_CYCLIC, /* or not: dealt round the nodes in turn, or mixed */
 };
 
+/* How far apart the ranks of a team come to its calls, as it was measured and agreed
+ * (algorithms/epoch.h); by rising lateness. */
+enum cs_balance { CS_BALANCED, CS_MODERATE, CS_STRONG, CS_BALANCES };
+extern const char *const cs_balance_names[CS_BALANCES + 1]; /* ended by NULL */
+
+/* CS_BALANCES: no such name. */
+enum cs_balance cs_balance_by_name(const char *name);
+
+/* Of names that are given by a set, a bit for each; 0: any. */
+static inline bool
+cs_balance_fits(unsigned set, enum cs_balance imbalance)
+{
+	return !set || (set >> imbalance & 1);
+}
+
 /* Equal on every rank of the call: by the standard, or agreed when the team was made. Choice may
  * depend on these only (the type system's guard against deadlock by local facts). */
 struct cs_facts {
@@ -183,6 +225,7 @@ struct cs_facts {
 	 * team is made, since a process without a device would choose another algorithm than its
 	 * peers. */
 	int wire;
+	enum cs_balance imbalance; /* as agreed last */
 };
 
 static inline enum cs_placement

@@ -62,6 +62,40 @@ count(const struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 	}
 }
 
+/* Memory for the plan's next step. Where the part is full within a loop, it ends before that. */
+static struct cs_step *
+add_to_part(struct cs_builder *builder)
+{
+	struct cs_part *part = builder->part;
+	size_t number = builder->plan->count++;
+	if (number >= part->first && !part->is_full && part->count < part->room)
+		return &part->steps[part->count++];
+	if (number >= part->first && !part->is_full && builder->loop.times > 1)
+		part->count = builder->loop_start - part->first;
+	part->is_full = number >= part->first;
+	if (part->is_full && !part->count)
+		fail(builder, CS_NO_MEMORY);
+	return &builder->counted;
+}
+
+/* Memory for a plan of which all steps are kept. NULL: there is none. */
+static struct cs_step *
+add_to_all(struct cs_builder *builder)
+{
+	struct cs_plan *plan = builder->plan;
+	if (plan->count == builder->room) {
+		size_t room = builder->room ? 2 * builder->room : 16;
+		struct cs_step *steps = realloc(plan->steps, room * sizeof *steps);
+		if (!steps) {
+			fail(builder, CS_NO_MEMORY);
+			return NULL;
+		}
+		plan->steps = steps;
+		builder->room = room;
+	}
+	return &plan->steps[plan->count++];
+}
+
 /* The next step, or NULL after a failure. */
 static struct cs_step *
 add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
@@ -78,17 +112,9 @@ add(struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 		builder->counted = (struct cs_step){ 0 };
 		return &builder->counted;
 	}
-	if (plan->count == builder->room) {
-		size_t room = builder->room ? 2 * builder->room : 16;
-		struct cs_step *steps = realloc(plan->steps, room * sizeof *steps);
-		if (!steps) {
-			fail(builder, CS_NO_MEMORY);
-			return NULL;
-		}
-		plan->steps = steps;
-		builder->room = room;
-	}
-	struct cs_step *step = &plan->steps[plan->count++];
+	struct cs_step *step = builder->part ? add_to_part(builder) : add_to_all(builder);
+	if (!step)
+		return NULL;
 	*step = (struct cs_step){ .kind = (uint8_t)kind, .request = CS_NO_REQUEST, .peer = -1,
 				  .note = builder->note, .bytes = bytes };
 	return step;
@@ -224,6 +250,8 @@ cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place 
 	struct cs_step *step = bytes ? add(builder, CS_STEP_REDUCE, bytes) : NULL;
 	if (!step)
 		return;
+	if (builder->part && bytes > builder->part->spare)
+		builder->part->spare = bytes;
 	step->to = (uint8_t)to.memory;
 	step->to_at = to.at;
 	step->from = (uint8_t)left.memory;
@@ -258,9 +286,9 @@ cs_build_repeated(struct cs_builder *builder)
 	size_t length = builder->plan->count - builder->loop_start;
 	assert(builder->status != CS_OK || builder->loop_requests == builder->plan->requests -
 	       builder->free_count);
-	builder->loop.times = 0;
 	struct cs_step *step = length && loop.times > 1 ? add(builder, CS_STEP_REPEAT, loop.bytes)
 							: NULL;
+	builder->loop.times = 0; /* up to its last step, which is in its part */
 	if (!step)
 		return;
 	step->times = loop.times;
@@ -350,7 +378,11 @@ cs_builder_finish(struct cs_builder *builder)
 		cs_plan_fini(plan);
 		return builder->status;
 	}
-	if (plan->count) { /* as long as it is, not as there was room for */
+	if (builder->part) {
+		builder->part->all = plan->count;
+		plan->steps = builder->part->steps;
+		plan->count = builder->part->count;
+	} else if (plan->count) { /* as long as it is, not as there was room for */
 		struct cs_step *steps = realloc(plan->steps, plan->count * sizeof *steps);
 		plan->steps = steps ? steps : plan->steps;
 	}

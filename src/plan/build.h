@@ -22,6 +22,17 @@ struct cs_step_counts {
 	uint64_t hidden;                     /* of those copied: while messages are under way */
 };
 
+/* A part of a plan for which there is no memory as a whole: the steps from number `first` on, as
+ * many as there is room for. A loop is in one part, or there is no memory. */
+struct cs_part {
+	struct cs_step *steps; /* the caller's, `room` of them */
+	size_t room, first;
+	/* What has been found. */
+	size_t count, all; /* steps of the part; of the plan */
+	size_t spare;      /* bytes of the plan's largest REDUCE step */
+	bool is_full;
+};
+
 struct cs_builder {
 	const struct cs_problem *problem; /* problem->rank is the rank that is built for */
 	uint32_t note;                    /* goes into every step: set it to the round */
@@ -29,10 +40,12 @@ struct cs_builder {
 					   * before build() */
 	struct cs_step_counts *counts;    /* set before build(): steps are counted here and none is
 					   * kept */
+	struct cs_part *part;             /* set before build(): only those of the part are kept,
+					   * and are the plan's steps, which are not to be freed */
 	/* private */
 	struct cs_plan *plan;
 	size_t room;
-	struct cs_step counted;           /* the last one, with counts */
+	struct cs_step counted;           /* the last one that is not kept */
 	struct cs_step loop;              /* the REPEAT to come; times 0: none */
 	size_t loop_start;                /* its first step */
 	int loop_requests;                /* under way before it */

@@ -16,11 +16,14 @@
 #include "algorithms/patterns/packed_blocks.h"
 #include "algorithms/patterns/ports.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	int p = problem->ranks, self = problem->rank, k = (int)problem->params[0];
+	int p = problem->ranks, self = problem->rank, k = (int)problem->params[K];
 	bool is_there = self == 0 && cs_build_is_run(builder, 0, p);
 	struct cs_place work = is_there ? cs_build_block(builder, 0)
 					: cs_build_tmp(builder, cs_problem_total(problem));
@@ -49,14 +52,14 @@ build(struct cs_builder *builder)
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_ports_cost(problem, problem->params[0], cost);
+	cs_ports_cost(problem, problem->params[K], cost);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_bruck = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "bruck",
 	.summary = "what a rank has grows (k + 1)-fold in each round; rotated at the end",
-	.params = { { "k", "messages that a rank sends at once", 1, 1, 64 } },
+	.params = { [K] = { "k", "messages that a rank sends at once", 1, 1, 64 } },
 	.build = build,
 	.cost = cost,
 };

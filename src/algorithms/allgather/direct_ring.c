@@ -15,12 +15,15 @@
 
 #define MOST_WINDOW 256
 
+/* Parameters. */
+enum { WINDOW };
+
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	int p = problem->ranks, self = problem->rank, sends[MOST_WINDOW];
-	size_t own = cs_problem_size(problem, self), window = problem->params[0];
+	size_t own = cs_problem_size(problem, self), window = problem->params[WINDOW];
 	for (int round = 1; round < p; round++) {
 		int from = (self + p - round) % p;
 		builder->note = (uint32_t)round - 1;
@@ -42,6 +45,7 @@ const struct cs_algorithm cs_algorithm_allgather_direct_ring = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "direct-ring",
 	.summary = "each rank sends its own block to every other, all at once",
-	.params = { { "window", "sends under way at a time; 0: all", 0, 0, MOST_WINDOW } },
+	.params = { [WINDOW] = { "window",
+			    "sends under way at a time; 0: all", 0, 0, MOST_WINDOW } },
 	.build = build,
 };

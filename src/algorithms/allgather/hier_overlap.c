@@ -12,10 +12,13 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/overlap.h"
 
+/* Parameters. */
+enum { CHUNK };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_overlap_allgather(op, params[0]);
+	cs_overlap_allgather(op, params[CHUNK]);
 }
 
 const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {
@@ -24,6 +27,6 @@ const struct cs_algorithm cs_algorithm_allgather_hier_overlap = {
 	.summary = "from node memory into node memory, copy-out while the next step's data is on "
 		   "its way",
 	.needs = { .several_per_node = true, .several_nodes = true },
-	.params = { CS_OVERLAP_CHUNK },
+	.params = { [CHUNK] = CS_OVERLAP_CHUNK },
 	.run = run,
 };

@@ -44,6 +44,9 @@ smallest_node(const struct cs_node_ranks *nodes)
 	return smallest;
 }
 
+/* Parameters. */
+enum { K };
+
 static bool
 lay(struct layout *layout, const struct cs_problem *problem)
 {
@@ -51,7 +54,7 @@ lay(struct layout *layout, const struct cs_problem *problem)
 	if (!cs_node_ranks_init(nodes, problem))
 		return false;
 	layout->problem = problem;
-	layout->ports = problem->params[0] ? (int)problem->params[0] : smallest_node(nodes);
+	layout->ports = problem->params[K] ? (int)problem->params[K] : smallest_node(nodes);
 	if (layout->ports >= nodes->nodes)
 		layout->ports = nodes->nodes - 1;
 	layout->before = calloc((size_t)nodes->nodes + 1, sizeof *layout->before);
@@ -245,8 +248,9 @@ const struct cs_algorithm cs_algorithm_allgather_multi_sender = {
 	.colls = CS_SET(CS_ALLGATHER),
 	.name = "multi-sender",
 	.summary = "Bruck between nodes, several ranks of a node sending at once",
-	.params = { { "k", "messages that a node sends at once; 0: as the smallest node has ranks",
-		      0, 0, 64 } },
+	.params = { [K] = { "k",
+			    "messages that a node sends at once; 0: as the smallest node has ranks",
+			    0, 0, 64 } },
 	.build = build,
 	.alone = "bruck",
 };

@@ -20,23 +20,26 @@
  * are first copied to where they would be on their way. */
 #include "algorithms/patterns/bruck.h"
 
+/* Parameters. */
+enum { PORTS };
+
 static void
 build(struct cs_builder *builder)
 {
-	cs_bruck(builder, builder->problem->params[0]);
+	cs_bruck(builder, builder->problem->params[PORTS]);
 }
 
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_bruck_cost(problem, problem->params[0], cost);
+	cs_bruck_cost(problem, problem->params[PORTS], cost);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_bruck = {
 	.colls = CS_SET(CS_ALLTOALL),
 	.name = "bruck",
 	.summary = "blocks travel by the digits of their distance, log p rounds",
-	.params = { { "ports", "messages of a round that go at once", 1, 1, 64 } },
+	.params = { [PORTS] = { "ports", "messages of a round that go at once", 1, 1, 64 } },
 	.build = build,
 	.is_turned = true,
 	.cost = cost,

@@ -8,7 +8,7 @@
  * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where
  * blocks are small. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/overlap.h"
 
 #include <string.h>
@@ -186,6 +186,9 @@ leave(struct cs_op *op)
 						  op->team->shape.nodes, &state->distance) : CS_OK;
 }
 
+/* Parameters. */
+enum { WIRE_CHUNK };
+
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, take,
 				    leave, cs_hier_next, NULL };
 
@@ -193,8 +196,8 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	size_t limit = params[0] < team->node.shape.area_bytes
-		       ? params[0] : team->node.shape.area_bytes;
+	size_t limit = params[WIRE_CHUNK] < team->node.shape.area_bytes
+		       ? params[WIRE_CHUNK] : team->node.shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
 	struct state *state = state_of(op);
 	*state = (struct state){ .chunk = cs_chunk_per_part(limit, pairs) };
@@ -217,7 +220,7 @@ const struct cs_algorithm cs_algorithm_alltoall_hier_overlap = {
 	.name = "hier:overlap",
 	.summary = "node by node from node memory into node memory, copy-out as parts come",
 	.needs = { .several_per_node = true, .several_nodes = true },
-	.params = { { "wire_chunk", "bytes that a node sends per round", 4 << 20, 4 << 10,
-		      64 << 20 } },
+	.params = { [WIRE_CHUNK] = { "wire_chunk",
+			    "bytes that a node sends per round", 4 << 20, 4 << 10, 64 << 20 } },
 	.run = run,
 };

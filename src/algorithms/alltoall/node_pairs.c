@@ -303,12 +303,15 @@ build_steps(struct state *state)
 	scatter(state, heard);
 }
 
+/* Parameters. */
+enum { SENDERS };
+
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct state state = { .builder = builder, .bytes = problem->bytes,
-			       .senders = problem->params[0] };
+			       .senders = problem->params[SENDERS] };
 	if (!problem->node_of) {
 		cs_build_refuse(builder, "nothing is known of nodes");
 		return;
@@ -326,8 +329,8 @@ const struct cs_algorithm cs_algorithm_alltoall_node_pairs = {
 	.name = "node-pairs",
 	.summary = "one message between every two nodes, several senders per node",
 	.needs = { .several_per_node = true },
-	.params = { { "senders", "ranks of a node that send to other nodes, and that hear them (0: "
-				 "all)", 0, 0,
-		      1 << 20 } },
+	.params = { [SENDERS] = { "senders",
+			    "ranks of a node that send to other nodes, and that hear them (0: all)",
+			    0, 0, 1 << 20 } },
 	.build = build,
 };

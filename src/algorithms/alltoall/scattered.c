@@ -15,24 +15,28 @@
  * (patterns/pairs.h says how far it is exact). */
 #include "algorithms/patterns/pairs.h"
 
+/* Parameters. */
+enum { WINDOW };
+
 static void
 build(struct cs_builder *builder)
 {
-	cs_pairs_scattered(builder, builder->problem->params[0]);
+	cs_pairs_scattered(builder, builder->problem->params[WINDOW]);
 }
 
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_pairs_scattered_cost(problem, problem->params[0], cost);
+	cs_pairs_scattered_cost(problem, problem->params[WINDOW], cost);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_scattered = {
 	.colls = CS_SET(CS_ALLTOALL) | CS_SET(CS_ALLTOALLV) | CS_SET(CS_ALLTOALLW),
 	.name = "scattered",
 	.summary = "each rank sends to all others at once, from the next rank on",
-	.params = { { "window", "most sends, and most receives, under way (0: all)", 0, 0,
-		      CS_PAIRS_WINDOW } },
+	.params = { [WINDOW] = { "window",
+			    "most sends, and most receives, under way (0: all)",
+			    0, 0, CS_PAIRS_WINDOW } },
 	.build = build,
 	.cost = cost,
 };

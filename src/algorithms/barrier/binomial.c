@@ -8,12 +8,15 @@
  * linear: all signal the root, 2 rounds. */
 #include "algorithms/patterns/tree_scatter.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
 	struct cs_partition partition;
-	cs_partition_even(&partition, (int)problem->params[0]);
+	cs_partition_even(&partition, (int)problem->params[K]);
 	struct cs_subtree part = cs_subtree_of(&partition, problem->ranks, problem->rank);
 	for (struct cs_subtree rest = part; rest.count > 1;)
 		cs_build_hear(builder, cs_subtree_cut(&partition, &rest).first);
@@ -31,6 +34,6 @@ const struct cs_algorithm cs_algorithm_barrier_binomial = {
 	.colls = CS_SET(CS_BARRIER),
 	.name = "binomial",
 	.summary = "signals up a binomial tree, and down again",
-	.params = { { "k", "children per step", 1, 1, 1 << 20 } },
+	.params = { [K] = { "k", "children per step", 1, 1, 1 << 20 } },
 	.build = build,
 };

@@ -10,11 +10,14 @@
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	const struct cs_problem *problem = builder->problem;
-	long long p = problem->ranks, self = problem->rank, k = (long long)problem->params[0];
+	long long p = problem->ranks, self = problem->rank, k = (long long)problem->params[K];
 	for (long long step = 1; step < p; step *= k + 1, builder->note++) {
 		for (long long away = step; away <= k * step && away < p; away += step) {
 			cs_build_hear(builder, (int)((self + p - away) % p));
@@ -28,7 +31,7 @@ static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	*cost = (struct cs_cost){ 0 };
-	for (uint64_t step = 1; step < (uint64_t)problem->ranks; step *= problem->params[0] + 1)
+	for (uint64_t step = 1; step < (uint64_t)problem->ranks; step *= problem->params[K] + 1)
 		cost->rounds++;
 }
 
@@ -36,7 +39,7 @@ const struct cs_algorithm cs_algorithm_barrier_dissemination = {
 	.colls = CS_SET(CS_BARRIER),
 	.name = "dissemination",
 	.summary = "all tell k others in each round whom they have heard of",
-	.params = { { "k", "ranks that a rank signals at once", 1, 1, 1024 } },
+	.params = { [K] = { "k", "ranks that a rank signals at once", 1, 1, 1024 } },
 	.build = build,
 	.cost = cost,
 };

@@ -10,14 +10,15 @@
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/between.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
+#include "algorithms/patterns/node_barriers.h"
+#include "algorithms/patterns/node_bcast.h"
 #include "algorithms/patterns/rank_order.h"
 #include "algorithms/patterns/small.h"
 
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)
-#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node broadcast their parts */
 
 /* A piece that fits into a slot. Ranks that share cores do not copy at the same time, so small
  * pieces only make them take turns more often. */
@@ -72,73 +73,13 @@ root_fast(struct cs_op *op)
 	cs_at_end(at);
 }
 
-/* What the root has said that it sends, or its part of what there is to say. */
-static void
-compare(struct cs_node_op *node, struct cs_call *call, size_t sent)
-{
-	if (sent > call->bytes)
-		call->truncated = sent;
-	else if (sent < call->bytes && !node->wrong)
-		node->wrong = CS_WRONG_LESS;
-}
-
-/* A rank that gets the root's data. */
-struct reader {
-	size_t chunk, limit; /* bytes of a piece; that may be written */
-	uint64_t round;
-};
-
-/* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how
- * much may be written. */
-static size_t
-limit_of(struct cs_op *op, const struct cs_line *line)
-{
-	struct cs_call *call = &op->call;
-	size_t bytes = cs_line_bytes(line);
-	if (bytes != call->bytes)
-		compare(&op->node, call, bytes);
-	return bytes < call->bytes ? bytes : call->bytes;
-}
-
-/* One round of it; true: there are no more. */
-static bool
-get_round(struct cs_op *op, struct reader *reader, const struct cs_line *line)
-{
-	struct cs_call *call = &op->call;
-	size_t at = reader->round * reader->chunk;
-	if (!reader->round)
-		reader->limit = limit_of(op, line);
-	if (cs_line_bytes(line) <= CS_INLINE) {
-		cs_copy(call->recv.base, line->data, reader->limit);
-		return true;
-	}
-	if (cs_post_is_single_copy(line)) {
-		cs_node_get_single_copy(&op->node, CS_BCAST, call->root, call->recv.base,
-					line->word[1], reader->limit);
-		return true;
-	}
-	if (at < reader->limit)
-		cs_copy_out(op, reader->limit, call->recv.base + at,
-			    cs_post_find(&op->node, call->root, line, reader->round, reader->chunk,
-					 cs_post_pieces(&op->team->node, reader->chunk)),
-			    cs_chunk_bytes(reader->limit, reader->chunk, reader->round));
-	return at + reader->chunk >= reader->limit;
-}
-
 static enum cs_status
 read_rounds(struct cs_op *op)
 {
-	struct reader *reader = CS_OP_STATE(struct reader, op);
-	struct cs_node_op *node = &op->node;
-	const struct cs_line *line;
-	while ((line = cs_node_look(node, op->call.root, reader->round + 1))) {
-		if (get_round(op, reader, line)) {
-			cs_node_end(node);
-			return CS_OK;
-		}
-		cs_node_done(node, ++reader->round);
-	}
-	return CS_AGAIN;
+	if (!cs_node_bcast_read(op, CS_OP_STATE(struct cs_node_reader, op)))
+		return CS_AGAIN;
+	cs_node_end(&op->node);
+	return CS_OK;
 }
 
 static cs_phase *const bcast_reader[] = { read_rounds, NULL };
@@ -147,8 +88,9 @@ static cs_phase *const bcast_reader[] = { read_rounds, NULL };
 static __attribute__((noinline)) void
 reader_go_on(struct cs_op *op, size_t wanted_chunk)
 {
-	*CS_OP_STATE(struct reader, op) =
-		(struct reader){ .chunk = piece_of(op->team, wanted_chunk) };
+	*CS_OP_STATE(struct cs_node_reader, op) =
+		(struct cs_node_reader){ .from = op->call.root, .chunk = piece_of(op->team,
+										  wanted_chunk) };
 	cs_op_go_on(op, bcast_reader);
 }
 
@@ -173,7 +115,8 @@ reader_fast(struct cs_op *op, size_t wanted_chunk)
 		reader_go_on(op, wanted_chunk);
 		return;
 	}
-	cs_copy(call->recv.base, cs_small_find(op, call->root, line, sent), limit_of(op, line));
+	cs_copy(call->recv.base, cs_small_find(op, call->root, line, sent),
+		cs_node_bcast_limit(op, line));
 	cs_at_end(at);
 }
 
@@ -261,7 +204,7 @@ take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, const s
 		part = cs_slice(round->count, 1, several->hier.lanes, lane, &first);
 	else if (lane)
 		return;
-	compare(&op->node, &op->call, cs_line_bytes(line));
+	cs_node_bcast_compare(&op->node, &op->call, cs_line_bytes(line));
 	cs_copy_result(op, op->call.recv.base + round->at + first, round->area[0] + first, part);
 }
 
@@ -284,19 +227,18 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->is_root_node = shape->node == several->root_node;
 	several->hier.rounds = cs_rounds(call->bytes, several->chunk);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
-	cs_hier_start(op, &bcast_hier, call->bytes < WORTH_LANES
-		      ? 1 : cs_team_lanes(team, wanted_lanes), cs_hier_script,
-		      CS_HIER_SCRIPT_ROUND);
+	cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
 	several->hier.needs_line = several->is_root || several->hier.drives;
 }
 
 /* Parameters. */
-enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN };
+enum { CHUNK, WIRE_CHUNK, LANES, CMA_MIN, BARRIER };
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, params[CMA_MIN]))
+	if (params[BARRIER] || op->team->shape.nodes > 1 ||
+	    !cs_small_fits(op, op->call.bytes, params[CMA_MIN]))
 		return false;
 	if (op->team->shape.rank == op->call.root)
 		root_fast(op);
@@ -316,6 +258,8 @@ run(struct cs_op *op, const size_t *params)
 		node_root(op, params[CHUNK], params[CMA_MIN]);
 	else
 		node_reader(op, params[CHUNK]);
+	if (params[BARRIER])
+		cs_node_barriers(op);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_host = {
@@ -331,7 +275,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_host = {
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with large "
 					 "messages; " CS_LANES_ZERO, 2, 0,
 				CS_LANES },
-		    [CMA_MIN] = CS_CMA_MIN },
+		    [CMA_MIN] = CS_CMA_MIN, [BARRIER] = CS_NODE_BARRIERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

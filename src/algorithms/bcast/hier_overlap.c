@@ -9,7 +9,7 @@
  * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with
  * large messages. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/overlap.h"
 
 #include <string.h>
@@ -127,6 +127,9 @@ leave(struct cs_op *op)
 	return cs_messages_are_over(op, state->wire, state->sends, state->sent, &state->waited);
 }
 
+/* Parameters. */
+enum { WIRE_CHUNK };
+
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, pass_on,
 				    leave, cs_hier_next, NULL };
 
@@ -137,7 +140,7 @@ run(struct cs_op *op, const size_t *params)
 	const struct cs_shape *shape = &team->shape;
 	size_t area = team->node.shape.area_bytes;
 	struct state *state = state_of(op);
-	*state = (struct state){ .chunk = params[0] < area ? params[0] : area };
+	*state = (struct state){ .chunk = params[WIRE_CHUNK] < area ? params[WIRE_CHUNK] : area };
 	state->hier.rounds = cs_rounds(op->call.bytes, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
@@ -156,6 +159,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_overlap = {
 	.name = "hier:overlap",
 	.summary = "down a tree of nodes, from node memory into node memory, copy-out meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true },
-	.params = { { "wire_chunk", "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
+	.params = { [WIRE_CHUNK] = { "wire_chunk",
+			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
 	.run = run,
 };

@@ -11,10 +11,13 @@
  * than the time of one (LogfP, 4.3.2). */
 #include "algorithms/patterns/knomial.h"
 
+/* Parameters. */
+enum { K };
+
 static int
 radix_of(const struct cs_problem *problem)
 {
-	return (int)problem->params[0] + 1;
+	return (int)problem->params[K] + 1;
 }
 
 static void
@@ -52,7 +55,8 @@ const struct cs_algorithm cs_algorithm_bcast_knomial = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "knomial",
 	.summary = "tree of whole messages, k of them from a rank in each step",
-	.params = { { "k", "ranks that a rank sends to in a step", 3, 1, CS_KNOMIAL_MOST - 1 } },
+	.params = { [K] = { "k",
+			    "ranks that a rank sends to in a step", 3, 1, CS_KNOMIAL_MOST - 1 } },
 	.build = build,
 	.cost = cost,
 };

@@ -437,8 +437,11 @@ begin_plan(struct cs_op *op)
 	if (!cs_plans_start(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base,
 			    call->recv.base, NULL))
 		op->node.extras |= CS_OP_LEFT;
-	return CS_OK;
+	return cs_plans_have_begun(op);
 }
+
+/* Parameters. */
+enum { PATIENCE };
 
 static cs_phase *const script_of_plan[] = { begin_plan, cs_between_go, end, NULL };
 
@@ -460,7 +463,7 @@ run(struct cs_op *op, const size_t *params)
 	broadcast->wire = wire;
 	broadcast->tag = op->tag;
 	broadcast->multicast = multicast;
-	broadcast->patience = params[0];
+	broadcast->patience = params[PATIENCE];
 	broadcast->number = ++multicast->broadcasts;
 	broadcast->served = call->bytes;
 	broadcast->total = UINT64_MAX;
@@ -476,7 +479,8 @@ const struct cs_algorithm cs_algorithm_bcast_multicast = {
 	.summary = "multicast of unreliable datagrams, what is lost from the parent in a binomial "
 		   "tree",
 	.needs = { .verbs = true },
-	.params = { { "patience", "polls without a piece before it is asked for", 10000, 0,
-		      1000000000 } },
+	.params = { [PATIENCE] = { "patience",
+			    "polls without a piece before it is asked for",
+			    10000, 0, 1000000000 } },
 	.run = run,
 };

@@ -119,6 +119,9 @@ go_round(const struct state *state)
 	}
 }
 
+/* Parameters. */
+enum { DOUBLING };
+
 static void
 build(struct cs_builder *builder)
 {
@@ -129,7 +132,7 @@ build(struct cs_builder *builder)
 	struct cs_halving cuts[CS_HALVING_MOST];
 	state.data = state.self ? cs_out(0) : cs_in(0);
 	int depth = scatter(&state, cuts);
-	if (!problem->params[0]) {
+	if (!problem->params[DOUBLING]) {
 		go_round(&state);
 		return;
 	}
@@ -145,7 +148,7 @@ cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
 	int p = problem->ranks;
 	struct cs_pieces pieces = cs_pieces_of_vector(problem, p);
-	if (problem->params[0]) {
+	if (problem->params[DOUBLING]) {
 		*cost = CS_PRICE_NONE;
 		return;
 	}
@@ -157,8 +160,8 @@ const struct cs_algorithm cs_algorithm_bcast_scatter_allgather = {
 	.colls = CS_SET(CS_BCAST),
 	.name = "scatter-allgather",
 	.summary = "a piece of the vector to each rank, then all pieces to all",
-	.params = { { "doubling", "1: the pieces are exchanged by doubling; 0: in a ring", 0, 0,
-		      1 } },
+	.params = { [DOUBLING] = { "doubling",
+			    "1: the pieces are exchanged by doubling; 0: in a ring", 0, 0, 1 } },
 	.build = build,
 	.cost = cost,
 };

@@ -7,16 +7,19 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
 
+/* Parameters. */
+enum { CMA_MIN };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[0]);
+	cs_rooted_gather(op, op->call.coll == CS_GATHER, params[CMA_MIN]);
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_rooted_gather_fast(op, params[0]);
+	return cs_rooted_gather_fast(op, params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_hier_host = {
@@ -25,7 +28,7 @@ const struct cs_algorithm cs_algorithm_gather_hier_host = {
 	.summary = "blocks side by side in node memory, host gatherv between leaders, the root "
 		   "copies out",
 	.needs = { .several_per_node = true },
-	.params = { CS_CMA_MIN },
+	.params = { [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,

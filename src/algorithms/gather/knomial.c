@@ -9,11 +9,14 @@
  * where several messages at once cost a rank little more than one (LogfP). */
 #include "algorithms/patterns/tree_scatter.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	struct cs_partition partition;
-	cs_partition_even(&partition, (int)builder->problem->params[0]);
+	cs_partition_even(&partition, (int)builder->problem->params[K]);
 	cs_tree_gather(builder, &partition, 0);
 }
 
@@ -22,6 +25,6 @@ const struct cs_algorithm cs_algorithm_gather_knomial = {
 	.name = "knomial",
 	.summary = "n-way binomial tree: each rank collects k parts at once",
 	.needs = { .all_sizes = true },
-	.params = { { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
+	.params = { [K] = { "k", "parts that a rank cuts off at once", 4, 2, 1024 } },
 	.build = build,
 };

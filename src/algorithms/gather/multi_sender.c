@@ -14,12 +14,15 @@
  * root packs. For blocks so large that one rank cannot fill a node's links. */
 #include "algorithms/patterns/tree_scatter.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	struct cs_partition partition;
-	cs_partition_even(&partition, (int)builder->problem->params[0]);
-	cs_tree_gather(builder, &partition, (int)builder->problem->params[0]);
+	cs_partition_even(&partition, (int)builder->problem->params[K]);
+	cs_tree_gather(builder, &partition, (int)builder->problem->params[K]);
 }
 
 const struct cs_algorithm cs_algorithm_gather_multi_sender = {
@@ -27,8 +30,9 @@ const struct cs_algorithm cs_algorithm_gather_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node receive at once",
 	.needs = { .several_per_node = true, .all_sizes = true },
-	.params = { { "k", "parts cut off at once, each heard by another rank of the node if it "
-			   "has so many", 4, 1, 1024 } },
+	.params = { [K] = { "k",
+			    "parts cut off at once, each heard by another rank of the "
+			    "node if it has so many", 4, 1, 1024 } },
 	.build = build,
 	.alone = "knomial",
 };

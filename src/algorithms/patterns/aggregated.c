@@ -2,7 +2,7 @@
 #include "algorithms/patterns/aggregated.h"
 
 #include "algorithms/message.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 
 #define AT_ONCE 8 /* aggregated messages that the root receives at the same time */
 

@@ -3,6 +3,8 @@
 
 #include "algorithms/between.h"
 
+#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node drive the wire */
+
 void
 cs_hier_set_lanes(struct cs_op *op, int first, int lanes)
 {
@@ -31,6 +33,14 @@ cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes, cs_p
 	if (op->node.extras & CS_OP_NONBLOCKING)
 		cs_node_reserve_area(&op->node,
 				     (uint64_t)((kind->areas ? kind->areas : 1) * (1 + kind->lag)));
+}
+
+void
+cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
+		       size_t wanted)
+{
+	cs_hier_start(op, kind, bytes < WORTH_LANES ? 1 : cs_team_lanes(op->team, wanted),
+		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
 }
 
 enum cs_status
@@ -108,7 +118,7 @@ cs_hier_meet(struct cs_op *op)
 		return CS_AGAIN;
 	op->under_way = CS_UNDER_WAY_NOTHING; /* it may have nothing to move */
 	hier->kind->between(op, cs_hier_now(hier));
-	return op->under_way == CS_UNDER_WAY_LATER ? CS_AGAIN : CS_OK;
+	return cs_plans_have_begun(op);
 }
 
 enum cs_status

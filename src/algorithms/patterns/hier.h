@@ -111,6 +111,11 @@ cs_hier_is_brought(const struct cs_hier *hier)
 void cs_hier_start(struct cs_op *op, const struct cs_hier_kind *kind, int lanes,
 		   cs_phase *const *script, int first);
 
+/* The same with cs_hier_script, of a call that moves `bytes`: several ranks of a node, as many as
+ * its parameter asks for, drive the wire where these are worth it, each with its part. */
+void cs_hier_start_by_lanes(struct cs_op *op, const struct cs_hier_kind *kind, size_t bytes,
+			    size_t wanted);
+
 /* Says that so many lanes from `first` on carry the call. */
 void cs_hier_set_lanes(struct cs_op *op, int first, int lanes);
 

@@ -1,7 +1,7 @@
 #include "algorithms/patterns/node_alltoall.h"
 #include "algorithms/between.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/small.h"
 
@@ -45,16 +45,9 @@ static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, c
 
 /* The largest block to or from another rank. */
 static size_t
-largest(struct cs_op *op, const struct cs_blocks *blocks)
+largest(const struct cs_op *op, const struct cs_blocks *blocks)
 {
-	struct cs_team *team = op->team;
-	if (!blocks->bytes)
-		return blocks->each;
-	size_t most = 0;
-	for (int rank = 0; rank < team->shape.ranks; rank++)
-		if (rank != team->shape.rank && blocks->bytes[rank] > most)
-			most = blocks->bytes[rank];
-	return most;
+	return cs_blocks_largest(blocks, op->team->shape.ranks, op->team->shape.rank);
 }
 
 static void
@@ -103,7 +96,7 @@ one_node(struct cs_op *op, size_t single_copy_from)
 	cs_exchange_start(op, alltoall_node, 1);
 }
 
-/* Blocks that all fit into the small slot, one behind the other, the largest one's size apart. */
+/* Blocks that all fit into the small slot, one behind the other. */
 static void
 one_node_small(struct cs_op *op, size_t most, size_t chunk)
 {
@@ -112,17 +105,7 @@ one_node_small(struct cs_op *op, size_t most, size_t chunk)
 	const struct cs_exchange only = { .post.chunk = chunk };
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	cs_at_begin(at);
-	struct cs_line *line = cs_at_line(at);
-	char *to = cs_node_small(at.op);
-	cs_at_say(at, line, most);
-	line->slot = CS_SLOT_SMALL;
-	line->word[0] = CS_POST_SMALL;
-	line->word[2] = most;
-	for (int local = 0; local < locals; local++, to += most)
-		if (local != self)
-			cs_copy(to, cs_blocks_at(&call->send, local),
-				cs_blocks_bytes(&call->send, local));
-	cs_at_publish(at, line, 1);
+	cs_small_post_blocks(op, at, most, 0, most);
 	copy_own(op);
 	for (int i = 1; i < locals; i++) {
 		int local = self + i < locals ? self + i : self + i - locals;

@@ -1,7 +1,7 @@
 /* patterns/node_reduce.c — reduce and allreduce on one node and over several. */
 #include "algorithms/patterns/node_reduce.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
@@ -11,6 +11,10 @@
 #define READ_BY_ALL (64 << 10)
 #define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
 #define READ_BY_ROOT (512 << 10)
+
+const struct cs_node_reduce_params cs_node_reduce_usual = { .read_all = 1 << 10,
+							    .chunk = 128 << 10,
+							    .wire_chunk = 4 << 20, .lanes = 2 };
 
 /* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one
  * rank: its senders are back early. */

@@ -16,6 +16,9 @@ struct cs_node_reduce_params {
 			    * 0: where measured to take less */
 };
 
+/* For who leaves a call to it that it does not serve itself. */
+extern const struct cs_node_reduce_params cs_node_reduce_usual;
+
 /* call->root < 0: all ranks get the result. */
 void cs_node_reduce(struct cs_op *op, const struct cs_node_reduce_params *params);
 

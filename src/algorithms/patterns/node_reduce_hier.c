@@ -2,12 +2,10 @@
  * nodes' among the leaders. The result of the leaders' step appears in the area, too, for a
  * reduction to one rank in another slot of it. */
 #include "algorithms/between.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/node_reduce.h"
 #include "algorithms/patterns/vector.h"
-
-#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
 
 static char *
 result_of(const struct cs_op *op, const struct cs_hier_round *round)
@@ -47,24 +45,6 @@ driving_lane(const struct cs_team *team, int root)
 
 /* One rank reduces the node's vectors, then those of all nodes among themselves: two waits for
  * everybody else. */
-struct several_short {
-	struct cs_hier hier;
-	struct cs_vector vector;
-};
-
-static void
-lay_out_short(struct cs_op *op, struct cs_hier_round *round)
-{
-	round->room = op->call.bytes;
-}
-
-static enum cs_status
-bring_short(struct cs_op *op)
-{
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
-	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
-}
-
 static void
 between_short(struct cs_op *op, struct cs_hier_round *round)
 {
@@ -79,25 +59,17 @@ take_short(struct cs_op *op, const struct cs_hier_round *round)
 }
 
 static const struct cs_hier_kind short_kinds[] = {
-	{ .areas = 1, .lay_out = lay_out_short, .bring = bring_short, .between = between_short,
-	  .take = take_short },
-	{ .areas = 2, .lay_out = lay_out_short, .bring = bring_short, .between = between_short,
-	  .takes = hier_takes, .take = take_short },
+	{ .areas = 1, .lay_out = cs_vector_lay_out, .bring = cs_vector_bring,
+	  .between = between_short, .take = take_short },
+	{ .areas = 2, .lay_out = cs_vector_lay_out, .bring = cs_vector_bring,
+	  .between = between_short, .takes = hier_takes, .take = take_short },
 };
-
-/* The line is the vector's post's, which takes it when it is put out; the driver's is its own. */
-static cs_phase *const several_short_script[] = { cs_hier_open, CS_HIER_ROUND_PHASES, NULL };
 
 void
 cs_node_reduce_hier_short(struct cs_op *op)
 {
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
-	state->hier.rounds = 1;
-	cs_hier_start(op, &short_kinds[op->call.root >= 0], 1, several_short_script, 1);
-	cs_hier_set_lanes(op, driving_lane(op->team, op->call.root), 1);
-	state->hier.needs_line = state->hier.drives;
-	if (!state->hier.drives)
-		cs_vector_init(op, &state->vector, op->call.send.base, false);
+	cs_vector_start_hier(op, &short_kinds[op->call.root >= 0],
+			     driving_lane(op->team, op->call.root), op->call.send.base);
 }
 
 void
@@ -260,9 +232,7 @@ cs_node_reduce_hier_long(struct cs_op *op, const struct cs_node_reduce_params *p
 	state->per_round = wire_chunk / unit / state->per_piece * state->per_piece;
 	state->piece = 0;
 	state->hier.rounds = cs_rounds(call->count, state->per_round);
-	cs_hier_start(op, &long_kinds[call->root >= 0],
-		      call->bytes < WORTH_LANES ? 1 : cs_team_lanes(team, params->lanes),
-		      cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	cs_hier_start_by_lanes(op, &long_kinds[call->root >= 0], call->bytes, params->lanes);
 	if (call->root < 0)
 		cs_node_rewind(&op->node, call->bytes);
 	cs_node_reduce_ring_init(op, &state->ring);

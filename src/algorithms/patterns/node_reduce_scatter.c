@@ -2,7 +2,7 @@
 #include "algorithms/patterns/node_reduce_scatter.h"
 #include "algorithms/between.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/node_reduce.h"
 #include "algorithms/patterns/small.h"
@@ -68,7 +68,7 @@ put_piece(struct cs_op *op, int rank, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	if (rank == team->shape.rank)
-		cs_copy(to, from, bytes);
+		cs_copy_own(op, to, from, bytes);
 	else
 		cs_copy_in(op, to, from, bytes);
 }
@@ -328,8 +328,7 @@ keep_result(struct cs_op *op, char *area, struct cs_window window)
 
 /* A short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 struct several_short {
-	struct cs_hier hier;
-	struct cs_vector vector;
+	struct cs_vector_hier of;
 	struct cs_window all;
 	const char *own;
 };
@@ -338,18 +337,6 @@ static struct several_short *
 short_of(struct cs_op *op)
 {
 	return CS_OP_STATE(struct several_short, op);
-}
-
-static void
-lay_out_short(struct cs_op *op, struct cs_hier_round *round)
-{
-	round->room = op->call.bytes;
-}
-
-static enum cs_status
-bring_short(struct cs_op *op)
-{
-	return short_of(op)->hier.drives ? CS_OK : cs_vector_post(op, &short_of(op)->vector);
 }
 
 static void
@@ -363,7 +350,7 @@ static void
 tell_short(struct cs_op *op, struct cs_line *line)
 {
 	(void)line;
-	keep_result(op, cs_hier_now(&short_of(op)->hier)->area[0], short_of(op)->all);
+	keep_result(op, cs_hier_now(&short_of(op)->of.hier)->area[0], short_of(op)->all);
 }
 
 static void
@@ -372,9 +359,9 @@ take_short(struct cs_op *op, const struct cs_hier_round *round)
 	take_block(op, round->area[0], short_of(op)->all);
 }
 
-static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short,
-						.bring = bring_short, .between = between_short,
-						.tell = tell_short, .take = take_short };
+static const struct cs_hier_kind short_kind =
+	{ .areas = 1, .lay_out = cs_vector_lay_out, .bring = cs_vector_bring,
+	  .between = between_short, .tell = tell_short, .take = take_short };
 
 static void
 several_nodes_short(struct cs_op *op, struct cs_window all)
@@ -387,11 +374,7 @@ several_nodes_short(struct cs_op *op, struct cs_window all)
 		state->own = packed;
 	}
 	state->all = all;
-	state->hier.rounds = 1;
-	cs_hier_start(op, &short_kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
-	state->hier.needs_line = state->hier.drives;
-	if (!state->hier.drives)
-		cs_vector_init(op, &state->vector, state->own, false);
+	cs_vector_start_hier(op, &short_kind, 0, state->own);
 }
 
 /* Publish (3r+1); each rank reduces its slice of the round into the area (3r+2); the leaders'

@@ -1,7 +1,7 @@
 /* patterns/overlap.c has the allgather between the memories of nodes. */
 #include "algorithms/patterns/overlap.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 
 #include <string.h>
 
@@ -208,17 +208,6 @@ leave(struct cs_op *op)
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, meet, between,
 				    leave, cs_hier_next, NULL };
 
-static size_t
-largest(struct cs_op *op)
-{
-	struct cs_team *team = op->team;
-	struct cs_call *call = &op->call;
-	size_t most = call->recv.bytes ? 0 : call->recv.each;
-	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
-		most = call->recv.bytes[rank] > most ? call->recv.bytes[rank] : most;
-	return most;
-}
-
 void
 cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 {
@@ -229,7 +218,8 @@ cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 				 .chunk = cs_chunk_per_part(limit, (size_t)team->shape.ranks) };
 	if (!state->chunk)
 		state->chunk = 1; /* the area has room for more than a byte of each rank */
-	state->hier.rounds = cs_rounds(largest(op), state->chunk);
+	state->hier.rounds = cs_rounds(cs_blocks_largest(&op->call.recv, team->shape.ranks, -1),
+					    state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);

@@ -2,20 +2,20 @@
 #include "algorithms/patterns/prefix.h"
 #include "algorithms/between.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/small.h"
 #include "algorithms/patterns/vector.h"
 
-#define WORTH_LANES (64 << 10) /* bytes from which several ranks of a node exchange their parts */
 #define LEAST_PIECE (4 << 10)  /* bytes of a chain's piece: a hop takes as long as some 1 KiB */
 
 /* A scan of the first rank. */
 static void
-keep_own(const struct cs_call *call, char *to, const char *own, size_t bytes)
+keep_own(struct cs_op *op)
 {
-	if (!cs_prefix_is_exclusive(call) && to != own)
-		cs_copy(to, own, bytes);
+	struct cs_call *call = &op->call;
+	if (!cs_prefix_is_exclusive(call) && call->recv.base != call->send.base)
+		cs_copy_own(op, call->recv.base, call->send.base, call->bytes);
 }
 
 /* --- short: all vectors are read -------------------------------------------------------------- */
@@ -45,7 +45,7 @@ take_prefix(struct cs_op *op)
 		sum_up(op, call->recv.base, self, cs_prefix_is_exclusive(call)
 		       ? NULL : call->send.base);
 	else
-		keep_own(call, call->recv.base, call->send.base, call->bytes);
+		keep_own(op);
 }
 
 struct one_short {
@@ -100,7 +100,7 @@ one_node_small(struct cs_op *op)
 	if (self + 1 < op->team->node.shape.size)
 		cs_small_post(op, at, cs_at_line(at), call->send.base, call->bytes);
 	if (!self) {
-		keep_own(call, call->recv.base, call->send.base, call->bytes);
+		keep_own(op);
 		return;
 	}
 	for (int local = 0; local < self; local++)
@@ -124,19 +124,6 @@ add_nodes_before(struct cs_op *op, char *out, const char *area, size_t count)
 		cs_prefix_add(op, out, area, out, count);
 }
 
-/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes
- * before have. */
-struct several_short {
-	struct cs_hier hier;
-	struct cs_vector vector;
-};
-
-static void
-lay_out_short(struct cs_op *op, struct cs_hier_round *round)
-{
-	round->room = op->call.bytes;
-}
-
 /* The ranks behind this one read it, and the leader. */
 static bool
 is_read(const struct cs_op *op)
@@ -148,7 +135,7 @@ is_read(const struct cs_op *op)
 static enum cs_status
 bring_short(struct cs_op *op)
 {
-	return is_read(op) ? cs_vector_post(op, &CS_OP_STATE(struct several_short, op)->vector)
+	return is_read(op) ? cs_vector_post(op, &CS_OP_STATE(struct cs_vector_hier, op)->vector)
 			   : CS_OK;
 }
 
@@ -171,7 +158,7 @@ source(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *
 static enum cs_status
 await_before(struct cs_op *op)
 {
-	return cs_vector_await(op, &CS_OP_STATE(struct several_short, op)->vector,
+	return cs_vector_await(op, &CS_OP_STATE(struct cs_vector_hier, op)->vector,
 			       op->team->node.shape.local);
 }
 
@@ -183,7 +170,7 @@ take_short(struct cs_op *op, const struct cs_hier_round *round)
 		add_nodes_before(op, op->call.recv.base, round->area[0], op->call.count);
 }
 
-static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_short,
+static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = cs_vector_lay_out,
 						.bring = bring_short, .between = between_short,
 						.source = source, .take = take_short };
 
@@ -191,7 +178,7 @@ static const struct cs_hier_kind short_kind = { .areas = 1, .lay_out = lay_out_s
 static enum cs_status
 open_short(struct cs_op *op)
 {
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
 	state->hier.needs_line = !is_read(op) && state->hier.drives;
 	return cs_hier_open(op);
 }
@@ -199,7 +186,7 @@ open_short(struct cs_op *op)
 static enum cs_status
 tell_short(struct cs_op *op)
 {
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
 	if (is_read(op))
 		state->hier.line = state->vector.post.line;
 	return cs_hier_tell(op);
@@ -209,10 +196,12 @@ static cs_phase *const several_short_script[] = { open_short, cs_hier_begin_roun
 						  cs_hier_meet, cs_hier_between, tell_short,
 						  await_before, cs_hier_take, cs_hier_next, NULL };
 
+/* The leader sums its node's vectors up; who has some before it adds them, and what the nodes
+ * before have. */
 static void
 several_nodes_short(struct cs_op *op)
 {
-	struct several_short *state = CS_OP_STATE(struct several_short, op);
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
 	state->hier.rounds = 1;
 	cs_hier_start(op, &short_kind, 1, several_short_script, 1);
 	state->vector.next = 0;
@@ -432,13 +421,14 @@ static const struct cs_hier_kind long_kind = { .areas = 1, .lag = 1, .lay_out = 
 					       .take_lane = take_lane_long };
 
 static void
-several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size_t piece)
+several_nodes_long(struct cs_op *op, const size_t *params, size_t piece)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	struct several_long *state = long_of(op);
 	size_t area = team->node.shape.area_bytes;
-	size_t wire_chunk = params->wire_chunk < area ? params->wire_chunk : area;
+	size_t wire_chunk = params[CS_PREFIX_WIRE_CHUNK] < area
+			    ? params[CS_PREFIX_WIRE_CHUNK] : area;
 	init_chain(op, &state->chain, piece < wire_chunk ? piece : wire_chunk);
 	state->per_round = wire_chunk / state->chain.post.chunk * state->chain.each;
 	if (!state->per_round)
@@ -448,9 +438,7 @@ several_nodes_long(struct cs_op *op, const struct cs_prefix_params *params, size
 	state->hier.rounds = cs_rounds(call->count, state->per_round);
 	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 *
 		       state->hier.rounds, 1);
-	cs_hier_start(op, &long_kind, call->bytes < WORTH_LANES
-		      ? 1 : cs_team_lanes(team, params->lanes), cs_hier_script,
-		      CS_HIER_SCRIPT_ROUND);
+	cs_hier_start_by_lanes(op, &long_kind, call->bytes, params[CS_PREFIX_LANES]);
 	cs_post_reserve(&op->node, &state->chain.post, op->node.extras & CS_OP_NONBLOCKING);
 }
 
@@ -467,7 +455,7 @@ bool
 cs_prefix_fast(struct cs_op *op, const size_t *params)
 {
 	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, 0) ||
-	    !is_short(op, params[0]))
+	    !is_short(op, params[CS_PREFIX_READ_ALL]))
 		return false;
 	one_node_small(op);
 	return true;
@@ -476,21 +464,21 @@ cs_prefix_fast(struct cs_op *op, const size_t *params)
 /* Several nodes take the same way, since their leaders meet in it; sizes of slots and areas are the
  * same on all. */
 void
-cs_prefix(struct cs_op *op, const size_t *values)
+cs_prefix(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
-	struct cs_prefix_params params = { values[0], values[1], values[2], values[3], values[4] };
+	size_t doubling = params[CS_PREFIX_DOUBLING];
 	const struct cs_node_shape *shape = &team->node.shape;
-	size_t piece = piece_bytes(op, params.chunk);
-	bool reads_all = is_short(op, params.read_all);
+	size_t piece = piece_bytes(op, params[CS_PREFIX_CHUNK]);
+	bool reads_all = is_short(op, params[CS_PREFIX_READ_ALL]);
 	if (team->shape.nodes > 1 && reads_all && call->bytes <= shape->area_bytes)
 		several_nodes_short(op);
 	else if (team->shape.nodes > 1)
-		several_nodes_long(op, &params, piece);
+		several_nodes_long(op, params, piece);
 	else if (reads_all)
 		one_node_short(op);
-	else if (params.doubling && (size_t)shape->size >= params.doubling &&
+	else if (doubling && (size_t)shape->size >= doubling &&
 		 !team->node.is_oversubscribed && cs_prefix_may_double(op))
 		cs_prefix_double(op);
 	else

@@ -17,30 +17,26 @@
 #include "algorithms/op.h"
 #include "algorithms/patterns/rank_order.h"
 
-struct cs_prefix_params {
-	size_t read_all;   /* the last rank of a node reads at most so many bytes of all others'
-			    * vectors; beyond: */
-	size_t doubling;   /* nodes of so many ranks and more, each with a core: doubling, of what
-			    * fits a slot; 0: none */
-	size_t chunk;      /* the longest piece of a chain */
-	size_t wire_chunk; /* bytes that the leaders scan at once */
-	size_t lanes;      /* ranks of a node that do so, each its part, from 64 KiB on; 0: one per
-			    * NUMA domain */
-};
-
+enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_CHUNK,
+       CS_PREFIX_LANES };
 #define CS_PREFIX_PARAMS \
-	{ { "read_all", "a rank reads at most so many bytes of the vectors before its own, all " \
+	{ [CS_PREFIX_READ_ALL] = \
+	  { "read_all", "a rank reads at most so many bytes of the vectors before its own, all " \
 			"together", 16 << 10, 0, 64 << 20, \
 	    .role = CS_ROLE_READ_ALL }, \
+	  [CS_PREFIX_DOUBLING] = \
 	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums " \
 			"double from step to step; 0: never", \
 	    12, 0, 1 << 20, .role = CS_ROLE_DOUBLING }, \
+	  [CS_PREFIX_CHUNK] = \
 	  { "chunk", "bytes per piece of longer vectors, at most", 32 << 10, 4 << 10, 64 << 20 }, \
+	  [CS_PREFIX_WIRE_CHUNK] = \
 	  { "wire_chunk", "bytes that leaders scan at once", 4 << 20, 4 << 10, 64 << 20 }, \
+	  [CS_PREFIX_LANES] = \
 	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, \
 	    0, CS_LANES } }
 
-/* call->coll is CS_SCAN, or CS_EXSCAN. `params`: in the order of CS_PREFIX_PARAMS. */
+/* call->coll is CS_SCAN, or CS_EXSCAN. `params`: of CS_PREFIX_PARAMS. */
 void cs_prefix(struct cs_op *op, const size_t *params);
 /* The same of small vectors on one node, at once. False: they are not, or several nodes. */
 bool cs_prefix_fast(struct cs_op *op, const size_t *params);

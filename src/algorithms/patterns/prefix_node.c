@@ -2,7 +2,7 @@
  * others add. */
 #include "algorithms/patterns/prefix.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 
 /* Steps in which a rank adds something: the first powers of two that are not above it. */
 static int

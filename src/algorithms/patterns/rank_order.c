@@ -1,5 +1,7 @@
 #include "algorithms/patterns/rank_order.h"
 
+#include "algorithms/counted.h"
+
 #include <string.h>
 
 #define LEAST_SINGLE_COPY (16 << 10) /* bytes of a vector */
@@ -28,11 +30,27 @@ reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const
 	}
 }
 
+/* One operand is copied to where it is not yet, others are added to it. */
+static __attribute__((noinline)) void
+count_work(struct cs_op *op, const struct cs_reduction *reduction, const void *out,
+	   const void *const *from, int n, size_t count)
+{
+	size_t bytes = count * reduction->unit;
+	if (n > 1)
+		cs_counted_work(op, CS_COUNTED_REDUCE, (size_t)(n - 1) * bytes);
+	else if (out != from[0])
+		cs_counted_work(op, CS_COUNTED_COPY, bytes);
+}
+
 void
 cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 		   const void *const *from, int n, size_t count)
 {
 	struct cs_team *team = op->team;
+	if (cs_node_is_watched(&op->node)) {
+		count_work(op, reduction, out, from, n, count);
+		return;
+	}
 	if (n == 2 && reduction->kernel) {
 		reduction->kernel(out, from[0], from[1], count);
 		return;
@@ -101,7 +119,7 @@ void
 cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 		    const void *const *from, int n, size_t count)
 {
-	if (n < 3)
+	if (n < 3 || cs_node_is_watched(&op->node))
 		cs_reduce_in_order(op, reduction, out, from, n, count);
 	else if (count && reduction->kernel)
 		reduce_left_kernel(reduction, out, from, n, count);

@@ -109,7 +109,7 @@ cs_reduce_scatter_ring_build(struct cs_builder *builder)
 		return;
 	}
 	size_t largest = largest_block(problem);
-	choose_stride(&ring, problem->params[0], largest);
+	choose_stride(&ring, problem->params[CS_REDUCE_SCATTER_RING_SEGMENT], largest);
 	for (int i = 0; i < 2; i++)
 		ring.sums[i] = cs_build_tmp(builder, i + 1 < p ? largest : 0);
 	if (p == 1)

@@ -15,8 +15,10 @@
 
 #define CS_REDUCE_SCATTER_RING_PIECES 32 /* most of a block */
 
+enum { CS_REDUCE_SCATTER_RING_SEGMENT };
 #define CS_REDUCE_SCATTER_RING_PARAMS \
-	{ { "segment", "bytes of a message, more if a block would be over 32 messages; 0: whole " \
+	{ [CS_REDUCE_SCATTER_RING_SEGMENT] = \
+	  { "segment", "bytes of a message, more if a block would be over 32 messages; 0: whole " \
 		       "blocks", 128 << 10, 0, \
 	    (size_t)1 << 40 } }
 

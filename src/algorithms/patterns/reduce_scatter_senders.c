@@ -65,8 +65,8 @@ static int
 senders_of(const struct layout *layout, int node)
 {
 	int others = cs_node_size(&layout->nodes, node) - 1;
-	return (size_t)others < layout->problem->params[0]
-	       ? others : (int)layout->problem->params[0];
+	return (size_t)others < layout->problem->params[CS_REDUCE_SCATTER_SENDERS]
+	       ? others : (int)layout->problem->params[CS_REDUCE_SCATTER_SENDERS];
 }
 
 /* Places that have a share. */

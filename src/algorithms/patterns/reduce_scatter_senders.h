@@ -26,8 +26,10 @@
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
+enum { CS_REDUCE_SCATTER_SENDERS };
 #define CS_REDUCE_SCATTER_SENDERS_PARAMS \
-	{ { "senders", "most ranks of a node that send to other nodes; one more adds", 64, 1, \
+	{ [CS_REDUCE_SCATTER_SENDERS] = \
+	  { "senders", "most ranks of a node that send to other nodes; one more adds", 64, 1, \
 	    1 << 20, true } }
 
 void cs_reduce_scatter_senders_build(struct cs_builder *builder);

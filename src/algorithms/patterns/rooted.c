@@ -37,12 +37,7 @@ gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round,
 static size_t
 gather_most(const struct cs_op *op)
 {
-	const struct cs_blocks *blocks = &op->call.recv;
-	size_t most = blocks->bytes ? 0 : blocks->each;
-	for (int rank = 0; blocks->bytes && rank < op->team->shape.ranks; rank++)
-		if (rank != op->call.root && blocks->bytes[rank] > most)
-			most = blocks->bytes[rank];
-	return most;
+	return cs_blocks_largest(&op->call.recv, op->team->shape.ranks, op->call.root);
 }
 
 static void
@@ -331,9 +326,8 @@ scatter_keep_own(struct cs_op *op)
 static __attribute__((noinline)) bool
 scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 {
-	const struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
-	size_t stride = (most + PIECE_HEAD + 63) & ~(size_t)63,
+	size_t stride = cs_exchange_stride(op, most, PIECE_HEAD),
 	       span = stride * (size_t)op->team->shape.ranks;
 	bool is_small = cs_is_small(op, span);
 	if (most > CS_SMALL || (single_copy_from && most >= single_copy_from) ||
@@ -341,18 +335,7 @@ scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 		return false;
 	cs_at_begin(at);
 	cs_at_end_reading(at);
-	struct cs_line *line = cs_at_line(at);
-	cs_at_say(at, line, most);
-	char *to = cs_small_room(op, line, span);
-	line->word[2] = stride;
-	for (int rank = 0; rank < op->team->shape.ranks; rank++, to += stride) {
-		uint64_t bytes = cs_blocks_bytes(&call->send, rank);
-		if (rank == call->root)
-			continue;
-		memcpy(to, &bytes, PIECE_HEAD);
-		cs_copy(to + PIECE_HEAD, cs_blocks_at(&call->send, rank), bytes);
-	}
-	cs_at_publish(at, line, 1);
+	cs_small_post_blocks(op, at, most, PIECE_HEAD, stride);
 	return true;
 }
 

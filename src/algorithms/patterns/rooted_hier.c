@@ -11,7 +11,7 @@
 #include "algorithms/patterns/rooted.h"
 
 #include "algorithms/between.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/hier.h"
 
 struct rooted {
@@ -421,7 +421,7 @@ scatter_meet_sizes(struct cs_op *op)
 	else
 		cs_between_scatterv(op, rooted->shared, rooted->bytes, rooted->at,
 				    rooted->root_node);
-	return CS_OK;
+	return cs_plans_have_begun(op);
 }
 
 static enum cs_status

@@ -5,7 +5,7 @@
 #ifndef CS_ALGORITHMS_PATTERNS_SMALL_H
 #define CS_ALGORITHMS_PATTERNS_SMALL_H
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 
 /* May a block of so many bytes go this way? `single_copy_from`: the parameter cma_min. */
 static inline bool
@@ -30,6 +30,29 @@ cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, cons
 		return;
 	}
 	cs_copy(line->data, block, bytes);
+	cs_at_publish(at, line, 1);
+}
+
+/* Puts call->send out in step 1, a block for each other rank, as cs_exchange_put_blocks would if it
+ * is not to be read where it is and `stride` * ranks bytes fit: blocks of at most `most` bytes,
+ * behind heads of `head`, cs_exchange_stride apart. */
+static inline __attribute__((always_inline)) void
+cs_small_post_blocks(struct cs_op *op, struct cs_node_at at, size_t most, size_t head,
+		     size_t stride)
+{
+	const struct cs_blocks *blocks = &op->call.send;
+	int ranks = op->team->shape.ranks, self = op->team->shape.rank;
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, most);
+	char *to = cs_small_room(op, line, stride * (size_t)ranks);
+	line->word[2] = stride;
+	for (int rank = 0; rank < ranks; rank++, to += stride) {
+		uint64_t bytes = cs_blocks_bytes(blocks, rank);
+		if (rank == self)
+			continue;
+		memcpy(to, &bytes, head);
+		cs_copy(to + head, cs_blocks_at(blocks, rank), bytes);
+	}
 	cs_at_publish(at, line, 1);
 }
 

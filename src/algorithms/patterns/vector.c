@@ -1,7 +1,7 @@
 /* patterns/vector.c puts a rank's vector out for the others of its node, and finds theirs. */
 #include "algorithms/patterns/vector.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 
 void
 cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_single_copy)
@@ -66,4 +66,29 @@ cs_vector_reduce(struct cs_op *op, void *out, const void *own)
 		parts[local] = local == self ? (struct cs_operand){ .mapped = own }
 					     : cs_vector_part(op, local);
 	cs_reduce_operands(op, &op->call.reduction, out, parts, op->call.count);
+}
+
+void
+cs_vector_lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	round->room = op->call.bytes;
+}
+
+enum cs_status
+cs_vector_bring(struct cs_op *op)
+{
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
+	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
+}
+
+void
+cs_vector_start_hier(struct cs_op *op, const struct cs_hier_kind *kind, int lane, const char *own)
+{
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
+	state->hier.rounds = 1;
+	cs_hier_start(op, kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	cs_hier_set_lanes(op, lane, 1);
+	state->hier.needs_line = state->hier.drives;
+	if (!state->hier.drives)
+		cs_vector_init(op, &state->vector, own, false);
 }

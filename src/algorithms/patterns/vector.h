@@ -4,6 +4,7 @@
 #define CS_ALGORITHMS_PATTERNS_VECTOR_H
 
 #include "algorithms/op.h"
+#include "algorithms/patterns/hier.h"
 #include "algorithms/patterns/rank_order.h"
 #include "shm/post.h"
 
@@ -30,5 +31,22 @@ struct cs_operand cs_vector_part(struct cs_op *op, int local);
 /* All of them, which are there, into `out` in the order of ranks; `own` in the place of the own
  * one. */
 void cs_vector_reduce(struct cs_op *op, void *out, const void *own);
+
+/* --- over several nodes: one rank of each reduces the vectors of its node --------------------- */
+
+/* The first member of a state; between nodes the vectors are there. */
+struct cs_vector_hier {
+	struct cs_hier hier;
+	struct cs_vector vector; /* the own one, of who does not drive the wire */
+};
+
+/* Of a struct cs_hier_kind. */
+void cs_vector_lay_out(struct cs_op *op, struct cs_hier_round *round);
+enum cs_status cs_vector_bring(struct cs_op *op);
+
+/* Begins the call's only round, by the lane. The line is the vector's post's, which takes it when
+ * it is put out; the driver's is its own. */
+void cs_vector_start_hier(struct cs_op *op, const struct cs_hier_kind *kind, int lane,
+			  const char *own);
 
 #endif

@@ -4,10 +4,11 @@
  *   long    chunk by chunk: publish | reduce own slice | leaders' host reduce | the root copies out
  */
 #include "algorithms/algorithm.h"
+#include "algorithms/patterns/node_barriers.h"
 #include "algorithms/patterns/node_reduce.h"
 
 /* Parameters. */
-enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES };
+enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES, BARRIER };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -17,12 +18,14 @@ run(struct cs_op *op, const size_t *params)
 						     .wire_chunk = params[WIRE_CHUNK],
 						     .lanes = params[LANES] };
 	cs_node_reduce(op, &given);
+	if (params[BARRIER])
+		cs_node_barriers(op);
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_node_reduce_fast(op, params[READ_ALL], 0);
+	return !params[BARRIER] && cs_node_reduce_fast(op, params[READ_ALL], 0);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_hier_host = {
@@ -40,7 +43,8 @@ const struct cs_algorithm cs_algorithm_reduce_hier_host = {
 				     4 << 10, 64 << 20 },
 		    [LANES] = { "lanes", "ranks of a node that drive the wire with long "
 					 "vectors; " CS_LANES_ZERO, 2, 0,
-				CS_LANES } },
+				CS_LANES },
+		    [BARRIER] = CS_NODE_BARRIERS },
 	.composes = true,
 	.fast = fast,
 	.run = run,

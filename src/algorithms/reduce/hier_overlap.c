@@ -10,7 +10,7 @@
  * by all ranks of the node, each its slice. Cost: one write per node and piece. Wins over verbs
  * with large vectors. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/node_reduce.h"
 #include "algorithms/patterns/overlap.h"
 #include "algorithms/patterns/rank_order.h"
@@ -165,6 +165,9 @@ part_of(struct cs_op *op)
 	return cs_chunk_per_part(team->node.shape.area_bytes, sums);
 }
 
+/* Parameters. */
+enum { WIRE_CHUNK };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
@@ -172,7 +175,7 @@ run(struct cs_op *op, const size_t *params)
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, part = part_of(op), slot = team->node.shape.slot_bytes;
-	size_t chunk = params[0] < part ? params[0] : part;
+	size_t chunk = params[WIRE_CHUNK] < part ? params[WIRE_CHUNK] : part;
 	chunk = chunk < slot ? chunk : slot;
 	if (part < unit) { /* so large an element: one sum fits an area slot, as comm/ has seen to
 			    * it */
@@ -202,6 +205,7 @@ const struct cs_algorithm cs_algorithm_reduce_hier_overlap = {
 	.summary = "up a tree of nodes, from node memory into node memory, the next piece "
 		   "meanwhile",
 	.needs = { .several_per_node = true, .several_nodes = true, .commutative = true },
-	.params = { { "wire_chunk", "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
+	.params = { [WIRE_CHUNK] = { "wire_chunk",
+			    "bytes per piece", 256 << 10, 4 << 10, 64 << 20 } },
 	.run = run,
 };

@@ -11,24 +11,27 @@
  * at a time. */
 #include "algorithms/patterns/knomial.h"
 
+/* Parameters. */
+enum { RADIX };
+
 static void
 build(struct cs_builder *builder)
 {
-	cs_knomial_reduce_build(builder, (int)builder->problem->params[0]);
+	cs_knomial_reduce_build(builder, (int)builder->problem->params[RADIX]);
 }
 
 static void
 cost(const struct cs_problem *problem, struct cs_cost *cost)
 {
-	cs_knomial_reduce_cost(problem, (int)problem->params[0], cost);
+	cs_knomial_reduce_cost(problem, (int)problem->params[RADIX], cost);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_knomial = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "knomial",
 	.summary = "tree of degree k of whole vectors",
-	.params = { { "radix", "base of the tree: k - 1 children at a time", 4, 2,
-		      CS_KNOMIAL_MOST } },
+	.params = { [RADIX] = { "radix",
+			    "base of the tree: k - 1 children at a time", 4, 2, CS_KNOMIAL_MOST } },
 	.build = build,
 	.cost = cost,
 };

@@ -11,14 +11,14 @@
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
 
-#define WINDOW 16
+#define MOST_WINDOW 16
 
 struct inbox {
 	struct cs_builder *builder;
 	size_t window;
 	int asked; /* ranks before this one were asked */
-	int requests[WINDOW];
-	struct cs_place spare[WINDOW];
+	int requests[MOST_WINDOW];
+	struct cs_place spare[MOST_WINDOW];
 	struct cs_place first; /* rank 0's vector, and the sum of those before the root's */
 };
 
@@ -41,6 +41,9 @@ ask_before(struct inbox *inbox, int64_t end)
 	}
 }
 
+/* Parameters. */
+enum { WINDOW };
+
 /* In place the own vector is where the result is to be, so the sum of those before it grows
  * elsewhere. */
 static void
@@ -49,7 +52,7 @@ combine(struct cs_builder *builder)
 	const struct cs_problem *problem = builder->problem;
 	size_t bytes = problem->bytes;
 	bool is_root_first = problem->root == 0;
-	struct inbox inbox = { .builder = builder, .window = problem->params[0],
+	struct inbox inbox = { .builder = builder, .window = problem->params[WINDOW],
 			       .first = cs_out(0) };
 	for (size_t i = 0; i < inbox.window && i + 1 < (size_t)problem->ranks; i++)
 		inbox.spare[i] = cs_build_tmp(builder, bytes);
@@ -93,7 +96,7 @@ const struct cs_algorithm cs_algorithm_reduce_linear = {
 	.colls = CS_SET(CS_REDUCE),
 	.name = "linear",
 	.summary = "the root combines all vectors in the order of ranks",
-	.params = { { "window", "vectors under way to the root", 4, 1, WINDOW } },
+	.params = { [WINDOW] = { "window", "vectors under way to the root", 4, 1, MOST_WINDOW } },
 	.build = build,
 	.cost = cost,
 };

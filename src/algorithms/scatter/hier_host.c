@@ -5,16 +5,19 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/rooted.h"
 
+/* Parameters. */
+enum { CMA_MIN };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[0]);
+	cs_rooted_scatter(op, op->call.coll == CS_SCATTER, params[CMA_MIN]);
 }
 
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_rooted_scatter_fast(op, params[0]);
+	return cs_rooted_scatter_fast(op, params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_scatter_hier_host = {
@@ -22,7 +25,7 @@ const struct cs_algorithm cs_algorithm_scatter_hier_host = {
 	.name = "hier:host",
 	.summary = "blocks through the root's node memory, host scatterv between leaders",
 	.needs = { .several_per_node = true },
-	.params = { CS_CMA_MIN },
+	.params = { [CMA_MIN] = CS_CMA_MIN },
 	.composes = true,
 	.fast = fast,
 	.run = run,

@@ -15,12 +15,15 @@
  * root packs. For blocks so large that one rank cannot fill a node's links. */
 #include "algorithms/patterns/tree_scatter.h"
 
+/* Parameters. */
+enum { K };
+
 static void
 build(struct cs_builder *builder)
 {
 	struct cs_partition partition;
-	cs_partition_even(&partition, (int)builder->problem->params[0]);
-	cs_tree_scatter(builder, &partition, (int)builder->problem->params[0]);
+	cs_partition_even(&partition, (int)builder->problem->params[K]);
+	cs_tree_scatter(builder, &partition, (int)builder->problem->params[K]);
 }
 
 const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
@@ -28,8 +31,9 @@ const struct cs_algorithm cs_algorithm_scatter_multi_sender = {
 	.name = "multi-sender",
 	.summary = "k-ary tree of nodes, k ranks of a node send at once",
 	.needs = { .several_per_node = true, .all_sizes = true },
-	.params = { { "k", "parts cut off at once, each sent by another rank of the node if it has "
-			   "so many", 4, 1, 1024 } },
+	.params = { [K] = { "k",
+			    "parts cut off at once, each sent by another rank of the "
+			    "node if it has so many", 4, 1, 1024 } },
 	.build = build,
 	.alone = "knomial",
 };

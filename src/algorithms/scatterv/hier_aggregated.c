@@ -8,10 +8,13 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/aggregated.h"
 
+/* Parameters. */
+enum { AGGREGATE };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_aggregated_scatter(op, params[0]);
+	cs_aggregated_scatter(op, params[AGGREGATE]);
 }
 
 const struct cs_algorithm cs_algorithm_scatterv_hier_aggregated = {
@@ -19,6 +22,6 @@ const struct cs_algorithm cs_algorithm_scatterv_hier_aggregated = {
 	.name = "hier:aggregated",
 	.summary = "short blocks of a node in one message, long ones alone; no size is agreed",
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
-	.params = { CS_AGGREGATE_BYTES },
+	.params = { [AGGREGATE] = CS_AGGREGATE_BYTES },
 	.run = run,
 };

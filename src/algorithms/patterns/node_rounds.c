@@ -1,5 +1,5 @@
-/* patterns/exchange.c has the phases of rounds on one node. */
-#include "algorithms/patterns/exchange.h"
+/* patterns/node_rounds.c has the phases of rounds on one node. */
+#include "algorithms/patterns/node_rounds.h"
 
 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
 #define PAGE 4096
@@ -94,20 +94,17 @@ fill_blocks(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round
 	}
 }
 
-/* As close as pieces fit, so that small calls share memory and many are in flight. */
 void
 cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy)
 {
 	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
 	struct cs_post *post = &exchange->post;
 	size_t parts = (size_t)op->team->node.shape.size, chunk = post->chunk,
-	       small = cs_chunk_per_part(CS_SMALL, parts);
-	size_t close = (most + head + 63) & ~(size_t)63;
-	bool is_small = most + head <= small && cs_is_small(op, (most + head) * parts);
+	       close = cs_exchange_stride(op, most, head);
+	bool is_small = most <= chunk && cs_is_small(op, close * parts);
 	post->rounds = is_single_copy ? 1 : cs_rounds(most, chunk);
 	post->bytes = most;
-	post->stride = is_small ? small : most < chunk && close < chunk + head
-		       ? close : chunk + head;
+	post->stride = is_small || (most < chunk && close < chunk + head) ? close : chunk + head;
 	post->span = is_single_copy ? parts * sizeof(struct cs_remote) : post->stride * parts;
 	post->way = is_single_copy
 		    ? CS_POST_SINGLE_COPY

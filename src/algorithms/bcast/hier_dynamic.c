@@ -1,0 +1,34 @@
+/* Broadcast whose leader on each node is who comes first there (seed 002, 3.7.2): it says so, and
+ * receives the vector before others come, who find it in the node's memory
+ * (patterns/handout_nodes.h).
+ *
+ * The first ranks tell the root, which is known, and splits those who are there. With control=1 it
+ * is the paper's form, for comparison: a tree of nodes, where a first rank tells all ranks of the
+ * node above, since it does not know which of them leads; the others there have to hear it, too.
+ *
+ * Cost: one more word than hier:host for each node, and the root stays until each node has a rank
+ * here. For ranks that come at very different times. */
+#include "algorithms/algorithm.h"
+#include "algorithms/patterns/handout_nodes.h"
+
+enum { CONTROL = CS_HANDOUT_COUNT };
+
+static void
+run(struct cs_op *op, const size_t *params)
+{
+	cs_handout_nodes(op, (struct cs_handout_nodes_how){ .is_dynamic = true,
+							    .is_tree = params[CONTROL] != 0 },
+			 params);
+}
+
+const struct cs_algorithm cs_algorithm_bcast_hier_dynamic = {
+	.colls = CS_SET(CS_BCAST),
+	.name = "hier:dynamic",
+	.summary = "the first rank of a node leads, and the root splits the nodes whose first has "
+		   "come",
+	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
+	.params = { CS_HANDOUT_PARAMS,
+		    [CONTROL] = { "control", "1: a tree, and words to all of the node above", 0, 0,
+				  1 } },
+	.run = run,
+};
