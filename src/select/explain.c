@@ -46,6 +46,19 @@ says_placement(FILE *out, enum cs_placement placement, enum cs_placement here)
 	return true;
 }
 
+static bool
+says_imbalance(FILE *out, unsigned set, enum cs_balance here)
+{
+	if (cs_balance_fits(set, here))
+		return false;
+	fputs("no: imbalance", out);
+	for (enum cs_balance name = CS_BALANCED; name < CS_BALANCES; name++)
+		if (set >> name & 1)
+			fprintf(out, " %s", cs_balance_names[name]);
+	fprintf(out, ", here %s\n", cs_balance_names[here]);
+	return true;
+}
+
 static void
 explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table *table,
 	    const struct cs_row *row, const struct cs_facts *facts, bool *is_decided)
@@ -66,7 +79,8 @@ explain_row(FILE *out, const struct cs_selector *selector, const struct cs_table
 	    says_range(out, "ppn", row->ppn, facts->ppn_min, facts->ppn_max) ||
 	    says_range(out, "skew", row->skew, facts->skew, facts->skew) ||
 	    says_wire(out, row->wire, facts->wire) ||
-	    says_placement(out, row->placement, cs_placement_of(facts)))
+	    says_placement(out, row->placement, cs_placement_of(facts)) ||
+	    says_imbalance(out, row->imbalance, facts->imbalance))
 		return;
 	if (!cs_row_fits_size(row, facts->bytes)) {
 		cs_byte_range_text(range, row->bytes);
@@ -109,6 +123,8 @@ explain_facts(FILE *out, const struct cs_selector *selector, const struct cs_fac
 	fprintf(out, ", %s placement", facts->is_block_placed ? "block" : "cyclic or mixed");
 	if (coll->reduces)
 		fprintf(out, ", %scommutative", facts->is_commutative ? "" : "non-");
+	if (facts->imbalance != CS_BALANCED)
+		fprintf(out, ", %s imbalance", cs_balance_names[facts->imbalance]);
 	if (facts->nodes > 1)
 		fprintf(out, ", wire: %s", wire_name(facts->wire));
 	fprintf(out, ", MPI: %s\n", selector->machine.mpi ? selector->machine.mpi : "any");

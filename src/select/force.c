@@ -111,12 +111,47 @@ read_use(const struct scan *scan, char *text, struct cs_use *use)
 	return read_params(scan, text + (best ? best_length : host_length), use);
 }
 
+/* "moderate+strong=" before a name; *use is what stands behind it. */
+static enum cs_status
+read_imbalance(const struct scan *scan, char *text, unsigned *set, char **use)
+{
+	*use = text;
+	char *equals = text + strcspn(text, ":=");
+	if (*equals != '=')
+		return CS_OK;
+	*equals = '\0';
+	*use = trim(equals + 1);
+	for (char *word = text, *next; word; word = next) {
+		char *plus = strchr(word, '+');
+		if (plus)
+			*plus = '\0';
+		next = plus ? plus + 1 : NULL;
+		char *name = trim(word), shown[CS_SHOWN_TEXT];
+		enum cs_balance imbalance = cs_balance_by_name(name);
+		if (imbalance == CS_BALANCES || *set >> imbalance & 1)
+			return refuse(scan, name,
+				      "found %s, expected balanced, moderate or strong, each once, "
+				      "then = and an algorithm, as moderate+strong=host",
+				      cs_shown(shown, name));
+		*set |= 1u << imbalance;
+	}
+	return CS_OK;
+}
+
+static enum cs_status
+read_use_if(const struct scan *scan, char *text, struct cs_force_item *item)
+{
+	char *use;
+	enum cs_status status = read_imbalance(scan, text, &item->imbalance, &use);
+	return status == CS_OK ? read_use(scan, use, &item->use) : status;
+}
+
 static enum cs_status
 read_item(const struct scan *scan, char *text, struct cs_force_item *item)
 {
 	item->bytes = CS_RANGE_ALL;
 	if (!isdigit((unsigned char)*text))
-		return read_use(scan, text, &item->use);
+		return read_use_if(scan, text, item);
 	char *equals = strchr(text, '=');
 	if (equals)
 		*equals = '\0';
@@ -130,7 +165,7 @@ read_item(const struct scan *scan, char *text, struct cs_force_item *item)
 		return refuse(scan, text, "not all ranks know the size of a call of %s, so one "
 					  "algorithm must "
 			      "serve all sizes", cs_colls[scan->coll].name);
-	return read_use(scan, trim(equals + 1), &item->use);
+	return read_use_if(scan, trim(equals + 1), item);
 }
 
 static enum cs_status
@@ -179,7 +214,8 @@ read_all(const struct scan *scan, struct cs_force *force)
 			continue;
 		}
 		const struct cs_range *bytes = &force->items[force->item_count++].bytes;
-		if (next && bytes->low == 0 && bytes->high == CS_INF)
+		bool is_any = !force->items[force->item_count - 1].imbalance;
+		if (next && bytes->low == 0 && bytes->high == CS_INF && is_any)
 			return refuse(scan, next, "never reached: what stands before it serves all "
 						  "sizes");
 	}

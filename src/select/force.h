@@ -1,10 +1,12 @@
 /* select/force.h — what a COLLSHIM_<COLLECTIVE> variable says. Private to select.
  *
  * 	text  := item { "," item }  |  "^" name { ",^" name }
- * 	item  := [ bytes "=" ] ( "host" | name { ":" param "=" value } )
+ * 	item  := [ bytes "=" ] [ class { "+" class } "=" ] ( "host" | name { ":" param "=" value } )
  * 	bytes := as cs_parse_byte_range reads it
+ * 	class := "balanced" | "moderate" | "strong"
  *
- * The first item that fits a call's size decides; sizes that no item covers are left to the tuning.
+ * The first item that fits a call's size and its team's imbalance decides; calls that no item
+ * covers are left to the tuning.
  * "^" takes algorithms away instead. */
 #ifndef CS_SELECT_FORCE_H
 #define CS_SELECT_FORCE_H
@@ -13,6 +15,7 @@
 
 struct cs_force_item {
 	struct cs_range bytes;
+	unsigned imbalance; /* a set of enum cs_balance; 0: any */
 	struct cs_use use;
 };
 

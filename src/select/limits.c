@@ -45,6 +45,12 @@ const struct cs_limit_info cs_limit_infos[CS_LIMIT_COUNT] = {
 	{ LIMIT(ib_cache), .low = 0, .high = CS_INF, .multiple = 1,
 	  .meaning = "verbs: most bytes of the program's memory that stay registered while nobody "
 		     "uses them" },
+	{ LIMIT(imbalance_epoch), .low = 128, .high = 1000000, .multiple = 32,
+	  .meaning = "calls of a communicator from one agreement on its imbalance to the next" },
+	{ LIMIT(imbalance_moderate), .low = 1, .high = 1000000, .multiple = 1,
+	  .meaning = "us that ranks wait for the last one in the mean: imbalance is moderate" },
+	{ LIMIT(imbalance_strong), .low = 1, .high = 1000000, .multiple = 1,
+	  .meaning = "us that ranks wait for the last one in the mean: imbalance is strong" },
 	{ LIMIT(ib_timeout), .low = 1, .high = 31, .multiple = 1,
 	  .meaning = "verbs: an unanswered packet is sent again after 4.096 us * 2^this, six "
 		     "times" },

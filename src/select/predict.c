@@ -3,6 +3,7 @@
 
 #include "plan/build.h"
 #include "sim/count.h"
+#include "sim/hier.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -72,38 +73,6 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 }
 
 /* ---- plans ----------------------------------------------------------------------------------- */
-
-/* Returns how much a side of the call copies on a node, in units of the call's bytes. */
-static double
-copied_of(struct cs_flow flow, int ranks)
-{
-	return flow.what == CS_ALL_BLOCKS ? ranks : flow.what == CS_NO_DATA ? 0 : 1;
-}
-
-static double
-node_time(const struct cs_model *model, const struct cs_facts *facts, size_t bytes)
-{
-	const struct cs_coll_info *coll = &cs_colls[facts->coll];
-	bool is_scan = cs_coll_is_scan(coll);
-	double ppn = facts->ppn_max, copied = (double)bytes * copied_of(coll->in, facts->ranks);
-	/* A block of a sum is a small part of it, and a scan's sum is reduced into the result. */
-	if (!cs_coll_is_scattered(coll) && coll->sum != CS_SUM_UP_TO_OWN)
-		copied += (double)bytes * copied_of(coll->out, facts->ranks);
-	/* The own block of a root that gathers stays with it. */
-	if (coll->in.what == CS_OWN_BLOCK && coll->out.who == CS_ROOT)
-		copied -= (double)bytes;
-	/* What a rank reduces of its own vector it reads in the program's memory. */
-	if (coll->sum == CS_SUM_ALL && !cs_coll_is_scattered(coll))
-		copied -= (double)bytes / ppn;
-	double crowd = (double)model->bus * ppn, per_byte = crowd > (double)model->copy
-							    ? crowd : (double)model->copy;
-	double time = copied * per_byte / 1000 + (double)model->flag * (ppn + 1);
-	if (coll->sum == CS_SUM_ALL)
-		time += (double)bytes * (ppn - 1) / ppn * (double)model->reduce / 1000;
-	if (is_scan)
-		time += 2 * (double)bytes * (double)model->reduce / 1000;
-	return time;
-}
 
 /* The problem that a plan between all ranks is made for, or between nodes: then `sizes` and `at`
  * have room for as many as there are, else `sizes` is NULL. */
@@ -273,6 +242,85 @@ cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *proble
 	return true;
 }
 
+/* --- on nodes ---
+ *
+ * What their ranks do for each other does not depend on the plan between them. Times are kept, too,
+ * and told apart by all that they depend on. */
+
+struct on_node {
+	enum cs_coll coll;
+	int nodes, ppn;
+	bool is_commutative, is_known;
+	size_t bytes, read_all;
+	int64_t copy, reduce, bus, flag;
+	int64_t time; /* ps */
+};
+
+static struct on_node kept_nodes[KEPT];
+static int kept_nodes_next;
+
+static bool
+are_alike(const struct on_node *one, const struct on_node *other)
+{
+	return one->coll == other->coll && one->nodes == other->nodes && one->ppn == other->ppn &&
+	       one->is_commutative == other->is_commutative && one->bytes == other->bytes &&
+	       one->read_all == other->read_all && one->copy == other->copy &&
+	       one->reduce == other->reduce && one->bus == other->bus && one->flag == other->flag;
+}
+
+/* Vectors have whole elements in the simulator. */
+static size_t
+simulated_bytes(const struct cs_facts *facts, size_t bytes)
+{
+	const struct cs_coll_info *coll = &cs_colls[facts->coll];
+	size_t blocks = cs_coll_is_scattered(coll) ? (size_t)facts->ranks : 1,
+	       unit = coll->reduces ? CS_CALL_UNIT : 1;
+	return (bytes + blocks * unit - 1) / (blocks * unit) * blocks * unit;
+}
+
+static void
+count_on_node(struct on_node *wanted, const struct cs_model *model,
+	      const struct cs_algorithm *algorithm, const size_t *params)
+{
+	struct cs_sim_call call = { .coll = wanted->coll, .nodes = wanted->nodes,
+				    .ppn = wanted->ppn, .bytes = wanted->bytes,
+				    .is_commutative = wanted->is_commutative };
+	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
+				      .whole = wanted->read_all };
+	enum cs_status status = cs_sim_call_init(&call);
+	if (status == CS_OK)
+		status = cs_hier_time_on_node(&call, &hier, model, &wanted->time);
+	wanted->is_known = status == CS_OK;
+	cs_sim_call_fini(&call);
+}
+
+/* False: it cannot be told. */
+static bool
+node_time(const struct cs_model *model, const struct cs_algorithm *algorithm,
+	  const struct cs_facts *facts, size_t bytes, const size_t *params, int64_t *time)
+{
+	int read_all = cs_algorithm_role(algorithm, CS_ROLE_READ_ALL);
+	struct on_node wanted = { .coll = facts->coll, .nodes = facts->nodes,
+				  .ppn = facts->ppn_max, .is_commutative = facts->is_commutative,
+				  .bytes = simulated_bytes(facts, bytes), .read_all = read_all < 0
+				  ? 0 : algorithm->params[read_all].fallback, .copy = model->copy,
+				  .reduce = model->reduce, .bus = model->bus,
+				  .flag = model->flag };
+	int i = 0;
+	pthread_mutex_lock(&kept_lock);
+	while (i < KEPT && !are_alike(&kept_nodes[i], &wanted))
+		i++;
+	if (i == KEPT) {
+		count_on_node(&wanted, model, algorithm, params);
+		i = kept_nodes_next++ % KEPT;
+		kept_nodes[i] = wanted;
+	}
+	*time = kept_nodes[i].time;
+	bool is_known = kept_nodes[i].is_known;
+	pthread_mutex_unlock(&kept_lock);
+	return is_known;
+}
+
 static uint64_t
 shifted(uint64_t bytes, unsigned by)
 {
@@ -304,9 +352,12 @@ plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorith
 	load.hidden = shifted(load.hidden, by);
 	load.reduced = shifted(load.reduced, by);
 	*time = (double)cs_model_cost(&model->model, &load);
-	if (algorithm->inner)
-		*time += node_time(&model->model, facts, bytes);
-	return true;
+	if (!algorithm->inner)
+		return true;
+	int64_t on_node;
+	bool is_known = node_time(&model->model, algorithm, facts, bytes >> by, params, &on_node);
+	*time += (double)on_node * (double)((uint64_t)1 << by);
+	return is_known;
 }
 
 static bool

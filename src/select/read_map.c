@@ -92,14 +92,12 @@ cs_reader_grow(struct cs_reader *reader, void *array, size_t count, size_t eleme
 	return grown;
 }
 
-#define MOST_KEYS 16
-
 bool
 cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what,
 		   const struct cs_map_key *keys, size_t key_count, void *object)
 {
 	char message[128], shown[CS_SHOWN_TEXT];
-	unsigned seen_on[MOST_KEYS] = { 0 };
+	unsigned seen_on[CS_MOST_KEYS] = { 0 };
 	if (map->kind != CS_YAML_MAP) {
 		snprintf(message, sizeof message, "a map, %s", what);
 		cs_reader_expect(reader, map, message);
@@ -115,7 +113,7 @@ cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const ch
 			i++;
 		if (i == key_count) {
 			struct cs_nearest nearest = { .word = key->text };
-			char known[192] = "";
+			char known[384] = "";
 			for (size_t k = 0; k < key_count; k++) {
 				cs_nearest_try(&nearest, keys[k].name);
 				cs_text_add(known, sizeof known, "%s%s", k ? ", " : "",
@@ -223,6 +221,31 @@ cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *f
 		*(enum cs_placement *)field = CS_PLACEMENT_CYCLIC;
 	else
 		cs_reader_expect(reader, value, "block or cyclic");
+}
+
+/* False: it is no name, or again one of the set. */
+static bool
+add_imbalance(const struct cs_yaml *value, unsigned *set)
+{
+	enum cs_balance imbalance =
+		value->kind == CS_YAML_SCALAR ? cs_balance_by_name(value->text) : CS_BALANCES;
+	bool is_new = imbalance < CS_BALANCES && !(*set >> imbalance & 1);
+	*set |= is_new ? 1u << imbalance : 0;
+	return is_new;
+}
+
+void
+cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *field)
+{
+	unsigned *set = field;
+	bool is_right = value->kind != CS_YAML_LIST || value->first;
+	if (value->kind != CS_YAML_LIST)
+		is_right = add_imbalance(value, set);
+	for (const struct cs_yaml *name = value->kind == CS_YAML_LIST ? value->first : NULL;
+	     name && is_right; name = name->next)
+		is_right = add_imbalance(name, set);
+	if (!is_right)
+		cs_reader_expect(reader, value, "balanced, moderate or strong, or a list of them");
 }
 
 void

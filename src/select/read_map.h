@@ -45,8 +45,13 @@ struct cs_map_key {
 bool cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what,
 			const struct cs_map_key *keys, size_t key_count, void *object);
 
+#define CS_MOST_KEYS 32 /* of a map */
 #define CS_TAKE_MAP(reader, map, what, keys, object)                                               \
-	cs_reader_take_map(reader, map, what, keys, sizeof(keys) / sizeof *(keys), object)
+	__extension__({                                                                            \
+		_Static_assert(sizeof(keys) / sizeof *(keys) <= CS_MOST_KEYS, "there is room");    \
+		cs_reader_take_map(reader, map, what, keys, sizeof(keys) / sizeof *(keys),         \
+				   object);                                                        \
+	})
 
 /* Values, for tables of keys: each puts the value into a field of the type in its comment, or says
  * what it expects. */
@@ -65,6 +70,8 @@ void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void 
 void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Enum cs_placement */
 void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field);
+/* unsigned: a set of enum cs_balance */
+void cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Keeps the place: what it means depends on other keys, which may stand behind it. */
 /* Const struct cs_yaml * */
 void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field);

@@ -15,9 +15,9 @@ cs_row_fits_size(const struct cs_row *row, size_t bytes)
 	return cs_range_contains(row->bytes, bytes);
 }
 
-/* All that a row asks for but the size, and, if `any_skew`, how uneven the blocks are. */
+/* What a row asks of a team. */
 static bool
-fits_but_size(const struct cs_row *row, const struct cs_facts *facts, bool any_skew)
+fits_team(const struct cs_row *row, const struct cs_facts *facts)
 {
 	return !row->is_guarded_out && cs_range_contains(row->ranks, (size_t)facts->ranks) &&
 	       cs_range_contains(row->nodes, (size_t)facts->nodes) &&
@@ -25,7 +25,26 @@ fits_but_size(const struct cs_row *row, const struct cs_facts *facts, bool any_s
 	       cs_range_contains(row->ppn, (size_t)facts->ppn_max) &&
 	       (!row->wire || row->wire == facts->wire) &&
 	       (row->placement == CS_PLACEMENT_EITHER ||
-		row->placement == cs_placement_of(facts)) &&
+		row->placement == cs_placement_of(facts));
+}
+
+bool
+cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts)
+{
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		for (size_t i = 0; i < selector->tables[coll].count; i++) {
+			const struct cs_row *row = &selector->tables[coll].rows[i];
+			if (row->imbalance && fits_team(row, facts))
+				return true;
+		}
+	return false;
+}
+
+/* All that a row asks for but the size, and, if `any_skew`, how uneven the blocks are. */
+static bool
+fits_but_size(const struct cs_row *row, const struct cs_facts *facts, bool any_skew)
+{
+	return fits_team(row, facts) && cs_balance_fits(row->imbalance, facts->imbalance) &&
 	       (any_skew || cs_range_contains(row->skew, (size_t)facts->skew));
 }
 

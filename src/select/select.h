@@ -60,6 +60,11 @@ struct cs_limits {
 	size_t ib_slot_bytes;    /* one of them: what fits travels by it */
 	size_t ib_memory;        /* all slots of a process */
 	size_t ib_cache;         /* the program's memory that stays registered while idle */
+	size_t imbalance_epoch;  /* calls of a team from one agreement on its imbalance to the
+				  * next */
+	size_t imbalance_moderate; /* us that ranks wait for the last of their node, in the mean:
+				    * from there on imbalance is moderate */
+	size_t imbalance_strong;   /* and from there on it is strong */
 	size_t ib_timeout;       /* of a packet: 4.096 us * 2^ib_timeout, sent seven times in all */
 };
 
@@ -87,6 +92,9 @@ CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
 void cs_selector_destroy(struct cs_selector *selector);
 
 const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
+/* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance?
+ * Else nobody need measure it. Collective, sizes and operation are not looked at. */
+bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);
 /* Of all that can change a choice: rules and whether their guards hold here, limits, forcing texts.
  * The machine itself is not in it, so machines that differ agree unless a guard tells them apart;
  * where one does, the ranks would choose differently, and the digests must keep them from it. */

@@ -150,7 +150,8 @@ add_forced(struct cs_table *table, enum cs_coll coll, const struct cs_force *for
 		table->rows[table->count++] = (struct cs_row){
 			.bytes = force->items[i].bytes,
 			.ranks = CS_RANGE_ALL, .nodes = CS_RANGE_ALL, .ppn = CS_RANGE_ALL,
-			.skew = CS_RANGE_ALL, .use = force->items[i].use, .why = CS_WHY_FORCED,
+			.skew = CS_RANGE_ALL, .imbalance = force->items[i].imbalance,
+			.use = force->items[i].use, .why = CS_WHY_FORCED,
 			.reason = make_text(failed, "forced by %s", cs_colls[coll].variable),
 		};
 	table->excluded = calloc(force->excluded_count + 1, sizeof *table->excluded);
@@ -186,7 +187,7 @@ add_rules(struct cs_table *table, enum cs_coll coll, const struct cs_tuning *tun
 			.bytes = rule->bytes, .ranks = rule->ranks, .nodes = rule->nodes,
 				.ppn = rule->ppn,
 			.skew = rule->skew, .wire = rule->wire, .placement = rule->placement,
-			.use = rule->use,
+			.imbalance = rule->imbalance, .use = rule->use,
 			.why = why,
 			.is_guarded_out = fails,
 			.reason = make_text(failed, why == CS_WHY_RULE ? "rule %s:%u" : "%s:%u",
@@ -301,6 +302,7 @@ digest(const struct cs_selector *selector)
 			hash = hash_range(hash, row->skew);
 			hash = cs_hash_number(hash, (uint64_t)row->wire);
 			hash = cs_hash_number(hash, row->placement);
+			hash = cs_hash_number(hash, row->imbalance);
 			hash = cs_hash_text(hash, row->use.algorithm
 					    ? row->use.algorithm->name : NULL);
 			for (int k = 0; k < CS_MAX_PARAMS; k++)

@@ -23,6 +23,7 @@ struct cs_row {
 	struct cs_range bytes, ranks, nodes, ppn, skew;
 	int wire; /* 0: either */
 	enum cs_placement placement;
+	unsigned imbalance; /* a set of enum cs_balance; 0: any */
 	struct cs_use use;
 	enum cs_why why;
 	bool is_guarded_out; /* its block is for other machines */

@@ -1,7 +1,8 @@
 /* sim/actor.h — what a simulator is made of: ranks with their steps, and what those of a node
  * share. Private to sim.
  *
- *   add.c gives each rank its steps, sim.c lets them pass the time */
+ *   add.c gives each rank its steps, sim.c lets them pass the time, lead.c, serve.c and fragments.c
+ *   decide what depends on who comes when */
 #ifndef CS_SIM_ACTOR_H
 #define CS_SIM_ACTOR_H
 
@@ -20,8 +21,31 @@ enum { CS_SIM_OUT, CS_SIM_IN, CS_SIM_DIRECTIONS };
 struct cs_sim_step {
 	uint64_t bytes; /* AWAIT: how often the peer must have published */
 	int32_t peer;
-	uint32_t kind : 3, request : 29;
+	uint32_t kind : 4, request : 28;
 };
+
+#define CS_SIM_MOST_REQUESTS (1 << 28)
+
+/* actor.awaits, else a request */
+enum {
+	CS_SIM_NOTHING = -1, CS_SIM_BUS = -2, CS_SIM_FLAG = -3, CS_SIM_TICKET = -4,
+	CS_SIM_ROLE = -5,
+	CS_SIM_CLIENTS = -6, CS_SIM_SERVED = -7, CS_SIM_LEFT = -8, CS_SIM_EXCHANGED = -9,
+};
+
+/* Where an event's first byte asks for a turn, or who looks around. */
+enum cs_sim_stage {
+	CS_STAGE_COPY,    /* the bus, for a rank's copy or reduction */
+	CS_STAGE_BUS,     /* the bus, for a message inside a node */
+	CS_STAGE_NIC,     /* the sender's card */
+	CS_STAGE_ARRIVAL, /* the receiver's card and port */
+	CS_STAGE_TICKET,  /* a rank takes its number among those of its node */
+	CS_STAGE_SERVE,   /* a server looks who has asked */
+	CS_STAGE_READY, CS_STAGE_PICK, CS_STAGE_EXCHANGED, /* of an exchange of fragments */
+};
+
+/* event.request of messages that are no request of a plan */
+enum { CS_MESSAGE_ASKS = -1, CS_MESSAGE_SERVES = -2, CS_MESSAGE_FRAGMENT = -3 };
 
 struct cs_sim_request {
 	int64_t at; /* when it is finished, once that is known */
@@ -55,11 +79,31 @@ struct cs_sim_actor {
 	int32_t published;
 	int32_t first_waiter; /* for its flag */
 	int32_t next_waiter;  /* of those that wait for the same flag as this one */
+	/* Of a role: who has come, and who leads; of whoever sends without requests: messages that
+	 * have not left yet, and when the last one did. */
+	bool is_role;
+	uint32_t came, pending;
+	int32_t leader;
+	int64_t left_at;
+	uint32_t group_at, group_count; /* of a client: to whom it passes on what it is served */
 };
 
 /* When each of the three is free again. */
 struct cs_sim_node {
 	int64_t card[CS_SIM_DIRECTIONS], bus;
+};
+
+/* A server and who has asked it, in this order. */
+struct cs_serve {
+	int32_t server;
+	uint32_t clients, group;
+	uint64_t bytes;
+	bool splits;
+	/* a run */
+	int32_t *asked;
+	int64_t *asked_at;
+	uint32_t asked_count, taken;
+	bool is_idle;
 };
 
 struct cs_sim {
@@ -78,6 +122,53 @@ struct cs_sim {
 	enum cs_status status;
 	struct cs_events events;
 	struct cs_match match;
+	struct cs_serve *serve;
+	struct cs_exchange *exchange;
 };
+
+/* --- sim.c, for those that decide ------------------------------------------------------------- */
+
+static inline int64_t
+cs_sim_later(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+void cs_sim_put(struct cs_sim *sim, const struct cs_event *event);
+/* The actor will look around at its time `now`. */
+void cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage);
+/* As far as the actor goes without news. */
+void cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* The step that began at `start` is over. */
+void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start);
+/* Sends a message that is no request; `what` is one of CS_MESSAGE_*. */
+void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
+/* Goes on when all of these have left, perhaps at once. */
+void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* What the receiver's processor takes for a message. */
+int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
+
+/* --- lead.c: the first, or the last, of those that come leads --------------------------------- */
+
+void cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor);
+/* The role has come to its end: its leader goes on. */
+void cs_lead_end(struct cs_sim *sim, struct cs_sim_actor *role);
+
+/* --- serve.c: a server gives data to those that have asked for it ----------------------------- */
+
+void cs_serve_rewind(struct cs_serve *serve);
+void cs_serve_fini(struct cs_sim *sim);
+void cs_serve_look(struct cs_sim *sim, struct cs_sim_actor *server);
+void cs_serve_ask(struct cs_sim *sim, struct cs_sim_actor *client, int server);
+void cs_serve_asked(struct cs_sim *sim, const struct cs_event *event, int64_t last);
+void cs_serve_served(struct cs_sim *sim, const struct cs_event *event, int64_t last);
+void cs_serve_forward(struct cs_sim *sim, struct cs_sim_actor *client);
+
+/* --- fragments.c: senders of a node choose what is there -------------------------------------- */
+
+void cs_exchange_rewind(struct cs_sim *sim);
+void cs_exchange_fini(struct cs_sim *sim);
+void cs_exchange_look(struct cs_sim *sim, const struct cs_event *event);
+void cs_exchange_arrived(struct cs_sim *sim, const struct cs_event *event, int64_t last);
 
 #endif

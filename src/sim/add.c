@@ -51,6 +51,8 @@ cs_sim_destroy(struct cs_sim *sim)
 	}
 	cs_events_fini(&sim->events);
 	cs_match_fini(&sim->match);
+	cs_serve_fini(sim);
+	cs_exchange_fini(sim);
 	free(sim->actors);
 	free(sim->nodes);
 	free(sim);
@@ -178,15 +180,15 @@ all_can_be(const struct cs_plan *plan)
 	for (size_t i = 0; i < plan->count; i++)
 		if (!can_be(plan, &plan->steps[i]))
 			return false;
-	return plan->requests < 1 << 29 && cs_plan_is_sound(plan);
+	return plan->requests < CS_SIM_MOST_REQUESTS && cs_plan_is_sound(plan);
 }
 
 static void
 append(struct cs_sim_actor *actor, int kind, uint64_t bytes, int peer, int request)
 {
 	actor->steps[actor->count++] = (struct cs_sim_step){
-		.bytes = bytes, .kind = (uint32_t)kind & 7,
-			.request = (uint32_t)request & 0x1fffffff, .peer = peer };
+		.bytes = bytes, .kind = (uint32_t)kind & 15,
+			.request = (uint32_t)request & (CS_SIM_MOST_REQUESTS - 1), .peer = peer };
 }
 
 /* Bytes that are copied for a message, on either side. */
@@ -281,13 +283,42 @@ cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer, 
 	bool is_work = kind == CS_NODE_COPY || kind == CS_NODE_REDUCE;
 	if (sim->added != CS_OK || (is_work && !amount))
 		return;
-	if (kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount))
+	bool is_bad = kind == CS_NODE_AWAIT && !can_await(sim, rank, peer, amount);
+	if (kind >= CS_NODE_FIRST && kind <= CS_NODE_LEAD)
+		is_bad = !can_await(sim, rank, peer, 1) || !sim->actors[peer].is_role;
+	if (kind == CS_NODE_ASK)
+		is_bad = !sim->serve || peer != sim->serve->server;
+	if (is_bad)
 		sim->added = CS_BAD_INPUT;
 	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
 		 (kind == CS_NODE_PUBLISH && !grow_flags(sim, actor)))
 		sim->added = CS_NO_MEMORY;
 	else
 		append(actor, (int)kind, amount, peer, 0);
+}
+
+void
+cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int peer, uint64_t bytes,
+		   int request)
+{
+	enum { AT_ONCE = 8 };
+	struct cs_sim_actor *actor = &sim->actors[rank];
+	if (sim->added != CS_OK)
+		return;
+	if (request < 0 || request >= CS_SIM_MOST_REQUESTS || kind > CS_STEP_WAIT ||
+	    (kind != CS_STEP_WAIT && (peer < 0 || peer >= sim->ranks || peer == rank)))
+		sim->added = CS_BAD_INPUT;
+	else if ((actor->count == actor->room && !grow(sim, actor, AT_ONCE)) ||
+		 !grow_requests(sim, actor, (size_t)request + 1))
+		sim->added = CS_NO_MEMORY;
+	else
+		append(actor, (int)kind, bytes, peer, request);
+}
+
+void
+cs_sim_make_role(struct cs_sim *sim, int rank)
+{
+	sim->actors[rank].is_role = true;
 }
 
 enum cs_status

@@ -7,23 +7,9 @@
 
 #define LATEST (INT64_MAX / 4) /* sums of two never overflow */
 
-enum { NOTHING = -1, BUS = -2, FLAG = -3 }; /* actor.awaits, else a request */
-
-/* Where an event's first byte asks for a turn. */
-enum stage {
-	STAGE_COPY,    /* the bus, for a rank's copy or reduction */
-	STAGE_BUS,     /* the bus, for a message inside a node */
-	STAGE_NIC,     /* the sender's card */
-	STAGE_ARRIVAL, /* the receiver's card and port */
-};
+#define later cs_sim_later
 
 /* ---- time ------------------------------------------------------------------------------------ */
-
-static int64_t
-later(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* Picoseconds of so many bytes; with a time that is none LATEST. */
 static int64_t
@@ -61,13 +47,22 @@ complain(struct cs_sim *sim, const char *format, ...)
 	sim->status = CS_BAD_INPUT;
 }
 
-static void
-put(struct cs_sim *sim, const struct cs_event *event)
+void
+cs_sim_put(struct cs_sim *sim, const struct cs_event *event)
 {
 	if (event->at > LATEST || event->last > LATEST)
 		fail(sim, CS_UNSUPPORTED);
 	else if (!cs_events_put(&sim->events, event, &sim->left))
 		fail(sim, CS_NO_MEMORY);
+}
+
+void
+cs_sim_put_look(struct cs_sim *sim, struct cs_sim_actor *actor, enum cs_sim_stage stage)
+{
+	cs_sim_put(sim, &(struct cs_event){ .at = actor->now, .last = actor->now,
+					    .stage = (int32_t)stage,
+					    .from = (int)(actor - sim->actors),
+					    .number = actor->events++ });
 }
 
 /* A message asks at `at`; when its first byte passes. f messages in a row need no gap, but bytes
@@ -107,35 +102,63 @@ tell(struct cs_sim *sim, const struct cs_sim_actor *actor, int64_t start)
 				 start, actor->now);
 }
 
-static void
-send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+/* A message on its way, `request` or what it is; `*last`: when its last byte leaves. True: a queue
+ * that its node's ranks share will say when. */
+static bool
+launch(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int request,
+       int64_t *last)
 {
 	const struct cs_model *model = sim->model;
 	int rank = (int)(actor - sim->actors);
-	enum cs_level level = level_of(sim, rank, step->peer);
+	enum cs_level level = level_of(sim, rank, to);
 	const struct cs_loggp *cost = &sim->cost[level];
 	bool is_shared = level == CS_INTRA ? model->bus && !sim->eager : model->nic_g ||
 			 model->nic_G;
 	actor->now += cost->o_send;
-	struct cs_event event = { .bytes = step->bytes, .from = rank, .to = step->peer,
+	struct cs_event event = { .bytes = bytes, .from = rank, .to = to,
 				  .number = actor->events++, .chain = actor->chain + 1,
-				  .request = (int32_t)step->request };
-	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, step->bytes);
-	event.last = event.at + tail(step->bytes, cost->G);
-	event.stage = level == CS_INTRA ? STAGE_BUS : STAGE_NIC;
-	actor->requests[step->request] =
-		(struct cs_sim_request){ .at = event.last, .is_done = !is_shared,
-					 .level = (uint8_t)level };
+				  .request = request };
+	event.at = pass(&actor->ports[level][CS_SIM_OUT], cost, actor->now, bytes);
+	event.last = *last = event.at + tail(bytes, cost->G);
+	event.stage = level == CS_INTRA ? CS_STAGE_BUS : CS_STAGE_NIC;
 	if (!is_shared) {
 		event.at += cost->L;
 		event.last += cost->L;
-		event.stage = STAGE_ARRIVAL;
+		event.stage = CS_STAGE_ARRIVAL;
 	}
-	put(sim, &event);
+	cs_sim_put(sim, &event);
 	sim->result->messages++;
-	sim->result->bytes += step->bytes;
+	sim->result->bytes += bytes;
 	sim->result->inter_messages += level == CS_INTER;
-	sim->result->inter_bytes += level == CS_INTER ? step->bytes : 0;
+	sim->result->inter_bytes += level == CS_INTER ? bytes : 0;
+	return is_shared;
+}
+
+static void
+send(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
+{
+	int64_t last;
+	enum cs_level level = level_of(sim, (int)(actor - sim->actors), step->peer);
+	bool is_shared = launch(sim, actor, step->peer, step->bytes, (int)step->request, &last);
+	actor->requests[step->request] = (struct cs_sim_request){ .at = last,
+								  .is_done = !is_shared,
+								  .level = (uint8_t)level };
+}
+
+void
+cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what)
+{
+	int64_t last;
+	if (launch(sim, actor, to, bytes, what, &last))
+		actor->pending++;
+	else
+		actor->left_at = later(actor->left_at, last);
+}
+
+int64_t
+cs_sim_receive_time(const struct cs_sim *sim, int from, int to)
+{
+	return sim->model->level[level_of(sim, from, to)].o_recv;
 }
 
 /* A receive and its message have met. */
@@ -195,14 +218,13 @@ work(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 		actor->now = end;
 		return true;
 	}
-	actor->awaits = BUS;
-	put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
-				     .stage = STAGE_COPY, .from = (int)(actor - sim->actors),
-				     .number = actor->events++ });
+	actor->awaits = CS_SIM_BUS;
+	cs_sim_put(sim, &(struct cs_event){ .at = actor->now, .last = end, .bytes = step->bytes,
+					    .stage = CS_STAGE_COPY,
+					    .from = (int)(actor - sim->actors),
+					    .number = actor->events++ });
 	return false;
 }
-
-static void advance(struct cs_sim *sim, struct cs_sim_actor *actor);
 
 /* Those that wait for it go on, or wait for its next one. */
 static void
@@ -214,7 +236,7 @@ publish(struct cs_sim *sim, struct cs_sim_actor *actor)
 	while (waiter != CS_SIM_NOBODY) {
 		struct cs_sim_actor *other = &sim->actors[waiter];
 		waiter = other->next_waiter;
-		advance(sim, other);
+		cs_sim_advance(sim, other);
 	}
 }
 
@@ -224,7 +246,7 @@ await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *
 {
 	struct cs_sim_actor *peer = &sim->actors[step->peer];
 	if (peer->published < (int32_t)step->bytes) {
-		actor->awaits = FLAG;
+		actor->awaits = CS_SIM_FLAG;
 		actor->next_waiter = peer->first_waiter;
 		peer->first_waiter = (int32_t)(actor - sim->actors);
 		return false;
@@ -235,11 +257,34 @@ await(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *
 	return true;
 }
 
-/* As far as the rank goes without news. */
+/* Steps that others decide on: who awaits what. */
 static void
-advance(struct cs_sim *sim, struct cs_sim_actor *actor)
+begin_decided(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *step)
 {
-	actor->awaits = NOTHING;
+	switch (step->kind) {
+	case CS_NODE_FIRST:
+	case CS_NODE_LAST:
+	case CS_NODE_LEAD:
+		actor->awaits = CS_SIM_TICKET;
+		cs_sim_put_look(sim, actor, CS_STAGE_TICKET);
+		break;
+	case CS_NODE_SERVE:
+		actor->awaits = CS_SIM_CLIENTS;
+		cs_sim_put_look(sim, actor, CS_STAGE_SERVE);
+		break;
+	case CS_NODE_ASK: cs_serve_ask(sim, actor, step->peer); break;
+	case CS_NODE_FORWARD: cs_serve_forward(sim, actor); break;
+	default:
+		actor->awaits = CS_SIM_EXCHANGED;
+		cs_sim_put_look(sim, actor, CS_STAGE_READY);
+		break;
+	}
+}
+
+void
+cs_sim_advance(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	actor->awaits = CS_SIM_NOTHING;
 	for (; actor->next < actor->count && sim->status == CS_OK; actor->next++) {
 		const struct cs_sim_step *step = &actor->steps[actor->next];
 		int64_t start = actor->now;
@@ -250,7 +295,9 @@ advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 		case CS_STEP_WAIT: is_done = wait_for(sim, actor, step); break;
 		case CS_NODE_PUBLISH: publish(sim, actor); break;
 		case CS_NODE_AWAIT: is_done = await(sim, actor, step); break;
-		default: is_done = work(sim, actor, step); break;
+		case CS_STEP_COPY:
+		case CS_STEP_REDUCE: is_done = work(sim, actor, step); break;
+		default: begin_decided(sim, actor, step); return;
 		}
 		if (!is_done)
 			return;
@@ -258,6 +305,28 @@ advance(struct cs_sim *sim, struct cs_sim_actor *actor)
 			fail(sim, CS_UNSUPPORTED);
 		tell(sim, actor, start);
 	}
+	if (actor->is_role && sim->status == CS_OK)
+		cs_lead_end(sim, actor);
+}
+
+void
+cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start)
+{
+	tell(sim, actor, start);
+	actor->next++;
+	cs_sim_advance(sim, actor);
+}
+
+void
+cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor)
+{
+	int64_t start = actor->now;
+	if (actor->pending) {
+		actor->awaits = CS_SIM_LEFT;
+		return;
+	}
+	actor->now = later(actor->now, actor->left_at);
+	cs_sim_go_on(sim, actor, start);
 }
 
 /* ---- a message's way ------------------------------------------------------------------------- */
@@ -269,9 +338,7 @@ end_work(struct cs_sim *sim, const struct cs_event *event)
 	int64_t start = actor->now, time = span(event->bytes, sim->model->bus);
 	actor->now = later(event->last, serve(&sim->nodes[actor->node].bus, event->at, time) +
 			   time);
-	tell(sim, actor, start);
-	actor->next++;
-	advance(sim, actor);
+	cs_sim_go_on(sim, actor, start);
 }
 
 /* Past the first queue of its node: the sender may use its memory again, and L later it arrives. */
@@ -281,21 +348,27 @@ leave(struct cs_sim *sim, struct cs_event *event)
 	const struct cs_model *model = sim->model;
 	struct cs_sim_actor *actor = &sim->actors[event->from];
 	struct cs_sim_node *node = &sim->nodes[actor->node];
-	struct cs_sim_request *request = &actor->requests[event->request];
-	bool is_inter = event->stage == STAGE_NIC;
+	bool is_inter = event->stage == CS_STAGE_NIC;
 	int64_t time = is_inter ? tail(event->bytes, model->nic_G) : span(event->bytes, model->bus);
 	int64_t first = is_inter ? serve(&node->card[CS_SIM_OUT], event->at, time + model->nic_g)
 				 : serve(&node->bus, event->at, time);
 	/* The last byte passes as it comes, or when the queue has had time for all. */
 	int64_t last = later(event->last, first + time);
-	request->at = last;
-	request->is_done = true;
+	if (event->request >= 0) {
+		actor->requests[event->request].at = last;
+		actor->requests[event->request].is_done = true;
+	} else {
+		actor->pending--;
+		actor->left_at = later(actor->left_at, last);
+	}
 	event->at = first + model->level[is_inter ? CS_INTER : CS_INTRA].L;
 	event->last = last + model->level[is_inter ? CS_INTER : CS_INTRA].L;
-	event->stage = STAGE_ARRIVAL;
-	put(sim, event);
-	if (actor->awaits == event->request)
-		advance(sim, actor);
+	event->stage = CS_STAGE_ARRIVAL;
+	cs_sim_put(sim, event);
+	if (event->request >= 0 && actor->awaits == event->request)
+		cs_sim_advance(sim, actor);
+	else if (actor->awaits == CS_SIM_LEFT)
+		cs_sim_go_on_left(sim, actor);
 }
 
 static void
@@ -312,6 +385,11 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	}
 	first = pass(&actor->ports[level][CS_SIM_IN], &sim->cost[level], first, event->bytes);
 	last = later(last, first + tail(event->bytes, sim->cost[level].G));
+	switch (event->request) {
+	case CS_MESSAGE_ASKS: cs_serve_asked(sim, event, last); return;
+	case CS_MESSAGE_SERVES: cs_serve_served(sim, event, last); return;
+	case CS_MESSAGE_FRAGMENT: cs_exchange_arrived(sim, event, last); return;
+	}
 	struct cs_half message = { .bytes = event->bytes, .at = last, .chain = event->chain,
 				   .request = -1 }, mine;
 	if (!cs_match_take(&sim->match, event->to, event->from, true, &mine)) {
@@ -321,17 +399,20 @@ arrive(struct cs_sim *sim, const struct cs_event *event)
 	}
 	meet(sim, event->to, event->from, &mine, &message);
 	if (actor->awaits == mine.request)
-		advance(sim, actor);
+		cs_sim_advance(sim, actor);
 }
 
 static void
 happen(struct cs_sim *sim, struct cs_event *event)
 {
 	switch (event->stage) {
-	case STAGE_COPY: end_work(sim, event); break;
-	case STAGE_BUS:
-	case STAGE_NIC: leave(sim, event); break;
-	default: arrive(sim, event); break;
+	case CS_STAGE_COPY: end_work(sim, event); break;
+	case CS_STAGE_BUS:
+	case CS_STAGE_NIC: leave(sim, event); break;
+	case CS_STAGE_ARRIVAL: arrive(sim, event); break;
+	case CS_STAGE_TICKET: cs_lead_come(sim, &sim->actors[event->from]); break;
+	case CS_STAGE_SERVE: cs_serve_look(sim, &sim->actors[event->from]); break;
+	default: cs_exchange_look(sim, event); break;
 	}
 }
 
@@ -347,6 +428,9 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 		actor->chain = actor->events = 0;
 		actor->published = 0;
 		actor->first_waiter = CS_SIM_NOBODY;
+		actor->leader = CS_SIM_NOBODY;
+		actor->came = actor->pending = actor->group_count = 0;
+		actor->left_at = 0;
 		memset(actor->ports, 0, sizeof actor->ports);
 	}
 	memset(sim->nodes, 0, (size_t)sim->node_count * sizeof *sim->nodes);
@@ -355,13 +439,18 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 		     sim->match.node_room * sizeof *sim->match.nodes;
 	cs_events_fini(&sim->events);
 	cs_match_fini(&sim->match);
+	if (sim->serve)
+		cs_serve_rewind(sim->serve);
+	if (sim->exchange)
+		cs_exchange_rewind(sim);
 }
 
 static void
 judge(struct cs_sim *sim)
 {
 	static const char *const kinds[] = { "send", "recv", "wait", "copy", "reduce", "repeat",
-					     "publish", "await" };
+					     "publish", "await", "first", "last", "lead",
+					     "serve", "ask", "forward", "exchange" };
 	for (int rank = 0; rank < sim->ranks && sim->status == CS_OK; rank++) {
 		const struct cs_sim_actor *actor = &sim->actors[rank];
 		if (actor->next < actor->count)
@@ -393,7 +482,8 @@ cs_sim_run(struct cs_sim *sim, const struct cs_model *model, const int64_t *star
 	sim->status = CS_OK;
 	rewind_all(sim, starts);
 	for (int rank = 0; rank < sim->ranks; rank++)
-		advance(sim, &sim->actors[rank]);
+		if (!sim->actors[rank].is_role)
+			cs_sim_advance(sim, &sim->actors[rank]);
 	while (sim->status == CS_OK && cs_events_take(&sim->events, &event))
 		happen(sim, &event);
 	if (sim->status == CS_OK)

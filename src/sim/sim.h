@@ -77,10 +77,52 @@ enum cs_node_step {
 	CS_NODE_PUBLISH = CS_STEP_KINDS, /* the rank's flag goes up by one */
 	CS_NODE_AWAIT,                   /* until the flag of `peer`, on the same node, is
 					  * `amount` */
+	CS_NODE_FIRST,                   /* the first rank that comes to the role `peer` leads it,
+					  * the others go on */
+	CS_NODE_LAST,                    /* the one that comes as number `amount` leads it */
+	CS_NODE_LEAD,                    /* this rank leads it */
+	CS_NODE_SERVE, CS_NODE_ASK, CS_NODE_FORWARD, /* cs_sim_add_serve */
+	CS_NODE_EXCHANGE,                            /* cs_sim_add_exchange */
 };
 
 void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer,
 		     uint64_t amount);
+/* A message's step of any actor; requests are numbered from 0 on for each. */
+void cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int peer,
+			uint64_t bytes, int request);
+
+/* Roles are ranks of the simulator that are nobody, behind those that are: steps which a rank of
+ * the same node does at the time when it comes to lead them, and is held up by until their end. A
+ * role may come to another one. Whoever comes pays model.flag (an atomic addition). What is sent to
+ * a role is written to its node, whoever leads. */
+void cs_sim_make_role(struct cs_sim *sim, int rank);
+
+/* Data of `bytes` that `server` gives to `clients` actors as they ask for it (Patarasuk and Yuan;
+ * seed 002, 3.9.2): up to `group` that have asked are served by one message to the first of them,
+ * which passes it on. It does so one by one; or, with `splits`, each sends half of those that it
+ * has left to do to one of that half, until there are none. Adds CS_NODE_SERVE to the server.
+ * Clients get CS_NODE_ASK (peer: the server; until the data is there) and, behind it,
+ * CS_NODE_FORWARD. One for each simulator. */
+void cs_sim_add_serve(struct cs_sim *sim, int server, uint32_t clients, uint64_t bytes,
+		      uint32_t group, bool splits);
+
+/* Alltoall between nodes with opportunistic fragmentation of messages (seed 002, 3.7.3): each rank
+ * is to come to CS_NODE_EXCHANGE when its `segment` bytes for each other node are in its node's
+ * memory. For each pair of nodes a rank of the first half of the node sends and one of the second
+ * half receives. Whenever a sender is free it takes, of what is ready for its nodes, a run of
+ * segments that cannot grow any more, the longest first, or else the longest one, of `least` at
+ * least; for the next node upwards where several are alike. `waits`: nothing leaves before all
+ * ranks of the node have come. The step ends when all that other nodes send is there. At most 64
+ * ranks on a node; rank_of[node * ppn + local]. One for each simulator. */
+struct cs_exchange_shape {
+	int nodes, ppn;
+	const int *rank_of;
+	uint64_t segment;
+	uint32_t least;
+	bool waits;
+};
+void cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *shape);
+
 /* The first trouble in adding. */
 CS_CHECKED enum cs_status cs_sim_added(const struct cs_sim *sim);
 

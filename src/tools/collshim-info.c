@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "coll/coll.h"
 #include "select/select.h"
+#include "tools/arrivals.h"
 #include "tools/doctor.h"
 #include "tools/draw.h"
 #include "tools/info_json.h"
@@ -39,8 +40,12 @@ static const char usage[] =
 	"       collshim-info --doctor            what would be used on this node, why not more, "
 	"and what to do;\n"
 	"                                         exit 1 if there is a problem\n"
-	"       --json with --algorithms, --explain or --doctor: the same for programs (see the "
-	"man page)\n"
+	"       collshim-info --arrivals FILE...  what ranks recorded by COLLSHIM_ARRIVALS; with "
+	"--min-lat NS,\n"
+	"                                         --svg FILE\n"
+	"       --json with --algorithms, --explain, --doctor or --arrivals: the same for programs "
+	"(see the\n"
+	"                                         man page)\n"
 	"       collshim-info --version | --help\n"
 	"\n"
 	"CALL is a collective with its size, as allgather:8K, bcast:1M, barrier, alltoallv, and is "
@@ -56,10 +61,12 @@ static const char usage[] =
 	"  --wire host|ib      what plans between nodes send by (default: host)\n"
 	"  --skew S            allgatherv, reduce_scatter: the largest block is S times the mean "
 	"(default: 1)\n"
+	"  --imbalance C       how far apart ranks come: balanced (default), moderate or strong\n"
 	"\n"
-	"--draw takes all of these but --mpi, --wire and --skew, of ranks 8 if it is not told, 256 "
-	"at most,\n"
-	"parameters behind the algorithm, too, as bcast:chain:segment=8K:window=2, and\n"
+	"--draw takes all of these but --mpi, --wire, --skew and --imbalance, of ranks 8 if it is "
+	"not told,\n"
+	"256 at most, parameters behind the algorithm, too, as "
+	"bcast:chain:segment=8K:window=2, and\n"
 	"  --bytes N           bytes of a block, or of the vector (default: 1K)\n"
 	"  --root R            the root (default: 0)\n"
 	"  --svg FILE          a time line instead of a table, written to FILE (- for standard "
@@ -71,6 +78,8 @@ struct request {
 	char *draw;
 	size_t ranks, ppn, nodes, skew; /* 0: not given */
 	int wire;                 /* 0: not given */
+	enum cs_balance imbalance;
+	bool has_imbalance;
 	size_t bytes, root;
 	char *const *words;       /* behind the options */
 	int word_count;
@@ -265,6 +274,7 @@ explain(const struct request *request, const struct cs_selector *selector,
 		.is_commutative = !request->is_non_commutative,
 		.skew = request->skew ? cs_skew_of(request->skew) : 1,
 		.wire = request->wire ? request->wire : CS_WIRE_HOST,
+		.imbalance = request->imbalance,
 	};
 	int wrong = read_call(request->explain, &facts);
 	if (!wrong)
@@ -383,7 +393,7 @@ enum {
 		OPTION_EXPLAIN,
 	OPTION_DRAW, OPTION_VERSION, OPTION_HELP, OPTION_RANKS, OPTION_PPN, OPTION_NODES,
 	OPTION_MPI, OPTION_CYCLIC, OPTION_NON_COMMUTATIVE, OPTION_SKEW, OPTION_BYTES, OPTION_ROOT,
-	OPTION_SVG, OPTION_WIRE, OPTION_DOCTOR, OPTION_JSON,
+	OPTION_SVG, OPTION_WIRE, OPTION_IMBALANCE, OPTION_DOCTOR, OPTION_JSON,
 };
 
 static const struct option options[] = {
@@ -406,6 +416,7 @@ static const struct option options[] = {
 	{ "non-commutative", no_argument, NULL, OPTION_NON_COMMUTATIVE },
 	{ "skew", required_argument, NULL, OPTION_SKEW },
 	{ "wire", required_argument, NULL, OPTION_WIRE },
+	{ "imbalance", required_argument, NULL, OPTION_IMBALANCE },
 	{ "bytes", required_argument, NULL, OPTION_BYTES },
 	{ "root", required_argument, NULL, OPTION_ROOT },
 	{ "svg", required_argument, NULL, OPTION_SVG },
@@ -436,6 +447,15 @@ read_wire(const char *text, int *wire)
 	return *wire ? DONE : wrong_use("--wire %s: expected host or ib", text);
 }
 
+static int
+read_imbalance(const char *text, struct request *request)
+{
+	request->has_imbalance = true;
+	request->imbalance = cs_balance_by_name(text);
+	return request->imbalance < CS_BALANCES
+	       ? DONE : wrong_use("--imbalance %s: expected balanced, moderate or strong", text);
+}
+
 /* Do the options that were given go together? */
 static int
 check_request(const struct request *request)
@@ -457,6 +477,8 @@ check_request(const struct request *request)
 		return wrong_use("--skew belongs to --explain");
 	if (request->wire && !request->explain)
 		return wrong_use("--wire belongs to --explain");
+	if (request->has_imbalance && !request->explain)
+		return wrong_use("--imbalance belongs to --explain");
 	if (request->is_json &&
 	    (request->shows_settings || request->shows_limits || request->shows_tuning ||
 	     !(request->shows_algorithms || request->explain || request->is_doctor)))
@@ -489,6 +511,7 @@ read_arguments(int argc, char **argv, struct request *request)
 		case OPTION_NON_COMMUTATIVE: request->is_non_commutative = true; break;
 		case OPTION_SKEW: wrong = read_count("skew", optarg, &request->skew); break;
 		case OPTION_WIRE: wrong = read_wire(optarg, &request->wire); break;
+		case OPTION_IMBALANCE: wrong = read_imbalance(optarg, request); break;
 		case OPTION_DRAW: request->draw = optarg; break;
 		case OPTION_BYTES: wrong = read_number("bytes", optarg, &request->has_bytes,
 						       &request->bytes); break;
@@ -535,6 +558,8 @@ main(int argc, char **argv)
 {
 	cs_tools_print_printably();
 	struct request request = { 0 };
+	if (argc > 1 && !strcmp(argv[1], "--arrivals"))
+		return finish(cs_tools_arrivals(argc - 1, argv + 1));
 	int wrong = read_arguments(argc, argv, &request);
 	if (wrong)
 		return wrong < 0 ? finish(DONE) : wrong;

@@ -48,6 +48,17 @@ static const char usage[] =
 	"\"hdr-like,L=2e-6\" or\n"
 	"                       \"L=1e-6,o=3e-7,G=4e-11\"; given several times: a result for each "
 	"(default: hdr-like)\n"
+	"  --arrivals PATTERN   one algorithm; ranks come late: none, uniform:500us, "
+	"late:RANK:2ms, turning:2ms,\n"
+	"                       exponential:300us, first-node, last-node:1ms or file:PATH (as "
+	"recorded with\n"
+	"                       COLLSHIM_ARRIVALS=PATH). The mean time in the call, and the bound "
+	"that data set for it;\n"
+	"                       given several times: a result for each\n"
+	"  --calls N            with --arrivals: the mean of N calls (default: 1)\n"
+	"  --turn-root          with --arrivals: another root in each call, each a node's lowest "
+	"rank\n"
+	"  --seed N             of random arrivals (default: 1)\n"
 	"  --memory M           most bytes that plans and messages may take (default: 1G)\n"
 	"  --verbose            also, on stderr: of one algorithm the simulated time in "
 	"picoseconds, with each model; how\n"
@@ -57,7 +68,8 @@ enum {
 	OPTION_COMPARE = 256, OPTION_LIST, OPTION_VERSION, OPTION_HELP, OPTION_NODES, OPTION_PPN,
 		OPTION_CYCLIC,
 	OPTION_BYTES, OPTION_DISTRIBUTION, OPTION_ROOT, OPTION_NON_COMMUTATIVE, OPTION_MODEL,
-	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER,
+	OPTION_MEMORY, OPTION_VERBOSE, OPTION_OVERLAP, OPTION_EAGER, OPTION_ARRIVALS, OPTION_CALLS,
+	OPTION_TURN_ROOT, OPTION_SEED,
 };
 
 static const struct option options[] = {
@@ -75,6 +87,10 @@ static const struct option options[] = {
 	{ "overlap", no_argument, NULL, OPTION_OVERLAP },
 	{ "eager", required_argument, NULL, OPTION_EAGER },
 	{ "model", required_argument, NULL, OPTION_MODEL },
+	{ "arrivals", required_argument, NULL, OPTION_ARRIVALS },
+	{ "calls", required_argument, NULL, OPTION_CALLS },
+	{ "turn-root", no_argument, NULL, OPTION_TURN_ROOT },
+	{ "seed", required_argument, NULL, OPTION_SEED },
 	{ "memory", required_argument, NULL, OPTION_MEMORY },
 	{ "verbose", no_argument, NULL, OPTION_VERBOSE },
 	{ NULL, 0, NULL, 0 },
@@ -126,6 +142,52 @@ read_model(const char *text, struct cs_request *request)
 }
 
 static int
+read_arrivals(const char *text, struct cs_request *request)
+{
+	char complaint[300];
+	int at = request->arrivals_count;
+	if (at == CS_REQUEST_ARRIVALS)
+		return cs_tool_wrong_use("--arrivals %s: expected at most %d", text,
+					 CS_REQUEST_ARRIVALS);
+	if (cs_imbalance_read(text, &request->arrivals[at], complaint, sizeof complaint) != CS_OK)
+		return cs_tool_wrong_use("--arrivals: %s", complaint);
+	request->arrivals_texts[at] = text;
+	request->arrivals_count++;
+	return CS_TOOL_DONE;
+}
+
+static int
+read_seed(const char *text, struct cs_request *request)
+{
+	char *end;
+	request->seed = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end)
+		return CS_TOOL_DONE;
+	return cs_tool_wrong_use("--seed %s: expected a whole number", text);
+}
+
+static int
+check_arrivals(struct cs_request *request)
+{
+	char complaint[300];
+	int ranks = request->call.nodes * request->call.ppn;
+	if (request->arrivals_count && !request->algorithm)
+		return cs_tool_wrong_use("--arrivals: expected one algorithm, not --compare");
+	if (!request->arrivals_count && (request->call_count > 1 || request->turns_root))
+		return cs_tool_wrong_use("--calls, --turn-root: expected --arrivals as well");
+	if (request->turns_root && (request->has_root || !cs_colls[request->call.coll].rooted))
+		return cs_tool_wrong_use("--turn-root: expected a collective with a root, and no "
+					 "--root");
+	for (int i = 0; i < request->arrivals_count; i++) {
+		request->arrivals[i].seed = request->seed;
+		if (cs_imbalance_fits(&request->arrivals[i], ranks, complaint,
+				      sizeof complaint) != CS_OK)
+			return cs_tool_wrong_use("--arrivals: %s", complaint);
+	}
+	return CS_TOOL_DONE;
+}
+
+static int
 check_bytes(struct cs_request *request)
 {
 	struct cs_sim_call *call = &request->call;
@@ -172,6 +234,8 @@ check_call(struct cs_request *request)
 	if (call->bytes > ((size_t)1 << 60) / (size_t)ranks)
 		return cs_tool_wrong_use("--bytes %zu: too much for %lld ranks", call->bytes,
 					 ranks);
+	if (check_arrivals(request))
+		return CS_TOOL_WRONG_USE;
 	if (call->root >= ranks)
 		return cs_tool_wrong_use("--root %d: expected a rank from 0 to %lld", call->root,
 					 ranks - 1);
@@ -230,6 +294,11 @@ read_option(int option, struct cs_request *request)
 	case OPTION_NON_COMMUTATIVE: call->is_commutative = false; break;
 	case OPTION_OVERLAP: request->overlaps = true; break;
 	case OPTION_EAGER: return read_number("eager", optarg, 1, (size_t)1 << 40, &request->eager);
+	case OPTION_ARRIVALS: return read_arrivals(optarg, request);
+	case OPTION_CALLS:
+		return read_count("calls", optarg, 1, CS_REQUEST_CALLS, &request->call_count);
+	case OPTION_TURN_ROOT: request->turns_root = true; break;
+	case OPTION_SEED: return read_seed(optarg, request);
 	case OPTION_MODEL: return read_model(optarg, request);
 	case OPTION_MEMORY: return read_number("memory", optarg, 1 << 20, (size_t)1 << 40,
 					       &request->memory);
@@ -297,7 +366,7 @@ say_cost(const struct timespec *start)
 }
 
 static int
-simulate(const struct cs_request *request)
+simulate(struct cs_request *request)
 {
 	struct cs_sim_call call = request->call;
 	struct timespec start;
@@ -305,6 +374,8 @@ simulate(const struct cs_request *request)
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (cs_sim_call_init(&call) != CS_OK)
 		fputs("collshim-sim: out of memory\n", stderr);
+	else if (request->arrivals_count)
+		wrong = cs_request_arrivals(request, &call);
 	else
 		wrong = request->compares ? cs_request_compare(request, &call)
 					  : cs_request_simulate(request, &call);
@@ -318,7 +389,8 @@ int
 main(int argc, char **argv)
 {
 	struct cs_request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
-				   .memory = (size_t)1 << 30 };
+				   .memory = (size_t)1 << 30, .seed = CS_IMBALANCE_SEED,
+				   .call_count = 1 };
 	cs_tools_print_printably();
 	size_t most_words = (size_t)argc + 1;
 	for (int i = 1; i < argc; i++)
@@ -332,6 +404,8 @@ main(int argc, char **argv)
 		wrong = request.lists ? cs_tool_list() : simulate(&request);
 	}
 	free(request.words);
+	for (int i = 0; i < request.arrivals_count; i++)
+		free(request.arrivals[i].recorded);
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("collshim-sim: standard output");
 		return CS_TOOL_CANNOT;

@@ -127,6 +127,8 @@ refuse_algorithm(const struct picture *picture, enum cs_coll coll, const char *n
 		    cs_colls[algorithm->inner->coll].name, algorithm->inner->name);
 	else if (algorithm && algorithm->needs.verbs)
 		add(&pen, "%s runs on verbs and is no plan", name);
+	else if (algorithm && algorithm->needs.everyone)
+		add(&pen, "%s goes by who comes first and is no plan", name);
 	else if (algorithm)
 		add(&pen, "%s shares memory on its nodes and is no plan", name);
 	else

@@ -120,6 +120,7 @@ put_facts(FILE *out, const struct cs_facts *facts, const char *mpi)
 	put_string(out, ",\n  \"placement\": ", facts->is_block_placed ? "block" : "cyclic");
 	put_bool(out, ", \"commutative\": ", facts->is_commutative);
 	fprintf(out, ", \"skew\": %d", facts->skew);
+	put_string(out, ", \"imbalance\": ", cs_balance_names[facts->imbalance]);
 	put_string(out, ", \"wire\": ", facts->wire == CS_WIRE_IB ? "ib" : "host");
 	put_string(out, ", \"mpi\": ", mpi);
 	fputc('}', out);

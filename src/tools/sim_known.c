@@ -62,6 +62,18 @@ list_params(const struct cs_algorithm *algorithm)
 	}
 }
 
+static void
+list_sketches(void)
+{
+	const struct cs_algorithm *algorithm;
+	puts("sketches, which are simulated only (seed 002, chapter 3)");
+	for (size_t i = 0; (algorithm = cs_tool_sketch_at(i)); i++) {
+		printf("  %s:%s: %s\n", cs_colls[algorithm->coll].name, algorithm->name,
+		       algorithm->summary);
+		list_params(algorithm);
+	}
+}
+
 int
 cs_tool_list(void)
 {
@@ -79,6 +91,7 @@ cs_tool_list(void)
 		       algorithm->summary);
 		list_params(algorithm);
 	}
+	list_sketches();
 	puts("models (seconds, and seconds per byte)");
 	for (const struct cs_model *model = cs_models; *model->name; model++)
 		printf("  %s: %s\n    %s\n", model->name, model->origin,
@@ -96,6 +109,9 @@ cs_tool_offer(enum cs_coll coll)
 			fprintf(stderr, "%s%s:%s", before, cs_colls[coll].name, algorithm->name);
 			before = ", ";
 		}
+	for (size_t i = 0; (algorithm = cs_tool_sketch_at(i)); i++)
+		if (algorithm->coll == coll && *before == ',')
+			fprintf(stderr, "%s%s:%s", before, cs_colls[coll].name, algorithm->name);
 	fprintf(stderr, "%s\nTry: collshim-sim --list\n",
 		*before == 'e' ? "this collective has no plan yet" : "");
 }
@@ -132,9 +148,12 @@ cs_request_find(struct cs_request *request)
 	if (request->compares)
 		return CS_TOOL_DONE;
 	const struct cs_algorithm *algorithm =
-		colon ? cs_algorithm_by_name(request->call.coll, colon + 1) : NULL;
+		colon ? cs_tool_sketch_by_name(request->call.coll, colon + 1) : NULL;
+	bool is_sketch = algorithm;
+	if (colon && !is_sketch)
+		algorithm = cs_algorithm_by_name(request->call.coll, colon + 1);
 	request->algorithm = algorithm;
-	if (algorithm && cs_tool_is_plan(algorithm))
+	if (algorithm && (is_sketch || cs_tool_is_plan(algorithm)))
 		return CS_TOOL_DONE;
 	fprintf(stderr, "collshim-sim: %s: %s; ", what,
 		!colon      ? "names no algorithm"

@@ -8,26 +8,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TIME_TEXT 32
-
-static const char *
-time_text(char text[TIME_TEXT], int64_t picoseconds)
+const char *
+cs_tool_time_text(char text[CS_TIME_TEXT], double picoseconds)
 {
 	static const struct {
 		double picoseconds;
 		const char *name;
 	} units[] = { { 1e12, "s" }, { 1e9, "ms" }, { 1e6, "us" }, { 1e3, "ns" } };
 	int unit = 0;
-	while (unit < 3 && (double)picoseconds < units[unit].picoseconds)
+	while (unit < 3 && picoseconds < units[unit].picoseconds)
 		unit++;
-	double value = (double)picoseconds / units[unit].picoseconds;
-	snprintf(text, TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
+	double value = picoseconds / units[unit].picoseconds;
+	snprintf(text, CS_TIME_TEXT, "%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value,
 		 units[unit].name);
 	return text;
 }
 
-static void
-print_title(const struct cs_sim_call *call, const struct cs_model *model)
+void
+cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model)
 {
 	char text[CS_MODEL_TEXT];
 	bool is_logfp = model->level[CS_INTER].f > 1 || model->level[CS_INTRA].f > 1;
@@ -47,11 +45,10 @@ print_title(const struct cs_sim_call *call, const struct cs_model *model)
 	putchar('\n');
 }
 
-static void
-print_one(const struct cs_request *request, const size_t *params,
-	  const struct cs_sim_result *result)
+void
+cs_tool_print_algorithm(const struct cs_request *request, const size_t *params)
 {
-	char text[TIME_TEXT], size[CS_NUMBER_TEXT];
+	char size[CS_NUMBER_TEXT];
 	const struct cs_param *known = request->algorithm->params;
 	printf("  %-22s %s:%s", "algorithm", cs_colls[request->call.coll].name,
 	       request->algorithm->name);
@@ -62,7 +59,15 @@ print_one(const struct cs_request *request, const size_t *params,
 	if (request->eager)
 		printf("  %-22s up to %s, inside a node all\n", "messages copied",
 		       cs_bytes_text(size, request->eager));
-	printf("  %-22s %s\n", "simulated time", time_text(text, result->time));
+}
+
+static void
+print_one(const struct cs_request *request, const size_t *params,
+	  const struct cs_sim_result *result)
+{
+	char text[CS_TIME_TEXT];
+	cs_tool_print_algorithm(request, params);
+	printf("  %-22s %s\n", "simulated time", cs_tool_time_text(text, (double)result->time));
 	printf("  %-22s %" PRIu32 "\n", "rounds", result->rounds);
 	printf("  %-22s %" PRIu64 "\n", "messages", result->messages);
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_messages);
@@ -70,17 +75,16 @@ print_one(const struct cs_request *request, const size_t *params,
 	printf("  %-22s %" PRIu64 "\n", "  between nodes", result->inter_bytes);
 }
 
-/* WRONG_USE: *why tells why there is no time with this model; CANNOT: the plans are wrong, which
- * has been said. */
-static int
-run(struct cs_sim *sim, const struct cs_algorithm *algorithm, const struct cs_model *model,
-    struct cs_sim_result *result, const char **why)
+int
+cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
+	       const struct cs_model *model, const int64_t *starts, struct cs_sim_result *result,
+	       const char **why)
 {
 	static const char *const texts[] = {
 		[CS_NO_MEMORY] = "messages under way do not fit into --memory",
 		[CS_UNSUPPORTED] = "the simulated time is above 26 days",
 	};
-	enum cs_status status = cs_sim_run(sim, model, NULL, NULL, result);
+	enum cs_status status = cs_sim_run(sim, model, starts, NULL, result);
 	if (status == CS_OK)
 		return CS_TOOL_DONE;
 	if (status != CS_BAD_INPUT) {
@@ -106,12 +110,13 @@ cs_request_simulate(const struct cs_request *request, struct cs_sim_call *call)
 	if (!sim)
 		return cs_tool_wrong_use("%s: %s", request->what, reason);
 	for (int i = 0; !wrong && i < request->model_count; i++) {
-		wrong = run(sim, request->algorithm, &request->models[i], &result, &why);
+		wrong = cs_request_run(sim, request->algorithm, &request->models[i], NULL, &result,
+				       &why);
 		if (wrong == CS_TOOL_WRONG_USE)
 			fprintf(stderr, "collshim-sim: %s: %s\n", request->what, why);
 		if (wrong)
 			break;
-		print_title(call, &request->models[i]);
+		cs_tool_print_title(call, &request->models[i]);
 		print_one(request, params, &result);
 		if (request->is_verbose)
 			fprintf(stderr, "collshim-sim: %s: simulated time exactly %" PRId64 " ps\n",
@@ -137,8 +142,8 @@ fill_row(struct row *row, const struct cs_request *request, struct cs_sim_call *
 	cs_tool_fallbacks(params, row->algorithm);
 	struct cs_sim *sim = cs_request_stage(request, call, row->algorithm, params, row->reason);
 	for (int i = 0; sim && wrong != CS_TOOL_CANNOT && i < request->model_count; i++)
-		wrong = run(sim, row->algorithm, &request->models[i], &row->results[i],
-			    &row->why[i]);
+		wrong = cs_request_run(sim, row->algorithm, &request->models[i], NULL,
+				       &row->results[i], &row->why[i]);
 	cs_sim_destroy(sim);
 	return wrong == CS_TOOL_CANNOT ? CS_TOOL_CANNOT : CS_TOOL_DONE;
 }
@@ -173,7 +178,7 @@ sort(struct row *rows, size_t count, int model)
 static void
 print_row(const struct row *row, int model, int64_t best)
 {
-	char name[64], text[TIME_TEXT];
+	char name[64], text[CS_TIME_TEXT];
 	const struct cs_sim_result *result = &row->results[model];
 	snprintf(name, sizeof name, "%s:%s", cs_colls[row->algorithm->coll].name,
 		 row->algorithm->name);
@@ -182,8 +187,8 @@ print_row(const struct row *row, int model, int64_t best)
 	else
 		printf("  %-40s %14s %8.3g "
 		       "%8" PRIu32 " %12" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", name,
-		       time_text(text, result->time), best ? (double)result->time / (double)best
-							   : 1.0, result->rounds,
+		       cs_tool_time_text(text, (double)result->time),
+		       best ? (double)result->time / (double)best : 1.0, result->rounds,
 		       result->messages, result->bytes, result->inter_bytes);
 }
 
@@ -192,7 +197,7 @@ print_table(const struct cs_request *request, const struct cs_sim_call *call, st
 	    size_t count, int model)
 {
 	sort(rows, count, model);
-	print_title(call, &request->models[model]);
+	cs_tool_print_title(call, &request->models[model]);
 	printf("  %-40s %14s %8s %8s %12s %16s %16s\n", "algorithm", "simulated time", "ratio",
 	       "rounds", "messages",
 	       "bytes", "between nodes");

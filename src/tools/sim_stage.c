@@ -101,11 +101,10 @@ whole_of(const struct cs_algorithm *algorithm, const size_t *params)
 }
 
 static enum cs_status
-add_hier(struct cs_sim *sim, const struct cs_sim_call *call, const struct cs_algorithm *algorithm,
+add_hier(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
 	 const size_t *params, bool overlaps)
 {
-	const struct cs_hier hier = { .inner = algorithm->inner->coll,
-				      .build = algorithm->inner->build, .params = params,
+	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
 				      .whole = whole_of(algorithm, params), .overlaps = overlaps };
 	return cs_hier_add(sim, call, &hier);
 }
@@ -142,6 +141,15 @@ cs_request_stage(const struct cs_request *request, struct cs_sim_call *call,
 	if (need) {
 		snprintf(reason, CS_REASON_TEXT, "cannot serve: %s", need);
 		return NULL;
+	}
+	struct cs_sketch sketch;
+	if (cs_tool_is_sketch(algorithm, params, &sketch)) {
+		enum cs_status made = cs_sketch_create(&sim, call, &sketch, request->memory);
+		if (made == CS_NO_MEMORY)
+			say_too_large(reason, 0, request->memory);
+		else if (made != CS_OK)
+			snprintf(reason, CS_REASON_TEXT, "refuses this call");
+		return sim;
 	}
 	size_t guessed = 0;
 	enum cs_status status = cs_sim_create(&sim, call->ranks, call->node_of, request->memory);

@@ -1,0 +1,84 @@
+/* sim/sketch.h — algorithms as the simulator tells them: those of seed 002, chapter 3, to see what
+ * they would take when ranks come late. What a rank does depends on who of its node comes first or
+ * last, so they are no plans; and they are told by what costs time, without places of data. The
+ * library's own that know who comes when are scripts, which the simulator cannot play.
+ *
+ *   BARRIERS      3.9 "Hier.": a node's ranks wait for each other before and after what its leader
+ *                 does in a k-nomial tree of leaders
+ *   STATIC        3.9 "Intra-Opt.": nobody waits but for data; a node's lowest rank leads
+ *   DYNAMIC       3.7.1, 3.7.2: the last to come to a reduce, and the first to come to a bcast,
+ *                 leads. Messages are written to the parent's or child's node, whoever leads there;
+ *                 with `control` a leader tells its number to all ranks of the nodes that have to
+ *                 know it (of the root's node: to the root, who is known), before data goes
+ *   HALF_DYNAMIC  reduce: the last to come sends to the parent node's lowest rank, which adds what
+ *                 its node's children have sent as one more contributor
+ *   PATARASUK, _BARRIERS, _STATIC, _DYNAMIC
+ *                 bcast: all ranks, or the leaders of nodes, ask the root (sim.h)
+ *   FRAGMENTS     alltoall: opportunistic fragmentation (3.7.3)
+ *
+ * In DYNAMIC and HALF_DYNAMIC reduces a node's vectors are added up by a tree over its ranks whose
+ * brackets are fixed: who is second at a node of the tree folds and goes up. On the root's node the
+ * root leads. */
+#ifndef CS_SIM_SKETCH_H
+#define CS_SIM_SKETCH_H
+
+#include "sim/call.h"
+#include "sim/sim.h"
+
+enum cs_sketch_kind {
+	CS_SKETCH_BARRIERS, CS_SKETCH_STATIC, CS_SKETCH_DYNAMIC, CS_SKETCH_HALF_DYNAMIC,
+	CS_SKETCH_PATARASUK, CS_SKETCH_PATARASUK_BARRIERS, CS_SKETCH_PATARASUK_STATIC,
+	CS_SKETCH_PATARASUK_DYNAMIC, CS_SKETCH_FRAGMENTS,
+};
+
+struct cs_sketch {
+	enum cs_sketch_kind kind;
+	size_t degree; /* k: messages of a node in each step of the tree; 1: binomial, 64 at most */
+	bool control;
+	size_t group;  /* PATARASUK: served at once */
+	bool splits;
+	size_t least;  /* FRAGMENTS: segments of a message that could grow */
+	bool waits;    /* FRAGMENTS: nothing leaves before all of a node have come */
+};
+
+/* A simulator with the steps of all ranks of the call, a bcast, reduce or alltoall with blocks of
+ * one size. Its first call->ranks actors are the ranks, the others are roles. `budget`: as in
+ * cs_sim_create. CS_UNSUPPORTED: the sketch is not of this collective, or the call has no bytes, or
+ * its nodes have too many ranks; CS_NO_MEMORY. */
+CS_CHECKED enum cs_status cs_sketch_create(struct cs_sim **sim, const struct cs_sim_call *call,
+					   const struct cs_sketch *sketch, size_t budget);
+
+/* --- for the files of sketches ---------------------------------------------------------------- */
+
+struct cs_sketch_state {
+	struct cs_sim *sim;
+	const struct cs_sim_call *call;
+	const struct cs_sketch *sketch;
+	int root_node;
+	int roles; /* of each node */
+	int *tops; /* by node: the actor that speaks for it */
+};
+
+#define CS_SKETCH_ID_BYTES 8 /* of a message that tells who leads */
+
+/* Nodes in a k-nomial tree, counted from the root's. The parent's number, -1 for the root's node;
+ * the children's to `children`, with the largest subtree last, and how many these are. */
+int cs_sketch_parent(const struct cs_sketch_state *state, int node);
+int cs_sketch_children(const struct cs_sketch_state *state, int node, int *children);
+#define CS_SKETCH_MOST_DEGREE 64
+#define CS_SKETCH_MOST_CHILDREN 512 /* of 2^20 nodes with that degree, and more */
+
+/* The rank that leads where that is fixed. */
+int cs_sketch_leader(const struct cs_sketch_state *state, int node);
+static inline int
+cs_sketch_role(const struct cs_sketch_state *state, int node, int number)
+{
+	return state->call->ranks + node * state->roles + number;
+}
+
+int cs_sketch_reduce_roles(const struct cs_sketch_state *state);
+void cs_sketch_reduce(struct cs_sketch_state *state);
+int cs_sketch_bcast_roles(const struct cs_sketch_state *state);
+void cs_sketch_bcast(struct cs_sketch_state *state);
+
+#endif
