@@ -25,12 +25,19 @@
 
 enum cs_comm_state { CS_COMM_COUNTING, CS_COMM_HOST, CS_COMM_TEAM };
 
+/* What a rank says of verbs (comm/rdma.h). */
+#define CS_RDMA_WORDS 4
+
 struct cs_seat {
 	struct cs_selection selection;
 	struct cs_team team;
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* of a team of all ranks */
 	void *pin; /* of the node's segment, for verbs; NULL: none */
+	struct cs_rdma_said {
+		bool is_agreed;
+		int least[CS_RDMA_WORDS]; /* comm/rdma.h */
+	} rdma;
 };
 
 struct cs_comm {
@@ -40,6 +47,8 @@ struct cs_comm {
 	uint64_t calls;
 	uint64_t try_at; /* no team before that many of them, as all ranks have agreed */
 	uint64_t first_call; /* of the node's, that is the team's */
+	uint64_t number, numbered; /* of the communicator, 0: none yet; of its last call that was
+				    * recorded (comm/recording.h) */
 	bool is_inter;
 	bool is_new; /* the team's memory was made for it */
 	bool is_within_world; /* all ranks are this job's, and there are two or more of them */

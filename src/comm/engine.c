@@ -12,6 +12,7 @@
 #include "comm/flavour.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
+#include "comm/recording.h"
 #include "comm/types.h"
 #include "shm/node_slots.h"
 #include "shm/pool.h"
@@ -106,6 +107,7 @@ at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 		cs_report_uncounted("disabled by COLLSHIM_DISABLE; calls were not counted");
 		cs_report_write(cs_engine.settings.report);
 	}
+	cs_recording_close();
 	close_engine();
 	cs_float_release(&floats);
 	return MPI_SUCCESS;
@@ -222,6 +224,7 @@ cs_engine_open(void)
 		if (!early) /* MPI_Init was not seen, so there was no agreement */
 			cs_agreement_tell_alone(troubles, "");
 		if (is_open) {
+			cs_recording_open(false);
 			atomic_store(&cs_engine.state, CS_ENGINE_OPEN);
 			state = CS_ENGINE_OPEN;
 		} else if (!early && cs_pmpi.Initialized && is_initialized()) {
@@ -327,6 +330,8 @@ agree(void)
 		[CS_AGREED_ENABLED] = !cs_engine.settings.is_disabled,
 		[CS_AGREED_CANNOT] = !is_open,
 		[CS_AGREED_TROUBLES] = troubles,
+		[CS_AGREED_RECORDS] = is_open && !cs_engine.settings.is_disabled &&
+				      cs_recording_prepare(),
 	};
 	const struct cs_agreement_wire wire = {
 		.rank = cs_engine.world_rank, .size = cs_engine.world_size,
@@ -336,6 +341,8 @@ agree(void)
 	if (cs_agreement_make(&wire, words)) {
 		cs_agreement_tell(&wire, troubles, words);
 		heed(words);
+		if (atomic_load(&cs_engine.state) == CS_ENGINE_OPEN)
+			cs_recording_open(words[CS_AGREED_RECORDS]);
 	}
 	if (!is_open)
 		cs_engine.door->restore(-1);

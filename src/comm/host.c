@@ -341,11 +341,11 @@ reduce_scatter(void *leaders, void *buffer, const size_t *counts,
 }
 
 static unsigned
-max(void *leaders, uint64_t *value, struct cs_request *request)
+max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
 {
 	prepare(request);
-	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, value, 1, MPI_UINT64_T, MPI_MAX,
-		    comm_of(leaders));
+	return MAKE(Allreduce, Iallreduce, request, MPI_IN_PLACE, values, to_int(count),
+		    MPI_UINT64_T, MPI_MAX, comm_of(leaders));
 }
 
 const struct cs_host cs_host_mpi = {
@@ -354,6 +354,7 @@ const struct cs_host cs_host_mpi = {
 	.reduce_local = reduce_local,
 	.open = cs_group_open,
 	.wire = cs_host_wire,
+	.messages = cs_host_messages,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

@@ -18,6 +18,7 @@ struct cs_group {
 	int nodes, node;
 	int *ints; /* leaders: four arrays of one int per node */
 	struct cs_wire wire; /* point-to-point */
+	struct cs_words *words; /* that it has sent (comm/wire.c); NULL: none so far */
 	struct cs_ib *ib;    /* plans send by verbs, for which there is: */
 	struct cs_wire *verbs;
 	const int *node_of;  /* by rank; ranks of one node talk by the host. NULL: each is on a node
@@ -41,6 +42,8 @@ bool cs_groups_are_many(void);
 
 /* A group's wire, by verbs or by the host, as the team has agreed. */
 struct cs_wire *cs_host_wire(void *group);
+/* Its wire by the host's messages, whatever has been agreed. */
+struct cs_wire *cs_host_messages(void *group);
 /* Frees the communicator, which all of its ranks do together, and memory. */
 void cs_group_close(struct cs_group *group);
 

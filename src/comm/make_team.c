@@ -6,12 +6,14 @@
  * a rank's trouble (no memory) is agreed; all have the team or nobody has. */
 #include "comm/make_team.h"
 
+#include "algorithms/hearings.h"
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
+#include "comm/recording.h"
 #include "comm/yielding.h"
 #include "topo/topo.h"
 
@@ -168,26 +170,33 @@ learn_domains(struct cs_team *team)
 }
 
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
- * each NUMA domain. All do what the least able one can: one answer keeps the algorithms simple. */
-static void
-learn_least(struct cs_comm *communicator, struct cs_team *team)
+ * each NUMA domain. All do what the least able one can: one answer keeps the algorithms simple.
+ * Over several nodes it agrees on the worst of their troubles at the same time. */
+static enum cs_trouble
+learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble trouble)
 {
-	int mine[2] = { 0, team->shape.numa_domains }, least[2] = { 0, 0 };
-	mine[0] = team->node.is_readable;
+	enum { NO_TROUBLE, READABLE, DOMAINS, WORDS };
+	int mine[WORDS] = {
+		[NO_TROUBLE] = CS_TROUBLES - (int)trouble, [READABLE] = team->node.is_readable,
+			[DOMAINS] = team->shape.numa_domains,
+	};
+	int least[WORDS] = { 0 };
 	if (team->shape.nodes == 1)
 		memcpy(least, mine, sizeof least);
-	if (team->shape.nodes == 1 ||
-	    cs_yielding_allreduce(mine, least, 2, MPI_INT, MPI_MIN, communicator->comm) ==
-	    MPI_SUCCESS) {
-		team->has_cma = least[0];
-		team->domains = least[1] < CS_LANES ? least[1] : CS_LANES;
-	}
+	else if (cs_yielding_allreduce(mine, least, WORDS, MPI_INT, MPI_MIN, communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	trouble = (enum cs_trouble)(CS_TROUBLES - least[NO_TROUBLE]);
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	team->has_cma = least[READABLE];
+	team->domains = least[DOMAINS] < CS_LANES ? least[DOMAINS] : CS_LANES;
 	if (team->domains < 1)
 		team->domains = 1;
 	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
 		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between "
 			     "ranks; "
 			     "data is copied twice");
+	return CS_TROUBLE_NONE;
 }
 
 /* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one
@@ -255,15 +264,14 @@ make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
 	struct cs_team *team = &communicator->seat->team;
 	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	const struct cs_meeting meeting = { .comm = communicator->comm };
 	enum cs_trouble trouble = CS_TROUBLE_NONE;
 	cs_team_take_idle(name, communicator->seat);
 	if (!name)
-		trouble = cs_team_new_node(communicator->comm, communicator->seat, &shape);
+		trouble = cs_team_new_node(&meeting, communicator->seat, &shape);
 	team->node.key = key;
 	communicator->is_new = !name;
-	if (trouble == CS_TROUBLE_NONE)
-		learn_least(communicator, team);
-	return trouble;
+	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
 }
 
 /* One rank on each node: nothing to share, but plans between all ranks may serve. */
@@ -271,27 +279,47 @@ static enum cs_trouble
 make_without_memory(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
+	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
 	/* No element is too large */
 	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX;
+	team->node.shape.spin = limits->spin;
+	team->node.shape.yields = limits->yields;
 	communicator->is_new = false; /* what it serves is not counted */
 	return CS_TROUBLE_NONE;
 }
 
+/* The worst of all ranks' troubles, and with it what all ranks say of verbs. */
 static enum cs_trouble
-make_on_several(struct cs_comm *communicator, MPI_Comm node)
+agree_at_last(struct cs_comm *communicator, enum cs_trouble trouble)
+{
+	struct cs_rdma_said *said = &communicator->seat->rdma;
+	int mine[1 + CS_RDMA_WORDS] = { 0 }, least[1 + CS_RDMA_WORDS] = { 0 };
+	mine[0] = CS_TROUBLES - (int)trouble;
+	if (communicator->seat->team.shape.nodes > 1)
+		cs_rdma_say(communicator->rank, mine + 1);
+	if (cs_yielding_allreduce(mine, least, 1 + CS_RDMA_WORDS, MPI_INT, MPI_MIN,
+				  communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	memcpy(said->least, least + 1, sizeof said->least);
+	said->is_agreed = true;
+	return (enum cs_trouble)(CS_TROUBLES - least[0]);
+}
+
+static enum cs_trouble
+make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, bool has_idle)
 {
 	struct cs_team *team = &communicator->seat->team;
 	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
-	enum cs_trouble trouble = cs_team_take_node(node, communicator->seat, &shape);
+	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
 	communicator->is_new = true; /* nodes are split off in any case */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
 		trouble = CS_TROUBLE_NO_SHARE;
-	trouble = cs_team_agree_on(communicator->comm, trouble);
+	if (trouble == CS_TROUBLE_NONE)
+		learn_domains(team);
+	trouble = learn_least(communicator, team, trouble);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
-	learn_domains(team);
-	learn_least(communicator, team);
-	return cs_team_agree_on(communicator->comm, make_leaders(communicator, team));
+	return agree_at_last(communicator, make_leaders(communicator, team));
 }
 
 static enum cs_trouble
@@ -304,11 +332,25 @@ make_nodes(struct cs_comm *communicator)
 		return trouble;
 	if (!cs_team_learn_shape(communicator, node, &team->shape))
 		trouble = CS_TROUBLE_NO_MEMORY;
+	const struct cs_meeting meeting = { .comm = node };
 	if (trouble == CS_TROUBLE_NONE)
-		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, node)
+		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, &meeting, true)
 						  : make_without_memory(communicator);
 	cs_pmpi.Comm_free(&node);
 	return trouble;
+}
+
+/* All have told where they are: nothing is split, and nodes are made together. */
+static enum cs_trouble
+make_known_nodes(struct cs_comm *communicator, const struct cs_heard *heard)
+{
+	struct cs_team *team = &communicator->seat->team;
+	const struct cs_meeting meeting = { .comm = communicator->comm, .all = &team->shape };
+	if (!cs_team_shape_by_words(communicator, heard->nodes, &team->shape))
+		return CS_TROUBLE_NO_MEMORY;
+	return team->shape.ppn_max > 1
+	       ? make_on_several(communicator, &meeting, heard->has_idle)
+	       : make_without_memory(communicator);
 }
 
 /* Memory that a team on one node needs, and its shape; that it is on one is not known yet. */
@@ -337,13 +379,14 @@ find_way(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
 	struct cs_said mine = {
-		.node = cs_team_fake_node() < 0 ? cs_topo_node() : 0,
 		.digest = cs_engine.digest,
 		.until = put_off_until(communicator),
 		.may_split = !atomic_load(&cs_engine.has_duplicated),
+		.has_idle = cs_pool_has_idle(),
 	};
 	struct cs_heard heard = { .trouble = CS_TROUBLE_NONE };
 	uint64_t key = 0;
+	mine.node = cs_team_node_word(&mine.host);
 	enum cs_trouble trouble = agree_late(communicator);
 	communicator->is_alike = trouble == CS_TROUBLE_NONE;
 	if (trouble != CS_TROUBLE_NONE)
@@ -351,7 +394,8 @@ find_way(struct cs_comm *communicator)
 	mine.trouble = prepare(communicator);
 	if (mine.trouble == CS_TROUBLE_NONE && mine.node) {
 		struct cs_node_shape shape = cs_team_node_shape(&team->shape);
-		key = cs_team_key(communicator->comm, &shape);
+		const struct cs_meeting meeting = { .comm = communicator->comm };
+		key = cs_team_key(&meeting, &shape);
 	}
 	cs_pool_offer(key, mine.idle);
 	if (!cs_team_exchange(communicator, &mine, &heard))
@@ -371,7 +415,42 @@ find_way(struct cs_comm *communicator)
 	if (heard.trouble != CS_TROUBLE_NONE)
 		return heard.trouble;
 	forget_shape(team);
-	return make_nodes(communicator);
+	return heard.are_nodes_known ? make_known_nodes(communicator, &heard)
+				     : make_nodes(communicator);
+}
+
+static void
+hear_imbalance(void *user, enum cs_balance imbalance)
+{
+	struct cs_comm *communicator = user;
+	cs_selection_take_imbalance(&communicator->seat->selection, imbalance);
+	if (communicator->rank == 0)
+		cs_info("imbalance of a communicator of %d ranks: %s from its call %llu on",
+			communicator->size, cs_balance_names[imbalance],
+			(unsigned long long)(communicator->seat->team.node.calls -
+					     communicator->first_call + 1));
+}
+
+/* Has lateness measured where a rule asks for it, unless the user has said what it is. */
+static void
+begin_epochs(struct cs_comm *communicator)
+{
+	struct cs_selection *selection = &communicator->seat->selection;
+	const struct cs_limits *limits = cs_selector_limits(selection->selector);
+	const struct cs_epoch_limits epoch = {
+		.calls = limits->imbalance_epoch,
+		.moderate_ns = limits->imbalance_moderate * 1000,
+		.strong_ns = limits->imbalance_strong * 1000,
+	};
+	enum cs_balance_kind kind = cs_engine.settings.imbalance;
+	if (kind != CS_BALANCE_MEASURED)
+		selection->facts.imbalance = (enum cs_balance)(kind - CS_BALANCE_BALANCED);
+	selection->measured = selection->facts.imbalance;
+	if (kind == CS_BALANCE_MEASURED &&
+	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
+		cs_epoch_begin(&communicator->seat->team, &epoch, hear_imbalance, communicator);
+	else
+		cs_epoch_none(&communicator->seat->team);
 }
 
 static void
@@ -414,6 +493,11 @@ make(struct cs_comm *communicator)
 			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll,
 					   CS_PMPI_LACKS);
 	cs_rdma_agree(communicator);
+	begin_epochs(communicator);
+	/* The words of who came when are in a node's memory. */
+	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling &&
+						   team->node.self;
+	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();
 	communicator->state = CS_COMM_TEAM;
 	if (communicator->is_new)
 		owe(PRICE);
@@ -443,6 +527,8 @@ take_seat(struct cs_comm *communicator)
 	}
 	seat->selection.selector = cs_engine.selector;
 	seat->selection.is_reporting = cs_no_seat.selection.is_reporting;
+	seat->selection.is_recording = cs_no_seat.selection.is_recording;
+	seat->selection.is_timed = cs_no_seat.selection.is_timed;
 	communicator->seat = seat;
 }
 
@@ -479,6 +565,8 @@ cs_comm_drop_team(struct cs_comm *communicator)
 	if (communicator->state != CS_COMM_TEAM)
 		return;
 	cs_float_hold(&floats);
+	cs_epoch_end(team);
+	cs_hearings_end(team);
 	drop_groups(communicator);
 	cs_rdma_drop(communicator);
 	cs_float_release(&floats);

@@ -34,12 +34,16 @@ enum cs_trouble {
 
 /* --- team_say.c ------------------------------------------------------------------------------- */
 
+/* Up to so many ranks tell each other all of it. More find out first whether they are on one node;
+ * only then it is worth the bytes. */
+#define CS_TEAM_FEW 64
+
 struct cs_said {
-	uint64_t node;       /* cs_topo_node; 0: not one node with others */
+	uint64_t node, host; /* cs_team_node_word */
 	uint64_t digest;     /* of what must be equal */
 	uint64_t until;      /* the team is not to be made before that many calls */
 	uint32_t trouble;
-	uint32_t may_split;
+	uint16_t may_split, has_idle; /* a node in its pool, of whatever processes */
 	uint64_t idle[CS_POOL_IDLE]; /* names of nodes in this rank's pool that all ranks had, if
 				      * all are on one node */
 };
@@ -49,6 +53,11 @@ struct cs_heard {
 	enum cs_trouble trouble;
 	uint64_t until;
 	uint64_t name; /* of a node that is idle in all pools, or 0 */
+	/* By rank, what processes of one node have in common; unknown of more than CS_TEAM_FEW
+	 * ranks, and where one cannot tell, or two have one host but not all that a node has: they
+	 * may be in containers, and share memory by name. */
+	bool are_nodes_known, has_idle;
+	uint64_t nodes[CS_TEAM_FEW];
 };
 
 /* All hear the same of all; false: the host failed. */
@@ -69,39 +78,54 @@ __attribute__((noreturn)) void cs_team_out_of_memory(const char *what, int ranks
 int cs_team_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 void cs_team_unquiet(MPI_Comm comm, MPI_Errhandler *handler);
 
-/* Which node COLLSHIM_FAKE_NODES has this process on; -1: it says nothing. */
-int cs_team_fake_node(void);
+/* What the processes of a node have in common (cs_topo_node), as COLLSHIM_FAKE_NODES deals them
+ * out; 0: it cannot be told. */
+uint64_t cs_team_node_word(uint64_t *host);
 
-/* The communicator of the node's ranks, where they are on several. */
+/* The communicator of the node's ranks, where they are on several, and do not know each other's
+ * words. */
 enum cs_trouble cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node);
 
 /* Fills in the shape; false: the host failed. `node`: the cs_comm's own communicator, if all are on
  * one. */
 bool cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape *shape);
 
+/* The same by the words that all have told. */
+bool cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words,
+			    struct cs_shape *shape);
+
 /* Of the node of a team of this shape: slots and areas, as the limits have them. */
 struct cs_node_shape cs_team_node_shape(const struct cs_shape *shape);
 
 /* --- team_segment.c --------------------------------------------------------------------------- */
+
+/* Who make nodes together: the processes of a communicator, which are on one node (`all` NULL), or
+ * make one on each of several nodes at the same time. */
+struct cs_meeting {
+	MPI_Comm comm;
+	const struct cs_shape *all;
+};
 
 /* The worst of all ranks' troubles. */
 enum cs_trouble cs_team_agree_on(MPI_Comm comm, enum cs_trouble trouble);
 
 /* What a node of a former team must have in common with the next: processes, in their order, and
  * shape. */
-uint64_t cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape);
+uint64_t cs_team_key(const struct cs_meeting *meeting, const struct cs_node_shape *shape);
 
-/* A new node for the processes of `comm`; all of them have it, or none has. */
-enum cs_trouble cs_team_new_node(MPI_Comm comm, struct cs_seat *seat,
+/* New nodes; all processes of the meeting have theirs, or none has. */
+enum cs_trouble cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 				 const struct cs_node_shape *shape);
 
 /* A node of a former team, of that name, which all of its processes have idle; they need not meet.
  * 0: none. */
 void cs_team_take_idle(uint64_t name, struct cs_seat *seat);
 
-/* One of several nodes: a node that all of its processes have idle, or a new one. */
-enum cs_trouble cs_team_take_node(MPI_Comm comm, struct cs_seat *seat,
-				  const struct cs_node_shape *shape);
+/* One of several nodes: a node that all of its processes have idle, or a new one; where several
+ * are made together, it is the one or the other on all. `has_idle`: a process of the meeting has an
+ * idle one of whatever processes. */
+enum cs_trouble cs_team_take_node(const struct cs_meeting *meeting, bool has_idle,
+				  struct cs_seat *seat, const struct cs_node_shape *shape);
 
 /* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or
  * waits in the pool for a next team of the same processes, which all of them join only after they

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "comm/engine.h"
 #include "comm/pmpi.h"
+#include "comm/recording.h"
 #include "comm/serve_common.h"
 
 #include <errno.h>
@@ -54,10 +55,10 @@ cs_ordered_begin(struct cs_serving *serving)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_ordered_time time =
-		{ .is_reporting = communicator->seat->selection.is_reporting };
+		{ .is_timed = communicator->seat->selection.is_timed };
 	if (communicator->seat->selection.team) /* else the seat is everybody's */
-		communicator->seat->selection.is_reporting = false;
-	if (time.is_reporting)
+		communicator->seat->selection.is_timed = false;
+	if (time.is_timed)
 		time.start = cs_clock_ns();
 	return time;
 }
@@ -68,11 +69,16 @@ cs_ordered_end(struct cs_serving *serving, const struct cs_ordered_time *time, e
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (communicator->seat->selection.team)
-		communicator->seat->selection.is_reporting = time->is_reporting;
-	if (time->is_reporting)
+		communicator->seat->selection.is_timed = time->is_timed;
+	if (!time->is_timed)
+		return;
+	uint64_t end = cs_clock_ns();
+	if (communicator->seat->selection.is_reporting)
 		cs_report_count(cs_report_row((int)coll, bytes, false, "ordered",
-					      "COLLSHIM_REPRODUCIBLE"), bytes,
-				cs_clock_ns() - time->start);
+					      "COLLSHIM_REPRODUCIBLE"), bytes, end - time->start);
+	if (communicator->seat->selection.is_recording)
+		cs_recording_add(communicator, coll, serving->op.call.root, bytes, false,
+				 time->start, end);
 }
 
 /* --- moving: by the team, else by the host ---------------------------------------------------- */

@@ -36,7 +36,7 @@ void *cs_ordered_need(size_t bytes);
 
 /* Around one call, for the report, which has a row for it and none for what it is made of. */
 struct cs_ordered_time {
-	bool is_reporting;
+	bool is_timed;
 	uint64_t start;
 };
 struct cs_ordered_time cs_ordered_begin(struct cs_serving *serving);

@@ -192,13 +192,11 @@ is_tried_well(struct cs_comm *communicator)
 
 /* --- agreeing --------------------------------------------------------------------------------- */
 
-#define MOST_WORDS 4
-
 /* The least of each number over all ranks; zeros where the MPI fails. */
 static void
 least(struct cs_comm *communicator, int *words, int count)
 {
-	int all[MOST_WORDS] = { 0 };
+	int all[CS_RDMA_WORDS] = { 0 };
 	if (cs_pmpi.Allreduce(words, all, count, MPI_INT, MPI_MIN, communicator->comm))
 		memset(all, 0, sizeof all);
 	memcpy(words, all, (size_t)count * sizeof *words);
@@ -216,25 +214,42 @@ is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 }
 
 /* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it
- * among others is, and a device that refuses. */
-static bool
-can_all(struct cs_comm *communicator)
+ * among others is, and a device that refuses. The words: can all; the negated "can", whose least
+ * tells whether anybody can; the first that has cause to complain; the first that cannot. */
+enum { CAN, CAN_ANY, COMPLAINS, CANNOT };
+_Static_assert(CANNOT + 1 == CS_RDMA_WORDS, "as many words");
+
+void
+cs_rdma_say(int rank, int words[CS_RDMA_WORDS])
 {
-	int rank = communicator->seat->team.shape.rank;
-	open_here();
+	bool is_off = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST;
+	if (!is_off)
+		open_here();
 	bool can = cs_rdma_here() != NULL;
 	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB ||
 			cs_engine.settings.ib_device;
-	bool has_cause = !can && (is_asked || here.status != CS_UNSUPPORTED);
-	/* Can all; the negated "can", whose least tells whether anybody can; the first that has
-	 * cause to complain; the first that cannot. */
-	int words[MOST_WORDS] = { can, -can, has_cause ? rank : INT_MAX, can ? INT_MAX : rank };
-	least(communicator, words, MOST_WORDS);
-	if (!words[0] &&
-	    is_to_say(communicator, words[1] < 0 ? words[3] : words[2], REASON_NO_VERBS))
+	bool has_cause = !can && !is_off && (is_asked || here.status != CS_UNSUPPORTED);
+	words[CAN] = can;
+	words[CAN_ANY] = -can;
+	words[COMPLAINS] = has_cause ? rank : INT_MAX;
+	words[CANNOT] = can ? INT_MAX : rank;
+}
+
+static bool
+can_all(struct cs_comm *communicator)
+{
+	struct cs_rdma_said *said = &communicator->seat->rdma;
+	if (!said->is_agreed) {
+		cs_rdma_say(communicator->seat->team.shape.rank, said->least);
+		least(communicator, said->least, CS_RDMA_WORDS);
+	}
+	const int *words = said->least;
+	if (!words[CAN] && is_to_say(communicator, words[CAN_ANY] < 0 ? words[CANNOT]
+								   : words[COMPLAINS],
+				     REASON_NO_VERBS))
 		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI",
 			      cs_engine.world_rank, here.why);
-	return words[0];
+	return words[CAN];
 }
 
 static void

@@ -6,9 +6,13 @@
 #include "comm/comm.h"
 #include "ib/ib.h"
 
+/* Says what this rank can. What counts is the least of each word over all ranks, which goes into
+ * seat->rdma where it has been agreed together with something else. Opens the device. */
+void cs_rdma_say(int rank, int words[CS_RDMA_WORDS]);
+
 /* Lets a team that has just been made on several nodes agree by what its plans send: verbs, if
- * every rank can and an exchange with the next node went well. Collective over the team. Sets
- * facts.wire, the groups' ib, and pins the node's segment. */
+ * every rank can (seat->rdma, or asked here) and an exchange with the next node went well.
+ * Collective over the team. Sets facts.wire, the groups' ib, and pins the node's segment. */
 void cs_rdma_agree(struct cs_comm *communicator);
 /* Gives back what the team has of verbs; called before the node's segment is unmapped or given to
  * the pool. */

@@ -91,7 +91,9 @@ kind_of(const struct cs_type *type, const struct cs_operation *operation)
 	unsigned class = type->class == CS_CLASS_FLOAT || type->class == CS_CLASS_COMPLEX ||
 			 type->class == CS_CLASS_PAIR
 				 ? type->class : 0;
-	return operation->is_predefined ? (unsigned)operation->number << 4 | class : 0;
+	_Static_assert(CS_CLASS_PAIR <= CS_KIND_CLASS, "there is room for a class");
+	return operation->is_predefined
+	       ? (unsigned)operation->number * (CS_KIND_CLASS + 1) | class : 0;
 }
 
 bool

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/pmpi.h"
+#include "comm/recording.h"
+#include "trace/samples.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,9 +19,8 @@ cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
 	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
 }
 
-void
-cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
-		      uint64_t nanoseconds)
+static void
+count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
 {
 	const struct cs_comm *communicator = serving->communicator;
 	struct cs_selection *selection = &communicator->seat->selection;
@@ -32,10 +33,44 @@ cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t byte
 				      why ? why : "team not made yet"), bytes, nanoseconds);
 }
 
+uint64_t
+cs_serving_arrived(const struct cs_serving *serving)
+{
+	return serving->op.node.extras & CS_OP_TIMED ? serving->op.arrived_ns : cs_clock_ns();
+}
+
+/* A call that the host refuses may be this rank's alone, so it has no number. */
+void
+cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
+		    uint64_t arrived_ns, int result)
+{
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	uint64_t left_ns = cs_clock_ns();
+	if (selection->is_reporting)
+		count_host(serving, coll, bytes, left_ns - arrived_ns);
+	if (selection->is_recording && result == MPI_SUCCESS)
+		cs_recording_add(serving->communicator, coll, root, bytes, true, arrived_ns,
+				 left_ns);
+}
+
+static void
+record(struct cs_serving *serving)
+{
+	const struct cs_op *op = &serving->op;
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (selection->is_recording)
+		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
+				 serving->bytes, false, op->arrived_ns, op->left_ns);
+	if (selection->is_sampling && cs_samples_want(op->tag))
+		cs_recording_keep(serving->communicator, op);
+}
+
 int
 cs_serve_end(struct cs_serving *serving)
 {
 	cs_serving_fini(serving);
+	if (serving->op.node.extras & CS_OP_TIMED)
+		record(serving);
 	if (!(serving->op.node.extras & CS_OP_WRONG))
 		return MPI_SUCCESS;
 	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
@@ -148,8 +183,8 @@ cs_serving_fini_slow(struct cs_serving *serving)
 		cs_op_memory_free(&serving->communicator->idle);
 }
 
-/* What became of packing or unpacking that began at `start`, on this clock while a report is
- * wanted. */
+/* What became of packing or unpacking that began at `start`, on this clock while calls are
+ * timed. */
 static void
 close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 {
@@ -159,8 +194,13 @@ close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 			      "the job");
 		cs_host_mpi.abort("packing");
 	}
+	if (!communicator->seat->selection.is_timed)
+		return;
+	uint64_t end = cs_clock_ns();
+	cs_op_arrive(&serving->op, start);
+	serving->op.left_ns = end;
 	if (communicator->seat->selection.is_reporting)
-		cs_selection_spend(serving->cached, serving->bytes, cs_clock_ns() - start);
+		cs_selection_spend(serving->cached, serving->bytes, end - start);
 }
 
 void
@@ -168,7 +208,7 @@ cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void
 	      MPI_Count count, char *packed)
 {
 	struct cs_comm *communicator = serving->communicator;
-	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
+	uint64_t start = communicator->seat->selection.is_timed ? cs_clock_ns() : 0;
 	close_packing(serving, cs_type_pack(type, user, count, packed), start);
 }
 
@@ -177,7 +217,7 @@ cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *us
 		const char *packed)
 {
 	struct cs_comm *communicator = serving->communicator;
-	uint64_t start = communicator->seat->selection.is_reporting ? cs_clock_ns() : 0;
+	uint64_t start = communicator->seat->selection.is_timed ? cs_clock_ns() : 0;
 	close_packing(serving, cs_type_unpack(type, user, count, packed), start);
 }
 

@@ -29,11 +29,11 @@ cs_serve_has_team(struct cs_serving *serving)
  * cs_facts. As cs_serve_has_team. */
 static inline bool
 cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
-		       bool is_commutative)
+		       enum cs_order order)
 {
 	struct cs_comm *communicator = serving->communicator;
 	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
-	    is_commutative)
+	    (order == CS_ORDER_NONE || serving->cached->order == order))
 		return true;
 	if (!cs_serve_has_team(serving))
 		return false;
@@ -41,14 +41,14 @@ cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t byt
 		return cs_serve_not(serving, "nothing to move");
 	serving->bytes = bytes;
 	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew,
-					      is_commutative);
+					      order);
 	return serving->cached->choice.algorithm != NULL;
 }
 
 static inline bool
-cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes, bool is_commutative)
+cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 {
-	return cs_serve_choose_skewed(serving, coll, bytes, 1, is_commutative);
+	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
 }
 
 /* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG).

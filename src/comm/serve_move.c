@@ -5,7 +5,7 @@
 bool
 cs_serve_barrier(struct cs_serving *serving)
 {
-	if (!cs_serve_choose(serving, CS_BARRIER, 0, true))
+	if (!cs_serve_choose(serving, CS_BARRIER, 0))
 		return false;
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BARRIER, 0, 0);
@@ -19,7 +19,7 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 	struct cs_flat flat;
 	if (!cs_serve_has_root(serving, root) || !cs_flat_look(serving, data, CS_INPUT, &flat))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes, true))
+	if (!cs_serve_choose(serving, CS_BCAST, flat.bytes))
 		return false;
 	bool is_root = communicator->rank == root;
 	struct cs_call *call = &serving->op.call;
@@ -69,7 +69,7 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send,
 	    (cs_side_is_among(send, recv, out.bytes) &&
 	     cs_flat_is_refused(serving, send, recv, own_at(serving, each), &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_ALLGATHER, each, true))
+	if (!cs_serve_choose(serving, CS_ALLGATHER, each))
 		return false;
 	if (!in_place && in.bytes != each)
 		return cs_serve_not(serving, "arguments not served");
@@ -102,7 +102,7 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = in.bytes;
-	if (!cs_serve_choose(serving, CS_GATHER, each, true))
+	if (!cs_serve_choose(serving, CS_GATHER, each))
 		return false;
 	if (!in_place && in.bytes != each)
 		return cs_serve_not(serving, "arguments not served");
@@ -137,7 +137,7 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 		return cs_serve_not(serving, "arguments not served");
 	if (!is_root)
 		each = out.bytes;
-	if (!cs_serve_choose(serving, CS_SCATTER, each, true))
+	if (!cs_serve_choose(serving, CS_SCATTER, each))
 		return false;
 	if (!in_place && out.bytes != each)
 		return cs_serve_not(serving, "arguments not served");
@@ -172,7 +172,7 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
 	    (cs_side_is_at(send, recv, 0) &&
 	     cs_flat_is_refused(serving, send, recv, 0, &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_ALLTOALL, each, true))
+	if (!cs_serve_choose(serving, CS_ALLTOALL, each))
 		return false;
 	if (!in_place && send_each != each)
 		return cs_serve_not(serving, "arguments not served");

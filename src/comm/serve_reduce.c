@@ -82,6 +82,13 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->truncated = 0;
 }
 
+static inline enum cs_order
+order_of(const struct cs_call *call)
+{
+	return !call->is_commutative ? CS_ORDER_KEPT
+	       : cs_reduction_is_exact(&call->reduction) ? CS_ORDER_EXACT : CS_ORDER_FREE;
+}
+
 /* Looks at everything that all ranks share and asks select. `scattered`: elements of each rank's
  * block must fit into a piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
@@ -104,7 +111,7 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with
 	 * their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
-	    !cs_serve_choose_skewed(serving, coll, size, skew, reduced->call->is_commutative))
+	    !cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call)))
 		return false;
 	fill(reduced, coll, (size_t)count, bytes);
 	return true;

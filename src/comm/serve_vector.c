@@ -134,7 +134,7 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
 }
 
 /* Packed one after another. */
-static __attribute__((noinline)) void
+static void
 pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	       enum cs_filled filled)
 {
@@ -151,21 +151,34 @@ pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	}
 }
 
+/* Displacements that are negative, too: counts from the lowest block. */
+static void
+rebase_scattered(const struct cs_comm *communicator, struct scattered *blocks)
+{
+	for (int rank = 0; rank < communicator->size; rank++)
+		if (blocks->bytes[rank])
+			blocks->at[rank] -= (size_t)blocks->lowest;
+	blocks->base = blocks->user + blocks->lowest;
+}
+
+static __attribute__((noinline)) void
+open_scattered_slow(struct cs_serving *serving, struct scattered *blocks, int which,
+		    enum cs_filled filled)
+{
+	if (blocks->is_contiguous)
+		rebase_scattered(serving->communicator, blocks);
+	else
+		pack_scattered(serving, blocks, which, filled);
+}
+
 /* Where the blocks are as bytes: in the program's memory, or packed. */
 static inline struct cs_blocks
 open_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	       enum cs_filled filled)
 {
-	struct cs_comm *communicator = serving->communicator;
-	if (!blocks->is_contiguous) {
-		pack_scattered(serving, blocks, which, filled);
-	} else {
-		/* Displacements may be negative: count from the lowest block. */
-		for (int rank = 0; blocks->lowest && rank < communicator->size; rank++)
-			if (blocks->bytes[rank])
-				blocks->at[rank] -= (size_t)blocks->lowest;
-		blocks->base = blocks->user + blocks->lowest;
-	}
+	blocks->base = blocks->user;
+	if (__builtin_expect(!blocks->is_contiguous || blocks->lowest, 0))
+		open_scattered_slow(serving, blocks, which, filled);
 	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
 }
 
@@ -199,7 +212,8 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
 	size_t mean = (out.total + (size_t)communicator->size - 1) / (size_t)communicator->size;
 	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean,
-				    cs_skew(out.bytes, communicator->size, mean), true))
+				    cs_skew(out.bytes, communicator->size, mean),
+				    CS_ORDER_NONE))
 		return false;
 	if (!in_place && in.bytes != out.bytes[communicator->rank])
 		return cs_serve_not(serving, "arguments not served");
@@ -233,12 +247,13 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 	    (is_root && cs_side_is_at(send, recv, out.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN, true))
+	if (!cs_serve_choose(serving, CS_GATHERV, CS_BYTES_UNKNOWN))
 		return false;
-	if (is_root && !in_place && in.bytes != out.bytes[communicator->rank])
+	size_t own = is_root ? out.bytes[communicator->rank] : in.bytes;
+	if (!in_place && in.bytes != own)
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_GATHERV, root, in_place ? out.bytes[communicator->rank] : in.bytes);
+	cs_call_init(call, CS_GATHERV, root, own);
 	if (is_root)
 		call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
@@ -268,12 +283,13 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
 	    (is_root && cs_side_is_at(recv, send, in.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, recv, send, in.at[communicator->rank], &out, CS_OUTPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN, true))
+	if (!cs_serve_choose(serving, CS_SCATTERV, CS_BYTES_UNKNOWN))
 		return false;
-	if (is_root && !in_place && out.bytes != in.bytes[communicator->rank])
+	size_t own = is_root ? in.bytes[communicator->rank] : out.bytes;
+	if (!in_place && out.bytes != own)
 		return cs_serve_not(serving, "arguments not served");
 	struct cs_call *call = &serving->op.call;
-	cs_call_init(call, CS_SCATTERV, root, in_place ? in.bytes[communicator->rank] : out.bytes);
+	cs_call_init(call, CS_SCATTERV, root, own);
 	if (is_root)
 		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
 	call->recv.base = in_place || !out.bytes
@@ -307,7 +323,7 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 	bool is_even = !in || in->bytes[communicator->rank] == out->bytes[communicator->rank];
 	if (!is_even && cs_flavour.compares_own_blocks)
 		return cs_serve_not(serving, "arguments not served");
-	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN, true))
+	if (!cs_serve_choose(serving, coll, CS_BYTES_UNKNOWN))
 		return false;
 	if (!is_even)
 		return cs_serve_not(serving, "arguments not served");

@@ -53,8 +53,11 @@ cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 	return cs_serving_type_slow(serving, handle, which);
 }
 
-/* Counts a call of that size that the host did, by what was noted while it was looked at. */
-void cs_serving_count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes,
-			   uint64_t nanoseconds);
+/* When a call arrived that is timed and left to the host. */
+uint64_t cs_serving_arrived(const struct cs_serving *serving);
+/* Counts a call of that size that the host did, with that result, by what was noted while it was
+ * looked at, and records it. `root`: its rank, or anything. */
+void cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
+			 uint64_t arrived_ns, int result);
 
 #endif

@@ -27,23 +27,34 @@ cs_team_unquiet(MPI_Comm comm, MPI_Errhandler *handler)
 	cs_pmpi.Errhandler_free(handler);
 }
 
-int
-cs_team_fake_node(void)
+/* Which node COLLSHIM_FAKE_NODES has this process on; -1: it says nothing. */
+static int
+fake_node(void)
 {
 	const char *spec = cs_engine.settings.fake_nodes;
 	return spec ? cs_fake_nodes_of(spec, cs_engine.world_rank, cs_engine.world_size) : -1;
 }
 
+uint64_t
+cs_team_node_word(uint64_t *host)
+{
+	uint64_t word = cs_topo_node(host);
+	int fake = fake_node();
+	if (!word || fake < 0)
+		return word;
+	*host = cs_hash_number(*host, (uint64_t)fake);
+	return cs_hash_number(word, (uint64_t)fake) | 1;
+}
+
 /* By what processes of one node have in common, which is what tells of all ranks that they are on
  * one. It takes as many of the host's collectives as the other way with pretended nodes. */
 static enum cs_trouble
-split_by_word(struct cs_comm *communicator, int fake, MPI_Comm *node)
+split_by_word(struct cs_comm *communicator, MPI_Comm *node)
 {
-	uint64_t word = cs_topo_node(), *words = malloc((size_t)communicator->size * sizeof *words);
+	uint64_t host, word = cs_team_node_word(&host),
+		       *words = malloc((size_t)communicator->size * sizeof *words);
 	if (!words)
 		cs_team_out_of_memory("the nodes", communicator->size);
-	if (word && fake >= 0)
-		word = cs_hash_number(word, (uint64_t)fake);
 	int colour = 0, result = cs_yielding_allgather(&word, (int)sizeof word, MPI_BYTE, words,
 						       communicator->comm);
 	while (word && words[colour] != word && colour < communicator->rank)
@@ -59,12 +70,12 @@ split_by_word(struct cs_comm *communicator, int fake, MPI_Comm *node)
 enum cs_trouble
 cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node)
 {
-	int fake = cs_team_fake_node();
+	int fake = fake_node();
 	MPI_Errhandler handler;
 	if (cs_team_quiet(communicator->comm, &handler))
 		return CS_TROUBLE_NO_COMM;
 	if (cs_flavour.splits_type_wrongly || !cs_pmpi.Comm_split_type) {
-		enum cs_trouble trouble = split_by_word(communicator, fake, node);
+		enum cs_trouble trouble = split_by_word(communicator, node);
 		cs_team_unquiet(communicator->comm, &handler);
 		atomic_fetch_add(&cs_engine.team_calls, 1);
 		if (trouble == CS_TROUBLE_NONE)
@@ -174,6 +185,19 @@ cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape
 		  shape_make(shape, leader_of, communicator->rank, communicator->size);
 	free(leader_of);
 	return ok;
+}
+
+bool
+cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words,
+		       struct cs_shape *shape)
+{
+	int leader_of[CS_TEAM_FEW];
+	for (int rank = 0; rank < communicator->size; rank++) {
+		leader_of[rank] = 0;
+		while (words[leader_of[rank]] != words[rank])
+			leader_of[rank]++;
+	}
+	return shape_make(shape, leader_of, communicator->rank, communicator->size);
 }
 
 /* Rings of a fat node take smaller slots, so that a team stays below RINGS bytes. By the largest

@@ -8,10 +8,6 @@
 
 #include <stdlib.h>
 
-/* Up to FEW ranks tell each other all of it. More find out first whether they are on one node; only
- * then it is worth the bytes. */
-#define FEW 64
-
 void
 cs_team_out_of_memory(const char *what, int ranks)
 {
@@ -41,16 +37,33 @@ cs_team_common_name(const uint64_t *names, size_t stride, int ranks)
 	return 0;
 }
 
+/* Are ranks of one host on one node? */
+static bool
+are_nodes_whole(const struct cs_said *all, int ranks)
+{
+	for (int rank = 0, first = 0; rank < ranks; rank++, first = 0) {
+		while (all[first].host != all[rank].host)
+			first++;
+		if (!all[rank].node || all[first].node != all[rank].node)
+			return false;
+	}
+	return true;
+}
+
 /* All hear the same, and so come to the same. */
 static void
 hear(struct cs_heard *heard, const struct cs_said *all, int ranks)
 {
 	*heard = (struct cs_heard){ .is_one_node = all->node, .is_alike = true, .may_split = true };
+	heard->are_nodes_known = ranks <= CS_TEAM_FEW && are_nodes_whole(all, ranks);
 	for (int rank = 0; rank < ranks; rank++) {
 		const struct cs_said *said = &all[rank];
 		heard->is_one_node &= said->node == all->node;
 		heard->is_alike &= said->digest == all->digest;
 		heard->may_split &= said->may_split != 0;
+		heard->has_idle |= said->has_idle != 0;
+		if (heard->are_nodes_known)
+			heard->nodes[rank] = said->node;
 		if (said->trouble > heard->trouble)
 			heard->trouble = said->trouble;
 		if (said->until > heard->until)
@@ -103,8 +116,9 @@ exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct 
 bool
 cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {
-	bool is_heard = communicator->size <= FEW || exchange_least(communicator, mine, heard);
-	bool is_over = communicator->size > FEW &&
+	bool is_few = communicator->size <= CS_TEAM_FEW;
+	bool is_heard = is_few || exchange_least(communicator, mine, heard);
+	bool is_over = !is_few &&
 		       (!heard->is_one_node || heard->trouble != CS_TROUBLE_NONE);
 	return is_heard && (is_over || exchange_all(communicator, mine, heard));
 }

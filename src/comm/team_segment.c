@@ -10,6 +10,7 @@
 #include "comm/yielding.h"
 #include "topo/topo.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +59,9 @@ static enum cs_trouble
 create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticket *ticket)
 {
 	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
+		bool is_full = errno == ENOSPC;
 		cs_info("shm: a segment of %zu bytes was refused: %m", bytes);
-		return CS_TROUBLE_NO_SEGMENT;
+		return is_full ? CS_TROUBLE_NO_COMMIT : CS_TROUBLE_NO_SEGMENT;
 	}
 	*ticket = segment->ticket;
 	return CS_TROUBLE_NONE;
@@ -68,14 +70,14 @@ create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticke
 static enum cs_trouble
 commit_share(const struct cs_node_shape *shape, struct cs_segment *segment)
 {
-	size_t from, share, least, area_from, area_share = 0;
+	size_t from, share, least, common_from, common_share = 0;
 	cs_node_share(shape, shape->local, &from, &share, &least);
 	if (shape->local == 0)
-		cs_node_area_share(shape, &area_from, &area_share);
+		cs_node_common_share(shape, &common_from, &common_share);
 	if (cs_segment_commit(segment, from, share, least) == CS_OK &&
-	    (!area_share || cs_segment_commit(segment, area_from, area_share, 0) == CS_OK))
+	    (!common_share || cs_segment_commit(segment, common_from, common_share, 0) == CS_OK))
 		return CS_TROUBLE_NONE;
-	cs_info("shm: %zu bytes were refused: %m", share + area_share);
+	cs_info("shm: %zu bytes were refused: %m", share + common_share);
 	return CS_TROUBLE_NO_COMMIT;
 }
 
@@ -134,21 +136,49 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 		memcpy(node->table, cs_topo_machine(), sizeof(struct cs_topo_machine));
 }
 
+/* Of several nodes each rank has its leader's offer; of troubles the worst one, and that one
+ * segment has a name, is all nodes'. */
+static bool
+tell_all(const struct cs_meeting *meeting, struct offer *offer)
+{
+	const struct cs_shape *all = meeting->all;
+	struct offer *offers = malloc((size_t)all->ranks * sizeof *offers);
+	if (!offers)
+		cs_team_out_of_memory("the segments", all->ranks);
+	bool is_told = cs_yielding_allgather(offer, (int)sizeof *offer, MPI_BYTE, offers,
+					     meeting->comm) == MPI_SUCCESS;
+	for (int node = 0; is_told && node < all->nodes; node++) {
+		const struct offer *other = &offers[all->order[all->first[node]]];
+		if (node == 0)
+			*offer = offers[all->order[all->first[all->node]]];
+		if (other->trouble > offer->trouble)
+			offer->trouble = other->trouble;
+		offer->ticket.is_named |= other->trouble == CS_TROUBLE_NONE &&
+					  other->ticket.is_named;
+	}
+	free(offers);
+	return is_told;
+}
+
 /* The leader makes a segment, the others attach it, and each commits its share and furnishes its
- * part: with CS_TROUBLE_NONE all of the node have. After CS_TROUBLE_NO_ATTACH the leader still has
- * it open, and cs_segment_create makes one with a name in its place. A name goes with the first
+ * part: with CS_TROUBLE_NONE all of the meeting have. After CS_TROUBLE_NO_ATTACH the leader still
+ * has it open, and cs_segment_create makes one with a name in its place. A name goes with the first
  * commit; so all must have opened that one before. */
 static enum cs_trouble
-hand_round(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape,
-	   struct offer *offer, struct cs_segment *segment)
+hand_round(const struct cs_meeting *meeting, struct cs_seat *seat,
+	   const struct cs_node_shape *shape, struct offer *offer, struct cs_segment *segment)
 {
+	MPI_Comm comm = meeting->comm;
 	bool is_leader = shape->local == 0;
 	if (is_leader && offer->trouble == CS_TROUBLE_NONE) {
 		offer->trouble = create_segment(cs_node_bytes(shape), segment, &offer->ticket);
 		if (offer->trouble == CS_TROUBLE_NONE)
 			account(segment->bytes);
 	}
-	if (cs_yielding_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0, comm))
+	bool is_told = meeting->all ? tell_all(meeting, offer)
+				    : !cs_yielding_bcast(offer, (int)sizeof *offer, MPI_BYTE, 0,
+							 comm);
+	if (!is_told)
 		offer->trouble = CS_TROUBLE_NO_SEGMENT;
 	if (offer->trouble != CS_TROUBLE_NONE)
 		return offer->trouble;
@@ -207,21 +237,22 @@ give_way(MPI_Comm comm, bool has_made_room)
 }
 
 static enum cs_trouble
-try_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+try_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
+	     const struct cs_node_shape *shape)
 {
 	struct cs_node *node = &seat->team.node;
 	struct cs_segment segment = { .fd = -1 };
 	struct offer offer = { .trouble = CS_TROUBLE_NONE };
 	if (shape->local == 0)
 		offer.trouble = claim_bytes(cs_node_bytes(shape), shape->size, &offer.claim);
-	enum cs_trouble trouble = hand_round(comm, seat, shape, &offer, &segment);
+	enum cs_trouble trouble = hand_round(meeting, seat, shape, &offer, &segment);
 	/* Whether by name is left to try is known to all from the leader's ticket. */
 	if (trouble == CS_TROUBLE_NO_ATTACH && !offer.ticket.is_named) {
 		if (shape->local != 0)
 			close_segment(&segment);
 		else
 			atomic_fetch_sub(&cs_engine.shm_bytes, segment.bytes);
-		enum cs_trouble by_name = hand_round(comm, seat, shape, &offer, &segment);
+		enum cs_trouble by_name = hand_round(meeting, seat, shape, &offer, &segment);
 		if (by_name == CS_TROUBLE_NONE || by_name == CS_TROUBLE_NO_COMMIT)
 			trouble = by_name;
 	}
@@ -237,16 +268,17 @@ try_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *sh
 }
 
 enum cs_trouble
-cs_team_new_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
+		 const struct cs_node_shape *shape)
 {
 	struct cs_node *node = &seat->team.node;
 	bool has_made_room = make_room(cs_node_bytes(shape), shape->size);
-	enum cs_trouble trouble = try_new_node(comm, seat, shape);
+	enum cs_trouble trouble = try_new_node(meeting, seat, shape);
 	/* Each has made room as far as it could tell; others may have idle nodes that it is not
 	 * charged for. */
 	if (trouble >= CS_TROUBLE_NO_BUDGET && trouble < CS_TROUBLE_NO_COMMIT &&
-	    give_way(comm, has_made_room))
-		trouble = try_new_node(comm, seat, shape);
+	    give_way(meeting->comm, has_made_room))
+		trouble = try_new_node(meeting, seat, shape);
 	if (trouble != CS_TROUBLE_NONE)
 		return trouble;
 	cs_ledger_ready_page(&seat->page);
@@ -269,22 +301,23 @@ cs_team_take_idle(uint64_t name, struct cs_seat *seat)
 }
 
 uint64_t
-cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape)
+cs_team_key(const struct cs_meeting *meeting, const struct cs_node_shape *shape)
 {
 	enum { PIECE = 64 };
 	const size_t numbers[] = { (size_t)shape->local, (size_t)shape->size, shape->slots,
 				   shape->slot_bytes, shape->area_slots, shape->area_bytes };
+	const struct cs_shape *all = meeting->all;
 	uint64_t key = CS_HASH_START;
 	MPI_Group group;
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
 		key = cs_hash_number(key, numbers[i]);
-	if (cs_pmpi.Comm_group(comm, &group))
+	if (cs_pmpi.Comm_group(meeting->comm, &group))
 		return 0;
 	for (int first = 0; key && first < shape->size; first += PIECE) {
 		int from[PIECE], to[PIECE], count = shape->size - first < PIECE
 						    ? shape->size - first : PIECE;
 		for (int i = 0; i < count; i++)
-			from[i] = first + i;
+			from[i] = all ? all->order[all->first[all->node] + first + i] : first + i;
 		bool is_known = cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world,
 							      to) == MPI_SUCCESS;
 		key = is_known ? cs_hash_bytes(key, to, (size_t)count * sizeof *to) | 1 : 0;
@@ -293,19 +326,50 @@ cs_team_key(MPI_Comm comm, const struct cs_node_shape *shape)
 	return key;
 }
 
-enum cs_trouble
-cs_team_take_node(MPI_Comm comm, struct cs_seat *seat, const struct cs_node_shape *shape)
+/* Of what all processes of a meeting have told: a name that all of this node have; 0 where there is
+ * none on any one of the nodes, as far as these know of each other. */
+static uint64_t
+choose_name(const struct cs_meeting *meeting, const uint64_t (*told)[CS_POOL_IDLE], int locals)
 {
-	uint64_t key = cs_team_key(comm, shape), mine[CS_POOL_IDLE], name = 0;
-	uint64_t *all = malloc((size_t)shape->size * sizeof mine);
+	const struct cs_shape *all = meeting->all;
+	uint64_t own = 0, (*of_node)[CS_POOL_IDLE];
 	if (!all)
-		cs_team_out_of_memory("the names", shape->size);
+		return cs_team_common_name(told[0], CS_POOL_IDLE, locals);
+	of_node = malloc((size_t)all->ppn_max * sizeof *of_node);
+	if (!of_node)
+		cs_team_out_of_memory("the names", all->ppn_max);
+	for (int node = 0; node < all->nodes; node++) {
+		int first = all->first[node], count = all->first[node + 1] - first;
+		for (int i = 0; i < count; i++)
+			memcpy(of_node[i], told[all->order[first + i]], sizeof *of_node);
+		uint64_t name = cs_team_common_name(of_node[0], CS_POOL_IDLE, count);
+		if (node == all->node)
+			own = name;
+		if (!name) {
+			own = 0;
+			break;
+		}
+	}
+	free(of_node);
+	return own;
+}
+
+enum cs_trouble
+cs_team_take_node(const struct cs_meeting *meeting, bool has_idle, struct cs_seat *seat,
+		  const struct cs_node_shape *shape)
+{
+	uint64_t key = cs_team_key(meeting, shape), mine[CS_POOL_IDLE], name = 0;
+	int ranks = meeting->all ? meeting->all->ranks : shape->size;
+	uint64_t (*all)[CS_POOL_IDLE] = has_idle ? malloc((size_t)ranks * sizeof *all) : NULL;
+	if (has_idle && !all)
+		cs_team_out_of_memory("the names", ranks);
 	cs_pool_offer(key, mine);
-	if (cs_yielding_allgather(mine, CS_POOL_IDLE, MPI_UINT64_T, all, comm) == MPI_SUCCESS)
-		name = cs_team_common_name(all, CS_POOL_IDLE, shape->size);
+	if (has_idle && cs_yielding_allgather(mine, CS_POOL_IDLE, MPI_UINT64_T, all,
+					      meeting->comm) == MPI_SUCCESS)
+		name = choose_name(meeting, (const uint64_t (*)[CS_POOL_IDLE])all, shape->size);
 	free(all);
 	cs_team_take_idle(name, seat);
-	enum cs_trouble trouble = name ? CS_TROUBLE_NONE : cs_team_new_node(comm, seat, shape);
+	enum cs_trouble trouble = name ? CS_TROUBLE_NONE : cs_team_new_node(meeting, seat, shape);
 	seat->team.node.key = key;
 	return trouble;
 }

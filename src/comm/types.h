@@ -83,6 +83,19 @@ cs_type_look(MPI_Datatype handle, struct cs_type *room)
 /* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 
+/* In a reduction's kind: the number of a predefined operation, and the class of what is not exact;
+ * both 0 for an operation of the program's. */
+#define CS_KIND_CLASS 0xfu
+#define CS_KIND_OPERATION 0x1f0u
+
+/* Does it give the same bits in any order? Predefined operations do on integers, logical values and
+ * bytes; its kind tells that on all ranks alike. */
+static inline bool
+cs_reduction_is_exact(const struct cs_reduction *reduction)
+{
+	return (reduction->kind & CS_KIND_OPERATION) && !(reduction->kind & CS_KIND_CLASS);
+}
+
 /* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if
  * the pair is not valid or not served (negative lower bound, elements that overlap). All ranks
  * answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */

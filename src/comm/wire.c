@@ -74,28 +74,55 @@ begin(struct cs_request *request, _Atomic uint64_t *flag, uint64_t value)
 }
 
 static void
-send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
-	     const void *from, size_t bytes)
+send_with(struct cs_wire *wire, struct cs_request *request, int peer, int mpi_tag, const void *from,
+	  size_t bytes, bool is_synchronous)
 {
 	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Isend(from, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS),
-			    comm, begin(request, NULL, 0)),
+	check((is_synchronous ? cs_pmpi.Issend : cs_pmpi.Isend)(
+		      from, is_large ? 1 : (int)bytes, type, peer, mpi_tag, comm,
+		      begin(request, NULL, 0)),
 	      "MPI_Isend");
 	if (is_large)
 		cs_pmpi.Type_free(&type);
 }
 
+static void
+send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag,
+	     const void *from, size_t bytes)
+{
+	send_with(wire, request, peer, (int)(tag % MPI_TAGS), from, bytes, false);
+}
+
+/* Tags of their own, behind the others: a receive from any source takes nobody else's message. */
+static int
+any_tag(uint64_t number)
+{
+	return MPI_TAGS + (int)(number % MPI_TAGS);
+}
+_Static_assert(2 * MPI_TAGS - 1 <= 32767 && MPI_TAGS >= 2 * CS_NUMBERS,
+	       "numbers in use at one time differ");
+
+/* No order holds among senders. So the same tag must not be in use twice: in each turn of
+ * CS_NUMBERS a sender waits until it is received. */
+static void
+send_to(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t number,
+	const void *from, size_t bytes)
+{
+	send_with(wire, request, peer, any_tag(number), from, bytes,
+		  number % CS_NUMBERS < CS_NUMBER_KINDS);
+}
+
 /* Direct messages are a promise of the memory's kind only; here every message is alike. */
 static void
-recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
-	    size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+recv_with(struct cs_wire *wire, struct cs_request *request, int peer, int mpi_tag, void *to,
+	  size_t bytes, _Atomic uint64_t *flag, uint64_t value)
 {
 	MPI_Comm comm = group_of(wire)->comm;
 	bool is_large = bytes > INT_MAX;
 	MPI_Datatype type = is_large ? large_type(bytes) : MPI_BYTE;
-	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, (int)(tag % MPI_TAGS), comm,
+	check(cs_pmpi.Irecv(to, is_large ? 1 : (int)bytes, type, peer, mpi_tag, comm,
 			    begin(request, flag, value)),
 	      "MPI_Irecv");
 	if (is_large)
@@ -103,10 +130,23 @@ recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t
 }
 
 static void
+recv_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
+	    size_t bytes, _Atomic uint64_t *flag, uint64_t value)
+{
+	recv_with(wire, request, peer, (int)(tag % MPI_TAGS), to, bytes, flag, value);
+}
+
+static void
 recv_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, void *to,
 	     size_t bytes)
 {
 	recv_direct(wire, request, peer, tag, to, bytes, NULL, 0);
+}
+
+static void
+recv_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to, size_t bytes)
+{
+	recv_with(wire, request, MPI_ANY_SOURCE, any_tag(number), to, bytes, NULL, 0);
 }
 
 static void
@@ -237,22 +277,86 @@ open_verbs(struct cs_group *group)
 	free(is_same_node);
 }
 
+/* Words that were sent, in turn: an MPI has room for such short ones, and says at once that they
+ * are over; where it does not, who comes to the place again waits. */
+struct cs_words {
+	uint64_t sent;
+	int room;
+	struct word {
+		struct cs_request request;
+		uint64_t word;
+		bool is_open;
+	} places[];
+};
+
+static void
+send_word(struct cs_wire *wire, int peer, uint64_t number, uint64_t word)
+{
+	struct cs_group *group = group_of(wire);
+	int room = 64 + 4 * wire->ranks;
+	if (!group->words) {
+		group->words = calloc(1, sizeof *group->words +
+					 (size_t)room * sizeof *group->words->places);
+		if (!group->words)
+			out_of_memory("words", room);
+		group->words->room = room;
+	}
+	struct word *place = &group->words->places[group->words->sent++ %
+						   (uint64_t)group->words->room];
+	if (place->is_open)
+		wait_for(wire, &place->request);
+	place->is_open = true;
+	place->word = word;
+	send_to(wire, &place->request, peer, number, &place->word, sizeof place->word);
+}
+
+static void
+cancel(struct cs_wire *wire, struct cs_request *request)
+{
+	MPI_Request *mpi = &message_of(request)->mpi;
+	(void)wire;
+	check(cs_pmpi.Cancel(mpi), "MPI_Cancel");
+	check(cs_pmpi.Wait(mpi, MPI_STATUS_IGNORE), "MPI_Wait");
+}
+
+/* What a word lies in stays where the MPI still has it. */
+static void
+forget_words(struct cs_group *group)
+{
+	bool is_over = true;
+	for (int i = 0; group->words && i < group->words->room; i++)
+		if (group->words->places[i].is_open)
+			is_over &= test(&group->wire, &group->words->places[i].request);
+	if (is_over)
+		free(group->words);
+}
+
 static void
 open_wire(struct cs_group *group)
 {
 	group->wire = (struct cs_wire){ .send = send_message, .recv = recv_message,
 					.send_direct = send_message, .recv_direct = recv_direct,
+					.send_to = send_to, .recv_any = recv_any,
+					.send_word = send_word, .cancel = cancel,
 					.wait = wait_for, .test = test };
 	cs_pmpi.Comm_rank(group->comm, &group->wire.rank);
 	cs_pmpi.Comm_size(group->comm, &group->wire.ranks);
 }
 
 struct cs_wire *
-cs_host_wire(void *handle)
+cs_host_messages(void *handle)
 {
 	struct cs_group *group = handle;
 	if (!group->wire.send)
 		open_wire(group);
+	return &group->wire;
+}
+
+struct cs_wire *
+cs_host_wire(void *handle)
+{
+	struct cs_group *group = handle;
+	cs_host_messages(group);
 	if (group->ib && !group->verbs)
 		open_verbs(group);
 	return group->verbs ? group->verbs : &group->wire;
@@ -261,6 +365,7 @@ cs_host_wire(void *handle)
 void
 cs_group_close(struct cs_group *group)
 {
+	forget_words(group);
 	if (group->comm != MPI_COMM_NULL) {
 		cs_pmpi.Comm_free(&group->comm);
 		atomic_fetch_sub(&comms, 1);

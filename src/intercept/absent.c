@@ -1,6 +1,8 @@
 /* intercept/absent.c — makes weak references to our names null again where no MPI is there. */
 #include "intercept/absent.h"
 
+#include "intercept/lookup.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -62,18 +64,12 @@ struct tables {
 						  * symbol */
 };
 
-static const void *
-address(const struct dl_phdr_info *info, ElfW(Addr) value)
-{
-	return (const void *)(value >= info->dlpi_addr ? value : info->dlpi_addr + value);
-}
-
 static bool
 read_tables(struct tables *tables, const struct dl_phdr_info *info, const ElfW(Dyn) *entry)
 {
 	*tables = (struct tables){ .symbols = NULL };
 	for (; entry->d_tag != DT_NULL; entry++) {
-		const void *at = address(info, entry->d_un.d_ptr);
+		const void *at = cs_lookup_address(info, entry->d_un.d_ptr);
 		switch (entry->d_tag) {
 		case DT_SYMTAB: tables->symbols = at; break;
 		case DT_STRTAB: tables->strings = at; break;

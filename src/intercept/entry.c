@@ -60,21 +60,21 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 	return true;
 }
 
-/* The next function of the same name. Measured (`size`), counted and timed only while a report is
- * wanted; else a plain jump. */
+/* The next function of the same name. Measured (`size`) and timed only while a report is wanted, or
+ * arrivals are recorded; else a plain jump. */
 #define NEXT(name) ((__typeof__(&cs_entry_##name))cs_engine.door->next[CS_CALL_##name])
-#define HOST(name, coll, size, ...) \
+#define HOST(name, coll, root, size, ...) \
 	do {                                                                                       \
 		cs_serving_fini(serving);                                                          \
-		if (__builtin_expect(!communicator || !communicator->seat->selection.is_reporting, \
-				     1)) \
+		if (__builtin_expect(!communicator || !communicator->seat->selection.is_timed, 1)) \
 			return NEXT(name)(__VA_ARGS__);                                            \
 		size_t bytes = (size);                                                             \
-		uint64_t start = cs_clock_ns();                                                    \
+		uint64_t arrived_ns = cs_serving_arrived(serving);                                 \
 		int code = NEXT(name)(__VA_ARGS__);                                                \
-		cs_serving_count_host(serving, coll, bytes, cs_clock_ns() - start); \
+		cs_serving_end_host(serving, coll, root, bytes, arrived_ns, code); \
 		return code;                                                                       \
 	} while (0)
+#define NO_ROOT (-1)
 
 /* The same of what is never served. */
 #define LEFT(name, coll, size, ...)                                                                \
@@ -108,7 +108,7 @@ cs_entry_Barrier(MPI_Comm comm)
 	if (may_serve(communicator) && !is_always_hosted(serving, CS_BARRIER) &&
 	    cs_serve_barrier(serving))
 		return cs_serve_result(serving);
-	HOST(Barrier, CS_BARRIER, 0, comm);
+	HOST(Barrier, CS_BARRIER, NO_ROOT, 0, comm);
 }
 
 #define COUNT MPI_Count

@@ -3,7 +3,7 @@
  * guard on purpose. */
 #define CAT(a, b) a##b
 #define ENTRY_OF(name) CAT(cs_entry_, name)
-#define HOST_OF(name, coll, size, ...) HOST(name, coll, size, __VA_ARGS__)
+#define HOST_OF(name, coll, root, size, ...) HOST(name, coll, root, size, __VA_ARGS__)
 #define LEFT_OF(name, coll, size, ...) LEFT(name, coll, size, __VA_ARGS__)
 /* A size as select counts it, for the report. */
 #define BLOCK(count, type) cs_serve_size(communicator, count, type, 1)
@@ -21,7 +21,7 @@ ENTRY_OF(NAME(Bcast))(void *buffer, COUNT count, MPI_Datatype type, int root, MP
 	if (may_serve(communicator) && !is_hosted(serving, CS_BCAST, count, type, 1) &&
 	    cs_serve_bcast(serving, SIDE(buffer, count, type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Bcast), CS_BCAST, BLOCK(count, type), buffer, count, type, root, comm);
+	HOST_OF(NAME(Bcast), CS_BCAST, root, BLOCK(count, type), buffer, count, type, root, comm);
 }
 
 int
@@ -34,7 +34,7 @@ ENTRY_OF(NAME(Allgather))(const void *send, COUNT send_count, MPI_Datatype send_
 	    cs_serve_allgather(serving, SIDE(send, send_count, send_type),
 						   SIDE(recv, recv_count, recv_type)))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Allgather), CS_ALLGATHER, BLOCK(recv_count, recv_type),
+	HOST_OF(NAME(Allgather), CS_ALLGATHER, NO_ROOT, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
@@ -48,7 +48,7 @@ ENTRY_OF(NAME(Allgatherv))(const void *send, COUNT send_count, MPI_Datatype send
 	    cs_serve_allgatherv(serving, SIDE(send, send_count, send_type),
 				SIDE(recv, 0, recv_type), VECTOR(recv_counts, displs)))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, MEAN(recv_counts, recv_type),
+	HOST_OF(NAME(Allgatherv), CS_ALLGATHERV, NO_ROOT, MEAN(recv_counts, recv_type),
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, comm);
 }
 
@@ -63,7 +63,7 @@ ENTRY_OF(NAME(Gather))(const void *send, COUNT send_count, MPI_Datatype send_typ
 	    cs_serve_gather(serving, SIDE(send, send_count, send_type),
 						SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Gather), CS_GATHER, communicator->rank == root
+	HOST_OF(NAME(Gather), CS_GATHER, root, communicator->rank == root
 		? BLOCK(recv_count, recv_type) : BLOCK(send_count, send_type), send, send_count,
 		send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -78,7 +78,7 @@ ENTRY_OF(NAME(Gatherv))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	    cs_serve_gatherv(serving, SIDE(send, send_count, send_type), SIDE(recv, 0, recv_type),
 			     VECTOR(recv_counts, displs), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Gatherv), CS_GATHERV, CS_BYTES_UNKNOWN,
+	HOST_OF(NAME(Gatherv), CS_GATHERV, root, CS_BYTES_UNKNOWN,
 		send, send_count, send_type, recv, recv_counts, displs, recv_type, root, comm);
 }
 
@@ -93,7 +93,7 @@ ENTRY_OF(NAME(Scatter))(const void *send, COUNT send_count, MPI_Datatype send_ty
 	    cs_serve_scatter(serving, SIDE(send, send_count, send_type),
 						 SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Scatter), CS_SCATTER, communicator->rank == root
+	HOST_OF(NAME(Scatter), CS_SCATTER, root, communicator->rank == root
 		? BLOCK(send_count, send_type) : BLOCK(recv_count, recv_type), send, send_count,
 		send_type, recv, recv_count, recv_type, root, comm);
 }
@@ -108,7 +108,7 @@ ENTRY_OF(NAME(Scatterv))(const void *send, const COUNT send_counts[], const DISP
 	    cs_serve_scatterv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, displs),
 			      SIDE(recv, recv_count, recv_type), root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Scatterv), CS_SCATTERV, CS_BYTES_UNKNOWN,
+	HOST_OF(NAME(Scatterv), CS_SCATTERV, root, CS_BYTES_UNKNOWN,
 		send, send_counts, displs, send_type, recv, recv_count, recv_type, root, comm);
 }
 
@@ -121,7 +121,7 @@ ENTRY_OF(NAME(Alltoall))(const void *send, COUNT send_count, MPI_Datatype send_t
 	    cs_serve_alltoall(serving, SIDE(send, send_count, send_type),
 						  SIDE(recv, recv_count, recv_type)))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Alltoall), CS_ALLTOALL, BLOCK(recv_count, recv_type),
+	HOST_OF(NAME(Alltoall), CS_ALLTOALL, NO_ROOT, BLOCK(recv_count, recv_type),
 		send, send_count, send_type, recv, recv_count, recv_type, comm);
 }
 
@@ -135,7 +135,7 @@ ENTRY_OF(NAME(Alltoallv))(const void *send, const COUNT send_counts[], const DIS
 	    cs_serve_alltoallv(serving, SIDE(send, 0, send_type), VECTOR(send_counts, send_displs),
 			       SIDE(recv, 0, recv_type), VECTOR(recv_counts, recv_displs)))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, CS_BYTES_UNKNOWN,
+	HOST_OF(NAME(Alltoallv), CS_ALLTOALLV, NO_ROOT, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_type, recv, recv_counts, recv_displs,
 		recv_type, comm);
 }
@@ -150,7 +150,7 @@ ENTRY_OF(NAME(Alltoallw))(const void *send, const COUNT send_counts[], const DIS
 	    cs_serve_alltoallw(serving, send, VECTOR(send_counts, send_displs), send_types, recv,
 			       VECTOR(recv_counts, recv_displs), recv_types))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, CS_BYTES_UNKNOWN,
+	HOST_OF(NAME(Alltoallw), CS_ALLTOALLW, NO_ROOT, CS_BYTES_UNKNOWN,
 		send, send_counts, send_displs, send_types, recv, recv_counts, recv_displs,
 		recv_types, comm);
 }
@@ -163,8 +163,8 @@ ENTRY_OF(NAME(Allreduce))(const void *send, void *recv, COUNT count, MPI_Datatyp
 	if (may_serve(communicator) && !is_hosted(serving, CS_ALLREDUCE, count, type, 1) &&
 	    cs_serve_allreduce(serving, send, recv, count, type, op))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, BLOCK(count, type), send, recv, count, type, op,
-		comm);
+	HOST_OF(NAME(Allreduce), CS_ALLREDUCE, NO_ROOT, BLOCK(count, type), send, recv, count, type,
+		op, comm);
 }
 
 int
@@ -175,8 +175,8 @@ ENTRY_OF(NAME(Reduce))(const void *send, void *recv, COUNT count, MPI_Datatype t
 	if (may_serve(communicator) && !is_hosted(serving, CS_REDUCE, count, type, 1) &&
 	    cs_serve_reduce(serving, send, recv, count, type, op, root))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Reduce), CS_REDUCE, BLOCK(count, type), send, recv, count, type, op, root,
-		comm);
+	HOST_OF(NAME(Reduce), CS_REDUCE, root, BLOCK(count, type), send, recv, count, type, op,
+		root, comm);
 }
 
 int
@@ -187,8 +187,8 @@ ENTRY_OF(NAME(Reduce_scatter))(const void *send, void *recv, const COUNT counts[
 	if (may_serve(communicator) && !is_always_hosted(serving, CS_REDUCE_SCATTER) &&
 	    cs_serve_reduce_scatter(serving, send, recv, VECTOR(counts, NULL), type, op))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, TOTAL(counts, type), send, recv, counts,
-		type, op, comm);
+	HOST_OF(NAME(Reduce_scatter), CS_REDUCE_SCATTER, NO_ROOT, TOTAL(counts, type), send, recv,
+		counts, type, op, comm);
 }
 
 int
@@ -200,7 +200,7 @@ ENTRY_OF(NAME(Reduce_scatter_block))(const void *send, void *recv, COUNT count, 
 	    !is_hosted(serving, CS_REDUCE_SCATTER_BLOCK, count, type, communicator->size) &&
 	    cs_serve_reduce_scatter_block(serving, send, recv, count, type, op))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, BLOCKS(count, type),
+	HOST_OF(NAME(Reduce_scatter_block), CS_REDUCE_SCATTER_BLOCK, NO_ROOT, BLOCKS(count, type),
 		send, recv, count, type, op, comm);
 }
 
@@ -212,7 +212,8 @@ ENTRY_OF(NAME(Scan))(const void *send, void *recv, COUNT count, MPI_Datatype typ
 	if (may_serve(communicator) && !is_hosted(serving, CS_SCAN, count, type, 1) &&
 	    cs_serve_scan(serving, CS_SCAN, send, recv, count, type, op))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Scan), CS_SCAN, BLOCK(count, type), send, recv, count, type, op, comm);
+	HOST_OF(NAME(Scan), CS_SCAN, NO_ROOT, BLOCK(count, type), send, recv, count, type, op,
+		comm);
 }
 
 int
@@ -223,7 +224,8 @@ ENTRY_OF(NAME(Exscan))(const void *send, void *recv, COUNT count, MPI_Datatype t
 	if (may_serve(communicator) && !is_hosted(serving, CS_EXSCAN, count, type, 1) &&
 	    cs_serve_scan(serving, CS_EXSCAN, send, recv, count, type, op))
 		return cs_serve_result(serving);
-	HOST_OF(NAME(Exscan), CS_EXSCAN, BLOCK(count, type), send, recv, count, type, op, comm);
+	HOST_OF(NAME(Exscan), CS_EXSCAN, NO_ROOT, BLOCK(count, type), send, recv, count, type, op,
+		comm);
 }
 
 /* --- what is only counted: by what this rank sends to each neighbour -------------------------- */

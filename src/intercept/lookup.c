@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,17 +34,87 @@ cs_lookup_object(void *address)
 	return handle != NULL ? handle : dlopen(NULL, RTLD_LAZY);
 }
 
+const void *
+cs_lookup_address(const struct dl_phdr_info *info, ElfW(Addr) value)
+{
+	return (const void *)(value >= info->dlpi_addr ? value : info->dlpi_addr + value);
+}
+
+/* The tables in which an object says what it defines (System V ABI, "Dynamic Section"; the hash is
+ * GNU's). */
+struct tables {
+	const ElfW(Sym) *symbols;
+	const char *strings;
+	const uint32_t *hashes;
+};
+
+static bool
+read_tables(struct tables *tables, const struct dl_phdr_info *info)
+{
+	const ElfW(Dyn) *entry = NULL;
+	for (int i = 0; i < info->dlpi_phnum; i++)
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+	*tables = (struct tables){ .symbols = NULL };
+	for (; entry != NULL && entry->d_tag != DT_NULL; entry++) {
+		const void *at = cs_lookup_address(info, entry->d_un.d_ptr);
+		if (entry->d_tag == DT_SYMTAB)
+			tables->symbols = at;
+		else if (entry->d_tag == DT_STRTAB)
+			tables->strings = at;
+		else if (entry->d_tag == DT_GNU_HASH)
+			tables->hashes = at;
+	}
+	return tables->symbols != NULL && tables->strings != NULL && tables->hashes != NULL;
+}
+
+static uint32_t
+hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+	for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
+		hash = hash * 33 + *at;
+	return hash;
+}
+
+/* May the object define the name? True also where it has no table that tells. */
+static bool
+may_define(const struct dl_phdr_info *info, const char *name)
+{
+	struct tables tables;
+	if (!read_tables(&tables, info))
+		return true;
+	uint32_t buckets = tables.hashes[0], first = tables.hashes[1], words = tables.hashes[2];
+	const uint32_t *bucket = tables.hashes + 4 + words * (sizeof(ElfW(Addr)) / sizeof *bucket);
+	const uint32_t *chain = bucket + buckets;
+	uint32_t hash = hash_of(name), index = buckets != 0 ? bucket[hash % buckets] : 0;
+	if (index < first)
+		return false;
+	for (;; index++) {
+		uint32_t here = chain[index - first];
+		if ((here | 1) == (hash | 1) &&
+		    strcmp(tables.strings + tables.symbols[index].st_name, name) == 0)
+			return true;
+		if (here & 1)
+			return false;
+	}
+}
+
 struct objects {
+	const char *name;
 	char **paths;
 	size_t count, room;
 };
 
-/* dlopen inside dl_iterate_phdr's callback could deadlock, so the names are copied first. */
+/* Notes objects that may define the name. Others are not opened: an MPI's UCX looks through all
+ * objects at each dlopen, once it has started (1 ms; a Fortran program's start took 0.1 s more).
+ * dlopen inside dl_iterate_phdr's callback could deadlock, so the paths are copied first. */
 static int
 note_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct objects *objects = data;
-	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0')
+	if (info->dlpi_name == NULL || info->dlpi_name[0] == '\0' ||
+	    !may_define(info, objects->name))
 		return 0;
 	if (objects->count == objects->room) {
 		size_t room = objects->room == 0 ? 64 : 2 * objects->room;
@@ -67,7 +137,7 @@ note_object(struct dl_phdr_info *info, size_t size, void *data)
 static size_t
 search_objects(const char *name, void **found, size_t room)
 {
-	struct objects objects = {0};
+	struct objects objects = { .name = name };
 	size_t count = 0;
 	dl_iterate_phdr(note_object, &objects);
 	for (size_t i = 0; i < objects.count; i++) {

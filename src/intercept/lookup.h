@@ -3,6 +3,7 @@
 #ifndef CS_INTERCEPT_LOOKUP_H
 #define CS_INTERCEPT_LOOKUP_H
 
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -12,6 +13,10 @@ extern void *cs_door_mpi;
 
 /* Is the address in this library? */
 bool cs_lookup_is_ours(void *address);
+
+/* An address that stands in an object's dynamic section, which the loader has made an address of,
+ * or left an offset. */
+const void *cs_lookup_address(const struct dl_phdr_info *info, ElfW(Addr) value);
 
 /* A handle of the object that holds this address; never ours to close but by the caller. */
 void *cs_lookup_object(void *address);

@@ -65,7 +65,7 @@ collect(struct cs_op *op)
 	if (learns_sizes(op) || agrees_on_largest(op))
 		team->host->wire(team->everyone); /* makes the communicator */
 	if (agrees_on_largest(op)) {
-		team->host->max(team->everyone, &flat->largest, cs_between_request(op));
+		team->host->max(team->everyone, &flat->largest, 1, cs_between_request(op));
 	} else if (learns_sizes(op) && problem->coll == CS_GATHERV) {
 		size_t *each = flat->sizes + problem->ranks, *at = each + problem->ranks;
 		for (int rank = 0; rank < problem->ranks; rank++) {
@@ -202,7 +202,7 @@ begin_plan(struct cs_op *op)
 		flat->out = cs_op_memory(op, CS_OP_COPY, sent);
 	if (cs_plans_start(op, &team->flat_plans, team->everyone, flat->algorithm, problem,
 			   flat->in, flat->out, reduction))
-		return CS_OK;
+		return cs_plans_have_begun(op);
 	/* Refused, on all ranks: nothing of the program's has been touched. */
 	op->node.extras |= CS_OP_LEFT;
 	op->under_way = CS_UNDER_WAY_NOTHING;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/parse.h"
+#include "shm/arrived.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ leave_to_host(struct cs_choice *choice, const char *reason)
 
 struct cs_cached_choice *
 cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
-			 bool is_commutative)
+			 enum cs_order order)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	/* A full cache gives way from its end: the oldest cached choices are likely the busiest. */
@@ -27,8 +28,10 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	struct cs_facts facts = selection->facts;
 	facts.coll = coll;
 	facts.bytes = bytes;
-	facts.is_commutative = is_commutative;
+	facts.is_commutative = order != CS_ORDER_KEPT;
 	facts.skew = skew;
+	if (order == CS_ORDER_NONE || order == CS_ORDER_EXACT)
+		facts.imbalance = selection->measured;
 	free(cached->rows);
 	cached->rows = NULL;
 	struct cs_float_state floats;
@@ -40,7 +43,9 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
 	/* Messages between all ranks, which all choose in this very call if it is the first. */
 	const struct cs_algorithm *chosen = cached->choice.algorithm;
-	if (chosen && (!chosen->run || chosen->needs.everyone)) {
+	bool sends = chosen && (!chosen->run || (chosen->needs.everyone &&
+						 selection->team->shape.nodes > 1));
+	if (sends) {
 		const char *refused = selection->team->host->open(selection->team->everyone);
 		if (refused)
 			leave_to_host(&cached->choice, refused);
@@ -52,10 +57,10 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	while (inner && cached->inner_params < CS_MAX_PARAMS &&
 	       inner->params[cached->inner_params].name)
 		cached->inner_params++;
-	cached->is_commutative = is_commutative;
+	cached->order = order;
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
-	if (!cached->choice.algorithm && is_commutative && !cached->skew && cached->low == 0 &&
-	    cached->last >= CS_INF - 1) {
+	if (!cached->choice.algorithm && order != CS_ORDER_KEPT && !cached->skew &&
+	    cached->low == 0 && cached->last >= CS_INF - 1) {
 		/* Nothing else will ever be asked: keep it where cs_selection_find and the report
 		 * find it. */
 		selection->host_only |= 1u << coll;
@@ -74,9 +79,22 @@ cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char
 {
 	struct cs_cached_choice *cached = &selection->cached_choices[coll].cached[0];
 	selection->cached_choices[coll].count = 1;
-	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .is_commutative = true };
+	*cached = (struct cs_cached_choice){ .last = SIZE_MAX, .order = CS_ORDER_NONE };
 	leave_to_host(&cached->choice, reason);
 	selection->host_only |= 1u << coll;
+	selection->left |= 1u << coll;
+}
+
+void
+cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance)
+{
+	selection->measured = imbalance;
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
+		if (selection->left >> coll & 1)
+			continue;
+		selection->cached_choices[coll].count = 0; /* rows go with slots */
+		selection->host_only &= ~(1u << coll);
+	}
 }
 
 static struct cs_report_row *
@@ -125,35 +143,75 @@ cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op)
 }
 
 /* A call in which the host served between nodes, since the plan was refused. */
-static void
-count_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes,
-	      uint64_t nanoseconds)
+static struct cs_report_row *
+row_of_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes)
 {
-	cs_report_count(cs_report_row((int)op->call.coll, bytes, false,
-				      cached->choice.algorithm->name, op->refused), bytes,
-			nanoseconds);
+	return cs_report_row((int)op->call.coll, bytes, false, cached->choice.algorithm->name,
+			     op->refused);
+}
+
+/* How long after `start_ns` the last rank of the node came that this one depends on. False: it
+ * depends on none of the node's other ranks but on others, or they do not say. */
+static bool
+last_came_after(const struct cs_op *op, uint64_t start_ns, int64_t *after_ns)
+{
+	const struct cs_coll_info *coll = &cs_colls[op->call.coll];
+	const struct cs_shape *shape = &op->team->shape;
+	if (cs_coll_depends(coll) == CS_DEPENDS_ROOT &&
+	    shape->node_of[op->call.root] != shape->node)
+		return false;
+	*after_ns = 0;
+	if (shape->locals == 1)
+		return !cs_coll_depends_on(coll, shape->rank, op->call.root, shape->rank == 0);
+	for (int local = 0; local < shape->locals; local++) {
+		int rank = cs_team_local_rank(op->team, local);
+		int64_t after;
+		if (rank == shape->rank ||
+		    !cs_coll_depends_on(coll, shape->rank, op->call.root, rank))
+			continue;
+		if (!cs_arrived_after(op->node.node, local, op->tag, start_ns, &after))
+			return false;
+		*after_ns = after > *after_ns ? after : *after_ns;
+	}
+	return true;
 }
 
 void
-cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached,
-			 struct cs_op *op, size_t bytes)
+cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *cached,
+		       struct cs_op *op, size_t bytes)
 {
 	uint64_t start = cs_clock_ns();
+	cs_op_arrive(op, start);
+	op->row = NULL;
+	if (selection->is_telling)
+		cs_arrived_say(op->node.node, op->tag, op->arrived_ns);
 	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
 	if (op->node.extras & CS_OP_LEFT)
 		return; /* who hands it to the host counts it */
-	if (op->node.extras & CS_OP_REFUSED)
-		count_refused(cached, op, bytes, cs_clock_ns() - start);
-	else
-		cs_selection_count(selection, cached, op->call.coll, bytes, cs_clock_ns() - start);
+	op->left_ns = cs_clock_ns();
+	if (!selection->is_reporting)
+		return;
+	uint64_t took = op->left_ns - start;
+	struct cs_report_row *row = op->node.extras & CS_OP_REFUSED
+				    ? row_of_refused(cached, op, bytes)
+				    : row_of(cached, op->call.coll, bytes);
+	if (!row)
+		return;
+	int64_t waited;
+	cs_report_count(row, bytes, took);
+	op->row = row;
+	if (selection->is_sampling)
+		return; /* of all nodes it is known in the end */
+	if (last_came_after(op, start, &waited))
+		cs_report_wait(row, took, waited < 0 ? 0 : (uint64_t)waited);
 }
 
 void
 cs_selection_fini(struct cs_selection *selection)
 {
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
-		for (int i = 0; i < selection->cached_choices[coll].count; i++)
+		for (int i = 0; i < CS_CHOICES; i++)
 			free(selection->cached_choices[coll].cached[i].rows);
 }

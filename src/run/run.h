@@ -13,9 +13,17 @@
 
 #define CS_CHOICES 8 /* cached intervals per collective */
 
+/* What a call's operation asks for. */
+enum cs_order {
+	CS_ORDER_KEPT,  /* it does not commute */
+	CS_ORDER_NONE,  /* there is no operation */
+	CS_ORDER_FREE,  /* it commutes */
+	CS_ORDER_EXACT, /* and gives the same bits in any order, as of integers */
+};
+
 struct cs_cached_choice {
 	size_t low, last; /* bytes for which it holds, both included */
-	bool is_commutative;
+	enum cs_order order;
 	int skew; /* 0: for all */
 	struct cs_choice choice;
 	int inner_params; /* how many of choice.params are those of the algorithm between nodes */
@@ -26,7 +34,14 @@ struct cs_selection {
 	const struct cs_selector *selector;
 	struct cs_team *team; /* NULL: everything goes to the host */
 	struct cs_facts facts; /* coll, bytes and is_commutative are filled per call */
-	bool is_reporting;
+	/* As measured in the run: but for operations whose order can be seen, since a sum of
+	 * floating-point numbers has the same bits in every run. Those have that of the facts. */
+	enum cs_balance measured;
+	uint32_t left; /* bit per collective: cs_selection_leave */
+	bool is_reporting, is_recording;
+	bool is_telling; /* a rank is reporting: all say when they come (shm/arrived.h) */
+	bool is_sampling; /* and on several nodes they keep some calls (trace/samples.h) */
+	bool is_timed; /* one of the three: calls take the way that reads the clock */
 	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_cached_choices {
 		int count;
@@ -35,13 +50,13 @@ struct cs_selection {
 };
 
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
-						  size_t bytes, int skew, bool is_commutative);
+						  size_t bytes, int skew, enum cs_order order);
 
 /* What serves this call; never NULL, ->choice.algorithm NULL means the host. `skew` as in
  * cs_facts. */
 static inline struct cs_cached_choice *
 cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
-		    bool is_commutative)
+		    enum cs_order order)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
 	if (bytes == CS_BYTES_UNKNOWN && cached_choices->count)
@@ -49,11 +64,11 @@ cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t by
 	for (int i = 0; i < cached_choices->count; i++) {
 		struct cs_cached_choice *cached = &cached_choices->cached[i];
 		if (cached->low <= bytes && bytes <= cached->last &&
-		    cached->is_commutative == is_commutative &&
+		    cached->order == order &&
 		    (!cached->skew || cached->skew == skew))
 			return cached;
 	}
-	return cs_selection_choose_slow(selection, coll, bytes, skew, is_commutative);
+	return cs_selection_choose_slow(selection, coll, bytes, skew, order);
 }
 
 /* What is known already of calls of this size (of blocks of one size, so without skew), or NULL. A
@@ -64,14 +79,15 @@ cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t byte
 {
 	struct cs_cached_choice *cached = selection->cached_choices[coll].cached;
 	for (int left = selection->cached_choices[coll].count; left > 0; left--, cached++)
-		if (cached->low <= bytes && bytes <= cached->last && cached->is_commutative)
+		if (cached->low <= bytes && bytes <= cached->last && cached->order != CS_ORDER_KEPT)
 			return cached;
 	return NULL;
 }
 
-/* Runs the call by the choice's algorithm (which is not the host). */
-void cs_selection_run_counted(struct cs_selection *selection, struct cs_cached_choice *cached,
-			      struct cs_op *op, size_t bytes);
+/* Runs the call by the choice's algorithm (which is not the host), with times in op->arrived_ns and
+ * op->left_ns, and counts it where a report is wanted. */
+void cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *cached,
+			    struct cs_op *op, size_t bytes);
 /* All but a small call. */
 void cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op);
 static inline void
@@ -87,8 +103,8 @@ static inline void
 cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op,
 		 size_t bytes)
 {
-	if (__builtin_expect(selection->is_reporting, 0))
-		cs_selection_run_counted(selection, cached, op, bytes);
+	if (__builtin_expect(selection->is_timed, 0))
+		cs_selection_run_timed(selection, cached, op, bytes);
 	else
 		cs_selection_run_quietly(cached, op);
 }
@@ -102,6 +118,10 @@ void cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t 
 
 /* Leaves a collective to the host, whatever size and operation are. Before anything is chosen. */
 void cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char *reason);
+
+/* Chooses anew from the next call on, since the ranks have agreed on another imbalance. *selection
+ * may be serving a call. */
+void cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance);
 
 void cs_selection_fini(struct cs_selection *selection);
 

@@ -149,6 +149,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_ERR_IN_STATUS 19
 #define MPI_ERR_NO_MEM 39
 
+#define MPI_ANY_SOURCE (-1)
 #define MPI_UNDEFINED (-32766)
 #define MPI_KEYVAL_INVALID 0
 
@@ -365,6 +366,8 @@ CS_MPI(Iscatterv, (const void *send, const int send_counts[], const int displs[]
 		   int root, MPI_Comm comm, MPI_Request *request))
 CS_MPI(Isend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
 	       MPI_Request *request))
+CS_MPI(Issend, (const void *buffer, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+		MPI_Request *request))
 CS_MPI(Op_commutative, (MPI_Op op, int *flag))
 CS_MPI(Pack, (const void *buffer, int count, MPI_Datatype type, void *packed, int bytes,
 	      int *position, MPI_Comm comm))
