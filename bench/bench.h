@@ -5,6 +5,7 @@
  * 	options     what was asked for         distribution   how much each rank has
  * 	operation   buffers, the calls, known answers  measure        warm up, alternate, take times
  * 	first       from the first call on (--from-first)
+ * 	imbalance   calls to which ranks come late (--imbalance)
  * 	loggp       what a message costs (--loggp)     loggp_fit      parameters out of round trips
  * 	output      table, JSON, progress
  *
@@ -15,6 +16,7 @@
 
 #include "base/status.h"
 #include "coll/coll.h"
+#include "trace/imbalance.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,6 +29,7 @@
 #define BENCH_MAX_BUFFERS 16
 #define BENCH_MAX_CALLS 5000 /* timed calls (or rows of calls) in one block */
 #define BENCH_MAX_CASES 1024 /* of --cases */
+#define BENCH_MAX_PATTERNS 8 /* of --imbalance */
 
 enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
 
@@ -69,6 +72,12 @@ struct bench_case {
 	int row; /* calls in a row after one barrier; 1: single calls */
 };
 
+/* One of --imbalance. */
+struct bench_pattern {
+	const char *text; /* as asked for */
+	struct cs_imbalance imbalance;
+};
+
 struct bench_options {
 	struct bench_case cases[BENCH_MAX_CASES]; /* of --cases, without roots and rows; in place of
 						   * the next three */
@@ -91,6 +100,9 @@ struct bench_options {
 	size_t memory;        /* bytes of buffers per rank */
 	double bandwidth;     /* bytes a second of a core, for the bound; 0: measure */
 	double line_seconds;  /* a cache line from core to core, for the bound; below 0: measure */
+	struct bench_pattern patterns[BENCH_MAX_PATTERNS];
+	int pattern_count;
+	uint64_t seed; /* of random patterns */
 	const char *json;
 	bool is_quiet, wants_loggp, wants_first, wants_help, wants_version;
 };
@@ -242,6 +254,36 @@ struct bench_first {
 bool bench_first_measure(struct bench_first *first, const struct bench_case *what,
 			 const struct bench_options *options, int rank, int ranks);
 
+/* --- imbalance.c ------------------------------------------------------------------------------ */
+
+/* Calls of one case to which ranks come by one pattern, in seconds. */
+struct bench_late {
+	struct bench_case what;
+	const char *pattern;
+	size_t bytes;
+	char skipped[160]; /* why there are no times; "" if there are */
+	int rounds, calls; /* in each round, the same calls of both sides */
+	struct bench_late_side {
+		struct cs_imbalance_times rounds[BENCH_MAX_ROUNDS]; /* means of its calls */
+		struct cs_imbalance_times median;                   /* of the rounds */
+		double missed; /* mean distance of arrivals from what the pattern says */
+	} side[BENCH_SIDES];
+	double ratio, ratio_min, ratio_max; /* of the mean times in the call, host / ours, per
+					     * round */
+};
+
+/* Collective over all ranks: the recorded arrivals that patterns name. False: `complaint` says why,
+ * on rank 0. */
+bool bench_late_load(struct bench_options *options, const struct bench_world *world,
+		     char complaint[256]);
+void bench_late_unload(struct bench_options *options);
+/* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by
+ * then. The times are filled in at rank 0 only. Where the nodes' clocks differ, times of a call
+ * count from each rank's leaving of a barrier. */
+bool bench_late_measure(struct bench_late *late, const struct bench_case *what,
+			const struct bench_pattern *pattern, const struct bench_options *options,
+			const struct bench_world *world);
+
 /* --- loggp_fit.c ------------------------------------------------------------------------------ */
 
 /* PRTT(n, d, s) (seed 000, 4.3.3): n messages of s bytes, one each d seconds, until the answer of s
@@ -314,12 +356,28 @@ void bench_print_first_head(FILE *out, const struct bench_options *options,
 			    const struct bench_world *world, double init_seconds);
 void bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times);
 
+/* A case of --imbalance. */
+void bench_print_late_head(FILE *out, const struct bench_options *options,
+			   const struct bench_world *world);
+void bench_print_late(FILE *out, const struct bench_late *late);
+/* Its object in the JSON. */
+void bench_json_late(FILE *out, const struct bench_late *late);
+/* What the functions that print share: the job; variables of collshim's that are set; the case's
+ * first columns; the beginning of a case's object (`pattern` may be NULL), false if nothing more
+ * is to come since it was left out. */
+void bench_print_world(FILE *out, const struct bench_world *world);
+void bench_print_in_force(FILE *out, const struct bench_world *world);
+void bench_print_case(FILE *out, const struct bench_case *what);
+bool bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
+		     const char *skipped);
+
 /* What there is to write so far: cases, what messages cost, or calls from the first one on. */
 struct bench_findings {
 	const struct bench_result *results;
 	const struct bench_first *firsts; /* NULL: not these */
+	const struct bench_late *lates;   /* NULL: not these */
 	double init_seconds;              /* the longest of the ranks' MPI_Init, with firsts */
-	int count; /* of results, or of firsts */
+	int count; /* of results, firsts or lates */
 	const struct bench_network *network; /* NULL: cases */
 	bool is_complete;
 };

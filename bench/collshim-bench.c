@@ -173,6 +173,51 @@ measure_all(const struct bench_options *options, const struct bench_world *world
 	return code;
 }
 
+/* Exit code. */
+static int
+measure_late(const struct bench_options *options, const struct bench_world *world)
+{
+	int count = 0, code = 0, done = 0;
+	struct bench_case *cases = list_cases(options, &count);
+	int all = count * options->pattern_count;
+	struct bench_late *lates = calloc((size_t)all + 1, sizeof *lates);
+	struct bench_findings findings = { .lates = lates };
+	int has_memory = cases && lates, have_all;
+	PMPI_Allreduce(&has_memory, &have_all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+	bool speaks = world->rank == 0, has_table = !options->json || strcmp(options->json, "-") !=
+						    0;
+	if (!have_all) {
+		if (speaks)
+			fprintf(stderr, "collshim-bench: no memory for %d cases\n", all);
+		code = 1;
+	}
+	if (code == 0 && !save(options, world, &findings))
+		code = 1;
+	if (!options->is_quiet && code == 0)
+		bench_tell_busy(world);
+	if (speaks && has_table && code == 0)
+		bench_print_late_head(stdout, options, world);
+	for (; done < all && code == 0; done++) {
+		const struct bench_case *what = &cases[done / options->pattern_count];
+		if (speaks && !options->is_quiet)
+			tell_progress(what, done, all);
+		if (!bench_late_measure(&lates[done], what,
+					&options->patterns[done % options->pattern_count], options,
+					world)) {
+			code = 1;
+			break;
+		}
+		if (speaks && has_table)
+			bench_print_late(stdout, &lates[done]);
+		findings.count = done + 1;
+		findings.is_complete = done + 1 == all;
+		code = !save(options, world, &findings);
+	}
+	free(cases);
+	free(lates);
+	return code;
+}
+
 /* Exit code. Nothing but what the first call needs is done with the MPI before it: what the job
  * looks like is asked behind that. */
 static int
@@ -255,9 +300,16 @@ main(int argc, char **argv)
 			printf("collshim-bench %s (%s)\n", CS_VERSION, world.mpi);
 	} else if (options.wants_loggp) {
 		code = measure_network(&options, &world);
+	} else if (options.pattern_count && !bench_late_load(&options, &world, complaint)) {
+		if (speaks)
+			fprintf(stderr, "collshim-bench: --imbalance: %s\n", complaint);
+		code = 2;
+	} else if (options.pattern_count) {
+		code = measure_late(&options, &world);
 	} else {
 		code = measure_all(&options, &world);
 	}
+	bench_late_unload(&options);
 	MPI_Finalize();
 	return code;
 }

@@ -29,7 +29,8 @@ lowest_of_node(void)
 	int rank, size, lowest = 0;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	uint64_t word = cs_topo_node(), *words = malloc((size_t)size * sizeof *words);
+	uint64_t host, word = cs_topo_node(&host);
+	uint64_t *words = malloc((size_t)size * sizeof *words);
 	if (!words)
 		PMPI_Abort(MPI_COMM_WORLD, 1);
 	PMPI_Allgather(&word, 1, MPI_UINT64_T, words, 1, MPI_UINT64_T, MPI_COMM_WORLD);

@@ -14,6 +14,8 @@ enum {
 	OPT_DISTRIBUTION,
 	OPT_CASES,
 	OPT_FROM_FIRST,
+	OPT_IMBALANCE,
+	OPT_SEED,
 	OPT_LOGGP,
 	OPT_REPEAT,
 	OPT_ROWS,
@@ -39,6 +41,8 @@ static const struct option long_options[] = {
 	{ "distribution", required_argument, NULL, OPT_DISTRIBUTION },
 	{ "cases", required_argument, NULL, OPT_CASES },
 	{ "from-first", no_argument, NULL, OPT_FROM_FIRST },
+	{ "imbalance", required_argument, NULL, OPT_IMBALANCE },
+	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "loggp", no_argument, NULL, OPT_LOGGP },
 	{ "repeat", required_argument, NULL, OPT_REPEAT },
 	{ "rows", required_argument, NULL, OPT_ROWS },
@@ -83,6 +87,18 @@ bench_options_help(FILE *out)
 	      "touched. The first case is the\n"
 	      "                           job's first collective. For the host's own run it in a "
 	      "job without the library\n"
+	      "  --imbalance PATTERN      ranks come late to each call: none, uniform:500us, "
+	      "late:RANK:2ms, turning:2ms (another rank\n"
+	      "                           in each call), exponential:300us (mean), first-node or "
+	      "last-node (all of its ranks, by\n"
+	      "                           2ms or as in first-node:1ms), file:PATH (as recorded "
+	      "with COLLSHIM_ARRIVALS=PATH). The mean time in the call, "
+	      "the bound that data set for it,\n"
+	      "                           time after the last arrival and to the last exit, for "
+	      "host and ours by turns with the same\n"
+	      "                           delays. Roots turn, if no --root is given. Up to 8 "
+	      "times\n"
+	      "  --seed N                 of random patterns; default 1\n"
 	      "  --loggp                  no collectives: what a message costs, between nodes and "
 	      "within one, in LogGP's\n"
 	      "                           parameters; rates of copies and sums, and a flag's "
@@ -323,6 +339,41 @@ add_case(struct reading *reading, const char *word)
 }
 
 static enum cs_status
+add_pattern(struct reading *reading, const char *text)
+{
+	struct bench_options *options = reading->options;
+	struct bench_pattern *pattern = &options->patterns[options->pattern_count];
+	char complaint[220];
+	if (options->pattern_count == BENCH_MAX_PATTERNS) {
+		snprintf(reading->complaint, 256, "--imbalance: more than %d", BENCH_MAX_PATTERNS);
+		return CS_BAD_INPUT;
+	}
+	enum cs_status status = cs_imbalance_read(text, &pattern->imbalance, complaint,
+						  sizeof complaint);
+	if (status == CS_OK)
+		status = cs_imbalance_fits(&pattern->imbalance, reading->ranks, complaint,
+					   sizeof complaint);
+	if (status != CS_OK) {
+		snprintf(reading->complaint, 256, "--imbalance: %s", complaint);
+		return status;
+	}
+	pattern->text = text;
+	options->pattern_count++;
+	return CS_OK;
+}
+
+static enum cs_status
+read_seed(struct reading *reading, const char *text)
+{
+	char *end;
+	reading->options->seed = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end)
+		return CS_OK;
+	snprintf(reading->complaint, 256, "--seed: '%s' is not a whole number", text);
+	return CS_BAD_INPUT;
+}
+
+static enum cs_status
 read_list(struct reading *reading, const char *list,
 	  enum cs_status (*add)(struct reading *, const char *))
 {
@@ -415,6 +466,10 @@ read_option(struct reading *reading, int option, char **argv)
 		return read_list(reading, optarg, add_row);
 	case OPT_CASES:
 		return read_list(reading, optarg, add_case);
+	case OPT_IMBALANCE:
+		return add_pattern(reading, optarg);
+	case OPT_SEED:
+		return read_seed(reading, optarg);
 	case OPT_FROM_FIRST:
 		options->wants_first = true;
 		return CS_OK;
@@ -465,7 +520,7 @@ fill_defaults(struct bench_options *options, struct reading *reading)
 	if (options->size_count == 0)
 		(void)!read_list(reading, "8,1K,8K,64K,1M", add_size);
 	if (options->root_count == 0)
-		(void)!add_root(reading, "0");
+		(void)!add_root(reading, options->pattern_count ? "rotate" : "0");
 	if (options->row_count == 0)
 		(void)!add_row(reading, "1");
 	if (!has_distribution)
@@ -481,6 +536,7 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 					   .rounds = 5,
 					   .buffers = 2,
 					   .line_seconds = -1,
+					   .seed = CS_IMBALANCE_SEED,
 					   .memory = (size_t)256 << 20 };
 	struct reading reading = { options, ranks, complaint };
 	int option;
@@ -500,6 +556,14 @@ bench_options_read(struct bench_options *options, int argc, char **argv, int ran
 					 "length");
 		return CS_BAD_INPUT;
 	}
+	if (options->pattern_count && (options->wants_loggp || options->wants_first ||
+				       options->row_count || options->row_rooted)) {
+		snprintf(complaint, 256, "--imbalance: not with --loggp or --from-first, and not "
+					 "with rows of a length");
+		return CS_BAD_INPUT;
+	}
 	fill_defaults(options, &reading);
+	for (int i = 0; i < options->pattern_count; i++)
+		options->patterns[i].imbalance.seed = options->seed;
 	return CS_OK;
 }

@@ -5,6 +5,7 @@
 #include "trace/json.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,8 +50,8 @@ clock_words(const struct bench_options *options, const struct bench_world *world
 			: "last rank in to last rank out";
 }
 
-static void
-print_world(FILE *out, const struct bench_world *world)
+void
+bench_print_world(FILE *out, const struct bench_world *world)
 {
 	fprintf(out, "# collshim-bench %s: %d ranks on %d node%s", CS_VERSION, world->ranks,
 		world->nodes, world->nodes == 1 ? "" : "s");
@@ -62,9 +63,8 @@ print_world(FILE *out, const struct bench_world *world)
 }
 
 void
-bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
+bench_print_in_force(FILE *out, const struct bench_world *world)
 {
-	print_world(out, world);
 	if (world->is_interposed)
 		fprintf(out, "# ours: MPI_X of %s\n", world->library);
 	else
@@ -73,6 +73,24 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 	for (char **entry = environ; *entry; entry++)
 		if (is_our_variable(*entry))
 			fprintf(out, "# in force: %s\n", *entry);
+}
+
+void
+bench_print_case(FILE *out, const struct bench_case *what)
+{
+	const struct cs_coll_info *coll = &cs_colls[what->coll];
+	char bytes[CS_NUMBER_TEXT];
+	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, what->size),
+		coll->rooted ? bench_root_name(what->root) : "-",
+		bench_is_irregular(what->coll) ? bench_distribution_names[what->distribution]
+					       : "-");
+}
+
+void
+bench_print_head(FILE *out, const struct bench_options *options, const struct bench_world *world)
+{
+	bench_print_world(out, world);
+	bench_print_in_force(out, world);
 	fprintf(out, "# time of a call: %s, without the %.3f us of reading the clock, median; by "
 		     "turns in %d rounds\n"
 		     "# ratio: host / ours, median [least-most] of the rounds\n",
@@ -94,12 +112,7 @@ bench_print_head(FILE *out, const struct bench_options *options, const struct be
 void
 bench_print_result(FILE *out, const struct bench_result *result)
 {
-	const struct cs_coll_info *coll = &cs_colls[result->what.coll];
-	char bytes[CS_NUMBER_TEXT];
-	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, result->what.size),
-		coll->rooted ? bench_root_name(result->what.root) : "-",
-		bench_is_irregular(result->what.coll)
-		? bench_distribution_names[result->what.distribution] : "-");
+	bench_print_case(out, &result->what);
 	if (*result->skipped) {
 		fprintf(out, "left out, %d in a row: %s\n", result->what.row, result->skipped);
 	} else {
@@ -124,7 +137,7 @@ bench_print_first_head(FILE *out, const struct bench_options *options,
 		       const struct bench_world *world, double init_seconds)
 {
 	bool has_own_times = options->is_per_rank_max || !world->has_one_clock;
-	print_world(out, world);
+	bench_print_world(out, world);
 	if (world->is_interposed)
 		fprintf(out, "# calls of %s\n", world->library);
 	else
@@ -187,12 +200,7 @@ all_faults(const struct bench_first *first, bool is_major)
 void
 bench_print_first(FILE *out, const struct bench_first *first, bool has_own_times)
 {
-	const struct cs_coll_info *coll = &cs_colls[first->what.coll];
-	char bytes[CS_NUMBER_TEXT];
-	fprintf(out, "%-20s %7s %6s %-11s ", coll->name, cs_bytes_text(bytes, first->what.size),
-		coll->rooted ? bench_root_name(first->what.root) : "-",
-		bench_is_irregular(first->what.coll)
-		? bench_distribution_names[first->what.distribution] : "-");
+	bench_print_case(out, &first->what);
 	if (*first->skipped) {
 		fprintf(out, "left out: %s\n", first->skipped);
 		fflush(out);
@@ -220,7 +228,7 @@ bench_print_network(FILE *out, const struct bench_network *network, const struct
 {
 	static const char *const where[BENCH_LEVELS] = { "between nodes", "within a node" };
 	char text[BENCH_NETWORK_TEXT];
-	print_world(out, world);
+	bench_print_world(out, world);
 	fputs("# LogGP from parametrized round trips over MPI_Isend, MPI_Irecv and MPI_Wait; "
 	      "medians\n", out);
 	fprintf(out, "%-14s %11s %9s %9s %9s %9s %9s %3s %9s\n", "", "ranks", "L us", "o_s us",
@@ -276,9 +284,9 @@ json_rounds(FILE *out, const char *name, const double *seconds, int rounds)
 	fputs("]", out);
 }
 
-/* The beginning of a case's object. False if there is no more to come, since it was left out. */
-static bool
-json_case(FILE *out, const struct bench_case *what, const char *skipped)
+bool
+bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
+		const char *skipped)
 {
 	const struct cs_coll_info *coll = &cs_colls[what->coll];
 	fprintf(out, "{\"collective\": \"%s\", \"size\": %zu, \"root\": ", coll->name, what->size);
@@ -287,6 +295,10 @@ json_case(FILE *out, const struct bench_case *what, const char *skipped)
 	cs_json_string(out, bench_is_irregular(what->coll)
 		       ? bench_distribution_names[what->distribution] : NULL);
 	fprintf(out, ", \"row\": %d", what->row);
+	if (pattern) {
+		fputs(", \"imbalance\": ", out);
+		cs_json_string(out, pattern);
+	}
 	if (!*skipped)
 		return true;
 	fputs(", \"skipped\": ", out);
@@ -298,7 +310,7 @@ json_case(FILE *out, const struct bench_case *what, const char *skipped)
 static void
 json_result(FILE *out, const struct bench_result *result)
 {
-	if (!json_case(out, &result->what, result->skipped))
+	if (!bench_json_case(out, &result->what, NULL, result->skipped))
 		return;
 	fprintf(out, ", \"bytes\": %zu, \"rounds\": %d, \"times_per_round\": %d, "
 		     "\"calls_in_a_row\": %d", result->bytes,
@@ -362,7 +374,7 @@ json_pair(FILE *out, const char *name, const struct bench_spread *spread)
 static void
 json_first(FILE *out, const struct bench_first *first, bool has_own_times)
 {
-	if (!json_case(out, &first->what, first->skipped))
+	if (!bench_json_case(out, &first->what, NULL, first->skipped))
 		return;
 	fprintf(out, ", \"bytes\": %zu,\n   \"parts\": [", first->bytes);
 	for (int i = 0; i < BENCH_PARTS && first->parts[i].is_there; i++) {
@@ -440,6 +452,17 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 		for (int i = 0; i < findings->count; i++) {
 			fputs(i ? ",\n  " : "\n  ", out);
 			json_first(out, &findings->firsts[i], has_own_times);
+		}
+		fputs("]}\n", out);
+		return;
+	}
+	if (findings->lates) {
+		fprintf(out, ",\n \"imbalance\": true, \"seed\": %" PRIu64 ", \"one_clock\": %s,"
+			     "\n \"cases\": [", options->seed,
+			world->has_one_clock ? "true" : "false");
+		for (int i = 0; i < findings->count; i++) {
+			fputs(i ? ",\n  " : "\n  ", out);
+			bench_json_late(out, &findings->lates[i]);
 		}
 		fputs("]}\n", out);
 		return;

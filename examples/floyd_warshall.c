@@ -5,14 +5,18 @@
  * MPI_Bcast of 4n bytes a step.
  *
  *   mpirun -n 4 floyd_warshall [-n VERTICES] [-s SEED] [-d DEGREE] [-g FILE] [-i ITERATIONS] [-c]
+ *                            [-I PATTERN]
  *
  *   -n  vertices of a random graph (default 600)     -d  its edges per vertex (default 8)
  *   -s  its seed (default 1)                         -i  solve it so many times (default 1)
  *   -g  read the graph: a line "VERTICES EDGES", then a line "FROM TO WEIGHT" for each edge,
  *       vertices from 0 (towns.graph is one)
  *   -c  check against one rank's own plain solution
+ *   -I  ranks come late to each MPI_Bcast: uniform:500us, late:RANK:2ms, turning:2ms, ...
  *
  * All output is the same for every number of ranks, but for the line that begins with "time". */
+#include "late.h"
+
 #include <mpi.h>
 
 #include <inttypes.h>
@@ -30,9 +34,11 @@ struct options {
 	uint64_t seed;
 	const char *file;
 	int is_checked;
+	const char *late; /* a pattern, or NULL */
 };
 
 static int rank, ranks;
+static struct late late;
 
 /* Rows [first_row(r), first_row(r + 1)) belong to rank r. */
 static int
@@ -164,6 +170,7 @@ solve(int *mine, int n, int *row_k)
 		if (root == rank)
 			memcpy(row_k, mine + (size_t)(k - first) * (size_t)n,
 			       (size_t)n * sizeof *row_k);
+		late_come(&late);
 		MPI_Bcast(row_k, n, MPI_INT, root, MPI_COMM_WORLD);
 		relax(mine, rows, n, k, row_k);
 	}
@@ -247,7 +254,7 @@ parse(int argc, char **argv, struct options *options)
 	long value = 0;
 	int option;
 	opterr = 0;
-	while (wanted == NULL && (option = getopt(argc, argv, "n:s:d:g:i:c")) != -1) {
+	while (wanted == NULL && (option = getopt(argc, argv, "n:s:d:g:i:cI:")) != -1) {
 		switch (option) {
 		case 'n':
 			options->vertices = (int)(value = parse_number(optarg, 1, MAX_VERTICES));
@@ -271,13 +278,17 @@ parse(int argc, char **argv, struct options *options)
 		case 'c':
 			options->is_checked = 1;
 			break;
+		case LATE_OPTION:
+			options->late = optarg;
+			break;
 		default:
 			wanted = "options are -n VERTICES -s SEED -d DEGREE -g FILE -i ITERATIONS "
-				 "-c";
+				 "-c -I PATTERN";
 		}
 	}
 	if (wanted == NULL && optind < argc)
-		wanted = "options are -n VERTICES -s SEED -d DEGREE -g FILE -i ITERATIONS -c";
+		wanted = "options are -n VERTICES -s SEED -d DEGREE -g FILE -i ITERATIONS -c "
+			 "-I PATTERN";
 	if (wanted != NULL && rank == 0)
 		fprintf(stderr, "floyd_warshall: %s\n", wanted);
 	return wanted == NULL;
@@ -292,7 +303,8 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (!parse(argc, argv, &options))
+	if (!parse(argc, argv, &options) ||
+	    late_begin(&late, "floyd_warshall", options.late) != 0)
 		goto finalize;
 	int n = options.vertices;
 	if (options.file != NULL) {
@@ -341,6 +353,7 @@ free_all:
 	free(mine);
 	free(row_k);
 finalize:
+	late_end(&late);
 	MPI_Finalize();
 	return result;
 }

@@ -4,14 +4,17 @@
  * x; in step i it multiplies them, and the partial vectors are summed onto rank i mod p: one
  * MPI_Reduce of 4n bytes a step, with a root that rotates.
  *
- *   mpirun -n 4 matvec [-n SIZE] [-i ITERATIONS] [-c]
+ *   mpirun -n 4 matvec [-n SIZE] [-i ITERATIONS] [-c] [-I PATTERN]
  *
  *   -n  rows and columns (default 512)     -i  products (default 1000)
  *   -c  check each product against a formula
+ *   -I  ranks come late to each MPI_Reduce: uniform:500us, late:RANK:2ms, turning:2ms, ...
  *
  * The elements are small whole numbers, so that all sums are exact in float whatever their order:
  * the output is the same for every number of ranks and equal to that of matvec_f, but for the line
  * that begins with "time". */
+#include "late.h"
+
 #include <mpi.h>
 
 #include <stdint.h>
@@ -24,6 +27,7 @@ enum { MAX_SIZE = 100000 };
 static const int64_t modulus = 1000000007;
 
 static int rank, ranks;
+static struct late late;
 
 static float
 matrix_element(int row, int column)
@@ -85,12 +89,13 @@ parse_number(const char *text, int high)
 }
 
 static int
-parse(int argc, char **argv, int *n, int *iterations, int *is_checked)
+parse(int argc, char **argv, int *n, int *iterations, int *is_checked,
+      const char **pattern)
 {
 	const char *wanted = NULL;
 	int option;
 	opterr = 0;
-	while (wanted == NULL && (option = getopt(argc, argv, "n:i:c")) != -1) {
+	while (wanted == NULL && (option = getopt(argc, argv, "n:i:cI:")) != -1) {
 		switch (option) {
 		case 'n':
 			*n = parse_number(optarg, MAX_SIZE);
@@ -103,12 +108,15 @@ parse(int argc, char **argv, int *n, int *iterations, int *is_checked)
 		case 'c':
 			*is_checked = 1;
 			break;
+		case LATE_OPTION:
+			*pattern = optarg;
+			break;
 		default:
-			wanted = "options are -n SIZE -i ITERATIONS -c";
+			wanted = "options are -n SIZE -i ITERATIONS -c -I PATTERN";
 		}
 	}
 	if (wanted == NULL && optind < argc)
-		wanted = "options are -n SIZE -i ITERATIONS -c";
+		wanted = "options are -n SIZE -i ITERATIONS -c -I PATTERN";
 	if (wanted != NULL && rank == 0)
 		fprintf(stderr, "matvec: %s\n", wanted);
 	return wanted == NULL;
@@ -118,11 +126,13 @@ int
 main(int argc, char **argv)
 {
 	int n = 512, iterations = 1000, is_checked = 0, result = 2, wrong = 0;
+	const char *pattern = NULL;
 	float *a = NULL, *x = NULL, *partial = NULL, *y = NULL;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (!parse(argc, argv, &n, &iterations, &is_checked))
+	if (!parse(argc, argv, &n, &iterations, &is_checked, &pattern) ||
+	    late_begin(&late, "matvec", pattern) != 0)
 		goto finalize;
 
 	int first = (int)((int64_t)n * rank / ranks);
@@ -153,6 +163,7 @@ main(int argc, char **argv)
 		for (int j = 0; j < columns; j++)
 			x[j] = vector_element(first + j, step % 1000);
 		multiply(a, x, n, columns, partial);
+		late_come(&late);
 		MPI_Reduce(partial, y, n, MPI_FLOAT, MPI_SUM, root, MPI_COMM_WORLD);
 		if (rank == root) {
 			mine = (mine + digest(y, n) * (step % 9973 + 1)) % modulus;
@@ -179,6 +190,7 @@ free_all:
 	free(partial);
 	free(y);
 finalize:
+	late_end(&late);
 	MPI_Finalize();
 	return result;
 }
