@@ -110,12 +110,44 @@ class Lammps(Example):
 
 PROGRAMS = [
     Example("floyd_warshall", ["-n", "240", "-i", "60"]),
+    Example("ft", ["-C", "S", "-i", "60"]),
     Example("matvec", ["-n", "192", "-i", "40000"]),
     Example("matvec_f", ["-n", "192", "-i", "40000"]),
     Example("jacobi_f08", ["-n", "4096", "-i", "60000"]),
     Python("kmeans.py", ["-n", "4000", "-i", "300"]),
     Lammps("lammps", ["-var", "cells", "8", "-var", "steps", "2000"]),
 ]
+
+
+class Late(Example):
+    """An example whose ranks come late to its collectives, or not: what stands beside it are the
+    seed's speed-ups of dynamic leaders over its binomial tree (alltoall: Isend), by processes."""
+
+    def __init__(self, program, words, pattern, seed):
+        super().__init__(program, words + (["-I", pattern] if pattern else []))
+        self.name = "%s, %s" % (program, pattern or "balanced")
+        self.program, self.seed = program, seed
+
+    def command(self, build, mpi):
+        program = os.path.join(build, "examples", self.program + "-" + mpi)
+        return [program, *self.words] if os.path.exists(program) else None
+
+
+# Words, iterations balanced and late (in which ranks sleep), and seed 002, tables 3.9 to 3.11,
+# where the imbalance is what came about.
+LATE_PROGRAMS = (
+    ("floyd_warshall", ["-n", "240"], ("60", "8"),
+     "table 3.9, bcast: 128 1.08, 256 1.23, 512 1.28, 1024 1.19"),
+    ("matvec", ["-n", "192"], ("40000", "2000"),
+     "table 3.10, reduce: 256 1.02, 512 1.00, 1024 1.09, 2048 1.12, 4096 1.20, 8192 1.24"),
+    ("ft", ["-C", "S"], ("60", "60"),
+     "table 3.11, alltoall: A-128 2.11, B-256 1.98, C-512 1.62"),
+)
+
+
+def late_programs(pattern):
+    return [Late(program, words + ["-i", iterations[which is not None]], which, seed)
+            for program, words, iterations, seed in LATE_PROGRAMS for which in (None, pattern)]
 
 
 def differing_lines(one, other):

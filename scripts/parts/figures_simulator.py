@@ -49,11 +49,22 @@ class Simulator:
         if done.returncode != 0:
             raise Failure(1, "%s: exit code %d: %s" % (" ".join(words), done.returncode,
                                                        done.stderr.strip()))
-        return [int(time) * 1e-12 for time in re.findall(r"simulated time exactly (\d+) ps$",
-                                                         done.stderr, re.M)]
+        return done.stderr
+
+    def times(self, words):
+        said = self.run(words)
+        return said and [int(time) * 1e-12 for time in
+                         re.findall(r"simulated time exactly (\d+) ps$", said, re.M)]
 
     def ask(self, algorithm, models, nodes, ppn, size, *more):
         """A future: seconds for each model, or None where the plans need too much memory."""
+        return self.submit(self.times, algorithm, models, nodes, ppn, size, *more)
+
+    def ask_words(self, algorithm, models, nodes, ppn, size, *more):
+        """A future: what --verbose says, or None as above."""
+        return self.submit(self.run, algorithm, models, nodes, ppn, size, *more)
+
+    def submit(self, run, algorithm, models, nodes, ppn, size, *more):
         words = [algorithm, "--nodes", str(nodes), "--ppn", str(ppn), "--bytes",
                  str(size)] + list(more)
         key = tuple(words + models)
@@ -62,7 +73,7 @@ class Simulator:
             words += ["--model", model]
         with self.lock:
             if key not in self.asked:
-                self.asked[key] = self.pool.submit(self.run, words)
+                self.asked[key] = self.pool.submit(run, words)
             return self.asked[key]
 
     def varied(self, factor, name):

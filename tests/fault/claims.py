@@ -565,10 +565,15 @@ def processes_of_the_same_number_do_not_take_each_other_for_themselves(args):
     direct = {f"COLLSHIM_{name}": "hier:host:cma_min=1"
               for name in ("ALLGATHER", "ALLTOALL", "BCAST", "GATHER")}
     for mpi in args.mpi:
-        expect_right(job(args, mpi, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, COLLSHIM_CMA="on",
-                         **direct), line=line, served=True)
-        expect_right(job(args, mpi, compare=COMPARED, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP,
-                         **direct))
+        for words in ({"COLLSHIM_CMA": "on"}, {"compare": COMPARED}):
+            # UCX takes two such ranks for one, and hangs, in one of some 400 jobs without the
+            # library, too; what the claim is about would come each time.
+            for _ in range(3):
+                result = job(args, mpi, wrap=ALL_OF_ONE_NUMBER, host=HOST_BY_TCP, **words, **direct)
+                if mpi == "openmpi" or is_right(result):
+                    break
+            asked = "COLLSHIM_CMA" in words
+            expect_right(result, line=line if asked else None, served=asked or None)
 
 
 # /proc gone from each rank, in a mount namespace of its own; the launchers keep theirs.
@@ -666,8 +671,8 @@ SYSTEM_CALLS = (
     ("memfd_create", 0, "1", ENFILE, "auto", None, True),
     ("memfd_create", "*", "1+", ENOSYS, "auto", None, True),
     ("memfd_create", 0, "2", ENFILE, "memfd", NONE, "some"),
-    ("ftruncate", 0, "1", ENOSPC, "auto", NONE, "some"),
-    ("posix_fallocate", 0, "1", ENOSPC, "auto", NONE, "some"),    # the header
+    ("ftruncate", 0, "1", ENOSPC, "auto", FULL, "some"),
+    ("posix_fallocate", 0, "1", ENOSPC, "auto", FULL, "some"),    # the header
     ("posix_fallocate", 0, "2", ENOSPC, "auto", FULL, "some"),    # its own share
     ("posix_fallocate", 2, "1", ENOSPC, "named", FULL, "some"),   # a rank that only attaches
     # a signal was pending: it is asked again
@@ -1123,8 +1128,8 @@ def rank_killed_at_any_call_that_makes_a_segment_leaves_no_file(args):
                 "fstat:1:1", "mmap:2:1",
                 "posix_fallocate:3:1", "posix_fallocate:1:2")
     # Its own share of the second one; the first is that without a name, of which all pieces of its
-    # share are committed if it is a file in /dev/shm.
-    by_name = {"named": ("posix_fallocate:0:6",), "auto": ("posix_fallocate:0:4",)}
+    # share, and the words of who comes when, are committed if it is a file in /dev/shm.
+    by_name = {"named": ("posix_fallocate:0:7",), "auto": ("posix_fallocate:0:4",)}
     for mpi in args.mpi:
         for calls, kinds, words, host in ((nameless, ("named", "auto"), (), None),
                                           (by_name["named"], ("named",), ("undumpable",),

@@ -30,7 +30,7 @@ static bool
 is_same_item(const struct cs_force_item *a, const struct cs_force_item *b)
 {
 	return a->bytes.low == b->bytes.low && a->bytes.high == b->bytes.high &&
-	       a->use.algorithm == b->use.algorithm &&
+	       a->imbalance == b->imbalance && a->use.algorithm == b->use.algorithm &&
 	       !memcmp(a->use.params, b->use.params, sizeof a->use.params);
 }
 
@@ -57,8 +57,15 @@ written(const struct cs_force *force, enum cs_coll coll)
 		const struct cs_force_item *item = &force->items[i];
 		cs_use_text(use, sizeof use, item->use.algorithm, item->use.params);
 		cs_byte_range_text(range, item->bytes);
-		fprintf(out, "%s%s%s%s", i ? "," : "", cs_colls[coll].bytes_agreed ? range : "",
-			cs_colls[coll].bytes_agreed ? "=" : "", use);
+		fprintf(out, "%s%s%s", i ? "," : "", cs_colls[coll].bytes_agreed ? range : "",
+			cs_colls[coll].bytes_agreed ? "=" : "");
+		const char *plus = "";
+		for (enum cs_balance name = CS_BALANCED; name < CS_BALANCES; name++)
+			if (item->imbalance >> name & 1) {
+				fprintf(out, "%s%s", plus, cs_balance_names[name]);
+				plus = "+";
+			}
+		fprintf(out, "%s%s", item->imbalance ? "=" : "", use);
 	}
 	for (size_t i = 0; i < force->excluded_count; i++)
 		fprintf(out, "%s^%s", i ? "," : "", force->excluded[i]->name);
@@ -87,11 +94,13 @@ check_refused(enum cs_coll coll, const char *text, const char *message,
 }
 
 static const struct cs_force_item *
-item_for(const struct cs_force *force, size_t bytes)
+item_for(const struct cs_force *force, size_t bytes, enum cs_balance imbalance)
 {
 	for (size_t i = 0; i < force->item_count; i++) {
 		const struct cs_range *range = &force->items[i].bytes;
 		bool is_all = range->low == 0 && range->high == CS_INF;
+		if (!cs_balance_fits(force->items[i].imbalance, imbalance))
+			continue;
 		if (is_all ||
 		    (bytes != CS_BYTES_UNKNOWN && bytes >= range->low && bytes < range->high))
 			return &force->items[i];
@@ -105,7 +114,7 @@ check_obeyed(const struct cs_selector *selector, const struct cs_force *force,
 	     const struct cs_facts *facts)
 {
 	struct cs_choice choice;
-	const struct cs_force_item *item = item_for(force, facts->bytes);
+	const struct cs_force_item *item = item_for(force, facts->bytes, facts->imbalance);
 	cs_selector_choose(selector, facts, &choice);
 	const char *unmet = item && item->use.algorithm
 			    ? cs_algorithm_unmet(item->use.algorithm, facts) : NULL;
@@ -136,6 +145,7 @@ check_chosen(enum cs_coll coll, const char *text, const struct cs_force *force)
 		for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
 			struct cs_facts facts =
 				fuzz_facts(coll, sizes[k], (int)(i + k) % fuzz_facts_count());
+			facts.imbalance = (enum cs_balance)((i + k) % CS_BALANCES);
 			check_obeyed(selector, force, &facts);
 			fuzz_check_choice(selector, &facts);
 			if (k == 1)

@@ -138,6 +138,13 @@ write_rule(FILE *out, const struct cs_rule *rule)
 	if (rule->placement)
 		fprintf(out, ", placement: %s", rule->placement == CS_PLACEMENT_BLOCK
 			? "block" : "cyclic");
+	const char *comma = ", imbalance: [";
+	for (enum cs_balance name = CS_BALANCED; name < CS_BALANCES; name++)
+		if (rule->imbalance >> name & 1) {
+			fprintf(out, "%s%s", comma, cs_balance_names[name]);
+			comma = ", ";
+		}
+	fputs(rule->imbalance ? "]" : "", out);
 	fprintf(out, ", use: \"%s\", with: {", algorithm ? algorithm->name : CS_HOST);
 	for (int i = 0; algorithm && i < CS_MAX_PARAMS && algorithm->params[i].name; i++)
 		fprintf(out, "%s: %s, ", algorithm->params[i].name,
@@ -233,7 +240,7 @@ check_same(const struct cs_tuning *a, const struct cs_tuning *b)
 			      is_same_range(p->ranks, q->ranks) &&
 			      is_same_range(p->nodes, q->nodes) && is_same_range(p->ppn, q->ppn) &&
 			      is_same_range(p->skew, q->skew) && p->wire == q->wire &&
-			      p->placement == q->placement &&
+			      p->placement == q->placement && p->imbalance == q->imbalance &&
 			      p->use.algorithm == q->use.algorithm &&
 			      !memcmp(p->use.params, q->use.params, sizeof p->use.params),
 		      "rule %zu, of line %u", i, p->line);
@@ -274,6 +281,8 @@ facts_for(const struct cs_rule *rule, size_t bytes)
 	facts.ranks = facts.nodes * facts.ppn_max;
 	facts.wire = rule->wire ? rule->wire : facts.wire;
 	facts.is_block_placed = rule->placement != CS_PLACEMENT_CYCLIC;
+	while (!cs_balance_fits(rule->imbalance, facts.imbalance))
+		facts.imbalance++;
 	return facts;
 }
 

@@ -877,12 +877,19 @@ def what_is_only_counted_costs_one_jump_without_a_report(args):
                                f"{rows}")
 
 
-# gcc 12 and 14 keep scatterv8 below 530; gcc 16 takes 534.
-SERVED_LIMITS = {"allgather8": 400, "bcast8": 275, "scatterv8": 535, "leaf8": 318}
+# As gcc 12 compiles it. Another compiler has 3 % more: gcc 16 takes 5 to 8 % less, but 3 % more of
+# scatterv8.
+SERVED_LIMITS = {"allgather8": 400, "bcast8": 280, "scatterv8": 530, "leaf8": 318}
 WAITING = {"cs_node_wait_slow", "cs_node_await_slow", "await_line", "is_in_vain", "wait_with",
            "drive", "rest", "sleep_on_word",
            "cs_wait_word", "cs_wait_turn_slow", "cs_wait_wake",
            "cs_rdma_here", "progress"}
+
+
+def served_limits():
+    version = run(["cc", "-dumpversion"]).out.strip()
+    more = 1 if version.split(".")[0] == "12" else 1.03
+    return {kind: limit * more for kind, limit in SERVED_LIMITS.items()}
 
 
 def own_instructions(args, mpi, command):
@@ -910,7 +917,7 @@ def served_call_of_8_bytes_keeps_to_its_instructions(args):
     real_modules(args)
     failures = []
     for mpi in each_mpi(args):
-        for kind, limit in SERVED_LIMITS.items():
+        for kind, limit in served_limits().items():
             command = [f"{args.build}/cost-{mpi}", "world", kind, "1000"]
             # A wait that is entered costs what it takes to call it, which no name tells apart: a
             # loaded machine has more.
@@ -964,6 +971,24 @@ def language_claim(name, program):
         for mpi in there:
             language(args, mpi, [f"{args.build}/lang/{program}-{mpi}"])
     CLAIMS[name] = check
+
+
+@claim
+def few_objects_are_opened_to_find_fortran_s_names(args):
+    """Where UCX runs, each dlopen takes up to a millisecond, and a process has a hundred objects.
+    Each name that is bound opens its caller's."""
+    real_modules(args)
+    there = [mpi for mpi in args.mpi if os.path.exists(f"{args.build}/lang/mpifh-{mpi}")]
+    if not there:
+        raise Skipped("no compiler for this language was there")
+    for mpi in there:
+        result = job(mpi, 2, [f"{args.build}/lang/mpifh-{mpi}"],
+                     LD_PRELOAD=f"{args.build}/dlopens.so:{args.library}")
+        counts = [int(count) for count in re.findall(r"^dlopen (\d+)$", result.err, re.MULTILINE)]
+        print(f"{mpi}: {counts}")
+        expect(result.code == 0 and len(counts) >= 2, f"{mpi}: no process was counted", result)
+        expect(max(counts) <= 60, f"{mpi}: {counts} objects were opened, one for each name that "
+                                  f"is bound is enough")
 
 
 language_claim("c_programs_are_served", "c")

@@ -1,11 +1,12 @@
 /* How much memory a rank's first calls touch: page faults in a row of small calls, from the first
  * on, which makes the team.
  *
- *   first_faults [CALLS]
+ *   first_faults [CALLS [NODES]]
  *
  * A row of calls may touch what is in flight, at most 64 calls' blocks, and beyond that a quarter
  * of what a rank sends, never what its ring has; and of each other rank as much, by 16 pages a
- * fault, since those have mapped their pages before they say where they are. */
+ * fault, since those have mapped their pages before they say where they are. Over several nodes the
+ * area is touched, too: all ranks' blocks of the calls in flight. */
 #include "check.h"
 
 #include <stdbool.h>
@@ -44,19 +45,21 @@ can_populate(long page)
 }
 
 static long
-most_faults(long calls, long bytes, int ranks, long page)
+most_faults(long calls, long bytes, int ranks, long nodes, long page)
 {
+	long area = nodes > 1 ? LINES * ranks * bytes / page : 0;
 	long in_flight = LINES * bytes, part = calls * bytes / 4, least = (long)SLOTS * AT_LEAST;
 	long touched = in_flight > part ? in_flight : part;
 	touched = touched > least ? touched : least;
 	long own = touched / page;
-	return own + (ranks - 1) * (own / AROUND + OTHERS_PER_RANK) + OTHERS;
+	return own + area + (ranks - 1) * (own / AROUND + OTHERS_PER_RANK) + OTHERS;
 }
 
 int
 main(int argc, char **argv)
 {
-	long calls = argc > 1 ? atol(argv[1]) : 1000, page = sysconf(_SC_PAGESIZE);
+	long calls = argc > 1 ? atol(argv[1]) : 1000, nodes = argc > 2 ? atol(argv[2]) : 1;
+	long page = sysconf(_SC_PAGESIZE);
 	int ranks;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
@@ -73,7 +76,7 @@ main(int argc, char **argv)
 	long before = faults();
 	for (long call = 0; call < calls; call++)
 		MPI_Allgather(in, BYTES, MPI_BYTE, out, BYTES, MPI_BYTE, MPI_COMM_WORLD);
-	long seen = faults() - before, most = most_faults(calls, BYTES, ranks, page);
+	long seen = faults() - before, most = most_faults(calls, BYTES, ranks, nodes, page);
 	for (int rank = 0; rank < ranks; rank++)
 		CHECK(out[rank * BYTES] == (char)rank &&
 		      out[rank * BYTES + BYTES - 1] == (char)rank, "block %d", rank);

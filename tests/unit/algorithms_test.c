@@ -1,6 +1,7 @@
 /* Algorithms that nobody runs: names, needs and parameters for the tests of select. */
 #include "algorithms/algorithm.h"
 #include "plan/build.h"
+#include "sim/hier.h"
 
 #define NAMED(collective, COLL)                                                                    \
 	extern const struct cs_algorithm cs_algorithm_##collective##_hier_host;                    \
@@ -78,3 +79,12 @@ const struct cs_algorithm cs_algorithm_allreduce_node_only = {
 	.colls = CS_SET(CS_ALLREDUCE), .name = "node", .summary = "test",
 		.needs = { .one_node = true },
 };
+
+/* None of them composes: nothing is asked for what ranks of a node do. */
+enum cs_status
+cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
+		     const struct cs_model *model, int64_t *time)
+{
+	(void)call, (void)hier, (void)model, (void)time;
+	return CS_UNSUPPORTED;
+}

@@ -1,7 +1,8 @@
 /* operation_fault.c does wrong what a case is to see. */
 #include "operation_run.h"
 
-#include "algorithms/patterns/exchange.h"
+#include "algorithms/patterns/node_rounds.h"
+#include "shm/arrive.h"
 
 static void
 shift_areas(struct cs_node *node)
@@ -34,6 +35,9 @@ fault_before(struct run *run, int rank, int call)
 	struct cs_team *team = &run->world.teams[rank];
 	if (run->setting.fault == WINDOW_OUT_OF_ORDER && rank == 1 && call % 2)
 		shift_areas(&team->node);
+	/* Who comes is the first of its node, whoever was there before. */
+	if (run->setting.fault == TICKET_LOST)
+		memset(team->node.arrivals, 0, cs_arrive_bytes(team->node.shape.size));
 }
 
 void

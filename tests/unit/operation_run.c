@@ -198,6 +198,12 @@ run_pick(struct run *run)
 				* some looks */
 	int ranks = run->world.ranks, rank = (int)chance(run, (uint32_t)ranks);
 	bool is_stuck = run->quiet > PATIENCE * ranks * run->setting.under_way;
+	if (run->setting.order) {
+		rank = run->setting.order[chance(run, (uint32_t)run->arrived)];
+		run->arrived += is_stuck && run->arrived < ranks;
+		run->quiet = is_stuck ? 0 : run->quiet;
+		return rank;
+	}
 	if (run->setting.is_starving && is_stuck && chance(run, 16) == 0)
 		starve(run);
 	while (run->setting.is_starving && run->is_starved[rank] != is_stuck)
@@ -269,7 +275,7 @@ run_end(struct run *run)
 void
 run_make(struct run *run, const struct setting *setting)
 {
-	*run = (struct run){ .setting = *setting, .counted = run->counted };
+	*run = (struct run){ .setting = *setting, .counted = run->counted, .arrived = 1 };
 	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape,
 		   setting->seed);
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);

@@ -21,6 +21,7 @@ enum fault {
 	PENDING_LOST,
 	SLOT_TOO_EARLY,
 	REFUSED_BY_ONE,
+	TICKET_LOST,
 	FAULTS
 };
 
@@ -45,6 +46,9 @@ struct setting {
 	bool has_one_root;
 	size_t each; /* bytes of each block or vector, from rank 0, no parameter given and not in
 		      * place; 0: as chance wants */
+	/* Ranks begin in this order, each when those before it can do nothing more; NULL: as chance
+	 * wants. */
+	const int *order;
 	enum fault fault;
 	long most_steps; /* 0: RUN_MOST_STEPS */
 };
@@ -57,6 +61,7 @@ struct run {
 	int begun[WORLD_MOST], over[WORLD_MOST];
 	bool is_starved[WORLD_MOST];
 	int quiet; /* turns since something has moved */
+	int arrived; /* with an order: so many of it may have their turn */
 	int lead;  /* most calls by which a rank was ahead of another */
 	struct call_counted *counted; /* by rank; NULL: nothing is counted */
 	char failure[1024];

@@ -82,8 +82,10 @@ static size_t
 any_value(struct run *run, const struct cs_param *param)
 {
 	static const char *const bytes[] = { "chunk", "wire_chunk", "segment", "block" };
-	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes" };
-	static const char *const limits[] = { "read_all", "room", "aggregate" };
+	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "radix",
+					      "group" };
+	static const char *const limits[] = { "read_all", "room", "aggregate", "least" };
+	static const char *const switches[] = { "barrier", "control", "serial" };
 	for (size_t i = 0; i < COUNT(bytes); i++)
 		if (!strcmp(param->name, bytes[i]))
 			return clamp(param, (size_t)1024 << chance(run, 6));
@@ -99,6 +101,9 @@ any_value(struct run *run, const struct cs_param *param)
 	for (size_t i = 0; i < COUNT(limits); i++)
 		if (!strcmp(param->name, limits[i]))
 			return clamp(param, chance(run, 3) ? (size_t)256 << chance(run, 8) : 0);
+	for (size_t i = 0; i < COUNT(switches); i++)
+		if (!strcmp(param->name, switches[i])) /* a barrier lets nobody be far ahead */
+			return run->setting.has_one_root ? param->fallback : param->high;
 	return param->fallback;
 }
 

@@ -59,9 +59,10 @@ end(const char *why)
 
 /* Of rounds: at other nodes there is one. */
 static unsigned
-largest_of_all(void *leaders, uint64_t *value, struct cs_request *request)
+largest_of_all(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
 {
-	*value = *value ? *value : 1;
+	for (size_t i = 0; i < count; i++)
+		values[i] = values[i] ? values[i] : 1;
 	return 0;
 }
 

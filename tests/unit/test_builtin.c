@@ -40,6 +40,7 @@ expect_same_rule(const struct cs_rule *left, const struct cs_rule *right)
 	assert_memory_equal(lefts, rights, sizeof lefts);
 	assert_int_equal(left->wire, right->wire);
 	assert_int_equal(left->placement, right->placement);
+	assert_int_equal(left->imbalance, right->imbalance);
 	assert_ptr_equal(left->use.algorithm, right->use.algorithm);
 	assert_memory_equal(left->use.params, right->use.params, sizeof left->use.params);
 	assert_int_equal(left->block, right->block);

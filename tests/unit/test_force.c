@@ -122,6 +122,11 @@ what_is_wrong_is_named_with_its_column_and_what_was_expected(void **state)
 		{ CS_ALLTOALL, "ring", "\"ring\" is no algorithm of alltoall; known: host, "
 				       "hier:host" },
 		{ CS_BCAST, "0-4K=hier:host,4K-inf=hots", "column 23: \"hots\" is no algorithm" },
+		{ CS_BCAST, "weak=host", "column 1: found \"weak\", expected balanced, moderate "
+					 "or strong, each once" },
+		{ CS_BCAST, "0-4K=strong+strong=host", "column 13: found \"strong\"" },
+		{ CS_BCAST, "strong+=host", "column 8: found" },
+		{ CS_BCAST, "strong=", "column 8: expected the name of an algorithm" },
 		{ CS_BCAST, "0-4K=", "column 6: expected the name of an algorithm" },
 		{ CS_BCAST, "0-4K", "column 1: found \"0-4K\", expected sizes A-B with A < B" },
 		{ CS_BCAST, "4K-0=host", "column 1: found \"4K-0\", expected sizes" },

@@ -3,6 +3,7 @@
  * slots. */
 #include "unit.h"
 
+#include "shm/arrive.h"
 #include "shm/node_slots.h"
 
 #include <errno.h>
@@ -79,6 +80,7 @@ add_areas(struct cs_node *node)
 	add(NOBODY, small, CS_AREA_SMALL);
 	add(NOBODY, cs_node_area(&op, 1), CS_AREA_SMALL);
 	add(NOBODY, node->table, CS_NODE_TABLE);
+	add(NOBODY, node->arrivals, cs_arrive_bytes(RANKS));
 }
 
 static int

@@ -34,7 +34,8 @@ count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each,
 	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn,
 				    .is_commutative = true, .bytes = is_scattered
 				    ? each * (size_t)(nodes * ppn) : each };
-	const struct cs_hier hier = { .inner = coll, .build = no_steps };
+	const struct cs_algorithm plan = { .coll = cs_colls[coll].between, .build = no_steps };
+	const struct cs_hier hier = { .plan = &plan };
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
 	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);
@@ -46,8 +47,11 @@ count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each,
 			told[rank].copied += step->kind == CS_NODE_COPY ? step->bytes : 0;
 			told[rank].reduced += step->kind == CS_NODE_REDUCE ? step->bytes : 0;
 		}
-		/* A sum's own block, which is put into the own slot by memcpy. */
+		/* A sum's own block, which is put into the own slot by memcpy; and, by a leader,
+		 * what a plan has left for its node. */
 		told[rank].copied -= is_scattered ? each : 0;
+		if (is_scattered && rank % ppn == 0)
+			told[rank].copied -= each * (size_t)ppn;
 	}
 	cs_sim_destroy(sim);
 	cs_sim_call_fini(&call);

@@ -17,6 +17,9 @@ struct planted {
 	int least; /* cases that go wrong */
 	int cases; /* on one node many calls are plans, which ask for no done word */
 	bool refuses;
+	/* NULL: any; else of calls of this one only, on two nodes of three ranks. */
+	const char *name;
+	enum cs_coll coll;
 };
 
 static const struct planted faults[] = {
@@ -33,6 +36,16 @@ static const struct planted faults[] = {
 	{ "a slot of the ring taken too early", SLOT_TOO_EARLY, false, 1, true, 12, 0, 2, 20,
 	  false },
 	{ "a plan refused by one rank alone", REFUSED_BY_ONE, true, 1, false, 12, 0, 2, 20, true },
+	{ "a segment sent before it is there", OLD_LINE, true, 1, false, 4, 2000, 2, 20, false,
+	  "hier:opportunistic", CS_ALLTOALL },
+	{ "a segment sent before it is there", OLD_LINE, true, 1, false, 4, 2000, 2, 20, false,
+	  "hier:opportunistic", CS_ALLTOALLV },
+	{ "two first arrivers of a node", TICKET_LOST, true, 1, false, 4, 2000, 2, 20, false,
+	  "hier:dynamic", CS_BCAST },
+	{ "a last arriver that nobody is", TICKET_LOST, true, 1, false, 4, 2000, 2, 20, false,
+	  "hier:dynamic", CS_ALLGATHER },
+	{ "a last arriver that nobody is", TICKET_LOST, true, 1, false, 4, 2000, 2, 20, false,
+	  "hier:dynamic", CS_REDUCE },
 };
 
 /* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no
@@ -62,6 +75,8 @@ goes_wrong(struct run *run, const struct setting *setting)
 static int
 wrong_cases(const struct planted *planted, enum fault fault)
 {
+	enum { MOST_CALLS = 64 };
+	const struct cs_algorithm *called[MOST_CALLS];
 	int wrong = 0;
 	struct run *run = calloc(1, sizeof *run);
 	assert_non_null(run);
@@ -74,6 +89,14 @@ wrong_cases(const struct planted *planted, enum fault fault)
 		setting.fault = fault;
 		setting.refuses = planted->refuses;
 		setting.most_steps = MOST_STEPS;
+		if (planted->name) {
+			assert_true(setting.calls <= MOST_CALLS);
+			for (int call = 0; call < setting.calls; call++)
+				called[call] = cs_algorithm_by_name(planted->coll, planted->name);
+			setting.algorithms = called;
+			memcpy(setting.sizes, (int[]){ 3, 3, 0 }, 3 * sizeof(int));
+			setting.cyclic = false;
+		}
 		wrong += goes_wrong(run, &setting);
 		run_clear(run);
 	}

@@ -21,12 +21,22 @@
 /* --- a team whose messages go nowhere --------------------------------------------------------- */
 
 static size_t messages;
+static uint64_t order; /* a digest of all that was begun and awaited, one after the other */
+
+static void
+note_order(uint64_t what, const void *memory, size_t bytes, const struct cs_request *request)
+{
+	const uint64_t words[] = { what, (uintptr_t)memory, bytes, (uintptr_t)request };
+	for (size_t i = 0; i < COUNT(words); i++)
+		order = ((order ^ words[i]) * 0x9e3779b97f4a7c15u) ^ order >> 29;
+}
 
 static void
 send(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag, const void *from,
      size_t bytes)
 {
 	messages++;
+	note_order(2 * (uint64_t)peer, from, bytes, request);
 }
 
 static void
@@ -34,19 +44,28 @@ receive(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t tag
 	size_t bytes)
 {
 	messages++;
+	note_order(2 * (uint64_t)peer + 1, to, bytes, request);
 }
 
 static void
 finish(struct cs_wire *wire, struct cs_request *request)
 {
 	request->told = 0;
+	note_order(UINT64_MAX, NULL, 0, request);
+}
+
+static bool
+is_over(struct cs_wire *wire, struct cs_request *request)
+{
+	request->told = 0;
+	return true;
 }
 
 static struct cs_wire *
 wire_of(void *group)
 {
 	static struct cs_wire wire = { .rank = 1, .ranks = RANKS, .send = send, .recv = receive,
-				       .wait = finish };
+				       .wait = finish, .test = is_over };
 	return &wire;
 }
 
@@ -449,6 +468,168 @@ memory_that_is_out_is_taken_from_plans_that_are_kept(void **state)
 	clear(&fixture);
 }
 
+/* One that may not wait asks again when another one's plan is over, which then gives its memory. */
+static void
+memory_that_is_out_is_awaited_from_plans_that_are_run(void **state)
+{
+	static const struct cs_algorithm wanting =
+		{ .coll = CS_BCAST, .name = "wanting", .build = want_memory };
+	struct fixture fixture = { .team.host = &host };
+	char vector[SEGMENT] = { 0 };
+	struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1, .unit = 1,
+				      .bytes = 5 * SEGMENT };
+	struct cs_op first, second;
+	fixture.team.idle = &fixture.idle;
+	cs_op_init(&first, &fixture.team, 0);
+	cs_op_init(&second, &fixture.team, 0);
+	first.node.extras |= CS_OP_NONBLOCKING;
+	second.node.extras |= CS_OP_NONBLOCKING;
+	assert_true(cs_plans_start(&first, &fixture.plans, NULL, &segments_alone, &problem, vector,
+				   vector, NULL));
+	assert_int_equal(cs_plans_have_begun(&first), CS_OK);
+	builds_without_memory = 2;
+	assert_true(cs_plans_start(&second, &fixture.plans, NULL, &wanting, &problem, vector,
+				   vector, NULL));
+	assert_int_equal(cs_plans_have_begun(&second), CS_AGAIN);
+	assert_int_equal(second.node.awaited.local, CS_AWAITS_MESSAGE);
+	assert_int_equal(fixture.plans.count, 1);
+	assert_int_equal(cs_plans_go(&first), CS_OK);
+	messages = 0;
+	assert_true(cs_plans_start(&second, &fixture.plans, NULL, &wanting, &problem, vector,
+				   vector, NULL));
+	assert_int_equal(cs_plans_have_begun(&second), CS_OK);
+	assert_int_equal(builds_without_memory, -1);
+	assert_int_equal(fixture.plans.count, 1); /* the first one's has given way */
+	assert_int_equal(cs_plans_go(&second), CS_OK);
+	assert_int_equal(messages, 2 * 5);
+	cs_op_fini(&first);
+	cs_op_fini(&second);
+	clear(&fixture);
+}
+
+/* Bytes, of which malloc has no more at once. */
+static size_t most_at_once = SIZE_MAX;
+
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *
+__wrap_realloc(void *memory, size_t bytes)
+{
+	return bytes > most_at_once ? NULL : __real_realloc(memory, bytes);
+}
+
+#define PARTED_RANKS 300
+#define PARTED_STEPS 128 /* there is memory for */
+
+static uint64_t
+order_of(struct cs_op *op, struct fixture *fixture, const struct cs_algorithm *algorithm,
+	 const struct cs_problem *problem)
+{
+	static char in[PARTED_RANKS * SEGMENT], out[PARTED_RANKS * SEGMENT];
+	const struct cs_reduction sum = { .unit = 8, .kernel = add_nothing };
+	order = messages = 0;
+	assert_true(cs_plans_start(op, &fixture->plans, NULL, algorithm, problem, in, out,
+				   cs_colls[problem->coll].reduces ? &sum : NULL));
+	note_order(0, NULL, messages, NULL);
+	return order;
+}
+
+/* Steps of the plan. The operation's memory stays where it is. */
+static size_t
+expect_the_same_in_parts(enum cs_coll coll, const char *name)
+{
+	const struct cs_algorithm *algorithm = cs_algorithm_by_name(coll, name);
+	const size_t params[CS_MAX_PARAMS] = { SEGMENT, 4 };
+	struct cs_problem problem = { .coll = coll, .ranks = PARTED_RANKS, .rank = 1, .root = 1,
+				      .unit = 8, .bytes = cs_coll_has_blocks(&cs_colls[coll])
+				      ? SEGMENT : PARTED_RANKS * SEGMENT, .is_commutative = true,
+				      .params = params };
+	struct fixture fixture = { .team.host = &host }, without = { 0 };
+	struct cs_op op;
+	fixture.team.idle = &fixture.idle;
+	assert_non_null(algorithm);
+	cs_op_init(&op, &fixture.team, 0);
+	uint64_t whole = order_of(&op, &fixture, algorithm, &problem);
+	size_t count = fixture.plans.cached[0].plan.count;
+	run(&without, 1); /* the cache has its memory */
+	most_at_once = PARTED_STEPS * sizeof(struct cs_step);
+	uint64_t parts = order_of(&op, &without, algorithm, &problem);
+	most_at_once = SIZE_MAX;
+	assert_int_equal(without.plans.count, count <= PARTED_STEPS ? 2 : 0);
+	if (parts != whole)
+		fail_msg("%s:%s does something else in parts", cs_colls[coll].name, name);
+	clear(&without);
+	cs_op_fini(&op);
+	clear(&fixture);
+	return count;
+}
+
+/* One step after the other, as if there were memory: also what is done of each of many segments. */
+static void
+a_plan_that_there_is_no_memory_for_is_run_in_parts(void **state)
+{
+	static const struct {
+		enum cs_coll coll;
+		const char *name;
+		size_t least; /* steps */
+	} cases[] = { { CS_ALLGATHER, "ring", 2 * CS_PLAN_PART },
+		      { CS_ALLTOALL, "pairwise", 2 * CS_PLAN_PART },
+		      { CS_ALLTOALL, "scattered", 2 * CS_PLAN_PART },
+		      { CS_GATHER, "linear", 2 * CS_PLAN_PART },
+		      { CS_REDUCE_SCATTER_BLOCK, "pairwise", 2 * CS_PLAN_PART },
+		      { CS_REDUCE_SCATTER_BLOCK, "ring", 2 * CS_PLAN_PART },
+		      { CS_BCAST, "linear", 2 * CS_PLAN_PART },
+		      { CS_BCAST, "pipelined-binomial", 1 },
+		      { CS_SCAN, "chain", 1 } };
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		size_t steps = expect_the_same_in_parts(cases[i].coll, cases[i].name);
+		if (steps < cases[i].least)
+			fail_msg("%s:%s has %zu steps only", cs_colls[cases[i].coll].name,
+				 cases[i].name, steps);
+	}
+}
+
+/* Loops of one step and of many, with steps before and behind them: parts do not end within. */
+static void
+build_loops(struct cs_builder *builder)
+{
+	for (size_t length = 1; 2 * length < CS_PLAN_PART; length += 14) { /* up to 127 */
+		build_segments(builder);
+		cs_build_repeat(builder, 3, SEGMENT, 1);
+		for (size_t i = 0; i < length; i++)
+			cs_build_wait(builder, cs_build_send(builder, 2, cs_in(i), 1));
+		cs_build_repeated(builder);
+		cs_build_repeat(builder, 1, SEGMENT, 1); /* which is none */
+		build_segments(builder);
+		cs_build_repeated(builder);
+	}
+}
+
+static void
+loops_are_in_one_part(void **state)
+{
+	static const struct cs_algorithm loops =
+		{ .coll = CS_BCAST, .name = "loops", .build = build_loops };
+	for (size_t segments = 0; segments < 80; segments++) {
+		struct fixture fixture = { .team.host = &host }, without = { 0 };
+		struct cs_problem problem = { .coll = CS_BCAST, .ranks = RANKS, .rank = 1,
+					      .unit = 1, .bytes = segments * SEGMENT };
+		struct cs_op op;
+		fixture.team.idle = &fixture.idle;
+		cs_op_init(&op, &fixture.team, 0);
+		uint64_t whole = order_of(&op, &fixture, &loops, &problem);
+		run(&without, 1);
+		most_at_once = PARTED_STEPS * sizeof(struct cs_step);
+		uint64_t parts = order_of(&op, &without, &loops, &problem);
+		most_at_once = SIZE_MAX;
+		assert_int_equal(without.plans.count, 0);
+		assert_true(whole == parts);
+		clear(&without);
+		cs_op_fini(&op);
+		clear(&fixture);
+	}
+}
+
 /* --- how long plans are ----------------------------------------------------------------------- */
 
 static const struct {
@@ -730,8 +911,10 @@ static const char *
 cached_of(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
 	  bool is_commutative)
 {
+	enum cs_order asked = !is_commutative ? CS_ORDER_KEPT
+			      : cs_colls[coll].reduces ? CS_ORDER_FREE : CS_ORDER_NONE;
 	const struct cs_cached_choice *cached = cs_selection_choose(selection, coll, bytes, skew,
-								    is_commutative);
+								    asked);
 	return cached->choice.algorithm ? cached->choice.algorithm->name : "host";
 }
 
@@ -813,6 +996,9 @@ main(void)
 		cmocka_unit_test(a_plan_that_is_too_large_does_not_stay_and_drives_nothing_out),
 		cmocka_unit_test(a_refusal_is_told_with_its_reason_and_kept),
 		cmocka_unit_test(memory_that_is_out_is_taken_from_plans_that_are_kept),
+		cmocka_unit_test(memory_that_is_out_is_awaited_from_plans_that_are_run),
+		cmocka_unit_test(a_plan_that_there_is_no_memory_for_is_run_in_parts),
+		cmocka_unit_test(loops_are_in_one_part),
 		cmocka_unit_test(a_pipeline_of_any_length_is_a_plan_of_few_steps),
 		cmocka_unit_test(a_loop_does_what_its_steps_would_one_by_one),
 		cmocka_unit_test(no_plan_grows_with_the_bytes),

@@ -159,12 +159,16 @@ a_rank_does_not_copy_what_it_reduces_itself(void **state)
 	assert_int_equal(of_the_node(CS_REDUCE, "hier:binomial", 4096, 4), (2 * 4096 - 1024) * 100);
 }
 
-/* It is all that it does less than who scatters as many. */
+/* A root that gathers takes all blocks when the others of its node have brought theirs; one that
+ * scatters brings them all, and then each takes its own. */
 static void
-a_root_that_gathers_does_not_bring_its_block(void **state)
+gathering_takes_a_node_as_long_as_scattering(void **state)
 {
-	int64_t scatter = of_the_node(CS_SCATTER, "hier:linear", 4096, 4);
-	assert_int_equal(scatter - of_the_node(CS_GATHER, "hier:linear", 4096, 4), 4096 * 100);
+	const int64_t plan = 4; /* its copy of what the root's node has for itself */
+	assert_int_equal(of_the_node(CS_SCATTER, "hier:linear", 4096, 4),
+			 (32 + 1 + plan) * 4096 * 100);
+	assert_int_equal(of_the_node(CS_GATHER, "hier:linear", 4096, 4),
+			 (1 + 32 + plan) * 4096 * 100);
 }
 
 /* bcast: in and out of the node's memory, twice the vector. */
@@ -173,17 +177,29 @@ a_nodes_copies_take_their_memorys_time(void **state)
 {
 	assert_int_equal(on_the_node("", 4, 4096), 0);
 	assert_int_equal(on_the_node(",copy=1e-10", 4, 4096), 2 * 4096 * 100);
-	/* All of the node copy at a time: the bus, when that takes longer. */
-	assert_int_equal(on_the_node(",bus=2e-11", 4, 4096), 2 * 4096 * 4 * 20);
+	/* All but the root copy out at a time: the bus, when that takes longer. */
+	assert_int_equal(on_the_node(",bus=2e-11", 4, 4096), (1 + 3) * 4096 * 20);
 	assert_int_equal(on_the_node(",copy=1e-10,bus=2e-11", 4, 4096), 2 * 4096 * 100);
-	assert_int_equal(on_the_node(",copy=1e-10,bus=2e-11", 8, 4096), 2 * 4096 * 8 * 20);
+	assert_int_equal(on_the_node(",copy=1e-10,bus=2e-11", 8, 4096),
+			 4096 * 100 + 7 * 4096 * 20);
+}
+
+static int64_t
+flags_of_a_barrier(int ppn)
+{
+	struct site site;
+	struct cs_facts facts = facts_of(CS_BARRIER, 0, 8, ppn);
+	return predict_of(make_site(&site, "flag=1e-7", ppn, 1), &facts, "hier:dissemination").ps;
 }
 
 static void
 a_nodes_flags_are_charged(void **state)
 {
-	assert_int_equal(on_the_node(",flag=1e-7", 4, 8), 5 * 100000);
-	assert_int_equal(on_the_node(",flag=1e-7", 16, 8), 17 * 100000);
+	assert_int_equal(on_the_node(",flag=1e-7", 4, 8), 100000); /* the root's */
+	assert_int_equal(on_the_node(",flag=1e-7", 16, 8), 100000);
+	/* The leader awaits one of each other rank, and each rank the leader's. */
+	assert_int_equal(flags_of_a_barrier(4), 4 * 100000);
+	assert_int_equal(flags_of_a_barrier(16), 16 * 100000);
 }
 
 /* Between nodes of 4 ranks, 16 blocks go from each to each. */
@@ -308,7 +324,7 @@ main(void)
 		cmocka_unit_test(every_message_of_a_rank_is_charged),
 		cmocka_unit_test(gaps_are_charged),
 		cmocka_unit_test(a_plan_must_win_by_more_than_the_models_error),
-		cmocka_unit_test(a_root_that_gathers_does_not_bring_its_block),
+		cmocka_unit_test(gathering_takes_a_node_as_long_as_scattering),
 		cmocka_unit_test(a_nodes_copies_take_their_memorys_time),
 		cmocka_unit_test(a_rank_does_not_copy_what_it_reduces_itself),
 		cmocka_unit_test(a_nodes_flags_are_charged),

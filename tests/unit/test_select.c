@@ -922,11 +922,49 @@ explaining_names_the_row_that_decides_and_why_not_the_others(void **state)
 		"    yes: this decides\n"
 		"  rule site.yaml:16 (block b): use host\n"
 		"    fits, but what stands above decides\n"
-		"  built-in tuning.yaml:9 (block default): use hier:host:chunk=64K\n"
-		"    no: nodes 1, here 4\n"
 		"  built-in tuning.yaml:10 (block default): use hier:host:chunk=64K\n"
+		"    no: nodes 1, here 4\n"
+		"  built-in tuning.yaml:11 (block default): use hier:host:chunk=64K\n"
 		"    fits, but what stands above decides\n"
 		"-> ring (rule site.yaml:15); the same for 4K <= bytes < 1M\n");
+	cs_selector_destroy(selector);
+}
+
+static void
+a_rule_may_be_for_some_imbalance_only(void **state)
+{
+	struct cs_selector *selector =
+		make(SITE("      - {collective: bcast, imbalance: [moderate, strong], bytes: 0-1K, "
+			  "use: ring}\n"
+			  "      - {collective: bcast, use: \"hier:host\"}\n"));
+	struct cs_facts facts = usual(CS_BCAST, 64);
+	assert_true(cs_selector_asks_imbalance(selector, &facts));
+	struct cs_choice choice = choose(selector, &facts);
+	assert_choice(choice, "hier:host", CS_WHY_RULE, "rule site.yaml:7");
+	assert_true(choice.bytes_low == 0 && choice.bytes_high == CS_INF);
+	assert_contains(explain(selector, &facts), "no: imbalance moderate strong, here balanced");
+	facts.imbalance = CS_STRONG;
+	choice = choose(selector, &facts);
+	assert_choice(choice, "ring", CS_WHY_RULE, "rule site.yaml:6");
+	assert_true(choice.bytes_high == 1024);
+	assert_contains(explain(selector, &facts), ", strong imbalance, ");
+	facts.imbalance = CS_MODERATE;
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_RULE, "rule site.yaml:6");
+	cs_selector_destroy(selector);
+}
+
+static void
+forcing_may_be_for_some_imbalance_only(void **state)
+{
+	struct cs_selector *selector = make_forced(SITE("      - {collective: bcast, use: "
+							"\"hier:host\"}\n"),
+						   CS_BCAST, "0-1K=moderate+strong=ring");
+	struct cs_facts facts = usual(CS_BCAST, 64);
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
+	facts.imbalance = CS_MODERATE;
+	assert_choice(choose(selector, &facts), "ring", CS_WHY_FORCED, "forced by COLLSHIM_BCAST");
+	facts.bytes = 1024;
+	assert_choice(choose(selector, &facts), "hier:host", CS_WHY_RULE, "rule site.yaml:6");
 	cs_selector_destroy(selector);
 }
 
@@ -1082,7 +1120,7 @@ printed_limits_and_sources_say_where_they_come_from(void **state)
 	assert_contains(printed, " (built-in tuning.yaml)\n");
 	assert_contains(printed, "block mine (line 4): for other machines (mpi openmpi, here "
 				 "mpich)\n");
-	assert_contains(printed, "block default (line 6): holds here\n");
+	assert_contains(printed, "block default (line 7): holds here\n");
 	assert_string_equal(cs_selector_source(selector), file);
 	cs_selector_destroy(selector);
 	selector = make(NULL);
@@ -1136,6 +1174,8 @@ main(void)
 		cmocka_unit_test(a_rule_may_be_for_uneven_blocks_only),
 		cmocka_unit_test(a_rule_may_be_for_one_wire_only),
 		cmocka_unit_test(a_rule_may_be_for_one_placement_only),
+		cmocka_unit_test(a_rule_may_be_for_some_imbalance_only),
+		cmocka_unit_test(forcing_may_be_for_some_imbalance_only),
 		cmocka_unit_test(the_model_decides_what_the_site_leaves_open),
 		cmocka_unit_test(the_model_is_silent_where_nothing_was_measured),
 		cmocka_unit_test(the_model_speaks_of_even_blocks_only_and_says_so),

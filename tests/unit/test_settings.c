@@ -201,6 +201,49 @@ an_empty_value_is_an_unset_one(void **state)
 }
 
 static void
+assert_rank_path(const char *text, int rank, const char *expected)
+{
+	struct cs_settings settings;
+	setenv("COLLSHIM_ARRIVALS", text, 1);
+	assert_string_equal(read_settings(&settings), "");
+	unsetenv("COLLSHIM_ARRIVALS");
+	char *path = cs_settings_rank_path(settings.arrivals, rank);
+	assert_string_equal(path, expected);
+	free(path);
+}
+
+static void
+a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it(void **state)
+{
+	char pid[64];
+	assert_rank_path("out", 0, "out.0");
+	assert_rank_path("out/%r.bin", 1234, "out/1234.bin");
+	assert_rank_path("%r-%r", 7, "7-7");
+	assert_rank_path("100%%", 7, "100%.7");
+	assert_rank_path("%%r", 7, "%r.7");
+	assert_rank_path("%%%r", 7, "%7");
+	assert_rank_path("%x%", 7, "%x%.7");
+	snprintf(pid, sizeof pid, "a.%ld.3", (long)getpid());
+	assert_rank_path("a.%p", 3, pid);
+}
+
+static void
+arrivals_are_limited(void **state)
+{
+	struct cs_settings settings;
+	assert_string_equal(read_settings(&settings), "");
+	assert_null(settings.arrivals);
+	assert_int_equal(settings.arrivals_limit, 262144);
+	setenv("COLLSHIM_ARRIVALS_LIMIT", "4K", 1);
+	assert_string_equal(read_settings(&settings), "");
+	assert_int_equal(settings.arrivals_limit, 4096);
+	setenv("COLLSHIM_ARRIVALS_LIMIT", "0", 1);
+	assert_contains(read_settings(&settings), "expected a number from 1");
+	unsetenv("COLLSHIM_ARRIVALS_LIMIT");
+	assert_int_equal(settings.arrivals_limit, 262144);
+}
+
+static void
 switches_take_the_usual_words(void **state)
 {
 	static const struct {
@@ -534,6 +577,8 @@ main(void)
 		TEST(each_collectives_variable_reaches_the_place_of_that_collective),
 		TEST(texts_outlive_the_environment_they_came_from),
 		TEST(an_empty_value_is_an_unset_one),
+		TEST(a_path_of_arrivals_has_the_rank_where_it_says_or_behind_it),
+		TEST(arrivals_are_limited),
 		TEST(switches_take_the_usual_words),
 		TEST(a_value_of_several_lines_is_told_on_one),
 		TEST(a_wrong_value_gives_one_line_and_the_default),

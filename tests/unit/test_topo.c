@@ -498,13 +498,13 @@ no_other_devices_are_looked_for(void **state)
 
 enum { SAME, OTHER_NAME, OTHER_MEMORY, OTHER_PIDS };
 
-/* What a child has for the node, after it was moved out of one of the things that make it; 0: it
- * may not move. */
+/* What a child has for the node and the host, after it was moved out of one of the things that make
+ * a node; 0: it may not move. */
 static uint64_t
-word_of_child(int what)
+word_of_child(int what, uint64_t *host)
 {
 	int ends[2], status;
-	uint64_t word = 0;
+	uint64_t words[2] = { 0, 0 };
 	assert_int_equal(pipe(ends), 0);
 	pid_t child = fork();
 	if (child == 0) {
@@ -518,28 +518,30 @@ word_of_child(int what)
 		pid_t grandchild = may && what == OTHER_PIDS ? fork() : 0;
 		if (grandchild)
 			_exit(waitpid(grandchild, NULL, 0) != grandchild);
-		word = may ? cs_topo_node() : 0;
-		_exit(write(ends[1], &word, sizeof word) != sizeof word);
+		words[0] = may ? cs_topo_node(&words[1]) : 0;
+		_exit(write(ends[1], words, sizeof words) != sizeof words);
 	}
 	close(ends[1]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_int_equal(read(ends[0], &word, sizeof word), sizeof word);
+	assert_int_equal(read(ends[0], words, sizeof words), sizeof words);
 	close(ends[0]);
-	return word;
+	*host = words[1];
+	return words[0];
 }
 
 static void
 a_node_is_kernel_name_memory_and_pids(void **state)
 {
-	uint64_t own = cs_topo_node();
+	uint64_t host, other, own = cs_topo_node(&host);
 	assert_true(own != 0);
-	assert_true(own == cs_topo_node());
-	assert_true(own == word_of_child(SAME));
+	assert_true(own == cs_topo_node(&other) && host == other);
+	assert_true(own == word_of_child(SAME, &other) && host == other);
 	int moved = 0;
 	for (int what = OTHER_NAME; what <= OTHER_PIDS; what++) {
-		uint64_t word = word_of_child(what);
+		uint64_t word = word_of_child(what, &other);
 		assert_true(word != own);
+		assert_true(!word || (host != other) == (what == OTHER_NAME));
 		moved += word != 0;
 	}
 	if (!moved)

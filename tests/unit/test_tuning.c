@@ -49,7 +49,9 @@ every_limit_is_read_into_the_member_of_its_name(void **state)
 					 "  area_slots: 16, spin: 0, yields: 9, shm_budget: inf, "
 					 "wire: ib, ib_slots: 32,\n"
 					 "  ib_slot_bytes: 4K, ib_memory: 1M, ib_cache: 0, "
-					 "ib_timeout: 14}\n");
+					 "ib_timeout: 14,\n"
+					 "  imbalance_epoch: 128, imbalance_moderate: 20, "
+					 "imbalance_strong: 90}\n");
 	assert_int_equal(tuning->limits.team_after, 7);
 	assert_int_equal(tuning->limits.slot_bytes, 65536);
 	assert_int_equal(tuning->limits.slots, 4);
@@ -64,6 +66,9 @@ every_limit_is_read_into_the_member_of_its_name(void **state)
 	assert_int_equal(tuning->limits.ib_memory, 1 << 20);
 	assert_int_equal(tuning->limits.ib_cache, 0);
 	assert_int_equal(tuning->limits.ib_timeout, 14);
+	assert_int_equal(tuning->limits.imbalance_epoch, 128);
+	assert_int_equal(tuning->limits.imbalance_moderate, 20);
+	assert_int_equal(tuning->limits.imbalance_strong, 90);
 	for (size_t i = 0; i < CS_LIMIT_COUNT; i++)
 		assert_true(tuning->has_limit[i]);
 	cs_tuning_destroy(tuning);
@@ -117,6 +122,22 @@ a_rule_is_for_every_placement_unless_it_names_one(void **state)
 	assert_int_equal(tuning->rules[0].placement, CS_PLACEMENT_EITHER);
 	assert_int_equal(tuning->rules[1].placement, CS_PLACEMENT_BLOCK);
 	assert_int_equal(tuning->rules[2].placement, CS_PLACEMENT_CYCLIC);
+	cs_tuning_destroy(tuning);
+}
+
+static void
+a_rule_is_for_every_imbalance_unless_it_names_some(void **state)
+{
+	struct cs_tuning *tuning = parse("version: 1\nblocks:\n  - name: b\n" PROVENANCE
+					 "    rules:\n"
+					 "      - {collective: bcast, use: ring}\n"
+					 "      - {collective: bcast, imbalance: strong, use: "
+					 "ring}\n"
+					 "      - {collective: bcast, imbalance: [balanced, "
+					 "moderate], use: ring}\n");
+	assert_int_equal(tuning->rules[0].imbalance, 0);
+	assert_int_equal(tuning->rules[1].imbalance, 1u << CS_STRONG);
+	assert_int_equal(tuning->rules[2].imbalance, 1u << CS_BALANCED | 1u << CS_MODERATE);
 	cs_tuning_destroy(tuning);
 }
 
@@ -357,13 +378,16 @@ static const struct wrong {
 	  "2:38: found \"300\", expected a number from 256 to 64K, a multiple of 64\n"
 	  "2:54: found \"4K\", expected a number from 64K to inf\n"
 	  "2:70: found \"32\", expected a number from 1 to 31\n" },
+	{ "version: 1\nlimits: {imbalance_epoch: 130, imbalance_strong: 0}\n",
+	  "2:27: found \"130\", expected a number from 128 to 1000000, a multiple of 32\n"
+	  "2:50: found \"0\", expected a number from 1 to 1000000\n" },
 	{ "version: 1\nlimits: {slots: 4, slots: 4}\n",
 	  "2:20: found the key slots again, expected it once (first in line 2)\n" },
 	{ "version: 1\nlimits:\n  slot_byte: 4K\n  spin: x\n",
 	  "3:3: found the key \"slot_byte\", expected one of team_after, slot_bytes, slots, "
 	  "area_bytes, "
 	  "area_slots, spin, yields, shm_budget, wire, ib_slots, ib_slot_bytes, ib_memory, "
-	  "ib_cache, "
+	  "ib_cache, imbalance_epoch, imbalance_moderate, imbalance_strong, "
 	  "ib_timeout; did you mean slot_bytes?\n"
 	  "4:9: found \"x\", expected a number from 0 to 1000000000\n" },
 	/* blocks */
@@ -459,9 +483,15 @@ static const struct wrong {
 	  "6:40: found \"scattered\", expected block or cyclic\n" },
 	{ RULE("{collective: bcast, placement: {}, use: host}"), "6:40: found a map, expected "
 								 "block or cyclic\n" },
+	{ RULE("{collective: bcast, imbalance: weak, use: host}"),
+	  "6:40: found \"weak\", expected balanced, moderate or strong, or a list of them\n" },
+	{ RULE("{collective: bcast, imbalance: [strong, strong], use: host}"),
+	  "6:40: found a list, expected balanced, moderate or strong, or a list of them\n" },
+	{ RULE("{collective: bcast, imbalance: [], use: host}"),
+	  "6:40: found a list, expected balanced, moderate or strong, or a list of them\n" },
 	{ RULE("{collective: bcast, wir: ib, use: host}"),
 	  "6:29: found the key \"wir\", expected one of collective, bytes, ranks, nodes, ppn, "
-	  "skew, wire, placement, use, "
+	  "skew, wire, placement, imbalance, use, "
 	  "with; did you mean wire?\n" },
 	{ RULE("{collective: bcast, use: \"heir:host\"}"),
 	  "6:34: \"heir:host\" is no algorithm of bcast; known: host, hier:host, hier:host:tree, "
@@ -499,7 +529,7 @@ static const struct wrong {
 	  "6:40: found the key use again, expected it once (first in line 6)\n" },
 	{ RULE("{collectiv: bcast, use: host}"),
 	  "6:10: found the key \"collectiv\", expected one of collective, bytes, ranks, nodes, "
-	  "ppn, skew, wire, placement, "
+	  "ppn, skew, wire, placement, imbalance, "
 	  "use, with; did you mean collective?\n6:9: expected the key collective in a rule\n" },
 	/* several troubles at once, in the order of the file */
 	{ "version: 3\nlimits: {slots: 0}\nblocks:\n  - name: b\n" PROVENANCE
@@ -787,6 +817,7 @@ main(void)
 		cmocka_unit_test(a_limit_of_words_takes_each_of_them),
 		cmocka_unit_test(a_rule_is_for_both_wires_unless_it_names_one),
 		cmocka_unit_test(a_rule_is_for_every_placement_unless_it_names_one),
+		cmocka_unit_test(a_rule_is_for_every_imbalance_unless_it_names_some),
 		cmocka_unit_test(a_block_keeps_its_guard_and_where_it_comes_from),
 		cmocka_unit_test(a_rule_keeps_its_conditions_and_its_line),
 		cmocka_unit_test(a_list_of_collectives_gives_each_its_own_algorithm),

@@ -203,6 +203,30 @@ columns_stand_under_each_other(void **state)
 	free(text);
 }
 
+/* Waiting is never more than the time in the call. */
+static void
+waiting_and_moving_are_told_apart_where_they_are_known(void **state)
+{
+	char *text = rendered(cs_report_print);
+	assert_null(strstr(text, "waiting/call"));
+	free(text);
+	struct cs_report_row *row = cs_report_row(CS_BCAST, 32, false, "known", "kept apart");
+	count(row, 3, 32, 4000);
+	cs_report_wait(row, 4000, 1000);
+	cs_report_wait(row, 4000, 9000);
+	text = rendered(cs_report_print);
+	const char *line = line_with(text, "kept apart");
+	assert_non_null(strstr(line, " 2.50 us"));
+	assert_non_null(strstr(line, " 1.50 us"));
+	assert_non_null(strstr(line_with(text, "waiting/call"), "moving/call"));
+	free(text);
+	text = rendered(cs_report_json);
+	line = line_with(text, "kept apart");
+	assert_non_null(strstr(line, "\"known_calls\": 2, \"waiting_seconds\": 0.000005000, "
+				     "\"moving_seconds\": 0.000003000}"));
+	free(text);
+}
+
 static void
 deferred_rows_follow_served_ones_and_the_share_is_told(void **state)
 {
@@ -252,7 +276,9 @@ json_escapes_whatever_a_name_contains(void **state)
 			       "\\u000a\\u0009\\u0001 \xc3\xa9 "
 			       "\\ufffd \\ufffd\\ufffd \\ufffd\\ufffd\\ufffd\", \"deferred\": "
 			       "true, \"calls\": 3, "
-			       "\"bytes\": 3072, \"seconds\": 1.000000002}"));
+			       "\"bytes\": 3072, \"seconds\": 1.000000002, "
+			       "\"known_calls\": 0, \"waiting_seconds\": null, "
+			       "\"moving_seconds\": null}"));
 	free(json);
 }
 
@@ -569,6 +595,7 @@ main(void)
 		cmocka_unit_test(names_are_copied),
 		cmocka_unit_test(the_table_shows_a_call_in_human_units),
 		cmocka_unit_test(a_size_that_is_not_known_is_not_said_to_be_0),
+		cmocka_unit_test(waiting_and_moving_are_told_apart_where_they_are_known),
 		cmocka_unit_test(columns_stand_under_each_other),
 		cmocka_unit_test(deferred_rows_follow_served_ones_and_the_share_is_told),
 		cmocka_unit_test(rows_are_sorted_by_collective_then_size),

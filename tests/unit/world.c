@@ -1,6 +1,8 @@
 /* world.c makes the nodes and teams of virtual ranks. */
 #include "world_parts.h"
 
+#include "algorithms/hearings.h"
+
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -113,7 +115,9 @@ make_team(struct world *world, const int *sizes, int rank, const struct cs_node_
 		take_memory(world, sizes, rank, like);
 	else
 		team->node.shape = (struct cs_node_shape){ .slot_bytes = SIZE_MAX,
-							   .area_bytes = SIZE_MAX };
+							   .area_bytes = SIZE_MAX,
+							   .spin = like->spin,
+							   .yields = like->yields };
 	take_lane(world, rank);
 	take_seat(world, &world->everyone[rank], 0, rank);
 	team->everyone = &world->everyone[rank];
@@ -170,6 +174,8 @@ world_left(const struct world *world)
 void
 world_clear(struct world *world)
 {
+	for (int rank = 0; rank < world->ranks; rank++)
+		cs_hearings_end(&world->teams[rank]);
 	world_drop_messages(world);
 	world_drop_meetings(world);
 	world_drop_datagrams(world);

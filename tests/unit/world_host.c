@@ -442,10 +442,10 @@ reduce_scatter(void *group, void *buffer, const size_t *counts,
 }
 
 static unsigned
-max(void *group, uint64_t *value, struct cs_request *request)
+max(void *group, uint64_t *values, size_t count, struct cs_request *request)
 {
-	struct guest guest = { .in = (char *)value, .out = (char *)value,
-			       .bytes = { sizeof *value } };
+	struct guest guest = { .in = (char *)values, .out = (char *)values,
+			       .bytes = { count * sizeof *values } };
 	return meet(group, (struct meeting){ .kind = MAX }, guest, request);
 }
 
@@ -472,6 +472,7 @@ end(const char *why)
 }
 
 const struct cs_host world_host = { .progress = progress, .abort = end, .wire = wire_of,
+				    .messages = wire_of,
 				    .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
 				    .gatherv = gatherv, .scatterv = scatterv,
 				    .alltoallv = alltoallv, .allreduce = allreduce,

@@ -1,6 +1,8 @@
 /* world_wire.c has the messages of a world. */
 #include "world_parts.h"
 
+#include "algorithms/hearings.h"
+
 #include <stdlib.h>
 
 /* A message that was sent, or a receive that was posted. The bytes that are sent stay the sender's
@@ -9,6 +11,8 @@
 struct message {
 	struct message *next;
 	bool is_sent, is_direct;
+	bool is_any; /* its receiver does not know who sends it */
+	bool is_word; /* and may never ask for it */
 	bool is_eager;    /* of a send */
 	bool is_moved;    /* and not over for whose request this is */
 	unsigned told;
@@ -92,11 +96,46 @@ receive_direct(struct cs_wire *wire, struct cs_request *request, int peer, uint6
 					     .flag = flag, .value = value });
 }
 
+/* Some are over for their sender only when they are received. */
+static void
+send_to(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t number,
+	const void *from, size_t bytes)
+{
+	struct seat *seat = seat_of(wire);
+	bool is_synchronous = number % CS_NUMBERS < CS_NUMBER_KINDS;
+	post(seat, (struct message){ .is_sent = true, .is_any = true,
+				     .is_eager = !is_synchronous &&
+						 random_below(&seat->world->random, 2),
+				     .from = seat->rank, .to = peer, .tag = number,
+				     .request = request, .data = (char *)(uintptr_t)from,
+				     .bytes = bytes });
+}
+
+static void
+receive_any(struct cs_wire *wire, struct cs_request *request, uint64_t number, void *to,
+	    size_t bytes)
+{
+	post_receive(wire, (struct message){ .is_any = true, .from = -1, .tag = number,
+					     .request = request, .data = to, .bytes = bytes });
+}
+
+static void
+send_word(struct cs_wire *wire, int peer, uint64_t number, uint64_t word)
+{
+	struct seat *seat = seat_of(wire);
+	char *copy = malloc(sizeof word);
+	assert_non_null(copy);
+	memcpy(copy, &word, sizeof word);
+	post(seat, (struct message){ .is_sent = true, .is_any = true, .is_word = true,
+				     .from = seat->rank, .to = peer, .tag = number, .copy = copy,
+				     .bytes = sizeof word });
+}
+
 static bool
 is_alike(const struct message *a, const struct message *b)
 {
-	return a->group == b->group && a->from == b->from && a->to == b->to &&
-	       a->is_direct == b->is_direct && a->tag == b->tag;
+	return a->group == b->group && (a->is_any || a->from == b->from) && a->to == b->to &&
+	       a->is_direct == b->is_direct && a->is_any == b->is_any && a->tag == b->tag;
 }
 
 /* Of the messages of that kind that wait for their other half, the one that was posted as the
@@ -135,7 +174,14 @@ unlink_message(struct message **at)
 static struct message *
 partner_of(struct world *world, const struct message *own)
 {
-	int before = 0;
+	int before = 0, others = 0;
+	/* Of any source, whichever chance wants. */
+	while (own->is_any && *find_alike(world, own, !own->is_sent, others))
+		others++;
+	if (own->is_any)
+		return others ? *find_alike(world, own, !own->is_sent,
+					    (int)random_below(&world->random, (uint32_t)others))
+			      : NULL;
 	while (*find_alike(world, own, own->is_sent, before) != own)
 		before++;
 	return *find_alike(world, own, !own->is_sent, before);
@@ -171,6 +217,15 @@ end_request(struct message *own)
 {
 	own->request->told = own->told;
 	own->request = NULL;
+}
+
+/* A receive is over, whatever has become of it. */
+static void
+cancel(struct cs_wire *wire, struct cs_request *request)
+{
+	struct message **at = find_request(seat_of(wire)->world, request);
+	if (*at)
+		unlink_message(at);
 }
 
 static void
@@ -228,19 +283,38 @@ world_open_wire(struct seat *seat)
 	seat->wire = (struct cs_wire){ .rank = seat->rank,
 				       .ranks = members_of(seat->world, seat->group), .send = send,
 				       .recv = receive, .send_direct = send_direct,
-				       .recv_direct = receive_direct, .wait = wait, .test = test,
+				       .recv_direct = receive_direct, .send_to = send_to,
+				       .recv_any = receive_any, .send_word = send_word,
+				       .cancel = cancel, .wait = wait, .test = test,
 				       .multicast = multicast_of };
+}
+
+/* Is it a receive for a word that nobody waits for? */
+static bool
+is_hearing(const struct world *world, const struct cs_request *request)
+{
+	for (int rank = 0; rank < world->ranks; rank++) {
+		const struct cs_hearings *hearings = world->teams[rank].hearings;
+		for (int i = 0; hearings && i < CS_HEARINGS; i++)
+			if (request == &hearings->places[i].request)
+				return true;
+	}
+	return false;
 }
 
 int
 world_messages(const struct world *world, bool says)
 {
 	int count = 0;
-	for (const struct message *m = world->messages; m; m = m->next, count++)
+	for (const struct message *m = world->messages; m; m = m->next) {
+		if (m->is_word || is_hearing(world, m->request))
+			continue;
+		count++;
 		if (says)
 			print_error("group %d: %s from %d to %d, tag %llu, %zu bytes\n", m->group,
 				    m->is_sent ? "sent" : "awaited", m->from, m->to,
 				    (unsigned long long)m->tag, m->bytes);
+	}
 	return count;
 }
 
