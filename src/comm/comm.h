@@ -34,6 +34,10 @@ struct cs_seat {
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* of a team of all ranks */
 	void *pin; /* of the node's segment, for verbs; NULL: none */
+	/* Made at its first use (comm/window.h); NULL: none. */
+	struct cs_rma_window *window;
+	struct cs_segment window_segment;
+	bool is_window_tried;
 	struct cs_rdma_said {
 		bool is_agreed;
 		int least[CS_RDMA_WORDS]; /* comm/rdma.h */

@@ -5,6 +5,7 @@
 #include "comm/engine.h"
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
+#include "comm/window.h"
 #include "comm/types.h"
 
 #include <limits.h>
@@ -355,6 +356,7 @@ const struct cs_host cs_host_mpi = {
 	.open = cs_group_open,
 	.wire = cs_host_wire,
 	.messages = cs_host_messages,
+	.window = cs_host_window,
 	.barrier = barrier,
 	.bcast = bcast,
 	.allgatherv = allgatherv,

@@ -14,6 +14,7 @@
 #include "comm/pmpi.h"
 #include "comm/rdma.h"
 #include "comm/recording.h"
+#include "comm/window.h"
 #include "comm/yielding.h"
 #include "topo/topo.h"
 
@@ -567,6 +568,7 @@ cs_comm_drop_team(struct cs_comm *communicator)
 	cs_float_hold(&floats);
 	cs_epoch_end(team);
 	cs_hearings_end(team);
+	cs_rma_drop(communicator->seat);
 	drop_groups(communicator);
 	cs_rdma_drop(communicator);
 	cs_float_release(&floats);

@@ -117,6 +117,12 @@ uint64_t cs_team_key(const struct cs_meeting *meeting, const struct cs_node_shap
 enum cs_trouble cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 				 const struct cs_node_shape *shape);
 
+/* Memory of so many bytes for each of the meeting's nodes, `all` of it, shared by its processes;
+ * zeros, behind CS_SEGMENT_HEADER. All of them have it, or none has. */
+enum cs_trouble cs_team_new_memory(const struct cs_meeting *meeting, size_t bytes,
+				   struct cs_segment *segment);
+void cs_team_free_memory(struct cs_segment *segment);
+
 /* A node of a former team, of that name, which all of its processes have idle; they need not meet.
  * 0: none. */
 void cs_team_take_idle(uint64_t name, struct cs_seat *seat);

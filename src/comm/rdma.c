@@ -81,6 +81,7 @@ cs_rdma_report(void)
 		LINE("verbs: small messages", small),
 		LINE("verbs: data writes", data),
 		LINE("verbs: ready messages", ready),
+		LINE("verbs: window counters", counts),
 		LINE("verbs: fragments", fragments),
 		LINE("verbs: credit messages", credits),
 		LINE("verbs: requests", requests),

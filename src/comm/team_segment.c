@@ -290,6 +290,52 @@ cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	return CS_TROUBLE_NONE;
 }
 
+/* Where another process's descriptor cannot be opened there is none: names are for what all
+ * need. */
+enum cs_trouble
+cs_team_new_memory(const struct cs_meeting *meeting, size_t bytes, struct cs_segment *segment)
+{
+	const struct cs_shape *shape = meeting->all;
+	struct offer offer = { .trouble = CS_TROUBLE_NONE };
+	bool is_maker = shape->local == 0;
+	*segment = (struct cs_segment){ .fd = -1 };
+	if (is_maker)
+		offer.trouble = claim_bytes(bytes, shape->locals, &offer.claim);
+	bool is_claimed = is_maker && offer.trouble == CS_TROUBLE_NONE;
+	if (is_claimed)
+		offer.trouble = create_segment(bytes, segment, &offer.ticket);
+	if (is_claimed && offer.trouble == CS_TROUBLE_NONE)
+		account(segment->bytes);
+	enum cs_trouble trouble = tell_all(meeting, &offer) ? offer.trouble
+							    : CS_TROUBLE_NO_SEGMENT;
+	if (trouble == CS_TROUBLE_NONE) {
+		trouble = is_maker ? CS_TROUBLE_NONE
+				   : attach_segment(&offer, shape->locals, segment);
+		trouble = cs_team_agree_on(meeting->comm, trouble);
+	}
+	if (trouble == CS_TROUBLE_NONE) {
+		if (is_maker && cs_segment_commit(segment, 0, segment->bytes, 0) != CS_OK)
+			trouble = CS_TROUBLE_NO_COMMIT;
+		trouble = cs_team_agree_on(meeting->comm, trouble);
+	}
+	if (is_claimed) {
+		segment->charge = trouble == CS_TROUBLE_NONE
+				  ? cs_ledger_part(segment->bytes, shape->locals) : 0;
+		cs_ledger_settle(&offer.claim, segment->charge);
+	}
+	if (trouble != CS_TROUBLE_NONE)
+		close_segment(segment);
+	else
+		cs_segment_seal(segment);
+	return trouble;
+}
+
+void
+cs_team_free_memory(struct cs_segment *segment)
+{
+	close_segment(segment);
+}
+
 void
 cs_team_take_idle(uint64_t name, struct cs_seat *seat)
 {

@@ -34,6 +34,8 @@ to_init(struct cs_peer *peer)
 	struct ibv_qp_attr attributes =
 		{ .qp_state = IBV_QPS_INIT, .port_num = (uint8_t)peer->ib->port.chosen.port,
 					  .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
+	if (peer->ib->port.has_atomics)
+		attributes.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	return peer->ib->verbs->modify_qp(peer->qp, &attributes,
 					  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
 					  IBV_QP_ACCESS_FLAGS) == 0;

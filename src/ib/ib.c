@@ -192,8 +192,10 @@ cs_ib_close(struct cs_ib *ib)
 		cs_peer_close(ib->known[i]);
 		free(ib->known[i]);
 	}
-	if (ib->registrations)
+	if (ib->registrations) {
 		cs_slabs_free(ib);
+		cs_counted_free(ib);
+	}
 	cs_registrations_close(ib->registrations);
 	for (int i = 0; i < ib->cq_count; i++)
 		ib->verbs->destroy_cq(ib->cqs[i]);

@@ -3,6 +3,7 @@
  *   ib.c         opening and closing; which file looks after which kind of slot
  *   wire.c       a group's wire: requests, order, waiting  multicast.c, multicast_open.c
  *   progress.c   completions, and what else there is to do
+ *   window.c     writes that nobody asks for
  *   connect.c    how a pair comes to talk by verbs            large.c  ready, data, fragments
  *   ring.c       slots and credits: small messages
  *   peer.c       posting, and failures                             memory.c    slots, queues, pins
@@ -53,7 +54,7 @@ enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIN
 
 /* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
 enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CREDIT,
-		 CS_POSTED_KINDS };
+		 CS_POSTED_COUNT, CS_POSTED_KINDS = 8 };
 _Static_assert(CS_POSTED_RECEIVE == 0, "a receive's wr_id is the peer's address alone");
 
 /* The end of a slot; the payload is before it, from a multiple of 8 bytes on. */
@@ -102,6 +103,7 @@ enum cs_stage { CS_IDLE, CS_SEND, CS_RECV, CS_HOST, CS_DONE };
 struct cs_message {
 	_Atomic enum cs_stage stage; /* CS_DONE is looked at without ib->busy */
 	bool is_recv, is_direct;
+	bool is_put; /* of a window: `ready` says where to, and which counter grows behind it */
 	uint64_t message;
 	struct cs_channel *channel;
 	char *memory;
@@ -245,6 +247,8 @@ struct cs_ib {
 	struct cs_registrations *registrations;
 	struct cs_slab *slabs;
 	size_t slab_bytes;
+	char *counted; /* what counters of others were before (window.c); NULL: none was asked */
+	struct cs_registration *counted_registration;
 	struct ibv_cq **cqs;
 	int cq_count, cq_room, cq_used; /* entries of the last one */
 	struct cs_peer **peers; /* by rank in MPI_COMM_WORLD */
@@ -325,6 +329,9 @@ cs_payload(const struct cs_peer *peer)
 /* Memory for the slots of one connection; false if the budget is spent or the device refuses. */
 bool cs_slab_take(struct cs_ib *ib, struct cs_peer *peer);
 void cs_slabs_free(struct cs_ib *ib);
+/* Memory for what atomic operations return, which nobody looks at; false if it is refused. */
+bool cs_counted_take(struct cs_ib *ib);
+void cs_counted_free(struct cs_ib *ib);
 /* A completion queue with room for a connection's completions; NULL if refused. */
 struct ibv_cq *cs_cq_take(struct cs_ib *ib);
 
@@ -380,6 +387,15 @@ cs_peer_has_room(const struct cs_peer *peer)
 {
 	return peer->posted - peer->completed < CS_SENDS;
 }
+/* A counter in a peer's memory, and what it will be, if it grows by one now. */
+struct cs_counter {
+	uint64_t address, value;
+	uint32_t key;
+};
+/* Lets it grow, behind what was posted before; there is room. `request`: is done when that is
+ * complete; NULL: nobody waits for it. */
+void cs_peer_count(struct cs_peer *peer, const struct cs_counter *counter,
+		   struct cs_message *request);
 /* Posts `count` receives of no bytes, CS_BATCH at most. */
 bool cs_peer_post_recv(struct cs_peer *peer, size_t count);
 /* The slots that may be taken before they are given back: half of them, or the only one. */
@@ -472,6 +488,8 @@ void cs_large_recv(struct cs_message *request);
 void cs_large_arrived(struct cs_peer *peer, uint32_t token);
 /* The large receive of that message: withdrawn, since a small one came; NULL if there is none. */
 struct cs_message *cs_large_withdraw(struct cs_channel *channel, uint64_t message);
+/* Sends to where the message itself says. */
+void cs_large_put(struct cs_message *request);
 /* The write of the last piece is complete. */
 void cs_large_sent(struct cs_message *request);
 bool cs_large_pump(struct cs_peer *peer);

@@ -171,6 +171,7 @@ begin(struct cs_message *request)
 	struct cs_ib *ib = peer->ib;
 	const struct cs_ready *ready = &request->ready;
 	request->moved = 0;
+	request->is_put = false;
 	request->registration = NULL;
 	bool fits = request->bytes <= ready->bytes;
 	if (ready->key && fits && request->bytes)
@@ -184,6 +185,24 @@ begin(struct cs_message *request)
 		request->kind = CS_KIND_FRAGMENT;
 		cs_ring_send(request);
 	}
+}
+
+/* A node's segment is registered; should that be refused all the same, there is no other way to
+ * where nobody receives. */
+void
+cs_large_put(struct cs_message *request)
+{
+	struct cs_peer *peer = request->channel->peer;
+	request->moved = 0;
+	request->registration = NULL;
+	if (request->bytes)
+		request->registration = cs_registrations_take(peer->ib->registrations,
+							      request->memory, request->bytes,
+							      false);
+	if (request->bytes && !request->registration)
+		cs_ib_break(peer->ib, peer, "writing data", "its memory cannot be registered");
+	cs_push(&peer->writes, request);
+	cs_large_pump(peer);
 }
 
 void
@@ -351,8 +370,19 @@ post_piece(struct cs_peer *peer, struct cs_message *request)
 	request->moved += bytes;
 	peer->ib->counters.data++;
 	peer->ib->counters.bytes += bytes;
-	post_write(peer, request, &wr, is_last && !has_flag(peer, request));
+	post_write(peer, request, &wr,
+		   is_last && !request->is_put && !has_flag(peer, request));
 	return is_last;
+}
+
+/* The counter of a put behind its data. */
+static void
+post_count(struct cs_peer *peer, struct cs_message *request)
+{
+	const struct cs_counter counter = { .address = request->ready.flag,
+					    .value = request->ready.value,
+					    .key = request->ready.key };
+	cs_peer_count(peer, &counter, request);
 }
 
 bool
@@ -363,10 +393,13 @@ cs_large_pump(struct cs_peer *peer)
 	while (peer->writes.head && peer->posted + 1 - peer->completed < CS_SENDS) {
 		struct cs_message *request = peer->writes.head;
 		has_any = true;
-		if (!post_piece(peer, request))
+		bool is_count_alone = request->is_put && !request->bytes;
+		if (!is_count_alone && !post_piece(peer, request))
 			continue;
 		cs_pop(&peer->writes);
-		if (has_flag(peer, request))
+		if (request->is_put)
+			post_count(peer, request);
+		else if (has_flag(peer, request))
 			post_flag(peer, request);
 	}
 	return has_any;

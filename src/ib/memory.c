@@ -72,6 +72,32 @@ cs_slabs_free(struct cs_ib *ib)
 	}
 }
 
+bool
+cs_counted_take(struct cs_ib *ib)
+{
+	size_t bytes = cs_ib_pages_round(1);
+	if (ib->counted_registration)
+		return true;
+	ib->counted = cs_ib_pages_get(bytes);
+	if (ib->counted)
+		ib->counted_registration = cs_registrations_pin(ib->registrations, ib->counted,
+								bytes);
+	if (!ib->counted_registration) {
+		cs_ib_pages_put(ib->counted, bytes);
+		ib->counted = NULL;
+	}
+	return ib->counted_registration;
+}
+
+void
+cs_counted_free(struct cs_ib *ib)
+{
+	if (!ib->counted)
+		return;
+	cs_registrations_unpin(ib->registrations, ib->counted_registration);
+	cs_ib_pages_put(ib->counted, cs_ib_pages_round(1));
+}
+
 struct ibv_cq *
 cs_cq_take(struct cs_ib *ib)
 {

@@ -16,6 +16,7 @@ static const char *const operations[] = {
 	[CS_POSTED_SLOT] = "writing a message",
 	[CS_POSTED_DATA] = "writing data",
 	[CS_POSTED_CREDIT] = "giving slots back",
+	[CS_POSTED_COUNT] = "counting a message",
 };
 
 void
@@ -178,4 +179,31 @@ cs_peer_pay_credit(struct cs_peer *peer)
 	peer->owes_credit = false;
 	peer->ib->counters.credits++;
 	cs_peer_post(peer, &wr, false, NULL);
+}
+
+void
+cs_peer_count(struct cs_peer *peer, const struct cs_counter *counter, struct cs_message *request)
+{
+	struct cs_ib *ib = peer->ib;
+	bool is_written = ib->options.polls_flags && peer->inline_bytes >= sizeof counter->value;
+	struct ibv_sge part = {
+		.addr = is_written ? (uintptr_t)&counter->value : (uintptr_t)ib->counted,
+		.length = sizeof counter->value,
+		.lkey = is_written ? 0 : ib->counted_registration->lkey,
+	};
+	struct ibv_send_wr wr = { .wr_id = (uintptr_t)peer | CS_POSTED_COUNT, .sg_list = &part,
+				  .num_sge = 1 };
+	if (is_written) {
+		wr.opcode = IBV_WR_RDMA_WRITE;
+		wr.send_flags = IBV_SEND_INLINE;
+		wr.wr.rdma.remote_addr = counter->address;
+		wr.wr.rdma.rkey = counter->key;
+	} else {
+		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+		wr.wr.atomic.remote_addr = counter->address;
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.rkey = counter->key;
+	}
+	ib->counters.counts++;
+	cs_peer_post(peer, &wr, request != NULL, request);
 }

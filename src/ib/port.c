@@ -212,6 +212,7 @@ open_chosen(struct cs_ib_port *port, char *why, size_t room)
 	port->max_message = of_port.max_msg_sz ? of_port.max_msg_sz : 1U << 30;
 	port->max_cqe = attributes.max_cqe;
 	port->max_wr = attributes.max_qp_wr;
+	port->has_atomics = attributes.atomic_cap != IBV_ATOMIC_NONE;
 	/* Asking for events must not block. */
 	if (port->context->async_fd >= 0)
 		fcntl(port->context->async_fd, F_SETFL,

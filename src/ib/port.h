@@ -39,6 +39,7 @@ struct cs_ib_port {
 	struct cs_ib_candidate chosen;
 	uint32_t max_message; /* bytes that one request may move */
 	int max_cqe, max_wr;
+	bool has_atomics;
 };
 
 /* Looks at every port of every device; calls `see` for each, in the devices' order. Returns how

@@ -379,16 +379,15 @@ is_inherited(const struct cs_registrations *registrations)
 
 static struct ibv_mr *
 register_memory(struct cs_registrations *registrations, uintptr_t low, uintptr_t high,
-		bool is_writable)
+		bool is_writable, int more_access)
 {
-	int access = IBV_ACCESS_REMOTE_READ;
+	int access = IBV_ACCESS_REMOTE_READ | more_access;
 	if (is_writable)
 		access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	struct ibv_mr *mr = registrations->verbs->reg_mr(registrations->pd, (void *)low, high - low,
 							 access);
 	/* Where somebody has called ibv_fork_init (UCX under MPICH does), libibverbs takes these
-	 * pages away from children, and a child of the program that touches its memory crashes. The
-	 * kernel copies them at a fork: no need for that. */
+	 * pages away from children, which crash where they touch them. The kernel copies them. */
 	if (mr && registrations->is_fork_safe)
 		madvise((void *)low, high - low, MADV_DOFORK);
 	return mr;
@@ -396,15 +395,16 @@ register_memory(struct cs_registrations *registrations, uintptr_t low, uintptr_t
 
 /* In no list yet, and with room for it in the slots. NULL with errno. */
 static struct entry *
-make(struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool is_writable)
+make(struct cs_registrations *registrations, uintptr_t low, uintptr_t high, bool is_writable,
+     int more_access)
 {
 	struct entry *entry = malloc(sizeof *entry);
 	if (!entry || !make_room(registrations))
 		goto free_entry;
-	struct ibv_mr *mr = register_memory(registrations, low, high, is_writable);
+	struct ibv_mr *mr = register_memory(registrations, low, high, is_writable, more_access);
 	if (!mr && registrations->idle_count) {
 		evict(registrations, 0, 0);
-		mr = register_memory(registrations, low, high, is_writable);
+		mr = register_memory(registrations, low, high, is_writable, more_access);
 	}
 	if (!mr)
 		goto free_entry;
@@ -531,7 +531,7 @@ cs_registrations_take(struct cs_registrations *registrations, const void *base, 
 		registrations->counters.found++;
 		return &entry->shown;
 	}
-	entry = make(registrations, low, high, is_writable);
+	entry = make(registrations, low, high, is_writable, 0);
 	if (!entry)
 		return NULL;
 	entry->users = 1;
@@ -567,14 +567,15 @@ cs_registrations_give(struct cs_registrations *registrations, struct cs_registra
 }
 
 struct cs_registration *
-cs_registrations_pin(struct cs_registrations *registrations, void *base, size_t bytes)
+cs_registrations_pin_for(struct cs_registrations *registrations, void *base, size_t bytes,
+			 int more_access)
 {
 	uintptr_t low, high;
 	if (is_inherited(registrations) || !to_pages(registrations, base, bytes, &low, &high)) {
 		errno = EINVAL;
 		return NULL;
 	}
-	struct entry *entry = make(registrations, low, high, true);
+	struct entry *entry = make(registrations, low, high, true, more_access);
 	if (!entry)
 		return NULL;
 	entry->is_pinned = true;

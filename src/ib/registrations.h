@@ -61,9 +61,14 @@ void cs_registrations_give(struct cs_registrations *registrations,
 
 /* Memory that the library maps itself and will unpin before it unmaps it: registered until then,
  * outside the budget, and found by take. NULL with errno when refused. Unpin when nobody has it
- * taken. */
-struct cs_registration *cs_registrations_pin(struct cs_registrations *registrations, void *base,
-					     size_t bytes);
+ * taken. `more_access`: of enum ibv_access_flags, beside reading and writing. */
+struct cs_registration *cs_registrations_pin_for(struct cs_registrations *registrations,
+						 void *base, size_t bytes, int more_access);
+static inline struct cs_registration *
+cs_registrations_pin(struct cs_registrations *registrations, void *base, size_t bytes)
+{
+	return cs_registrations_pin_for(registrations, base, bytes, 0);
+}
 void cs_registrations_unpin(struct cs_registrations *registrations,
 			    struct cs_registration *registration);
 

@@ -24,6 +24,7 @@ struct cs_reduction {
 };
 
 struct cs_wire;
+struct cs_rma_window;
 
 struct cs_host {
 	/* Lets the host progress its own traffic. Called from waits, any thread, never blocks. */
@@ -47,6 +48,11 @@ struct cs_host {
 	/* The same by the host's own messages, also where `wire` gives another one: it has messages
 	 * from any source (wire/wire.h). Does not block. */
 	struct cs_wire *(*messages)(void *group);
+
+	/* The window of all of a team's ranks (wire/window.h), for whom `open` has told NULL; NULL,
+	 * on all alike: there is none. Blocks at the first call, which all make together, in the
+	 * same operation. A host without any has no such function. */
+	struct cs_rma_window *(*window)(void *everyone);
 
 	/* Collectives between leaders, each in two forms, which do not match each other: all
 	 * leaders take the same one. With `request` NULL it blocks, and returns bits of enum

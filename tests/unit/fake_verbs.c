@@ -600,12 +600,13 @@ static int
 check_registration(const struct pd *pd, const char *base, size_t bytes, int access, size_t pinned)
 {
 	const int known = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
-			  IBV_ACCESS_REMOTE_READ |
+			  IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
 			  IBV_ACCESS_RELAXED_ORDERING;
+	const int written = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	const struct context *context = pd->object.context;
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	if (access & ~known ||
-	    (access & IBV_ACCESS_REMOTE_WRITE && !(access & IBV_ACCESS_LOCAL_WRITE)))
+	    (access & written && !(access & IBV_ACCESS_LOCAL_WRITE)))
 		return EINVAL;
 	if (bytes == 0 || bytes > context->device->attributes.max_mr_size)
 		return EINVAL;
@@ -1153,6 +1154,7 @@ complete_send(struct qp *qp, uint64_t position, enum ibv_wc_status status)
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 		[IBV_WR_SEND] = IBV_WC_SEND,
 		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
 	};
 	const struct send *send = &qp->sends[position % qp->cap.max_send_wr];
 	struct ibv_wc wc = rubbish(send->wr.wr_id, status);
@@ -1195,7 +1197,11 @@ check_send(const struct qp *qp, const struct ibv_send_wr *wr)
 	bool is_message = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR)
 		return EINVAL;
-	if (!is_message && !(is_write && qp->ibv.qp_type == IBV_QPT_RC))
+	bool is_atomic = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+	if (!is_message && !((is_write || is_atomic) && qp->ibv.qp_type == IBV_QPT_RC))
+		return EINVAL;
+	if (is_atomic && (wr->num_sge != 1 || wr->sg_list->length != sizeof(uint64_t) ||
+			  wr->send_flags & IBV_SEND_INLINE))
 		return EINVAL;
 	if (qp->ibv.qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
 		return EINVAL;
@@ -1355,7 +1361,8 @@ is_write(const struct send *send)
 static bool
 takes_receive(const struct send *send)
 {
-	return send->wr.opcode != IBV_WR_RDMA_WRITE;
+	return send->wr.opcode != IBV_WR_RDMA_WRITE &&
+	       send->wr.opcode != IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static bool
@@ -1617,6 +1624,31 @@ strike(const struct qp *qp, struct send *send)
 	return status;
 }
 
+/* What was written before it is there by then. */
+static enum ibv_wc_status
+add_there(struct qp *qp, uint64_t position, struct qp *peer)
+{
+	const struct send *send = &qp->sends[position % qp->cap.max_send_wr];
+	const struct ibv_sge *sge = &send->sges[0];
+	uint64_t address = send->wr.wr.atomic.remote_addr;
+	enum ibv_wc_status status = settle_before(qp, position);
+	if (status != IBV_WC_SUCCESS)
+		return status;
+	if (!is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length,
+			IBV_ACCESS_LOCAL_WRITE))
+		return IBV_WC_LOC_PROT_ERR;
+	if (address % sizeof(uint64_t))
+		return IBV_WC_REM_INV_REQ_ERR;
+	if (!(peer->attributes.qp_access_flags & IBV_ACCESS_REMOTE_ATOMIC) ||
+	    !is_allowed(send->wr.wr.atomic.rkey, true, peer->ibv.pd, address, sge->length,
+			IBV_ACCESS_REMOTE_ATOMIC))
+		return IBV_WC_REM_ACCESS_ERR;
+	uint64_t *word = (uint64_t *)(uintptr_t)address;
+	memcpy((void *)(uintptr_t)sge->addr, word, sizeof *word);
+	*word += send->wr.wr.atomic.compare_add;
+	return IBV_WC_SUCCESS;
+}
+
 /* The next send of a connection. */
 static void
 carry_message(struct qp *qp)
@@ -1628,7 +1660,9 @@ carry_message(struct qp *qp)
 	enum ibv_wc_status status = strike(qp, send);
 	if (status == IBV_WC_SUCCESS && !peer)
 		status = IBV_WC_RETRY_EXC_ERR;
-	if (status == IBV_WC_SUCCESS && fake.is_torn && is_write(send) && send->bytes > 1) {
+	if (status == IBV_WC_SUCCESS && send->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		status = add_there(qp, position, peer);
+	} else if (status == IBV_WC_SUCCESS && fake.is_torn && is_write(send) && send->bytes > 1) {
 		status = tear(qp, send, peer);
 	} else if (status == IBV_WC_SUCCESS) {
 		if (takes_receive(send) && !has_receive(peer))
@@ -1911,7 +1945,8 @@ set_device(struct fake_device *device, unsigned number)
 		.max_mr_size = UINT64_MAX, .max_qp = 4096, .max_qp_wr = 8192, .max_sge = 16,
 			.max_cq = 256,
 		.max_cqe = 1 << 20, .max_mr = 65536, .max_pd = 64, .max_qp_rd_atom = 16,
-		.max_qp_init_rd_atom = 16, .max_ah = 65536, .max_pkeys = 1, .phys_port_cnt = 1,
+		.max_qp_init_rd_atom = 16, .atomic_cap = IBV_ATOMIC_HCA, .max_ah = 65536,
+		.max_pkeys = 1, .phys_port_cnt = 1,
 	};
 	for (unsigned i = 0; i < FAKE_PORTS; i++) {
 		struct fake_port *port = &device->ports[i];

@@ -27,10 +27,11 @@
  *    well, and what was carried but not completed: data of a flushed send may have arrived;
  *  - a CQ that overflows is dead: told, IBV_EVENT_CQ_ERR, poll_cq fails, its QPs end; a destroyed
  *    QP's completions go;
+ *  - a fetch-and-add is carried out when what was written before it on its QP is there;
  *  - UD is lost without a word: no receive, one too short for 40 bytes and the data, wrong qkey.
  *    Without a GRH the 40 bytes are rubbish.
- * Not there: RDMA_READ, atomics, SRQ, completion channels, the IPv4 form of RoCE's GRH; posts of
- * these get EINVAL. */
+ * Not there: RDMA_READ, other atomics, SRQ, completion channels, the IPv4 form of RoCE's GRH; posts
+ * of these get EINVAL. */
 #ifndef CS_TESTS_UNIT_FAKE_VERBS_H
 #define CS_TESTS_UNIT_FAKE_VERBS_H
 
@@ -75,7 +76,7 @@ struct fake_settings {
 extern struct fake_settings fake;
 
 struct fake_counters {
-	uint64_t posted[IBV_WR_SEND_WITH_IMM + 1]; /* by opcode; two more counts of the same
+	uint64_t posted[IBV_WR_ATOMIC_FETCH_AND_ADD + 1]; /* by opcode; two more counts of the same
 						    * sends: */
 	uint64_t is_inline, is_signaled;
 	uint64_t receives;            /* posted */

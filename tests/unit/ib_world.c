@@ -55,6 +55,8 @@ static void
 progress(void)
 {
 	world.progressed++;
+	if (world.give_way)
+		world.give_way();
 }
 
 static __attribute__((noreturn)) void
@@ -254,7 +256,8 @@ world_open(int size, const struct cs_ib_options *options, bool is_each)
 {
 	char why[256] = "";
 	groups = NULL;
-	world = (struct world){ .size = size, .random = world.random, .verbs = world.verbs };
+	world = (struct world){ .size = size, .random = world.random, .verbs = world.verbs,
+				.give_way = world.give_way };
 	world_forget_lines();
 	for (int i = 0; i < size; i++) {
 		if (world_open_one(i, size, &options[is_each ? i : 0], why, sizeof why) != CS_OK)

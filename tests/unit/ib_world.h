@@ -26,9 +26,10 @@ struct world_group {
 };
 
 extern struct world {
-	/* These two outlive world_open. */
+	/* These three outlive world_open. */
 	uint64_t random;
 	const struct cs_verbs *verbs; /* NULL: the fake's */
+	void (*give_way)(void);       /* in a wait, where each process has a stack; NULL: none */
 	int size;
 	struct cs_ib *ibs[WORLD_MOST];
 	char *arenas[WORLD_MOST]; /* pinned, for direct messages */

@@ -1,0 +1,115 @@
+/* wire/window.h — memory of a node that ranks of other nodes write to: who sends asks nobody, and
+ * whoever of the node needs it takes it (seed 002, 3.7.1).
+ *
+ *   any rank of node 0   put(1, message 7)  == data, then a counter ==>  memory of node 1
+ *   any rank of node 1   has_come(0, 7)? .. reads at(0, 7) .. give_back(0, 7)
+ *                                           memory of node 0  <== a counter ==
+ *
+ * From each node to each other one there are CS_WINDOW_SLOTS messages under way at most, each in
+ * a slot of its own that is used again once it was given back. Users number the messages of a pair
+ * of nodes, alike on all ranks of both, and leave out none: of a number one rank of its node puts,
+ * and one of the other node gives back, when nobody reads it any more.
+ *
+ *   by other node | arrived: counters by slot | given back, of the own messages | slots | */
+#ifndef CS_WIRE_WINDOW_H
+#define CS_WIRE_WINDOW_H
+
+#include "wire/request.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* More than twice the messages that an operation has under way between two nodes in one round:
+ * patterns/dynamic_leader.h says what for. */
+#define CS_WINDOW_SLOTS 16
+
+struct cs_rma_window {
+	size_t room; /* bytes of a message, at most; whole lines of the cache */
+	int nodes, node;
+	char *memory; /* of the own node */
+	uint64_t *sent, *received; /* by node: messages of all operations that were begun; who
+				    * numbers them counts */
+	/* Starts a message, whose slot is free (cs_rma_may_put). `from` lies in the node's
+	 * segment. Does not block. */
+	void (*put)(struct cs_rma_window *window, struct cs_request *request, int node,
+		    uint64_t number, const void *from, size_t bytes);
+	/* Has it left? Progresses. Not asked again once it has. */
+	bool (*test)(struct cs_rma_window *window, struct cs_request *request);
+	/* Frees a message's slot for the node that it is of. Does not block. False: not now, ask
+	 * again. */
+	bool (*give_back)(struct cs_rma_window *window, int node, uint64_t number);
+};
+
+/* What is from or for another node begins with two rows of counters. */
+#define CS_WINDOW_COUNTERS (2 * CS_WINDOW_SLOTS * sizeof(uint64_t))
+enum cs_rma_row { CS_WINDOW_ARRIVED, CS_WINDOW_FREED };
+
+static inline size_t
+cs_rma_stride(size_t room)
+{
+	return CS_WINDOW_COUNTERS + CS_WINDOW_SLOTS * room;
+}
+static inline size_t
+cs_rma_bytes(int nodes, size_t room)
+{
+	return (size_t)nodes * cs_rma_stride(room);
+}
+/* Where that is in a node's memory; `other`: the other node. */
+static inline size_t
+cs_rma_counter_at(const struct cs_rma_window *window, int other, enum cs_rma_row row,
+		     uint64_t number)
+{
+	return (size_t)other * cs_rma_stride(window->room) +
+	       ((size_t)row * CS_WINDOW_SLOTS + number % CS_WINDOW_SLOTS) * sizeof(uint64_t);
+}
+static inline size_t
+cs_rma_slot_at(const struct cs_rma_window *window, int other, uint64_t number)
+{
+	return (size_t)other * cs_rma_stride(window->room) + CS_WINDOW_COUNTERS +
+	       number % CS_WINDOW_SLOTS * window->room;
+}
+
+/* A counter counts the messages that its slot has had. */
+static inline uint64_t
+cs_rma_counted(const struct cs_rma_window *window, int other, enum cs_rma_row row,
+		  uint64_t number)
+{
+	const char *at = window->memory + cs_rma_counter_at(window, other, row, number);
+	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)at,
+				    memory_order_acquire);
+}
+
+/* Is the slot of the own node's message number `number` to `node` free? */
+static inline bool
+cs_rma_may_put(const struct cs_rma_window *window, int node, uint64_t number)
+{
+	return cs_rma_counted(window, node, CS_WINDOW_FREED, number) >=
+	       number / CS_WINDOW_SLOTS;
+}
+/* Is that message of another node there? */
+static inline bool
+cs_rma_has_come(const struct cs_rma_window *window, int node, uint64_t number)
+{
+	return cs_rma_counted(window, node, CS_WINDOW_ARRIVED, number) >
+	       number / CS_WINDOW_SLOTS;
+}
+static inline const char *
+cs_rma_message(const struct cs_rma_window *window, int node, uint64_t number)
+{
+	return window->memory + cs_rma_slot_at(window, node, number);
+}
+/* Were all messages that were counted given back, and so nothing more will be written here? */
+static inline bool
+cs_rma_is_quiet(const struct cs_rma_window *window)
+{
+	for (int node = 0; node < window->nodes; node++)
+		for (uint64_t slot = 0; node != window->node && slot < CS_WINDOW_SLOTS; slot++)
+			if (cs_rma_counted(window, node, CS_WINDOW_FREED, slot) <
+			    (window->sent[node] + CS_WINDOW_SLOTS - 1 - slot) / CS_WINDOW_SLOTS)
+				return false;
+	return true;
+}
+
+#endif
