@@ -170,6 +170,7 @@ turn_of(struct run *run, int rank)
 	struct cs_awaited awaited = part->op.node.awaited;
 	uint64_t moves = run->world.moves;
 	call_counting = run->counted ? &run->counted[rank] : NULL;
+	world_carry(&run->world);
 	bool is_over = cs_op_step(&part->op) == CS_OK;
 	call_counting = NULL;
 	fault_after(run, rank, part);
@@ -278,6 +279,8 @@ run_make(struct run *run, const struct setting *setting)
 	*run = (struct run){ .setting = *setting, .counted = run->counted, .arrived = 1 };
 	world_make(&run->world, setting->sizes, setting->cyclic, setting->lanes, &setting->shape,
 		   setting->seed);
+	run->world.has_windows = setting->seed % 2;
+	run->world.counts_first = setting->fault == COUNTER_TOO_EARLY;
 	run->specs = calloc((size_t)setting->calls, sizeof *run->specs);
 	assert_non_null(run->specs);
 	for (int rank = 0; rank < run->world.ranks; rank++) {

@@ -10,12 +10,16 @@
 #define MOST 12288 /* elements */
 #define LOOKS 60   /* of a rank at what it waits for: messages take some */
 
+/* How leaders of nodes talk. */
+enum way { MESSAGES, WINDOW, CONTROL, WAYS };
+
 /* One call of all ranks. */
 struct job {
 	struct world world;
 	const struct cs_algorithm *algorithm;
-	size_t count, params[3]; /* segment, radix, control */
+	size_t count, params[4]; /* segment, radix, control, window; some have not all */
 	int root;
+	enum way way;
 	struct cs_op ops[WORLD_MOST];
 	float *sends[WORLD_MOST], *recvs[WORLD_MOST];
 	bool has_come[WORLD_MOST], is_over[WORLD_MOST];
@@ -32,7 +36,7 @@ add_floats(void *out, const void *left, const void *right, size_t count)
 }
 
 static void
-make_job(struct job *job, const int *sizes, enum cs_coll coll, size_t count, int root, bool control)
+make_job(struct job *job, const int *sizes, enum cs_coll coll, size_t count, int root, enum way way)
 {
 	const struct cs_node_shape shape = { .slots = 2, .slot_bytes = 8192, .area_slots = 4,
 					     .area_bytes = 32 << 10, .spin = 1,
@@ -41,14 +45,16 @@ make_job(struct job *job, const int *sizes, enum cs_coll coll, size_t count, int
 	*job = (struct job){ .algorithm = cs_algorithm_by_name(coll, "hier:dynamic"),
 			     .count = count, .root = root };
 	assert_non_null(job->algorithm);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		job->params[i] = job->algorithm->params[i].name
 				 ? job->algorithm->params[i].fallback : 0;
 	if (coll != CS_BARRIER)
 		job->params[0] = 256; /* a part */
-	if (control)
-		job->params[2] = 1;
+	if (coll == CS_REDUCE)
+		job->params[2] = way == CONTROL;
 	world_make(&job->world, sizes, false, 1, &shape, 1);
+	job->way = way;
+	job->world.has_windows = way == WINDOW;
 	for (int rank = 0; rank < job->world.ranks; rank++) {
 		job->sends[rank] = calloc(count + 1, sizeof(float));
 		job->recvs[rank] = calloc(count + 1, sizeof(float));
@@ -92,6 +98,7 @@ static void
 go_on(struct job *job, int rank, int looks)
 {
 	for (; looks && job->has_come[rank] && !job->is_over[rank]; looks--) {
+		world_carry(&job->world);
 		job->is_over[rank] = cs_op_step(&job->ops[rank]) == CS_OK;
 		if (job->is_over[rank])
 			cs_op_fini(&job->ops[rank]);
@@ -138,14 +145,14 @@ expect_sum(const struct job *job, const float *result)
 /* --- every order ------------------------------------------------------------------------------ */
 
 /* Must this rank wait for nobody? Of a reduce those who neither get the result nor take what other
- * nodes send, which with `control` is a node's last one, and nobody before; but who sends waits for
- * the MPI. */
+ * nodes send, which with `control` and by a window is a node's last one, and nobody before; but who
+ * sends waits for the MPI. */
 static bool
 leaves_at_once(const struct job *job, int rank, bool is_last_of_node)
 {
 	const struct world *world = &job->world;
 	int node = world->node_of[rank];
-	bool is_taker = world->nodes > 1 && !job->params[2] &&
+	bool is_taker = world->nodes > 1 && job->way == MESSAGES &&
 			rank == world->order[world->first[node + 1] - 1];
 	return job->algorithm->coll == CS_REDUCE && rank != job->root && !is_taker &&
 	       (world->nodes == 1 || !is_last_of_node);
@@ -195,13 +202,13 @@ permute(struct job *job, int *order, int from, float *first)
 }
 
 static void
-each_order(const int *sizes, enum cs_coll coll, size_t count, bool control)
+each_order(const int *sizes, enum cs_coll coll, size_t count, enum way way)
 {
 	static float first[MOST + 1];
 	static const int orders[] = { 1, 1, 2, 6, 24, 120, 720 };
 	int order[] = { 0, 1, 2, 3, 4, 5 };
 	struct job job;
-	make_job(&job, sizes, coll, count, 0, control);
+	make_job(&job, sizes, coll, count, 0, way);
 	first[MOST] = 0;
 	assert_int_equal(permute(&job, order, 0, first), orders[job.world.ranks]);
 	if (coll != CS_BARRIER)
@@ -216,13 +223,15 @@ who_is_early_leaves_in_every_order(void **state)
 	static const int nodes[][4] = { { 2 }, { 3 }, { 4 }, { 5 }, { 6 }, { 2, 2 }, { 2, 3 },
 					{ 3, 3 }, { 2, 2, 2 }, { 1, 3, 2 }, { 4, 1, 1 } };
 	for (size_t i = 0; i < COUNT(nodes); i++) {
-		for (int control = 0; control < 2; control++) {
-			each_order(nodes[i], CS_REDUCE, 5, control);
-			each_order(nodes[i], CS_REDUCE, 3000, control);
+		for (enum way way = 0; way < WAYS; way++) {
+			each_order(nodes[i], CS_REDUCE, 5, way);
+			each_order(nodes[i], CS_REDUCE, 3000, way);
+			if (way == CONTROL)
+				continue;
+			each_order(nodes[i], CS_ALLREDUCE, 5, way);
+			each_order(nodes[i], CS_ALLREDUCE, 700, way);
+			each_order(nodes[i], CS_BARRIER, 0, way);
 		}
-		each_order(nodes[i], CS_ALLREDUCE, 5, false);
-		each_order(nodes[i], CS_ALLREDUCE, 700, false);
-		each_order(nodes[i], CS_BARRIER, 0, false);
 	}
 }
 
@@ -244,13 +253,13 @@ step_at_random(struct job *job, uint64_t *random)
 }
 
 static void
-expect_same_bits(const int *sizes, enum cs_coll coll, size_t count, int root, bool control,
+expect_same_bits(const int *sizes, enum cs_coll coll, size_t count, int root, enum way way,
 		 int times, uint64_t seed)
 {
 	static float first[MOST];
 	struct job job;
 	uint64_t random = seed;
-	make_job(&job, sizes, coll, count, root, control);
+	make_job(&job, sizes, coll, count, root, way);
 	for (int i = 0; i < times; i++) {
 		step_at_random(&job, &random);
 		for (int rank = 0; rank < job.world.ranks; rank++) {
@@ -274,12 +283,14 @@ sums_have_the_same_bits_a_thousand_times(void **state)
 	static const int nodes[][6] = { { 7 }, { 3, 4 }, { 2, 1, 3, 2, 2 } };
 	uint64_t seed = first_seed();
 	for (size_t i = 0; i < COUNT(nodes); i++) {
-		for (int control = 0; control < 2; control++) {
-			expect_same_bits(nodes[i], CS_REDUCE, 40, 2, control, 1000, seed);
-			expect_same_bits(nodes[i], CS_REDUCE, MOST, 1, control, 10, seed);
+		for (enum way way = 0; way < WAYS; way++) {
+			expect_same_bits(nodes[i], CS_REDUCE, 40, 2, way, 1000, seed);
+			expect_same_bits(nodes[i], CS_REDUCE, MOST, 1, way, 10, seed);
+			if (way == CONTROL)
+				continue;
+			expect_same_bits(nodes[i], CS_ALLREDUCE, 40, 0, way, 1000, seed);
+			expect_same_bits(nodes[i], CS_ALLREDUCE, MOST, 0, way, 10, seed);
 		}
-		expect_same_bits(nodes[i], CS_ALLREDUCE, 40, 0, false, 1000, seed);
-		expect_same_bits(nodes[i], CS_ALLREDUCE, MOST, 0, false, 10, seed);
 	}
 }
 
@@ -299,7 +310,7 @@ a_word_of_the_wrong_call_is_seen(void **state)
 {
 	struct job job;
 	uint64_t random = 1;
-	make_job(&job, (const int[]){ 4, 0 }, CS_REDUCE, 5, 0, false);
+	make_job(&job, (const int[]){ 4, 0 }, CS_REDUCE, 5, 0, MESSAGES);
 	come(&job, 0);
 	go_on(&job, 0, LOOKS);
 	forge(&job, CS_LINES, 1, 0);
@@ -314,7 +325,7 @@ a_fold_before_the_second_has_come_is_seen(void **state)
 {
 	struct job job;
 	uint64_t random = 1;
-	make_job(&job, (const int[]){ 4, 0 }, CS_REDUCE, 5, 0, false);
+	make_job(&job, (const int[]){ 4, 0 }, CS_REDUCE, 5, 0, MESSAGES);
 	come(&job, 0);
 	forge(&job, 0, 1, 0);
 	for (int rank = 0; rank < 4; rank++) {

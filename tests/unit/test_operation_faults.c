@@ -46,6 +46,8 @@ static const struct planted faults[] = {
 	  "hier:dynamic", CS_ALLGATHER },
 	{ "a last arriver that nobody is", TICKET_LOST, true, 1, false, 4, 2000, 2, 20, false,
 	  "hier:dynamic", CS_REDUCE },
+	{ "a counter that grows before its data is there", COUNTER_TOO_EARLY, true, 1, false, 4,
+	  2000, 2, 20, false, "hier:dynamic", CS_REDUCE },
 };
 
 /* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no

@@ -161,14 +161,19 @@ world_wait(struct world *world)
 void
 world_say(const struct world *world)
 {
+	for (int rank = 0; rank < world->ranks; rank++)
+		if (world->windows[rank] && !cs_rma_is_quiet(&world->windows[rank]->window))
+			print_error("rank %d: not all that its node has put was given back\n",
+				    rank);
 	world_messages(world, true);
 	world_meetings(world, true);
 }
 
 int
-world_left(const struct world *world)
+world_left(struct world *world)
 {
-	return world_messages(world, false) + world_meetings(world, false);
+	return world_messages(world, false) + world_meetings(world, false) +
+	       world_window_messages(world);
 }
 
 void
@@ -179,6 +184,7 @@ world_clear(struct world *world)
 	world_drop_messages(world);
 	world_drop_meetings(world);
 	world_drop_datagrams(world);
+	world_drop_windows(world);
 	for (int rank = 0; rank < world->ranks; rank++) {
 		cs_plans_fini(&world->teams[rank].lane_plans);
 		cs_plans_fini(&world->teams[rank].flat_plans);

@@ -6,6 +6,7 @@
  *   world_wire.c   messages: what is sent is read as late as the standard allows, what is received
  *                  is spoilt at first
  *   world_cast.c   multicast, which loses what it likes
+ *   world_window.c memory that other nodes write to
  *   world_host.c   collectives between leaders: none waits for more ranks than the standard asks
  *                  for; all ranks must agree
  */
@@ -16,6 +17,7 @@
 
 #include "algorithms/op.h"
 #include "wire/multicast.h"
+#include "wire/window.h"
 #include "wire/wire.h"
 
 #include <setjmp.h>
@@ -34,6 +36,13 @@ struct seat {
 	struct datagram *looked_at;
 };
 
+/* A rank's. */
+struct world_window {
+	struct cs_rma_window window;
+	struct world *world;
+	int rank;
+};
+
 struct world {
 	int ranks, nodes, lanes;
 	bool is_block_placed;
@@ -49,6 +58,11 @@ struct world {
 	struct message *messages;
 	struct meeting *meetings_under_way;
 	struct datagram *datagrams;
+	bool has_windows, counts_first; /* a counter grows before its data has come, which is
+					 * wrong */
+	struct world_window *windows[WORLD_MOST]; /* by rank */
+	char *window_memory[WORLD_MOST];          /* by node */
+	struct delivery *deliveries;
 	void (*wait)(void); /* lets others go on; NULL: nothing may block */
 	bool is_moving;     /* it reduces now, not a rank */
 	char failure[512];  /* the first thing that the program would have done wrong; "":
@@ -66,6 +80,8 @@ void world_fail(struct world *world, const char *format, ...) __attribute__((for
 /* Messages that were sent and not received, or the other way round, and collectives that are not
  * over. */
 void world_say(const struct world *world);
-int world_left(const struct world *world);
+int world_left(struct world *world);
+/* Lets some of what is on its way to windows arrive. */
+void world_carry(struct world *world);
 
 #endif

@@ -472,7 +472,7 @@ end(const char *why)
 }
 
 const struct cs_host world_host = { .progress = progress, .abort = end, .wire = wire_of,
-				    .messages = wire_of,
+				    .messages = wire_of, .window = world_window_of,
 				    .barrier = barrier, .bcast = bcast, .allgatherv = allgatherv,
 				    .gatherv = gatherv, .scatterv = scatterv,
 				    .alltoallv = alltoallv, .allreduce = allreduce,

@@ -23,6 +23,11 @@ extern const struct cs_host world_host;
 int world_meetings(const struct world *world, bool says);
 void world_drop_meetings(struct world *world);
 
+/* Windows (world_window.c). */
+struct cs_rma_window *world_window_of(void *everyone);
+int world_window_messages(struct world *world);
+void world_drop_windows(struct world *world);
+
 /* Multicast (world_cast.c). */
 void world_open_cast(struct seat *seat);
 void world_drop_datagrams(struct world *world);

@@ -8,13 +8,14 @@
 #include "algorithms/patterns/node_reduce.h"
 
 /* Parameters. */
-enum { SEGMENT, RADIX };
+enum { SEGMENT, RADIX, WINDOW };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	const struct cs_dynamic_leader_params given = { .segment = params[SEGMENT],
-							.radix = params[RADIX] };
+							.radix = params[RADIX],
+							.window = params[WINDOW] };
 	op->call.root = -1;
 	if (!cs_dynamic_leader(op, &given))
 		cs_node_reduce(op, &cs_node_reduce_usual);
@@ -25,6 +26,7 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_dynamic = {
 	.name = "hier:dynamic",
 	.summary = "the last arriver of a node leads, up and down a tree of nodes",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true, .everyone = true },
-	.params = { [SEGMENT] = CS_DYNAMIC_LEADER_SEGMENT, [RADIX] = CS_DYNAMIC_LEADER_RADIX },
+	.params = { [SEGMENT] = CS_DYNAMIC_LEADER_SEGMENT, [RADIX] = CS_DYNAMIC_LEADER_RADIX,
+		    [WINDOW] = CS_DYNAMIC_LEADER_WINDOW },
 	.run = run,
 };

@@ -6,10 +6,14 @@
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/dynamic_leader.h"
 
+/* Parameters. */
+enum { RADIX, WINDOW };
+
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	const struct cs_dynamic_leader_params given = { .radix = params[0] };
+	const struct cs_dynamic_leader_params given = { .radix = params[RADIX],
+							.window = params[WINDOW] };
 	cs_dynamic_leader(op, &given); /* which refuses no barrier: nothing is to fit anywhere */
 }
 
@@ -18,6 +22,6 @@ const struct cs_algorithm cs_algorithm_barrier_hier_dynamic = {
 	.name = "hier:dynamic",
 	.summary = "the last arriver of a node leads, up and down a tree of nodes",
 	.needs = { .several_per_node = true, .everyone = true },
-	.params = { CS_DYNAMIC_LEADER_RADIX },
+	.params = { [RADIX] = CS_DYNAMIC_LEADER_RADIX, [WINDOW] = CS_DYNAMIC_LEADER_WINDOW },
 	.run = run,
 };

@@ -18,33 +18,25 @@ at_of(struct cs_op *op, char *base, uint64_t round, int part)
 
 /* The messages of a part that the own node's children send. */
 static enum cs_status
-await_children(struct cs_op *op, int part)
+await_children(struct cs_op *op, uint64_t round, int part)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	for (; state->received < state->children; state->received++)
-		if (!cs_dynamic_has_come(op, part, state->received))
+		if (!cs_dynamic_has_come(op, round, part, state->received))
 			return CS_AGAIN;
 	state->received = 0;
 	return CS_OK;
 }
 
-/* What they brought, which came in any order, behind the own vector. */
+/* What they brought, behind the own vector. */
 static void
 reduce_children(struct cs_op *op, uint64_t round, int part, const char *own, char *out)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	const void *from[1 + state->children];
 	from[0] = own;
-	/* Nobody's, should one say that it is of another node. */
-	for (int i = 0; i < state->children; i++)
-		from[1 + i] = cs_dynamic_inbox(state, part, i) + CS_DYNAMIC_HEAD;
-	for (int i = 0; i < state->children; i++) {
-		const char *came = cs_dynamic_inbox(state, part, i);
-		const struct cs_dynamic_head *head = (const void *)came;
-		for (int child = 0; child < state->children; child++)
-			if (head->node == (uint64_t)cs_dynamic_child(op, state, child))
-				from[1 + child] = came + CS_DYNAMIC_HEAD;
-	}
+	for (int child = 0; child < state->children; child++)
+		from[1 + child] = cs_dynamic_message(op, round, part, child);
 	cs_reduce_in_order(op, &op->call.reduction, out, from, 1 + state->children,
 			   cs_dynamic_count(op, state, round, part));
 }
@@ -131,11 +123,25 @@ begin_to_lead(struct cs_op *op, uint64_t round, int part)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	state->is_leading = true;
-	state->has_reduced = !state->tells;
+	state->has_reduced = !state->leads_nodes;
 	if (!state->tells)
 		return;
 	expect_children(op, round, part);
 	cs_dynamic_tell_children(op, round, part);
+}
+
+/* May the sum be passed on? */
+static bool
+may_pass_on(struct cs_op *op, uint64_t round, int part)
+{
+	const struct cs_dynamic *state = cs_dynamic_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	if (state->parent >= 0)
+		return cs_dynamic_may_send(op, round, part, state->parent);
+	if (cs_dynamic_is_to_all(op))
+		return cs_dynamic_may_send_down(op, round, part);
+	return shape->node_of[op->call.root] == shape->node ||
+	       cs_dynamic_may_send(op, round, part, op->call.root);
 }
 
 static enum cs_status
@@ -143,7 +149,7 @@ lead(struct cs_op *op, uint64_t round, int part)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	if (!state->has_reduced) {
-		if (await_children(op, part) == CS_AGAIN)
+		if (await_children(op, round, part) == CS_AGAIN)
 			return CS_AGAIN;
 		char *sum = is_for_me(op, state)
 			    ? at_of(op, op->call.recv.base, round, part)
@@ -151,8 +157,12 @@ lead(struct cs_op *op, uint64_t round, int part)
 		if (cs_dynamic_count(op, state, round, part))
 			reduce_children(op, round, part, sum, sum);
 		state->has_reduced = true;
+		state->freed = 0;
 	}
-	if (!cs_dynamic_has_parent(op, round, part))
+	for (; state->leads_nodes && state->freed < state->children; state->freed++)
+		if (!cs_dynamic_give_back(op, round, part, state->freed))
+			return CS_AGAIN;
+	if (!cs_dynamic_has_parent(op, round, part) || !may_pass_on(op, round, part))
 		return CS_AGAIN;
 	pass_on(op, round, part);
 	state->is_leading = false;
@@ -200,7 +210,7 @@ come(struct cs_op *op)
 		if (!cs_dynamic_is_part(op, state, round, part))
 			continue;
 		if (!state->is_leading) {
-			if (state->brings && await_children(op, part) == CS_AGAIN)
+			if (state->brings && await_children(op, round, part) == CS_AGAIN)
 				return CS_AGAIN;
 			if (!climb(op, round, part))
 				continue;
@@ -257,8 +267,7 @@ await_message(struct cs_op *op, uint64_t round, int part)
 		if (cs_dynamic_is_part(op, state, round, other))
 			cs_dynamic_receive(op, round, other, state->children, true);
 	state->is_expecting = true;
-	return cs_dynamic_has_come(op, part, state->children)
-	       ? CS_OK : CS_AGAIN;
+	return cs_dynamic_has_come(op, round, part, state->children) ? CS_OK : CS_AGAIN;
 }
 
 static enum cs_status
@@ -269,8 +278,8 @@ take_message(struct cs_op *op, uint64_t round, int part)
 	if (await_message(op, round, part) == CS_AGAIN)
 		return CS_AGAIN;
 	cs_copy_result(op, at_of(op, op->call.recv.base, round, part),
-		       cs_dynamic_inbox(state, part, state->children) + CS_DYNAMIC_HEAD, bytes);
-	return CS_OK;
+		       cs_dynamic_message(op, round, part, state->children), bytes);
+	return cs_dynamic_give_back(op, round, part, state->children) ? CS_OK : CS_AGAIN;
 }
 
 /* What comes down is for all of the node, and for the nodes below. The own memory of the part is
@@ -280,13 +289,17 @@ take_down(struct cs_op *op, uint64_t round, int part)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	size_t bytes = cs_dynamic_bytes(op, state, round, part);
-	if (!cs_dynamic_have_left(op, round, part, 1) || await_message(op, round, part) == CS_AGAIN)
+	if (!cs_dynamic_have_left(op, round, part, 1) ||
+	    await_message(op, round, part) == CS_AGAIN ||
+	    !cs_dynamic_may_send_down(op, round, part))
 		return CS_AGAIN;
-	const char *came = cs_dynamic_inbox(state, part, state->children) + CS_DYNAMIC_HEAD;
+	const char *came = cs_dynamic_message(op, round, part, state->children);
 	if (bytes) {
 		cs_copy_in(op, cs_dynamic_own_part(op, round, part), came, bytes);
 		cs_copy_result(op, at_of(op, op->call.recv.base, round, part), came, bytes);
 	}
+	if (!cs_dynamic_give_back(op, round, part, state->children))
+		return CS_AGAIN;
 	cs_arrive_tell(&op->node, round, part, op->team->node.shape.local);
 	cs_dynamic_send_down(op, round, part);
 	return CS_OK;
@@ -344,7 +357,7 @@ go(struct cs_op *op)
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	while (state->over < state->rounds) {
 		bool may_come = state->came < state->rounds &&
-				state->came - state->over < state->window;
+				state->came - state->over < state->ahead;
 		if (may_come && come(op) == CS_OK)
 			continue;
 		bool expects = state->is_open && (state->brings || state->is_leading);
@@ -366,6 +379,7 @@ static cs_phase *const script[] = { open_call, go, NULL };
 static bool
 cut(const struct cs_op *op, struct cs_dynamic *state, size_t segment, bool control)
 {
+	size_t message = state->window ? state->window->room : SIZE_MAX;
 	size_t unit = op->call.reduction.unit, slot = op->team->node.shape.slot_bytes;
 	size_t count = op->call.count, bytes = count * unit;
 	if (!count || bytes <= CS_SMALL - CS_DYNAMIC_HEAD) {
@@ -375,10 +389,12 @@ cut(const struct cs_op *op, struct cs_dynamic *state, size_t segment, bool contr
 		state->stride = CS_DYNAMIC_HEAD + bytes;
 		return true;
 	}
+	segment = segment < message / 2 ? segment : message / 2;
 	for (state->parts = control ? 1 : CS_ARRIVE_PARTS; state->parts; state->parts /= 2) {
 		size_t parts = (size_t)state->parts;
 		size_t room = slot / parts / CS_DYNAMIC_HEAD * CS_DYNAMIC_HEAD;
-		size_t most = room > CS_DYNAMIC_HEAD ? (room - CS_DYNAMIC_HEAD) / unit : 0,
+		size_t data = room > CS_DYNAMIC_HEAD ? room - CS_DYNAMIC_HEAD : 0,
+		       most = (data < message ? data : message) / unit,
 		       wanted = (count + parts - 1) / parts;
 		state->per_part = wanted < most ? wanted : most;
 		if (most && (state->parts == 1 || state->per_part * unit >= segment))
@@ -405,19 +421,27 @@ describe_post(const struct cs_op *op, struct cs_dynamic *state)
 	post->way = state->rounds > 1 ? CS_POST_RING : span <= CS_SMALL ? CS_POST_SMALL
 		    : cs_node_is_cut(&op->node, span) ? CS_POST_PIECE : CS_POST_RING;
 	size_t slots = op->team->node.shape.slots;
-	state->window = slots < CS_ARRIVE_ROUNDS ? slots : CS_ARRIVE_ROUNDS;
-	state->window = state->rounds < state->window ? state->rounds : state->window;
+	state->ahead = slots < CS_ARRIVE_ROUNDS ? slots : CS_ARRIVE_ROUNDS;
+	state->ahead = state->rounds < state->ahead ? state->rounds : state->ahead;
+}
+
+static struct cs_rma_window *
+window_for(struct cs_op *op, const struct cs_dynamic_leader_params *params)
+{
+	struct cs_team *team = op->team;
+	return params->window && !params->control && team->shape.nodes > 1 && team->host->window
+	       ? team->host->window(team->everyone) : NULL;
 }
 
 bool
 cs_dynamic_leader(struct cs_op *op, const struct cs_dynamic_leader_params *params)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
-	*state = (struct cs_dynamic){ .rounds = 0 };
+	*state = (struct cs_dynamic){ .window = window_for(op, params) };
 	if (!cut(op, state, params->segment, params->control))
 		return false;
 	describe_post(op, state);
-	cs_dynamic_join(op, state, params->radix, params->control);
+	cs_dynamic_join(op, state, params);
 	cs_node_expect(&op->node, state->rounds, 1);
 	cs_op_start(op, script);
 	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);

@@ -21,7 +21,13 @@
  * is early waits for others only where a vector has more rounds than the ring has slots, or than
  * CS_ARRIVE_ROUNDS; and who sends, until the MPI has its message.
  *
- * Between nodes there is no control message. With `control` a reduce does as the seed's (fig.
+ * With verbs a leader writes into the memory of the node above, with a counter behind the data
+ * (wire/window.h), and whoever leads that one takes it: nobody receives, and no rank is known
+ * beforehand. Nobody waits for ever: of the earliest round in which ranks are held up all slots
+ * were free before, as there are twice as many as parts, and nodes without children are held up by
+ * nothing else.
+ *
+ * By the MPI there is no control message either. With `control` a reduce does as the seed's (fig.
  * 3.14), for comparison: the last arriver of a node tells all ranks of the child nodes who it is,
  * and takes what they send; one of those who are told needs that, the node's own last arriver, and
  * the others hear it in some later call (algorithms/hearings.h). The root is known, and tells
@@ -36,6 +42,7 @@ struct cs_dynamic_leader_params {
 	size_t segment; /* bytes of a part, at least, where there are several */
 	size_t radix;   /* of the tree of nodes, 2 or more */
 	bool control;   /* of a reduce: leaders tell who they are */
+	bool window;    /* leaders write into nodes' memory, where there is a window */
 };
 
 #define CS_DYNAMIC_LEADER_SEGMENT \
@@ -46,6 +53,9 @@ struct cs_dynamic_leader_params {
 #define CS_DYNAMIC_LEADER_CONTROL \
 	{ "control", "1: the last arriver of a node tells the ranks of the nodes below who it " \
 		     "is, and takes what they send, as the seed's do, for comparison", 0, 0, 1 }
+#define CS_DYNAMIC_LEADER_WINDOW \
+	{ "window", "1: leaders write into the memory of other nodes, where verbs can (with " \
+		    "control 0); 0: they send messages of the MPI's", 1, 0, 1 }
 
 /* Begins a reduce, an allreduce or a barrier. False: an element of it fits into no slot with the
  * head that a message has, on all ranks alike, and nothing has been begun. */

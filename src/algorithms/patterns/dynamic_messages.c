@@ -72,7 +72,8 @@ static bool
 is_over(struct cs_op *op, struct cs_request *request)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
-	if (!state->wire->test(state->wire, request)) {
+	if (!(state->window ? state->window->test(state->window, request)
+			    : state->wire->test(state->wire, request))) {
 		op->node.awaited.local = CS_AWAITS_MESSAGE;
 		return false;
 	}
@@ -81,11 +82,11 @@ is_over(struct cs_op *op, struct cs_request *request)
 }
 
 /* Requests: of each part those of its children, then one for what comes down, then those of sends,
- * of `window` rounds. */
+ * of `ahead` rounds. */
 static int
 send_at(const struct cs_dynamic *state, uint64_t round, int part, int i)
 {
-	return ((int)(round % state->window) * state->parts + part) * state->fan + i;
+	return ((int)(round % state->ahead) * state->parts + part) * state->fan + i;
 }
 
 static struct cs_request *
@@ -99,6 +100,8 @@ cs_dynamic_receive(struct cs_op *op, uint64_t round, int part, int child, bool i
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	struct cs_request *request = &state->requests[cs_dynamic_receive_at(state, part, child)];
+	if (state->window)
+		return;
 	state->wire->recv_any(state->wire, request,
 			      number_of(state, round, part, is_down ? DOWN : UP),
 			      cs_dynamic_inbox(state, part, child),
@@ -112,8 +115,13 @@ cs_dynamic_send(struct cs_op *op, uint64_t round, int part, int i, int peer, boo
 	char *from = cs_dynamic_own_part(op, round, part) - CS_DYNAMIC_HEAD;
 	struct cs_dynamic_head *head = (struct cs_dynamic_head *)(void *)from;
 	int at = send_at(state, round, part, i);
-	head->node = (uint64_t)op->team->shape.node;
 	state->is_sending[at] = true;
+	if (state->window) {
+		cs_dynamic_window_put(op, send_request(state, at), round, part,
+				      op->team->shape.node_of[peer]);
+		return;
+	}
+	head->node = (uint64_t)op->team->shape.node;
 	state->wire->send_to(state->wire, send_request(state, at), peer,
 			     number_of(state, round, part, is_down ? DOWN : UP), from,
 			     CS_DYNAMIC_HEAD + cs_dynamic_bytes(op, state, round, part));
@@ -123,7 +131,7 @@ bool
 cs_dynamic_have_left(struct cs_op *op, uint64_t round, int part, int parts)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
-	if (!state->wire)
+	if (!state->requests)
 		return true;
 	int last = send_at(state, round, part + parts - 1, state->fan - 1);
 	for (int at = send_at(state, round, part, 0); at <= last; at++) {
@@ -144,10 +152,52 @@ cs_dynamic_send_down(struct cs_op *op, uint64_t round, int part)
 }
 
 bool
-cs_dynamic_has_come(struct cs_op *op, int part, int child)
+cs_dynamic_may_send(struct cs_op *op, uint64_t round, int part, int peer)
+{
+	return !cs_dynamic_of(op)->window ||
+	       cs_dynamic_window_may_put(op, round, part, op->team->shape.node_of[peer]);
+}
+
+bool
+cs_dynamic_may_send_down(struct cs_op *op, uint64_t round, int part)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
-	return is_over(op, &state->requests[cs_dynamic_receive_at(state, part, child)]);
+	for (int i = 0; state->window && i < state->children; i++)
+		if (!cs_dynamic_window_may_put(op, round, part, cs_dynamic_child(op, state, i)))
+			return false;
+	return true;
+}
+
+bool
+cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child)
+{
+	const struct cs_dynamic *state = cs_dynamic_of(op);
+	return state->window
+	       ? cs_dynamic_window_has_come(op, round, part, child)
+	       : is_over(op, &state->requests[cs_dynamic_receive_at(state, part, child)]);
+}
+
+/* Children's come in any order, and say whose they are. */
+const char *
+cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child)
+{
+	const struct cs_dynamic *state = cs_dynamic_of(op);
+	int found = child;
+	if (state->window)
+		return cs_dynamic_window_message(op, round, part, child);
+	for (int i = 0; child < state->children && i < state->children; i++) {
+		const struct cs_dynamic_head *head =
+			(const void *)cs_dynamic_inbox(state, part, i);
+		if (head->node == (uint64_t)cs_dynamic_child(op, state, child))
+			found = i;
+	}
+	return cs_dynamic_inbox(state, part, found) + CS_DYNAMIC_HEAD;
+}
+
+bool
+cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child)
+{
+	return !cs_dynamic_of(op)->window || cs_dynamic_window_give_back(op, round, part, child);
 }
 
 /* --- who leads -------------------------------------------------------------------------------- */
@@ -195,13 +245,39 @@ cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part)
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-void
-cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state, size_t radix, bool control)
+/* By messages: numbers, and who is told what. */
+static void
+join_messages(struct cs_op *op, struct cs_dynamic *state, int parent, bool control)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
-	state->radix = (int)radix;
 	bool is_at_root = !cs_dynamic_is_to_all(op) && op->call.is_commutative;
+	/* The root takes what its own node's children send, in either form. */
+	state->tells = control && state->children && !(is_at_root && shape->node == state->top);
+	state->is_told = control && parent >= 0 && !(is_at_root && parent == state->top);
+	state->leads_nodes = state->tells;
+	state->brings = state->children && !state->tells &&
+			cs_dynamic_taker(op, state, shape->node) == shape->rank;
+	state->number = (team->numbers + CS_NUMBER_KINDS - 1) / CS_NUMBER_KINDS * CS_NUMBER_KINDS;
+	team->numbers = number_of(state, state->rounds, 0, UP);
+	state->wire = team->host->messages(team->everyone);
+	if (state->is_told)
+		state->hearing = cs_hearings_take(team, state->wire,
+						  place_of(state, state->rounds, 0));
+	bool takes_down = cs_dynamic_is_to_all(op) && state->parent >= 0;
+	if (state->brings || state->tells || takes_down || cs_dynamic_is_root(op))
+		state->inbox = cs_op_memory(op, CS_OP_PART,
+					    (size_t)cs_dynamic_receive_at(state, state->parts, 0) *
+						    state->stride);
+}
+
+void
+cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
+		const struct cs_dynamic_leader_params *params)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	bool is_at_root = !cs_dynamic_is_to_all(op) && op->call.is_commutative;
+	state->radix = (int)params->radix;
 	state->top = is_at_root ? shape->node_of[op->call.root] : 0;
 	state->parent = -1;
 	if (shape->nodes == 1)
@@ -211,25 +287,22 @@ cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state, size_t radix, bool c
 		state->parent = cs_dynamic_taker(op, state, parent);
 	while (cs_dynamic_child(op, state, state->children) >= 0)
 		state->children++;
-	/* The root takes what its own node's children send, in either form. */
-	state->tells = control && state->children && !(is_at_root && shape->node == state->top);
-	state->is_told = control && parent >= 0 && !(is_at_root && parent == state->top);
-	state->brings = state->children && !state->tells &&
-			cs_dynamic_taker(op, state, shape->node) == shape->rank;
 	state->fan = cs_dynamic_is_to_all(op) && state->children > 1 ? state->children : 1;
-	state->number = (team->numbers + CS_NUMBER_KINDS - 1) / CS_NUMBER_KINDS * CS_NUMBER_KINDS;
-	team->numbers = number_of(state, state->rounds, 0, UP);
-	state->wire = team->host->messages(team->everyone);
-	if (state->is_told)
-		state->hearing = cs_hearings_take(team, state->wire,
-						  place_of(state, state->rounds, 0));
-	size_t sends = (size_t)state->fan * (size_t)state->parts * state->window;
-	size_t receives = (size_t)cs_dynamic_receive_at(state, state->parts, 0);
-	state->requests = cs_op_memory(op, CS_OP_REQUESTS, (receives + sends) *
-				       sizeof *state->requests + sends);
-	state->is_sending = (unsigned char *)(state->requests + receives + sends);
+	size_t sends = (size_t)state->fan * (size_t)state->parts * state->ahead;
+	size_t receives = (size_t)cs_dynamic_receive_at(state, state->parts, 0),
+	       neighbours = state->window ? (size_t)state->children + 2 : 0;
+	char *memory = cs_op_memory(op, CS_OP_REQUESTS,
+				    (receives + sends) * sizeof *state->requests +
+					    neighbours * sizeof *state->neighbours + sends);
+	state->requests = (struct cs_request *)(void *)memory;
+	state->neighbours = (struct cs_dynamic_neighbour *)(void *)(state->requests + receives +
+								    sends);
+	state->is_sending = (unsigned char *)(state->neighbours + neighbours);
 	memset(state->is_sending, 0, sends);
-	bool takes_down = cs_dynamic_is_to_all(op) && state->parent >= 0;
-	if (state->brings || state->tells || takes_down || cs_dynamic_is_root(op))
-		state->inbox = cs_op_memory(op, CS_OP_PART, receives * state->stride);
+	if (state->window) {
+		state->leads_nodes = state->children;
+		cs_dynamic_window_join(op, state, parent);
+	} else {
+		join_messages(op, state, parent, params->control);
+	}
 }

@@ -1,11 +1,12 @@
 /* patterns/dynamic_parts.h — what the files of patterns/dynamic_leader.h share: dynamic_leader.c
- * (on a node), dynamic_messages.c (between nodes). */
+ * (on a node), dynamic_messages.c (between nodes), dynamic_window.c (the same by a window). */
 #ifndef CS_ALGORITHMS_PATTERNS_DYNAMIC_PARTS_H
 #define CS_ALGORITHMS_PATTERNS_DYNAMIC_PARTS_H
 
 #include "algorithms/patterns/dynamic_leader.h"
 #include "shm/arrive.h"
 #include "shm/post.h"
+#include "wire/window.h"
 #include "wire/wire.h"
 
 /* Bytes before each part in a slot: what its message begins with. The part begins with a line. */
@@ -16,13 +17,19 @@ struct cs_dynamic_head {
 	uint64_t node; /* it is from */
 };
 
+/* A node that messages go to or come from by a window: their first numbers. */
+struct cs_dynamic_neighbour {
+	int node;
+	uint64_t sent, received;
+};
+
 /* The state of the script. */
 struct cs_dynamic {
 	struct cs_post post;
 	size_t per_part, stride; /* elements of a part; bytes from one to the next in a slot */
 	int parts;
-	uint64_t rounds, window; /* of the call; that this rank may have come to and not be done
-				  * with */
+	uint64_t rounds, ahead; /* of the call; that this rank may have come to and not be done
+				 * with */
 	uint64_t came, over;     /* rounds that it has come to, and that it is done with */
 	int next;                /* part that it comes to, counted from its first one */
 	int taken;               /* parts that it has taken of round `over` */
@@ -38,17 +45,21 @@ struct cs_dynamic {
 	bool tells;       /* with `control`: this node's last arriver says who it is */
 	bool is_told;     /* and the parent node's does */
 	uint64_t hearing; /* of the first part; places of hearings */
+	bool leads_nodes; /* what the child nodes send is the last arriver's to take */
 	bool is_leading;  /* as the last arriver, in the part at hand */
 	bool has_reduced; /* and has what the child nodes have sent */
 	int children;     /* nodes */
 	bool brings;      /* what they send is this rank's to take */
-	int received;     /* messages of the part at hand */
+	int received, freed; /* messages of the part at hand; those given back */
 	int fan;          /* most messages that a rank sends of a part */
 	uint64_t number;  /* of the first message */
 	struct cs_wire *wire;
 	struct cs_request *requests;
 	unsigned char *is_sending; /* by request of a send */
 	char *inbox;
+	struct cs_rma_window *window; /* instead of the wire and the inbox; NULL: none */
+	struct cs_dynamic_neighbour *neighbours;
+	int neighbour_count;
 };
 
 static inline struct cs_dynamic *
@@ -114,8 +125,9 @@ cs_dynamic_own_part(struct cs_op *op, uint64_t round, int part)
 
 /* --- between nodes (dynamic_messages.c) ------------------------------------------------------- */
 
-/* Places this node in the tree, and takes memory for messages. `radix`: of the tree. */
-void cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state, size_t radix, bool control);
+/* Places this node in the tree, and takes memory for messages. */
+void cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
+		     const struct cs_dynamic_leader_params *params);
 
 /* The child number i, of ascending numbers, each of which has a row of nodes under it; -1: there
  * are no more. */
@@ -134,8 +146,13 @@ bool cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part);
  * what comes down or to the root. */
 void cs_dynamic_receive(struct cs_op *op, uint64_t round, int part, int child, bool is_down);
 /* Has it come? */
-bool cs_dynamic_has_come(struct cs_op *op, int part, int child);
-/* Where, with its head. Of several children's it is not known whose it will be. */
+bool cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child);
+/* Its data, when all of the children's have come; of a child that nobody's message names, any
+ * one's. */
+const char *cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child);
+/* It is not read any more. False: that cannot be said now. */
+bool cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child);
+/* Where it is received. Of several children's it is not known whose it will be. */
 static inline int
 cs_dynamic_receive_at(const struct cs_dynamic *state, int part, int child)
 {
@@ -147,11 +164,27 @@ cs_dynamic_inbox(const struct cs_dynamic *state, int part, int child)
 	return state->inbox + (size_t)cs_dynamic_receive_at(state, part, child) * state->stride;
 }
 
+/* May the own node's message of a part to the node of that rank be sent, or those to all child
+ * nodes? */
+bool cs_dynamic_may_send(struct cs_op *op, uint64_t round, int part, int peer);
+bool cs_dynamic_may_send_down(struct cs_op *op, uint64_t round, int part);
 /* Sends what is in the own memory of a part, as the i-th message of it. */
 void cs_dynamic_send(struct cs_op *op, uint64_t round, int part, int i, int peer, bool is_down);
 /* The same to the takers of all child nodes. */
 void cs_dynamic_send_down(struct cs_op *op, uint64_t round, int part);
 /* Have the messages of these parts of a round left, from `part` on? */
 bool cs_dynamic_have_left(struct cs_op *op, uint64_t round, int part, int parts);
+
+/* --- the same by a window (dynamic_window.c) -------------------------------------------------- */
+
+/* Takes numbers for the messages of the call; there is room for two neighbours more than
+ * children. */
+void cs_dynamic_window_join(struct cs_op *op, struct cs_dynamic *state, int parent);
+bool cs_dynamic_window_has_come(struct cs_op *op, uint64_t round, int part, int child);
+const char *cs_dynamic_window_message(struct cs_op *op, uint64_t round, int part, int child);
+bool cs_dynamic_window_give_back(struct cs_op *op, uint64_t round, int part, int child);
+bool cs_dynamic_window_may_put(struct cs_op *op, uint64_t round, int part, int node);
+void cs_dynamic_window_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
+			   int node);
 
 #endif

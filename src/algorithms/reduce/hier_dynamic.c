@@ -9,14 +9,15 @@
 #include "algorithms/patterns/node_reduce.h"
 
 /* Parameters. */
-enum { SEGMENT, RADIX, CONTROL };
+enum { SEGMENT, RADIX, CONTROL, WINDOW };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	const struct cs_dynamic_leader_params given = { .segment = params[SEGMENT],
 							.radix = params[RADIX],
-							.control = params[CONTROL] };
+							.control = params[CONTROL],
+							.window = params[WINDOW] };
 	if (!cs_dynamic_leader(op, &given))
 		cs_node_reduce(op, &cs_node_reduce_usual);
 }
@@ -27,6 +28,7 @@ const struct cs_algorithm cs_algorithm_reduce_hier_dynamic = {
 	.summary = "the last arriver of a node leads, early ranks leave at once",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true, .everyone = true },
 	.params = { [SEGMENT] = CS_DYNAMIC_LEADER_SEGMENT, [RADIX] = CS_DYNAMIC_LEADER_RADIX,
-		    [CONTROL] = CS_DYNAMIC_LEADER_CONTROL },
+		    [CONTROL] = CS_DYNAMIC_LEADER_CONTROL,
+		    [WINDOW] = CS_DYNAMIC_LEADER_WINDOW },
 	.run = run,
 };
