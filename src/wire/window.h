@@ -81,6 +81,15 @@ cs_rma_counted(const struct cs_rma_window *window, int other, enum cs_rma_row ro
 				    memory_order_acquire);
 }
 
+/* Lets a counter of the own node grow: of messages that its ranks have put there for each other,
+ * who number them as those of other nodes (sent[node]). */
+static inline void
+cs_rma_count_here(struct cs_rma_window *window, enum cs_rma_row row, uint64_t number)
+{
+	char *at = window->memory + cs_rma_counter_at(window, window->node, row, number);
+	atomic_fetch_add_explicit((_Atomic uint64_t *)(void *)at, 1, memory_order_acq_rel);
+}
+
 /* Is the slot of the own node's message number `number` to `node` free? */
 static inline bool
 cs_rma_may_put(const struct cs_rma_window *window, int node, uint64_t number)

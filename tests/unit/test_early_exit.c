@@ -6,6 +6,8 @@
 
 #define TURNS 200
 
+static bool has_windows; /* nodes, for what comes from others (wire/window.h) */
+
 /* Only this rank has turns. */
 static void
 let_go_on(struct run *run, int rank)
@@ -36,6 +38,7 @@ make_run(enum cs_coll coll, const char *name, const int *sizes, size_t each)
 	assert_non_null(algorithm);
 	memcpy(setting.sizes, sizes, WORLD_MOST * sizeof *sizes);
 	run_make(run, &setting);
+	run->world.has_windows = has_windows;
 	return run;
 }
 
@@ -104,6 +107,15 @@ ranks_of_several_nodes_leave_early(void **state)
 		/* Who sends to the root leaves when the MPI has the message. */
 		expect_early(CS_REDUCE, "hier:dynamic", nodes, bytes[i], false, 4);
 	}
+	/* Where nodes have windows nobody has to come for the root's words, nor for what the last
+	 * one of a node sends. */
+	has_windows = true;
+	expect_early(CS_BCAST, "hier:dynamic", nodes, 40, true, 1);
+	expect_early(CS_BCAST, "hier:dynamic", nodes, 1900, true, 1);
+	for (size_t i = 0; i < COUNT(bytes); i++)
+		expect_early(CS_REDUCE, "hier:dynamic", nodes, bytes[i], false, 5);
+	has_windows = false;
+	expect_early(CS_BCAST, "hier:dynamic", nodes, 40, true, 0);
 }
 
 /* Who has left, a bit each, when one rank has not come, and no other can do anything more. Then it
@@ -128,6 +140,8 @@ who_leaves(enum cs_coll coll, const char *name, const int *sizes, size_t each, i
 }
 
 #define NODE_0 0x07u
+#define LAST_RANKS (1u << 2 | 1u << 5)
+#define LAST_OF_ROOT (1u << 2)
 
 /* Ranks 0 to 2 on one node, 3 to 5 on another; rank 0 is the root. `stay`: those who carry others'
  * data, or what is chosen for another reason than to leave. */
@@ -139,8 +153,9 @@ static const struct {
 	/* Their leader brings what all of a node have. */
 	{ CS_GATHER, "hier:host", 1u << 3 },
 	{ CS_REDUCE, "hier:host", 1u << 3 },
-	/* What came from a node, its last rank adds to its own node's if it is not the last. */
-	{ CS_REDUCE, "hier:dynamic", 1u << 2 | 1u << 5 },
+	/* What came from a node, its last rank adds to its own node's if it is not the last. With
+	 * windows whoever comes last, which here is a rank of the root's node. */
+	{ CS_REDUCE, "hier:dynamic", LAST_RANKS },
 	{ CS_BCAST, "hier:host", 0 },
 	{ CS_BCAST, "hier:dynamic", 0 },
 	{ CS_SCATTER, "hier:host", 0 },
@@ -187,11 +202,15 @@ nobody_waits_for_whom_it_does_not_need(void **state)
 				 "%d, only %#x leave", cs_colls[coll].name, on_one_node[row].name,
 				 each, wanted, missing, left);
 	}
-	for (size_t i = 0; i < COUNT(bytes) * COUNT(on_two_nodes) * 6; i++) {
-		size_t row = i / 6 % COUNT(on_two_nodes), each = bytes[i / 6 / COUNT(on_two_nodes)];
+	for (size_t i = 0; i < 2 * COUNT(bytes) * COUNT(on_two_nodes) * 6; i++) {
+		size_t row = i / 6 % COUNT(on_two_nodes),
+		       each = bytes[i / 6 / COUNT(on_two_nodes) % COUNT(bytes)];
 		int missing = (int)(i % 6);
 		enum cs_coll coll = on_two_nodes[row].coll;
-		unsigned wanted = independent_of(coll, 6, missing) & ~on_two_nodes[row].stay;
+		unsigned stay = on_two_nodes[row].stay;
+		has_windows = i / 6 / COUNT(on_two_nodes) / COUNT(bytes);
+		unsigned wanted = independent_of(coll, 6, missing) &
+				  ~(has_windows && stay == LAST_RANKS ? LAST_OF_ROOT : stay);
 		/* What a node gets comes by its leader; in a scan when that has all of its own. */
 		if (missing == 3 && !strcmp(on_two_nodes[row].name, "hier:host"))
 			wanted &= coll == CS_BCAST || coll == CS_SCATTER ? NODE_0 : ~0u;
@@ -199,10 +218,12 @@ nobody_waits_for_whom_it_does_not_need(void **state)
 			wanted &= NODE_0;
 		unsigned left = who_leaves(coll, on_two_nodes[row].name, nodes, each, missing);
 		if (wanted & ~left)
-			fail_msg("two nodes, %s %s, %zu bytes: of %#x that need not wait for rank "
-				 "%d, only %#x leave", cs_colls[coll].name, on_two_nodes[row].name,
-				 each, wanted, missing, left);
+			fail_msg("two nodes%s, %s %s, %zu bytes: of %#x that need not wait for "
+				 "rank %d, only %#x leave", has_windows ? " with windows" : "",
+				 cs_colls[coll].name, on_two_nodes[row].name, each, wanted,
+				 missing, left);
 	}
+	has_windows = false;
 }
 
 int

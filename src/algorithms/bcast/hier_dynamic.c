@@ -2,20 +2,29 @@
  * receives the vector before others come, who find it in the node's memory
  * (patterns/handout_nodes.h).
  *
- * The first ranks tell the root, which is known, and splits those who are there. With control=1 it
- * is the paper's form, for comparison: a tree of nodes, where a first rank tells all ranks of the
- * node above, since it does not know which of them leads; the others there have to hear it, too.
+ * With verbs a short vector is written into the memory of each node, along a tree in which the
+ * first ranks pass it on (patterns/node_windows.h): nobody tells anybody anything, and the root
+ * stays for nobody.
+ *
+ * By messages, the first ranks tell the root, which is known, and splits those who are there. With
+ * control=1 it is the paper's form, for comparison: a tree of nodes, where a first rank tells all
+ * ranks of the node above, since it does not know which of them leads; the others there have to
+ * hear it, too.
  *
  * Cost: one more word than hier:host for each node, and the root stays until each node has a rank
  * here. For ranks that come at very different times. */
 #include "algorithms/algorithm.h"
 #include "algorithms/patterns/handout_nodes.h"
+#include "algorithms/patterns/node_windows.h"
 
-enum { CONTROL = CS_HANDOUT_COUNT };
+enum { CONTROL = CS_HANDOUT_COUNT, WINDOW };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
+	if (params[WINDOW] && !params[CONTROL] &&
+	    cs_node_windows_bcast(op, 1 + (int)params[CS_HANDOUT_K]))
+		return;
 	cs_handout_nodes(op, (struct cs_handout_nodes_how){ .is_dynamic = true,
 							    .is_tree = params[CONTROL] != 0 },
 			 params);
@@ -29,6 +38,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_dynamic = {
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
 	.params = { CS_HANDOUT_PARAMS,
 		    [CONTROL] = { "control", "1: a tree, and words to all of the node above", 0, 0,
-				  1 } },
+				  1 },
+		    [WINDOW] = CS_NODE_WINDOWS },
 	.run = run,
 };
