@@ -167,6 +167,8 @@ crew_block(struct crew *crew)
 		processes[i].fiber = fiber_make(make_calls, &processes[i]);
 	}
 	for (long turn = 0; !is_over && !crew_failure(crew); turn++) {
+		for (int i = 0; i < crew->count; i++)
+			world_carry(&crew->teams[i].run.world);
 		fiber_resume(processes[pick(crew)].fiber);
 		crew->teams[0].run.quiet = has_moved(crew, &before) ? 0 : crew->teams[0].run.quiet +
 					   1;

@@ -410,10 +410,18 @@ setting_of(uint64_t seed, bool several_nodes, int under_way)
 }
 
 int
+cases_share(void)
+{
+	const char *share = getenv("TEST_SHARE");
+	return share && atoi(share) > 0 ? atoi(share) : 1;
+}
+
+int
 cases_wanted(int usual)
 {
 	const char *more = getenv("TEST_TIMES");
-	return usual * (more && atoi(more) > 0 ? atoi(more) : 1);
+	int times = more && atoi(more) > 0 ? atoi(more) : 1;
+	return (usual * times + cases_share() - 1) / cases_share();
 }
 
 int

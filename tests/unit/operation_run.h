@@ -118,7 +118,10 @@ run_sends(const struct cs_algorithm *algorithm)
 struct setting setting_of(uint64_t seed, bool several_nodes, int under_way);
 /* Operations under way at a time: of the seed, which is what a failure prints. */
 int several(uint64_t seed);
+/* Random cases of a test: TEST_TIMES as many as usual (1), or one in TEST_SHARE, where a processor
+ * is emulated. */
 int cases_wanted(int usual);
+int cases_share(void);
 
 /* operation_fault.c: what is done wrong before a rank begins its call, while it begins, and when it
  * has had a turn with one. */

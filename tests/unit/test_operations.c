@@ -71,8 +71,8 @@ roots_far_ahead_or_far_behind(void **state)
 		int own = expect_right(&setting);
 		lead = own > lead ? own : lead;
 	}
-	assert_true(lead >= CS_LINES); /* as far as one can be on a node, and so lines were used
-					* again */
+	/* As far as one can be on a node, and so lines were used again. */
+	assert_true(cases_share() > 1 || lead >= CS_LINES);
 }
 
 static void
@@ -134,7 +134,8 @@ what_is_refused_goes_to_the_host(void **state)
 		setting.refuses = true;
 		expect_right(&setting);
 	}
-	assert_true(refuse_built > 1000 && refuse_refused > 1000);
+	unsigned least = 1000 / (unsigned)cases_share();
+	assert_true(refuse_built > least && refuse_refused > least);
 }
 
 /* One that is over has its line until all older ones are over, too. */
