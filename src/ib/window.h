@@ -27,8 +27,8 @@ struct cs_ib_window_group {
  * nothing else. */
 struct cs_rma_window *cs_ib_window_open(struct cs_wire *wire, uint64_t tag,
 				    const struct cs_ib_window_group *group, const char **why);
-/* Waits until all messages that were counted are given back, if `is_used`: so long others write
- * here. Then nothing of it is needed any more. NULL is fine. */
+/* Waits, if `is_used`, until all messages that were counted have come, or were given back: so long
+ * others write here, also for calls that this rank has left. NULL is fine. */
 void cs_ib_window_close(struct cs_rma_window *window, bool is_used);
 
 #endif

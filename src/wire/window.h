@@ -109,15 +109,25 @@ cs_rma_message(const struct cs_rma_window *window, int node, uint64_t number)
 {
 	return window->memory + cs_rma_slot_at(window, node, number);
 }
-/* Were all messages that were counted given back, and so nothing more will be written here? */
+/* Of messages from 0 to before `end`: have they all been counted? */
+static inline bool
+cs_rma_are_counted(const struct cs_rma_window *window, int other, enum cs_rma_row row, uint64_t end)
+{
+	for (uint64_t slot = 0; slot < CS_WINDOW_SLOTS; slot++)
+		if (cs_rma_counted(window, other, row, slot) <
+		    (end + CS_WINDOW_SLOTS - 1 - slot) / CS_WINDOW_SLOTS)
+			return false;
+	return true;
+}
+/* Is all there that others will write: what they send, and what they give back? */
 static inline bool
 cs_rma_is_quiet(const struct cs_rma_window *window)
 {
 	for (int node = 0; node < window->nodes; node++)
-		for (uint64_t slot = 0; node != window->node && slot < CS_WINDOW_SLOTS; slot++)
-			if (cs_rma_counted(window, node, CS_WINDOW_FREED, slot) <
-			    (window->sent[node] + CS_WINDOW_SLOTS - 1 - slot) / CS_WINDOW_SLOTS)
-				return false;
+		if (node != window->node &&
+		    (!cs_rma_are_counted(window, node, CS_WINDOW_FREED, window->sent[node]) ||
+		     !cs_rma_are_counted(window, node, CS_WINDOW_ARRIVED, window->received[node])))
+			return false;
 	return true;
 }
 

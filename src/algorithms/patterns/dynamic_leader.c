@@ -305,6 +305,33 @@ take_down(struct cs_op *op, uint64_t round, int part)
 	return CS_OK;
 }
 
+/* The sum of the root's node, and what its child nodes have sent. */
+static enum cs_status
+take_nodes(struct cs_op *op, uint64_t round, int part)
+{
+	struct cs_dynamic *state = cs_dynamic_of(op);
+	char *result = at_of(op, op->call.recv.base, round, part);
+	if (!state->is_summed) {
+		bool is_made = state->made[round % FOREVER] & 1u << part;
+		if (!is_made && hear(op) == CS_AGAIN)
+			return CS_AGAIN;
+		if (op->node.wrong >= CS_WRONG_CALL)
+			return CS_OK;
+		int holder = is_made ? -1 : cs_arrive_holder(&op->node, round, part);
+		if ((!is_made && holder < 0) || await_children(op, round, part) == CS_AGAIN)
+			return CS_AGAIN;
+		reduce_children(op, round, part, is_made
+				? result : cs_dynamic_part(op, holder, round, part), result);
+		state->is_summed = true;
+		state->freed = 0;
+	}
+	for (; state->freed < state->children; state->freed++)
+		if (!cs_dynamic_give_back(op, round, part, state->freed))
+			return CS_AGAIN;
+	state->is_summed = false;
+	return CS_OK;
+}
+
 static enum cs_status
 take_part(struct cs_op *op, uint64_t round, int part)
 {
@@ -314,6 +341,8 @@ take_part(struct cs_op *op, uint64_t round, int part)
 			cs_dynamic_taker(op, state, shape->node) == shape->rank;
 	if (cs_dynamic_is_to_all(op))
 		return is_taker ? take_down(op, round, part) : take_of_node(op, round, part);
+	if (state->takes_nodes)
+		return take_nodes(op, round, part);
 	if (!cs_dynamic_is_root(op) || state->made[round % FOREVER] & 1u << part)
 		return CS_OK;
 	return state->parent >= 0 ? take_message(op, round, part) : take_of_node(op, round, part);

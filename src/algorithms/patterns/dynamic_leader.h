@@ -22,8 +22,8 @@
  * CS_ARRIVE_ROUNDS; and who sends, until the MPI has its message.
  *
  * With verbs a leader writes into the memory of the node above, with a counter behind the data
- * (wire/window.h), and whoever leads that one takes it: nobody receives, and no rank is known
- * beforehand. Nobody waits for ever: of the earliest round in which ranks are held up all slots
+ * (wire/window.h), and whoever leads that one takes it, or the root, with the sum of its node:
+ * nobody receives, and no other rank is known beforehand. Nobody waits for ever: of the earliest round in which ranks are held up all slots
  * were free before, as there are twice as many as parts, and nodes without children are held up by
  * nothing else.
  *

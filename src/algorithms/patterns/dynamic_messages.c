@@ -300,7 +300,11 @@ cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
 	state->is_sending = (unsigned char *)(state->neighbours + neighbours);
 	memset(state->is_sending, 0, sends);
 	if (state->window) {
-		state->leads_nodes = state->children;
+		bool is_roots = !cs_dynamic_is_to_all(op) &&
+				shape->node_of[op->call.root] == state->top &&
+				shape->node == state->top;
+		state->leads_nodes = state->children && !is_roots;
+		state->takes_nodes = state->children && is_roots && cs_dynamic_is_root(op);
 		cs_dynamic_window_join(op, state, parent);
 	} else {
 		join_messages(op, state, parent, params->control);

@@ -46,6 +46,8 @@ struct cs_dynamic {
 	bool is_told;     /* and the parent node's does */
 	uint64_t hearing; /* of the first part; places of hearings */
 	bool leads_nodes; /* what the child nodes send is the last arriver's to take */
+	bool takes_nodes; /* it is this rank's, the root's, with the sum of its node */
+	bool is_summed;   /* which is in the result, in the part at hand */
 	bool is_leading;  /* as the last arriver, in the part at hand */
 	bool has_reduced; /* and has what the child nodes have sent */
 	int children;     /* nodes */
