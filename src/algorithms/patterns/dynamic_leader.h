@@ -23,9 +23,9 @@
  *
  * With verbs a leader writes into the memory of the node above, with a counter behind the data
  * (wire/window.h), and whoever leads that one takes it, or the root, with the sum of its node:
- * nobody receives, and no other rank is known beforehand. Nobody waits for ever: of the earliest round in which ranks are held up all slots
- * were free before, as there are twice as many as parts, and nodes without children are held up by
- * nothing else.
+ * nobody receives, and no other rank is known beforehand. Nobody waits for ever: of the earliest
+ * round in which ranks are held up all slots were free before, as there are twice as many as parts,
+ * and nodes without children are held up by nothing else.
  *
  * By the MPI there is no control message either. With `control` a reduce does as the seed's (fig.
  * 3.14), for comparison: the last arriver of a node tells all ranks of the child nodes who it is,
