@@ -344,6 +344,49 @@ a_fold_before_the_second_has_come_is_seen(void **state)
 	clear_job(&job);
 }
 
+/* Rank 1 makes another call than rank 0. */
+static void
+make_another_call(struct job *job, enum cs_coll coll)
+{
+	struct cs_op *op = &job->ops[1];
+	static char block[8], blocks[32];
+	size_t params[CS_MAX_PARAMS];
+	job->algorithm = cs_algorithm_by_name(coll, "hier:dynamic");
+	for (int i = 0; i < CS_MAX_PARAMS; i++)
+		params[i] = job->algorithm->params[i].fallback;
+	cs_op_init(op, &job->world.teams[1], cs_call_sign(coll, 0));
+	cs_call_init(&op->call, coll, coll == CS_BCAST ? 0 : -1, sizeof block);
+	op->call.send.base = block;
+	op->call.recv = (struct cs_blocks){ .base = blocks, .each = sizeof block };
+	op->node.extras |= CS_OP_NONBLOCKING;
+	job->algorithm->run(op, params);
+	for (int looks = LOOKS; looks; looks--)
+		cs_op_step(op);
+}
+
+/* By windows ranks of a node read nothing of each other's, but see what calls they make. */
+static void
+another_call_of_the_own_node_ends_the_job(void **state)
+{
+	static const enum cs_coll colls[] = { CS_BCAST, CS_ALLGATHER };
+	static struct job job;
+	for (size_t i = 0; i < COUNT(colls); i++) {
+		jmp_buf after_end;
+		make_job(&job, (const int[]){ 2, 2, 0 }, CS_BARRIER, 0, 0, WINDOW);
+		come(&job, 0);
+		go_on(&job, 0, LOOKS);
+		world_after_end = &after_end;
+		if (!setjmp(after_end)) {
+			make_another_call(&job, colls[i]);
+			fail_msg("nobody has seen it");
+		}
+		world_after_end = NULL;
+		cs_op_fini(&job.ops[1]);
+		cs_op_fini(&job.ops[0]);
+		clear_job(&job);
+	}
+}
+
 int
 main(void)
 {
@@ -352,6 +395,7 @@ main(void)
 		cmocka_unit_test(sums_have_the_same_bits_a_thousand_times),
 		cmocka_unit_test(a_word_of_the_wrong_call_is_seen),
 		cmocka_unit_test(a_fold_before_the_second_has_come_is_seen),
+		cmocka_unit_test(another_call_of_the_own_node_ends_the_job),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

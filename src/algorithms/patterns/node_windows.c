@@ -38,6 +38,7 @@ struct windows {
 	bool passes_on;         /* this rank does */
 	bool is_there;          /* the line is taken; of an allgather, the own block is there */
 	bool has_read, is_last; /* ticket of READING drawn; it was the last one */
+	int heard;              /* local rank whose line is looked at next */
 };
 
 static struct windows *
@@ -46,9 +47,17 @@ windows_of(struct cs_op *op)
 	return CS_OP_STATE(struct windows, op);
 }
 
+/* What is waited for may never come where a rank of the node makes another call: its line tells,
+ * and on several nodes that ends the job. */
 static enum cs_status
 await_message(struct cs_op *op)
 {
+	struct windows *windows = windows_of(op);
+	const struct cs_node_shape *shape = &op->team->node.shape;
+	for (; windows->heard < shape->size; windows->heard++)
+		if (windows->heard != shape->local &&
+		    !cs_node_look_alike(&op->node, windows->heard, 1))
+			break;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return CS_AGAIN;
 }
