@@ -151,6 +151,7 @@ static const struct {
 } on_two_nodes[] = {
 	/* Their leader brings what all of a node have. */
 	{ CS_GATHER, "hier:host", 1u << 3 },
+	{ CS_GATHERV, "hier:host", 1u << 3 },
 	{ CS_REDUCE, "hier:host", 1u << 3 },
 	/* What came from a node, its last rank adds to its own node's if it is not the last; where
 	 * nodes have windows, of two of them the root does. */

@@ -4,7 +4,7 @@
  * root's node all of them, elsewhere the own node's at the front. Where only the root knows the
  * sizes:
  *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number
- *             of rounds
+ *             of rounds. Who has little puts it out with that and leaves; its leader copies it
  *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
  * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share
  * them all. */
@@ -19,6 +19,7 @@ struct rooted {
 	int root_node, root_local;
 	bool is_root, is_root_node, is_leader;
 	bool shares_sizes; /* all of them are known everywhere */
+	bool may_be_put;   /* small blocks are put out, and their ranks have left */
 	size_t chunk;      /* bytes of a block in a round */
 	size_t room;       /* of all blocks in a round, as far as all ranks know alike */
 	size_t *sizes;     /* by position: all of them at the root's node, at least the own node's
@@ -53,7 +54,7 @@ init(struct cs_op *op)
 	rooted->sizes = cs_op_memory(op, CS_OP_COPY, (size_t)shape->ranks * sizeof *rooted->sizes);
 	rooted->bytes = cs_op_nodes(op);
 	rooted->at = rooted->bytes + shape->nodes;
-	rooted->is_cut = false;
+	rooted->is_cut = rooted->may_be_put = false;
 }
 
 /* Offsets of a round's pieces in the area: all nodes' at the root's, elsewhere the own node's at
@@ -194,16 +195,74 @@ is_root_of_node(struct cs_op *op, int local)
 
 /* --- gather ----------------------------------------------------------------------------------- */
 
+/* Bytes of a node's small blocks that a leader copies, which its ranks would copy side by side. */
+#define LEADER_COPIES ((size_t)32 << 10)
+
+static cs_phase *const has_left[] = { NULL };
+
+/* A block in the call's small slot: nothing more is needed of its rank. */
+static bool
+puts_out(const struct cs_op *op)
+{
+	const struct rooted *rooted = rooted_of((struct cs_op *)(uintptr_t)op);
+	return !rooted->is_root && !rooted->is_leader && op->call.bytes <= CS_SMALL &&
+	       op->call.bytes * (size_t)op->team->shape.locals <= LEADER_COPIES;
+}
+
 /* Sizes, step 1: everybody's own in its line; 2, of the root: all of them in the area. */
 static enum cs_status
 gather_bring_sizes(struct cs_op *op)
 {
 	struct rooted *rooted = rooted_of(op);
+	struct cs_line *line = rooted->hier.line;
 	if (!open_table(op, &op->call.recv))
 		return CS_AGAIN;
-	cs_line_say(&op->node, rooted->hier.line, op->call.bytes);
-	cs_node_publish(&op->node, rooted->hier.line, rooted->is_root ? 2 : 1);
+	cs_line_say(&op->node, line, op->call.bytes);
+	line->word[1] = puts_out(op);
+	if (line->word[1])
+		cs_copy_in(op, cs_node_small(&op->node), op->call.send.base, op->call.bytes);
+	cs_node_publish(&op->node, line, rooted->is_root ? 2 : 1);
+	if (!line->word[1])
+		return CS_OK;
+	cs_node_end(&op->node);
+	op->phase = has_left;
 	return CS_OK;
+}
+
+/* A leader sees who of its node has put a block out. */
+static enum cs_status
+gather_meet_lines(struct cs_op *op)
+{
+	return rooted_of(op)->is_leader ? cs_hier_look_all(op, 1, NULL) : CS_OK;
+}
+
+static bool
+is_put_out(struct cs_op *op, int local)
+{
+	const struct rooted *rooted = rooted_of(op);
+	return rooted->may_be_put && local != op->team->shape.local &&
+	       cs_node_look(&op->node, local, 1)->word[1];
+}
+
+/* Copies what is put out to where its ranks would have. */
+static void
+bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct rooted *rooted = rooted_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	char *to = round->area[0] + rooted->at[shape->node];
+	for (int local = 0; rooted->may_be_put && local < shape->locals; local++) {
+		size_t size = rooted->sizes[shape->first[shape->node] + local],
+		       piece = cs_chunk_bytes(size, rooted->chunk, round->index);
+		if (is_put_out(op, local)) {
+			size_t put = cs_line_bytes(cs_node_look(&op->node, local, 1)),
+			       left = put > round->at ? put - round->at : 0;
+			cs_copy_in(op, to,
+				   cs_node_slot_of(&op->node, local, CS_SLOT_SMALL, 0) + round->at,
+				   piece < left ? piece : left);
+		}
+		to += piece;
+	}
 }
 
 /* Whose sizes does this rank need: a leader that shares them all, and who is not at the root's
@@ -303,13 +362,14 @@ gather_bring(struct cs_op *op)
 static bool
 gather_waits_for(struct cs_op *op, int local)
 {
-	return !is_root_of_node(op, local);
+	return !is_root_of_node(op, local) && !is_put_out(op, local);
 }
 
 static void
 gather_between(struct cs_op *op, struct cs_hier_round *round)
 {
 	struct rooted *rooted = rooted_of(op);
+	bring_for_others(op, round);
 	cs_between_gatherv(op, round->area[0], rooted->bytes, rooted->at, rooted->root_node);
 }
 
@@ -364,8 +424,9 @@ static const struct cs_hier_kind gather_hier =
 static cs_phase *const gatherv_script[] = { cs_hier_open,      gather_bring_sizes,
 					    gather_meet_sizes, between_sizes, gather_clip_sizes,
 					    between_sizes,      gather_take_sizes,
-					    CS_HIER_ROUND_PHASES, NULL };
-#define GATHERV_ROUND 7
+					    gather_meet_lines,  CS_HIER_ROUND_PHASES, NULL };
+#define GATHERV_ROUND 8
+#define GATHERV_SLOTS 2 /* of the area: who has left does not know how many rounds there are */
 
 __attribute__((noinline)) void
 cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
@@ -376,6 +437,9 @@ cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
 		equal_sizes(op, op->call.bytes);
 	} else {
 		cs_hier_start(op, &gather_hier, 1, gatherv_script, GATHERV_ROUND);
+		rooted_of(op)->may_be_put = true;
+		if (!(op->node.extras & CS_OP_NONBLOCKING))
+			cs_node_reserve_area(&op->node, GATHERV_SLOTS);
 	}
 }
 
