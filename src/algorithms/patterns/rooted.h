@@ -9,7 +9,7 @@
  * shm/copy_choice.h) are read from their owner's memory. */
 void cs_rooted_gather(struct cs_op *op, bool sizes_known, size_t single_copy_from);
 void cs_rooted_scatter(struct cs_op *op, bool sizes_known, size_t single_copy_from);
-/* The same over several nodes (patterns/rooted_hier.c). */
+/* The same over several nodes (patterns/rooted_gather.c, rooted_hier.c). */
 void cs_rooted_gather_hier(struct cs_op *op, bool sizes_known);
 void cs_rooted_scatter_hier(struct cs_op *op, bool sizes_known);
 /* The same of small blocks on one node, at once. False: not of this size, or several nodes. */
