@@ -171,23 +171,6 @@ fill_table(const struct node *node, void *buffer)
 		table[position] = node->sizes[node->shape.order[position]];
 }
 
-static unsigned
-bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
-{
-	(void)bytes, (void)root, (void)request;
-	fill_table(leaders, buffer);
-	return 0;
-}
-
-static unsigned
-gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
-	struct cs_request *request)
-{
-	(void)bytes, (void)at, (void)root, (void)request;
-	fill_table(leaders, buffer);
-	return 0;
-}
-
 /* With a root it is about rounds, and there is one if there is anything; else about lengths, which
  * are the same on all nodes. */
 static unsigned
@@ -198,6 +181,25 @@ max(void *leaders, uint64_t *values, size_t count, struct cs_request *request)
 	for (int rank = 0; node->is_rooted && rank < node->shape.ranks; rank++)
 		for (size_t i = 0; i < count; i++)
 			values[i] |= node->sizes[rank] != 0;
+	return 0;
+}
+
+static unsigned
+bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
+{
+	(void)root, (void)request;
+	if (bytes == sizeof(uint64_t))
+		return max(leaders, buffer, 1, request); /* rounds, and no table */
+	fill_table(leaders, buffer);
+	return 0;
+}
+
+static unsigned
+gatherv(void *leaders, void *buffer, const size_t *bytes, const size_t *at, int root,
+	struct cs_request *request)
+{
+	(void)bytes, (void)at, (void)root, (void)request;
+	fill_table(leaders, buffer);
 	return 0;
 }
 

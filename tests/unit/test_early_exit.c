@@ -159,6 +159,7 @@ static const struct {
 	{ CS_BCAST, "hier:host", 0 },
 	{ CS_BCAST, "hier:dynamic", 0 },
 	{ CS_SCATTER, "hier:host", 0 },
+	{ CS_SCATTERV, "hier:host", 0 },
 	/* Their leader brings the sums of a node, which ranks behind it need. */
 	{ CS_SCAN, "hier:host", 1u << 0 | 1u << 3 },
 	{ CS_EXSCAN, "hier:host", 1u << 0 | 1u << 3 },
@@ -213,7 +214,8 @@ nobody_waits_for_whom_it_does_not_need(void **state)
 				  ~(has_windows && stay == LAST_RANKS ? 0 : stay);
 		/* What a node gets comes by its leader; in a scan when that has all of its own. */
 		if (missing == 3 && !strcmp(on_two_nodes[row].name, "hier:host"))
-			wanted &= coll == CS_BCAST || coll == CS_SCATTER ? NODE_0 : ~0u;
+			wanted &= coll == CS_BCAST || coll == CS_SCATTER || coll == CS_SCATTERV
+				  ? NODE_0 : ~0u;
 		if (coll == CS_SCAN || coll == CS_EXSCAN)
 			wanted &= NODE_0;
 		unsigned left = who_leaves(coll, on_two_nodes[row].name, nodes, each, missing);

@@ -113,10 +113,7 @@ gather_meet_sizes(struct cs_op *op)
 		cs_rooted_lay_out_sizes(op, rooted);
 		cs_rooted_by_host(op, gather_table);
 	} else if (rooted->is_leader) {
-		rooted->agreed = 0;
-		if (rooted->is_root_node)
-			rooted->agreed = cs_rooted_most_rounds(op, rooted, rooted->sizes);
-		cs_between_max(op, &rooted->agreed);
+		cs_rooted_tell_rounds(op, rooted->sizes);
 	}
 	return CS_OK;
 }

@@ -3,9 +3,11 @@
  * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the
  * root's node all of them, elsewhere the own node's at the front. Where only the root knows the
  * sizes:
- *   gatherv   each rank publishes its own (seed 002: SharedCnts); the leaders agree on the number
- *             of rounds. Who has little puts it out with that and leaves; its leader copies it
- *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes first
+ *   gatherv   each rank publishes its own (seed 002: SharedCnts); the root's leader tells the others
+ *             the number of rounds. Who has little puts it out with its size and leaves; its leader
+ *             copies it
+ *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes
+ *             first, and tells the number of rounds
  * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share
  * them all. */
 #include "algorithms/patterns/rooted_parts.h"
@@ -133,6 +135,20 @@ cs_rooted_by_host(struct cs_op *op, void (*between)(struct cs_op *op, struct cs_
 }
 
 static void
+bcast_rounds(struct cs_op *op, struct cs_rooted *rooted)
+{
+	cs_between_bcast(op, &rooted->agreed, sizeof rooted->agreed, rooted->root_node);
+}
+
+void
+cs_rooted_tell_rounds(struct cs_op *op, const size_t *sizes)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	rooted->agreed = rooted->is_root_node ? cs_rooted_most_rounds(op, rooted, sizes) : 0;
+	cs_rooted_by_host(op, bcast_rounds);
+}
+
+static void
 bcast_table(struct cs_op *op, struct cs_rooted *rooted)
 {
 	cs_between_bcast(op, rooted->shared, cs_rooted_table_bytes(op), rooted->root_node);
@@ -196,9 +212,7 @@ scatter_agree(struct cs_op *op)
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	if (!rooted->is_leader)
 		return CS_OK;
-	const size_t *sizes = (const size_t *)(const void *)rooted->shared;
-	rooted->agreed = rooted->is_root_node ? cs_rooted_most_rounds(op, rooted, sizes) : 0;
-	cs_between_max(op, &rooted->agreed);
+	cs_rooted_tell_rounds(op, (const size_t *)(const void *)rooted->shared);
 	return CS_OK;
 }
 

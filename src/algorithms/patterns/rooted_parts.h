@@ -22,7 +22,7 @@ struct cs_rooted {
 	size_t *bytes, *at; /* of a round, by node */
 	size_t own_at;     /* of the own piece in the area */
 	char *shared;      /* a table of sizes by position, in the area */
-	uint64_t agreed;   /* by the leaders: rounds */
+	uint64_t agreed;   /* rounds, as the root's node has told the leaders */
 	bool is_cut;       /* somebody sends more than the root expects */
 };
 
@@ -52,6 +52,9 @@ enum cs_status cs_rooted_between_sizes(struct cs_op *op);
 /* The host's collective, whatever plan serves the call: what is agreed on is small. */
 void cs_rooted_by_host(struct cs_op *op,
 		       void (*between)(struct cs_op *op, struct cs_rooted *rooted));
+/* A leader's: the root's node tells the others how many rounds there are, of all sizes by position,
+ * and waits for none of them. */
+void cs_rooted_tell_rounds(struct cs_op *op, const size_t *sizes);
 bool cs_rooted_is_root_of_node(struct cs_op *op, int local);
 
 #endif
