@@ -3,9 +3,9 @@
  * A round moves up to `chunk` bytes of every block; the area holds the pieces node by node, at the
  * root's node all of them, elsewhere the own node's at the front. Where only the root knows the
  * sizes:
- *   gatherv   each rank publishes its own (seed 002: SharedCnts); the root's leader tells the others
- *             the number of rounds. Who has little puts it out with its size and leaves; its leader
- *             copies it
+ *   gatherv   each rank publishes its own (seed 002: SharedCnts); the root's leader tells the
+ *             others the number of rounds. Who has little puts it out with its size and leaves; its
+ *             leader copies it
  *   scatterv  the root writes all sizes into the area; its leader scatters them between nodes
  *             first, and tells the number of rounds
  * A plan between nodes may need all sizes on all of them (needs.all_sizes); then the leaders share
