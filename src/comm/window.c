@@ -12,7 +12,7 @@
 /* Of the memory of a node, and of a message: all nodes may be its neighbours in some tree, so many
  * nodes have smaller messages. */
 #define MEMORY ((size_t)4 << 20)
-#define MOST_ROOM ((size_t)16 << 10)
+#define MOST_ROOM ((size_t)64 << 10)
 #define LEAST_ROOM ((size_t)2 << 10) /* what is small goes in one */
 #define WINDOW_TAG 0 /* as the trial's: before the first operation of the wire, or between two */
 

@@ -73,12 +73,12 @@ static const struct way ways[CS_POST_WAYS] = {
 void
 cs_post_reserve(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
-	const struct way *way = &ways[post->way];
 	post->posted = 0;
 	post->only = post->slot = NULL;
 	post->line = NULL;
-	if (post->rounds && way->reserve)
-		way->reserve(op, post, is_left);
+	/* Who posts nothing has chosen no way. */
+	if (post->rounds && ways[post->way].reserve)
+		ways[post->way].reserve(op, post, is_left);
 }
 
 bool

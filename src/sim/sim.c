@@ -423,7 +423,8 @@ rewind_all(struct cs_sim *sim, const int64_t *starts)
 {
 	for (int rank = 0; rank < sim->ranks; rank++) {
 		struct cs_sim_actor *actor = &sim->actors[rank];
-		actor->now = starts ? starts[rank] : 0;
+		/* A role begins when somebody comes to it. */
+		actor->now = starts && !actor->is_role ? starts[rank] : 0;
 		actor->next = 0;
 		actor->chain = actor->events = 0;
 		actor->published = 0;

@@ -66,7 +66,16 @@ largest_of_all(void *leaders, uint64_t *values, size_t count, struct cs_request 
 	return 0;
 }
 
-static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all };
+/* The root's node says that there is one. */
+static unsigned
+tell_rounds(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *request)
+{
+	assert_int_equal(bytes, sizeof(uint64_t));
+	return largest_of_all(leaders, buffer, 1, request);
+}
+
+static const struct cs_host host = { .wire = wire_of, .abort = end, .max = largest_of_all,
+				     .bcast = tell_rounds };
 
 /* --- a node of its own ------------------------------------------------------------------------ */
 

@@ -415,7 +415,7 @@ cut(const struct cs_op *op, struct cs_dynamic *state, size_t segment, bool contr
 		state->parts = 1;
 		state->per_part = count;
 		state->rounds = 1;
-		state->stride = CS_DYNAMIC_HEAD + bytes;
+		state->stride = (CS_DYNAMIC_HEAD + bytes + 7) & ~(size_t)7;
 		return true;
 	}
 	segment = segment < message / 2 ? segment : message / 2;
