@@ -126,8 +126,8 @@ void cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *sha
 /* The first trouble in adding. */
 CS_CHECKED enum cs_status cs_sim_added(const struct cs_sim *sim);
 
-/* `starts`: when each rank that is no role begins, ps, none negative; NULL: all at 0. `watch` may be
- * NULL. CS_OK; CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits for ever or which
+/* `starts`: when each rank that is no role begins, ps, none negative; NULL: all at 0. `watch` may
+ * be NULL. CS_OK; CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits for ever or which
  * message does not match; CS_UNSUPPORTED: times above 26 days. */
 CS_CHECKED enum cs_status cs_sim_run(struct cs_sim *sim, const struct cs_model *model,
 				     const int64_t *starts, const struct cs_sim_watch *watch,
