@@ -197,9 +197,10 @@ def kill_from_outside(job, token, program, rank, seconds):
 
 
 def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=(), mounts=None,
-        until=None, kill=None, host=None, **variables):
-    """Runs the workload with these words under the library, or that many cases of the differential
-    program. `library`: False for the MPI alone; `tools` and `preloads`: what is preloaded before
+        until=None, kill=None, host=None, name="workload", **variables):
+    """Runs the workload, or the program of that name, with these words under the library, or that
+    many cases of the differential program. `library`: False for the MPI alone; `tools` and
+    `preloads`: what is preloaded before
     and behind it; `wrap`: what each rank runs it through; `mounts`: shell commands for a mount
     namespace of the job's own; `until`: ends the job by SIGTERM when it holds for stderr's text,
     and a second later still; `kill`: (rank, seconds) for kill_from_outside; `host`: variables per
@@ -208,7 +209,7 @@ def job(args, mpi, *words, compare=0, library=True, wrap=(), tools=(), preloads=
     mounts = mounts or (None if until else own_dev_shm())
     before = ours_in_dev_shm()
     program = (f"{args.differential}/differential-{mpi}" if compare else
-               f"{args.build}/workload-{mpi}")
+               f"{args.build}/{name}-{mpi}")
     if compare:
         words = ["--cases", str(compare), *SIZES,
                  *(["--must-load", "libcollshim"] if library else [])]
@@ -1073,6 +1074,23 @@ def report_of_a_disabled_library_says_so(args):
                                     "counted" in result.err and
                "no collective was called" not in result.err, "the report does not say that it was "
                                                              "disabled", result)
+
+
+# --- a rank that stays away -----------------------------------------------------------------------
+
+@claim
+def rank_that_never_comes_keeps_the_root_of_a_reduce_and_nobody_else(args):
+    """On one node and on two; the job is ended from outside then, and nothing is left."""
+    def are_over(text):
+        return all(f"rank {rank} is over" in text for rank in range(1, RANKS - 1))
+    for mpi in args.mpi:
+        for nodes in ({}, {"COLLSHIM_FAKE_NODES": "2"}):
+            result = job(args, mpi, name="absent", until=are_over, COLLSHIM_TEAM_AFTER="0",
+                         **nodes, COLLSHIM_REDUCE="hier:dynamic")
+            expect(are_over(result.err), "somebody else waits, too", result)
+            expect("rank 0 is over" not in result.err and
+                   f"rank {RANKS - 1} is over" not in result.err, "the root does not wait", result)
+            expect(result.still_ran, "the job ended by itself", result)
 
 
 # --- kill -9 --------------------------------------------------------------------------------------
