@@ -21,9 +21,13 @@ def job_path(out, ending="json"):
 
 
 def remove_stale(out):
-    """Files of jobs whose sweep was killed."""
-    for path in glob.glob(glob.escape(out) + ".job.*"):
-        owner = re.search(r"\.job\.(\d+)\.[0-9a-f]+\.(?:json|yaml)$", path)
+    """Files of jobs whose sweep was killed, and those that were being written for the first time
+    (".NAME.job...", base/file.c)."""
+    folder, name = os.path.split(out)
+    unfinished = os.path.join(folder, "." + name)
+    for path in glob.glob(glob.escape(out) + ".job.*") + glob.glob(glob.escape(unfinished) +
+                                                                   ".job.*"):
+        owner = re.search(r"\.job\.(\d+)\.[0-9a-f]+\.(?:json|yaml)(?:\.\w+)?$", path)
         if owner and not os.path.exists("/proc/" + owner[1]):
             jobs.remove_with_unfinished(path)
 
