@@ -786,13 +786,15 @@ def failure_between_leaders_ends_the_job_and_a_truncation_is_one(args):
                    and "ending the job" in line
                    for line in result.lines()), "no line says what failed", result)
         # mpirun 4.1.4 now and then dies of the ranks' messages when handlers are fatal ("past end
-        # of buffer in ... show_help.c"); MPICH's ends with what a rank has said as its last words
-        # unread, once in some ten jobs on a busy machine.
+        # of buffer in ... show_help.c"). MPICH's, without us too, loses what a rank says last in
+        # one of some forty jobs, on a busy machine in more: twice at most in a row.
         for way in ("truncation", "status"):
+            lost = 0
             for _ in range(10):
                 result = job(args, mpi, BROKEN_WIRE=way, **broken)
-                if "show_help.c" not in result.err and re.search("trunc|ending the job", result.err,
-                                                                 re.I):
+                is_silent = not re.search("trunc|ending the job", result.err, re.I)
+                lost += is_silent
+                if "show_help.c" not in result.err and (not is_silent or lost > 2):
                     break
             expect(result.code not in (0, 124) and "ending the job" not in result.err and
                    re.search("trunc", result.err, re.I), "the program's handler did not get a "

@@ -36,7 +36,7 @@ struct windows {
 	const char *from;       /* where it lies */
 	bool brings;            /* the node does */
 	bool passes_on;         /* this rank does */
-	bool is_there;          /* the line is taken; of an allgather, the own block is there */
+	bool has_come;          /* ticket of COMING drawn, in a broadcast */
 	bool has_read, is_last; /* ticket of READING drawn; it was the last one */
 	int heard;              /* local rank whose line is looked at next */
 };
@@ -194,10 +194,10 @@ bring_vector(struct cs_op *op)
 {
 	struct windows *windows = windows_of(op);
 	bool is_root = op->team->shape.rank == op->call.root;
-	if (!windows->is_there)
+	if (!windows->has_come)
 		windows->passes_on = windows->brings ? is_root
 						     : cs_arrive_ticket(&op->node, COMING) == 0;
-	windows->is_there = true;
+	windows->has_come = true;
 	if (!is_root)
 		return CS_OK;
 	if (!is_own_free(windows))

@@ -20,9 +20,9 @@ static cs_phase *const has_left[] = { NULL };
 
 /* A block in the call's small slot: nothing more is needed of its rank. */
 static bool
-puts_out(const struct cs_op *op)
+puts_out(struct cs_op *op)
 {
-	const struct cs_rooted *rooted = cs_rooted_of((struct cs_op *)(uintptr_t)op);
+	const struct cs_rooted *rooted = cs_rooted_of(op);
 	return !rooted->is_root && !rooted->is_leader && op->call.bytes <= CS_SMALL &&
 	       op->call.bytes * (size_t)op->team->shape.locals <= LEADER_COPIES;
 }
@@ -73,7 +73,9 @@ bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 		size_t size = rooted->sizes[shape->first[shape->node] + local],
 		       piece = cs_chunk_bytes(size, rooted->chunk, round->index);
 		if (is_put_out(op, local)) {
-			size_t put = cs_line_bytes(cs_node_look(&op->node, local, 1)),
+			/* Never more than a small slot has, whatever its line says. */
+			size_t said = cs_line_bytes(cs_node_look(&op->node, local, 1)),
+			       put = said < CS_SMALL ? said : CS_SMALL,
 			       left = put > round->at ? put - round->at : 0;
 			cs_copy_in(op, to,
 				   cs_node_slot_of(&op->node, local, CS_SLOT_SMALL, 0) + round->at,
