@@ -489,10 +489,19 @@ cs_counted_init(struct cs_counted_node *counted, const struct cs_counted_call *c
 }
 
 void
-cs_counted_fini(struct cs_counted_node *counted)
+cs_counted_drop_steps(struct cs_counted_node *counted)
 {
 	for (int local = 0; counted->ranks && local < counted->locals; local++)
 		free(counted->ranks[local].steps);
+	free(counted->ranks);
+	counted->ranks = NULL;
+	counted->locals = 0;
+}
+
+void
+cs_counted_fini(struct cs_counted_node *counted)
+{
+	cs_counted_drop_steps(counted);
 	for (size_t i = 0; i < counted->betweens; i++) {
 		free((void *)(uintptr_t)counted->between[i].sizes);
 		free((void *)(uintptr_t)counted->between[i].at);
@@ -500,6 +509,5 @@ cs_counted_fini(struct cs_counted_node *counted)
 		free((void *)(uintptr_t)counted->between[i].recv_at);
 	}
 	free(counted->between);
-	free(counted->ranks);
 	*counted = (struct cs_counted_node){ 0 };
 }

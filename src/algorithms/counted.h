@@ -61,6 +61,8 @@ struct cs_counted_call {
 CS_CHECKED enum cs_status cs_counted_init(struct cs_counted_node *counted,
 					  const struct cs_counted_call *call, int node);
 void cs_counted_fini(struct cs_counted_node *counted);
+/* Frees what the ranks do, and keeps what is between nodes. */
+void cs_counted_drop_steps(struct cs_counted_node *counted);
 
 /* --- what the phases say of a watched operation (CS_NODE_WATCHED) ---------------------------- */
 

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define MOST_NODES 4096 /* sizes and places by node lie on the stack */
+#define MOST_NODES 4096
 /* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among
  * all 1024). */
 #define MOST_STEPS_COUNTED ((size_t)1 << 17)
@@ -74,30 +74,45 @@ host_time(struct bracket bracket, int nodes, size_t bytes)
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-/* The problem that a plan between all ranks is made for, or between nodes: then `sizes` and `at`
- * have room for as many as there are, else `sizes` is NULL. */
-static struct cs_problem
-problem_of(const struct cs_algorithm *plan, const struct cs_facts *facts, size_t bytes,
-	   size_t *sizes, size_t *at)
+/* Vectors have whole elements in the simulator. */
+static size_t
+simulated_bytes(const struct cs_facts *facts, size_t bytes)
 {
-	bool is_between = sizes != NULL;
-	size_t ppn = is_between ? (size_t)facts->ppn_max : 1;
-	struct cs_problem problem = { .coll = plan->coll, .ranks = is_between
-				      ? facts->nodes : facts->ranks, .unit = 1, .bytes = bytes,
-				      .is_commutative = facts->is_commutative };
 	const struct cs_coll_info *coll = &cs_colls[facts->coll];
-	if (cs_coll_is_scattered(coll))
-		problem.bytes = (bytes + (size_t)problem.ranks - 1) / (size_t)problem.ranks;
-	else if (cs_coll_has_blocks(coll))
-		problem.bytes = (coll->in.what == coll->out.what ? ppn * ppn : ppn) * bytes;
-	for (int node = 0; is_between && node < facts->nodes; node++) {
-		sizes[node] = problem.bytes;
-		at[node] = (size_t)node * problem.bytes;
-	}
-	if (is_between && cs_coll_has_blocks(coll)) {
-		problem.sizes = problem.recv_sizes = sizes;
-		problem.at = problem.recv_at = at;
-	}
+	size_t blocks = cs_coll_is_scattered(coll) ? (size_t)facts->ranks : 1,
+	       unit = coll->reduces ? CS_CALL_UNIT : 1;
+	return (bytes + blocks * unit - 1) / (blocks * unit) * blocks * unit;
+}
+
+/* False: no memory. The caller calls cs_sim_call_fini in any case. */
+static bool
+make_call(struct cs_sim_call *call, const struct cs_facts *facts, size_t bytes)
+{
+	*call = (struct cs_sim_call){ .coll = facts->coll, .nodes = facts->nodes,
+				      .ppn = facts->ppn_max,
+				      .bytes = simulated_bytes(facts, bytes),
+				      .is_commutative = facts->is_commutative };
+	return cs_sim_call_init(call) == CS_OK;
+}
+
+/* Vectors up to that many bytes one rank of a node reduces alone. */
+static size_t
+read_all_of(const struct cs_algorithm *algorithm)
+{
+	int role = cs_algorithm_role(algorithm, CS_ROLE_READ_ALL);
+	return role < 0 ? 0 : algorithm->params[role].fallback;
+}
+
+/* What the plan between nodes is built for, as the first node's leader has it; valid as long as
+ * `first`. Blocks are of one size, as formulas have it; in place is what a root's call is, and it
+ * is asked for other ranks too. */
+static struct cs_problem
+problem_between(const struct cs_algorithm *plan, const struct cs_counted_node *first)
+{
+	struct cs_problem problem = first->between[0];
+	problem.coll = plan->coll;
+	problem.is_in_place = problem.is_in_place && !cs_colls[plan->coll].rooted;
+	problem.bytes = cs_problem_size(&problem, 0);
 	return problem;
 }
 
@@ -122,20 +137,21 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 		   const size_t *params)
 {
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
-	if (!plan->build || facts->bytes == CS_BYTES_UNKNOWN)
-		return NULL;
-	size_t nodes = (size_t)facts->nodes, ranks = (size_t)facts->ranks;
-	size_t *sizes = calloc(2 * nodes, sizeof *sizes);
-	int *node_of = calloc(ranks, sizeof *node_of);
+	const struct cs_hier hier = { .plan = plan, .params = params,
+				      .whole = read_all_of(algorithm) };
 	struct cs_builder builder = { .refused = NULL };
 	struct cs_step_counts counts = { 0 };
+	struct cs_counted_node first = { 0 };
+	struct cs_sim_call call;
 	struct cs_plan none;
-	if (sizes && node_of) {
-		struct cs_problem problem = problem_of(plan, facts, facts->bytes, algorithm->inner
-						       ? sizes : NULL, sizes + nodes);
-		for (size_t rank = 0; rank < ranks; rank++)
-			node_of[rank] = (int)rank / facts->ppn_max;
-		problem.node_of = algorithm->inner ? NULL : node_of;
+	if (!plan->build || facts->bytes == CS_BYTES_UNKNOWN)
+		return NULL;
+	bool is_known = make_call(&call, facts, facts->bytes);
+	if (is_known && algorithm->inner)
+		is_known = cs_hier_count(&call, &hier, &first) == CS_OK && first.betweens;
+	if (is_known) {
+		struct cs_problem problem = algorithm->inner ? problem_between(plan, &first)
+							     : *cs_sim_call_seen_by(&call, 0);
 		problem.params = params;
 		cs_builder_init(&builder, &problem, &none);
 		builder.counts = &counts;
@@ -143,8 +159,8 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 		if (cs_builder_finish(&builder) != CS_UNSUPPORTED)
 			builder.refused = NULL;
 	}
-	free(sizes);
-	free(node_of);
+	cs_counted_fini(&first);
+	cs_sim_call_fini(&call);
 	return builder.refused;
 }
 
@@ -163,8 +179,8 @@ does_more(const struct cs_step_counts *one, const struct cs_step_counts *other)
 struct counted {
 	const struct cs_algorithm *plan;
 	int ranks;
-	size_t bytes;
-	bool is_commutative, is_known; /* false: too much to count, or refused */
+	size_t bytes; /* of the vector, or a block */
+	bool is_commutative, is_in_place, is_known; /* false: too much to count, or refused */
 	struct cs_cost cost;
 };
 
@@ -176,14 +192,17 @@ static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct counted
 count(const struct cs_algorithm *plan, const struct cs_problem *problem)
 {
-	struct counted counted = { .plan = plan, .ranks = problem->ranks, .bytes = problem->bytes,
-				   .is_commutative = problem->is_commutative };
+	struct counted counted = { .plan = plan, .ranks = problem->ranks,
+				   .bytes = cs_problem_size(problem, 0),
+				   .is_commutative = problem->is_commutative,
+				   .is_in_place = problem->is_in_place };
 	struct cs_count all;
 	pthread_mutex_lock(&kept_lock);
 	for (int i = 0; i < KEPT; i++)
-		if (kept[i].plan == plan && kept[i].ranks == problem->ranks &&
-		    kept[i].bytes == problem->bytes &&
-		    kept[i].is_commutative == problem->is_commutative) {
+		if (kept[i].plan == plan && kept[i].ranks == counted.ranks &&
+		    kept[i].bytes == counted.bytes &&
+		    kept[i].is_commutative == counted.is_commutative &&
+		    kept[i].is_in_place == counted.is_in_place) {
 			counted = kept[i];
 			pthread_mutex_unlock(&kept_lock);
 			return counted;
@@ -244,8 +263,8 @@ cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *proble
 
 /* --- on nodes ---
  *
- * What their ranks do for each other does not depend on the plan between them. Times are kept, too,
- * and told apart by all that they depend on. */
+ * What their ranks do for each other does not depend on the plan between them. It is kept, too, and
+ * told apart by all that it depends on. */
 
 struct on_node {
 	enum cs_coll coll;
@@ -254,10 +273,12 @@ struct on_node {
 	size_t bytes, read_all;
 	int64_t copy, reduce, bus, flag;
 	int64_t time; /* ps */
+	struct cs_counted_node first; /* without steps */
 };
 
 static struct on_node kept_nodes[KEPT];
 static int kept_nodes_next;
+static pthread_mutex_t kept_nodes_lock = PTHREAD_MUTEX_INITIALIZER; /* before kept_lock */
 
 static bool
 are_alike(const struct on_node *one, const struct on_node *other)
@@ -268,57 +289,36 @@ are_alike(const struct on_node *one, const struct on_node *other)
 	       one->reduce == other->reduce && one->bus == other->bus && one->flag == other->flag;
 }
 
-/* Vectors have whole elements in the simulator. */
-static size_t
-simulated_bytes(const struct cs_facts *facts, size_t bytes)
-{
-	const struct cs_coll_info *coll = &cs_colls[facts->coll];
-	size_t blocks = cs_coll_is_scattered(coll) ? (size_t)facts->ranks : 1,
-	       unit = coll->reduces ? CS_CALL_UNIT : 1;
-	return (bytes + blocks * unit - 1) / (blocks * unit) * blocks * unit;
-}
-
 static void
-count_on_node(struct on_node *wanted, const struct cs_model *model,
-	      const struct cs_algorithm *algorithm, const size_t *params)
+count_on_node(struct on_node *wanted, struct cs_sim_call *call, const struct cs_model *model,
+	      const struct cs_hier *hier)
 {
-	struct cs_sim_call call = { .coll = wanted->coll, .nodes = wanted->nodes,
-				    .ppn = wanted->ppn, .bytes = wanted->bytes,
-				    .is_commutative = wanted->is_commutative };
-	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
-				      .whole = wanted->read_all };
-	enum cs_status status = cs_sim_call_init(&call);
+	enum cs_status status = cs_hier_time_on_node(call, hier, model, &wanted->time);
 	if (status == CS_OK)
-		status = cs_hier_time_on_node(&call, &hier, model, &wanted->time);
-	wanted->is_known = status == CS_OK;
-	cs_sim_call_fini(&call);
+		status = cs_hier_count(call, hier, &wanted->first);
+	cs_counted_drop_steps(&wanted->first);
+	wanted->is_known = status == CS_OK && wanted->first.betweens;
 }
 
-/* False: it cannot be told. */
-static bool
-node_time(const struct cs_model *model, const struct cs_algorithm *algorithm,
-	  const struct cs_facts *facts, size_t bytes, const size_t *params, int64_t *time)
+/* NULL: it cannot be told. Valid while the lock is held. */
+static const struct on_node *
+find_on_node(const struct cs_model *model, struct cs_sim_call *call, const struct cs_hier *hier)
 {
-	int read_all = cs_algorithm_role(algorithm, CS_ROLE_READ_ALL);
-	struct on_node wanted = { .coll = facts->coll, .nodes = facts->nodes,
-				  .ppn = facts->ppn_max, .is_commutative = facts->is_commutative,
-				  .bytes = simulated_bytes(facts, bytes), .read_all = read_all < 0
-				  ? 0 : algorithm->params[read_all].fallback, .copy = model->copy,
+	struct on_node wanted = { .coll = call->coll, .nodes = call->nodes, .ppn = call->ppn,
+				  .is_commutative = call->is_commutative, .bytes = call->bytes,
+				  .read_all = hier->whole, .copy = model->copy,
 				  .reduce = model->reduce, .bus = model->bus,
 				  .flag = model->flag };
 	int i = 0;
-	pthread_mutex_lock(&kept_lock);
 	while (i < KEPT && !are_alike(&kept_nodes[i], &wanted))
 		i++;
 	if (i == KEPT) {
-		count_on_node(&wanted, model, algorithm, params);
+		count_on_node(&wanted, call, model, hier);
 		i = kept_nodes_next++ % KEPT;
+		cs_counted_fini(&kept_nodes[i].first);
 		kept_nodes[i] = wanted;
 	}
-	*time = kept_nodes[i].time;
-	bool is_known = kept_nodes[i].is_known;
-	pthread_mutex_unlock(&kept_lock);
-	return is_known;
+	return kept_nodes[i].is_known ? &kept_nodes[i] : NULL;
 }
 
 static uint64_t
@@ -327,37 +327,66 @@ shifted(uint64_t bytes, unsigned by)
 	return bytes > (uint64_t)INT64_MAX >> by ? INT64_MAX : bytes << by;
 }
 
-/* Fallbacks of the plan's parameters; a composed algorithm has them first. Above MOST_COUNTED bytes
- * in proportion: plans in segments have as many steps. False: the plan does not serve this call. */
+/* A call, for the simulator of fewer bytes, by a power of two: plans in segments have as many steps.
+ */
+struct asked {
+	const struct cs_site_model *model;
+	struct cs_sim_call call;
+	unsigned by; /* the power */
+};
+
+/* Of a plan. False: it does not serve this call. */
 static bool
-plan_time(const struct cs_site_model *model, const struct cs_algorithm *algorithm,
-	  const struct cs_facts *facts, size_t bytes, double *time)
+plan_time(const struct asked *asked, const struct cs_algorithm *plan,
+	  const struct cs_problem *problem, double *time)
 {
-	size_t sizes[MOST_NODES], at[MOST_NODES], params[CS_MAX_PARAMS] = { 0 };
+	struct cs_load load;
+	if (!cs_predict_load(plan, problem, &load))
+		return false;
+	load.sent_bytes = shifted(load.sent_bytes, asked->by);
+	load.received_bytes = shifted(load.received_bytes, asked->by);
+	load.copied = shifted(load.copied, asked->by);
+	load.hidden = shifted(load.hidden, asked->by);
+	load.reduced = shifted(load.reduced, asked->by);
+	*time = (double)cs_model_cost(&asked->model->model, &load);
+	return true;
+}
+
+/* Of a plan between nodes and of what these do. */
+static bool
+composed_time(struct asked *asked, const struct cs_algorithm *algorithm, const size_t *params,
+	      double *time)
+{
+	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
+				      .whole = read_all_of(algorithm) };
+	bool is_known = false;
+	pthread_mutex_lock(&kept_nodes_lock);
+	const struct on_node *node = find_on_node(&asked->model->model, &asked->call, &hier);
+	if (node) {
+		struct cs_problem problem = problem_between(algorithm->inner, &node->first);
+		problem.params = params;
+		is_known = plan_time(asked, algorithm->inner, &problem, time);
+		*time += (double)node->time * (double)((uint64_t)1 << asked->by);
+	}
+	pthread_mutex_unlock(&kept_nodes_lock);
+	return is_known;
+}
+
+/* With the fallbacks of the plan's parameters; a composed algorithm has them first. False: it does
+ * not serve this call. */
+static bool
+time_of(struct asked *asked, const struct cs_algorithm *algorithm, double *time)
+{
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
-	unsigned by = 0;
-	while (bytes >> by > MOST_COUNTED)
-		by++;
+	size_t params[CS_MAX_PARAMS] = { 0 };
 	for (int i = 0; i < CS_MAX_PARAMS && plan->params[i].name; i++)
 		params[i] = plan->params[i].fallback;
-	struct cs_problem problem = problem_of(plan, facts, bytes >> by,
-					       algorithm->inner ? sizes : NULL, at);
-	struct cs_load load;
+	if (algorithm->inner)
+		return composed_time(asked, algorithm, params, time);
+	struct cs_problem problem = *cs_sim_call_seen_by(&asked->call, 0);
 	problem.params = params;
-	if (!cs_predict_load(plan, &problem, &load))
-		return false;
-	load.sent_bytes = shifted(load.sent_bytes, by);
-	load.received_bytes = shifted(load.received_bytes, by);
-	load.copied = shifted(load.copied, by);
-	load.hidden = shifted(load.hidden, by);
-	load.reduced = shifted(load.reduced, by);
-	*time = (double)cs_model_cost(&model->model, &load);
-	if (!algorithm->inner)
-		return true;
-	int64_t on_node;
-	bool is_known = node_time(&model->model, algorithm, facts, bytes >> by, params, &on_node);
-	*time += (double)on_node * (double)((uint64_t)1 << by);
-	return is_known;
+	problem.node_of = NULL;
+	return plan_time(asked, plan, &problem, time);
 }
 
 static bool
@@ -404,18 +433,22 @@ cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 	size_t bytes = facts->bytes ? (size_t)1 << (63 - __builtin_clzll(facts->bytes)) : 0;
 	double host = host_time(bracket_of(model, facts), facts->nodes, bytes), best = 0;
 	const struct cs_algorithm *algorithm, *cheapest = NULL;
-	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
+	struct asked asked = { .model = model };
+	while (bytes >> asked.by > MOST_COUNTED)
+		asked.by++;
+	bool can_ask = make_call(&asked.call, facts, bytes >> asked.by);
+	for (int i = 0; can_ask && (algorithm = cs_algorithm_at(i)); i++) {
 		const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
 		if (algorithm->coll != facts->coll || !plan->build ||
 		    is_among(excluded, algorithm) || cs_algorithm_unmet(algorithm, facts))
 			continue;
 		double time;
-		if (plan_time(model, algorithm, facts, bytes, &time) &&
-		    (!cheapest || time < best)) {
+		if (time_of(&asked, algorithm, &time) && (!cheapest || time < best)) {
 			cheapest = algorithm;
 			best = time;
 		}
 	}
+	cs_sim_call_fini(&asked.call);
 	bool is_won = cheapest && best * (1000 + (double)model->fit_error) < host * 1000;
 	cs_use_init(&prediction->use, is_won ? cheapest : NULL);
 	prediction->best = cheapest;

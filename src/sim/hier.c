@@ -2,7 +2,6 @@
  * simulator. */
 #include "sim/hier.h"
 
-#include "algorithms/counted.h"
 #include "plan/build.h"
 #include "plan/walk.h"
 
@@ -48,6 +47,25 @@ class_of(const struct cs_sim_call *call, int node)
 	return 2 * is_roots + (cs_coll_is_scan(info) && node == 0);
 }
 
+static enum cs_status
+count_anew(struct cs_sim_call *call, const struct cs_hier *hier, int node,
+	   struct cs_counted_node *counted)
+{
+	const struct cs_counted_call counts = { .algorithm = composing(call->coll),
+						.between = hier->plan,
+						.between_params = hier->params,
+						.read_all = hier->whole,
+						.seen_by = seen_by, .context = call };
+	*counted = (struct cs_counted_node){ 0 };
+	return counts.algorithm ? cs_counted_init(counted, &counts, node) : CS_UNSUPPORTED;
+}
+
+enum cs_status
+cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier, struct cs_counted_node *first)
+{
+	return count_anew(call, hier, 0, first);
+}
+
 /* The node's count; with blocks of several sizes each node has one of its own, which is the only
  * one at a time. */
 static enum cs_status
@@ -56,16 +74,11 @@ count_node(struct state *state, int node, const struct cs_counted_node **counted
 	struct cs_sim_call *call = state->call;
 	bool is_alike = call->distribution == CS_REGULAR;
 	struct cs_counted_node *own = &state->counted[is_alike ? class_of(call, node) : 0];
-	const struct cs_counted_call counts = { .algorithm = composing(call->coll),
-						.between = state->hier->plan,
-						.between_params = state->hier->params,
-						.read_all = state->hier->whole,
-						.seen_by = seen_by, .context = call };
 	*counted = own;
 	if (own->ranks && is_alike)
 		return CS_OK;
 	cs_counted_fini(own);
-	return counts.algorithm ? cs_counted_init(own, &counts, node) : CS_UNSUPPORTED;
+	return count_anew(call, state->hier, node, own);
 }
 
 /* --- the leaders' plan ------------------------------------------------------------------------ */

@@ -28,6 +28,7 @@
 #define CS_SIM_HIER_H
 
 #include "algorithms/algorithm.h"
+#include "algorithms/counted.h"
 #include "sim/call.h"
 #include "sim/sim.h"
 
@@ -44,6 +45,11 @@ struct cs_hier {
  * collective; CS_NO_MEMORY. */
 CS_CHECKED enum cs_status cs_hier_add(struct cs_sim *sim, struct cs_sim_call *call,
 				      const struct cs_hier *hier);
+
+/* Counts what the first node does, and what its leader's plan is built for. Errors as above. The
+ * caller calls cs_counted_fini in any case. */
+CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier,
+					struct cs_counted_node *first);
 
 /* What the steps on a node take by a model, ps, if what is between nodes takes nothing and is there
  * when it is asked for: on the node where it takes longest. Of a call with blocks of one size.

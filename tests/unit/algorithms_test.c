@@ -88,3 +88,23 @@ cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
 	(void)call, (void)hier, (void)model, (void)time;
 	return CS_UNSUPPORTED;
 }
+
+enum cs_status
+cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier, struct cs_counted_node *first)
+{
+	(void)call, (void)hier;
+	*first = (struct cs_counted_node){ 0 };
+	return CS_UNSUPPORTED;
+}
+
+void
+cs_counted_drop_steps(struct cs_counted_node *counted)
+{
+	(void)counted;
+}
+
+void
+cs_counted_fini(struct cs_counted_node *counted)
+{
+	(void)counted;
+}
