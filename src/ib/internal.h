@@ -23,6 +23,7 @@
 #include "ib/ib.h"
 #include "ib/port.h"
 #include "ib/registrations.h"
+#include "wire/window.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -115,7 +116,10 @@ struct cs_message {
 	size_t moved; /* bytes sent or arrived */
 	struct cs_registration *registration;
 	struct cs_ready ready; /* send: what the receiver said */
-	uint32_t token;
+	union {
+		uint32_t token;
+		uint32_t grows_by; /* of a put: its counter */
+	};
 	enum cs_kind kind; /* of the slot that it waits to fill */
 };
 _Static_assert(sizeof(struct cs_message) <= sizeof((struct cs_request *)0)->own,
@@ -389,7 +393,8 @@ cs_peer_has_room(const struct cs_peer *peer)
 }
 /* A counter in a peer's memory, and what it will be, if it grows by one now. */
 struct cs_counter {
-	uint64_t address, value;
+	uint64_t address;
+	struct cs_rma_growth growth;
 	uint32_t key;
 };
 /* Lets it grow, behind what was posted before; there is room. `request`: is done when that is

@@ -380,7 +380,8 @@ static void
 post_count(struct cs_peer *peer, struct cs_message *request)
 {
 	const struct cs_counter counter = { .address = request->ready.flag,
-					    .value = request->ready.value,
+					    .growth = { request->grows_by,
+							request->ready.value },
 					    .key = request->ready.key };
 	cs_peer_count(peer, &counter, request);
 }

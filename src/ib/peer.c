@@ -185,10 +185,11 @@ void
 cs_peer_count(struct cs_peer *peer, const struct cs_counter *counter, struct cs_message *request)
 {
 	struct cs_ib *ib = peer->ib;
-	bool is_written = ib->options.polls_flags && peer->inline_bytes >= sizeof counter->value;
+	const struct cs_rma_growth *growth = &counter->growth;
+	bool is_written = ib->options.polls_flags && peer->inline_bytes >= sizeof growth->to;
 	struct ibv_sge part = {
-		.addr = is_written ? (uintptr_t)&counter->value : (uintptr_t)ib->counted,
-		.length = sizeof counter->value,
+		.addr = is_written ? (uintptr_t)&growth->to : (uintptr_t)ib->counted,
+		.length = sizeof growth->to,
 		.lkey = is_written ? 0 : ib->counted_registration->lkey,
 	};
 	struct ibv_send_wr wr = { .wr_id = (uintptr_t)peer | CS_POSTED_COUNT, .sg_list = &part,
@@ -201,7 +202,7 @@ cs_peer_count(struct cs_peer *peer, const struct cs_counter *counter, struct cs_
 	} else {
 		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
 		wr.wr.atomic.remote_addr = counter->address;
-		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.compare_add = growth->by;
 		wr.wr.atomic.rkey = counter->key;
 	}
 	ib->counters.counts++;

@@ -54,12 +54,13 @@ counter_there(const struct cs_ib_window *window, const struct target *target,
 
 static void
 put(struct cs_rma_window *base, struct cs_request *asked, int node, uint64_t number,
-    const void *from, size_t bytes)
+    const struct cs_rma_part *part, const void *from, size_t bytes)
 {
 	struct cs_ib_window *window = window_of(base);
 	const struct target *target = &window->targets[node];
 	struct cs_message *message = cs_message_of(asked);
 	struct cs_ib *ib = window->wire->ib;
+	struct cs_rma_growth growth = cs_rma_growth(number, part);
 	asked->told = 0;
 	cs_ib_enter(ib);
 	cs_message_be(message, CS_SEND);
@@ -72,12 +73,14 @@ put(struct cs_rma_window *base, struct cs_request *asked, int node, uint64_t num
 	message->bytes = bytes;
 	message->flag = NULL;
 	message->ready = (struct cs_ready){
-		.address = target->memory + cs_rma_slot_at(base, base->node, number),
+		.address = target->memory + cs_rma_slot_at(base, base->node, number) +
+			   (part ? part->at : 0),
 		.bytes = bytes,
 		.flag = counter_there(window, target, CS_WINDOW_ARRIVED, number),
-		.value = number / CS_WINDOW_SLOTS + 1,
+		.value = growth.to,
 		.key = target->key,
 	};
+	message->grows_by = (uint32_t)growth.by;
 	cs_large_put(message);
 	cs_ib_leave(ib);
 }
@@ -101,7 +104,7 @@ give_back(struct cs_rma_window *base, int node, uint64_t number)
 	if (has_room) {
 		const struct cs_counter counter = {
 			.address = counter_there(window, target, CS_WINDOW_FREED, number),
-			.value = number / CS_WINDOW_SLOTS + 1,
+			.growth = cs_rma_growth(number, NULL),
 			.key = target->key,
 		};
 		cs_peer_count(peer, &counter, NULL);

@@ -327,8 +327,8 @@ shifted(uint64_t bytes, unsigned by)
 	return bytes > (uint64_t)INT64_MAX >> by ? INT64_MAX : bytes << by;
 }
 
-/* A call, for the simulator of fewer bytes, by a power of two: plans in segments have as many steps.
- */
+/* A call, and for the simulator one of fewer bytes, by a power of two: plans in segments have as
+ * many steps. */
 struct asked {
 	const struct cs_site_model *model;
 	struct cs_sim_call call;

@@ -8,7 +8,8 @@
  * From each node to each other one there are CS_WINDOW_SLOTS messages under way at most, each in
  * a slot of its own that is used again once it was given back. Users number the messages of a pair
  * of nodes, alike on all ranks of both, and leave out none: of a number one rank of its node puts,
- * and one of the other node gives back, when nobody reads it any more.
+ * and one of the other node gives back, when nobody reads it any more. One rank may put a message
+ * in parts; those have come, one after the other, before it has.
  *
  *   by other node | arrived: counters by slot | given back, of the own messages | slots | */
 #ifndef CS_WIRE_WINDOW_H
@@ -25,16 +26,24 @@
  * patterns/dynamic_leader.h says what for. */
 #define CS_WINDOW_SLOTS 16
 
+/* Where a part of a message lies, and how many were put before it. */
+struct cs_rma_part {
+	size_t at; /* bytes from the beginning of the slot */
+	uint32_t before;
+	bool is_last;
+};
+
 struct cs_rma_window {
 	size_t room; /* bytes of a message, at most; whole lines of the cache */
 	int nodes, node;
 	char *memory; /* of the own node */
 	uint64_t *sent, *received; /* by node: messages of all operations that were begun; who
 				    * numbers them counts */
-	/* Starts a message, whose slot is free (cs_rma_may_put). `from` lies in the node's
-	 * segment. Does not block. */
+	/* Starts a message, or a part of one, whose slot is free (cs_rma_may_put). `from` lies in
+	 * the node's segment; `part` NULL: all of it. Does not block. */
 	void (*put)(struct cs_rma_window *window, struct cs_request *request, int node,
-		    uint64_t number, const void *from, size_t bytes);
+		    uint64_t number, const struct cs_rma_part *part, const void *from,
+		    size_t bytes);
 	/* Has it left? Progresses. Not asked again once it has. */
 	bool (*test)(struct cs_rma_window *window, struct cs_request *request);
 	/* Frees a message's slot for the node that it is of. Does not block. False: not now, ask
@@ -71,14 +80,37 @@ cs_rma_slot_at(const struct cs_rma_window *window, int other, uint64_t number)
 	       number % CS_WINDOW_SLOTS * window->room;
 }
 
-/* A counter counts the messages that its slot has had. */
+/* A counter counts the messages that its slot has had, and in its lowest bits the parts of the next
+ * one that are there. */
+#define CS_WINDOW_PART_BITS 16
+#define CS_WINDOW_MESSAGE (UINT64_C(1) << CS_WINDOW_PART_BITS)
+
+/* By how much it grows, and what it is then. */
+struct cs_rma_growth {
+	uint64_t by, to;
+};
+static inline struct cs_rma_growth
+cs_rma_growth(uint64_t number, const struct cs_rma_part *part)
+{
+	uint64_t messages = number / CS_WINDOW_SLOTS * CS_WINDOW_MESSAGE, before = part
+			    ? part->before : 0;
+	if (part && !part->is_last)
+		return (struct cs_rma_growth){ 1, messages + before + 1 };
+	return (struct cs_rma_growth){ CS_WINDOW_MESSAGE - before, messages + CS_WINDOW_MESSAGE };
+}
+
 static inline uint64_t
-cs_rma_counted(const struct cs_rma_window *window, int other, enum cs_rma_row row,
-		  uint64_t number)
+cs_rma_count(const struct cs_rma_window *window, int other, enum cs_rma_row row, uint64_t number)
 {
 	const char *at = window->memory + cs_rma_counter_at(window, other, row, number);
 	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)at,
 				    memory_order_acquire);
+}
+/* Messages. */
+static inline uint64_t
+cs_rma_counted(const struct cs_rma_window *window, int other, enum cs_rma_row row, uint64_t number)
+{
+	return cs_rma_count(window, other, row, number) / CS_WINDOW_MESSAGE;
 }
 
 /* Lets a counter of the own node grow: of messages that its ranks have put there for each other,
@@ -87,7 +119,8 @@ static inline void
 cs_rma_count_here(struct cs_rma_window *window, enum cs_rma_row row, uint64_t number)
 {
 	char *at = window->memory + cs_rma_counter_at(window, window->node, row, number);
-	atomic_fetch_add_explicit((_Atomic uint64_t *)(void *)at, 1, memory_order_acq_rel);
+	atomic_fetch_add_explicit((_Atomic uint64_t *)(void *)at, CS_WINDOW_MESSAGE,
+				  memory_order_acq_rel);
 }
 
 /* Is the slot of the own node's message number `number` to `node` free? */
@@ -103,6 +136,16 @@ cs_rma_has_come(const struct cs_rma_window *window, int node, uint64_t number)
 {
 	return cs_rma_counted(window, node, CS_WINDOW_ARRIVED, number) >
 	       number / CS_WINDOW_SLOTS;
+}
+/* How many of its parts are; CS_WINDOW_ALL: it is. */
+#define CS_WINDOW_ALL UINT32_MAX
+static inline uint32_t
+cs_rma_parts(const struct cs_rma_window *window, int node, uint64_t number)
+{
+	uint64_t count = cs_rma_count(window, node, CS_WINDOW_ARRIVED, number),
+		 messages = count / CS_WINDOW_MESSAGE, before = number / CS_WINDOW_SLOTS;
+	return messages > before ? CS_WINDOW_ALL
+	       : messages == before ? (uint32_t)(count % CS_WINDOW_MESSAGE) : 0;
 }
 static inline const char *
 cs_rma_message(const struct cs_rma_window *window, int node, uint64_t number)

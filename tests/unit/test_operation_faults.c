@@ -52,6 +52,10 @@ static const struct planted faults[] = {
 	  1000, 2, 20, false, "hier:dynamic", CS_BCAST },
 	{ "a counter that grows before its data is there", COUNTER_TOO_EARLY, true, 1, false, 4,
 	  300, 2, 20, false, "hier:dynamic", CS_ALLGATHER },
+	{ "a counter that grows before its data is there", COUNTER_TOO_EARLY, true, 1, false, 4,
+	  150, 2, 20, false, "hier:opportunistic", CS_ALLTOALL },
+	{ "a counter that grows before its data is there", COUNTER_TOO_EARLY, true, 1, false, 4,
+	  150, 2, 20, false, "hier:opportunistic", CS_ALLTOALLV },
 };
 
 /* What a fault brings may also be a size for which the job ends: of rounds, or of memory that no

@@ -133,7 +133,7 @@ static const struct setting two_nodes = {
 		   .spin = 1, .yields = 1, .streams = CS_SWITCH_OFF },
 };
 
-/* Nodes 0 1 2 and 3 4 5: ranks 0 and 3 send, 2 and 5 hear. */
+/* By messages. Nodes 0 1 2 and 3 4 5: ranks 0 and 3 send, 2 and 5 hear. */
 static void
 alltoall_sends_all_but_the_late_ranks_blocks(void **state)
 {
@@ -147,8 +147,8 @@ alltoall_sends_all_but_the_late_ranks_blocks(void **state)
 				int order[] = { 0, 5, 2, 3, 5 - late, late };
 				setting.algorithms = &called;
 				setting.order = order;
-				const size_t params[] = { 4096, (size_t)is_barred };
-				struct run *run = run_before_last(&setting, params, 2);
+				const size_t params[] = { 4096, (size_t)is_barred, 0 };
+				struct run *run = run_before_last(&setting, params, 3);
 				for (int rank = 0; rank < 6; rank++)
 					for (int from = 0; rank != late && from < 6; from++) {
 						bool is_near = rank / 3 == from / 3,
@@ -159,6 +159,40 @@ alltoall_sends_all_but_the_late_ranks_blocks(void **state)
 					}
 				run_to_end(run);
 			}
+}
+
+/* Nobody hears: any rank but the two that send may be late. The messages of the call's first round
+ * have been put in parts, where a rank of their node is late. */
+static void
+alltoall_by_windows_needs_no_hearer(void **state)
+{
+	static const enum cs_coll colls[] = { CS_ALLTOALL, CS_ALLTOALLV };
+	static const size_t bytes[] = { 150, 1200 };
+	static const int lates[] = { 1, 2, 4, 5 };
+	for (size_t i = 0; i < COUNT(colls) * COUNT(bytes) * COUNT(lates); i++) {
+		const struct cs_algorithm *called =
+			cs_algorithm_by_name(colls[i % 2], "hier:opportunistic");
+		struct setting setting = two_nodes;
+		int late = lates[i / 4], order[6], next = 0;
+		for (int rank = 0; rank < 6; rank++)
+			if (rank != late)
+				order[next++] = rank;
+		order[5] = late;
+		setting.algorithms = &called;
+		setting.order = order;
+		setting.each = bytes[i / 2 % 2];
+		const size_t params[] = { 0, 0, 1 };
+		struct run *run = run_before_last(&setting, params, 3);
+		assert_true(run->world.has_windows);
+		for (int rank = 0; rank < 6; rank++)
+			for (int from = 0; rank != late && from < 6; from++)
+				if (has_block(run, rank, from) != (from != late))
+					fail_msg("case %zu: rank %d has%s the block of %d before "
+						 "rank %d comes", i, rank, from == late ? "" :
+						 " not", from, late);
+		assert_int_equal(run->world.parts_put > 0, 1);
+		run_to_end(run);
+	}
 }
 
 /* Of a broadcast from rank 0: with `late` all others are over before it comes, or those that wait
@@ -210,6 +244,7 @@ main(void)
 		cmocka_unit_test(right_in_every_order_of_up_to_six_ranks),
 		cmocka_unit_test(bcast_waits_for_no_late_rank),
 		cmocka_unit_test(alltoall_sends_all_but_the_late_ranks_blocks),
+		cmocka_unit_test(alltoall_by_windows_needs_no_hearer),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,19 +128,28 @@ are_open(void)
 
 /* --- traffic ---------------------------------------------------------------------------------- */
 
-/* Of one direction between two nodes. */
+/* Of one direction between two nodes. Every third message is put in two parts. */
 struct direction {
 	uint64_t put, taken; /* messages so far */
-	struct cs_request requests[MESSAGES];
+	struct cs_request requests[MESSAGES], first_parts[MESSAGES];
+	bool is_first_under_way[MESSAGES], has_second[MESSAGES];
+	int half_seen; /* messages of which a rank saw the first part alone */
 	int by[MESSAGES]; /* rank that has put it */
 	bool has_left[MESSAGES];
 };
 static struct direction directions[WORLD_MOST][WORLD_MOST];
+static int halves_seen; /* in all */
 
 static size_t
 bytes_of(uint64_t number)
 {
 	return number % 7 == 0 ? 0 : number % 5 == 0 ? ROOM : number * 37 % ROOM;
+}
+
+static size_t
+half_of(uint64_t number)
+{
+	return number % 3 == 0 ? bytes_of(number) / 2 : 0;
 }
 
 static unsigned char
@@ -170,10 +179,48 @@ put_next(int from, int to)
 	char *data = world.arenas[rank] + ((size_t)to * MESSAGES + number) * ROOM;
 	for (size_t at = 0; at < ROOM; at++)
 		data[at] = (char)byte_of(from, to, number, at);
+	struct cs_rma_window *window = test.windows[rank];
+	size_t half = half_of(number);
+	const struct cs_rma_part first = { .at = 0 };
 	direction->by[number] = rank;
 	direction->put++;
-	test.windows[rank]->put(test.windows[rank], &direction->requests[number], to, number, data,
-				bytes_of(number));
+	direction->is_first_under_way[number] = half > 0;
+	direction->has_second[number] = !half;
+	if (half)
+		window->put(window, &direction->first_parts[number], to, number, &first, data,
+			    half);
+	else
+		window->put(window, &direction->requests[number], to, number, NULL, data,
+			    bytes_of(number));
+}
+
+/* The second part of what was put last, by the same rank. */
+static void
+put_rest(int from, int to)
+{
+	struct direction *direction = &directions[from][to];
+	for (uint64_t number = 0; number < direction->put; number++) {
+		int rank = direction->by[number];
+		struct cs_rma_window *window = test.windows[rank];
+		size_t half = half_of(number);
+		const struct cs_rma_part rest = { .at = half, .before = 1, .is_last = true };
+		if (direction->has_second[number] || random_below(&world.random, 4))
+			continue;
+		direction->has_second[number] = true;
+		window->put(window, &direction->requests[number], to, number, &rest,
+			    world.arenas[rank] + ((size_t)to * MESSAGES + number) * ROOM + half,
+			    bytes_of(number) - half);
+	}
+}
+
+/* False: it is not what was put. */
+static bool
+is_right(const char *data, int from, int to, uint64_t number, size_t bytes)
+{
+	for (size_t at = 0; at < bytes; at++)
+		if ((unsigned char)data[at] != byte_of(from, to, number, at))
+			return false;
+	return true;
 }
 
 /* False: it is not what was put. */
@@ -183,13 +230,19 @@ take_next(int from, int to)
 	struct direction *direction = &directions[from][to];
 	uint64_t number = direction->taken;
 	struct cs_rma_window *window = test.windows[rank_of(to)];
-	if (number == MESSAGES || !cs_rma_has_come(window, from, number))
+	uint32_t parts = number < MESSAGES ? cs_rma_parts(window, from, number) : 0;
+	if (!parts)
 		return true;
 	assert_true(number < direction->put);
 	const char *data = cs_rma_message(window, from, number);
-	for (size_t at = 0; at < bytes_of(number); at++)
-		if ((unsigned char)data[at] != byte_of(from, to, number, at))
-			return false;
+	if (parts != CS_WINDOW_ALL) {
+		assert_int_equal(parts, 1);
+		direction->half_seen++;
+		return is_right(data, from, to, number, half_of(number));
+	}
+	assert_true(cs_rma_has_come(window, from, number));
+	if (!is_right(data, from, to, number, bytes_of(number)))
+		return false;
 	memset(test.memory[to] + cs_rma_slot_at(window, from, number), 0, ROOM);
 	direction->taken += window->give_back(window, from, number);
 	return true;
@@ -202,7 +255,12 @@ have_left(int from, int to)
 	bool have = direction->put == MESSAGES && direction->taken == MESSAGES;
 	for (uint64_t number = 0; number < direction->put; number++) {
 		struct cs_rma_window *window = test.windows[direction->by[number]];
-		if (!direction->has_left[number] && random_below(&world.random, 4) == 0)
+		if (direction->is_first_under_way[number] &&
+		    window->test(window, &direction->first_parts[number]))
+			direction->is_first_under_way[number] = false;
+		have = have && !direction->is_first_under_way[number];
+		bool is_put = direction->has_second[number];
+		if (is_put && !direction->has_left[number] && random_below(&world.random, 4) == 0)
 			direction->has_left[number] =
 				window->test(window, &direction->requests[number]);
 		have = have && direction->has_left[number];
@@ -230,12 +288,15 @@ talk(void)
 					continue;
 				if (random_below(&world.random, 2))
 					put_next(from, to);
+				put_rest(from, to);
 				if (random_below(&world.random, 2) && !take_next(from, to))
 					return false;
 				left += !have_left(from, to);
 			}
 		world_progress();
 	}
+	for (int from = 0; from < test.nodes; from++)
+		halves_seen += directions[from][from ? 0 : test.nodes - 1].half_seen;
 	return true;
 }
 
@@ -272,7 +333,9 @@ talk_in_all_shapes(bool polls_flags, bool is_torn, int times)
 static void
 what_any_rank_puts_any_rank_finds(void **state)
 {
+	halves_seen = 0;
 	talk_in_all_shapes(false, true, 40);
+	assert_true(halves_seen > 0);
 }
 
 static void
@@ -364,7 +427,7 @@ a_window_is_closed_when_nobody_will_write_there(void **state)
 	sender->sent[1] = taker->received[0] = 1;
 	assert_false(cs_rma_is_quiet(sender));
 	assert_false(cs_rma_is_quiet(taker));
-	sender->put(sender, &request, 1, 0, world.arenas[0], 8);
+	sender->put(sender, &request, 1, 0, NULL, world.arenas[0], 8);
 	while (!sender->test(sender, &request) || !cs_rma_has_come(taker, 0, 0))
 		world_progress();
 	assert_false(cs_rma_is_quiet(sender));

@@ -60,6 +60,7 @@ struct world {
 	struct datagram *datagrams;
 	bool has_windows, counts_first; /* a counter grows before its data has come, which is
 					 * wrong */
+	int parts_put;           /* in windows, of messages that more followed of */
 	struct world_window *windows[WORLD_MOST]; /* by rank */
 	char *window_memory[WORLD_MOST];          /* by node */
 	struct delivery *deliveries;

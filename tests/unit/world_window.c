@@ -16,6 +16,8 @@ struct delivery {
 	size_t bytes, done;
 	uint64_t number;
 	enum cs_rma_row row;
+	struct cs_rma_growth growth;
+	size_t at;
 };
 
 static struct world_window *
@@ -38,15 +40,19 @@ deliver_later(struct world_window *window, struct delivery delivery)
 
 static void
 put(struct cs_rma_window *base, struct cs_request *request, int node, uint64_t number,
-    const void *from, size_t bytes)
+    const struct cs_rma_part *part, const void *from, size_t bytes)
 {
 	struct world_window *window = window_of(base);
-	if (!cs_rma_may_put(base, node, number) || bytes > ROOM || number >= base->sent[node])
+	size_t at = part ? part->at : 0;
+	if (!cs_rma_may_put(base, node, number) || at > ROOM || bytes > ROOM - at ||
+	    number >= base->sent[node])
 		world_fail(window->world, "message %llu from node %d to %d may not be sent",
 			   (unsigned long long)number, base->node, node);
+	window->world->parts_put += part && !part->is_last;
 	deliver_later(window, (struct delivery){ .node = node, .request = request, .data = from,
-						 .bytes = bytes, .number = number,
-						 .row = CS_WINDOW_ARRIVED });
+						 .bytes = bytes, .number = number, .at = at,
+						 .row = CS_WINDOW_ARRIVED,
+						 .growth = cs_rma_growth(number, part) });
 }
 
 static bool
@@ -62,7 +68,8 @@ give_back(struct cs_rma_window *base, int node, uint64_t number)
 	/* Whoever reads it now, finds something else. */
 	memset(base->memory + cs_rma_slot_at(base, node, number), 0xa5, ROOM);
 	deliver_later(window, (struct delivery){ .node = node, .number = number,
-						 .row = CS_WINDOW_FREED });
+						 .row = CS_WINDOW_FREED,
+						 .growth = cs_rma_growth(number, NULL) });
 	return true;
 }
 
@@ -103,11 +110,11 @@ count(struct world *world, const struct delivery *delivery)
 	const struct cs_rma_window *like = &world->windows[delivery->from]->window;
 	char *at = memory_of(world, delivery->node) +
 		   cs_rma_counter_at(like, like->node, delivery->row, delivery->number);
-	uint64_t was = atomic_fetch_add((_Atomic uint64_t *)(void *)at, 1);
-	if (was != delivery->number / CS_WINDOW_SLOTS)
-		world_fail(world, "a counter of node %d is %llu and not %llu", delivery->node,
-			   (unsigned long long)was,
-			   (unsigned long long)(delivery->number / CS_WINDOW_SLOTS));
+	const struct cs_rma_growth *growth = &delivery->growth;
+	uint64_t is = atomic_fetch_add((_Atomic uint64_t *)(void *)at, growth->by) + growth->by;
+	if (is != growth->to)
+		world_fail(world, "a counter of node %d is %#llx and not %#llx", delivery->node,
+			   (unsigned long long)is, (unsigned long long)growth->to);
 }
 
 /* A part of it arrives, or, behind the last one, its counter; true: that was all. */
@@ -117,7 +124,8 @@ carry_one(struct world *world, struct delivery *delivery)
 	const struct cs_rma_window *like = &world->windows[delivery->from]->window;
 	size_t left = delivery->bytes - delivery->done, part = left < 64 ? left : (left + 1) / 2;
 	char *to = memory_of(world, delivery->node) +
-		   cs_rma_slot_at(like, like->node, delivery->number) + delivery->done;
+		   cs_rma_slot_at(like, like->node, delivery->number) + delivery->at +
+		   delivery->done;
 	bool counts_first = world->counts_first && delivery->bytes > 1;
 	if (counts_first && !delivery->done)
 		count(world, delivery);

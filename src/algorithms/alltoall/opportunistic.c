@@ -15,13 +15,20 @@
  * A block's size travels with it where sizes differ, so no node waits for those of others, and each
  * pair of nodes has as many rounds as its own largest block needs.
  *
+ * By verbs a message is a write into the window of the other node, and all ranks of that read it:
+ * nobody hears. Where sizes differ only the first round goes so, since who does not send does not
+ * know how many messages follow.
+ *
  * Cost: one message per pair of nodes where all come at once, as many as a node has ranks at worst;
  * one copy-in, one copy-out. When the last rank comes only its own blocks are still to be sent. */
 #include "algorithms/algorithm.h"
+#include "algorithms/patterns/node_windows.h"
 #include "algorithms/patterns/presend.h"
 
 #define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank says that they are here */
 #define LOOK_FOR_OTHER_CALLS 1024 /* idle turns */
+#define WINDOWED_ROUNDS (CS_WINDOW_SLOTS / 2) /* at most: two calls may be under way */
+#define WORTH_WINDOW 128 /* bytes of a block in a first round that others follow */
 
 /* Bytes of a block that fit into a round on all nodes; 0: the area is too small. */
 static size_t
@@ -38,15 +45,26 @@ chunk_of(const struct cs_team *team, bool has_sizes)
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
 }
 
+/* Bytes of a block that fit into a slot of the window with those of all other ranks of two nodes;
+ * 0: none do. */
+static size_t
+first_of(const struct cs_team *team, const struct cs_rma_window *window, bool has_sizes)
+{
+	size_t ppn = (size_t)team->shape.ppn_max, word = sizeof(struct cs_presend_head),
+	       segment = window->room / ppn / word * word,
+	       head = word + (has_sizes ? ppn * sizeof(uint64_t) : 0);
+	size_t first = segment > head ? (segment - head) / ppn : 0;
+	return first >= 64 ? first & ~(size_t)63 : first;
+}
+
 static void
 lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
 	struct cs_presend *state = cs_presend_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t at = 0;
-	state->piece = state->has_sizes
-		       ? state->chunk
-		       : cs_chunk_bytes(op->call.send.each, state->chunk, round->index);
+	state->piece = state->has_sizes ? cs_presend_most(state)
+					: cs_presend_piece(state, op->call.send.each);
 	for (int node = 0; node < shape->nodes; node++) {
 		state->out_at[node] = at;
 		at += (size_t)shape->locals * cs_presend_stride(state, cs_presend_size(op, node));
@@ -73,11 +91,11 @@ put_segment(struct cs_op *op, int node)
 	for (int local = 0; local < ranks; local++) {
 		int rank = cs_presend_rank(op, node, local);
 		uint64_t bytes = cs_blocks_bytes(&op->call.send, rank);
-		size_t piece = cs_chunk_bytes(bytes, state->chunk, state->hier.round);
+		size_t piece = cs_presend_piece(state, bytes);
 		if (state->has_sizes)
 			memcpy(sizes + (size_t)local * sizeof bytes, &bytes, sizeof bytes);
-		cs_copy_in(op, to, cs_blocks_at(&op->call.send, rank) + state->hier.round *
-			   state->chunk, piece);
+		cs_copy_in(op, to, cs_blocks_at(&op->call.send, rank) + cs_presend_begin(state),
+			   piece);
 		to += piece;
 	}
 	struct cs_presend_head head = { .bytes = (uint32_t)cs_presend_words((size_t)(to - segment)),
@@ -95,13 +113,20 @@ begin(struct cs_op *op)
 		struct cs_presend_to *receiver = &state->receivers[i];
 		bool is_in_round = cs_presend_is_in_round(state, receiver->largest);
 		receiver->left = is_in_round ? shape->locals : 0;
+		receiver->part = (struct cs_rma_part){ 0 };
 		for (int local = 0; local < shape->locals; local++)
 			receiver->segments[local].state = CS_SEGMENT_ABSENT;
 	}
+	bool is_windowed = cs_presend_is_windowed(state);
+	for (int node = 0; is_windowed && node < shape->nodes; node++)
+		state->reads[node] = (struct cs_presend_read){
+			.left = node == shape->node ? 0 : cs_presend_size(op, node),
+		};
 	for (int i = 0; i < state->sender_count; i++) {
 		struct cs_presend_from *sender = &state->senders[i];
 		sender->at = 0;
-		sender->left = cs_presend_is_in_round(state, state->largest[sender->node])
+		sender->left = !is_windowed &&
+			       cs_presend_is_in_round(state, state->largest[sender->node])
 			       ? cs_presend_size(op, sender->node) : 0;
 		if (sender->left)
 			cs_presend_hear(op, sender);
@@ -146,8 +171,10 @@ exchange(struct cs_op *op)
 	const struct cs_shape *shape = &op->team->shape;
 	bool is_sent = cs_presend_send_on(op), is_heard = cs_presend_hear_on(op);
 	bool is_own = cs_presend_take_own(op), is_taken = cs_presend_take_others(op) && is_own;
-	if (is_sent && is_heard)
-		return is_taken ? CS_OK : CS_AGAIN;
+	if (is_sent && is_heard && is_taken)
+		return CS_OK;
+	if (is_sent && is_heard && !cs_presend_is_windowed(state))
+		return CS_AGAIN;
 	if (++state->idle % LOOK_FOR_OTHER_CALLS == 0)
 		for (int local = 0; local < shape->locals; local++)
 			if (!state->is_taken[local])
@@ -173,15 +200,26 @@ settle(struct cs_op *op)
 	}
 	for (int node = 0; node < shape->nodes; node++)
 		most = state->largest[node] > most ? state->largest[node] : most;
-	uint64_t rounds = cs_rounds(most, state->chunk);
+	uint64_t rounds = cs_presend_rounds(state, most);
 	state->hier.rounds = rounds ? rounds : 1;
 	cs_node_expect(&op->node, state->hier.rounds, (uint64_t)(shape->nodes + shape->ranks));
 	return CS_OK;
 }
 
+/* In the last round. */
+static enum cs_status
+give_back(struct cs_op *op)
+{
+	const struct cs_presend *state = cs_presend_of(op);
+	if (state->hier.round + 1 < state->hier.rounds || cs_presend_give_back(op))
+		return CS_OK;
+	op->node.awaited.local = CS_AWAITS_MESSAGE;
+	return CS_AGAIN;
+}
+
 static const struct cs_hier_kind kind = { .areas = 2, .lay_out = lay_out, .bring = bring };
 static cs_phase *const script[] = { cs_hier_open, cs_hier_begin_round, cs_hier_bring, exchange,
-				    settle, cs_hier_next, NULL };
+				    settle, give_back, cs_hier_next, NULL };
 
 /* The area has no room for a byte of each block, as all ranks know. */
 static enum cs_status
@@ -250,8 +288,42 @@ find_peers(struct cs_op *op)
 	}
 }
 
+/* Numbers the messages of the rounds that go by the window. */
+static void
+take_window(struct cs_op *op, struct cs_rma_window *window)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	size_t first = first_of(op->team, window, state->has_sizes);
+	first = first < state->chunk ? first : state->chunk;
+	uint64_t rounds = first && !state->has_sizes ? cs_rounds(op->call.send.each, first) : 1;
+	if (first < (state->has_sizes ? WORTH_WINDOW : 1) || rounds > WINDOWED_ROUNDS)
+		return;
+	state->window = window;
+	state->first = first;
+	state->windowed = rounds;
+}
+
+static void
+number_messages(struct cs_op *op)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t bytes = (size_t)shape->nodes * sizeof *state->reads;
+	state->sent = state->largest + shape->nodes;
+	state->received = state->sent + shape->nodes;
+	state->reads = cs_op_memory(op, CS_OP_REMOTE, bytes);
+	for (int node = 0; node < shape->nodes; node++) {
+		if (node == shape->node)
+			continue;
+		state->sent[node] = state->window->sent[node];
+		state->received[node] = state->window->received[node];
+		state->window->sent[node] += state->windowed;
+		state->window->received[node] += state->windowed;
+	}
+}
+
 /* Parameters. */
-enum { LEAST, BARRIER };
+enum { LEAST, BARRIER, WINDOW };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -267,10 +339,16 @@ run(struct cs_op *op, const size_t *params)
 	*state = (struct cs_presend){ .wire = team->host->wire(team->everyone), .chunk = chunk,
 				 .least = params[LEAST], .has_sizes = has_sizes,
 				 .is_barred = params[BARRIER] != 0 };
-	state->hier.rounds = has_sizes ? 1 : cs_rounds(op->call.send.each, chunk);
+	struct cs_rma_window *window = params[WINDOW] && team->host->window
+				       ? team->host->window(team->everyone) : NULL;
+	if (window)
+		take_window(op, window);
+	state->hier.rounds = has_sizes ? 1 : cs_presend_rounds(state, op->call.send.each);
 	cs_node_expect(&op->node, state->hier.rounds,
 		       (uint64_t)(team->shape.nodes + team->shape.ranks));
 	take_memory(op);
+	if (state->windowed)
+		number_messages(op);
 	find_peers(op);
 	if (has_sizes && state->receiver_count)
 		state->packed = cs_op_memory(op, CS_OP_PART, team->node.shape.area_bytes);
@@ -286,6 +364,7 @@ const struct cs_algorithm cs_algorithm_alltoall_opportunistic = {
 	.params = { [LEAST] = { "least", "bytes of a message to which more may still come", 4 << 10,
 				0, CS_INF },
 		    [BARRIER] = { "barrier", "1: nothing is sent before all of the node are here, "
-					     "for comparison", 0, 0, 1 } },
+					     "for comparison", 0, 0, 1 },
+		    [WINDOW] = CS_NODE_WINDOWS },
 	.run = run,
 };

@@ -130,7 +130,7 @@ cs_dynamic_window_put(struct cs_op *op, struct cs_request *request, uint64_t rou
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	state->window->put(state->window, request, node,
-			   neighbour(state, node)->sent + place_of(state, round, part),
+			   neighbour(state, node)->sent + place_of(state, round, part), NULL,
 			   cs_dynamic_own_part(op, round, part),
 			   cs_dynamic_bytes(op, state, round, part));
 }

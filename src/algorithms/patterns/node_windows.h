@@ -13,12 +13,12 @@
 #include "algorithms/op.h"
 
 #define CS_NODE_WINDOWS \
-	{ "window", "1: written into the memory of nodes, where verbs can and what a node gets " \
-		    "fits a slot; 0: by messages", 1, 0, 1 }
+	{ "window", "1: written into the memory of nodes, where verbs can and what a node sends " \
+		    "to another fits eight slots; 0: by messages", 1, 0, 1 }
 
 /* Begins a broadcast along a tree of nodes of that radix, from the root's: the first arriver of a
- * node passes it on. False: there is no window, or the vector is too long for a slot, on all ranks
- * alike, and nothing has been begun. */
+ * node passes it on, in pieces that fill a slot each. False: there is no window, or the vector is
+ * too long for half of the slots, on all ranks alike, and nothing has been begun. */
 bool cs_node_windows_bcast(struct cs_op *op, int radix);
 
 /* The same of an allgather(v), in which the last arriver of a node sends its node's blocks to all

@@ -5,6 +5,10 @@
  *   area 1   | log | from node 0 | from node 1 ...            as they come, without gaps
  *   segment  | head | sizes of the blocks, where they differ | pieces of the blocks, by local rank
  *
+ * In the first rounds, where there is a window (wire/window.h), what goes from one node to another
+ * in a round is one message, and what is sent at once a part of it. Each rank reads it for itself:
+ * there is neither a log nor a hearer, and area 1 is for what is joined.
+ *
  * Steps of a round: so many of the own segments are here, the nearest node's above the own one
  * first, the own node's last; then so many lines of the own log are. */
 #ifndef CS_ALGORITHMS_PATTERNS_PRESEND_H
@@ -14,6 +18,7 @@
 #include "algorithms/patterns/node_rounds.h"
 #include "algorithms/patterns/fragments.h"
 #include "algorithms/patterns/hier.h"
+#include "wire/window.h"
 
 #include <string.h>
 
@@ -33,6 +38,7 @@ struct cs_presend_line {
 /* A node that this rank sends to. */
 struct cs_presend_to {
 	int node, rank, left; /* left: segments still to be sent in this round */
+	struct cs_rma_part part; /* of the message to it in this round: the next one */
 	struct cs_region_segment *segments;
 	size_t largest; /* block to it, when all segments of the first round are here */
 };
@@ -44,10 +50,21 @@ struct cs_presend_from {
 	struct cs_request request;
 };
 
+/* What has been read in this round of a node's message in the window. */
+struct cs_presend_read {
+	size_t at;
+	uint32_t parts;
+	int left; /* segments that have not come */
+};
+
 struct cs_presend {
 	struct cs_hier hier;
 	struct cs_wire *wire;
-	size_t chunk, piece;    /* bytes of a block in a round: the most, in this one */
+	struct cs_rma_window *window; /* NULL: none */
+	uint64_t windowed;      /* so many rounds go by it */
+	size_t first, chunk;    /* bytes of a block in a round, at most: in one of these, and in one
+				 * of the others */
+	size_t piece;           /* and in this one */
 	size_t least;
 	bool has_sizes;         /* blocks are not of one size: segments say theirs */
 	bool is_barred;         /* nothing is sent before all of the node are here */
@@ -57,6 +74,10 @@ struct cs_presend {
 	char *packed; /* segments that are sent together and do not lie so */
 	size_t *out_at;  /* by node: where the segments to it begin in the area */
 	size_t *largest; /* by node: the largest block that comes from it */
+	size_t *sent, *received; /* by node: the number of the first message in the window */
+	struct cs_presend_read *reads; /* by node */
+	int freed;               /* of nodes: their messages have been given back */
+	bool has_read, is_last_reader;
 	int *log_at;     /* by local rank: where its log begins */
 	int *taken;      /* by local rank: lines of its log that have been taken in this round */
 	bool *is_taken;  /* by local rank: its own segment for this node */
@@ -70,6 +91,48 @@ static inline struct cs_presend *
 cs_presend_of(struct cs_op *op)
 {
 	return CS_OP_STATE(struct cs_presend, op);
+}
+
+/* Does a round go by the window? */
+static inline bool
+cs_presend_is_windowed(const struct cs_presend *state)
+{
+	return state->hier.round < state->windowed;
+}
+
+/* Where this round's pieces begin in their blocks. */
+static inline size_t
+cs_presend_begin(const struct cs_presend *state)
+{
+	uint64_t round = state->hier.round;
+	return cs_presend_is_windowed(state)
+	       ? round * state->first
+	       : state->windowed * state->first + (round - state->windowed) * state->chunk;
+}
+
+/* The most bytes of one. */
+static inline size_t
+cs_presend_most(const struct cs_presend *state)
+{
+	return cs_presend_is_windowed(state) ? state->first : state->chunk;
+}
+
+/* Of a block of so many bytes. */
+static inline size_t
+cs_presend_piece(const struct cs_presend *state, size_t bytes)
+{
+	size_t begin = cs_presend_begin(state), most = cs_presend_most(state);
+	size_t left = bytes > begin ? bytes - begin : 0;
+	return left < most ? left : most;
+}
+
+/* Rounds of blocks of so many bytes, at most. */
+static inline uint64_t
+cs_presend_rounds(const struct cs_presend *state, size_t bytes)
+{
+	size_t first = state->windowed * state->first;
+	return bytes <= first ? cs_rounds(bytes, state->first ? state->first : 1)
+	       : state->windowed + cs_rounds(bytes - first, state->chunk);
 }
 
 /* Who sends and who hears: nodes are counted upwards from the own one. */
@@ -176,7 +239,7 @@ cs_presend_log_step(struct cs_op *op, int lines)
 static inline bool
 cs_presend_is_in_round(const struct cs_presend *state, size_t largest)
 {
-	return !state->hier.round || state->hier.round * state->chunk < largest;
+	return !state->hier.round || cs_presend_begin(state) < largest;
 }
 
 /* The largest of the blocks of which a segment says the sizes; 0: it says none. */
@@ -217,5 +280,6 @@ bool cs_presend_send_on(struct cs_op *op);
 bool cs_presend_hear_on(struct cs_op *op);
 bool cs_presend_take_own(struct cs_op *op);    /* what local ranks have for this one */
 bool cs_presend_take_others(struct cs_op *op); /* what has come from other nodes */
+bool cs_presend_give_back(struct cs_op *op);   /* what was read in the window */
 
 #endif

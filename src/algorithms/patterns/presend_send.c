@@ -35,9 +35,11 @@ join(struct cs_op *op, const struct cs_presend_to *receiver, const struct cs_fra
 	bool has_gaps = false;
 	for (int i = 0; i < run->count - 1; i++)
 		has_gaps = has_gaps || receiver->segments[run->first + i].bytes != stride;
-	if (!has_gaps || !state->packed)
+	const struct cs_hier_round *round = cs_hier_now(&state->hier);
+	char *packed = cs_presend_is_windowed(state) ? round->area[1] : state->packed;
+	if (!has_gaps || !packed)
 		return first;
-	char *to = state->packed + (first - cs_hier_now(&state->hier)->area[0]);
+	char *to = packed + (first - round->area[0]);
 	for (int i = 0; i < run->count; i++) {
 		size_t bytes = receiver->segments[run->first + i].bytes;
 		memcpy(to + at, first + (size_t)i * stride, bytes);
@@ -58,8 +60,33 @@ send(struct cs_op *op, struct cs_presend_to *receiver, const struct cs_fragment 
 	for (int i = 0; i < run->count; i++)
 		receiver->segments[run->first + i].state = CS_SEGMENT_SENT;
 	receiver->left -= run->count;
-	state->wire->send(state->wire, &state->sends[state->begun++], receiver->rank, op->tag, from,
-			  run->bytes);
+	struct cs_request *request = &state->sends[state->begun++];
+	if (!cs_presend_is_windowed(state)) {
+		state->wire->send(state->wire, request, receiver->rank, op->tag, from, run->bytes);
+		return;
+	}
+	receiver->part.is_last = !receiver->left;
+	state->window->put(state->window, request, receiver->node,
+			   state->sent[receiver->node] + state->hier.round, &receiver->part, from,
+			   run->bytes);
+	receiver->part.at += run->bytes;
+	receiver->part.before++;
+}
+
+/* In the window the slot has to be free. */
+static bool
+may_send(const struct cs_presend *state, const struct cs_presend_to *receiver)
+{
+	return receiver->left && (!cs_presend_is_windowed(state) ||
+				  cs_rma_may_put(state->window, receiver->node,
+						 state->sent[receiver->node] + state->hier.round));
+}
+
+static bool
+has_left(const struct cs_presend *state, struct cs_request *request)
+{
+	return cs_presend_is_windowed(state) ? state->window->test(state->window, request)
+					     : state->wire->test(state->wire, request);
 }
 
 /* Sends what is worth a message now; false: something is still to be sent, or on its way. */
@@ -76,7 +103,7 @@ cs_presend_send_on(struct cs_op *op)
 		best = (struct cs_fragment){ .kind = CS_FRAGMENT_NONE };
 		for (int i = 0; i < state->receiver_count; i++) {
 			look_for_segments(op, &state->receivers[i]);
-			if (state->receivers[i].left)
+			if (may_send(state, &state->receivers[i]))
 				cs_fragment_consider(&best, i, state->receivers[i].segments,
 						     op->team->shape.locals, state->least);
 		}
@@ -87,7 +114,7 @@ cs_presend_send_on(struct cs_op *op)
 		is_sent = is_sent && !state->receivers[i].left;
 	for (; state->waited < state->begun; state->waited++) {
 		struct cs_request *request = &state->sends[state->waited];
-		if (!state->wire->test(state->wire, request))
+		if (!has_left(state, request))
 			return false;
 		cs_op_note(op, request->told);
 	}

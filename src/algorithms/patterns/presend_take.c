@@ -1,6 +1,8 @@
 /* patterns/presend_take.c hears what other nodes send, and takes out what is for this rank. */
 #include "algorithms/patterns/presend.h"
 
+#include "shm/arrive.h"
+
 void
 cs_presend_hear(struct cs_op *op, struct cs_presend_from *sender)
 {
@@ -89,18 +91,17 @@ take_piece(struct cs_op *op, const char *segment, int from)
 	struct cs_presend_head head;
 	memcpy(&head, segment, sizeof head);
 	for (int local = 0; state->has_sizes && local <= shape->local; local++) {
-		at += cs_chunk_bytes(bytes, state->chunk, state->hier.round);
+		at += cs_presend_piece(state, bytes);
 		memcpy(&bytes, segment + sizeof head + (size_t)local * sizeof bytes, sizeof bytes);
 	}
 	if (!state->has_sizes) {
 		bytes = call->send.each;
 		at += (size_t)shape->local * state->piece;
 	}
-	size_t piece = cs_chunk_bytes(cs_exchange_lesser(call, bytes, expected), state->chunk,
-				      state->hier.round);
+	size_t piece = cs_presend_piece(state, cs_exchange_lesser(call, bytes, expected));
 	if (at <= head.bytes && piece <= head.bytes - at)
-		cs_copy_result(op, cs_blocks_at(&call->recv, from) + state->hier.round *
-			       state->chunk, segment + at, piece);
+		cs_copy_result(op, cs_blocks_at(&call->recv, from) + cs_presend_begin(state),
+			       segment + at, piece);
 }
 
 /* What local ranks have for this one; false: one of them has not come. */
@@ -123,6 +124,18 @@ cs_presend_take_own(struct cs_op *op)
 	return is_all;
 }
 
+/* What another node's rank has for this one. */
+static void
+take_segment(struct cs_op *op, const char *segment, int rank)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t *largest = &state->largest[shape->node_of[rank]],
+	       own = cs_presend_largest(state, segment, shape->locals);
+	*largest = own > *largest ? own : *largest;
+	take_piece(op, segment, rank);
+}
+
 static void
 take_landed(struct cs_op *op, const struct cs_presend_line *landed)
 {
@@ -133,12 +146,54 @@ take_landed(struct cs_op *op, const struct cs_presend_line *landed)
 	if (landed->position >= (uint32_t)shape->ranks || landed->at == CS_PRESEND_NOWHERE ||
 	    end > cs_hier_now(&state->hier)->room)
 		return;
-	int rank = shape->order[landed->position], node = shape->node_of[rank];
-	const char *segment = cs_hier_now(&state->hier)->area[1] + at;
-	size_t largest = cs_presend_largest(state, segment, shape->locals);
-	if (largest > state->largest[node])
-		state->largest[node] = largest;
-	take_piece(op, segment, rank);
+	take_segment(op, cs_hier_now(&state->hier)->area[1] + at, shape->order[landed->position]);
+}
+
+/* The parts of a node's message that have come. What they say is checked, as in land(). */
+static void
+read_message(struct cs_op *op, int node)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	struct cs_presend_read *read = &state->reads[node];
+	uint64_t number = state->received[node] + state->hier.round;
+	uint32_t parts = cs_rma_parts(state->window, node, number);
+	const char *message = cs_rma_message(state->window, node, number);
+	size_t stride = cs_presend_stride(state, op->team->shape.locals);
+	for (; read->left && read->parts < parts; read->parts++) {
+		struct cs_presend_head head;
+		memcpy(&head, message + read->at, sizeof head);
+		int first = head.first, count = head.count;
+		bool is_right = count > 0 && count <= read->left &&
+				first + count <= cs_presend_size(op, node);
+		for (int i = 0; is_right && i < count; i++) {
+			memcpy(&head, message + read->at, sizeof head);
+			is_right = head.bytes >= sizeof head && head.bytes <= stride &&
+				   head.bytes % sizeof head == 0;
+			if (is_right)
+				take_segment(op, message + read->at,
+					     cs_presend_rank(op, node, first + i));
+			read->at += head.bytes;
+			read->left--;
+		}
+		if (is_right)
+			continue;
+		cs_op_note(op, CS_TOLD_MORE);
+		read->left = 0;
+	}
+}
+
+static bool
+take_messages(struct cs_op *op)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	bool is_all = true;
+	for (int node = 0; node < shape->nodes; node++) {
+		if (state->reads[node].left)
+			read_message(op, node);
+		is_all = is_all && !state->reads[node].left;
+	}
+	return is_all;
 }
 
 /* What has come from other nodes; false: something has not. */
@@ -147,6 +202,8 @@ cs_presend_take_others(struct cs_op *op)
 {
 	struct cs_presend *state = cs_presend_of(op);
 	bool is_all = true;
+	if (cs_presend_is_windowed(state))
+		return take_messages(op);
 	for (int local = 0; local < op->team->shape.locals; local++) {
 		int lines = cs_presend_lines(op, local), *taken = &state->taken[local];
 		for (; *taken < lines; ++*taken) {
@@ -157,4 +214,25 @@ cs_presend_take_others(struct cs_op *op)
 		is_all = is_all && *taken == lines;
 	}
 	return is_all;
+}
+
+/* By the last of the node that has read. */
+bool
+cs_presend_give_back(struct cs_op *op)
+{
+	struct cs_presend *state = cs_presend_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	if (!state->windowed)
+		return true;
+	if (!state->has_read)
+		state->is_last_reader = cs_arrive_ticket(&op->node, 0) == shape->locals - 1;
+	state->has_read = true;
+	int all = state->is_last_reader ? shape->nodes * (int)state->windowed : 0;
+	for (; state->freed < all; state->freed++) {
+		int node = state->freed % shape->nodes;
+		uint64_t number = state->received[node] + (uint64_t)(state->freed / shape->nodes);
+		if (node != shape->node && !state->window->give_back(state->window, node, number))
+			return false;
+	}
+	return true;
 }
