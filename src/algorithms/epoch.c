@@ -25,13 +25,15 @@ add_sample(struct cs_team *team, uint64_t number)
  * them, and one may wait for what is still on its way: it is late ranks that take time where both
  * are so, that they are apart and that others wait. */
 static void
-sum_up(struct cs_epoch *epoch)
+sum_up(struct cs_team *team)
 {
+	struct cs_epoch *epoch = &team->epoch;
 	uint64_t apart = epoch->samples ? epoch->apart_ns / epoch->samples : 0;
 	uint64_t waited = (epoch->waited_ns - epoch->waited_before) / epoch->limits.calls;
 	epoch->exchanged[CS_EXCHANGED_LATE] = apart < waited ? apart : waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED] = waited;
 	epoch->exchanged[CS_EXCHANGED_WAITED_LESS] = ~waited;
+	epoch->exchanged[CS_EXCHANGED_SHARED] = team->node.is_oversubscribed;
 	epoch->samples = epoch->apart_ns = 0;
 	epoch->waited_before = epoch->waited_ns;
 }
@@ -71,7 +73,9 @@ publish(struct cs_team *team, struct cs_node_op *op)
 	if (turn >= CS_VERDICTS_KEPT)
 		cs_node_all_done_slow(op, cs_node_has_read(call_of_turn(epoch, turn + 1 -
 									CS_VERDICTS_KEPT)));
-	atomic_store_explicit(verdict_of(team, turn), lateness_of(epoch), memory_order_relaxed);
+	atomic_store_explicit(verdict_of(team, turn),
+			      lateness_of(epoch) << 1 | epoch->exchanged[CS_EXCHANGED_SHARED],
+			      memory_order_relaxed);
 	cs_node_store(&team->node, &team->node.head->verdict_call, call_of_turn(epoch, turn));
 }
 
@@ -100,12 +104,15 @@ wait_for_exchange(struct cs_team *team, struct cs_node_op *op)
 
 /* A class is left downwards at half of what leads into it, so that noise does not change it. */
 static enum cs_balance
-class_of(const struct cs_epoch *epoch, uint64_t lateness)
+class_of(const struct cs_epoch *epoch, uint64_t verdict)
 {
 	enum cs_balance now = epoch->imbalance;
 	uint64_t moderate = epoch->limits.moderate_ns / (now >= CS_MODERATE ? 2 : 1);
 	uint64_t strong = epoch->limits.strong_ns / (now == CS_STRONG ? 2 : 1);
-	return lateness >= strong ? CS_STRONG : lateness >= moderate ? CS_MODERATE : CS_BALANCED;
+	uint64_t lateness = verdict >> 1;
+	bool are_cores_shared = verdict & 1;
+	return lateness >= strong ? CS_STRONG
+	       : lateness >= moderate && !are_cores_shared ? CS_MODERATE : CS_BALANCED;
 }
 
 /* The verdict of the turn before this one comes into force. */
@@ -116,9 +123,9 @@ take_verdict(struct cs_team *team, struct cs_node_op *op)
 	struct cs_node *node = &team->node;
 	cs_node_wait(op, cs_team_leader(team), &node->head->verdict_call,
 		     call_of_turn(epoch, epoch->turns));
-	uint64_t lateness = atomic_load_explicit(verdict_of(team, epoch->turns),
-						 memory_order_relaxed);
-	enum cs_balance imbalance = class_of(epoch, lateness);
+	uint64_t verdict = atomic_load_explicit(verdict_of(team, epoch->turns),
+						memory_order_relaxed);
+	enum cs_balance imbalance = class_of(epoch, verdict);
 	if (imbalance == epoch->imbalance)
 		return;
 	epoch->imbalance = imbalance;
@@ -138,7 +145,7 @@ turn(struct cs_team *team, struct cs_node_op *op)
 	epoch->turn_at += epoch->limits.calls;
 	if (!cs_team_is_leader(team))
 		return;
-	sum_up(epoch);
+	sum_up(team);
 	if (team->shape.nodes > 1)
 		team->host->max(team->leaders, epoch->exchanged, CS_EXCHANGED, &epoch->request);
 	go_on(team, op);

@@ -23,12 +23,15 @@ enum cs_exchanged {
 	CS_EXCHANGED_LATE,        /* ns that ranks wait for the last of their node, in the mean */
 	CS_EXCHANGED_WAITED,      /* ns that ranks of the node have waited in a call, in the mean */
 	CS_EXCHANGED_WAITED_LESS, /* the same's complement: of the node that has waited least */
+	CS_EXCHANGED_SHARED,      /* 1: more ranks than cores they may use */
 	CS_EXCHANGED
 };
 
 struct cs_epoch_limits {
 	uint64_t calls;                  /* of an epoch: a multiple of CS_SAMPLE, 128 or more */
-	uint64_t moderate_ns, strong_ns; /* lateness from which on imbalance is that */
+	uint64_t moderate_ns, strong_ns; /* lateness from which on imbalance is that; where ranks of
+					  * a node share cores, a rank is late by its time slice,
+					  * and what is not strong is balanced */
 };
 
 struct cs_epoch {

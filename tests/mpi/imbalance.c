@@ -1,12 +1,15 @@
 /* A rank that comes late to each call: it waits for a message of each other rank, which they send
  * when they are about to make the call, and then counts for longer than any rank polls.
  *
- *   imbalance CALLS
+ *   imbalance CALLS [own-cores]
+ *
+ * With own-cores it is skipped where ranks have to share some.
  *
  * Collectives of several kinds take turns, and their results are checked. What is agreed meanwhile
  * and which algorithms served shows in the report and in the lines of COLLSHIM_VERBOSE=1. */
 #include "check.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +83,11 @@ main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &check_rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	cpu_set_t cores;
+	if (argc > 2 && !sched_getaffinity(0, sizeof cores, &cores) && CPU_COUNT(&cores) < ranks) {
+		MPI_Finalize();
+		return 77;
+	}
 	char *all = malloc((size_t)ranks * BYTES);
 	for (int call = 0; call < calls; call++) {
 		come(ranks);
