@@ -112,6 +112,7 @@ ranks_of_several_nodes_leave_early(void **state)
 	has_windows = true;
 	expect_early(CS_BCAST, "hier:dynamic", nodes, 40, true, 1);
 	expect_early(CS_BCAST, "hier:dynamic", nodes, 1900, true, 1);
+	expect_early(CS_BCAST, "hier:dynamic", nodes, 15000, true, 1); /* eight slots */
 	for (size_t i = 0; i < COUNT(bytes); i++)
 		expect_early(CS_REDUCE, "hier:dynamic", nodes, bytes[i], false, 5);
 	has_windows = false;

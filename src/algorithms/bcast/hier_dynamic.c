@@ -2,9 +2,9 @@
  * receives the vector before others come, who find it in the node's memory
  * (patterns/handout_nodes.h).
  *
- * With verbs a short vector is written into the memory of each node, along a tree in which the
- * first ranks pass it on (patterns/node_windows.h): nobody tells anybody anything, and the root
- * stays for nobody.
+ * With verbs a vector that half of a window has room for is written into the memory of each node,
+ * along a tree in which the first ranks pass it on (patterns/node_windows.h): nobody tells anybody
+ * anything, and the root stays for nobody.
  *
  * By messages, the first ranks tell the root, which is known, and splits those who are there. With
  * control=1 it is the paper's form, for comparison: a tree of nodes, where a first rank tells all
