@@ -43,15 +43,18 @@ COLLECTIVES = ("allgather allgatherv allreduce alltoall alltoallv alltoallw barr
                "reduce_scatter reduce_scatter_block scan scatter scatterv").split()
 # Whatever the shipped tuning prefers: here everything is to go through our code that can.
 FORCED = {f"COLLSHIM_{name.upper()}": "hier:host" for name in COLLECTIVES}
+# By the loopback device: between other ones Open MPI 5 looks for a route, and may find none.
+BY_TCP = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
 # MPICH (UCX) and Open MPI (vader) put their own messages between ranks into files of /dev/shm and
 # end the job when they cannot, or, in Open MPI's case, print half a page. These ways leave /dev/shm
 # to us.
-HOST_WITHOUT_DEV_SHM = {"mpich": {"UCX_TLS": "self,sysv"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
-# UCX and vader may not look into each other's processes either: no process_vm_readv, and UCX hands
-# out its segments as links into /proc unless told not to.
-HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,posix", "UCX_POSIX_USE_PROC_LINK": "n"},
-                        "openmpi": {"OMPI_MCA_btl_vader_single_copy_mechanism": "none"}}
-HOST_BY_TCP = {"mpich": {"UCX_TLS": "self,tcp"}, "openmpi": {"OMPI_MCA_btl": "self,tcp"}}
+HOST_WITHOUT_DEV_SHM = {"mpich": {"UCX_TLS": "self,sysv"}, "openmpi": BY_TCP}
+# UCX and vader may not look into each other's processes either: no process_vm_readv, and no links
+# into /proc, which posix needs since UCX 1.18.
+HOST_WITHOUT_PEEKING = {"mpich": {"UCX_TLS": "self,sysv"},
+                        "openmpi": {"OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+                                    "OMPI_MCA_smsc": "^cma,knem,xpmem"}}
+HOST_BY_TCP = {"mpich": {"UCX_TLS": "self,tcp"}, "openmpi": BY_TCP}
 # The beginning of a tuning file; rules follow.
 TUNING = ("version: 1\nblocks:\n  - name: test\n"
           "    provenance: {date: 2026-01-01, library: any, machine: any, command: none}\n    "
