@@ -51,10 +51,12 @@ cs_team_node_word(uint64_t *host)
 static enum cs_trouble
 split_by_word(struct cs_comm *communicator, MPI_Comm *node)
 {
-	uint64_t host, word = cs_team_node_word(&host),
+	uint64_t host, word = cs_team_node_word(&host), memory = word ? cs_topo_memory(host) : 0,
 		       *words = malloc((size_t)communicator->size * sizeof *words);
 	if (!words)
 		cs_team_out_of_memory("the nodes", communicator->size);
+	if (memory)
+		word = memory;
 	int colour = 0, result = cs_yielding_allgather(&word, (int)sizeof word, MPI_BYTE, words,
 						       communicator->comm);
 	while (word && words[colour] != word && colour < communicator->rank)

@@ -39,6 +39,17 @@ cs_topo_node(uint64_t *host)
 	return word ? word : 1;
 }
 
+uint64_t
+cs_topo_memory(uint64_t host)
+{
+	struct stat memory;
+	int saved = errno;
+	bool is_there = !stat("/dev/shm", &memory);
+	errno = saved;
+	return is_there ? cs_hash_number(cs_hash_number(host, memory.st_dev), memory.st_ino) | 1
+			: 0;
+}
+
 /* --- files of /sys ---------------------------------------------------------------------------- */
 
 /* Bytes of a file, more than a list of every other CPU has; the stack may be small */

@@ -57,5 +57,8 @@ int cs_topo_distance(const char *device);
  * /dev/shm, and others not, but for one chance in 2^64. 0: not to be told. *host: the same of
  * kernel and host name alone. */
 uint64_t cs_topo_node(uint64_t *host);
+/* A word of such a `host` and of /dev/shm: who has it in common shares memory by name, whatever PID
+ * namespace it is in. 0: there is no /dev/shm. */
+uint64_t cs_topo_memory(uint64_t host);
 
 #endif

@@ -615,10 +615,20 @@ def processes_that_may_not_be_looked_into_share_by_name(args):
         by_name_only(args, mpi, "undumpable")
 
 
+def finds_nodes_by_files(args, mpi):
+    """MPICH 5.0's MPI_Comm_split_type is of no use (src/comm/flavour.c): a rank that may open no
+    file is on a node of its own then, and some calls are the MPI's."""
+    told = job(args, mpi).facts().get("mpi", "")
+    return mpi == "mpich" and re.search(r"\b5\.0\.", told) is not None
+
+
 @claim
 def one_process_that_may_not_open_others_makes_all_share_by_name(args):
     """The module of one rank opens no file at all; that a name opens one is libc's doing."""
     for mpi in args.mpi:
+        if finds_nodes_by_files(args, mpi):
+            print(f"# note: left out: {mpi}, whose ranks that open no file are alone")
+            continue
         for kind, line in (("auto", None), ("named", None), ("memfd", ATTACH)):
             result, refused, _ = refusing(args, mpi, f"open:1:1+:{EACCES}", COLLSHIM_SHM=kind,
                                           COLLSHIM_TUNING="builtin")
@@ -699,7 +709,10 @@ SYSTEM_CALLS = (
 @claim
 def each_system_call_of_ours_may_fail(args):
     for mpi in args.mpi:
+        by_files = finds_nodes_by_files(args, mpi)
         for call, rank, which, error, kind, line, served in SYSTEM_CALLS:
+            if call == "open" and by_files:
+                continue
             result, refused, _ = refusing(args, mpi, f"{call}:{rank}:{which}:{error}",
                                           COLLSHIM_SHM=kind)
             expect(refused > 0, f"{call} was never refused", result)
@@ -708,9 +721,11 @@ def each_system_call_of_ours_may_fail(args):
 
 @claim
 def pages_that_cannot_be_mapped_at_once_come_one_by_one(args):
-    """Slower, right, and the report says so. UCX would call the kernel in the place of madvise."""
+    """Slower, right, and the report says so. UCX and Open MPI 6 would call the kernel in the place
+    of madvise."""
     for mpi in args.mpi:
-        result, refused, _ = refusing(args, mpi, f"madvise:*:1+:{ENOMEM}", UCX_MEM_EVENTS="n")
+        result, refused, _ = refusing(args, mpi, f"madvise:*:1+:{ENOMEM}", UCX_MEM_EVENTS="n",
+                                      OMPI_MCA_memory="^patcher")
         expect(refused > 0, "madvise was never refused", result)
         expect_right(result, served=True)
         told = result.facts().get("pages of slots")

@@ -498,13 +498,13 @@ no_other_devices_are_looked_for(void **state)
 
 enum { SAME, OTHER_NAME, OTHER_MEMORY, OTHER_PIDS };
 
-/* What a child has for the node and the host, after it was moved out of one of the things that make
- * a node; 0: it may not move. */
+/* What a child has for the node, the host and its memory, after it was moved out of one of the
+ * things that make a node; 0: it may not move. */
 static uint64_t
-word_of_child(int what, uint64_t *host)
+word_of_child(int what, uint64_t *host, uint64_t *memory)
 {
 	int ends[2], status;
-	uint64_t words[2] = { 0, 0 };
+	uint64_t words[3] = { 0 };
 	assert_int_equal(pipe(ends), 0);
 	pid_t child = fork();
 	if (child == 0) {
@@ -519,6 +519,7 @@ word_of_child(int what, uint64_t *host)
 		if (grandchild)
 			_exit(waitpid(grandchild, NULL, 0) != grandchild);
 		words[0] = may ? cs_topo_node(&words[1]) : 0;
+		words[2] = cs_topo_memory(words[1]);
 		_exit(write(ends[1], words, sizeof words) != sizeof words);
 	}
 	close(ends[1]);
@@ -527,20 +528,23 @@ word_of_child(int what, uint64_t *host)
 	assert_int_equal(read(ends[0], words, sizeof words), sizeof words);
 	close(ends[0]);
 	*host = words[1];
+	*memory = words[2];
 	return words[0];
 }
 
 static void
 a_node_is_kernel_name_memory_and_pids(void **state)
 {
-	uint64_t host, other, own = cs_topo_node(&host);
+	uint64_t host, other, memory, own = cs_topo_node(&host);
 	assert_true(own != 0);
 	assert_true(own == cs_topo_node(&other) && host == other);
-	assert_true(own == word_of_child(SAME, &other) && host == other);
+	assert_true(own == word_of_child(SAME, &other, &memory) && host == other);
+	assert_true(memory == cs_topo_memory(host));
 	int moved = 0;
 	for (int what = OTHER_NAME; what <= OTHER_PIDS; what++) {
-		uint64_t word = word_of_child(what, &other);
+		uint64_t word = word_of_child(what, &other, &memory);
 		assert_true(word != own);
+		assert_true(!word || (memory == cs_topo_memory(host)) == (what == OTHER_PIDS));
 		assert_true(!word || (host != other) == (what == OTHER_NAME));
 		moved += word != 0;
 	}
