@@ -293,9 +293,8 @@ static void
 count_on_node(struct on_node *wanted, struct cs_sim_call *call, const struct cs_model *model,
 	      const struct cs_hier *hier)
 {
-	enum cs_status status = cs_hier_time_on_node(call, hier, model, &wanted->time);
-	if (status == CS_OK)
-		status = cs_hier_count(call, hier, &wanted->first);
+	enum cs_status status = cs_hier_time_on_node(call, hier, model, &wanted->time,
+						     &wanted->first);
 	cs_counted_drop_steps(&wanted->first);
 	wanted->is_known = status == CS_OK && wanted->first.betweens;
 }

@@ -334,7 +334,8 @@ time_node(const struct cs_counted_node *counted, const int *ranks, const struct 
 
 enum cs_status
 cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
-		     const struct cs_model *model, int64_t *time)
+		     const struct cs_model *model, int64_t *time,
+		     struct cs_counted_node *first)
 {
 	struct state state = { .call = call, .hier = hier };
 	bool is_known[CLASSES] = { false };
@@ -355,6 +356,8 @@ cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
 			status = time_node(counted, ranks, model, &own);
 		*time = own > *time ? own : *time;
 	}
+	*first = state.counted[class_of(call, 0)];
+	state.counted[class_of(call, 0)] = (struct cs_counted_node){ 0 };
 	free(ranks);
 	clear(&state);
 	return status;

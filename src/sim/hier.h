@@ -53,8 +53,10 @@ CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct c
 
 /* What the steps on a node take by a model, ps, if what is between nodes takes nothing and is there
  * when it is asked for: on the node where it takes longest. Of a call with blocks of one size.
- * Errors as above, and CS_UNSUPPORTED where the time is too long for the simulator. */
+ * *first as of cs_hier_count. Errors as above, and CS_UNSUPPORTED where the time is too long for
+ * the simulator. */
 CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
-					       const struct cs_model *model, int64_t *time);
+					       const struct cs_model *model, int64_t *time,
+					       struct cs_counted_node *first);
 
 #endif

@@ -83,9 +83,11 @@ const struct cs_algorithm cs_algorithm_allreduce_node_only = {
 /* None of them composes: nothing is asked for what ranks of a node do. */
 enum cs_status
 cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
-		     const struct cs_model *model, int64_t *time)
+		     const struct cs_model *model, int64_t *time,
+		     struct cs_counted_node *first)
 {
 	(void)call, (void)hier, (void)model, (void)time;
+	*first = (struct cs_counted_node){ 0 };
 	return CS_UNSUPPORTED;
 }
 
