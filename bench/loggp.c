@@ -1,5 +1,6 @@
 /* What a message costs: PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different nodes and
- * between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them (src/comm/wire.c).
+ * between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them
+ * (src/comm/host/wire.c).
  *
  *   caller      Isend d Isend d ... Isend, waits for all                  waits for the answer
  *   answerer    has n receives posted        waits for them, one by one | Isend, waits

@@ -22,7 +22,8 @@ is_split_type_wrong(void)
 	return strncmp(version + strspn(version, " \t"), "5.0.", 4) == 0;
 }
 
-/* The lowest rank that has this one's word, as the library finds nodes there (comm/make_team.c). */
+/* The lowest rank that has this one's word, as the library finds nodes there
+ * (comm/teams/make_team.c). */
 static int
 lowest_of_node(void)
 {

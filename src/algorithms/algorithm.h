@@ -104,7 +104,7 @@ struct cs_algorithm {
 	 * not matter), where build does not refuse; or CS_PRICE_NONE. A test holds it against the
 	 * plans. Else it is counted from the plans of all ranks (sim/count.h), as far as they are
 	 * few: among many a model only knows of algorithms that have a formula. Alltoallv and
-	 * alltoallw: what problem->rank knows of it (patterns/pairs.h); not equal on all ranks. */
+	 * alltoallw: what problem->rank knows of it (plans/pairs.h); not equal on all ranks. */
 	void (*cost)(const struct cs_problem *problem, struct cs_cost *cost);
 	/* With build, where it matters who is on which node: the algorithm of the collective that
 	 * sends the same messages where each node has one rank, as between nodes in a composed

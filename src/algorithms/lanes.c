@@ -1,7 +1,7 @@
 /* algorithms/lanes.c — decides which ranks of a node are lanes, and which lane carries what. */
 #include "algorithms/lanes.h"
 
-#include "algorithms/patterns/rank_order.h"
+#include "algorithms/slice.h"
 
 /* Ranks of the same domain before this one. */
 static int

@@ -1,5 +1,5 @@
 /* algorithms/lanes.h — which ranks of a node drive the wire, and which of its messages. Arithmetic
- * only; who is where is comm/make_team.c's business.
+ * only; who is where is comm/teams/make_team.c's business.
  *
  *   local rank     0 1 2 3 4 5 6 7       lane       0 1 2 3
  *   NUMA domain    A A A A B B B B       local rank 0 4 1 5

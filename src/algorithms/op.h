@@ -170,7 +170,7 @@ void cs_op_finish(struct cs_op *op);
 
 /* What an operation's memory is for. */
 enum cs_op_use {
-	CS_OP_SCRATCH, /* patterns/rank_order */
+	CS_OP_SCRATCH, /* node/rank_order */
 	CS_OP_COPY,    /* an algorithm's copy of its input, sizes of others */
 	CS_OP_REMOTE,  /* what is read in other ranks' memory */
 	CS_OP_PART,    /* what leaders get out of a buffer that they still read */

@@ -10,7 +10,7 @@
 
 #include "algorithms/epoch.h"
 #include "algorithms/lanes.h"
-#include "algorithms/plans.h"
+#include "algorithms/plan_cache.h"
 #include "base/parse.h"
 #include "shm/node_slots.h"
 #include "wire/host.h"
@@ -61,7 +61,7 @@ struct cs_team {
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	struct cs_epoch epoch;
-	struct cs_hearings *hearings; /* algorithms/hearings.h; NULL: none so far */
+	struct cs_hearings *hearings; /* algorithms/late/hearings.h; NULL: none so far */
 	struct cs_op_memory **idle; /* what operations that are over have left for the next
 				     * (algorithms/op.h) */
 };

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/engine.h"
-#include "comm/pmpi.h"
-#include "comm/serve.h"
-#include "comm/types.h"
+#include "comm/host/pmpi.h"
+#include "comm/calls/serve.h"
+#include "comm/types/types.h"
 
 #include <assert.h>
 #include <limits.h>

@@ -3,7 +3,7 @@
 #include "intercept/fortran_layer.h"
 
 #include "base/clock.h"
-#include "comm/serve.h"
+#include "comm/calls/serve.h"
 
 /* Handed on as it came. */
 struct left {

@@ -4,7 +4,7 @@
 #ifndef CS_INTERCEPT_FORTRAN_LAYER_H
 #define CS_INTERCEPT_FORTRAN_LAYER_H
 
-#include "comm/comm.h"
+#include "comm/teams/comm.h"
 #include "intercept/entry.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
 
 #include "base/agreement.h"
 #include "base/log.h"
-#include "comm/handles.h"
+#include "comm/host/handles.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* run/flat.c makes a plan's problem of a call, and runs it. */
 #include "run/flat.h"
 
-#include "algorithms/between.h"
+#include "algorithms/hier/between.h"
 
 #include <string.h>
 

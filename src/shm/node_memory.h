@@ -74,7 +74,7 @@ struct cs_rank_head {
 	uint64_t probe, probe_holds; /* address of a word of that process, and what no other has
 				      * there */
 	uint64_t cpus[16]; /* affinity, bit per CPU */
-	_Atomic uint64_t charge; /* written seldom: comm/ledger.h */
+	_Atomic uint64_t charge; /* written seldom: comm/teams/ledger.h */
 	/* In every CS_SAMPLE-th call: shm/lateness.h. */
 	_Alignas(CS_APART) struct cs_stamp {
 		_Atomic uint64_t number; /* of the call; 0: it is being written */

@@ -43,7 +43,7 @@ struct cs_segment {
 	int fd; /* -1 after seal */
 	struct cs_segment_ticket ticket;
 	int is_owner;
-	uint64_t charge; /* what this process counts of it (comm/ledger.h); kept for the caller */
+	uint64_t charge; /* this process's share (comm/teams/ledger.h); kept for the caller */
 };
 
 #define CS_SEGMENT_HEADER 4096 /* bytes at the front that belong to the following */

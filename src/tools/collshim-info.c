@@ -234,8 +234,8 @@ spread(const struct request *request, size_t cores, struct cs_facts *facts)
 	return DONE;
 }
 
-/* A call that goes to the MPI whatever is chosen: before anybody is asked (comm/comm.c,
- * comm/serve_common.h), or since a variable keeps the library out of all calls. */
+/* A call that goes to the MPI whatever is chosen: before anybody is asked (comm/teams/comm.c,
+ * comm/calls/serve_common.h), or since a variable keeps the library out of all calls. */
 #define WITHOUT_IT " sends every call to the MPI: what is above holds without it"
 enum { ONE_RANK, NO_BYTES, DISABLED, SHM_OFF, OVERRIDES };
 static const struct {

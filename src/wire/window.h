@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 /* More than twice the messages that an operation has under way between two nodes in one round:
- * patterns/dynamic_leader.h says what for. */
+ * late/dynamic_leader.h says what for. */
 #define CS_WINDOW_SLOTS 16
 
 /* Where a part of a message lies, and how many were put before it. */

@@ -1,5 +1,5 @@
 /* wire/wire.h — messages between the ranks of one group. A transport fills it: the host MPI's
- * point-to-point messages (comm/wire.c), verbs (ib/).
+ * point-to-point messages (comm/host/wire.c), verbs (ib/).
  *
  *   rank 0   send tag 7 | send tag 7 | send tag 8   a tag is an operation's; those of one match
  *   rank 1   recv tag 8 | recv tag 7 | recv tag 7   in the order in which they are started

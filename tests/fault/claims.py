@@ -616,7 +616,7 @@ def processes_that_may_not_be_looked_into_share_by_name(args):
 
 
 def finds_nodes_by_files(args, mpi):
-    """MPICH 5.0's MPI_Comm_split_type is of no use (src/comm/flavour.c): a rank that may open no
+    """MPICH 5.0's MPI_Comm_split_type is of no use (comm/host/flavour.c): a rank that may open no
     file is on a node of its own then, and some calls are the MPI's."""
     told = job(args, mpi).facts().get("mpi", "")
     return mpi == "mpich" and re.search(r"\b5\.0\.", told) is not None

@@ -35,7 +35,7 @@ check(const char *name, struct foreign_comm *comm)
 #define Comm_size Unused_Comm_size
 #define Barrier Unused_Barrier
 #define P(name) OTHER(name)
-#include "comm/pmpi.def"
+#include "comm/host/pmpi.def"
 #undef Initialized
 #undef Finalized
 #undef Get_library_version

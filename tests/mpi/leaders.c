@@ -1,16 +1,16 @@
 /* leaders.c — what ranks do between nodes by the host, on all ranks of the job. The collectives
  * between leaders (wire/host.h) in both forms: as they block, and begun and tested, several at once
- * and different ones. And messages by tags (comm/wire.c), received in another order than sent.
+ * and different ones. And messages by tags (comm/host/wire.c), received in another order than sent.
  * Every result is compared with what it has to be.
  *
  * 	leaders [SEED [TURNS]] */
 #include "comm/engine.h"
-#include "comm/flavour.h"
-#include "comm/host.h"
-#include "comm/pmpi.h"
-#include "comm/rdma.h"
-#include "comm/window.h"
-#include "comm/types.h"
+#include "comm/host/flavour.h"
+#include "comm/host/host.h"
+#include "comm/host/pmpi.h"
+#include "comm/teams/rdma.h"
+#include "comm/teams/window.h"
+#include "comm/types/types.h"
 
 #include "check.h"
 

@@ -1,11 +1,11 @@
-/* comm/host.c lets the MPI progress in one thread at a time. A program that jumps out of that, from
- * a handler of a signal, may not do so (MPI need not be signal safe: MPI 4.0, 2.9.2), but then
+/* comm/host/host.c lets the MPI progress in one thread at a time. A program that jumps out of that,
+ * from a handler of a signal, may not do so (MPI need not be signal safe: MPI 4.0, 2.9.2), but then
  * waits as before. Without an MPI: its functions are this test's. */
-#include "comm/host.h"
-#include "comm/pmpi.h"
-#include "comm/rdma.h"
-#include "comm/window.h"
-#include "comm/types.h"
+#include "comm/host/host.h"
+#include "comm/host/pmpi.h"
+#include "comm/teams/rdma.h"
+#include "comm/teams/window.h"
+#include "comm/types/types.h"
 #include "ib/ib.h"
 
 #include <pthread.h>

@@ -271,7 +271,7 @@ make_scattered(const struct world *world, const struct spec *spec, int rank, str
 		for (int to = 0; to < world->ranks; to++)
 			fill_block(spec, cs_blocks_at(&made->send, to), rank, to);
 	}
-	/* As in comm/serve_move.c */
+	/* As in comm/calls/serve_move.c */
 	if ((is_root && spec->in_place) || (call_is_v(spec->coll) && !made->bytes))
 		return;
 	part->recv_bytes = made->bytes;

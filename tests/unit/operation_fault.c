@@ -1,7 +1,7 @@
 /* operation_fault.c does wrong what a case is to see. */
 #include "operation_run.h"
 
-#include "algorithms/patterns/node_rounds.h"
+#include "algorithms/node/node_rounds.h"
 #include "shm/arrive.h"
 
 static void

@@ -57,7 +57,8 @@ make_sizes(struct run *run, struct spec *spec)
 	}
 }
 
-/* Where all ranks know that nothing is moved, the call is the host's (comm/serve_common.h). */
+/* Where all ranks know that nothing is moved, the call is the host's (comm/calls/serve_common.h).
+ * */
 static void
 move_something(struct run *run, struct spec *spec)
 {

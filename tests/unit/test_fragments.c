@@ -1,7 +1,7 @@
 /* What a node sends next of what has come so far. */
 #include "unit.h"
 
-#include "algorithms/patterns/fragments.h"
+#include "algorithms/late/fragments.h"
 
 #define MOST 16
 

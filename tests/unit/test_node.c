@@ -2,7 +2,7 @@
  * again, what a wait leaves as it was, and how an exchange deals with slots and memory. */
 #include "unit.h"
 
-#include "algorithms/patterns/node_rounds.h"
+#include "algorithms/node/node_rounds.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* What a module learns of the MPI that it meets: which functions there are, what it does by its
  * name, and its handles. Built with each mpi.h, and needs no MPI. */
 #include "coll/coll.h"
-#include "comm/flavour.h"
-#include "comm/pmpi.h"
+#include "comm/host/flavour.h"
+#include "comm/host/pmpi.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -24,7 +24,7 @@ static const struct {
 #define P_FOR(name, what) { "PMPI_" #name, A_WAY },
 #define P_FOR_COLLS(name, colls) { "PMPI_" #name, COLLS },
 #define P_FOR_NODES(name, colls) { "PMPI_" #name, NODES },
-#include "comm/pmpi.def"
+#include "comm/host/pmpi.def"
 };
 
 static const char *hidden;

@@ -1,10 +1,10 @@
-/* Scans through the memory of nodes (patterns/prefix.h), with a thread for each rank and leaders
+/* Scans through the memory of nodes (hier/prefix.h), with a thread for each rank and leaders
  * that meet in this process: each way of making one, on nodes of every shape, with an operation
  * that is not commutative. */
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/prefix.h"
+#include "algorithms/hier/prefix.h"
 #include "algorithms/team.h"
 #include "coll/call.h"
 

@@ -4,7 +4,7 @@
 #include "unit.h"
 
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/tree_partition.h"
+#include "algorithms/plans/tree_partition.h"
 #include "plan/build.h"
 #include "plan/verify.h"
 #include "plan/walk.h"

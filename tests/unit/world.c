@@ -1,7 +1,7 @@
 /* world.c makes the nodes and teams of virtual ranks. */
 #include "world_parts.h"
 
-#include "algorithms/hearings.h"
+#include "algorithms/late/hearings.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -104,7 +104,7 @@ take_lane(struct world *world, int rank)
 	}
 }
 
-/* Where each node has one rank there is no memory (comm/make_team.c). */
+/* Where each node has one rank there is no memory (comm/teams/make_team.c). */
 static void
 make_team(struct world *world, const int *sizes, int rank, const struct cs_node_shape *like)
 {

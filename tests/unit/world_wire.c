@@ -1,7 +1,7 @@
 /* world_wire.c has the messages of a world. */
 #include "world_parts.h"
 
-#include "algorithms/hearings.h"
+#include "algorithms/late/hearings.h"
 
 #include <stdlib.h>
 

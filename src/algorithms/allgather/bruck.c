@@ -13,8 +13,8 @@
  * Cost: ceil(log_(k+1) p) rounds; each rank receives each block once. For small blocks and any p;
  * k: as many messages as the network starts at once at no cost. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/packed_blocks.h"
-#include "algorithms/patterns/ports.h"
+#include "algorithms/plans/packed_blocks.h"
+#include "algorithms/plans/ports.h"
 
 /* Parameters. */
 enum { K };

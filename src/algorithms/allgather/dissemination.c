@@ -11,8 +11,8 @@
  * Cost: ceil(log2 p) rounds; each rank receives each block once. For blocks for which a copy costs
  * more than a second message. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/packed_blocks.h"
-#include "algorithms/patterns/ports.h"
+#include "algorithms/plans/packed_blocks.h"
+#include "algorithms/plans/ports.h"
 
 /* Blocks [first, first + count), modulo ranks, as two packed blocks that do not wrap; the second
  * may be empty. */

@@ -11,8 +11,8 @@
  * everything ceil(log2 p) times. For few bytes where no better algorithm is at hand; the one that
  * others are compared with. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/packed_blocks.h"
-#include "algorithms/patterns/pieces.h"
+#include "algorithms/plans/packed_blocks.h"
+#include "algorithms/plans/pieces.h"
 
 /* Blocks that `rank`, `mask` below its parent, has gathered. */
 static int

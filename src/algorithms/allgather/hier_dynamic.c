@@ -6,13 +6,13 @@
  *
  * Who receives is known, and another rank for each node; every rank copies the result out. With
  * verbs nobody receives: what a node has is written into the memory of the others, if it fits
- * (patterns/node_windows.h).
+ * (late/node_windows.h).
  *
  * Cost: the last rank of a node sends a message to each other node, at once. For ranks that come at
  * different times, on few nodes. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_allgather.h"
-#include "algorithms/patterns/node_windows.h"
+#include "algorithms/hier/node_allgather.h"
+#include "algorithms/late/node_windows.h"
 
 /* Parameters. */
 enum { WIRE_CHUNK, WINDOW };

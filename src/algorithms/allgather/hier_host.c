@@ -8,7 +8,7 @@
  * copies of each block per reader and one flag; blocks of 48 bytes and less travel with the flag.
  */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_allgather.h"
+#include "algorithms/hier/node_allgather.h"
 
 const struct cs_algorithm cs_algorithm_allgather_hier_host = {
 	.colls = CS_SET(CS_ALLGATHER) | CS_SET(CS_ALLGATHERV),

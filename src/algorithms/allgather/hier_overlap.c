@@ -10,7 +10,7 @@
  * one write per node and step, and no copy but copy-in and copy-out. Over verbs, with small and
  * middle blocks: every other way copies once more or pays a message per rank. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/overlap.h"
+#include "algorithms/hier/overlap.h"
 
 /* Parameters. */
 enum { CHUNK };

@@ -21,9 +21,9 @@
  * Cost: 1 + 2 ceil(log_(k+1) nodes) rounds, every other one between nodes; each rank receives each
  * block once. For small and middle blocks where one sender does not fill the node's link. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_ranks.h"
-#include "algorithms/patterns/packed_blocks.h"
-#include "algorithms/patterns/ports.h"
+#include "algorithms/plans/node_ranks.h"
+#include "algorithms/plans/packed_blocks.h"
+#include "algorithms/plans/ports.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
  * Cost: ceil(p / 2) rounds; each rank receives every block but its own once. For large blocks: half
  * the start-ups of the ring. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/packed_blocks.h"
+#include "algorithms/plans/packed_blocks.h"
 
 struct circle {
 	int ranks; /* of the call */

@@ -15,8 +15,8 @@
  * Cost: log2 p rounds, floor(log2 p) + 2 with a rest; each block received once, but an even rank of
  * the rest sends everything once more. For small blocks on a power of two. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/packed_blocks.h"
-#include "algorithms/patterns/pieces.h"
+#include "algorithms/plans/packed_blocks.h"
+#include "algorithms/plans/pieces.h"
 
 struct halves {
 	int q;    /* ranks that take part in the doubling: a power of two */

@@ -14,7 +14,7 @@
  * below. (tests/unit/test_sim.c)
  *
  * Cost: that of the pipelined ring. */
-#include "algorithms/patterns/ring.h"
+#include "algorithms/plans/ring.h"
 
 #include <stdlib.h>
 

@@ -9,8 +9,8 @@
  * Where nothing is known of nodes the order is that of the ranks.
  *
  * Cost: that of the pipelined ring. */
-#include "algorithms/patterns/node_ranks.h"
-#include "algorithms/patterns/ring.h"
+#include "algorithms/plans/node_ranks.h"
+#include "algorithms/plans/ring.h"
 
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@
  * is b - min b_i there, with b_i = max(1, ceil(m_i / B)) and b their sum: a bound. No order of the
  * ring gets below max(n - n_i), with n_i = ceil(m_i / B) and n their sum, as so many messages come
  * in at rank i. See equidistant_ring.c. */
-#include "algorithms/patterns/ring.h"
+#include "algorithms/plans/ring.h"
 
 static void
 build(struct cs_builder *builder)

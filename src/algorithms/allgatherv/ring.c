@@ -9,7 +9,7 @@
  * Cost: p - 1 rounds; a rank sends and receives every block but one. But for a round's time the
  * largest block counts: p - 1 times it, which can be p - 1 times the data. For blocks of about the
  * same size; else the pipelined ring. */
-#include "algorithms/patterns/ring.h"
+#include "algorithms/plans/ring.h"
 
 static void
 build(struct cs_builder *builder)

@@ -4,8 +4,8 @@
  * Cost: all wait for the last rank; then ceil(log2 m) vectors to add on its node of m ranks, and
  * the messages of a k-nomial tree of nodes, twice. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/dynamic_leader.h"
-#include "algorithms/patterns/node_reduce.h"
+#include "algorithms/late/dynamic_leader.h"
+#include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
 enum { SEGMENT, RADIX, WINDOW };

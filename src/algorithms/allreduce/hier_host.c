@@ -9,7 +9,7 @@
  * (shm/copy_choice.h). Sources are always reduced in rank order with the same bracketing: all ranks
  * get the same bits. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_reduce.h"
+#include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
 enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES, CMA_MIN };

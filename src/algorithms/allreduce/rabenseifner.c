@@ -12,12 +12,12 @@
  *     0123 4   0123 4  0123 4  0123 4
  *
  * Distances grow while pieces shrink, so sums are always of neighbouring ranks and their order is
- * kept. p not a power of two: neighbours are folded (patterns/butterfly.h). Every rank has the same
+ * kept. p not a power of two: neighbours are folded (plans/butterfly.h). Every rank has the same
  * result to the bit: the sum of an element is finished at one rank and copied from there.
  *
  * Cost: 2 log2 p rounds, and 2 more if p is not a power of two; a rank sends and receives the
  * vector about twice, a folded one three times. For medium and large vectors. */
-#include "algorithms/patterns/butterfly.h"
+#include "algorithms/plans/butterfly.h"
 
 static void
 build(struct cs_builder *builder)

@@ -4,14 +4,14 @@
  *
  *   p = 4, ranks in each one's sum:   0  |  1  |  2  |  3     p = 6: 1 gives its to 0, 3 to 2
  *                                     01 | 01  |  23 |  23    first, and gets the result last
- *                                   0123 |0123 |0123 |0123    (patterns/butterfly.h)
+ *                                   0123 |0123 |0123 |0123    (plans/butterfly.h)
  *
  * The order of ranks is kept. Every rank has the same result to the bit: partners combine the same
  * two sums with the same one on the left, so after each round all ranks of a group have equal sums.
  *
  * Cost: log2 p rounds of the whole vector; p not a power of two: one or two more. For small
  * vectors. */
-#include "algorithms/patterns/butterfly.h"
+#include "algorithms/plans/butterfly.h"
 
 static void
 build(struct cs_builder *builder)

@@ -13,7 +13,7 @@
  * Cost: 2 (p - 1) rounds; a rank sends and receives almost two vectors, the least there is. For
  * large vectors: only neighbours talk, and each link carries the same. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/pieces.h"
+#include "algorithms/plans/pieces.h"
 #include "plan/build.h"
 
 struct ring {

@@ -3,7 +3,7 @@
  * (seed 002, 3.7.3) the other nodes are dealt to them. One node: each rank reads its pieces out of
  * its peers' rings. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_alltoall.h"
+#include "algorithms/hier/node_alltoall.h"
 
 /* Parameters. */
 enum { CMA_MIN, LANES };

@@ -8,8 +8,8 @@
  * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where
  * blocks are small. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_rounds.h"
-#include "algorithms/patterns/overlap.h"
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/overlap.h"
 
 #include <string.h>
 

@@ -23,9 +23,9 @@
  * A plan is what a rank makes of what it knows, so the node's rows and columns would have to be
  * exchanged before it (seed 002, 2.3.1: ExchangeCntData), and it would serve only calls in which
  * all of them are the same. There hier:* do what this does: they have those tables in the node's
- * memory, and deal the other nodes to `lanes` senders (patterns/node_alltoall.c). */
-#include "algorithms/patterns/node_ranks.h"
-#include "algorithms/patterns/pairs.h"
+ * memory, and deal the other nodes to `lanes` senders (hier/node_alltoall.c). */
+#include "algorithms/plans/node_ranks.h"
+#include "algorithms/plans/pairs.h"
 
 struct state {
 	struct cs_builder *builder;

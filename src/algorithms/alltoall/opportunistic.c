@@ -1,6 +1,6 @@
 /* Alltoall(v,w) whose senders do not wait for late ranks of their node (seed 002, 3.7.3): for each
  * pair of nodes one rank sends and one hears, and what has been brought so far is sent as soon as
- * that is worth a message (opportunistic message fragmentation, patterns/fragments.h).
+ * that is worth a message (opportunistic message fragmentation, late/fragments.h).
  *
  *   a, b: ranks of node 0, b comes late; e, f: ranks of node 1
  *
@@ -22,8 +22,8 @@
  * Cost: one message per pair of nodes where all come at once, as many as a node has ranks at worst;
  * one copy-in, one copy-out. When the last rank comes only its own blocks are still to be sent. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_windows.h"
-#include "algorithms/patterns/presend.h"
+#include "algorithms/late/node_windows.h"
+#include "algorithms/late/presend.h"
 
 #define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank says that they are here */
 #define LOOK_FOR_OTHER_CALLS 1024 /* idle turns */

@@ -17,8 +17,8 @@
  * Of alltoallv and alltoallw a rank knows its own row and column of the matrix of sizes, which tell
  * it all its messages: an empty block is none, on both sides. Then there are fewer rounds if the
  * last blocks are empty, and the cost is the larger sum of a rank's row and column
- * (patterns/pairs.h says how far it is exact). */
-#include "algorithms/patterns/pairs.h"
+ * (plans/pairs.h says how far it is exact). */
+#include "algorithms/plans/pairs.h"
 
 static void
 build(struct cs_builder *builder)

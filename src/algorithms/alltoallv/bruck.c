@@ -17,7 +17,7 @@
  * Cost: ceil(log p to the base k + 1) rounds of up to k messages at once, and about p/2 log2 p
  * blocks for k = 1, each as long as the largest; beyond `room` that of scattered. For small blocks
  * of like size. */
-#include "algorithms/patterns/bruck.h"
+#include "algorithms/plans/bruck.h"
 
 /* Parameters. */
 enum { PORTS, ROOM };

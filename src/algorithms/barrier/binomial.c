@@ -6,7 +6,7 @@
  * Cost: 2 floor(log2 p) rounds for k = 1, no bytes; 2 (p - 1) messages in all, the fewest that
  * there are. For networks that many messages at once slow down. With k = p - 1 or more it is
  * linear: all signal the root, 2 rounds. */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 /* Parameters. */
 enum { K };

@@ -4,7 +4,7 @@
  * Cost: all wait for the last rank; then ceil(log2 m) words on its node of m ranks, and the
  * messages of a k-nomial tree of nodes, twice. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/dynamic_leader.h"
+#include "algorithms/late/dynamic_leader.h"
 
 /* Parameters. */
 enum { RADIX, WINDOW };

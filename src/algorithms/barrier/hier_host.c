@@ -2,9 +2,9 @@
  * the leader collects and releases (two hops, 2m lines instead of m^2). Several nodes: the leaders'
  * host barrier in between. */
 #include "algorithms/algorithm.h"
-#include "algorithms/between.h"
+#include "algorithms/hier/between.h"
 #include "algorithms/op.h"
-#include "algorithms/patterns/hier.h"
+#include "algorithms/hier/hier.h"
 
 #define ALL_READ_ALL 16
 

@@ -9,7 +9,7 @@
  * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For
  * vectors that are long against p segments. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/pipe.h"
+#include "algorithms/plans/pipe.h"
 
 static void
 build(struct cs_builder *builder)

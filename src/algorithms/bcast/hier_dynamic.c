@@ -1,9 +1,9 @@
 /* Broadcast whose leader on each node is who comes first there (seed 002, 3.7.2): it says so, and
  * receives the vector before others come, who find it in the node's memory
- * (patterns/handout_nodes.h).
+ * (late/handout_nodes.h).
  *
  * With verbs a vector that half of a window has room for is written into the memory of each node,
- * along a tree in which the first ranks pass it on (patterns/node_windows.h): nobody tells anybody
+ * along a tree in which the first ranks pass it on (late/node_windows.h): nobody tells anybody
  * anything, and the root stays for nobody.
  *
  * By messages, the first ranks tell the root, which is known, and splits those who are there. With
@@ -14,8 +14,8 @@
  * Cost: one more word than hier:host for each node, and the root stays until each node has a rank
  * here. For ranks that come at very different times. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/handout_nodes.h"
-#include "algorithms/patterns/node_windows.h"
+#include "algorithms/late/handout_nodes.h"
+#include "algorithms/late/node_windows.h"
 
 enum { CONTROL = CS_HANDOUT_COUNT, WINDOW };
 

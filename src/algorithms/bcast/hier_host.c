@@ -9,13 +9,13 @@
  * reader; large ones are read where they are if that is measured to take less (shm/copy_choice.h).
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
-#include "algorithms/between.h"
-#include "algorithms/patterns/node_rounds.h"
-#include "algorithms/patterns/hier.h"
-#include "algorithms/patterns/node_barriers.h"
-#include "algorithms/patterns/node_bcast.h"
-#include "algorithms/patterns/rank_order.h"
-#include "algorithms/patterns/small.h"
+#include "algorithms/hier/between.h"
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/hier.h"
+#include "algorithms/late/node_barriers.h"
+#include "algorithms/node/node_bcast.h"
+#include "algorithms/node/rank_order.h"
+#include "algorithms/node/small.h"
 
 #define PIECE (128 << 10)
 #define LEAST_PIECE (4 << 10)

@@ -9,8 +9,8 @@
  * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with
  * large messages. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_rounds.h"
-#include "algorithms/patterns/overlap.h"
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/overlap.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Broadcast of Patarasuk and Yuan between the nodes' leaders, which are the same ranks always
- * (seed 002, 3.9.2): each tells the root when it is there (patterns/handout_nodes.h). A late leader
+ * (seed 002, 3.9.2): each tells the root when it is there (late/handout_nodes.h). A late leader
  * delays its node, which hier:dynamic does not. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/handout_nodes.h"
+#include "algorithms/late/handout_nodes.h"
 
 static void
 run(struct cs_op *op, const size_t *params)

@@ -3,13 +3,13 @@
  *
  *   p = 9, k = 2, root 0:   0 -> 3, 6;   0 -> 1, 2   3 -> 4, 5   6 -> 7, 8
  *
- * The tree is that of the digits in base k + 1 (patterns/knomial.h). It is the one of the seed for
+ * The tree is that of the digits in base k + 1 (plans/knomial.h). It is the one of the seed for
  * powers of k + 1; for another p the last subtrees are cut short.
  *
  * Cost: at most ceil(log p to base k + 1) rounds, of the whole vector; the root sends it up to k
  * times per round. For small messages: the network takes some messages at a time for little more
  * than the time of one (LogfP, 4.3.2). */
-#include "algorithms/patterns/knomial.h"
+#include "algorithms/plans/knomial.h"
 
 /* Parameters. */
 enum { K };

@@ -23,9 +23,9 @@
  * Each rank must have come within the patience, or what it missed goes by the tree as in
  * binomial. */
 #include "algorithms/algorithm.h"
-#include "algorithms/between.h"
-#include "algorithms/message.h"
-#include "algorithms/plans.h"
+#include "algorithms/hier/between.h"
+#include "algorithms/hier/message.h"
+#include "algorithms/plan_cache.h"
 #include "wire/multicast.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* Broadcast of Patarasuk and Yuan (seed 002, 3.2 and 3.9.2): each rank says to the root that it is
- * there, and the root hands the vector out to those who are (patterns/handout.h). A late rank
+ * there, and the root hands the vector out to those who are (late/handout.h). A late rank
  * delays nobody but the root, which stays until all have come.
  *
  * Cost: where all are there at once, the binomial tree behind a word of each rank to the root,
  * which is busy with them: for few ranks, or ranks that come at very different times. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/handout.h"
+#include "algorithms/late/handout.h"
 
 struct state {
 	struct cs_handout *handout;

@@ -10,8 +10,8 @@
  * Cost: the rounds of the binomial tree for each segment, but a rank deep in the tree does not wait
  * for the whole vector at each level; the root sends the vector ceil(log2 p) times. Between the
  * binomial tree (short vectors) and the chain (long ones). */
-#include "algorithms/patterns/knomial.h"
-#include "algorithms/patterns/pipe.h"
+#include "algorithms/plans/knomial.h"
+#include "algorithms/plans/pipe.h"
 
 static void
 build(struct cs_builder *builder)

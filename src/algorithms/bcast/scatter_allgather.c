@@ -6,7 +6,7 @@
  *      0 -> 2                 0 1 2 3 | . . . . | . . 2 3 | . . . .
  *      0 -> 1, 2 -> 3         0 1 2 3 | . 1 . . | . . 2 3 | . . . 3
  *      ring, 3 rounds: each rank hands the piece that it got last to the next; none goes to a rank
- *      that has it or doubling, 2 rounds: partners exchange all that they have (patterns/halving.h)
+ *      that has it or doubling, 2 rounds: partners exchange all that they have (plans/halving.h)
  *
  * Ranks and pieces are counted from the root. With fewer bytes than ranks the last pieces are
  * empty.
@@ -16,8 +16,8 @@
  * rounds. The ring for large vectors, doubling for medium ones; both where the root sending it log2
  * p times takes longer. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/halving.h"
-#include "algorithms/patterns/pieces.h"
+#include "algorithms/plans/halving.h"
+#include "algorithms/plans/pieces.h"
 #include "plan/build.h"
 
 struct state {

@@ -6,7 +6,7 @@
  * Cost: floor(log2 p) rounds, less where blocks are empty; the root receives each block but its
  * own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes: it is the ranks
  * that are halved, not the bytes. */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)

@@ -5,7 +5,7 @@
  * Of gatherv only the root knows the sizes: each rank publishes its own on its node (seed 002,
  * SharedCnts), and the leaders agree on the number of rounds. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/rooted.h"
+#include "algorithms/hier/rooted.h"
 
 /* Parameters. */
 enum { CMA_MIN };

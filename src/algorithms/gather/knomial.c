@@ -7,7 +7,7 @@
  * Cost: at most ceil(log_(k + 1) p) rounds, less where blocks are empty; the root receives each
  * block but its own. CS_TMP as large as the subtree's blocks. For small blocks of similar sizes
  * where several messages at once cost a rank little more than one (LogfP). */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 /* Parameters. */
 enum { K };

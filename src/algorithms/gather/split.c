@@ -11,7 +11,7 @@
  * Cost: from 1 round (L' large) to p - 1 (g large); the root receives each block but its own.
  * CS_TMP as large as the subtree's blocks. For many ranks and small blocks, where L' is well above
  * g. Parts above 2048 ranks are halved. */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)

@@ -1,12 +1,12 @@
 /* Gatherv between nodes: the short blocks of a node come in one message, with the sizes of all of
  * them; longer blocks come by themselves, as the host would send them. No size is agreed
- * (patterns/aggregated.h).
+ * (hier/aggregated.h).
  *
  * Cost: a message for each node and for each long block, one copy-in, one copy-out of short ones.
  * Wins where blocks are short and nodes have several ranks; long ones cost the root one short
  * message for each node. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/aggregated.h"
+#include "algorithms/hier/aggregated.h"
 
 /* Parameters. */
 enum { AGGREGATE };

@@ -9,7 +9,7 @@
  *
  * Cost: at most ceil(log2 p) rounds of the whole vector (and one from rank 0); the top receives it
  * ceil(log2 p) times. For small messages. */
-#include "algorithms/patterns/knomial.h"
+#include "algorithms/plans/knomial.h"
 
 static void
 build(struct cs_builder *builder)

@@ -5,8 +5,8 @@
  * k-nomial tree of nodes. Where all come at once, a hop more for each of those sums than hier:host
  * needs. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/dynamic_leader.h"
-#include "algorithms/patterns/node_reduce.h"
+#include "algorithms/late/dynamic_leader.h"
+#include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
 enum { SEGMENT, RADIX, CONTROL, WINDOW };

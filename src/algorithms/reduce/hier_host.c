@@ -4,8 +4,8 @@
  *   long    chunk by chunk: publish | reduce own slice | leaders' host reduce | the root copies out
  */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_barriers.h"
-#include "algorithms/patterns/node_reduce.h"
+#include "algorithms/late/node_barriers.h"
+#include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
 enum { READ_ALL, CHUNK, WIRE_CHUNK, LANES, BARRIER };

@@ -10,10 +10,10 @@
  * by all ranks of the node, each its slice. Cost: one write per node and piece. Wins over verbs
  * with large vectors. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_rounds.h"
-#include "algorithms/patterns/node_reduce.h"
-#include "algorithms/patterns/overlap.h"
-#include "algorithms/patterns/rank_order.h"
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/node_reduce.h"
+#include "algorithms/hier/overlap.h"
+#include "algorithms/node/rank_order.h"
 
 #include <string.h>
 

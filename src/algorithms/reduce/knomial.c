@@ -9,7 +9,7 @@
  * Cost: at most ceil(log p to base k) rounds (and one from rank 0); the top receives up to k - 1
  * vectors per round, and has CS_TMP for as many. For small messages on networks that take several
  * at a time. */
-#include "algorithms/patterns/knomial.h"
+#include "algorithms/plans/knomial.h"
 
 /* Parameters. */
 enum { RADIX };

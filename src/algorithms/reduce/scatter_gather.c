@@ -12,12 +12,12 @@
  *     0123 4
  *
  * Sums are always of neighbouring ranks and their order is kept: non-commutative operations too. p
- * not a power of two: neighbours are folded, the root staying in (patterns/butterfly.h). With fewer
+ * not a power of two: neighbours are folded, the root staying in (plans/butterfly.h). With fewer
  * elements than ranks the last pieces are empty.
  *
  * Cost: 2 log2 p rounds and one more if the root is among the folded ranks; the root receives the
  * vector about twice, or three times. For large vectors. */
-#include "algorithms/patterns/butterfly.h"
+#include "algorithms/plans/butterfly.h"
 
 static void
 build(struct cs_builder *builder)

@@ -2,7 +2,7 @@
  * block out of everybody's slots (one hop); on several, slices of all blocks in node memory, then
  * the leaders' host reduce_scatter; short vectors the leader reduces alone. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/node_reduce_scatter.h"
+#include "algorithms/hier/node_reduce_scatter.h"
 
 /* Parameters. */
 enum { READ_ALL, CMA_MIN };

@@ -1,10 +1,10 @@
-/* Scan and exscan, pipelined chain (patterns/prefix_chain.h): each rank adds its own to what the
+/* Scan and exscan, pipelined chain (plans/prefix_chain.h): each rank adds its own to what the
  * rank before it sends, and sends that on, segment by segment.
  *
  * Cost: each segment takes p - 1 rounds, and the last one starts when the others are on their way:
  * the time is that of p - 2 + segments messages. A rank sends and receives each byte once. For few
  * ranks, and for vectors that are long against p segments. */
-#include "algorithms/patterns/prefix_chain.h"
+#include "algorithms/plans/prefix_chain.h"
 
 const struct cs_algorithm cs_algorithm_scan_chain = {
 	.colls = CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN),

@@ -1,8 +1,8 @@
 /* Scan and exscan, hierarchical (the scheme of seed 002, 2.3.1, which has none for prefixes):
  * vectors in the memory of a node, whose ranks sum up what comes before them; between nodes an
- * exscan of the nodes' sums (patterns/prefix.h). */
+ * exscan of the nodes' sums (hier/prefix.h). */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/prefix.h"
+#include "algorithms/hier/prefix.h"
 
 const struct cs_algorithm cs_algorithm_scan_hier_host = {
 	.colls = CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN),

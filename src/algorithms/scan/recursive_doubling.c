@@ -1,9 +1,9 @@
-/* Scan and exscan, recursive doubling (patterns/prefix_doubling.h): in round k each rank sends
+/* Scan and exscan, recursive doubling (plans/prefix_doubling.h): in round k each rank sends
  * what it has summed up to the rank 2^k behind it.
  *
  * Cost: at most log2 p rounds, rounded down, in which the first rank sends the vector log2 p
  * times, rounded up. For small vectors. */
-#include "algorithms/patterns/prefix_doubling.h"
+#include "algorithms/plans/prefix_doubling.h"
 
 const struct cs_algorithm cs_algorithm_scan_recursive_doubling = {
 	.colls = CS_SET(CS_SCAN) | CS_SET(CS_EXSCAN),

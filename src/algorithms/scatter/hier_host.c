@@ -3,7 +3,7 @@
  * straight out of the root's ring. Of scatterv the leaders scatter the sizes first, which only the
  * root knows. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/rooted.h"
+#include "algorithms/hier/rooted.h"
 
 /* Parameters. */
 enum { CMA_MIN };

@@ -5,7 +5,7 @@
  * Cost: one round, none if there is no block to send; the root sends each block but its own.
  * Nothing is copied but the own block, each byte crosses the network once, and a rank needs no size
  * but its own: for large blocks, for few ranks, and where sizes differ much. */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 static void
 build(struct cs_builder *builder)

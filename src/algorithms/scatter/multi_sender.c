@@ -13,7 +13,7 @@
  * Cost: at most 2 ceil(log_(k + 1) nodes) + 1 rounds, ceil(log_(k + 1) nodes) of them between
  * nodes; the root sends each block but its own. CS_TMP as large as what a rank passes on, or the
  * root packs. For blocks so large that one rank cannot fill a node's links. */
-#include "algorithms/patterns/tree_scatter.h"
+#include "algorithms/plans/tree_scatter.h"
 
 /* Parameters. */
 enum { K };

@@ -1,12 +1,12 @@
 /* Scatterv between nodes: the short blocks of a node go in one message, with the sizes of all of
  * them, into its memory; longer blocks go by themselves, as the host would send them. No size is
- * agreed (patterns/aggregated.h).
+ * agreed (hier/aggregated.h).
  *
  * Cost: a message for each node and for each long block, one copy-in, one copy-out of short ones.
  * Wins where blocks are short and nodes have several ranks; long ones cost the root one short
  * message for each node. */
 #include "algorithms/algorithm.h"
-#include "algorithms/patterns/aggregated.h"
+#include "algorithms/hier/aggregated.h"
 
 /* Parameters. */
 enum { AGGREGATE };

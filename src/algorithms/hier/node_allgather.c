@@ -1,0 +1,507 @@
+#include "algorithms/hier/node_allgather.h"
+#include "algorithms/hier/between.h"
+
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/hier.h"
+#include "algorithms/node/rank_order.h"
+#include "algorithms/node/small.h"
+#include "shm/arrive.h"
+#include "wire/wire.h"
+
+static const char *
+own_block(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	return call->send.base ? call->send.base : cs_blocks_at(&call->recv, team->shape.rank);
+}
+
+static void
+get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+    const struct cs_line *line)
+{
+	struct cs_call *call = &op->call;
+	int rank = cs_team_local_rank(op->team, local);
+	size_t chunk = exchange->post.chunk, at = round * chunk,
+	       block = cs_blocks_bytes(&call->recv, rank);
+	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
+	char *to = cs_blocks_at(&call->recv, rank) + at;
+	if (at >= block)
+		return; /* its owner has no more */
+	if (exchange->post.way == CS_POST_INLINE)
+		cs_copy(to, line->data, block);
+	else if (!cs_post_is_single_copy(line))
+		cs_exchange_get_copied_in(op, block, to,
+					  cs_post_find(&op->node, local, line, round, chunk,
+						       cs_post_pieces(&op->team->node, chunk)),
+					  cs_chunk_bytes(block, chunk, round));
+	else if (round == 0)
+		cs_exchange_read(op, local, to, line->word[1], block);
+}
+
+/* The own piece while this core still has it from the posting, and when the others no longer wait
+ * for it. */
+static enum cs_status
+keep_own(struct cs_op *op)
+{
+	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_call *call = &op->call;
+	size_t at = exchange->taken * exchange->post.chunk;
+	if (call->send.base && !exchange->is_open)
+		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at,
+			       call->send.base + at,
+			       cs_chunk_bytes(call->bytes, exchange->post.chunk, exchange->taken));
+	return CS_OK;
+}
+
+static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own,
+					    cs_exchange_get, cs_exchange_next, cs_exchange_be_read,
+					    NULL };
+
+static void
+copy_own(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	if (call->send.base)
+		cs_copy(cs_blocks_at(&call->recv, team->shape.rank), call->send.base, call->bytes);
+}
+
+/* Flag and block in one cache line, one transfer for each pair; or blocks that are small. Local
+ * ranks are ranks. */
+static inline __attribute__((always_inline)) void
+small_blocks(struct cs_op *op, bool are_inline)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	int ranks = team->shape.ranks, self = team->shape.rank;
+	struct cs_node_at at = cs_op_at(op);
+	cs_at_begin(at);
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, call->bytes);
+	if (are_inline) {
+		cs_copy(line->data, own_block(op), call->bytes);
+		cs_at_publish(at, line, 1);
+	} else if (call->bytes) {
+		cs_small_post_copied(op, line, own_block(op), call->bytes);
+	}
+	copy_own(op);
+	for (int i = 1; i < ranks; i++) {
+		int rank = self + i < ranks ? self + i : self + i - ranks;
+		if (!are_inline && !cs_blocks_bytes(&call->recv, rank))
+			continue; /* it says nothing */
+		const struct cs_line *other = cs_at_await(at, rank, 1);
+		size_t bytes = cs_blocks_bytes(&call->recv, rank),
+		       sent = cs_line_bytes_here(at.op, other);
+		if (__builtin_expect(sent != bytes, 0))
+			bytes = cs_exchange_lesser(call, sent, bytes);
+		/* Where some block is too long for a line, none is in one. */
+		const char *from = are_inline ? (const char *)other->data
+					      : cs_node_slot_of(at.op, rank, other->slot, 0);
+		cs_copy(cs_blocks_at(&call->recv, rank), from, bytes);
+	}
+	cs_at_end(at);
+}
+
+/* Ranks that share cores all have to wait until all have read: shorter blocks are not worth it. */
+#define OVERSUBSCRIBED_LEAST (512 << 10)
+
+static __attribute__((noinline)) void
+one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_from)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	size_t room = team->node.shape.slot_bytes,
+	       chunk = wanted_chunk < room ? wanted_chunk : room;
+	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1,
+					   .copies_out = (unsigned)team->shape.ranks - 1 };
+	struct cs_exchange *exchange = cs_exchange_init(op, chunk, get);
+	bool is_inline = most <= CS_INLINE;
+	bool is_single_copy = !is_inline &&
+			      cs_exchange_is_single_copy(op, single_copy_from, call->bytes,
+							 OVERSUBSCRIBED_LEAST, &cost) &&
+			      cs_node_offer(&op->node, own_block(op), call->bytes);
+	exchange->takes = cs_rounds(most, chunk);
+	/* Of others' blocks, if there is no own one */
+	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING;
+	if (call->bytes || is_inline)
+		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
+				      true);
+	if (!is_single_copy)
+		cs_node_rewind(&op->node, call->bytes);
+	cs_exchange_start(op, allgather_node, 1);
+}
+
+/* --- several nodes ----------------------------------------------------------------------------
+ *
+ * The area holds the round's pieces node by node; node n's part is what its ranks contribute. With
+ * several lanes each lane's rank exchanges its slice of every node's part. */
+
+static size_t
+total(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	size_t bytes = call->recv.bytes ? 0 : call->recv.each * (size_t)team->shape.ranks;
+	for (int rank = 0; call->recv.bytes && rank < team->shape.ranks; rank++)
+		bytes += cs_blocks_bytes(&call->recv, rank);
+	return bytes;
+}
+
+struct several {
+	struct cs_hier hier;
+	struct cs_window window; /* of the round at hand */
+	size_t limit, room; /* bytes of all blocks in a round: at most; as its slot is taken */
+	bool is_whole;      /* a round is the result */
+	/* Of each node's part in the area, and of this lane's slice of it: memory of the
+	 * operation. */
+	size_t *bytes, *at, *lane_bytes, *lane_at;
+	size_t total, own_at;
+	/* Where the last one of a node sends: */
+	struct cs_wire *wire;
+	struct cs_request *requests; /* what this rank receives by node, and what it sends */
+	bool *is_under_way;          /* of each */
+	bool has_told;
+	uint64_t number;             /* of the first message */
+};
+
+static struct several *
+several_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct several, op);
+}
+
+static void
+next_window(const struct cs_op *op, struct several *several)
+{
+	several->window.at += several->window.most;
+	several->window.most =
+		cs_window_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at,
+			       several->limit);
+}
+
+static void
+lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	struct cs_team *team = op->team;
+	const struct cs_shape *shape = &team->shape;
+	int own = shape->position[shape->rank];
+	if (round->index)
+		next_window(op, several);
+	round->room = several->room;
+	several->total = 0;
+	for (int n = 0; n < shape->nodes; n++) {
+		several->at[n] = several->total;
+		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
+			if (p == own)
+				several->own_at = several->total;
+			several->total +=
+				cs_window_bytes(cs_blocks_bytes(&op->call.recv, shape->order[p]),
+						several->window);
+		}
+		several->bytes[n] = several->total - several->at[n];
+		size_t first = 0;
+		several->lane_bytes[n] =
+			several->hier.drives ? cs_slice(several->bytes[n], 1, several->hier.lanes,
+							team->lane, &first) : 0;
+		several->lane_at[n] = several->at[n] + first;
+	}
+}
+
+static enum cs_status
+bring(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	cs_copy_in(op, cs_hier_now(&several->hier)->area[0] + several->own_at,
+		   own_block(op) + several->window.at,
+		   cs_window_bytes(op->call.bytes, several->window));
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static void
+between(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	cs_between_allgatherv(op, round->area[0], several->lane_bytes, several->lane_at);
+}
+
+static void
+copy_out(struct cs_op *op, const char *from, struct cs_window window)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	const struct cs_shape *shape = &team->shape;
+	for (int p = 0; p < shape->ranks; p++) {
+		int rank = shape->order[p];
+		size_t piece = cs_window_bytes(cs_blocks_bytes(&call->recv, rank), window);
+		if (rank != shape->rank || call->send.base)
+			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from,
+				       piece);
+		from += piece;
+	}
+}
+
+static void
+take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	if (several->is_whole)
+		cs_copy_result(op, op->call.recv.base, round->area[0], several->total);
+	else
+		copy_out(op, round->area[0], several->window);
+}
+
+static const struct cs_hier_kind allgather_hier = { .areas = 1, .lay_out = lay_out, .bring = bring,
+						    .between = between, .take = take };
+
+static uint64_t
+count_rounds(const struct cs_op *op, const struct several *several, size_t most)
+{
+	struct several counted = *several;
+	uint64_t rounds = 0;
+	if (!op->call.recv.bytes)
+		return cs_rounds(most, several->window.most);
+	for (; counted.window.at < most; next_window(op, &counted))
+		rounds++;
+	return rounds;
+}
+
+static size_t
+most_of(struct cs_op *op)
+{
+	return cs_blocks_largest(&op->call.recv, op->team->shape.ranks, -1);
+}
+
+static void
+cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	const struct cs_shape *shape = &team->shape;
+	size_t limit = wire_chunk < team->node.shape.area_bytes
+		       ? wire_chunk : team->node.shape.area_bytes;
+	/* A byte of each block fits in any case: the area holds larger tables
+	 * (comm/teams/make_team.c). */
+	limit = limit > (size_t)shape->ranks ? limit : (size_t)shape->ranks;
+	size_t *work = cs_op_nodes(op), nodes = (size_t)shape->nodes;
+	struct several *several = several_of(op);
+	several->bytes = work;
+	several->at = work + nodes;
+	several->lane_bytes = work + 2 * nodes;
+	several->lane_at = work + 3 * nodes;
+	several->limit = limit;
+	several->window =
+		(struct cs_window){ 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
+	bool is_one_round = several->window.most >= most;
+	size_t all = most * (size_t)shape->ranks;
+	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
+	several->room = is_one_round && all < limit ? all : limit;
+	several->hier.rounds = count_rounds(op, several, most);
+	cs_node_expect(&op->node, several->hier.rounds, 2);
+}
+
+static __attribute__((noinline)) void
+several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_lanes)
+{
+	cut_for_nodes(op, most, wire_chunk);
+	cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
+}
+
+/* --- several nodes, whose last rank sends -------------------------------------------------------
+ *
+ * Whoever comes last to a round on its node sends what the node has to each of the others. What
+ * comes from node n is received by local rank n modulo the node's size, which is known, and tells
+ * its node. */
+
+/* Does that local rank of the own node receive what comes from `node`? */
+static bool
+is_taker(const struct cs_op *op, int local, int node)
+{
+	const struct cs_shape *shape = &op->team->shape;
+	return node != shape->node && node % op->team->node.shape.size == local;
+}
+
+/* A phase: receives begin before anything is sent from here. */
+static enum cs_status
+expect_nodes(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&several->hier);
+	int nodes = op->team->shape.nodes;
+	several->has_told = true;
+	for (int node = 0; node < nodes; node++) {
+		several->is_under_way[nodes + node] = false;
+		several->is_under_way[node] = is_taker(op, op->team->node.shape.local, node);
+		if (!several->is_under_way[node])
+			continue;
+		several->has_told = false;
+		several->wire->recv_any(several->wire, &several->requests[node],
+					several->number + round->index * (uint64_t)nodes +
+					(uint64_t)node,
+					round->area[0] + several->at[node], several->bytes[node]);
+	}
+	return CS_OK;
+}
+
+static void
+send_to_nodes(struct cs_op *op, const struct cs_hier_round *round)
+{
+	struct several *several = several_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	int nodes = shape->nodes, self = shape->node;
+	for (int i = 1; i < nodes; i++) {
+		int node = (self + i) % nodes, first = shape->first[node],
+		    size = shape->first[node + 1] - first;
+		several->is_under_way[nodes + node] = true;
+		several->wire->send_to(several->wire, &several->requests[nodes + node],
+				       shape->order[first + self % size],
+				       several->number + round->index * (uint64_t)nodes +
+				       (uint64_t)self,
+				       round->area[0] + several->at[self], several->bytes[self]);
+	}
+}
+
+static enum cs_status
+come(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&several->hier);
+	if (!cs_arrive_is_open(&op->node, round->index))
+		return CS_AGAIN;
+	cs_copy_in(op, round->area[0] + several->own_at, own_block(op) + several->window.at,
+		   cs_window_bytes(op->call.bytes, several->window));
+	bool is_last = cs_arrive_ticket(&op->node, round->index) == op->team->node.shape.size - 1;
+	cs_node_publish(&op->node, several->hier.line, round->here);
+	if (is_last)
+		send_to_nodes(op, round);
+	return CS_OK;
+}
+
+/* Messages `first` to before `end`: are they over? */
+static bool
+are_over(struct cs_op *op, int first, int end)
+{
+	struct several *several = several_of(op);
+	bool is_over = true;
+	for (int i = first; i < end; i++) {
+		if (!several->is_under_way[i])
+			continue;
+		if (several->wire->test(several->wire, &several->requests[i])) {
+			cs_op_note(op, several->requests[i].told & CS_TOLD_MORE);
+			several->is_under_way[i] = false;
+		} else {
+			is_over = false;
+		}
+	}
+	return is_over;
+}
+
+/* A phase. Who sends receives, too: nobody waits for another message than this rank's node. */
+static enum cs_status
+go_between(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	int nodes = op->team->shape.nodes;
+	bool are_here = are_over(op, 0, nodes), have_left = are_over(op, nodes, 2 * nodes);
+	if (are_here && !several->has_told) {
+		several->has_told = true;
+		cs_node_publish(&op->node, several->hier.line,
+				cs_hier_now(&several->hier)->arrived);
+	}
+	if (are_here && have_left)
+		return CS_OK;
+	op->node.awaited.local = CS_AWAITS_MESSAGE;
+	return CS_AGAIN;
+}
+
+/* A phase: what the own node has is in its memory. */
+static enum cs_status
+meet_node(struct cs_op *op)
+{
+	return cs_hier_look_all(op, cs_hier_now(cs_hier_of(op))->here, NULL);
+}
+
+/* Lanes are local ranks here. Nobody is waited for who receives nothing. */
+static int
+taker_of_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
+{
+	(void)round;
+	(void)step; /* arrived */
+	int nodes = op->team->shape.nodes;
+	for (int node = lane; node < nodes; node += op->team->node.shape.size)
+		if (is_taker(op, lane, node))
+			return lane;
+	return op->team->node.shape.local;
+}
+
+static enum cs_status
+leave_round(struct cs_op *op)
+{
+	struct several *several = several_of(op);
+	uint64_t round = several->hier.round;
+	enum cs_status status = cs_hier_next(op);
+	if (round + 1 < several->hier.rounds)
+		cs_node_done(&op->node, round + 1);
+	return status;
+}
+
+static const struct cs_hier_kind allgather_dynamic = { .areas = 1, .lay_out = lay_out,
+						       .bring = come, .source = taker_of_lane,
+						       .take = take };
+
+static cs_phase *const dynamic_script[] = { cs_hier_open, cs_hier_begin_round, expect_nodes,
+					    cs_hier_bring, go_between, meet_node, cs_hier_take,
+					    leave_round, NULL };
+
+void
+cs_node_allgather_dynamic(struct cs_op *op, size_t wire_chunk)
+{
+	struct cs_team *team = op->team;
+	struct several *several = several_of(op);
+	size_t nodes = (size_t)team->shape.nodes;
+	if (nodes > CS_NUMBERS / 4) { /* two rounds' messages differ in their numbers */
+		several_nodes(op, most_of(op), wire_chunk, 1);
+		return;
+	}
+	cut_for_nodes(op, most_of(op), wire_chunk);
+	several->wire = team->host->messages(team->everyone);
+	several->number = team->numbers;
+	team->numbers += several->hier.rounds * nodes;
+	several->requests = cs_op_memory(op, CS_OP_REQUESTS, 2 * nodes *
+					 (sizeof *several->requests + sizeof(bool)));
+	several->is_under_way = (bool *)(several->requests + 2 * nodes);
+	cs_hier_start(op, &allgather_dynamic, team->node.shape.size, dynamic_script, 1);
+}
+
+static __attribute__((noinline)) bool
+fast_beyond_a_line(struct cs_op *op, size_t most, size_t single_copy_from)
+{
+	if (!cs_small_fits(op, most, single_copy_from))
+		return false;
+	small_blocks(op, false);
+	return true;
+}
+
+bool
+cs_node_allgather_fast(struct cs_op *op, const size_t *params)
+{
+	if (op->team->shape.nodes > 1)
+		return false;
+	size_t most = most_of(op);
+	if (most > CS_INLINE)
+		return fast_beyond_a_line(op, most, params[CS_SPREAD_CMA_MIN]);
+	small_blocks(op, true);
+	return true;
+}
+
+void
+cs_node_allgather(struct cs_op *op, const size_t *params)
+{
+	size_t most = most_of(op);
+	if (op->team->shape.nodes > 1)
+		several_nodes(op, most, params[CS_SPREAD_WIRE_CHUNK], params[CS_SPREAD_LANES]);
+	else
+		one_node(op, most, params[CS_SPREAD_CHUNK], params[CS_SPREAD_CMA_MIN]);
+}

@@ -1,0 +1,369 @@
+/* hier/node_reduce.c — reduce and allreduce on one node and over several. */
+#include "algorithms/hier/node_reduce.h"
+
+#include "algorithms/node/node_rounds.h"
+#include "algorithms/hier/hier.h"
+#include "algorithms/node/small.h"
+#include "algorithms/hier/vector.h"
+
+/* Bytes of the others' vectors that a rank reads at most instead of reducing a slice, beyond
+ * read_all: */
+#define READ_BY_ALL (64 << 10)
+#define READ_BY_TWO (256 << 10) /* by each of two ranks with cores of their own */
+#define READ_BY_ROOT (512 << 10)
+
+const struct cs_node_reduce_params cs_node_reduce_usual = { .read_all = 1 << 10,
+							    .chunk = 128 << 10,
+							    .wire_chunk = 4 << 20, .lanes = 2 };
+
+/* Do the others read our vector, and what we make of it, where they are? Not in a reduction to one
+ * rank: its senders are back early. */
+static bool
+chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
+{
+	struct cs_call *call = &op->call;
+	/* What is read whole must stay as it is while the result is made. */
+	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
+	       cs_reduce_is_single_copy(op, single_copy_from) &&
+	       cs_node_offer(&op->node, call->send.base, call->bytes) &&
+	       cs_node_offer(&op->node, call->recv.base, call->bytes);
+}
+
+/* --- one node, short: one hop, publish and read all ------------------------------------------- */
+
+struct one_short {
+	struct cs_vector vector;
+	bool is_posted; /* nobody reads the vector of who alone gets the result */
+};
+
+static enum cs_status
+post_vector(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	return state->is_posted ? CS_OK : cs_vector_post(op, &state->vector);
+}
+
+/* With a vector in place cs_reduce_in_order may meet its result among its sources: it knows how. */
+static enum cs_status
+reduce_vectors(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	if (!cs_node_reduce_takes_result(op))
+		return CS_OK;
+	if (cs_vector_await(op, &state->vector, op->team->node.shape.size) == CS_AGAIN)
+		return CS_AGAIN;
+	cs_vector_reduce(op, op->call.recv.base, op->call.send.base);
+	cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static enum cs_status
+be_read(struct cs_op *op)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	bool is_single_copy = !state->is_posted && state->vector.post.way == CS_POST_SINGLE_COPY;
+	return !is_single_copy || cs_node_are_done(&op->node, cs_node_has_read(op->node.number))
+	       ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const one_node_short_script[] = { post_vector, reduce_vectors, be_read, NULL };
+
+static void
+one_node_short(struct cs_op *op, bool is_single_copy)
+{
+	struct one_short *state = CS_OP_STATE(struct one_short, op);
+	cs_op_start(op, one_node_short_script);
+	state->is_posted = op->call.root >= 0 && cs_node_reduce_takes_result(op);
+	state->vector.next = 0;
+	if (!state->is_posted)
+		cs_vector_init(op, &state->vector, op->call.send.base, is_single_copy);
+	if (!cs_node_reduce_takes_result(op))
+		cs_node_end_reading(&op->node);
+}
+
+/* The same straight on the flags. */
+static void
+one_node_small(struct cs_op *op)
+{
+	struct cs_call *call = &op->call;
+	struct cs_node_at at = cs_op_at(op);
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	bool takes = cs_node_reduce_takes_result(op);
+	const void *from[locals];
+	cs_at_begin(at);
+	if (!takes)
+		cs_at_end_reading(at);
+	if (!takes || call->root < 0)
+		cs_small_post(op, at, cs_at_line(at), call->send.base, call->bytes);
+	if (!takes)
+		return;
+	for (int local = 0; local < locals; local++)
+		from[local] = local == self ? call->send.base
+					    : cs_small_find(op, local,
+							    cs_node_await_alike(&op->node, local,
+										1), call->bytes);
+	cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, call->count);
+	cs_at_end(at);
+}
+
+/* --- one node, long: rounds, in which each rank reduces one slice -----------------------------
+ *
+ *   step 2r+1  everybody's part of the round (but the own slice) is in its slot, or where it is
+ *              read by single copy
+ *   step 2r+2  slice i of the result is in rank i's slot, where its own input slice would have been
+ */
+
+struct rounds {
+	struct cs_post post; /* by single copy the others read our slices of the result where they
+			      * are, too */
+	size_t per_round; /* elements */
+	uint64_t round;
+	int next;        /* local rank, or how many behind the own one, that is looked at next */
+};
+
+static struct rounds *
+rounds_of(struct cs_op *op)
+{
+	return CS_OP_STATE(struct rounds, op);
+}
+
+/* Bytes of the vector before the round, its elements, and the slice of a rank in it. */
+struct slice {
+	size_t at, total, first, count;
+};
+
+static struct slice
+slice_of(struct cs_op *op, int local)
+{
+	const struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	struct slice slice = { .at = state->round * state->per_round * unit,
+			       .total = cs_chunk_bytes(op->call.count, state->per_round,
+						       state->round) };
+	slice.count = cs_slice(slice.total, unit, op->team->node.shape.size, local, &slice.first);
+	return slice;
+}
+
+static bool
+is_single_copy(struct cs_op *op)
+{
+	return rounds_of(op)->post.way == CS_POST_SINGLE_COPY;
+}
+
+static enum cs_status
+open_rounds(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	if (!cs_post_open(&op->node, &state->post))
+		return CS_AGAIN;
+	state->post.line->word[2] = (uint64_t)(uintptr_t)op->call.recv.base;
+	return CS_OK;
+}
+
+/* Own data of a round for the others: all but the own slice. */
+static enum cs_status
+post_round(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	struct slice own = slice_of(op, op->team->node.shape.local);
+	const char *send = op->call.send.base + own.at;
+	size_t behind = own.first + own.count;
+	char *slot = cs_post_room_until(&op->node, &state->post, 2 * state->round + 2);
+	if (!slot)
+		return CS_AGAIN;
+	if (!is_single_copy(op)) {
+		cs_copy_in(op, slot, send, own.first * unit);
+		cs_copy_in(op, slot + behind * unit, send + behind * unit,
+			   (own.total - behind) * unit);
+	}
+	cs_post_publish_step(&op->node, &state->post, 2 * state->round + 1);
+	return CS_OK;
+}
+
+/* Local rank `local`'s vector in this round, from the own slice on. */
+static struct cs_operand
+part_of(struct cs_op *op, int local, const struct slice *own)
+{
+	const struct rounds *state = rounds_of(op);
+	size_t unit = op->call.reduction.unit;
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, 2 * state->round + 1);
+	if (cs_post_is_single_copy(line))
+		return (struct cs_operand){ .remote = line->word[1] + own->at + own->first * unit };
+	return (struct cs_operand){ .mapped = cs_node_slot_of(&op->node, local, line->slot,
+							      state->round) + own->first * unit };
+}
+
+/* The own slice of a round into the own result, if there is one, and to the own slot, if others
+ * read it there. Where stores to the slot are dear the sum is made elsewhere. */
+static void
+reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_operand *parts, size_t count)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	size_t bytes = count * call->reduction.unit;
+	bool is_read = call->root < 0 || !recv,
+	     is_dear = team->node.copies_in[cs_copy_kind(bytes)][call->coll].way ==
+	     CS_COPY_STREAMED;
+	char *sum = !is_read || (is_dear && recv) ? recv : is_dear
+		    ? cs_op_memory(op, CS_OP_COPY, bytes) : slot;
+	cs_reduce_operands(op, &call->reduction, sum, parts, count);
+	if (is_read && sum != slot)
+		cs_copy_in(op, slot, sum, bytes);
+	if (recv && sum != recv)
+		cs_copy_result(op, recv, sum, bytes);
+}
+
+static enum cs_status
+reduce_round(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	struct cs_call *call = &op->call;
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	size_t unit = call->reduction.unit;
+	for (; state->next < locals; state->next++)
+		if (state->next != self &&
+		    !cs_node_look_alike(&op->node, state->next, 2 * state->round + 1))
+			return CS_AGAIN;
+	state->next = 0;
+	struct slice own = slice_of(op, self);
+	struct cs_operand parts[locals];
+	for (int local = 0; local < locals; local++)
+		parts[local] = local == self
+			       ? (struct cs_operand){ .mapped = call->send.base + own.at +
+						      own.first * unit }
+			       : part_of(op, local, &own);
+	size_t at = own.at + own.first * unit;
+	char *recv = cs_node_reduce_takes_result(op) ? call->recv.base + at : NULL;
+	if (is_single_copy(op))
+		cs_reduce_operands(op, &call->reduction, recv, parts, own.count);
+	else
+		reduce_slice(op, state->post.slot + own.first * unit, recv, parts, own.count);
+	cs_node_publish(&op->node, state->post.line, 2 * state->round + 2);
+	return CS_OK;
+}
+
+/* What the others have made of their slices, into the own result. */
+static enum cs_status
+get_sums(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	size_t unit = op->call.reduction.unit;
+	for (; cs_node_reduce_takes_result(op) && state->next + 1 < locals; state->next++) {
+		int local = (self + 1 + state->next) % locals;
+		struct slice slice = slice_of(op, local);
+		if (!slice.count)
+			continue;
+		const struct cs_line *line = cs_node_look(&op->node, local, 2 * state->round + 2);
+		if (!line)
+			return CS_AGAIN;
+		size_t at = slice.at + slice.first * unit;
+		if (cs_post_is_single_copy(line))
+			cs_node_read(&op->node, local, op->call.recv.base + at, line->word[2] + at,
+				     slice.count * unit);
+		else
+			cs_copy_result(op, op->call.recv.base + at,
+				       cs_node_slot_of(&op->node, local, line->slot, state->round) +
+				       slice.first * unit, slice.count * unit);
+	}
+	state->next = 0;
+	return CS_OK;
+}
+
+static enum cs_status next_round(struct cs_op *op);
+
+static enum cs_status
+all_have_read(struct cs_op *op)
+{
+	return !is_single_copy(op) || cs_node_are_done(&op->node, cs_node_has_read(op->node.number))
+	       ? CS_OK : CS_AGAIN;
+}
+
+static cs_phase *const one_node_long_script[] = { open_rounds, post_round, reduce_round, get_sums,
+						  next_round,  all_have_read, NULL };
+
+static enum cs_status
+next_round(struct cs_op *op)
+{
+	struct rounds *state = rounds_of(op);
+	if (++state->round == state->post.rounds) {
+		cs_node_end(&op->node);
+	} else {
+		cs_node_done(&op->node, 2 * state->round);
+		op->phase = one_node_long_script + 1;
+	}
+	return CS_OK;
+}
+
+static void
+one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
+{
+	struct cs_call *call = &op->call;
+	struct rounds *state = rounds_of(op);
+	*state = (struct rounds){ .per_round = chunk / call->reduction.unit,
+				  .post = { .way = by_single_copy ? CS_POST_SINGLE_COPY
+								  : CS_POST_RING,
+					    .address = by_single_copy
+					    ? (uint64_t)(uintptr_t)call->send.base : 0 } };
+	state->post.rounds = cs_rounds(call->count, state->per_round);
+	cs_node_expect(&op->node, state->post.rounds, 2);
+	cs_op_start(op, one_node_long_script);
+	if (call->root < 0)
+		cs_node_rewind(&op->node, call->bytes);
+	cs_post_reserve(&op->node, &state->post, op->node.extras & CS_OP_NONBLOCKING);
+}
+
+/* Are whole vectors read? Two ranks of a node move no more by it than by slices, and wait once
+ * instead of twice; where ranks share cores, a wait costs more than reading does. All ranks of a
+ * node know the same of it, those of other nodes do not. */
+static bool
+is_read_whole(struct cs_op *op, size_t read_all)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	const struct cs_node_op *node = &op->node;
+	size_t others = (size_t)node->node->shape.size - 1;
+	size_t most = call->root >= 0 ? READ_BY_ROOT : node->node->is_oversubscribed
+		      ? READ_BY_ALL : READ_BY_TWO;
+	if (call->bytes > node->node->shape.slot_bytes)
+		return false;
+	if (call->bytes <= read_all)
+		return true;
+	return read_all && team->shape.nodes == 1 &&
+	       (others == 1 || node->node->is_oversubscribed) && call->bytes <= most / others;
+}
+
+bool
+cs_node_reduce_fast(struct cs_op *op, size_t read_all, size_t single_copy_from)
+{
+	if (op->team->shape.nodes > 1 || !cs_small_fits(op, op->call.bytes, single_copy_from) ||
+	    !is_read_whole(op, read_all))
+		return false;
+	one_node_small(op);
+	return true;
+}
+
+void
+cs_node_reduce(struct cs_op *op, const struct cs_node_reduce_params *params)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	size_t slot = team->node.shape.slot_bytes;
+	size_t unit = call->reduction.unit;
+	size_t chunk = params->chunk < slot ? params->chunk : slot;
+	bool is_short = is_read_whole(op, params->read_all);
+	/* An element that fits into no slot cannot be here: comm/ sends such types to the host. */
+	if (chunk < unit)
+		chunk = unit;
+	if (team->shape.nodes > 1) {
+		if (is_short && call->bytes <= team->node.shape.area_bytes)
+			cs_node_reduce_hier_short(op);
+		else
+			cs_node_reduce_hier_long(op, params, chunk);
+	} else if (is_short) {
+		one_node_short(op, chooses_single_copy(op, params->cma_min, true));
+	} else {
+		one_node_long(op, chunk, chooses_single_copy(op, params->cma_min, false));
+	}
+}

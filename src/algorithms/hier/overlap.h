@@ -1,0 +1,60 @@
+/* hier/overlap.h — between nodes straight from and into their shared memory; copy-out while the
+ * next transfer runs (seed 004).
+ *
+ *   leader         send k ----> | wait k | flag k up | send k+1 ----> | copy out k | wait k+1 ...
+ *   other ranks                            flag k up:   copy out k                            ...
+ *
+ * Over verbs the leader's messages are single RDMA writes from one node's segment into another's,
+ * and the flag is raised by the leader when the write's completion has come, or by the device
+ * (COLLSHIM_IB_ARRIVAL=flag). Over the host's wire the same algorithm runs by messages. */
+#ifndef CS_ALGORITHMS_HIER_OVERLAP_H
+#define CS_ALGORITHMS_HIER_OVERLAP_H
+
+#include "algorithms/hier/message.h"
+#include "algorithms/hier/hier.h"
+
+#define CS_OVERLAP_CHUNK \
+	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
+
+/* Allgather and allgatherv, sizes from call->recv. */
+void cs_overlap_allgather(struct cs_op *op, size_t wire_chunk);
+
+/* Steps between nodes, or children in a tree of them: log2 of their number, which is an int */
+#define CS_OVERLAP_MOST 32
+
+/* The binomial tree of nodes, by places counted from the root's node: children of a place differ
+ * from it in one bit below its lowest. The nearest first, which is the one with the fewest nodes
+ * below it. Returns how many. */
+int cs_overlap_children(int place, int nodes, int children[CS_OVERLAP_MOST]);
+static inline int
+cs_overlap_parent(int place)
+{
+	return place & (place - 1);
+}
+
+/* Their rounds are those of hier/hier, with other phases between bring and next. Slots of the
+ * area are not small ones, which have no flags. */
+#define CS_OVERLAP_ROOM SIZE_MAX
+
+static inline _Atomic uint64_t *
+cs_overlap_flag(struct cs_op *op, const struct cs_hier_round *round, int flag)
+{
+	return cs_node_area_flags(&op->team->node, round->area[0]) + flag;
+}
+
+/* Has the message of that flag come? The leader, whose it is, raises the flag, and everybody on the
+ * node may know. `request`: the leader's; others have none. */
+static inline bool
+cs_overlap_has_come(struct cs_op *op, struct cs_wire *wire, struct cs_request *request,
+		    const struct cs_hier_round *round, int flag)
+{
+	_Atomic uint64_t *word = cs_overlap_flag(op, round, flag);
+	if (!wire)
+		return cs_node_is_flag_up(&op->node, cs_team_leader(op->team), word, round->turn);
+	if (request && !cs_message_is_over(op, wire, request))
+		return false;
+	cs_node_store(op->node.node, word, round->turn);
+	return true;
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* hier/prefix.h — scan and exscan, by the memory of nodes whose ranks follow each other.
+ *
+ *   short      everybody publishes its vector, and each rank sums up those before its own: one hop
+ *   doubling   in step k a rank adds what the one 2^k before it has: sums of 1, 2, 4, ... ranks,
+ *              log2 hops
+ *   long       a chain: piece by piece, each rank adds its own to what the rank before it has, a
+ *              hop for each rank, the next piece meanwhile
+ *
+ * Several nodes: as above on each of them; besides, the node's whole sum into the area, where the
+ * leaders' exscan puts the sum of all nodes before in its place, which each rank then takes as the
+ * left operand. The first node's ranks do not wait for that.
+ *
+ * On one node a result is ((x0 op x1) op x2) ... to the bit, but by doubling. */
+#ifndef CS_ALGORITHMS_HIER_PREFIX_H
+#define CS_ALGORITHMS_HIER_PREFIX_H
+
+#include "algorithms/op.h"
+#include "algorithms/node/rank_order.h"
+
+enum { CS_PREFIX_READ_ALL, CS_PREFIX_DOUBLING, CS_PREFIX_CHUNK, CS_PREFIX_WIRE_CHUNK,
+       CS_PREFIX_LANES };
+#define CS_PREFIX_PARAMS \
+	{ [CS_PREFIX_READ_ALL] = \
+	  { "read_all", "a rank reads at most so many bytes of the vectors before its own, all " \
+			"together", 16 << 10, 0, 64 << 20, \
+	    .role = CS_ROLE_READ_ALL }, \
+	  [CS_PREFIX_DOUBLING] = \
+	  { "doubling", "beyond that, on nodes of so many ranks with cores of their own, sums " \
+			"double from step to step; 0: never", \
+	    12, 0, 1 << 20, .role = CS_ROLE_DOUBLING }, \
+	  [CS_PREFIX_CHUNK] = \
+	  { "chunk", "bytes per piece of longer vectors, at most", 32 << 10, 4 << 10, 64 << 20 }, \
+	  [CS_PREFIX_WIRE_CHUNK] = \
+	  { "wire_chunk", "bytes that leaders scan at once", 4 << 20, 4 << 10, 64 << 20 }, \
+	  [CS_PREFIX_LANES] = \
+	  { "lanes", "ranks of a node that drive the wire with long vectors; " CS_LANES_ZERO, 2, \
+	    0, CS_LANES } }
+
+/* call->coll is CS_SCAN, or CS_EXSCAN. `params`: of CS_PREFIX_PARAMS. */
+void cs_prefix(struct cs_op *op, const size_t *params);
+/* The same of small vectors on one node, at once. False: they are not, or several nodes. */
+bool cs_prefix_fast(struct cs_op *op, const size_t *params);
+
+/* --- what hier/prefix.c and prefix_node.c share ------------------------------------------- */
+
+static inline bool
+cs_prefix_is_exclusive(const struct cs_call *call)
+{
+	return call->coll == CS_EXSCAN;
+}
+
+/* out = left op right; it may be either. */
+static inline void
+cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
+{
+	const void *from[] = { left, right };
+	cs_reduce_in_order(op, &op->call.reduction, out, from, 2, count);
+}
+
+/* Is there room for all sums of a rank? Then: a scan of one node by doubling. */
+bool cs_prefix_may_double(struct cs_op *op);
+void cs_prefix_double(struct cs_op *op);
+
+#endif

@@ -1,0 +1,153 @@
+/* hier/prefix_node.c — a scan of the ranks of one node by doubling: each shows the sums that
+ * others add. */
+#include "algorithms/hier/prefix.h"
+
+#include "algorithms/node/node_rounds.h"
+
+/* Steps in which a rank adds something: the first powers of two that are not above it. */
+static int
+steps_of(int local)
+{
+	int steps = 0;
+	while (local >> steps)
+		steps++;
+	return steps;
+}
+
+/* Where a rank's sums are, one behind the other: in its line, in its small slot, in a part of a
+ * slot or in all of it. */
+struct sums {
+	size_t stride;
+	bool is_inline, is_small;
+};
+
+static struct sums
+sums_of(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	size_t count = (size_t)steps_of(team->node.shape.size - 1);
+	struct sums sums = { .stride = (call->bytes + 63) & ~(size_t)63 };
+	sums.is_inline = count * call->bytes <= CS_INLINE;
+	if (sums.is_inline)
+		sums.stride = call->bytes;
+	sums.is_small = sums.stride * count <= CS_SMALL;
+	return sums;
+}
+
+bool
+cs_prefix_may_double(struct cs_op *op)
+{
+	struct cs_team *team = op->team;
+	struct sums sums = sums_of(op);
+	return sums.stride * (size_t)steps_of(team->node.shape.size - 1) <=
+	       team->node.shape.slot_bytes;
+}
+
+/*   before step k   a rank has the sum of the 2^k ranks up to itself, and who is read by the one
+ *                   2^k behind it shows that
+ *   an exscan       keeps the sum of those before itself besides
+ */
+struct doubling {
+	struct sums sums;
+	struct cs_post post;
+	const char *sum; /* so far */
+	char *room;      /* for sums that are shown; NULL: none are */
+	int step;
+};
+
+static enum cs_status
+show_own(struct cs_op *op)
+{
+	struct doubling *state = CS_OP_STATE(struct doubling, op);
+	struct cs_post *post = &state->post;
+	if (op->team->node.shape.local + 1 == op->team->node.shape.size)
+		return CS_OK;
+	if (!cs_post_open(&op->node, post) ||
+	    !(state->room = cs_post_room_until(&op->node, post, post->last)))
+		return CS_AGAIN;
+	cs_copy_in(op, state->room, state->sum, op->call.bytes);
+	state->sum = state->room;
+	cs_post_publish(&op->node, post);
+	return CS_OK;
+}
+
+/* What the rank `distance` before this one has after so many steps; it has made no more of them
+ * than it adds in. NULL: it is not there yet. */
+static const char *
+sum_of(struct cs_op *op, const struct sums *sums, int distance, int step)
+{
+	struct cs_team *team = op->team;
+	int local = team->node.shape.local - distance, last = steps_of(local),
+	    which = step < last ? step : last;
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, (uint64_t)which + 1);
+	if (!line)
+		return NULL;
+	const char *base = sums->is_inline ? (const char *)line->data
+					   : cs_node_slot_of(&op->node, local, line->slot, 0);
+	return base + (size_t)which * sums->stride;
+}
+
+static void
+add_step(struct cs_op *op, struct doubling *state, const char *before)
+{
+	struct cs_call *call = &op->call;
+	int step = state->step;
+	char *recv = call->recv.base;
+	bool is_shown = op->team->node.shape.local + (2 << step) < op->team->node.shape.size;
+	char *next = is_shown ? state->room + (size_t)(step + 1) * state->sums.stride : recv;
+	if (is_shown || !cs_prefix_is_exclusive(call)) {
+		cs_prefix_add(op, next, before, state->sum, call->count);
+		state->sum = next;
+	}
+	if (is_shown)
+		cs_node_publish(&op->node, state->post.line, (uint64_t)step + 2);
+	if (cs_prefix_is_exclusive(call) && !step)
+		cs_copy(recv, before, call->bytes);
+	else if (cs_prefix_is_exclusive(call))
+		cs_prefix_add(op, recv, before, recv, call->count);
+}
+
+static enum cs_status
+double_up(struct cs_op *op)
+{
+	struct doubling *state = CS_OP_STATE(struct doubling, op);
+	int self = op->team->node.shape.local;
+	for (; self >> state->step; state->step++) {
+		const char *before = sum_of(op, &state->sums, 1 << state->step, state->step);
+		if (!before)
+			return CS_AGAIN;
+		add_step(op, state, before);
+	}
+	if (!cs_prefix_is_exclusive(&op->call) && state->sum != op->call.recv.base)
+		cs_copy(op->call.recv.base, state->sum, op->call.bytes);
+	if (self)
+		cs_node_end(&op->node);
+	return CS_OK;
+}
+
+static cs_phase *const doubling_script[] = { show_own, double_up, NULL };
+
+void
+cs_prefix_double(struct cs_op *op)
+{
+	struct doubling *state = CS_OP_STATE(struct doubling, op);
+	int self = op->team->node.shape.local, locals = op->team->node.shape.size;
+	*state = (struct doubling){ .sums = sums_of(op), .sum = op->call.send.base };
+	uint64_t last = (uint64_t)steps_of(locals - 1);
+	size_t span = (size_t)last * state->sums.stride;
+	/* Its own sums are read here, too: where others may begin before it is over, they get no
+	 * part of its slots. */
+	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING,
+	     is_cut = !may_be_left && cs_node_is_cut(&op->node, span);
+	state->post = (struct cs_post){ .way = state->sums.is_inline  ? CS_POST_INLINE
+					       : state->sums.is_small ? CS_POST_SMALL
+					       : is_cut		      ? CS_POST_PIECE
+								      : CS_POST_RING,
+					.rounds = self + 1 < locals ? CS_USES_UNKNOWN : 0,
+					.last = last, .span = span };
+	cs_op_start(op, doubling_script);
+	cs_post_reserve(&op->node, &state->post, may_be_left);
+	if (!self)
+		cs_node_end_reading(&op->node);
+}

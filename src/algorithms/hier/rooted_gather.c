@@ -1,0 +1,263 @@
+/* hier/rooted_gather.c — gather(v) over several nodes (hier/rooted_hier.c). */
+#include "algorithms/hier/rooted_parts.h"
+
+static void
+gather_table(struct cs_op *op, struct cs_rooted *rooted)
+{
+	cs_between_gatherv(op, rooted->sizes, rooted->bytes, rooted->at, rooted->root_node);
+}
+
+static void
+bcast_sizes(struct cs_op *op, struct cs_rooted *rooted)
+{
+	cs_between_bcast(op, rooted->sizes, cs_rooted_table_bytes(op), rooted->root_node);
+}
+
+/* Bytes of a node's small blocks that a leader copies, which its ranks would copy side by side. */
+#define LEADER_COPIES ((size_t)32 << 10)
+
+static cs_phase *const has_left[] = { NULL };
+
+/* A block in the call's small slot: nothing more is needed of its rank. */
+static bool
+puts_out(struct cs_op *op)
+{
+	const struct cs_rooted *rooted = cs_rooted_of(op);
+	return !rooted->is_root && !rooted->is_leader && op->call.bytes <= CS_SMALL &&
+	       op->call.bytes * (size_t)op->team->shape.locals <= LEADER_COPIES;
+}
+
+/* Sizes, step 1: everybody's own in its line; 2, of the root: all of them in the area. */
+static enum cs_status
+gather_bring_sizes(struct cs_op *op)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	struct cs_line *line = rooted->hier.line;
+	if (!cs_rooted_open_table(op, &op->call.recv))
+		return CS_AGAIN;
+	cs_line_say(&op->node, line, op->call.bytes);
+	line->word[1] = puts_out(op);
+	if (line->word[1])
+		cs_copy_in(op, cs_node_small(&op->node), op->call.send.base, op->call.bytes);
+	cs_node_publish(&op->node, line, rooted->is_root ? 2 : 1);
+	if (!line->word[1])
+		return CS_OK;
+	cs_node_end(&op->node);
+	op->phase = has_left;
+	return CS_OK;
+}
+
+/* A leader sees who of its node has put a block out. */
+static enum cs_status
+gather_meet_lines(struct cs_op *op)
+{
+	return cs_rooted_of(op)->is_leader ? cs_hier_look_all(op, 1, NULL) : CS_OK;
+}
+
+static bool
+is_put_out(struct cs_op *op, int local)
+{
+	const struct cs_rooted *rooted = cs_rooted_of(op);
+	return rooted->may_be_put && local != op->team->shape.local &&
+	       cs_node_look(&op->node, local, 1)->word[1];
+}
+
+/* Copies what is put out to where its ranks would have. */
+static void
+bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct cs_rooted *rooted = cs_rooted_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	char *to = round->area[0] + rooted->at[shape->node];
+	for (int local = 0; rooted->may_be_put && local < shape->locals; local++) {
+		size_t size = rooted->sizes[shape->first[shape->node] + local],
+		       piece = cs_chunk_bytes(size, rooted->chunk, round->index);
+		if (is_put_out(op, local)) {
+			/* Never more than a small slot has, whatever its line says. */
+			size_t said = cs_line_bytes(cs_node_look(&op->node, local, 1)),
+			       put = said < CS_SMALL ? said : CS_SMALL,
+			       left = put > round->at ? put - round->at : 0;
+			cs_copy_in(op, to,
+				   cs_node_slot_of(&op->node, local, CS_SLOT_SMALL, 0) + round->at,
+				   piece < left ? piece : left);
+		}
+		to += piece;
+	}
+}
+
+/* Whose sizes does this rank need: a leader that shares them all, and who is not at the root's
+ * node, those of its node. */
+static enum cs_status
+gather_meet_sizes(struct cs_op *op)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	const struct cs_shape *shape = &op->team->shape;
+	size_t *sizes = rooted->sizes + shape->first[shape->node];
+	bool needs_root = rooted->is_root_node && (rooted->is_leader || !rooted->shares_sizes);
+	bool needs_node = rooted->shares_sizes ? rooted->is_leader : !rooted->is_root_node ||
+			  rooted->is_root;
+	if (needs_root && !cs_node_look(&op->node, rooted->root_local, 2))
+		return CS_AGAIN;
+	if (needs_node && cs_hier_look_all(op, 1, NULL) == CS_AGAIN)
+		return CS_AGAIN;
+	if (rooted->is_leader && !cs_between_is_turn(op))
+		return CS_AGAIN;
+	if (rooted->is_root_node && !rooted->shares_sizes)
+		memcpy(rooted->sizes, rooted->shared, cs_rooted_table_bytes(op));
+	for (int local = 0; needs_node && local < shape->locals; local++) {
+		size_t sent = cs_line_bytes(cs_node_look(&op->node, local, 1));
+		if (rooted->is_root && !rooted->shares_sizes)
+			cs_exchange_lesser(&op->call, sent, sizes[local]);
+		else
+			sizes[local] = sent;
+	}
+	if (rooted->is_leader && rooted->shares_sizes) {
+		cs_rooted_lay_out_sizes(op, rooted);
+		cs_rooted_by_host(op, gather_table);
+	} else if (rooted->is_leader) {
+		cs_rooted_tell_rounds(op, rooted->sizes);
+	}
+	return CS_OK;
+}
+
+/* What each rank has is at the root's node; what is moved of it, which is not more than the root
+ * expects, goes back. */
+static enum cs_status
+gather_clip_sizes(struct cs_op *op)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	const size_t *expected = (const size_t *)(const void *)rooted->shared;
+	if (!rooted->is_leader || !rooted->shares_sizes)
+		return CS_OK;
+	for (int p = 0; rooted->is_root_node && p < op->team->shape.ranks; p++) {
+		rooted->is_cut = rooted->is_cut || rooted->sizes[p] > expected[p];
+		rooted->sizes[p] = rooted->sizes[p] < expected[p] ? rooted->sizes[p] : expected[p];
+	}
+	cs_rooted_by_host(op, bcast_sizes);
+	return CS_OK;
+}
+
+/* Step 3 of a leader: what it has agreed on. */
+static enum cs_status
+gather_take_sizes(struct cs_op *op)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	struct cs_node_op *node = &op->node;
+	if (rooted->is_leader) {
+		if (rooted->shares_sizes)
+			memcpy(rooted->shared, rooted->sizes, cs_rooted_table_bytes(op));
+		rooted->hier.line->word[0] = rooted->shares_sizes ? rooted->is_cut : rooted->agreed;
+		cs_node_publish(node, rooted->hier.line, 3);
+	}
+	const struct cs_line *line = cs_node_look(node, cs_team_leader(op->team), 3);
+	if (!line)
+		return CS_AGAIN;
+	uint64_t rounds = line->word[0];
+	if (rooted->shares_sizes) {
+		if (rounds && rooted->is_root)
+			op->call.truncated = op->call.bytes + 1;
+		memcpy(rooted->sizes, rooted->shared, cs_rooted_table_bytes(op));
+		rounds = cs_rooted_most_rounds(op, rooted, rooted->sizes);
+	}
+	cs_node_area_done(node, cs_rooted_table_bytes(op), 1);
+	cs_rooted_begin_rounds(op, rounds, 3, SIZE_MAX);
+	return CS_OK;
+}
+
+/* The root's own block stays with it, so that the leader need not wait for it in each call. */
+static enum cs_status
+gather_bring(struct cs_op *op)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	const struct cs_hier_round *round = cs_hier_now(&rooted->hier);
+	if (rooted->is_root)
+		return CS_OK;
+	cs_copy_in(op, round->area[0] + rooted->own_at, op->call.send.base + round->at,
+		   cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
+	cs_hier_is_here(op);
+	return CS_OK;
+}
+
+static bool
+gather_waits_for(struct cs_op *op, int local)
+{
+	return !cs_rooted_is_root_of_node(op, local) && !is_put_out(op, local);
+}
+
+static void
+gather_between(struct cs_op *op, struct cs_hier_round *round)
+{
+	struct cs_rooted *rooted = cs_rooted_of(op);
+	bring_for_others(op, round);
+	cs_between_gatherv(op, round->area[0], rooted->bytes, rooted->at, rooted->root_node);
+}
+
+static void
+gather_tell(struct cs_op *op, struct cs_line *line)
+{
+	line->word[1] = op->node.extras & CS_OP_MORE;
+}
+
+static bool
+gather_takes(struct cs_op *op)
+{
+	return cs_rooted_of(op)->is_root;
+}
+
+static void
+gather_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
+		 const struct cs_line *line)
+{
+	(void)round, (void)lane;
+	if (line->word[1])
+		op->call.truncated = op->call.bytes + 1;
+}
+
+static void
+gather_take(struct cs_op *op, const struct cs_hier_round *round)
+{
+	const struct cs_rooted *rooted = cs_rooted_of(op);
+	struct cs_call *call = &op->call;
+	const struct cs_shape *shape = &op->team->shape;
+	const char *from = round->area[0];
+	for (int p = 0; p < shape->ranks; p++) {
+		int rank = shape->order[p];
+		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
+		char *to = cs_blocks_at(&call->recv, rank) + round->at;
+		if (rank != shape->rank)
+			cs_copy_result(op, to, from, piece);
+		else if (call->send.base)
+			cs_copy_result(op, to, call->send.base + round->at, piece);
+		from += piece;
+	}
+}
+
+static const struct cs_hier_kind gather_hier =
+	{ .areas = 1, .lay_out = cs_rooted_lay_out, .bring = gather_bring,
+						 .waits_for = gather_waits_for,
+						 .between = gather_between, .tell = gather_tell,
+						 .takes = gather_takes,
+						 .take_lane = gather_take_lane,
+						 .take = gather_take };
+
+static cs_phase *const gatherv_script[] = {
+	cs_hier_open, gather_bring_sizes, gather_meet_sizes, cs_rooted_between_sizes,
+	gather_clip_sizes, cs_rooted_between_sizes, gather_take_sizes, gather_meet_lines,
+	CS_HIER_ROUND_PHASES, NULL };
+#define GATHERV_ROUND 8
+#define GATHERV_SLOTS 2 /* of the area: who has left does not know how many rounds there are */
+
+__attribute__((noinline)) void
+cs_rooted_gather_hier(struct cs_op *op, bool sizes_known)
+{
+	cs_rooted_init(op);
+	if (sizes_known) {
+		cs_hier_start(op, &gather_hier, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+		cs_rooted_equal_sizes(op, op->call.bytes);
+	} else {
+		cs_hier_start(op, &gather_hier, 1, gatherv_script, GATHERV_ROUND);
+		cs_rooted_of(op)->may_be_put = true;
+		if (!(op->node.extras & CS_OP_NONBLOCKING))
+			cs_node_reserve_area(&op->node, GATHERV_SLOTS);
+	}
+}

@@ -1,0 +1,94 @@
+/* hier/vector.c puts a rank's vector out for the others of its node, and finds theirs. */
+#include "algorithms/hier/vector.h"
+
+#include "algorithms/node/node_rounds.h"
+
+void
+cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_single_copy)
+{
+	size_t bytes = op->call.bytes;
+	struct cs_post *post = &vector->post;
+	*vector = (struct cs_vector){ .own = own };
+	post->rounds = 1;
+	post->chunk = post->span = bytes;
+	post->address = is_single_copy ? (uint64_t)(uintptr_t)own : 0;
+	post->way = bytes <= CS_INLINE			? CS_POST_INLINE
+		    : is_single_copy			? CS_POST_SINGLE_COPY
+		    : cs_is_small(op, bytes)		? CS_POST_SMALL
+		    : cs_node_is_cut(&op->node, bytes)	? CS_POST_PIECE
+							: CS_POST_RING;
+	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
+}
+
+enum cs_status
+cs_vector_post(struct cs_op *op, struct cs_vector *vector)
+{
+	struct cs_post *post = &vector->post;
+	char *room;
+	if (post->posted)
+		return CS_OK;
+	if (!cs_post_open(&op->node, post) || !(room = cs_post_room(&op->node, post)))
+		return CS_AGAIN;
+	if (post->way != CS_POST_SINGLE_COPY)
+		cs_copy_in(op, room, vector->own, op->call.bytes);
+	cs_post_publish(&op->node, post);
+	return CS_OK;
+}
+
+enum cs_status
+cs_vector_await(struct cs_op *op, struct cs_vector *vector, int count)
+{
+	for (; vector->next < count; vector->next++)
+		if (vector->next != op->team->node.shape.local &&
+		    !cs_node_look_alike(&op->node, vector->next, 1))
+			return CS_AGAIN;
+	return CS_OK;
+}
+
+struct cs_operand
+cs_vector_part(struct cs_op *op, int local)
+{
+	const struct cs_line *line = cs_node_look_alike(&op->node, local, 1);
+	if (op->call.bytes <= CS_INLINE)
+		return (struct cs_operand){ .mapped = (const char *)line->data };
+	if (cs_post_is_single_copy(line))
+		return (struct cs_operand){ .remote = line->word[1] };
+	return (struct cs_operand){ .mapped = cs_post_find(&op->node, local, line, 0,
+							   op->call.bytes, 0) };
+}
+
+void
+cs_vector_reduce(struct cs_op *op, void *out, const void *own)
+{
+	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
+	struct cs_operand parts[locals];
+	for (int local = 0; local < locals; local++)
+		parts[local] = local == self ? (struct cs_operand){ .mapped = own }
+					     : cs_vector_part(op, local);
+	cs_reduce_operands(op, &op->call.reduction, out, parts, op->call.count);
+}
+
+void
+cs_vector_lay_out(struct cs_op *op, struct cs_hier_round *round)
+{
+	round->room = op->call.bytes;
+}
+
+enum cs_status
+cs_vector_bring(struct cs_op *op)
+{
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
+	return state->hier.drives ? CS_OK : cs_vector_post(op, &state->vector);
+}
+
+void
+cs_vector_start_hier(struct cs_op *op, const struct cs_hier_kind *kind, int lane, const char *own)
+{
+	struct cs_vector_hier *state = CS_OP_STATE(struct cs_vector_hier, op);
+	state->hier.rounds = 1;
+	cs_hier_start(op, kind, 1, cs_hier_script, CS_HIER_SCRIPT_ROUND);
+	cs_hier_set_lanes(op, lane, 1);
+	state->hier.needs_line = state->hier.drives;
+	if (!state->hier.drives)
+		cs_vector_init(op, &state->vector, own, false);
+}

@@ -1,0 +1,187 @@
+#include "algorithms/node/rank_order.h"
+
+#include "algorithms/counted.h"
+
+#include <string.h>
+
+#define LEAST_SINGLE_COPY (16 << 10) /* bytes of a vector */
+/* Bytes of parts in other ranks' memory, at most: they stay in a core's cache */
+#define READ_AT_ONCE ((size_t)128 << 10)
+/* bytes: the accumulator stays in the first-level cache while the sources stream by */
+#define PIECE 8192
+
+/* Three sources and more. */
+static __attribute__((noinline)) void
+reduce_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+	      size_t count)
+{
+	/* A division is dear */
+	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
+	_Alignas(64) char sum[PIECE];
+	for (size_t first = 0; first < count; first += piece) {
+		size_t now = count - first < piece ? count - first : piece;
+		size_t at = first * unit;
+		/* Through `sum`, so that `out` may be one of the sources. */
+		reduction->kernel(sum, (const char *)from[n - 2] + at,
+				  (const char *)from[n - 1] + at, now);
+		for (int i = n - 3; i > 0; i--)
+			reduction->kernel(sum, (const char *)from[i] + at, sum, now);
+		reduction->kernel(out + at, (const char *)from[0] + at, sum, now);
+	}
+}
+
+/* One operand is copied to where it is not yet, others are added to it. */
+static __attribute__((noinline)) void
+count_work(struct cs_op *op, const struct cs_reduction *reduction, const void *out,
+	   const void *const *from, int n, size_t count)
+{
+	size_t bytes = count * reduction->unit;
+	if (n > 1)
+		cs_counted_work(op, CS_COUNTED_REDUCE, (size_t)(n - 1) * bytes);
+	else if (out != from[0])
+		cs_counted_work(op, CS_COUNTED_COPY, bytes);
+}
+
+void
+cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+		   const void *const *from, int n, size_t count)
+{
+	struct cs_team *team = op->team;
+	if (cs_node_is_watched(&op->node)) {
+		count_work(op, reduction, out, from, n, count);
+		return;
+	}
+	if (n == 2 && reduction->kernel) {
+		reduction->kernel(out, from[0], from[1], count);
+		return;
+	}
+	size_t bytes = count * reduction->unit;
+	if (count == 0)
+		return;
+	if (n == 1) {
+		if (out != from[0])
+			memcpy(out, from[0], bytes);
+		return;
+	}
+	if (reduction->kernel) {
+		reduce_kernel(reduction, out, from, n, count);
+		return;
+	}
+	void *to = out;
+	for (int i = 0; i < n - 1; i++)
+		if (from[i] == out)
+			to = cs_op_memory(op, CS_OP_SCRATCH, bytes);
+	if (to != from[n - 1])
+		memcpy(to, from[n - 1], bytes);
+	for (int i = n - 2; i >= 0; i--)
+		team->host->reduce_local(reduction, from[i], to, count);
+	if (to != out)
+		memcpy(out, to, bytes);
+}
+
+/* Three sources and more. */
+static __attribute__((noinline)) void
+reduce_left_kernel(const struct cs_reduction *reduction, char *out, const void *const *from, int n,
+		   size_t count)
+{
+	size_t unit = reduction->unit, piece = count * unit <= PIECE ? count : PIECE / unit;
+	_Alignas(64) char sum[PIECE];
+	for (size_t first = 0; first < count; first += piece) {
+		size_t now = count - first < piece ? count - first : piece;
+		size_t at = first * unit;
+		reduction->kernel(sum, (const char *)from[0] + at, (const char *)from[1] + at, now);
+		for (int i = 2; i < n - 1; i++)
+			reduction->kernel(sum, sum, (const char *)from[i] + at, now);
+		reduction->kernel(out + at, sum, (const char *)from[n - 1] + at, now);
+	}
+}
+
+/* MPI_Reduce_local leaves its result where the right operand was: a copy of each source but the
+ * first, and none of the last where the result goes there. */
+static void
+reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+		  const void *const *from, int n, size_t count)
+{
+	struct cs_team *team = op->team;
+	size_t bytes = count * reduction->unit, apart = (bytes + 63) & ~(size_t)63;
+	char *rooms = cs_op_memory(op, CS_OP_SCRATCH, 2 * apart);
+	const void *sum = from[0];
+	for (int i = 1; i < n; i++) {
+		char *to = i == n - 1 ? out : rooms + (size_t)(i % 2) * apart;
+		if (to != from[i])
+			memcpy(to, from[i], bytes);
+		team->host->reduce_local(reduction, sum, to, count);
+		sum = to;
+	}
+}
+
+void
+cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+		    const void *const *from, int n, size_t count)
+{
+	if (n < 3 || cs_node_is_watched(&op->node))
+		cs_reduce_in_order(op, reduction, out, from, n, count);
+	else if (count && reduction->kernel)
+		reduce_left_kernel(reduction, out, from, n, count);
+	else if (count)
+		reduce_left_local(op, reduction, out, from, n, count);
+}
+
+/* Far parts come piece by piece. */
+static __attribute__((noinline)) void
+reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+	      const struct cs_operand *parts, size_t remotes, size_t count)
+{
+	struct cs_team *team = op->team;
+	int locals = team->node.shape.size;
+	size_t unit = reduction->unit, at_once = READ_AT_ONCE / remotes / unit
+						 ? READ_AT_ONCE / remotes / unit : 1;
+	char *room = cs_op_memory(op, CS_OP_REMOTE, remotes * at_once * unit);
+	for (size_t done = 0; done < count; done += at_once) {
+		size_t now = count - done < at_once ? count - done : at_once;
+		char *next = room;
+		const void *from[locals];
+		for (int local = 0; local < locals; local++) {
+			if (parts[local].mapped) {
+				from[local] = parts[local].mapped + done * unit;
+				continue;
+			}
+			cs_node_read(&op->node, local, next, parts[local].remote + done * unit,
+				     now * unit);
+			from[local] = next;
+			next += at_once * unit;
+		}
+		cs_reduce_in_order(op, reduction, out + done * unit, from, locals, now);
+	}
+}
+
+void
+cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+		   const struct cs_operand *parts, size_t count)
+{
+	struct cs_team *team = op->team;
+	int locals = team->node.shape.size;
+	const void *from[locals];
+	size_t remotes = 0;
+	for (int local = 0; local < locals; local++) {
+		from[local] = parts[local].mapped;
+		remotes += !parts[local].mapped;
+	}
+	if (remotes && count)
+		reduce_remote(op, reduction, out, parts, remotes, count);
+	else
+		cs_reduce_in_order(op, reduction, out, from, locals, count);
+}
+
+bool
+cs_reduce_is_single_copy(struct cs_op *op, size_t from)
+{
+	struct cs_team *team = op->team;
+	struct cs_call *call = &op->call;
+	if (!team->has_cma || !call->reduction.kernel || call->bytes <= CS_INLINE)
+		return false;
+	if (from)
+		return call->bytes >= from;
+	return !team->node.is_oversubscribed && call->bytes >= LEAST_SINGLE_COPY &&
+	       cs_node_single_copy_by_calls(&op->node, call->coll, call->bytes);
+}

@@ -1,0 +1,37 @@
+/* node/rank_order.h — reducing several vectors in rank order. */
+#ifndef CS_ALGORITHMS_NODE_RANK_ORDER_H
+#define CS_ALGORITHMS_NODE_RANK_ORDER_H
+
+#include "algorithms/op.h"
+#include "algorithms/slice.h"
+
+/* out = from[0] op (from[1] op (... op from[n-1])), `count` elements each. The order is that of the
+ * sources and the bracketing always the same, so all ranks get the same bits. `out` may be one of
+ * the sources or apart from all. */
+void cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+			const void *const *from, int n, size_t count);
+
+/* out = ((from[0] op from[1]) op ...) op from[n-1]: as a scan grows from rank to rank, so that who
+ * makes it of all vectors before its own and who adds to what comes from the rank before have the
+ * same bits. `out` as above. */
+void cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+			 const void *const *from, int n, size_t count);
+
+/* One local rank's part of what is reduced: here, or in that rank's memory. */
+struct cs_operand {
+	const char *mapped; /* NULL: it is in another rank's memory */
+	uint64_t remote;
+};
+
+/* The same of a part of each local rank, by local rank; those in other ranks' memory are read.
+ * `out` may be the own part or apart from all. */
+void cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+			const struct cs_operand *parts, size_t count);
+
+/* Are others to read our vector where it is? Then the call is not over before they have. `from`:
+ * the parameter cma_min. By calls (shm/copy_choice.h): it ends with the operation. Not where ranks
+ * share cores: they would take turns for each read (a Xeon, allreduce of 64K at 1x4: 32 us instead
+ * of 16). */
+bool cs_reduce_is_single_copy(struct cs_op *op, size_t from);
+
+#endif

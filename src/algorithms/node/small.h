@@ -1,0 +1,76 @@
+/* node/small.h — blocks of at most CS_SMALL bytes in a blocking call on one node, put out and
+ * found straight on the flags: what the `fast` of an algorithm is made of. Their way is in the
+ * line, in the small slot, or in a piece of a slot, and it is the one that the algorithm's script
+ * has for them: of the ranks of a call some may do it at once, and others by the script. */
+#ifndef CS_ALGORITHMS_NODE_SMALL_H
+#define CS_ALGORITHMS_NODE_SMALL_H
+
+#include "algorithms/node/node_rounds.h"
+
+/* May a block of so many bytes go this way? `single_copy_from`: the parameter cma_min. */
+static inline bool
+cs_small_fits(struct cs_op *op, size_t bytes, size_t single_copy_from)
+{
+	return bytes <= CS_INLINE ||
+	       (bytes <= CS_SMALL && (!single_copy_from || bytes < single_copy_from) &&
+				      (cs_is_small(op, bytes) || cs_node_is_cut(&op->node, bytes)));
+}
+
+/* Memory of this call for `bytes` that fit, which the line then tells; waits if it must. */
+char *cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes);
+
+/* Puts a block out in step 1; the line is the own one. copied: not in the line, however short. */
+void cs_small_post_copied(struct cs_op *op, struct cs_line *line, const char *block, size_t bytes);
+static inline void
+cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, const char *block,
+	      size_t bytes)
+{
+	if (bytes > CS_INLINE) {
+		cs_small_post_copied(op, line, block, bytes);
+		return;
+	}
+	cs_copy(line->data, block, bytes);
+	cs_at_publish(at, line, 1);
+}
+
+/* Puts call->send out in step 1, a block for each other rank, as cs_exchange_put_blocks would if it
+ * is not to be read where it is and `stride` * ranks bytes fit: blocks of at most `most` bytes,
+ * behind heads of `head`, cs_exchange_stride apart. */
+static inline __attribute__((always_inline)) void
+cs_small_post_blocks(struct cs_op *op, struct cs_node_at at, size_t most, size_t head,
+		     size_t stride)
+{
+	const struct cs_blocks *blocks = &op->call.send;
+	int ranks = op->team->shape.ranks, self = op->team->shape.rank;
+	struct cs_line *line = cs_at_line(at);
+	cs_at_say(at, line, most);
+	char *to = cs_small_room(op, line, stride * (size_t)ranks);
+	line->word[2] = stride;
+	for (int rank = 0; rank < ranks; rank++, to += stride) {
+		uint64_t bytes = cs_blocks_bytes(blocks, rank);
+		if (rank == self)
+			continue;
+		memcpy(to, &bytes, head);
+		cs_copy(to + head, cs_blocks_at(blocks, rank), bytes);
+	}
+	cs_at_publish(at, line, 1);
+}
+
+/* Did it come this way? The line is of step 1, and its sender says that the block has `sent`
+ * bytes. */
+static inline bool
+cs_small_is(const struct cs_line *line, size_t sent)
+{
+	return sent <= CS_INLINE || line->word[0] == CS_POST_SMALL ||
+	       line->word[0] == CS_POST_PIECE;
+}
+
+/* Where it is then. */
+static inline const char *
+cs_small_find(struct cs_op *op, int local, const struct cs_line *line, size_t sent)
+{
+	return sent <= CS_INLINE ? (const char *)line->data
+				 : cs_node_slot_of(&op->node, local, line->slot, 0);
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* plans/packed_blocks.h — several blocks of OUT, indices modulo ranks, in one message.
+ *
+ *   blocks 2 3 4 one after another in OUT     sent from there, received there
+ *   holes between them, another order, 7 0 1  copied through CS_TMP
+ *
+ * Each rank decides by its own places; the message has the same bytes, in the order of the
+ * blocks. */
+#ifndef CS_ALGORITHMS_PLANS_PACKED_BLOCKS_H
+#define CS_ALGORITHMS_PLANS_PACKED_BLOCKS_H
+
+#include "plan/build.h"
+
+/* Zeroed before its first use; may be laid again once its message was waited for, and keeps its
+ * CS_TMP. */
+struct cs_packed_blocks {
+	int first, count;       /* blocks */
+	size_t bytes;           /* of them */
+	struct cs_place place;  /* where they are together */
+	struct cs_place room;   /* CS_TMP, if it ever needed that */
+	size_t room_bytes;
+};
+
+/* Tells where blocks [first, first + count) are sent from or received. */
+void cs_packed_lay(struct cs_builder *builder, struct cs_packed_blocks *packed, int first,
+		   int count);
+/* The blocks are in OUT, this starts to send them. */
+int cs_packed_send(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);
+int cs_packed_recv(struct cs_builder *builder, struct cs_packed_blocks *packed, int peer);
+/* Puts the blocks into OUT after the receive was waited for. */
+void cs_packed_open(struct cs_builder *builder, const struct cs_packed_blocks *packed);
+
+/* Copies blocks from `from`, where they are one after another, to their places in OUT. */
+void cs_packed_unpack(struct cs_builder *builder, struct cs_place from, int first, int count);
+
+#endif

@@ -1,0 +1,30 @@
+/* plans/pipe.h — a vector goes down a tree in segments: a rank hands on the first while the next
+ * are on their way.
+ *
+ *   window 2, one child:   recv 0, recv 1 | recv 0 over, send 0 | recv 2 | recv 1 over, send 1 | ..
+ *                          recv 2 over, send 0 over, send 2 | .. */
+#ifndef CS_ALGORITHMS_PLANS_PIPE_H
+#define CS_ALGORITHMS_PLANS_PIPE_H
+
+#include "plan/build.h"
+
+#define CS_PIPE_WINDOW 16
+#define CS_PIPE_CHILDREN 32
+
+struct cs_pipe {
+	int parent; /* -1: the root */
+	int count;  /* of children */
+	int children[CS_PIPE_CHILDREN];
+};
+
+/* Bytes of a segment, as many as are usual for the algorithm; and segments under way between a rank
+ * and each neighbour. */
+enum { CS_PIPE_PARAM_SEGMENT, CS_PIPE_PARAM_WINDOW };
+#define CS_PIPE_PARAMS(usual) \
+	{ [CS_PIPE_PARAM_SEGMENT] = { "segment", "bytes of a message", usual, 64, 1 << 30 }, \
+	  [CS_PIPE_PARAM_WINDOW] = { "window", "segments under way to a rank", 4, 1, \
+				     CS_PIPE_WINDOW } }
+
+void cs_pipe_build(struct cs_builder *builder, const struct cs_pipe *pipe);
+
+#endif

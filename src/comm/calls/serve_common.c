@@ -1,0 +1,256 @@
+/* comm/calls/serve_common.c — runs a call that has become bytes, packs and unpacks, and tells its
+ * errors.  */
+#include "comm/calls/serve_common.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "comm/host/pmpi.h"
+#include "comm/teams/recording.h"
+#include "trace/samples.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct cs_type *
+cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
+{
+	const struct cs_type *known = cs_comm_known_type(serving->communicator, handle);
+	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
+}
+
+static void
+count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
+{
+	const struct cs_comm *communicator = serving->communicator;
+	struct cs_selection *selection = &communicator->seat->selection;
+	if (selection->team && serving->cached) {
+		cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
+		return;
+	}
+	const char *why = selection->team ? serving->unasked : communicator->reason;
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host",
+				      why ? why : "team not made yet"), bytes, nanoseconds);
+}
+
+uint64_t
+cs_serving_arrived(const struct cs_serving *serving)
+{
+	return serving->op.node.extras & CS_OP_TIMED ? serving->op.arrived_ns : cs_clock_ns();
+}
+
+/* A call that the host refuses may be this rank's alone, so it has no number. */
+void
+cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
+		    uint64_t arrived_ns, int result)
+{
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	uint64_t left_ns = cs_clock_ns();
+	if (selection->is_reporting)
+		count_host(serving, coll, bytes, left_ns - arrived_ns);
+	if (selection->is_recording && result == MPI_SUCCESS)
+		cs_recording_add(serving->communicator, coll, root, bytes, true, arrived_ns,
+				 left_ns);
+}
+
+static void
+record(struct cs_serving *serving)
+{
+	const struct cs_op *op = &serving->op;
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	if (selection->is_recording)
+		cs_recording_add(serving->communicator, op->call.coll, op->call.root,
+				 serving->bytes, false, op->arrived_ns, op->left_ns);
+	if (selection->is_sampling && cs_samples_want(op->tag))
+		cs_recording_keep(serving->communicator, op);
+}
+
+int
+cs_serve_end(struct cs_serving *serving)
+{
+	cs_serving_fini(serving);
+	if (serving->op.node.extras & CS_OP_TIMED)
+		record(serving);
+	if (!(serving->op.node.extras & CS_OP_WRONG))
+		return MPI_SUCCESS;
+	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
+	return serving->result;
+}
+
+/* The error of this rank where the call was truncated: success, if the truncation is the root's. A
+ * gather's root is told of it by its node's leader, which therefore sees it too. */
+static int
+truncated(const struct cs_serving *serving, const struct cs_call *call)
+{
+	const struct cs_comm *communicator = serving->communicator;
+	const struct cs_seat *seat = communicator->seat;
+	const int *node_of = seat->team.shape.node_of;
+	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
+	bool is_of_root = !call->truncated && gathers && communicator->rank != call->root &&
+			  node_of[communicator->rank] == node_of[call->root];
+	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
+}
+
+/* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it
+ * (4.0.2, 4.1.4). No other collective minds in either. */
+static void
+note_wrong(struct cs_serving *serving)
+{
+	struct cs_op *op = &serving->op;
+	const struct cs_call *call = &op->call;
+	enum cs_wrong reason = op->node.wrong;
+	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE);
+	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
+	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
+		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
+		     : is_more				? truncated(serving, call)
+		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
+							: MPI_SUCCESS;
+	op->node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
+	if (result == MPI_SUCCESS)
+		return;
+	serving->result = result;
+	op->node.extras |= CS_OP_WRONG;
+}
+
+/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its
+ * end. False: as cs_serve_run. */
+static __attribute__((noinline)) bool
+attend(struct cs_serving *serving)
+{
+	struct cs_op *op = &serving->op;
+	if (op->node.extras & CS_OP_GOES_ON)
+		cs_op_finish(op);
+	cs_node_op_fini(&op->node);
+	if (op->call.truncated | op->node.wrong | (op->node.extras & (CS_OP_MORE | CS_OP_LESS)))
+		note_wrong(serving);
+	return !(op->node.extras & CS_OP_LEFT) || cs_serve_not(serving, op->refused);
+}
+
+bool
+cs_serve_run(struct cs_serving *serving, uint64_t sign)
+{
+	struct cs_comm *communicator = serving->communicator;
+	struct cs_seat *seat = communicator->seat;
+	struct cs_op *op = &serving->op;
+	op->team = seat->selection.team;
+	op->tag = op->team->tags++;
+	op->node.node = &op->team->node;
+	op->node.sign = sign;
+	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
+	/* One question for all of it. */
+	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
+		return attend(serving);
+	return true;
+}
+
+/* Memory that is the call's. */
+static void *
+need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
+{
+	void *memory = cs_op_memory_of(&serving->op, &serving->communicator->idle, use, bytes);
+	if (!memory) {
+		cs_warn_local("no memory for %zu bytes of a call's data; ending the job", bytes);
+		cs_host_mpi.abort("out of memory");
+	}
+	return memory;
+}
+
+size_t *
+cs_serve_sizes_slow(struct cs_comm *communicator)
+{
+	communicator->sizes = malloc(4 * (size_t)communicator->size * sizeof *communicator->sizes);
+	if (!communicator->sizes) {
+		cs_warn_local("no memory for the sizes of %d ranks; ending the job",
+			      communicator->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	return communicator->sizes;
+}
+
+char *
+cs_serve_packed(struct cs_serving *serving, int which, size_t bytes)
+{
+	return need(serving, which == CS_INPUT ? CS_OP_INPUT : CS_OP_OUTPUT, bytes);
+}
+
+void
+cs_serving_fini_slow(struct cs_serving *serving)
+{
+	cs_op_give_back(&serving->op, &serving->communicator->idle);
+	/* A communicator that stays with the host keeps nothing. */
+	if (!serving->communicator->seat->selection.team)
+		cs_op_memory_free(&serving->communicator->idle);
+}
+
+/* What became of packing or unpacking that began at `start`, on this clock while calls are
+ * timed. */
+static void
+close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
+{
+	struct cs_comm *communicator = serving->communicator;
+	if (!is_done) {
+		cs_warn_local("the MPI refused to pack or unpack a datatype in mid-call; ending "
+			      "the job");
+		cs_host_mpi.abort("packing");
+	}
+	if (!communicator->seat->selection.is_timed)
+		return;
+	uint64_t end = cs_clock_ns();
+	cs_op_arrive(&serving->op, start);
+	serving->op.left_ns = end;
+	if (communicator->seat->selection.is_reporting)
+		cs_selection_spend(serving->cached, serving->bytes, end - start);
+}
+
+void
+cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user,
+	      MPI_Count count, char *packed)
+{
+	struct cs_comm *communicator = serving->communicator;
+	uint64_t start = communicator->seat->selection.is_timed ? cs_clock_ns() : 0;
+	close_packing(serving, cs_type_pack(type, user, count, packed), start);
+}
+
+void
+cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user, MPI_Count count,
+		const char *packed)
+{
+	struct cs_comm *communicator = serving->communicator;
+	uint64_t start = communicator->seat->selection.is_timed ? cs_clock_ns() : 0;
+	close_packing(serving, cs_type_unpack(type, user, count, packed), start);
+}
+
+size_t
+cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times)
+{
+	/* Between two groups some arguments of some ranks mean nothing, so they are not looked
+	 * at. */
+	struct cs_type other;
+	const struct cs_type *known = communicator->is_inter
+				      ? NULL : cs_comm_known_type(communicator, type);
+	if (!known && !communicator->is_inter)
+		known = cs_type_look_slow(type, &other);
+	size_t bytes;
+	if (!known || !cs_serve_bytes(known, count, &bytes) ||
+	    __builtin_mul_overflow(bytes, (size_t)times, &bytes))
+		return CS_BYTES_UNKNOWN;
+	return bytes;
+}
+
+size_t
+cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector,
+		     MPI_Datatype type, int ranks)
+{
+	MPI_Count total = 0;
+	if (communicator->is_inter || !vector->counts)
+		return CS_BYTES_UNKNOWN;
+	for (int rank = 0; rank < communicator->size; rank++) {
+		MPI_Count count = cs_serve_count_at(vector, rank);
+		if (count < 0 || __builtin_add_overflow(total, count, &total))
+			return CS_BYTES_UNKNOWN;
+	}
+	size_t bytes = cs_serve_size(communicator, total, type, 1);
+	return bytes == CS_BYTES_UNKNOWN ? bytes : bytes / (size_t)ranks +
+	       (bytes % (size_t)ranks != 0);
+}

@@ -1,0 +1,107 @@
+/* comm/calls/serve_common.h — what serve_move.c, serve_vector.c and serve_reduce.c share. */
+#ifndef CS_COMM_CALLS_SERVE_COMMON_H
+#define CS_COMM_CALLS_SERVE_COMMON_H
+
+#include "comm/host/flavour.h"
+#include "comm/calls/serve.h"
+#include "comm/types/types.h"
+
+/* Notes why select is not even asked; always false. */
+static inline bool
+cs_serve_not(struct cs_serving *serving, const char *why)
+{
+	serving->cached = NULL;
+	serving->unasked = why;
+	return false;
+}
+
+/* Is there a team? Asked when nothing is left for which the host would refuse the call on this rank
+ * alone. */
+static inline bool
+cs_serve_has_team(struct cs_serving *serving)
+{
+	struct cs_comm *communicator = serving->communicator;
+	return __builtin_expect(communicator->seat->selection.team != NULL, 1) ||
+	       cs_comm_count(communicator);
+}
+
+/* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
+ * cs_facts. As cs_serve_has_team. */
+static inline bool
+cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
+		       enum cs_order order)
+{
+	struct cs_comm *communicator = serving->communicator;
+	if (bytes != CS_BYTES_UNKNOWN && serving->cached && serving->bytes == bytes &&
+	    (order == CS_ORDER_NONE || serving->cached->order == order))
+		return true;
+	if (!cs_serve_has_team(serving))
+		return false;
+	if (bytes == 0 && coll != CS_BARRIER)
+		return cs_serve_not(serving, "nothing to move");
+	serving->bytes = bytes;
+	serving->cached = cs_selection_choose(&communicator->seat->selection, coll, bytes, skew,
+					      order);
+	return serving->cached->choice.algorithm != NULL;
+}
+
+static inline bool
+cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
+{
+	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
+}
+
+/* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG).
+ * `sign`: cs_call_sign, of a reduction with the bytes below it. False: its plan was refused, on all
+ * ranks; nothing has been touched, and the host is to do the call. */
+bool cs_serve_run(struct cs_serving *serving, uint64_t sign);
+static inline uint64_t
+cs_serve_reduction_sign(const struct cs_call *call)
+{
+	return cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) |
+	       call->bytes;
+}
+
+/* Gives four arrays of one size per rank, for the sizes and places of a v-call's blocks. They are
+ * the call's until it returns; an operation that outlives it takes them away from the communicator.
+ * Ends the job if there is no memory for them. */
+size_t *cs_serve_sizes_slow(struct cs_comm *communicator);
+static inline size_t *
+cs_serve_sizes(struct cs_comm *communicator)
+{
+	return __builtin_expect(communicator->sizes != NULL, 1) ? communicator->sizes
+								: cs_serve_sizes_slow(communicator);
+}
+
+/* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are
+ * waiting already). */
+char *cs_serve_packed(struct cs_serving *serving, int which, size_t bytes);
+/* false on overflow */
+static inline bool
+cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
+{
+	return count >= 0 && !__builtin_mul_overflow((size_t)count, type->size, bytes);
+}
+
+static inline MPI_Count
+cs_serve_count_at(const struct cs_vector *vector, int rank)
+{
+	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank]
+				: ((const int *)vector->counts)[rank];
+}
+
+/* Neither null nor MPI_IN_PLACE, which is 1 or -1: one comparison, since each call makes it. */
+static inline bool
+cs_serve_is_memory(const void *buffer)
+{
+	return __builtin_expect((uintptr_t)buffer + 1 > 2, 1);
+}
+
+/* cs_type_pack and cs_type_unpack, in the report's time of the chosen algorithm. They end the job
+ * where the host refuses: in mid-call it cannot be taken back. */
+void cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user,
+		   MPI_Count count, char *packed);
+void cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user,
+		     MPI_Count count, const char *packed);
+
+#endif

@@ -1,0 +1,72 @@
+/* comm/host/flavour.c — finds out what the MPI does differently from others. */
+#include "comm/host/flavour.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <mpi.h>
+#include <string.h>
+
+/* The one thing that only the compiler knows: the size of handles, and with it what they are. */
+#define HANDLES                                                                                    \
+	(sizeof(MPI_Comm) == sizeof(int) ? CS_HANDLES_NUMBERS                                      \
+	 : __builtin_types_compatible_p(MPI_Comm, struct MPI_ABI_Comm *) ? CS_HANDLES_STANDARD     \
+								    : CS_HANDLES_ADDRESSES)
+#define SAME(kind, ours, theirs)                                                                   \
+	static_assert(__builtin_choose_expr(HANDLES == (kind),                                     \
+					    (uintptr_t)(ours) == (uintptr_t)(theirs), true),       \
+		      #theirs)
+SAME(CS_HANDLES_NUMBERS, CS_MPICH_COMM_WORLD, MPI_COMM_WORLD);
+SAME(CS_HANDLES_NUMBERS, CS_MPICH_COMM_SELF, MPI_COMM_SELF);
+SAME(CS_HANDLES_NUMBERS, CS_MPICH_BYTE, MPI_BYTE);
+#ifndef __clang__ /* to which a pointer made of a number is no constant */
+SAME(CS_HANDLES_NUMBERS, CS_MPICH_STATUS_IGNORE, MPI_STATUS_IGNORE);
+SAME(CS_HANDLES_STANDARD, CS_ABI_COMM_NULL, MPI_COMM_NULL);
+SAME(CS_HANDLES_STANDARD, CS_ABI_COMM_WORLD, MPI_COMM_WORLD);
+SAME(CS_HANDLES_STANDARD, CS_ABI_COMM_SELF, MPI_COMM_SELF);
+SAME(CS_HANDLES_STANDARD, CS_ABI_BYTE, MPI_BYTE);
+SAME(CS_HANDLES_STANDARD, CS_ABI_STATUS_IGNORE, MPI_STATUS_IGNORE);
+#endif
+
+struct cs_flavour cs_flavour;
+
+static const struct cs_flavour open_mpi = {
+	.name = "openmpi",
+	.handles = HANDLES,
+	.most_comms = INT_MAX,
+	.yields_in_waits = true,
+	.may_hang_in_idup = true,
+	.follows_stale_handles = true,
+	.takes_aliases = true,
+	.compares_own_blocks = true,
+};
+
+static const struct cs_flavour mpich = {
+	.name = "mpich",
+	.handles = HANDLES,
+	.most_comms = 256, /* of 2048 context ids in all: most of them are for the program */
+	.takes_idle_in_place = true,
+	.checks_idle_result = true,
+	.tells_of_less = true,
+};
+
+/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none
+ * (seen with 5.0.2; its issue 7814). */
+static bool
+is_mpich_5_0(const char *library)
+{
+	static const char name[] = "MPICH Version:";
+	if (strncmp(library, name, strlen(name)) != 0)
+		return false;
+	const char *version = library + strlen(name);
+	return strncmp(version + strspn(version, " \t"), "5.0.", 4) == 0;
+}
+
+void
+cs_flavour_learn(const char *library)
+{
+	const char *text = library ? library : "";
+	/* Who is named first is the MPI: what follows may be how it was built. */
+	const char *one = strstr(text, "Open MPI"), *other = strstr(text, "MPICH");
+	cs_flavour = one && (!other || one < other) ? open_mpi : mpich;
+	cs_flavour.splits_type_wrongly = is_mpich_5_0(text);
+}

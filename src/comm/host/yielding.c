@@ -1,0 +1,53 @@
+/* comm/host/yielding.c — runs the host's collectives and gives the core up while they wait. */
+#include "comm/host/yielding.h"
+
+#include "base/wait.h"
+#include "comm/engine.h"
+#include "comm/host/flavour.h"
+#include "comm/host/pmpi.h"
+
+static int
+finish(int result, MPI_Request request)
+{
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE };
+	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
+		result = cs_pmpi.Test(&request, &is_done, MPI_STATUS_IGNORE);
+		if (!is_done)
+			cs_wait_turn(&wait);
+	}
+	return result;
+}
+
+int
+cs_yielding_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm)
+{
+	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Iallgather)
+		return cs_pmpi.Allgather(in, count, type, out, count, type, comm);
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Iallgather(in, count, type, out, count, type, comm, &request);
+	return finish(result, request);
+}
+
+int
+cs_yielding_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
+		      MPI_Comm comm)
+{
+	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Iallreduce)
+		return cs_pmpi.Allreduce(in, out, count, type, op, comm);
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Iallreduce(in, out, count, type, op, comm, &request);
+	return finish(result, request);
+}
+
+int
+cs_yielding_bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+	atomic_fetch_add(&cs_engine.team_calls, 1);
+	if (cs_flavour.yields_in_waits || !cs_pmpi.Ibcast)
+		return cs_pmpi.Bcast(buffer, count, type, root, comm);
+	MPI_Request request = MPI_REQUEST_NULL;
+	int result = cs_pmpi.Ibcast(buffer, count, type, root, comm, &request);
+	return finish(result, request);
+}

@@ -1,0 +1,585 @@
+/* comm/teams/make_team.c — making a team: one word from everybody, who is where, a segment per
+ * node.
+ *
+ * Everything here is collective over the communicator and happens inside a collective call of the
+ * program's. What all ranks say first (team_say.c) decides most: on one node it may show a node of
+ * a former team that they all have idle, and then nothing more is said. Else a segment is made, and
+ * a rank's trouble (no memory) is agreed; all have the team or nobody has. */
+#include "comm/teams/make_team.h"
+
+#include "algorithms/late/hearings.h"
+#include "base/clock.h"
+#include "base/float_guard.h"
+#include "base/log.h"
+#include "comm/engine.h"
+#include "comm/host/pmpi.h"
+#include "comm/teams/rdma.h"
+#include "comm/teams/recording.h"
+#include "comm/teams/window.h"
+#include "comm/host/yielding.h"
+#include "topo/topo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const troubles[CS_TROUBLES] = {
+	[CS_TROUBLE_NO_SEGMENT] = "no shared memory could be made",
+	[CS_TROUBLE_SHM_OFF] = "shared memory is switched off by COLLSHIM_SHM",
+	[CS_TROUBLE_NO_BUDGET] = "the budget of shared memory is spent",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MACHINE] = "the machine has too little memory left for "
+						  "shared memory (MemAvailable)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_MAX] = "the control group has too little memory left for "
+					      "shared memory (memory.max)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_HIGH] = "the control group has too little memory left for "
+					       "shared memory (memory.high)",
+	[CS_TROUBLE_NO_ROOM + CS_LIMIT_V1] =
+		"the control group has too little memory left for shared memory "
+		"(memory.limit_in_bytes)",
+	[CS_TROUBLE_NO_COMMIT] = "shared memory is full",
+	[CS_TROUBLE_NO_ATTACH] = "shared memory of another process could not be attached",
+	[CS_TROUBLE_NO_SHARE] = CS_GROUPS_ARE_MANY,
+	[CS_TROUBLE_NO_COMM] = CS_GROUP_WAS_REFUSED,
+	[CS_TROUBLE_MIGHT_HANG] = CS_GROUP_MIGHT_HANG,
+	[CS_TROUBLE_NO_MEMORY] = "out of memory",
+	[CS_TROUBLE_DISABLED] = "disabled by COLLSHIM_DISABLE",
+	[CS_TROUBLE_NOT_ALIKE] = "the ranks differ in version, settings or tuning",
+};
+
+/* --- putting off ------------------------------------------------------------------------------ */
+
+/* A new team costs about as much as that many of the host's collectives (its pages are committed;
+ * nodes are split off), and is paid for when it goes, by the calls that it has served. Where some
+ * are not paid for, a communicator has to have made as many calls itself before it gets one: then
+ * no more is spent than has been already. Ranks differ in it; the latest is agreed. */
+#define PRICE 256
+#define PATIENCE ((int64_t)4 * PRICE)
+
+static _Atomic int64_t debt;
+
+static void
+owe(int64_t more)
+{
+	int64_t now = atomic_load(&debt), next;
+	do {
+		next = now + more < 0 ? 0 : now + more > 2 * PATIENCE ? 2 * PATIENCE : now + more;
+	} while (!atomic_compare_exchange_weak(&debt, &now, next));
+}
+
+/* The number of calls that this communicator has to make before it gets a team. 0: no more than the
+ * limits say; so it is for MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and
+ * until too many teams have gone unpaid. */
+static uint64_t
+put_off_until(const struct cs_comm *communicator)
+{
+	bool is_late = cs_engine.settings.team_after < 0 && communicator->comm != MPI_COMM_WORLD &&
+		       atomic_load(&debt) >= PATIENCE;
+	return is_late ? PRICE : 0;
+}
+
+/* --- lanes, and what all know alike ----------------------------------------------------------- */
+
+#define MOST_LANES 4 /* or one for each NUMA domain, if that is more */
+
+static void
+choose_lanes(struct cs_team *team)
+{
+	const struct cs_shape *shape = &team->shape;
+	int most = team->domains > MOST_LANES ? team->domains : MOST_LANES;
+	team->lanes = shape->nodes == 1 ? 0 : shape->ppn_min < most ? shape->ppn_min : most;
+	team->lane = CS_LANES;
+	for (int lane = 0; lane < team->lanes; lane++) {
+		if (team->domains == 1)
+			team->lane_local[lane] = cs_lanes_local(lane, shape->node, team->lanes);
+		if (team->lane_local[lane] == shape->local)
+			team->lane = lane;
+	}
+}
+
+static enum cs_trouble
+make_leaders(struct cs_comm *communicator, struct cs_team *team)
+{
+	const struct cs_shape *shape = &team->shape;
+	struct cs_group *leaders = &communicator->seat->leaders;
+	choose_lanes(team);
+	bool is_in_lane = team->lane < team->lanes;
+	leaders->comm = MPI_COMM_NULL;
+	if (shape->nodes == 1)
+		return CS_TROUBLE_NONE;
+	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
+	MPI_Errhandler handler;
+	int result = cs_team_quiet(communicator->comm, &handler);
+	if (!result) {
+		result = cs_pmpi.Comm_split(communicator->comm, is_in_lane
+					    ? team->lane : MPI_UNDEFINED, shape->node,
+					    &leaders->comm);
+		atomic_fetch_add(&cs_engine.team_calls, 1);
+		cs_team_unquiet(communicator->comm, &handler);
+	}
+	if (result) {
+		leaders->comm = MPI_COMM_NULL;
+		return CS_TROUBLE_NO_COMM;
+	}
+	cs_group_count(leaders);
+	leaders->nodes = shape->nodes;
+	leaders->node = shape->node;
+	leaders->ints = is_in_lane ? calloc(4 * (size_t)shape->nodes, sizeof(int)) : NULL;
+	if (is_in_lane)
+		cs_pmpi.Comm_set_errhandler(leaders->comm, MPI_ERRORS_RETURN);
+	return !is_in_lane || leaders->ints ? CS_TROUBLE_NONE : CS_TROUBLE_NO_MEMORY;
+}
+
+static void
+drop_groups(struct cs_comm *communicator)
+{
+	cs_group_close(&communicator->seat->leaders);
+	cs_group_close(&communicator->seat->everyone);
+}
+
+/* Returns the NUMA domain that a local rank is bound to; for tests, one by its place among the
+ * node's ranks, of which consecutive parts are in one domain. */
+static int
+domain_of(struct cs_team *team, int local)
+{
+	int fake = cs_engine.settings.fake_domains;
+	if (fake)
+		return (int)((int64_t)local * fake / team->shape.locals);
+	return cs_topo_spot(team->node.table,
+			    cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
+}
+
+/* Domains that the node's ranks span, and which ranks would be in its lanes for that: by the same
+ * table and the same masks on all of them, once they have met. */
+static void
+learn_domains(struct cs_team *team)
+{
+	struct cs_shape *shape = &team->shape;
+	int locals = shape->locals;
+	if (!team->node.table)
+		return;
+	cs_topo_learn(team->node.table);
+	int *numa = malloc((size_t)locals * sizeof *numa);
+	if (!numa) {
+		cs_warn_local("no memory for the places of %d ranks; ending the job", locals);
+		cs_host_mpi.abort("out of memory");
+	}
+	for (int local = 0; local < locals; local++)
+		numa[local] = domain_of(team, local);
+	shape->numa_domains = cs_lanes_domains(numa, locals);
+	if (shape->numa_domains > 1)
+		cs_lanes_order(numa, locals, locals < CS_LANES ? locals : CS_LANES,
+			       team->lane_local);
+	free(numa);
+}
+
+/* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
+ * each NUMA domain. All do what the least able one can: one answer keeps the algorithms simple.
+ * Over several nodes it agrees on the worst of their troubles at the same time. */
+static enum cs_trouble
+learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble trouble)
+{
+	enum { NO_TROUBLE, READABLE, DOMAINS, WORDS };
+	int mine[WORDS] = {
+		[NO_TROUBLE] = CS_TROUBLES - (int)trouble, [READABLE] = team->node.is_readable,
+			[DOMAINS] = team->shape.numa_domains,
+	};
+	int least[WORDS] = { 0 };
+	if (team->shape.nodes == 1)
+		memcpy(least, mine, sizeof least);
+	else if (cs_yielding_allreduce(mine, least, WORDS, MPI_INT, MPI_MIN, communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	trouble = (enum cs_trouble)(CS_TROUBLES - least[NO_TROUBLE]);
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	team->has_cma = least[READABLE];
+	team->domains = least[DOMAINS] < CS_LANES ? least[DOMAINS] : CS_LANES;
+	if (team->domains < 1)
+		team->domains = 1;
+	if (!team->has_cma && cs_engine.settings.cma == CS_SWITCH_ON)
+		cs_warn_once("COLLSHIM_CMA=on, but the kernel refuses process_vm_readv between "
+			     "ranks; "
+			     "data is copied twice");
+	return CS_TROUBLE_NONE;
+}
+
+/* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one
+ * for that. */
+static bool
+is_spokesman(const struct cs_comm *communicator)
+{
+	MPI_Group group;
+	int zero = 0, of_world = MPI_UNDEFINED;
+	if (cs_pmpi.Comm_group(communicator->comm, &group))
+		return cs_log_is_speaker();
+	cs_pmpi.Group_translate_ranks(cs_engine.world, 1, &zero, group, &of_world);
+	cs_pmpi.Group_free(&group);
+	return communicator->rank == (of_world == MPI_UNDEFINED ? 0 : of_world);
+}
+
+static void
+refuse(struct cs_comm *communicator, enum cs_trouble trouble)
+{
+	static _Atomic int is_known[CS_TROUBLES], is_said[CS_TROUBLES];
+	communicator->state = CS_COMM_HOST;
+	communicator->reason = troubles[trouble];
+	atomic_fetch_add(&cs_engine.teams_refused, 1);
+	/* Nothing that anybody can mend, or is to. */
+	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED ||
+	    trouble == CS_TROUBLE_SHM_OFF) {
+		if (communicator->rank == 0)
+			cs_info("%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
+				troubles[trouble], communicator->size);
+		return;
+	}
+	/* Once in each process, and where several communicators have the trouble at once, by one of
+	 * their spokesmen. */
+	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) ||
+	    !cs_log_is_first(trouble))
+		return;
+	cs_log_warn_local(&is_said[trouble],
+			  "%s; this communicator (%d ranks) stays with MPI" CS_UNSERVED_COMM,
+			  troubles[trouble], communicator->size);
+}
+
+/* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was
+ * not seen: some or all of them may be disabled. Others may be of another version, so this
+ * agreement has a form of its own. */
+static enum cs_trouble
+agree_late(struct cs_comm *communicator)
+{
+	if (cs_engine.is_init_seen)
+		return CS_TROUBLE_NONE;
+	enum cs_trouble mine = cs_engine.settings.is_disabled ? CS_TROUBLE_DISABLED
+							      : CS_TROUBLE_NONE;
+	uint64_t words[3] = { CS_TROUBLES - mine, cs_engine.digest, ~cs_engine.digest },
+		 least[3] = { 0 };
+	if (cs_yielding_allreduce(words, least, 3, MPI_UINT64_T, MPI_MIN, communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	if (least[1] != ~least[2])
+		return CS_TROUBLE_NOT_ALIKE;
+	return (enum cs_trouble)(CS_TROUBLES - least[0]);
+}
+
+/* All on one node: nothing is split, which under MPICH takes many time slices where ranks share
+ * cores, and may be made where a pending copy forbids to split. `name`: of an idle node. */
+static enum cs_trouble
+make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
+{
+	struct cs_team *team = &communicator->seat->team;
+	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	const struct cs_meeting meeting = { .comm = communicator->comm };
+	enum cs_trouble trouble = CS_TROUBLE_NONE;
+	cs_team_take_idle(name, communicator->seat);
+	if (!name)
+		trouble = cs_team_new_node(&meeting, communicator->seat, &shape);
+	team->node.key = key;
+	communicator->is_new = !name;
+	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
+}
+
+/* One rank on each node: nothing to share, but plans between all ranks may serve. */
+static enum cs_trouble
+make_without_memory(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
+	/* No element is too large */
+	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX;
+	team->node.shape.spin = limits->spin;
+	team->node.shape.yields = limits->yields;
+	communicator->is_new = false; /* what it serves is not counted */
+	return CS_TROUBLE_NONE;
+}
+
+/* The worst of all ranks' troubles, and with it what all ranks say of verbs. */
+static enum cs_trouble
+agree_at_last(struct cs_comm *communicator, enum cs_trouble trouble)
+{
+	struct cs_rdma_said *said = &communicator->seat->rdma;
+	int mine[1 + CS_RDMA_WORDS] = { 0 }, least[1 + CS_RDMA_WORDS] = { 0 };
+	mine[0] = CS_TROUBLES - (int)trouble;
+	if (communicator->seat->team.shape.nodes > 1)
+		cs_rdma_say(communicator->rank, mine + 1);
+	if (cs_yielding_allreduce(mine, least, 1 + CS_RDMA_WORDS, MPI_INT, MPI_MIN,
+				  communicator->comm))
+		return CS_TROUBLE_NO_MEMORY;
+	memcpy(said->least, least + 1, sizeof said->least);
+	said->is_agreed = true;
+	return (enum cs_trouble)(CS_TROUBLES - least[0]);
+}
+
+static enum cs_trouble
+make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, bool has_idle)
+{
+	struct cs_team *team = &communicator->seat->team;
+	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
+	communicator->is_new = true; /* nodes are split off in any case */
+	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
+		trouble = CS_TROUBLE_NO_SHARE;
+	if (trouble == CS_TROUBLE_NONE)
+		learn_domains(team);
+	trouble = learn_least(communicator, team, trouble);
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	return agree_at_last(communicator, make_leaders(communicator, team));
+}
+
+static enum cs_trouble
+make_nodes(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	MPI_Comm node = MPI_COMM_NULL;
+	enum cs_trouble trouble = cs_team_split_nodes(communicator, &node);
+	if (trouble != CS_TROUBLE_NONE) /* the same on all ranks */
+		return trouble;
+	if (!cs_team_learn_shape(communicator, node, &team->shape))
+		trouble = CS_TROUBLE_NO_MEMORY;
+	const struct cs_meeting meeting = { .comm = node };
+	if (trouble == CS_TROUBLE_NONE)
+		trouble = team->shape.ppn_max > 1 ? make_on_several(communicator, &meeting, true)
+						  : make_without_memory(communicator);
+	cs_pmpi.Comm_free(&node);
+	return trouble;
+}
+
+/* All have told where they are: nothing is split, and nodes are made together. */
+static enum cs_trouble
+make_known_nodes(struct cs_comm *communicator, const struct cs_heard *heard)
+{
+	struct cs_team *team = &communicator->seat->team;
+	const struct cs_meeting meeting = { .comm = communicator->comm, .all = &team->shape };
+	if (!cs_team_shape_by_words(communicator, heard->nodes, &team->shape))
+		return CS_TROUBLE_NO_MEMORY;
+	return team->shape.ppn_max > 1
+	       ? make_on_several(communicator, &meeting, heard->has_idle)
+	       : make_without_memory(communicator);
+}
+
+/* Memory that a team on one node needs, and its shape; that it is on one is not known yet. */
+static enum cs_trouble
+prepare(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	team->lane = CS_LANES;
+	team->domains = 1;
+	team->idle = &communicator->idle;
+	return cs_team_learn_shape(communicator, communicator->comm, &team->shape)
+		       ? CS_TROUBLE_NONE
+		       : CS_TROUBLE_NO_MEMORY;
+}
+
+static void
+forget_shape(struct cs_team *team)
+{
+	free(team->shape.node_of);
+	team->shape = (struct cs_shape){ 0 };
+}
+
+/* CS_TROUBLE_NONE, and a team; CS_TROUBLE_PUT_OFF, or why there is none: the same on all ranks. */
+static enum cs_trouble
+find_way(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	struct cs_said mine = {
+		.digest = cs_engine.digest,
+		.until = put_off_until(communicator),
+		.may_split = !atomic_load(&cs_engine.has_duplicated),
+		.has_idle = cs_pool_has_idle(),
+	};
+	struct cs_heard heard = { .trouble = CS_TROUBLE_NONE };
+	uint64_t key = 0;
+	mine.node = cs_team_node_word(&mine.host);
+	enum cs_trouble trouble = agree_late(communicator);
+	communicator->is_alike = trouble == CS_TROUBLE_NONE;
+	if (trouble != CS_TROUBLE_NONE)
+		return trouble;
+	mine.trouble = prepare(communicator);
+	if (mine.trouble == CS_TROUBLE_NONE && mine.node) {
+		struct cs_node_shape shape = cs_team_node_shape(&team->shape);
+		const struct cs_meeting meeting = { .comm = communicator->comm };
+		key = cs_team_key(&meeting, &shape);
+	}
+	cs_pool_offer(key, mine.idle);
+	if (!cs_team_exchange(communicator, &mine, &heard))
+		heard.trouble = CS_TROUBLE_NO_COMM;
+	else if (!heard.is_alike)
+		heard.trouble = CS_TROUBLE_NOT_ALIKE;
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.is_one_node && !heard.may_split)
+		heard.trouble = CS_TROUBLE_MIGHT_HANG;
+	else if (heard.trouble == CS_TROUBLE_NONE && !heard.name &&
+		 communicator->calls < heard.until)
+		heard.trouble = CS_TROUBLE_PUT_OFF;
+	if (heard.trouble == CS_TROUBLE_NONE && heard.is_one_node)
+		return make_on_one(communicator, key, heard.name);
+	cs_pool_take(0, NULL);
+	if (heard.trouble == CS_TROUBLE_PUT_OFF)
+		communicator->try_at = heard.until;
+	if (heard.trouble != CS_TROUBLE_NONE)
+		return heard.trouble;
+	forget_shape(team);
+	return heard.are_nodes_known ? make_known_nodes(communicator, &heard)
+				     : make_nodes(communicator);
+}
+
+static void
+hear_imbalance(void *user, enum cs_balance imbalance)
+{
+	struct cs_comm *communicator = user;
+	cs_selection_take_imbalance(&communicator->seat->selection, imbalance);
+	if (communicator->rank == 0)
+		cs_info("imbalance of a communicator of %d ranks: %s from its call %llu on",
+			communicator->size, cs_balance_names[imbalance],
+			(unsigned long long)(communicator->seat->team.node.calls -
+					     communicator->first_call + 1));
+}
+
+/* Has lateness measured where a rule asks for it, unless the user has said what it is. */
+static void
+begin_epochs(struct cs_comm *communicator)
+{
+	struct cs_selection *selection = &communicator->seat->selection;
+	const struct cs_limits *limits = cs_selector_limits(selection->selector);
+	const struct cs_epoch_limits epoch = {
+		.calls = limits->imbalance_epoch,
+		.moderate_ns = limits->imbalance_moderate * 1000,
+		.strong_ns = limits->imbalance_strong * 1000,
+	};
+	enum cs_balance_kind kind = cs_engine.settings.imbalance;
+	if (kind != CS_BALANCE_MEASURED)
+		selection->facts.imbalance = (enum cs_balance)(kind - CS_BALANCE_BALANCED);
+	selection->measured = selection->facts.imbalance;
+	if (kind == CS_BALANCE_MEASURED &&
+	    cs_selector_asks_imbalance(selection->selector, &selection->facts))
+		cs_epoch_begin(&communicator->seat->team, &epoch, hear_imbalance, communicator);
+	else
+		cs_epoch_none(&communicator->seat->team);
+}
+
+static void
+make(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	communicator->seat->leaders = (struct cs_group){ .comm = MPI_COMM_NULL,
+							 .parent = MPI_COMM_NULL };
+	communicator->seat->everyone = (struct cs_group){ .comm = MPI_COMM_NULL,
+							  .parent = communicator->comm };
+	enum cs_trouble trouble = find_way(communicator);
+	if (trouble != CS_TROUBLE_NONE) {
+		drop_groups(communicator);
+		cs_team_drop_node(communicator->seat);
+		forget_shape(team);
+		if (trouble != CS_TROUBLE_PUT_OFF)
+			refuse(communicator, trouble);
+		return;
+	}
+	team->host = &cs_host_mpi;
+	team->node.rank_of = &team->shape.order[team->shape.first[team->shape.node]];
+	team->node.all_ranks = team->shape.ranks;
+	team->node.nodes = team->shape.nodes;
+	team->leaders = communicator->seat->leaders.comm != MPI_COMM_NULL
+			? &communicator->seat->leaders : NULL;
+	team->everyone = &communicator->seat->everyone;
+	communicator->first_call = team->node.calls;
+	communicator->seat->selection.team = team;
+	communicator->seat->selection.facts = (struct cs_facts){
+		      .ranks = team->shape.ranks,
+		      .nodes = team->shape.nodes,
+		      .ppn_min = team->shape.ppn_min,
+		      .ppn_max = team->shape.ppn_max,
+		      .is_block_placed = team->shape.is_block_placed,
+		      .wire = CS_WIRE_HOST,
+	};
+	uint32_t left = cs_pmpi_left(team->shape.nodes > 1);
+	for (int coll = 0; coll < CS_COLL_COUNT; coll++)
+		if (left >> coll & 1)
+			cs_selection_leave(&communicator->seat->selection, (enum cs_coll)coll,
+					   CS_PMPI_LACKS);
+	cs_rdma_agree(communicator);
+	begin_epochs(communicator);
+	/* The words of who came when are in a node's memory. */
+	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling &&
+						   team->node.self;
+	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();
+	communicator->state = CS_COMM_TEAM;
+	if (communicator->is_new)
+		owe(PRICE);
+	else
+		atomic_fetch_add(&cs_engine.teams_again, 1);
+	atomic_fetch_add(&cs_engine.teams_made, 1);
+	atomic_fetch_add(&cs_engine.teams_alive, 1);
+	if (communicator->rank == 0)
+		cs_info("team of %d ranks on %d node%s (%d to %d ranks each, %s), %zu bytes shared "
+			"per node%s%s%s%s", team->shape.ranks, team->shape.nodes,
+			team->shape.nodes == 1 ? "" : "s", team->shape.ppn_min, team->shape.ppn_max,
+			team->shape.is_block_placed ? "block placed" : "scattered",
+			team->node.segment.bytes, communicator->is_new ? "" : ", of a former team",
+			team->lanes > 1 && team->domains > 1 ? ", lanes by NUMA domain" : "",
+			team->node.is_oversubscribed ? ", more ranks than cores" : "",
+			communicator->seat->selection.facts.wire == CS_WIRE_IB ? ", verbs" : "");
+}
+
+static void
+take_seat(struct cs_comm *communicator)
+{
+	struct cs_seat *seat = calloc(1, sizeof *seat);
+	if (!seat) {
+		cs_warn_local("no memory for a team of %d ranks; ending the job",
+			      communicator->size);
+		cs_host_mpi.abort("out of memory");
+	}
+	seat->selection.selector = cs_engine.selector;
+	seat->selection.is_reporting = cs_no_seat.selection.is_reporting;
+	seat->selection.is_recording = cs_no_seat.selection.is_recording;
+	seat->selection.is_timed = cs_no_seat.selection.is_timed;
+	communicator->seat = seat;
+}
+
+static void
+leave_seat(struct cs_comm *communicator)
+{
+	struct cs_seat *seat = communicator->seat;
+	communicator->seat = &cs_no_seat;
+	cs_selection_fini(&seat->selection);
+	free(seat);
+}
+
+void
+cs_comm_make_team(struct cs_comm *communicator)
+{
+	struct cs_float_state floats;
+	uint64_t before = cs_clock_ns(), none = 0;
+	take_seat(communicator);
+	cs_float_hold(&floats);
+	make(communicator);
+	cs_float_release(&floats);
+	if (communicator->state == CS_COMM_TEAM)
+		atomic_compare_exchange_strong(&cs_engine.first_team_ns, &none,
+					       cs_clock_ns() - before);
+	else
+		leave_seat(communicator);
+}
+
+void
+cs_comm_drop_team(struct cs_comm *communicator)
+{
+	struct cs_team *team = &communicator->seat->team;
+	struct cs_float_state floats;
+	if (communicator->state != CS_COMM_TEAM)
+		return;
+	cs_float_hold(&floats);
+	cs_epoch_end(team);
+	cs_hearings_end(team);
+	cs_rma_drop(communicator->seat);
+	drop_groups(communicator);
+	cs_rdma_drop(communicator);
+	cs_float_release(&floats);
+	if (communicator->is_new)
+		owe(-(int64_t)(team->node.calls - communicator->first_call));
+	cs_team_drop_node(communicator->seat);
+	free(team->shape.node_of);
+	cs_plans_fini(&team->lane_plans);
+	cs_plans_fini(&team->flat_plans);
+	leave_seat(communicator);
+	communicator->state = CS_COMM_HOST;
+	atomic_fetch_sub(&cs_engine.teams_alive, 1);
+}

@@ -1,0 +1,306 @@
+/* comm/teams/rdma.c — opens the device once in a process, tries it, and lets all ranks of a team
+ * agree on it. */
+#include "comm/teams/rdma.h"
+
+#include "base/log.h"
+#include "comm/engine.h"
+#include "comm/host/pmpi.h"
+#include "topo/topo.h"
+#include "trace/report.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REASON_NO_VERBS 101 /* of lines; beside engine.c's */
+#define REASON_TRIAL 102
+#define FLUSH_GRACE 2000 /* ms */
+#define TRIAL_TAG 0 /* before the first operation's */
+#define SMALL 40
+#define LARGE 12345
+
+static struct {
+	pthread_mutex_t lock;
+	bool is_tried;
+	_Atomic(struct cs_ib *) ib;
+	enum cs_status status;
+	char why[256];
+} here = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+struct cs_ib *
+cs_rdma_here(void)
+{
+	return atomic_load_explicit(&here.ib, memory_order_acquire);
+}
+
+static void
+open_here(void)
+{
+	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
+	struct cs_ib_options options = {
+		.device = cs_engine.settings.ib_device,
+		.distance = cs_topo_distance,
+		.slots = limits->ib_slots,
+		.slot_bytes = limits->ib_slot_bytes,
+		.memory = limits->ib_memory,
+		.cache = limits->ib_cache,
+		.timeout = (int)limits->ib_timeout,
+		.flush_grace = FLUSH_GRACE,
+		.polls_flags = cs_engine.settings.ib_arrival == CS_ARRIVAL_FLAG,
+		.spin = limits->spin,
+		.world_rank = cs_engine.world_rank,
+		.world_size = cs_engine.world_size,
+		.host = &cs_host_mpi,
+	};
+	struct cs_ib *ib = NULL;
+	pthread_mutex_lock(&here.lock);
+	if (!here.is_tried) {
+		here.is_tried = true;
+		here.status = cs_ib_open(&ib, NULL, &options, here.why, sizeof here.why);
+		if (here.status == CS_OK)
+			cs_info("ib: rank %d uses %s", cs_engine.world_rank, cs_ib_name(ib));
+		else
+			cs_info("ib: rank %d has no verbs: %s", cs_engine.world_rank, here.why);
+		atomic_store(&here.ib, ib);
+	}
+	pthread_mutex_unlock(&here.lock);
+}
+
+void
+cs_rdma_report(void)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} lines[] = {
+#define LINE(name, communicator) { name, offsetof(struct cs_ib_counters, communicator) }
+		LINE("verbs: connections", connections),
+		LINE("verbs: pairs over MPI", refused),
+		LINE("verbs: small messages", small),
+		LINE("verbs: data writes", data),
+		LINE("verbs: ready messages", ready),
+		LINE("verbs: window counters", counts),
+		LINE("verbs: fragments", fragments),
+		LINE("verbs: credit messages", credits),
+		LINE("verbs: requests", requests),
+		LINE("verbs: completions", completions),
+		LINE("verbs: bytes", bytes),
+		LINE("verbs: bytes copied", copied),
+		LINE("verbs: bytes registered", registered),
+		LINE("verbs: registrations", registrations),
+		LINE("verbs: datagrams sent", multicast),
+		LINE("verbs: datagrams received", heard),
+		LINE("verbs: datagrams dropped", strange),
+		LINE("verbs: pieces resent", resent),
+#undef LINE
+	};
+	struct cs_ib *ib = cs_rdma_here();
+	struct cs_ib_counters counters;
+	if (!ib)
+		return;
+	cs_report_fact("verbs", cs_ib_name(ib));
+	cs_ib_count(ib, &counters);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		cs_report_number(lines[i].name,
+				 *(const uint64_t *)(const void *)(
+					 (const char *)&counters + lines[i].offset));
+}
+
+void
+cs_rdma_close(void)
+{
+	cs_ib_close(atomic_exchange(&here.ib, NULL));
+}
+
+/* --- the exchange ----------------------------------------------------------------------------- */
+
+/* The leader of the node that is so many after the own one; -1 if that is the own. */
+static int
+leader_of(const struct cs_team *team, int distance)
+{
+	const struct cs_shape *shape = &team->shape;
+	int node = (shape->node + distance + shape->nodes) % shape->nodes;
+	/* As comm/teams/make_team.c chooses: with several domains, or with a rank a node and so no
+	 * lanes, it is local rank 0. */
+	int local = team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
+	return node == shape->node ? -1 : shape->order[shape->first[node] + local];
+}
+
+static void
+fill(unsigned char *bytes, size_t count, int from, int to)
+{
+	for (size_t i = 0; i < count; i++)
+		bytes[i] = (unsigned char)(i * 31 + (size_t)from * 7 + (size_t)to);
+}
+
+struct trial {
+	int peer;
+	struct cs_request requests[4];
+	unsigned char out[SMALL + LARGE], in[SMALL + LARGE];
+};
+
+static void
+start_trial(struct cs_wire *wire, struct trial *trial)
+{
+	struct cs_request *requests = trial->requests;
+	fill(trial->out, sizeof trial->out, wire->rank, trial->peer);
+	wire->recv(wire, &requests[0], trial->peer, TRIAL_TAG, trial->in, SMALL);
+	wire->recv(wire, &requests[1], trial->peer, TRIAL_TAG, trial->in + SMALL, LARGE);
+	wire->send(wire, &requests[2], trial->peer, TRIAL_TAG, trial->out, SMALL);
+	wire->send(wire, &requests[3], trial->peer, TRIAL_TAG, trial->out + SMALL, LARGE);
+}
+
+static bool
+end_trial(struct cs_wire *wire, struct trial *trial)
+{
+	for (int i = 0; i < 4; i++)
+		wire->wait(wire, &trial->requests[i]);
+	fill(trial->out, sizeof trial->out, trial->peer, wire->rank);
+	return !memcmp(trial->in, trial->out, sizeof trial->in) &&
+	       cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
+}
+
+/* A small and a large message to and from the leaders of the next node and of the one before:
+ * leaders only. */
+static bool
+is_tried_well(struct cs_comm *communicator)
+{
+	const struct cs_team *team = &communicator->seat->team;
+	struct cs_wire *wire = cs_host_wire(&communicator->seat->everyone);
+	int peers[2] = { leader_of(team, 1), leader_of(team, -1) };
+	if (!communicator->seat->everyone.verbs)
+		return false;
+	if (!cs_team_is_leader(team))
+		return true;
+	struct trial *trials = calloc(2, sizeof *trials);
+	if (!trials) {
+		cs_warn_local("no memory for a trial of verbs; ending the job");
+		cs_host_mpi.abort("out of memory");
+	}
+	int count = peers[0] == peers[1] ? 1 : 2;
+	bool is_well = true;
+	for (int i = 0; i < count; i++) {
+		trials[i].peer = peers[i];
+		start_trial(wire, &trials[i]);
+	}
+	for (int i = 0; i < count; i++)
+		is_well &= end_trial(wire, &trials[i]);
+	free(trials);
+	return is_well;
+}
+
+/* --- agreeing --------------------------------------------------------------------------------- */
+
+/* The least of each number over all ranks; zeros where the MPI fails. */
+static void
+least(struct cs_comm *communicator, int *words, int count)
+{
+	int all[CS_RDMA_WORDS] = { 0 };
+	if (cs_pmpi.Allreduce(words, all, count, MPI_INT, MPI_MIN, communicator->comm))
+		memset(all, 0, sizeof all);
+	memcpy(words, all, (size_t)count * sizeof *words);
+}
+
+/* One rank of a communicator says what all of them have learnt here; it does not if it knows that
+ * from another communicator. True: it is to be said, here and now. */
+static bool
+is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
+{
+	static atomic_bool is_known[2];
+	if (speaker == INT_MAX || atomic_exchange(&is_known[reason - REASON_NO_VERBS], true))
+		return false;
+	return speaker == communicator->seat->team.shape.rank && cs_log_is_first(reason);
+}
+
+/* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it
+ * among others is, and a device that refuses. The words: can all; the negated "can", whose least
+ * tells whether anybody can; the first that has cause to complain; the first that cannot. */
+enum { CAN, CAN_ANY, COMPLAINS, CANNOT };
+_Static_assert(CANNOT + 1 == CS_RDMA_WORDS, "as many words");
+
+void
+cs_rdma_say(int rank, int words[CS_RDMA_WORDS])
+{
+	bool is_off = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST;
+	if (!is_off)
+		open_here();
+	bool can = cs_rdma_here() != NULL;
+	bool is_asked = cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_IB ||
+			cs_engine.settings.ib_device;
+	bool has_cause = !can && !is_off && (is_asked || here.status != CS_UNSUPPORTED);
+	words[CAN] = can;
+	words[CAN_ANY] = -can;
+	words[COMPLAINS] = has_cause ? rank : INT_MAX;
+	words[CANNOT] = can ? INT_MAX : rank;
+}
+
+static bool
+can_all(struct cs_comm *communicator)
+{
+	struct cs_rdma_said *said = &communicator->seat->rdma;
+	if (!said->is_agreed) {
+		cs_rdma_say(communicator->seat->team.shape.rank, said->least);
+		least(communicator, said->least, CS_RDMA_WORDS);
+	}
+	const int *words = said->least;
+	if (!words[CAN] && is_to_say(communicator, words[CAN_ANY] < 0 ? words[CANNOT]
+								   : words[COMPLAINS],
+				     REASON_NO_VERBS))
+		cs_warn_local("rank %d has no verbs (%s); plans of its communicators send by MPI",
+			      cs_engine.world_rank, here.why);
+	return words[CAN];
+}
+
+static void
+use_verbs(struct cs_comm *communicator, struct cs_ib *ib)
+{
+	communicator->seat->everyone.ib = ib;
+	communicator->seat->everyone.node_of = communicator->seat->team.shape.node_of;
+}
+
+void
+cs_rdma_agree(struct cs_comm *communicator)
+{
+	const struct cs_shape *shape = &communicator->seat->team.shape;
+	struct cs_segment *segment = &communicator->seat->team.node.segment;
+	communicator->seat->selection.facts.wire = CS_WIRE_HOST;
+	if (shape->nodes == 1 || cs_selector_limits(cs_engine.selector)->wire == CS_WIRE_HOST ||
+	    !can_all(communicator) || cs_group_open(&communicator->seat->everyone))
+		return;
+	struct cs_ib *ib = cs_rdma_here();
+	use_verbs(communicator, ib);
+	/* Refused: direct messages then go in fragments. */
+	if (segment->base)
+		communicator->seat->pin = cs_ib_pin(ib, segment->base, segment->bytes);
+	cs_ib_trial_begin(ib);
+	bool is_well = is_tried_well(communicator);
+	char trouble[256];
+	bool has_trouble = cs_ib_trial_end(ib, trouble, sizeof trouble);
+	int words[2] = { is_well, has_trouble ? shape->rank : INT_MAX };
+	least(communicator, words, 2);
+	if (!words[0]) {
+		cs_group_close(&communicator->seat->everyone);
+		communicator->seat->everyone.parent = communicator->comm;
+		if (is_to_say(communicator, words[1] == INT_MAX ? 0 : words[1], REASON_TRIAL))
+			cs_warn_local("rank %d: verbs failed in the trial between nodes%s%s; plans "
+				      "of this communicator "
+				      "(%d ranks) send by MPI",
+				      cs_engine.world_rank, has_trouble ? ": " : "", trouble,
+				      shape->ranks);
+		cs_rdma_drop(communicator);
+		return;
+	}
+	communicator->seat->leaders.ib = ib;
+	communicator->seat->selection.facts.wire = CS_WIRE_IB;
+}
+
+void
+cs_rdma_drop(struct cs_comm *communicator)
+{
+	struct cs_ib *ib = cs_rdma_here();
+	if (ib && communicator->seat->pin)
+		cs_ib_unpin(ib, communicator->seat->pin);
+	communicator->seat->pin = NULL;
+}

@@ -1,0 +1,566 @@
+/* comm/teams/recording.c — numbers communicators and calls, and brings the clocks of the job's
+ * nodes together. */
+#include "comm/teams/recording.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/wait.h"
+#include "comm/engine.h"
+#include "comm/teams/make_team.h"
+#include "comm/host/pmpi.h"
+#include "comm/host/yielding.h"
+#include "topo/topo.h"
+#include "trace/arrivals_file.h"
+#include "trace/clocks.h"
+#include "trace/report.h"
+#include "trace/samples.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define REASON_NO_FILE 103 /* above trace/arrivals_write.c's */
+#define TAG 1
+
+/* What a rank says of itself: which clock it has, a number for the job, of which rank 0's counts,
+ * and whether it wants a report. */
+struct self {
+	uint64_t clock, job, reports;
+};
+
+/* Communicators of one group are told apart by the order in which they are first used. */
+struct group {
+	uint64_t members; /* digest; 0: a free place */
+	uint64_t used;    /* communicators so far */
+};
+
+static struct {
+	pthread_mutex_t lock; /* of what is below, and the writer */
+	struct cs_arrivals_writer writer;
+	struct group *groups;
+	size_t group_count, group_room; /* a power of two */
+	/* Of the clocks; NULL without them. */
+	bool has_comm;
+	MPI_Comm comm;
+	struct self *selves; /* by rank */
+	int *leaders;        /* the first rank of each node */
+	struct cs_arrivals_clock *clocks; /* by rank */
+	int nodes, node; /* 0 and 0: not known */
+	/* For the report. */
+	bool keeps;
+	struct cs_arrivals_clock began; /* the own node's clock at first, for what was kept */
+	struct cs_sampled_call *kept;
+	size_t kept_count, kept_room, kept_most;
+} recording = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer.file = -1 };
+
+/* --- which clock ------------------------------------------------------------------------------ */
+
+static void
+read_boot(char boot[40])
+{
+	int file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = file < 0 ? 0 : read(file, boot, 39);
+	if (file >= 0)
+		close(file);
+	boot[bytes > 0 ? bytes : 0] = '\0';
+	boot[strcspn(boot, "\n")] = '\0';
+}
+
+/* The same on processes of one node, pretended ones included, and of one time namespace, which may
+ * have a clock of its own. */
+static uint64_t
+clock_here(const char *boot)
+{
+	char host[256] = "";
+	struct stat namespace = { .st_ino = 0 };
+	uint64_t host_word, node = cs_team_node_word(&host_word);
+	gethostname(host, sizeof host - 1);
+	if (stat("/proc/self/ns/time", &namespace) != 0)
+		namespace.st_ino = 0;
+	uint64_t clock = cs_hash_text(cs_hash_text(CS_HASH_START, boot), host);
+	clock = cs_hash_number(clock, node ? node : (uint64_t)getpid());
+	return cs_hash_number(clock, namespace.st_ino);
+}
+
+/* By clock, and then by rank: of a node the first one is its leader. */
+static int
+compare_ranks(const void *left, const void *right)
+{
+	const int a = *(const int *)left, b = *(const int *)right;
+	const struct self *selves = recording.selves;
+	if (selves[a].clock != selves[b].clock)
+		return selves[a].clock < selves[b].clock ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static int
+compare_numbers(const void *left, const void *right)
+{
+	const int a = *(const int *)left, b = *(const int *)right;
+	return a < b ? -1 : a > b;
+}
+
+/* Numbers nodes by their lowest rank, and finds this one's. */
+static void
+find_nodes(uint64_t clock)
+{
+	int *leaders = recording.leaders, nodes = 0, own = 0;
+	for (int rank = 0; rank < cs_engine.world_size; rank++)
+		leaders[rank] = rank;
+	qsort(leaders, (size_t)cs_engine.world_size, sizeof *leaders, compare_ranks);
+	for (int i = 0; i < cs_engine.world_size; i++) {
+		const struct self *self = &recording.selves[leaders[i]];
+		if (i && self->clock == recording.selves[leaders[nodes - 1]].clock)
+			continue;
+		if (self->clock == clock)
+			own = leaders[i];
+		leaders[nodes++] = leaders[i];
+	}
+	qsort(leaders, (size_t)nodes, sizeof *leaders, compare_numbers);
+	recording.nodes = nodes;
+	recording.node = 0;
+	while (leaders[recording.node] != own)
+		recording.node++;
+}
+
+/* --- the clocks of all nodes ------------------------------------------------------------------ */
+
+static bool
+finish(int result, MPI_Request *request)
+{
+	struct cs_wait wait = { .yields = CS_WAIT_AWAKE };
+	for (int is_done = 0; result == MPI_SUCCESS && !is_done;) {
+		result = cs_pmpi.Test(request, &is_done, MPI_STATUS_IGNORE);
+		if (!is_done)
+			cs_wait_turn(&wait);
+	}
+	return result == MPI_SUCCESS;
+}
+
+static bool
+send(void *context, const void *data, size_t bytes, int to)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	return finish(cs_pmpi.Isend(data, (int)bytes, MPI_BYTE, recording.leaders[to], TAG,
+				    recording.comm, &request), &request);
+}
+
+static bool
+receive(void *context, void *data, size_t bytes, int from)
+{
+	MPI_Request request = MPI_REQUEST_NULL;
+	return finish(cs_pmpi.Irecv(data, (int)bytes, MPI_BYTE, recording.leaders[from], TAG,
+				    recording.comm, &request), &request);
+}
+
+static uint64_t
+now(void *context)
+{
+	return cs_clock_ns();
+}
+
+static bool
+gather(const void *own, size_t bytes, void *all)
+{
+	int result = cs_yielding_allgather(own, (int)bytes, MPI_BYTE, all, recording.comm);
+	atomic_fetch_sub(&cs_engine.team_calls, 1); /* it makes no team */
+	return result == MPI_SUCCESS;
+}
+
+/* Leaders ask each other, and all learn what their leaders have found. */
+static void
+synchronise(void)
+{
+	struct cs_arrivals_clock own = { .offset_ns = 0 };
+	const struct cs_clocks_wire wire = { .rank = recording.node, .size = recording.nodes,
+					     .now = now, .send = send, .receive = receive };
+	int leader = recording.leaders[recording.node];
+	bool is_good = leader != cs_engine.world_rank || cs_clocks_synchronise(&wire, &own);
+	if (!is_good)
+		own.at_ns = 0; /* of no clock that has gone */
+	if (!gather(&own, sizeof own, recording.clocks) || !recording.clocks[leader].at_ns)
+		return;
+	cs_arrivals_add_clock(&recording.writer, &recording.clocks[leader]);
+	if (leader == cs_engine.world_rank)
+		cs_info("arrivals: node %d of %d: its clock is %lld ns from rank 0's, to within "
+			"%llu ns", recording.node, recording.nodes, (long long)own.offset_ns,
+			(unsigned long long)own.residual_ns);
+}
+
+/* Finds the nodes; false: the MPI refused. */
+static bool
+meet(uint64_t clock, uint64_t *job)
+{
+	struct self self = { .clock = clock, .reports = cs_engine.settings.report != NULL };
+	MPI_Errhandler handler;
+	if (getrandom(&self.job, sizeof self.job, GRND_NONBLOCK) != sizeof self.job)
+		self.job = cs_hash_number(cs_clock_ns(), (uint64_t)getpid());
+	self.job += !self.job;
+	if (cs_team_quiet(MPI_COMM_WORLD, &handler))
+		return false;
+	int result = cs_pmpi.Comm_split(MPI_COMM_WORLD, 0, cs_engine.world_rank, &recording.comm);
+	cs_team_unquiet(MPI_COMM_WORLD, &handler);
+	recording.has_comm = result == MPI_SUCCESS;
+	if (!recording.has_comm)
+		return false;
+	cs_pmpi.Comm_set_errhandler(recording.comm, MPI_ERRORS_RETURN);
+	if (!gather(&self, sizeof self, recording.selves))
+		return false;
+	find_nodes(clock);
+	*job = recording.selves[0].job;
+	return true;
+}
+
+static void
+leave(void)
+{
+	if (recording.has_comm)
+		cs_pmpi.Comm_free(&recording.comm);
+	recording.has_comm = false;
+}
+
+/* --- what is kept for the report -------------------------------------------------------------- */
+
+bool
+cs_recording_keeps(void)
+{
+	return recording.keeps;
+}
+
+/* Where there are several nodes, whose clocks are known, and all ranks want it. */
+static void
+begin_keeping(void)
+{
+	const struct cs_arrivals_clock *clock =
+		recording.nodes > 1 ? &recording.clocks[recording.leaders[recording.node]] : NULL;
+	size_t room = CS_SAMPLES_BYTES / sizeof *recording.kept / (size_t)cs_engine.world_size;
+	recording.keeps = clock != NULL;
+	for (int rank = 0; recording.keeps && rank < cs_engine.world_size; rank++)
+		recording.keeps = recording.selves[rank].reports;
+	if (!recording.keeps)
+		return;
+	recording.began = *clock;
+	recording.kept_most = room < CS_SAMPLES_MOST ? room : CS_SAMPLES_MOST;
+}
+
+/* What was kept, by rank 0's clock; how much of it. */
+static size_t
+bring_together(void)
+{
+	const struct cs_arrivals_clock *ended =
+		&recording.clocks[recording.leaders[recording.node]];
+	struct cs_arrivals_clock clocks[] = { recording.began, *ended };
+	const struct cs_arrivals line = { .clocks = clocks, .clock_count = 2 };
+	if (!recording.began.at_ns || !ended->at_ns)
+		return 0;
+	for (size_t i = 0; i < recording.kept_count; i++) {
+		struct cs_sampled_call *call = &recording.kept[i];
+		call->arrived_ns = cs_arrivals_at_rank_0(&line, (uint64_t)call->arrived_ns);
+		call->left_ns = cs_arrivals_at_rank_0(&line, (uint64_t)call->left_ns);
+	}
+	return recording.kept_count;
+}
+
+static void
+tell_report(void *user, uint64_t row, uint64_t took_ns, uint64_t waited_ns)
+{
+	cs_report_wait((struct cs_report_row *)(uintptr_t)row, took_ns, waited_ns);
+}
+
+/* Rank 0's: has all that others have kept come behind its own? It is received from each, whatever
+ * has become of another one's. */
+static bool
+collect(const uint64_t *counts, struct cs_sampled_call *all)
+{
+	size_t at = (size_t)counts[0];
+	bool is_good = true;
+	if (at)
+		memcpy(all, recording.kept, at * sizeof *all);
+	for (int rank = 1; rank < cs_engine.world_size; rank++) {
+		MPI_Request request = MPI_REQUEST_NULL;
+		size_t bytes = (size_t)counts[rank] * sizeof *all;
+		if (bytes)
+			is_good &= finish(cs_pmpi.Irecv(all + at, (int)bytes, MPI_BYTE, rank, TAG,
+						       recording.comm, &request), &request);
+		for (size_t i = 0; i < counts[rank]; i++)
+			all[at + i].row = 0; /* it is nothing here */
+		at += counts[rank];
+	}
+	return is_good;
+}
+
+/* Rank 0 gets what all have kept, and tells the report; where it has no room it says so to all
+ * before anything is sent. */
+static void
+hand_over(void)
+{
+	struct { uint64_t kept, can; } own = { .kept = bring_together(), .can = 1 }, *said;
+	size_t ranks = (size_t)cs_engine.world_size, count = 0;
+	struct cs_sampled_call *all = NULL;
+	uint64_t *counts;
+	said = calloc(ranks, sizeof *said + sizeof *counts);
+	if (!said)
+		cs_team_out_of_memory("the samples", cs_engine.world_size);
+	counts = (uint64_t *)(said + ranks);
+	if (cs_engine.world_rank == 0) {
+		all = malloc(ranks * recording.kept_most * sizeof *all);
+		own.can = all != NULL;
+	}
+	if (gather(&own, sizeof own, said) && said[0].can) {
+		for (size_t rank = 0; rank < ranks; rank++)
+			count += counts[rank] = said[rank].kept;
+		MPI_Request request = MPI_REQUEST_NULL;
+		if (cs_engine.world_rank == 0 && collect(counts, all))
+			cs_samples_tell(all, count, tell_report, NULL);
+		else if (cs_engine.world_rank != 0 && own.kept)
+			finish(cs_pmpi.Isend(recording.kept,
+					     (int)(own.kept * sizeof *recording.kept), MPI_BYTE, 0,
+					     TAG, recording.comm, &request), &request);
+	}
+	free(all);
+	free(said);
+	free(recording.kept);
+	recording.kept = NULL;
+	recording.kept_count = recording.kept_room = 0;
+	recording.keeps = false;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void
+forget_clocks(void)
+{
+	free(recording.selves);
+	free(recording.leaders);
+	free(recording.clocks);
+	recording.selves = NULL;
+	recording.leaders = NULL;
+	recording.clocks = NULL;
+	recording.nodes = recording.node = 0;
+}
+
+bool
+cs_recording_prepare(void)
+{
+	size_t ranks = (size_t)cs_engine.world_size;
+	if (!cs_engine.settings.arrivals && !cs_engine.settings.report)
+		return false;
+	recording.selves = calloc(ranks, sizeof *recording.selves);
+	recording.leaders = calloc(ranks, sizeof *recording.leaders);
+	recording.clocks = calloc(ranks, sizeof *recording.clocks);
+	bool is_ready = recording.selves && recording.leaders && recording.clocks;
+	if (!is_ready)
+		forget_clocks();
+	return is_ready;
+}
+
+static uint64_t
+time_of_day(void)
+{
+	struct timespec wall;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (uint64_t)wall.tv_sec * 1000000000 + (uint64_t)wall.tv_nsec;
+}
+
+static void
+make_file(const struct cs_arrivals_head *head)
+{
+	unsigned number = 0;
+	char *path = cs_settings_rank_path(cs_engine.settings.arrivals, cs_engine.world_rank);
+	enum cs_status status = path ? cs_arrivals_create(&recording.writer, path, head,
+							  (uint64_t)cs_engine.settings
+								  .arrivals_limit,
+							  &number) : CS_NO_MEMORY;
+	if (status == CS_NO_MEMORY)
+		errno = ENOMEM;
+	if (status != CS_OK && cs_log_is_first(REASON_NO_FILE))
+		cs_warn_local("arrivals: %s cannot be made: %m; this rank's arrivals are not "
+			      "recorded", path ? path : cs_engine.settings.arrivals);
+	else if (number > 1)
+		cs_warn_once("arrivals: %s is there already and stays as it is; those of this run "
+			     "are in %s.%u", path, path, number);
+	free(path);
+}
+
+void
+cs_recording_open(bool is_agreed)
+{
+	struct cs_arrivals_head head = {
+		.world = (uint32_t)cs_engine.world_rank, .ranks = (uint32_t)cs_engine.world_size,
+		.pid = (uint32_t)getpid(), .start_ns = cs_clock_ns(), .wall_ns = time_of_day(),
+	};
+	bool has_file = cs_engine.settings.arrivals;
+	if ((!has_file && !is_agreed) || cs_engine.settings.is_disabled)
+		return;
+	gethostname(head.host, sizeof head.host - 1);
+	read_boot(head.boot);
+	head.clock = clock_here(head.boot);
+	bool is_met = is_agreed && meet(head.clock, &head.job);
+	bool is_needed = has_file || recording.nodes > 1;
+	if (!is_met || !is_needed)
+		forget_clocks();
+	if (!is_met && has_file)
+		cs_warn_once("arrivals: not all ranks record theirs, or MPI_Init was not seen: the "
+			     "clocks of several nodes are not brought together");
+	head.node = (uint32_t)recording.node;
+	head.nodes = (uint32_t)recording.nodes;
+	if (has_file)
+		make_file(&head);
+	if (recording.nodes)
+		synchronise();
+	else if (is_met)
+		leave();
+	begin_keeping();
+}
+
+void
+cs_recording_close(void)
+{
+	pthread_mutex_lock(&recording.lock);
+	if (recording.nodes)
+		synchronise();
+	if (recording.keeps)
+		hand_over();
+	leave();
+	forget_clocks();
+	if (recording.writer.left_out)
+		cs_warn_once("arrivals: of %llu calls the first %llu are recorded "
+			     "(COLLSHIM_ARRIVALS_LIMIT)",
+			     (unsigned long long)(recording.writer.recorded +
+						  recording.writer.left_out),
+			     (unsigned long long)recording.writer.recorded);
+	cs_arrivals_close(&recording.writer);
+	free(recording.groups);
+	recording.groups = NULL;
+	recording.group_count = recording.group_room = 0;
+	pthread_mutex_unlock(&recording.lock);
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+/* A digest of the world ranks of its members, in their order; 0: the MPI does not tell. */
+static uint64_t
+members_of(const struct cs_comm *communicator)
+{
+	enum { PIECE = 64 };
+	MPI_Group group;
+	uint64_t members = cs_hash_number(CS_HASH_START, (uint64_t)communicator->size);
+	if (cs_pmpi.Comm_group(communicator->comm, &group))
+		return 0;
+	for (int first = 0; members && first < communicator->size; first += PIECE) {
+		int left = communicator->size - first, count = left < PIECE ? left : PIECE;
+		int from[PIECE], to[PIECE];
+		for (int i = 0; i < count; i++)
+			from[i] = first + i;
+		if (cs_pmpi.Group_translate_ranks(group, count, from, cs_engine.world, to))
+			members = 0;
+		for (int i = 0; members && i < count; i++)
+			members = cs_hash_number(members, (uint64_t)to[i]);
+	}
+	cs_pmpi.Group_free(&group);
+	return members;
+}
+
+static struct group *
+place_of(struct group *groups, size_t room, uint64_t members)
+{
+	size_t at = (members ^ members >> 32) & (room - 1);
+	while (groups[at].members && groups[at].members != members)
+		at = (at + 1) & (room - 1);
+	return &groups[at];
+}
+
+/* The group's entry, new if need be; NULL without memory. */
+static struct group *
+group_of(uint64_t members)
+{
+	if (2 * (recording.group_count + 1) > recording.group_room) {
+		size_t room = recording.group_room ? 2 * recording.group_room : 64;
+		struct group *more = calloc(room, sizeof *more);
+		if (!more)
+			return NULL;
+		for (size_t i = 0; i < recording.group_room; i++)
+			if (recording.groups[i].members)
+				*place_of(more, room, recording.groups[i].members) =
+					recording.groups[i];
+		free(recording.groups);
+		recording.groups = more;
+		recording.group_room = room;
+	}
+	struct group *group = place_of(recording.groups, recording.group_room, members);
+	recording.group_count += !group->members;
+	group->members = members;
+	return group;
+}
+
+/* Numbers the communicator, the same on all of its ranks, without a word: by its members, and how
+ * many communicators of the same ones were used before. */
+static bool
+number_it(struct cs_comm *communicator)
+{
+	uint64_t members = members_of(communicator);
+	struct group *group = members ? group_of(members) : NULL;
+	if (!group)
+		return false;
+	uint64_t number = cs_hash_number(members, group->used++);
+	communicator->number = number + !number;
+	cs_arrivals_add_comm(&recording.writer, &(struct cs_arrivals_comm){
+		.comm = communicator->number, .rank = (uint32_t)communicator->rank,
+		.size = (uint32_t)communicator->size,
+	});
+	return true;
+}
+
+void
+cs_recording_keep(struct cs_comm *communicator, const struct cs_op *op)
+{
+	enum { FIRST = 256 };
+	int saved = errno;
+	pthread_mutex_lock(&recording.lock);
+	size_t room = recording.kept_room ? 2 * recording.kept_room : FIRST;
+	room = room < recording.kept_most ? room : recording.kept_most;
+	if (recording.keeps && recording.kept_count == recording.kept_room &&
+	    room > recording.kept_room) {
+		struct cs_sampled_call *more = realloc(recording.kept, room * sizeof *more);
+		recording.kept = more ? more : recording.kept;
+		recording.kept_room = more ? room : recording.kept_room;
+	}
+	if (recording.keeps && recording.kept_count < recording.kept_room &&
+	    communicator->is_within_world && (communicator->number || number_it(communicator)))
+		recording.kept[recording.kept_count++] = (struct cs_sampled_call){
+			.comm = communicator->number, .call = op->tag,
+			.arrived_ns = (int64_t)op->arrived_ns, .left_ns = (int64_t)op->left_ns,
+			.row = (uintptr_t)op->row, .rank = communicator->rank,
+			.size = communicator->size, .root = op->call.root,
+			.coll = (int32_t)op->call.coll,
+		};
+	pthread_mutex_unlock(&recording.lock);
+	errno = saved;
+}
+
+void
+cs_recording_add(struct cs_comm *communicator, enum cs_coll coll, int root, size_t bytes,
+		 bool is_deferred, uint64_t arrived_ns, uint64_t left_ns)
+{
+	if (!communicator->is_within_world)
+		return;
+	int saved = errno;
+	pthread_mutex_lock(&recording.lock);
+	if (recording.writer.file >= 0 && (communicator->number || number_it(communicator)))
+		cs_arrivals_add(&recording.writer, &(struct cs_arrival){
+			.comm = communicator->number, .call = ++communicator->numbered,
+			.bytes = bytes == CS_BYTES_UNKNOWN ? CS_ARRIVAL_BYTES_UNKNOWN : bytes,
+			.arrived_ns = arrived_ns, .left_ns = left_ns,
+			.root = cs_colls[coll].rooted ? root : -1, .coll = (uint8_t)coll,
+			.is_deferred = is_deferred,
+		});
+	pthread_mutex_unlock(&recording.lock);
+	errno = saved;
+}

@@ -1,0 +1,118 @@
+/* comm/types/types.h — datatypes and operations of the host MPI, as the core needs to know them. */
+#ifndef CS_COMM_TYPES_TYPES_H
+#define CS_COMM_TYPES_TYPES_H
+
+#include "wire/host.h"
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* MPI 4.0, 6.9.2: which operations a basic type knows. */
+enum cs_type_class {
+	CS_CLASS_NONE,    /* characters, derived types: no predefined operation */
+	CS_CLASS_INTEGER, /* C integers: all but the location operations */
+	CS_CLASS_FORTRAN_INTEGER, /* and MPI_Aint and its kin: no logical operations */
+	CS_CLASS_FLOAT,
+	CS_CLASS_LOGICAL,
+	CS_CLASS_COMPLEX,
+	CS_CLASS_BYTE,
+	CS_CLASS_PAIR,
+};
+
+struct cs_type {
+	MPI_Datatype handle;
+	size_t size;          /* bytes of data in one element */
+	MPI_Aint extent;      /* from one element to the next */
+	bool is_contiguous;   /* elements are `size` bytes, in order, without gaps, from the address
+			       * given */
+	bool is_predefined;
+	enum cs_type_class class;
+	int number; /* enum cs_number for the kernels, or -1 */
+	/* Predefined types: bit per enum cs_op, kernels that were compared with the host's
+	 * operation, and that differ. */
+	_Atomic uint32_t compared, differs;
+};
+
+struct cs_operation {
+	bool is_predefined, is_commutative;
+	uint32_t classes; /* predefined: bit per class it is defined on */
+	int op;           /* enum cs_op for the kernels, or -1 */
+	int number;       /* predefined: from 1 on; else 0 */
+};
+
+/* Builds the tables; once per process, MPI must be initialised. */
+void cs_types_init(void);
+
+/* Predefined types by handle: open addressing, filled once by cs_types_init, an unused place has no
+ * size. */
+#define CS_TYPE_SLOTS 256
+extern struct cs_type cs_type_table[CS_TYPE_SLOTS];
+
+static inline unsigned
+cs_type_hash(uintptr_t handle)
+{
+	return (unsigned)((uint64_t)handle * 0x9e3779b97f4a7c15u >> 56);
+}
+
+/* The predefined type of that handle, or NULL. */
+static inline const struct cs_type *
+cs_type_find(MPI_Datatype handle)
+{
+	unsigned slot = cs_type_hash((uintptr_t)handle);
+	while (cs_type_table[slot].size) {
+		if (cs_type_table[slot].handle == handle)
+			return &cs_type_table[slot];
+		slot = (slot + 1) % CS_TYPE_SLOTS;
+	}
+	return NULL;
+}
+
+/* Any datatype: the table's, or *room, filled. NULL if it is null or not committed, or the host
+ * does not know it: the call then goes to the host, whose error it is. */
+const struct cs_type *cs_type_look_slow(MPI_Datatype handle, struct cs_type *room);
+static inline const struct cs_type *
+cs_type_look(MPI_Datatype handle, struct cs_type *room)
+{
+	const struct cs_type *known = cs_type_find(handle);
+	return known ? known : cs_type_look_slow(handle, room);
+}
+
+/* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
+bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
+
+/* In a reduction's kind: the number of a predefined operation, and the class of what is not exact;
+ * both 0 for an operation of the program's. */
+#define CS_KIND_CLASS 0xfu
+#define CS_KIND_OPERATION 0x1f0u
+
+/* Does it give the same bits in any order? Predefined operations do on integers, logical values and
+ * bytes; its kind tells that on all ranks alike. */
+static inline bool
+cs_reduction_is_exact(const struct cs_reduction *reduction)
+{
+	return (reduction->kind & CS_KIND_OPERATION) && !(reduction->kind & CS_KIND_CLASS);
+}
+
+/* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if
+ * the pair is not valid or not served (negative lower bound, elements that overlap). All ranks
+ * answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */
+bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
+		       const struct cs_operation *operation, struct cs_reduction *reduction);
+
+/* Makes it one for a fixed order, with one answer under every host. False: any order gives the same
+ * bits anyway. */
+bool cs_reduction_order(const struct cs_type *type, MPI_Op op_handle,
+			struct cs_reduction *reduction);
+
+/* count elements at `user` <-> count * type->size bytes at `packed`. False if the host refuses. */
+bool cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed);
+bool cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed);
+
+/* The private communicator of this process alone that packing and progress use (comm/engine.c sets
+ * it). */
+extern MPI_Comm cs_self;
+
+#endif
