@@ -1,7 +1,7 @@
 /* algorithms/algorithm.h — what an algorithm is. One more = one file + one line in algorithms.def.
  *
- * The line ALGORITHM(gather, binomial) names algorithms/gather/binomial.c, which defines
- * `const struct cs_algorithm cs_algorithm_gather_binomial`, for all collectives of its set. The
+ * The line ALGORITHM(bcast, binomial) names algorithms/bcast/binomial.c, which defines
+ * `const struct cs_algorithm cs_algorithm_bcast_binomial`, for all collectives of its set. The
  * table has a row for each of these, with the same name. */
 #ifndef CS_ALGORITHMS_ALGORITHM_H
 #define CS_ALGORITHMS_ALGORITHM_H
