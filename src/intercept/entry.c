@@ -95,8 +95,7 @@ is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 	struct cs_comm *communicator = cs_comm_enter(comm); \
 	cs_serving_init(serving, communicator)
 
-#define COUNT int
-#define DISPL int
+#define PARAMETER CS_C
 #define IS_LARGE false
 #define NAME(name) name
 #include "intercept/entry_calls.h"
@@ -111,8 +110,7 @@ cs_entry_Barrier(MPI_Comm comm)
 	HOST(Barrier, CS_BARRIER, NO_ROOT, 0, comm);
 }
 
-#define COUNT MPI_Count
-#define DISPL MPI_Aint
+#define PARAMETER CS_C_LARGE
 #define IS_LARGE true
 #define NAME(name) name##_c
 #include "intercept/entry_calls.h"
@@ -176,18 +174,18 @@ cs_module_open(const struct cs_door *door)
 	cs_engine_load(door);
 	bool is_ordered = cs_settings_is_reproducible();
 	if (is_ordered) {
-#define ORDERED(name)                                                                              \
-		module.entries[CS_CALL_##name] = (void *)cs_entry_ordered_##name;                  \
+#define ORDERED(name, lower, UPPER, shape) \
+		module.entries[CS_CALL_##name] = (void *)cs_entry_ordered_##name; \
 		module.entries[CS_CALL_##name##_c] = (void *)cs_entry_ordered_##name##_c;
-		CS_ORDERED(ORDERED)
+		CS_REDUCTIONS(ORDERED)
 	}
 	cs_fortran_entries(door, module.entries, is_ordered);
 	if (cs_settings_wants_report()) {
 		cs_fortran_count(module.entries);
 	} else {
-#define NOT_COUNTED(name) \
+#define NOT_COUNTED(name, lower, UPPER, shape) \
 	module.entries[CS_CALL_##name] = module.entries[CS_CALL_##name##_c] = NULL;
-		CS_COUNTED(NOT_COUNTED)
+		CS_NEIGHBORS(NOT_COUNTED)
 	}
 	return &module;
 }

@@ -80,44 +80,57 @@ cs_fortran_find_sentinels(void)
 
 /* --- collectives ------------------------------------------------------------------------------ */
 
-static void
-take_allgather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-	       MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Allgather(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
-					 cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
-					 cs_comm_f2c(*comm)));
-}
+#define FORTRAN(kind) FORTRAN_##kind
+#define FORTRAN_BUFFER void *buffer
+#define FORTRAN_SEND void *send
+#define FORTRAN_RECV void *recv
+#define FORTRAN_COUNT MPI_Fint *count
+#define FORTRAN_COUNTS MPI_Fint *counts
+#define FORTRAN_TYPE MPI_Fint *type
+#define FORTRAN_OP MPI_Fint *op
+#define FORTRAN_ROOT MPI_Fint *root
+#define FORTRAN_COMM MPI_Fint *comm
+#define FORTRAN_SEND_COUNT MPI_Fint *send_count
+#define FORTRAN_SEND_COUNTS MPI_Fint *send_counts
+#define FORTRAN_SEND_DISPLS MPI_Fint *send_displs
+#define FORTRAN_SEND_TYPE MPI_Fint *send_type
+#define FORTRAN_SEND_TYPES MPI_Fint *send_types
+#define FORTRAN_RECV_COUNT MPI_Fint *recv_count
+#define FORTRAN_RECV_COUNTS MPI_Fint *recv_counts
+#define FORTRAN_RECV_DISPLS MPI_Fint *recv_displs
+#define FORTRAN_RECV_TYPE MPI_Fint *recv_type
+#define FORTRAN_RECV_TYPES MPI_Fint *recv_types
 
-static void
-take_allgatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-		MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *comm,
-		MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Allgatherv(cs_buffer_f2c(sendbuf), *sendcount,
-					  cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf),
-					  recvcounts, displs, cs_type_f2c(*recvtype),
-					  cs_comm_f2c(*comm)));
-}
+/* The argument of a kind for C. */
+#define TO_C(kind) TO_C_##kind
+#define TO_C_BUFFER cs_buffer_f2c(buffer)
+#define TO_C_SEND cs_buffer_f2c(send)
+#define TO_C_RECV cs_buffer_f2c(recv)
+#define TO_C_COUNT *count
+#define TO_C_COUNTS counts
+#define TO_C_TYPE cs_type_f2c(*type)
+#define TO_C_OP cs_op_f2c(*op)
+#define TO_C_ROOT *root
+#define TO_C_COMM cs_comm_f2c(*comm)
+#define TO_C_SEND_COUNT *send_count
+#define TO_C_SEND_COUNTS send_counts
+#define TO_C_SEND_DISPLS send_displs
+#define TO_C_SEND_TYPE cs_type_f2c(*send_type)
+#define TO_C_RECV_COUNT *recv_count
+#define TO_C_RECV_COUNTS recv_counts
+#define TO_C_RECV_DISPLS recv_displs
+#define TO_C_RECV_TYPE cs_type_f2c(*recv_type)
 
-static void
-take_alltoall(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-	      MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Alltoall(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
-					cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
-					cs_comm_f2c(*comm)));
-}
-
-static void
-take_alltoallv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtype,
-	       void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtype,
-	       MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Alltoallv(cs_buffer_f2c(sendbuf), sendcounts, sdispls,
-					 cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf), recvcounts,
-					 rdispls, cs_type_f2c(*recvtype), cs_comm_f2c(*comm)));
-}
+#define BY_ADDRESS(way, Name, lower, shape) \
+	static void take_##way##lower(CS_ARGS_##shape(FORTRAN), MPI_Fint *ierr) \
+	{ \
+		cs_ierr(ierr, cs_entry_##way##Name(CS_ARGS_##shape(TO_C))); \
+	}
+#define TAKE(Name, lower, UPPER, shape) BY_ADDRESS(, Name, lower, shape)
+#define TAKE_ORDERED(Name, lower, UPPER, shape) BY_ADDRESS(ordered_, Name, lower, shape)
+CS_MOVES(TAKE)
+CS_REDUCTIONS(TAKE)
+CS_REDUCTIONS(TAKE_ORDERED)
 
 /* How many datatypes each array of an alltoallw holds; 0 where the communicator is none, for the
  * host to refuse. */
@@ -163,17 +176,15 @@ cs_fortran_close_types(struct cs_fortran_types *types)
 }
 
 static void
-take_alltoallw(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *sdispls, MPI_Fint *sendtypes,
-	       void *recvbuf, MPI_Fint *recvcounts, MPI_Fint *rdispls, MPI_Fint *recvtypes,
-	       MPI_Fint *comm, MPI_Fint *ierr)
+take_alltoallw(CS_ARGS_ALLTOALLW(FORTRAN), MPI_Fint *ierr)
 {
 	struct cs_fortran_types types;
-	void *c_sendbuf = cs_buffer_f2c(sendbuf);
+	void *c_send = cs_buffer_f2c(send);
 	if (!cs_fortran_open_types(&types, cs_comm_f2c(*comm),
-				   c_sendbuf == MPI_IN_PLACE ? NULL : sendtypes, recvtypes, ierr))
+				   c_send == MPI_IN_PLACE ? NULL : send_types, recv_types, ierr))
 		return;
-	cs_ierr(ierr, cs_entry_Alltoallw(c_sendbuf, sendcounts, sdispls, types.send,
-					 cs_buffer_f2c(recvbuf), recvcounts, rdispls, types.recv,
+	cs_ierr(ierr, cs_entry_Alltoallw(c_send, send_counts, send_displs, types.send,
+					 cs_buffer_f2c(recv), recv_counts, recv_displs, types.recv,
 					 cs_comm_f2c(*comm)));
 	cs_fortran_close_types(&types);
 }
@@ -182,114 +193,6 @@ static void
 take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 {
 	cs_ierr(ierr, cs_entry_Barrier(cs_comm_f2c(*comm)));
-}
-
-static void
-take_bcast(void *place, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *root, MPI_Fint *comm,
-	   MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Bcast(cs_buffer_f2c(place), *count, cs_type_f2c(*datatype), *root,
-				     cs_comm_f2c(*comm)));
-}
-
-static void
-take_gather(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-	    MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Gather(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
-				      cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
-				      *root, cs_comm_f2c(*comm)));
-}
-
-static void
-take_gatherv(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-	     MPI_Fint *recvcounts, MPI_Fint *displs, MPI_Fint *recvtype, MPI_Fint *root,
-	     MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Gatherv(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
-				       cs_buffer_f2c(recvbuf), recvcounts, displs,
-				       cs_type_f2c(*recvtype), *root, cs_comm_f2c(*comm)));
-}
-
-/* `way`: nothing, or ordered_. */
-#define REDUCTIONS(way)                                                                            \
-	static void take_##way##allreduce(void *sendbuf, void *recvbuf, MPI_Fint *count, \
-					  MPI_Fint *datatype, MPI_Fint *op, \
-					  MPI_Fint *comm, MPI_Fint *ierr)                          \
-	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Allreduce(cs_buffer_f2c(sendbuf), \
-							cs_buffer_f2c(recvbuf), *count, \
-							cs_type_f2c(*datatype), cs_op_f2c(*op), \
-								cs_comm_f2c(*comm))); \
-	}                                                                                          \
-	static void take_##way##reduce(void *sendbuf, void *recvbuf, MPI_Fint *count, \
-				       MPI_Fint *datatype, MPI_Fint *op, \
-				       MPI_Fint *root, MPI_Fint *comm, MPI_Fint *ierr)             \
-	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Reduce(cs_buffer_f2c(sendbuf), \
-						     cs_buffer_f2c(recvbuf), *count, \
-						     cs_type_f2c(*datatype), cs_op_f2c(*op), \
-							     *root, cs_comm_f2c(*comm))); \
-	}                                                                                          \
-	static void take_##way##reduce_scatter(void *sendbuf, void *recvbuf, MPI_Fint *recvcounts, \
-					       MPI_Fint *datatype, \
-					       MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr)       \
-	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Reduce_scatter(cs_buffer_f2c(sendbuf), \
-							     cs_buffer_f2c(recvbuf), recvcounts, \
-							   cs_type_f2c(*datatype), cs_op_f2c(*op), \
-								   cs_comm_f2c(*comm))); \
-	}                                                                                          \
-	static void take_##way##reduce_scatter_block(void *sendbuf, void *recvbuf, \
-						     MPI_Fint *recvcount, MPI_Fint *datatype, \
-						     MPI_Fint *op, MPI_Fint *comm, MPI_Fint *ierr) \
-	{                                                                                          \
-		cs_ierr(ierr, \
-			cs_entry_##way##Reduce_scatter_block(cs_buffer_f2c(sendbuf), \
-							     cs_buffer_f2c(recvbuf), *recvcount, \
-								 cs_type_f2c(*datatype), \
-									 cs_op_f2c(*op), \
-									 cs_comm_f2c(*comm))); \
-	}                                                                                          \
-	static void take_##way##scan(void *sendbuf, void *recvbuf, MPI_Fint *count, \
-				     MPI_Fint *datatype, MPI_Fint *op, \
-				     MPI_Fint *comm, MPI_Fint *ierr)                               \
-	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Scan(cs_buffer_f2c(sendbuf), cs_buffer_f2c(recvbuf), \
-						   *count, \
-						   cs_type_f2c(*datatype), cs_op_f2c(*op), \
-							   cs_comm_f2c(*comm))); \
-	}                                                                                          \
-	static void take_##way##exscan(void *sendbuf, void *recvbuf, MPI_Fint *count, \
-				       MPI_Fint *datatype, MPI_Fint *op, \
-				       MPI_Fint *comm, MPI_Fint *ierr)                             \
-	{                                                                                          \
-		cs_ierr(ierr, cs_entry_##way##Exscan(cs_buffer_f2c(sendbuf), \
-						     cs_buffer_f2c(recvbuf), *count, \
-						     cs_type_f2c(*datatype), cs_op_f2c(*op), \
-							     cs_comm_f2c(*comm))); \
-	}
-REDUCTIONS()
-REDUCTIONS(ordered_)
-
-static void
-take_scatter(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, void *recvbuf,
-	     MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root, MPI_Fint *comm,
-	     MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Scatter(cs_buffer_f2c(sendbuf), *sendcount, cs_type_f2c(*sendtype),
-				       cs_buffer_f2c(recvbuf), *recvcount, cs_type_f2c(*recvtype),
-				       *root, cs_comm_f2c(*comm)));
-}
-
-static void
-take_scatterv(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *displs, MPI_Fint *sendtype,
-	      void *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *root,
-	      MPI_Fint *comm, MPI_Fint *ierr)
-{
-	cs_ierr(ierr, cs_entry_Scatterv(cs_buffer_f2c(sendbuf), sendcounts, displs,
-					cs_type_f2c(*sendtype), cs_buffer_f2c(recvbuf), *recvcount,
-					cs_type_f2c(*recvtype), *root, cs_comm_f2c(*comm)));
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -323,11 +226,13 @@ cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 	fortran->type_commit = (int (*)(MPI_Datatype *))look_up("PMPI_Type_commit");
 	fortran->type_free = (int (*)(MPI_Datatype *))look_up("PMPI_Type_free");
 
-#define ENTRY(lower, UPPER, way)                                                                   \
+#define ENTRY(Name, lower, UPPER, shape) ENTRY_BY(, lower, UPPER)
+#define ENTRY_ORDERED(Name, lower, UPPER, shape) ENTRY_BY(ordered_, lower, UPPER)
+#define ENTRY_BY(way, lower, UPPER) \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] = (void *)take_##way##lower;
-#define FORWARD(lower, UPPER, way)                                                                 \
+#define FORWARD(Name, lower, UPPER, shape) \
 	entries[CS_CALL_mpi_##lower##_] = entries[CS_CALL_mpi_##lower##__] =                       \
 		entries[CS_CALL_mpi_##lower] = entries[CS_CALL_MPI_##UPPER] =                      \
 			entries[CS_CALL_mpi_##lower##_f08_] =                                      \
@@ -341,25 +246,27 @@ cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 		return;
 	CS_FORTRAN_MANGLED(OWN, comm_free, COMM_FREE)
 	CS_FORTRAN_MANGLED(OWN, comm_disconnect, COMM_DISCONNECT)
-	ENTRY(barrier, BARRIER, )
+	ENTRY_BY(, barrier, BARRIER)
 	if (fortran->type_f2c == NULL)
 		return;
-	CS_FORTRAN_BUFFERED(ENTRY)
+	CS_SERVED(ENTRY)
 	if (is_ordered) {
-		CS_FORTRAN_ORDERED(ENTRY)
+		CS_REDUCTIONS(ENTRY_ORDERED)
 	}
 	if (fortran->comm_rank && fortran->comm_test_inter && fortran->type_create_hvector &&
 	    fortran->type_commit && fortran->type_free)
 		cs_fortran_ts_entries(entries, is_ordered);
 	/* Those that can be in one order are the reductions. */
 	if (fortran->op_f2c == NULL) {
-		CS_FORTRAN_ORDERED(FORWARD)
+		CS_REDUCTIONS(FORWARD)
 	}
 	if (!fortran->comm_size || !fortran->comm_remote_size || !fortran->comm_test_inter ||
 	    !fortran->comm_call_errhandler) {
-		FORWARD(alltoallw, ALLTOALLW, )
+		CS_TYPE_PER_RANK(FORWARD)
 	}
 #undef ENTRY
+#undef ENTRY_ORDERED
+#undef ENTRY_BY
 #undef FORWARD
 #undef OWN
 }

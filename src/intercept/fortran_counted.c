@@ -33,52 +33,33 @@ end_left(const struct left *left, enum cs_left coll)
 		cs_comm_count_left(coll, left->bytes, cs_clock_ns() - left->start);
 }
 
-typedef MPI_Fint F; /* for the lists below */
-
-/* `C`: what counts are. Buffers are passed on, whether as addresses or as descriptors. */
-#define LEFT(symbol, coll, count, type, parameters, ...)                                           \
-	static void take_##symbol parameters                                                       \
-	{                                                                                          \
-		struct left left = begin_left(count, type, comm);                                  \
-		((void(*) parameters)cs_fortran_door->next[CS_CALL_##symbol])(__VA_ARGS__); \
-		end_left(&left, coll);                                                             \
+/* Arguments are passed on as they came, whether buffers are addresses or descriptors, and counts of
+ * type `count_t`. */
+#define POINTER(kind) void *CS_NAME(kind)
+#define LEFT(symbol, coll, shape, count, type) \
+	static void take_##symbol(CS_ARGS_##shape(POINTER), MPI_Fint *ierr) \
+	{ \
+		struct left left = begin_left(count, type, comm); \
+		((__typeof__(&take_##symbol))cs_fortran_door->next[CS_CALL_##symbol])( \
+			CS_ARGS_##shape(CS_NAME), ierr); \
+		end_left(&left, CS_##coll); \
 	}
-#define LEFT_ALLGATHER_OF(C, symbol)                                                               \
-	LEFT(symbol, CS_NEIGHBOR_ALLGATHER, *n, type, \
-	     (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
-	     a, n, type, b, m, type_b, comm, ierr)
-#define LEFT_ALLTOALL_OF(C, symbol)                                                                \
-	LEFT(symbol, CS_NEIGHBOR_ALLTOALL, *n, type, \
-	     (void *a, C *n, F *type, void *b, C *m, F *type_b, F *comm, F *ierr), \
-	     a, n, type, b, m, type_b, comm, ierr)
-#define LEFT_ALLGATHERV_OF(C, symbol)                                                              \
-	LEFT(symbol, CS_NEIGHBOR_ALLGATHERV, *n, type,                                             \
-	     (void *a, C *n, F *type, void *b, C *m, void *at, F *type_b, F *comm, F *ierr), \
-	     a, n, type, b, m, at, type_b, comm, ierr)
-#define LEFT_ALLTOALLV_OF(C, symbol)                                                               \
-	LEFT(symbol, CS_NEIGHBOR_ALLTOALLV, 0, NULL,                                               \
-	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, \
-	      F *ierr), \
-	     a, n, at, type, b, m, at_b, type_b, comm, ierr)
-#define LEFT_ALLTOALLW_OF(C, symbol)                                                               \
-	LEFT(symbol, CS_NEIGHBOR_ALLTOALLW, 0, NULL,                                               \
-	     (void *a, C *n, void *at, F *type, void *b, C *m, void *at_b, F *type_b, F *comm, \
-	      F *ierr), \
-	     a, n, at, type, b, m, at_b, type_b, comm, ierr)
-#define LEFT_ALLGATHER(symbol) LEFT_ALLGATHER_OF(F, symbol)
-#define LEFT_ALLGATHERV(symbol) LEFT_ALLGATHERV_OF(F, symbol)
-#define LEFT_ALLTOALL(symbol) LEFT_ALLTOALL_OF(F, symbol)
-#define LEFT_ALLTOALLV(symbol) LEFT_ALLTOALLV_OF(F, symbol)
-#define LEFT_ALLTOALLW(symbol) LEFT_ALLTOALLW_OF(F, symbol)
-#define LEFT_ALL(TAKE, lower, UPPER)                                                               \
-	CS_FORTRAN_MANGLED(TAKE, lower, UPPER) \
-	TAKE(mpi_##lower##_f08ts_)                                                                 \
-	TAKE##_OF(MPI_Count, mpi_##lower##_c_f08ts_)
-LEFT_ALL(LEFT_ALLGATHER, neighbor_allgather, NEIGHBOR_ALLGATHER)
-LEFT_ALL(LEFT_ALLGATHERV, neighbor_allgatherv, NEIGHBOR_ALLGATHERV)
-LEFT_ALL(LEFT_ALLTOALL, neighbor_alltoall, NEIGHBOR_ALLTOALL)
-LEFT_ALL(LEFT_ALLTOALLV, neighbor_alltoallv, NEIGHBOR_ALLTOALLV)
-LEFT_ALL(LEFT_ALLTOALLW, neighbor_alltoallw, NEIGHBOR_ALLTOALLW)
+#define LEFT_EQUAL(symbol, coll, count_t) \
+	LEFT(symbol, coll, EQUAL, *(count_t *)send_count, send_type)
+#define LEFT_ALLGATHERV(symbol, coll, count_t) \
+	LEFT(symbol, coll, ALLGATHERV, *(count_t *)send_count, send_type)
+#define LEFT_ALLTOALLV(symbol, coll, count_t) LEFT(symbol, coll, ALLTOALLV, 0, NULL)
+#define LEFT_NEIGHBOR_ALLTOALLW(symbol, coll, count_t) \
+	LEFT(symbol, coll, NEIGHBOR_ALLTOALLW, 0, NULL)
+#define TAKE(Name, lower, UPPER, shape) \
+	LEFT_##shape(mpi_##lower##_, UPPER, MPI_Fint) \
+	LEFT_##shape(mpi_##lower##__, UPPER, MPI_Fint) \
+	LEFT_##shape(mpi_##lower, UPPER, MPI_Fint) \
+	LEFT_##shape(MPI_##UPPER, UPPER, MPI_Fint) \
+	LEFT_##shape(mpi_##lower##_f08_, UPPER, MPI_Fint) \
+	LEFT_##shape(mpi_##lower##_f08ts_, UPPER, MPI_Fint) \
+	LEFT_##shape(mpi_##lower##_c_f08ts_, UPPER, MPI_Count)
+CS_NEIGHBORS(TAKE)
 
 void
 cs_fortran_count(void **entries)
@@ -86,12 +67,11 @@ cs_fortran_count(void **entries)
 	if (cs_fortran.comm_f2c == NULL || cs_fortran.type_f2c == NULL)
 		return;
 #define SET(symbol) entries[CS_CALL_##symbol] = (void *)take_##symbol;
-#define SET_OF(C, symbol) SET(symbol)
-	LEFT_ALL(SET, neighbor_allgather, NEIGHBOR_ALLGATHER)
-	LEFT_ALL(SET, neighbor_allgatherv, NEIGHBOR_ALLGATHERV)
-	LEFT_ALL(SET, neighbor_alltoall, NEIGHBOR_ALLTOALL)
-	LEFT_ALL(SET, neighbor_alltoallv, NEIGHBOR_ALLTOALLV)
-	LEFT_ALL(SET, neighbor_alltoallw, NEIGHBOR_ALLTOALLW)
+#define SET_ALL(Name, lower, UPPER, shape) \
+	CS_FORTRAN_MANGLED(SET, lower, UPPER) \
+	SET(mpi_##lower##_f08ts_) \
+	SET(mpi_##lower##_c_f08ts_)
+	CS_NEIGHBORS(SET_ALL)
 #undef SET
-#undef SET_OF
+#undef SET_ALL
 }

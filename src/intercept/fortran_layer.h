@@ -60,33 +60,6 @@ cs_ierr(MPI_Fint *ierr, int result)
 	TAKE(MPI_##UPPER)                                                                          \
 	TAKE(mpi_##lower##_f08_)
 
-/* Names whose buffers `use mpi_f08` may pass by descriptors; and those of them that have a second
- * entry, in one order. */
-#define CS_FORTRAN_BUFFERED(TAKE)                                                                  \
-	TAKE(allgather, ALLGATHER, )                                                               \
-	TAKE(allgatherv, ALLGATHERV, )                                                             \
-	TAKE(allreduce, ALLREDUCE, )                                                               \
-	TAKE(alltoall, ALLTOALL, )                                                                 \
-	TAKE(alltoallv, ALLTOALLV, )                                                               \
-	TAKE(alltoallw, ALLTOALLW, )                                                               \
-	TAKE(bcast, BCAST, )                                                                       \
-	TAKE(exscan, EXSCAN, )                                                                     \
-	TAKE(gather, GATHER, )                                                                     \
-	TAKE(gatherv, GATHERV, )                                                                   \
-	TAKE(reduce, REDUCE, )                                                                     \
-	TAKE(reduce_scatter, REDUCE_SCATTER, )                                                     \
-	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, )                                         \
-	TAKE(scan, SCAN, )                                                                         \
-	TAKE(scatter, SCATTER, )                                                                   \
-	TAKE(scatterv, SCATTERV, )
-#define CS_FORTRAN_ORDERED(TAKE)                                                                   \
-	TAKE(allreduce, ALLREDUCE, ordered_)                                                       \
-	TAKE(exscan, EXSCAN, ordered_)                                                             \
-	TAKE(reduce, REDUCE, ordered_)                                                             \
-	TAKE(reduce_scatter, REDUCE_SCATTER, ordered_)                                             \
-	TAKE(reduce_scatter_block, REDUCE_SCATTER_BLOCK, ordered_)                                 \
-	TAKE(scan, SCAN, ordered_)
-
 /* The host's functions, by their profiling names. Names that need one that it lacks are not
  * taken. */
 struct cs_fortran {

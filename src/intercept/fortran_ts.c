@@ -117,6 +117,47 @@ close_part(struct part *part)
 		cs_fortran.type_free(&part->type);
 }
 
+/* The parameter of a kind, and its argument for C: `out` is the side that sends, `in` the other, or
+ * the only one. */
+#define ARRAYS(kind) ARRAYS_##kind
+#define ARRAYS_BUFFER const struct cs_descriptor *buffer
+#define ARRAYS_SEND const struct cs_descriptor *send
+#define ARRAYS_RECV const struct cs_descriptor *recv
+#define ARRAYS_COUNT COUNT *count
+#define ARRAYS_COUNTS COUNT *counts
+#define ARRAYS_TYPE MPI_Fint *type
+#define ARRAYS_OP MPI_Fint *op
+#define ARRAYS_ROOT MPI_Fint *root
+#define ARRAYS_COMM MPI_Fint *comm
+#define ARRAYS_SEND_COUNT COUNT *send_count
+#define ARRAYS_SEND_COUNTS COUNT *send_counts
+#define ARRAYS_SEND_DISPLS DISPL *send_displs
+#define ARRAYS_SEND_TYPE MPI_Fint *send_type
+#define ARRAYS_SEND_TYPES MPI_Fint *send_types
+#define ARRAYS_RECV_COUNT COUNT *recv_count
+#define ARRAYS_RECV_COUNTS COUNT *recv_counts
+#define ARRAYS_RECV_DISPLS DISPL *recv_displs
+#define ARRAYS_RECV_TYPE MPI_Fint *recv_type
+#define ARRAYS_RECV_TYPES MPI_Fint *recv_types
+#define PARTS(kind) PARTS_##kind
+#define PARTS_BUFFER in.memory
+#define PARTS_SEND out.memory
+#define PARTS_RECV in.memory
+#define PARTS_COUNT (COUNT)in.count
+#define PARTS_COUNTS counts
+#define PARTS_TYPE in.type
+#define PARTS_OP cs_op_f2c(*op)
+#define PARTS_ROOT *root
+#define PARTS_COMM cs_comm_f2c(*comm)
+#define PARTS_SEND_COUNT (COUNT)out.count
+#define PARTS_SEND_COUNTS send_counts
+#define PARTS_SEND_DISPLS send_displs
+#define PARTS_SEND_TYPE out.type
+#define PARTS_RECV_COUNT (COUNT)in.count
+#define PARTS_RECV_COUNTS recv_counts
+#define PARTS_RECV_DISPLS recv_displs
+#define PARTS_RECV_TYPE in.type
+
 #define COUNT MPI_Fint
 #define DISPL MPI_Fint
 #define TAKE(name) take_ts_##name
@@ -134,12 +175,16 @@ close_part(struct part *part)
 void
 cs_fortran_ts_entries(void **entries, bool is_ordered)
 {
-#define WITH_DESCRIPTORS(lower, UPPER, way)                                                        \
-	entries[CS_CALL_mpi_##lower##_f08ts_] = (void *)take_ts_##way##lower;                      \
+#define ENTRY(way, lower) \
+	entries[CS_CALL_mpi_##lower##_f08ts_] = (void *)take_ts_##way##lower; \
 	entries[CS_CALL_mpi_##lower##_c_f08ts_] = (void *)take_ts_c_##way##lower;
-	CS_FORTRAN_BUFFERED(WITH_DESCRIPTORS)
+#define USUAL(Name, lower, UPPER, shape) ENTRY(, lower)
+#define ORDERED(Name, lower, UPPER, shape) ENTRY(ordered_, lower)
+	CS_SERVED(USUAL)
 	if (is_ordered) {
-		CS_FORTRAN_ORDERED(WITH_DESCRIPTORS)
+		CS_REDUCTIONS(ORDERED)
 	}
-#undef WITH_DESCRIPTORS
+#undef ENTRY
+#undef USUAL
+#undef ORDERED
 }
