@@ -102,11 +102,11 @@ cs_op_refuse(struct cs_op *op, const char *why)
 
 /* Begins an operation on a team; its call is the caller's to fill in. */
 static inline void
-cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t sign)
+cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)
 {
 	op->team = team;
 	op->tag = team->tags++;
-	cs_node_op_init(&op->node, &team->node, sign);
+	cs_node_op_init(&op->node, &team->node, signature);
 }
 
 /* The operation's part in the node's memory, for a small call's instructions. */

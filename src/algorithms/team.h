@@ -61,7 +61,8 @@ struct cs_team {
 	struct cs_plans lane_plans, flat_plans; /* of the two groups */
 	bool has_cma;  /* single copies work between all local ranks (agreed) */
 	struct cs_epoch epoch;
-	struct cs_hearings *hearings; /* algorithms/late/hearings.h; NULL: none so far */
+	struct cs_posted_receives
+		*posted_receives;   /* algorithms/late/posted_receives.h; NULL: none so far */
 	struct cs_op_memory **idle; /* what operations that are over have left for the next
 				     * (algorithms/op.h) */
 };

@@ -68,19 +68,19 @@ struct cs_call {
 /* What has to be the same on all ranks of a call, in the upper 16 bits of a word: the collective (5
  * bits), and 11 bits of what else there is, a root or what cs_call_detail makes of a reduction.
  * Each line of a call carries it (shm/node.h). */
-#define CS_SIGN_SHIFT 48
-#define CS_SIGN_DETAIL 0x7ffu
+#define CS_SIGNATURE_SHIFT 48
+#define CS_SIGNATURE_DETAIL 0x7ffu
 static inline uint64_t
-cs_call_sign(enum cs_coll coll, unsigned detail)
+cs_call_signature(enum cs_coll coll, unsigned detail)
 {
-	return ((uint64_t)coll + 1) << (CS_SIGN_SHIFT + 11) | (uint64_t)(detail & CS_SIGN_DETAIL) <<
-	       CS_SIGN_SHIFT;
+	return ((uint64_t)coll + 1) << (CS_SIGNATURE_SHIFT + 11) |
+	       (uint64_t)(detail & CS_SIGNATURE_DETAIL) << CS_SIGNATURE_SHIFT;
 }
-/* Of a sign's 16 bits. CS_COLL_COUNT and above: they are no sign. */
+/* Of a signature's 16 bits. CS_COLL_COUNT and above: they are no signature. */
 static inline enum cs_coll
-cs_call_coll(uint64_t sign)
+cs_call_coll(uint64_t signature)
 {
-	return (enum cs_coll)((sign >> 11 & 31) - 1);
+	return (enum cs_coll)((signature >> 11 & 31) - 1);
 }
 static inline unsigned
 cs_call_detail(unsigned kind, int root)

@@ -115,7 +115,7 @@ connect_pair(struct cs_peer *peer)
 {
 	struct cs_ib *ib = peer->ib;
 	const struct cs_ib_candidate *chosen = &ib->port.chosen;
-	const struct cs_words *other = &peer->other;
+	const struct cs_ib_words *other = &peer->other;
 	struct ibv_qp_attr attributes = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = other->mtu < chosen->mtu ? other->mtu : chosen->mtu,
@@ -232,7 +232,7 @@ cs_channel_open(struct cs_channel *channel)
 		else
 			peer->state = CS_PEER_ABLE;
 	}
-	channel->mine = (struct cs_words){
+	channel->mine = (struct cs_ib_words){
 		.is_able = peer->state != CS_PEER_FAILED,
 		.is_joined = peer->is_settled,
 		.psn = peer->psn,
@@ -271,7 +271,7 @@ by_host(struct cs_channel *channel)
 
 /* In each direction as many slots, and as large ones, as both have. */
 static void
-agree(struct cs_peer *peer, const struct cs_words *mine, const struct cs_words *other)
+agree(struct cs_peer *peer, const struct cs_ib_words *mine, const struct cs_ib_words *other)
 {
 	peer->other = *other;
 	peer->slot_count = mine->slots < other->slots ? mine->slots : other->slots;

@@ -62,7 +62,7 @@ struct cs_ib_counters {
 					* attempt */
 	uint64_t small, ready, fragments, data, credits; /* messages sent, by kind; data: requests
 							  * that wrote */
-	uint64_t counts; /* counters that were let grow: of windows (ib/window.h) */
+	uint64_t counts; /* counters that were let grow: of windows (ib/rma_window.h) */
 	uint64_t requests, completions; /* posted sends; polled */
 	uint64_t bytes;                 /* posted, headers among them */
 	uint64_t copied;                /* bytes copied into or out of slots by the CPU */

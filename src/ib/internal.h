@@ -23,7 +23,7 @@
 #include "ib/ib.h"
 #include "ib/port.h"
 #include "ib/registrations.h"
-#include "wire/window.h"
+#include "wire/rma_window.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -79,13 +79,13 @@ struct cs_ready {
 
 /* What begins the payload of CS_KIND_FRAGMENT. `at` beyond the receiver's room: that much there
  * would be. */
-struct cs_fragment {
+struct cs_ib_fragment {
 	uint64_t at;
 	uint32_t token, is_last;
 };
 
 /* One of two processes' first words to the other, over the host's wire. */
-struct cs_words {
+struct cs_ib_words {
 	uint32_t is_able, is_joined; /* has a queue pair; the pair is connected already */
 	uint32_t qpn, psn, lid, mtu;
 	union ibv_gid gid;
@@ -178,7 +178,7 @@ struct cs_channel {
 	struct cs_early *early, **early_tail;
 	struct cs_early *ready, **ready_tail; /* the same for "ready" (data: struct cs_ready) */
 	size_t early_count;
-	struct cs_words mine, other;
+	struct cs_ib_words mine, other;
 	uint32_t my_word, other_word;
 	struct cs_request words_in, words_out; /* on the host's wire */
 	bool is_heard, is_told; /* the exchange under way */
@@ -203,7 +203,7 @@ struct cs_peer {
 	uint32_t slot_count, slot_bytes;
 	char *ring, *staging;
 	uint32_t ring_key, staging_key;
-	struct cs_words other;
+	struct cs_ib_words other;
 	/* Sending: slots filled, slots given back by them; requests posted, completed. */
 	uint32_t filled, freed;
 	struct ibv_send_wr slot_write; /* what is the same each time */

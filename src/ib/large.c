@@ -133,7 +133,7 @@ fill_ready(struct cs_peer *peer, struct cs_message *request)
 }
 
 static void
-keep_fragment(struct cs_peer *peer, const struct cs_fragment *fragment, const char *data,
+keep_fragment(struct cs_peer *peer, const struct cs_ib_fragment *fragment, const char *data,
 	      size_t bytes)
 {
 	struct cs_message *request = by_token(peer, fragment->token);
@@ -152,7 +152,7 @@ static bool
 take_fragment(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, const char *data,
 	      size_t bytes)
 {
-	struct cs_fragment fragment;
+	struct cs_ib_fragment fragment;
 	(void)channel;
 	(void)message;
 	if (bytes < sizeof fragment)
@@ -286,7 +286,7 @@ take_ready(struct cs_peer *peer, struct cs_channel *channel, uint64_t message, c
 static bool
 fill_fragment(struct cs_peer *peer, struct cs_message *request)
 {
-	struct cs_fragment fragment = { .token = request->ready.token, .at = request->moved };
+	struct cs_ib_fragment fragment = { .token = request->ready.token, .at = request->moved };
 	size_t room = cs_payload(peer) - sizeof fragment, bytes = request->bytes - request->moved;
 	/* More than there is room for: a word of that first, so that they know before they have
 	 * all. */

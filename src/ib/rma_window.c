@@ -1,5 +1,5 @@
-/* ib/window.c — windows by verbs. */
-#include "ib/window.h"
+/* ib/rma_window.c — windows by verbs. */
+#include "ib/rma_window.h"
 
 #include "base/wait.h"
 #include "ib/internal.h"

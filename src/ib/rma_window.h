@@ -1,5 +1,5 @@
-/* ib/window.h — windows (wire/window.h) by verbs: RDMA writes into the memory of another node, and
- * behind each a counter.
+/* ib/rma_window.h — windows (wire/rma_window.h) by verbs: RDMA writes into the memory of another
+ * node, and behind each a counter.
  *
  *   a rank of node A, local i -> the connection of rank i % ranks of node B -> memory of all of B
  *
@@ -11,7 +11,7 @@
 #define CS_IB_WINDOW_H
 
 #include "ib/ib.h"
-#include "wire/window.h"
+#include "wire/rma_window.h"
 
 struct cs_ib_window_group {
 	int nodes, node, local;

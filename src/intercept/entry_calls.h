@@ -11,7 +11,7 @@
 #define TOTAL(counts, type) cs_serve_size_of_all(communicator, VECTOR(counts, NULL), type, 1)
 #define MEAN(counts, type) \
 	cs_serve_size_of_all(communicator, VECTOR(counts, NULL), type, communicator->size)
-#define VECTOR(counts, displs) (&(struct cs_vector){ counts, displs, IS_LARGE })
+#define VECTOR(counts, displs) (&(struct cs_vector_args){ counts, displs, IS_LARGE })
 #define SIDE(buffer, count, type) (&(struct cs_side){ (void *)(buffer), count, type })
 #define SEND_SIDE SIDE(send, send_count, send_type)
 #define RECV_SIDE SIDE(recv, recv_count, recv_type)

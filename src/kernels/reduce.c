@@ -66,7 +66,7 @@ FLOATS(f32, float, uint32_t)
 FLOATS(f64, double, uint64_t)
 
 cs_kernel *
-cs_kernel_find(enum cs_op op, enum cs_number number)
+cs_kernel_find(enum cs_reduce_op op, enum cs_number number)
 {
 	static cs_kernel *const table[CS_NUMBER_COUNT][CS_OP_COUNT] = {
 		[CS_I32] = INTEGER_ROW(i32),	   [CS_U32] = INTEGER_ROW(u32),
@@ -77,7 +77,7 @@ cs_kernel_find(enum cs_op op, enum cs_number number)
 }
 
 cs_kernel *
-cs_kernel_find_ordered(enum cs_op op, enum cs_number number)
+cs_kernel_find_ordered(enum cs_reduce_op op, enum cs_number number)
 {
 	bool is_least = op == CS_MIN;
 	if (op != CS_MIN && op != CS_MAX)

@@ -137,7 +137,7 @@ cs_predict_refusal(const struct cs_algorithm *algorithm, const struct cs_facts *
 		   const size_t *params)
 {
 	const struct cs_algorithm *plan = algorithm->inner ? algorithm->inner : algorithm;
-	const struct cs_hier hier = { .plan = plan, .params = params,
+	const struct cs_sim_hier hier = { .plan = plan, .params = params,
 				      .whole = read_all_of(algorithm) };
 	struct cs_builder builder = { .refused = NULL };
 	struct cs_step_counts counts = { 0 };
@@ -291,7 +291,7 @@ are_alike(const struct on_node *one, const struct on_node *other)
 
 static void
 count_on_node(struct on_node *wanted, struct cs_sim_call *call, const struct cs_model *model,
-	      const struct cs_hier *hier)
+	      const struct cs_sim_hier *hier)
 {
 	enum cs_status status = cs_hier_time_on_node(call, hier, model, &wanted->time,
 						     &wanted->first);
@@ -301,7 +301,7 @@ count_on_node(struct on_node *wanted, struct cs_sim_call *call, const struct cs_
 
 /* NULL: it cannot be told. Valid while the lock is held. */
 static const struct on_node *
-find_on_node(const struct cs_model *model, struct cs_sim_call *call, const struct cs_hier *hier)
+find_on_node(const struct cs_model *model, struct cs_sim_call *call, const struct cs_sim_hier *hier)
 {
 	struct on_node wanted = { .coll = call->coll, .nodes = call->nodes, .ppn = call->ppn,
 				  .is_commutative = call->is_commutative, .bytes = call->bytes,
@@ -356,7 +356,7 @@ static bool
 composed_time(struct asked *asked, const struct cs_algorithm *algorithm, const size_t *params,
 	      double *time)
 {
-	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
+	const struct cs_sim_hier hier = { .plan = algorithm->inner, .params = params,
 				      .whole = read_all_of(algorithm) };
 	bool is_known = false;
 	pthread_mutex_lock(&kept_nodes_lock);

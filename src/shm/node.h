@@ -11,9 +11,9 @@
  * and has left it when it is that. A line or slot is written again only when all local ranks are
  * done with what it held; so nobody waits for a slow reader until 64 calls or S slots later.
  *
- * A line also says which call it is of (coll/call.h: cs_call_sign). Ranks that make different calls
- * are the program's error; who meets a line of another call, or waits for one of a rank that has
- * left the call, waits for nothing more in it, takes lines without data for the rest, and tells
+ * A line also says which call it is of (coll/call.h: cs_call_signature). Ranks that make different
+ * calls are the program's error; who meets a line of another call, or waits for one of a rank that
+ * has left the call, waits for nothing more in it, takes lines without data for the rest, and tells
  * (op->wrong). On several nodes the job ends instead: the slots of the area are taken by all alike
  * or not at all.
  *
@@ -62,7 +62,7 @@ struct cs_slots {
 
 /* What an operation has reserved of them, at its start and in the order of numbers: so the oldest
  * one has all that it needs, and none waits for what a younger one holds. It uses them in turn. */
-struct cs_node_window {
+struct cs_slot_range {
 	uint64_t first; /* slot */
 	uint64_t count; /* slots; 0: none are reserved */
 	uint64_t uses;  /* that there will be, or CS_USES_UNKNOWN */
@@ -117,7 +117,8 @@ struct cs_node {
 	/* How others come by large blocks of ours */
 	struct cs_copy_choice choice[CS_COPY_PATTERNS][CS_COPY_CHOICE_SIZES];
 	struct cs_readable readable; /* blocks that were read by single copy */
-	uint64_t shy_until, shy_for; /* once asked for help, we offer nothing before that call; that
+	uint64_t backoff_until,
+		backoff_for; /* once asked for help, we offer nothing before that call; that
 				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
 	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank */
@@ -150,7 +151,7 @@ struct cs_node {
 struct cs_node_op {
 	struct cs_node *node;
 	uint64_t number;     /* of the call, from cs_node_begin on */
-	uint64_t sign;       /* of the call; of a reduction with its bytes */
+	uint64_t signature;       /* of the call; of a reduction with its bytes */
 	enum cs_wrong wrong; /* set by who meets another call */
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those
 			      * above */
@@ -165,7 +166,7 @@ struct cs_node_op {
 		uint64_t tag;
 		_Atomic uint64_t *flag;
 	} awaited;
-	struct cs_node_window ring, area[2]; /* by enum cs_area_kind */
+	struct cs_slot_range ring, area[2]; /* by enum cs_area_kind */
 	/* With CS_NODE_OFFERS: others may ask for what lies in [from, to). */
 	struct cs_offer {
 		uintptr_t from, to;
@@ -191,10 +192,10 @@ cs_node_is_watched(const struct cs_node_op *op)
 }
 
 static inline void
-cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t sign)
+cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t signature)
 {
 	op->node = node;
-	op->sign = sign;
+	op->signature = signature;
 	op->wrong = CS_WRONG_NOT;
 	op->extras = 0;
 }
@@ -402,7 +403,7 @@ cs_at_line(struct cs_node_at at)
 	if (__builtin_expect(at.node->done_floor < tag, 0))
 		cs_node_all_done_slow(at.op, tag);
 	struct cs_line *line = &at.node->self->lines[at.op->number % CS_LINES];
-	line->said = at.op->sign;
+	line->said = at.op->signature;
 	return line;
 }
 static inline struct cs_line *
@@ -415,23 +416,23 @@ cs_node_line(struct cs_node_op *op)
 static inline void
 cs_at_say(struct cs_node_at at, struct cs_line *line, uint64_t bytes)
 {
-	line->said = at.op->sign | bytes;
+	line->said = at.op->signature | bytes;
 }
 static inline void
 cs_line_say(const struct cs_node_op *op, struct cs_line *line, uint64_t bytes)
 {
-	line->said = op->sign | bytes;
+	line->said = op->signature | bytes;
 }
 static inline uint64_t
 cs_line_bytes(const struct cs_line *line)
 {
-	return line->said << (64 - CS_SIGN_SHIFT) >> (64 - CS_SIGN_SHIFT);
+	return line->said << (64 - CS_SIGNATURE_SHIFT) >> (64 - CS_SIGNATURE_SHIFT);
 }
 /* The same of a line of this call, for less; of one without data, more than there can be. */
 static inline uint64_t
 cs_line_bytes_here(const struct cs_node_op *op, const struct cs_line *line)
 {
-	return line->said ^ op->sign;
+	return line->said ^ op->signature;
 }
 
 static inline void
@@ -457,7 +458,7 @@ cs_at_await(struct cs_node_at at, int local, uint64_t step)
 	const struct cs_line *line = &cs_node_rank(at.node, local)->lines[at.op->number % CS_LINES];
 	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) <
 			     cs_at_tag(at, step) ||
-				     (line->said ^ at.op->sign) >> CS_SIGN_SHIFT, 0))
+				     (line->said ^ at.op->signature) >> CS_SIGNATURE_SHIFT, 0))
 		return cs_node_await_slow(at.op, local, step);
 	return line;
 }
@@ -482,7 +483,7 @@ cs_node_look(struct cs_node_op *op, int local, uint64_t step)
 	const struct cs_line *line = &cs_node_rank(node, local)->lines[op->number % CS_LINES];
 	if (__builtin_expect(atomic_load_explicit(&line->seq, memory_order_acquire) <
 			     cs_node_tag(op, step) ||
-				     (line->said ^ op->sign) >> CS_SIGN_SHIFT, 0))
+				     (line->said ^ op->signature) >> CS_SIGNATURE_SHIFT, 0))
 		return cs_node_look_slow(op, local, step);
 	if (cs_node_is_watched(op))
 		node->told(op, local, step);
@@ -504,7 +505,7 @@ cs_node_try_line(struct cs_node_op *op)
 	if (!cs_node_are_done(op, ((op->number - CS_LINES + 1) << CS_STEP_BITS) - 1))
 		return NULL;
 	struct cs_line *line = &op->node->self->lines[op->number % CS_LINES];
-	line->said = op->sign;
+	line->said = op->signature;
 	return line;
 }
 
@@ -522,14 +523,15 @@ static inline const struct cs_line *
 cs_node_await_alike(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = cs_node_await(op, local, step);
-	return __builtin_expect(line->said == op->sign, 1) ? line : cs_node_unlike(op, local, line);
+	return __builtin_expect(line->said == op->signature, 1) ? line
+								: cs_node_unlike(op, local, line);
 }
 
 static inline const struct cs_line *
 cs_node_look_alike(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = cs_node_look(op, local, step);
-	return !line || __builtin_expect(line->said == op->sign, 1)
+	return !line || __builtin_expect(line->said == op->signature, 1)
 	       ? line : cs_node_unlike(op, local, line);
 }
 

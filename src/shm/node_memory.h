@@ -31,8 +31,9 @@
 
 struct cs_line {
 	_Alignas(CS_CACHE_LINE) _Atomic uint64_t seq;
-	uint64_t said; /* the call's sign, and below it what cs_line_say says: mostly the size of
-			* the sender's contribution */
+	/* The call's signature, and below it a number of cs_line_say: mostly the size of the
+	 * sender's contribution. */
+	uint64_t said;
 	union {
 		unsigned char data[CS_INLINE];
 		struct {
@@ -51,20 +52,20 @@ _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 #define CS_STAMPS 4        /* that a rank keeps */
 #define CS_VERDICTS_KEPT 4 /* algorithms/epoch.h */
 #define CS_HELP (16 << 10) /* bytes of that room */
-struct cs_plea {
-	/* The number of the piece << CS_PLEA_BITS | the local rank that is asked; what was answered
-	 * last, by whom it was asked. */
+struct cs_copy_request {
+	/* The number of the piece << CS_COPY_REQUEST_BITS | the local rank that is asked; what was
+	 * answered last, by whom it was asked. */
 	_Alignas(CS_APART) _Atomic uint64_t asked;
 	_Atomic uint64_t address, bytes;
 	_Alignas(CS_APART) _Atomic uint64_t answered;
 };
-#define CS_PLEA_BITS 16
+#define CS_COPY_REQUEST_BITS 16
 
 /* The first cache lines of a rank's part. */
 struct cs_rank_head {
 	_Alignas(CS_APART) _Atomic uint64_t done;
 	_Atomic uint64_t waits; /* a call in which this rank has waited long: its number << 16 | its
-				 * sign */
+				 * signature */
 	/* By enum cs_area_kind: the number of a call << CS_STEP_BITS | uses of area slots that it
 	 * is done with. */
 	_Alignas(CS_APART) _Atomic uint64_t area_done[2];
@@ -83,7 +84,7 @@ struct cs_rank_head {
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
-	struct cs_plea plea;
+	struct cs_copy_request copy_request;
 	/* By operation, while a report is wanted: shm/arrived.h. */
 	_Alignas(CS_APART) _Atomic uint64_t arrived[CS_LINES];
 };
@@ -91,7 +92,7 @@ struct cs_rank_head {
 /* Behind the segment's own header. */
 struct cs_node_head {
 	_Alignas(CS_APART) _Atomic uint32_t sleepers;
-	_Atomic uint32_t pleas; /* ranks that ask for help just now */
+	_Atomic uint32_t copy_requests; /* ranks that ask for help just now */
 	_Atomic uint32_t has_told; /* of ranks that make different calls: 1: it is being said, 2: it
 				    * has been */
 	/* The number of the call of the verdict that was written last, and verdicts. */

@@ -105,10 +105,10 @@ reserve_slot(struct cs_node_op *op, struct cs_slots *slots, uint64_t number)
 	return is_in_use ? until : 0;
 }
 
-static struct cs_node_window
+static struct cs_slot_range
 reserve(struct cs_node_op *op, struct cs_slots *slots, uint64_t uses, uint64_t count)
 {
-	struct cs_node_window window = { .first = slots->next % slots->count, .uses = uses,
+	struct cs_slot_range window = { .first = slots->next % slots->count, .uses = uses,
 					 .count = count < slots->count ? count : slots->count };
 	for (uint64_t k = 0; k < window.count; k++) {
 		uint64_t after = reserve_slot(op, slots, (window.first + k) % slots->count);
@@ -120,7 +120,7 @@ reserve(struct cs_node_op *op, struct cs_slots *slots, uint64_t uses, uint64_t c
 
 /* The slot of the next use, and the done value from which on it may be written. */
 static uint64_t
-next_of(const struct cs_slots *slots, const struct cs_node_window *window, uint64_t *tag)
+next_of(const struct cs_slots *slots, const struct cs_slot_range *window, uint64_t *tag)
 {
 	uint64_t number = (window->first + window->next % window->count) % slots->count;
 	*tag = slots->step[number];
@@ -132,7 +132,7 @@ next_of(const struct cs_slots *slots, const struct cs_node_window *window, uint6
 /* The slot is in use until `tag`: for others, too, if this was its last use and nobody else has
  * reserved it meanwhile. */
 static void
-use_until(struct cs_slots *slots, const struct cs_node_window *window, uint64_t number,
+use_until(struct cs_slots *slots, const struct cs_slot_range *window, uint64_t number,
 	  uint64_t tag)
 {
 	bool is_last = window->uses != CS_USES_UNKNOWN &&
@@ -238,7 +238,7 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 	uint64_t number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
 	node->ring.until[node->shared_slot] = cs_node_has_read(op->number);
 	node->shared_used += size;
-	op->ring = (struct cs_node_window){ .first = node->shared_slot, .uses = node->shared_used,
+	op->ring = (struct cs_slot_range){ .first = node->shared_slot, .uses = node->shared_used,
 					    .next = step, .after = node->shared_after };
 	return number;
 }
@@ -314,7 +314,7 @@ cs_node_try_area(struct cs_node_op *op, size_t bytes)
 {
 	enum cs_area_kind kind = kind_of(bytes);
 	struct cs_area *area = &op->node->areas[kind];
-	struct cs_node_window *window = &op->area[kind];
+	struct cs_slot_range *window = &op->area[kind];
 	uint64_t number = area->slots.next % area->slots.count, tag = area->slots.until[number];
 	if (window->count)
 		number = next_of(&area->slots, window, &tag);

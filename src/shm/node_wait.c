@@ -23,16 +23,16 @@ line_of(struct cs_node_op *op, int local)
 }
 
 /* Is `word` the line of a rank that will not publish step `target` of this call: because it makes
- * another one, or has left? Of the other call *sign is the sign, or 0 where nothing tells. What it
- * has published before it left is seen once that is. */
+ * another one, or has left? Of the other call *signature is the signature, or 0 where nothing
+ * tells. What it has published before it left is seen once that is. */
 static bool
 is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint64_t target,
-	   uint64_t *sign)
+	   uint64_t *signature)
 {
 	struct cs_node *node = op->node;
 	const struct cs_rank_head *head = cs_node_rank(node, local);
 	const struct cs_line *line = line_of(op, local);
-	*sign = 0;
+	*signature = 0;
 	if (word != &line->seq)
 		return false;
 	uint64_t waits = atomic_load_explicit(&head->waits, memory_order_acquire);
@@ -41,12 +41,12 @@ is_in_vain(struct cs_node_op *op, int local, const _Atomic uint64_t *word, uint6
 	if (seq >= target)
 		return false;
 	if (seq >> CS_STEP_BITS == op->number)
-		*sign = line->said >> CS_SIGN_SHIFT;
+		*signature = line->said >> CS_SIGNATURE_SHIFT;
 	else if (waits >> 16 == op->number)
-		*sign = waits & 0xffff;
-	if (*sign && *sign != op->sign >> CS_SIGN_SHIFT)
+		*signature = waits & 0xffff;
+	if (*signature && *signature != op->signature >> CS_SIGNATURE_SHIFT)
 		return true;
-	*sign = 0;
+	*signature = 0;
 	return waits >> 16 > op->number || done >= (op->number + 1) << CS_STEP_BITS;
 }
 
@@ -64,16 +64,17 @@ drive(struct cs_wait *wait)
 	struct awaited *awaited = wait->context;
 	struct cs_node_op *op = awaited->op;
 	struct cs_node *node = op->node;
-	uint64_t sign;
+	uint64_t signature;
 	if (!awaited->is_told)
-		atomic_store_explicit(&node->self->waits, op->number << 16 | op->sign >>
-				      CS_SIGN_SHIFT, memory_order_release);
+		atomic_store_explicit(&node->self->waits, op->number << 16 | op->signature >>
+				      CS_SIGNATURE_SHIFT, memory_order_release);
 	awaited->is_told = true;
 	/* Who asks for one piece will ask for the next one soon. */
-	if (atomic_load_explicit(&node->head->pleas, memory_order_acquire) && cs_node_help(node))
+	if (atomic_load_explicit(&node->head->copy_requests, memory_order_acquire) &&
+	    cs_node_help(node))
 		return CS_DRIVE_BUSY;
 	bool looks = (wait->turn - wait->polls) % 8 == 0;
-	return looks && is_in_vain(op, awaited->local, wait->word, wait->target, &sign)
+	return looks && is_in_vain(op, awaited->local, wait->word, wait->target, &signature)
 	       ? CS_DRIVE_GIVE_UP
 	       : CS_DRIVE_IDLE;
 }
@@ -155,9 +156,9 @@ rank_of(const struct cs_node *node, int local)
 /* "MPI_Bcast with root 1"; of a reduction the number behind the collective tells nobody
  * anything. */
 static void
-name_call(char *to, size_t room, uint64_t sign)
+name_call(char *to, size_t room, uint64_t signature)
 {
-	enum cs_coll coll = cs_call_coll(sign);
+	enum cs_coll coll = cs_call_coll(signature);
 	if (coll >= CS_COLL_COUNT) {
 		snprintf(to, room, "another call");
 		return;
@@ -166,20 +167,20 @@ name_call(char *to, size_t room, uint64_t sign)
 	int end = snprintf(to, room, "MPI_%c%s", info->name[0] - 'a' + 'A', info->name + 1);
 	if (info->rooted && !info->reduces)
 		snprintf(to + end, room - (size_t)end, " with root %d",
-			 (int)(sign & CS_SIGN_DETAIL));
+			 (int)(signature & CS_SIGNATURE_DETAIL));
 }
 
 static void
-say_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+say_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint64_t ours)
 {
 	struct cs_node *node = op->node;
 	char other[64], own[64];
 	const char *end = node->nodes > 1 ? "; ending the job" : "";
 	int all = node->all_ranks, they = rank_of(node, local),
 	    we = rank_of(node, node->shape.local);
-	name_call(other, sizeof other, sign);
-	name_call(own, sizeof own, op->sign >> CS_SIGN_SHIFT);
-	if (!sign)
+	name_call(other, sizeof other, signature);
+	name_call(own, sizeof own, op->signature >> CS_SIGNATURE_SHIFT);
+	if (!signature)
 		cs_warn_local("collectives do not match (communicator of %d ranks): rank %d has "
 			      "left a call in which rank %d is in "
 			      "%s and waits for it%s", all, they, we, own, end);
@@ -200,7 +201,7 @@ say_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint
 /* One rank says it for all of the node; the others go on when it is said, since an error handler
  * may end the job. */
 static void
-tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+tell(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint64_t ours)
 {
 	struct cs_node *node = op->node;
 	enum { TELLING = 1, TOLD = 2, TURNS = 10000 };
@@ -208,7 +209,7 @@ tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t 
 	uint32_t none = 0;
 	int saved = errno;
 	if (node->nodes > 1 || atomic_compare_exchange_strong(told, &none, TELLING)) {
-		say_wrong(op, local, sign, theirs, ours);
+		say_wrong(op, local, signature, theirs, ours);
 		cs_log_drain();
 		atomic_store(told, TOLD);
 	}
@@ -217,11 +218,11 @@ tell(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t 
 	errno = saved;
 }
 
-/* From here on this call waits for nothing. No sign is the call's any more, the own lines' neither,
- * so that who goes by what this rank makes of lines without data hears of it; but where sizes
- * differ: all see that for themselves, and whose is larger. */
+/* From here on this call waits for nothing. No signature is the call's any more, the own lines'
+ * neither, so that who goes by what this rank makes of lines without data hears of it; but where
+ * sizes differ: all see that for themselves, and whose is larger. */
 static const struct cs_line *
-go_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint64_t ours)
+go_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, uint64_t ours)
 {
 	struct cs_node *node = op->node;
 	static const struct cs_line nothing;
@@ -229,28 +230,28 @@ go_wrong(struct cs_node_op *op, int local, uint64_t sign, uint64_t theirs, uint6
 	if (op->wrong >= CS_WRONG_CALL)
 		return &nothing;
 	op->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
-	tell(op, local, sign, theirs, ours);
+	tell(op, local, signature, theirs, ours);
 	if (node->nodes > 1)
 		node->host->abort("collectives do not match");
 	if (theirs != ours)
 		return &nothing;
-	op->sign |= (uint64_t)CS_SIGN_DETAIL << CS_SIGN_SHIFT;
+	op->signature |= (uint64_t)CS_SIGNATURE_DETAIL << CS_SIGNATURE_SHIFT;
 	if (atomic_load_explicit(&own->seq, memory_order_relaxed) >> CS_STEP_BITS == op->number)
-		own->said = op->sign;
+		own->said = op->signature;
 	return &nothing;
 }
 
 /* Somebody whose line of this call is another one's; else `local`. */
 static int
-find_other(struct cs_node_op *op, int local, uint64_t *sign)
+find_other(struct cs_node_op *op, int local, uint64_t *signature)
 {
 	struct cs_node *node = op->node;
 	for (int other = 0; other < node->shape.size; other++) {
 		const struct cs_line *line = line_of(op, other);
 		if (atomic_load_explicit(&line->seq, memory_order_acquire) >> CS_STEP_BITS !=
-		    op->number || !((line->said ^ op->sign) >> CS_SIGN_SHIFT))
+		    op->number || !((line->said ^ op->signature) >> CS_SIGNATURE_SHIFT))
 			continue;
-		*sign = line->said >> CS_SIGN_SHIFT;
+		*signature = line->said >> CS_SIGNATURE_SHIFT;
 		return other;
 	}
 	return local;
@@ -260,24 +261,24 @@ const struct cs_line *
 cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = line_of(op, local);
-	uint64_t target = cs_node_tag(op, step), sign;
+	uint64_t target = cs_node_tag(op, step), signature;
 	if (op->wrong < CS_WRONG_CALL && !has_published(op, local, target))
 		await_line(op, local, target);
 	if (op->wrong < CS_WRONG_CALL && has_published(op, local, target)) {
-		sign = line->said >> CS_SIGN_SHIFT;
-		if (sign == op->sign >> CS_SIGN_SHIFT)
+		signature = line->said >> CS_SIGNATURE_SHIFT;
+		if (signature == op->signature >> CS_SIGNATURE_SHIFT)
 			return line;
-	} else if (is_in_vain(op, local, &line->seq, target, &sign) && !sign) {
-		local = find_other(op, local, &sign);
+	} else if (is_in_vain(op, local, &line->seq, target, &signature) && !signature) {
+		local = find_other(op, local, &signature);
 	}
-	return go_wrong(op, local, sign, 0, 0);
+	return go_wrong(op, local, signature, 0, 0);
 }
 
 const struct cs_line *
 cs_node_unlike(struct cs_node_op *op, int local, const struct cs_line *line)
 {
-	return go_wrong(op, local, line->said >> CS_SIGN_SHIFT, cs_line_bytes(line),
-			op->sign & (((uint64_t)1 << CS_SIGN_SHIFT) - 1));
+	return go_wrong(op, local, line->said >> CS_SIGNATURE_SHIFT, cs_line_bytes(line),
+			op->signature & (((uint64_t)1 << CS_SIGNATURE_SHIFT) - 1));
 }
 
 static _Noreturn void
@@ -325,9 +326,9 @@ cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
 void
 cs_node_notice(struct cs_node_op *op, int local, uint64_t step)
 {
-	uint64_t sign;
+	uint64_t signature;
 	if (op->wrong < CS_WRONG_CALL &&
-	    is_in_vain(op, local, &line_of(op, local)->seq, cs_node_tag(op, step), &sign))
+	    is_in_vain(op, local, &line_of(op, local)->seq, cs_node_tag(op, step), &signature))
 		cs_node_await_slow(op, local, step);
 }
 

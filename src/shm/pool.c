@@ -24,8 +24,8 @@ static _Thread_local char this_thread;
 static uint64_t
 name_of(const struct cs_node *node)
 {
-	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.ticket.nonce,
-				      sizeof node->segment.ticket.nonce);
+	uint64_t name = cs_hash_bytes(CS_HASH_START, node->segment.handle.nonce,
+				      sizeof node->segment.handle.nonce);
 	return cs_hash_number(name, node->calls) | 1;
 }
 

@@ -84,12 +84,12 @@ promises_strictly(void)
  * resort, for systems that have no O_TMPFILE and for processes that cannot open each other's files
  * in /proc. */
 static int
-open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_name)
+open_new(struct cs_segment_handle *handle, enum cs_shm_kind kind, bool needs_name)
 {
 	int fd = -1;
 	if (!needs_name && kind != CS_SHM_NAMED)
 		fd = above_streams(memfd_create("collshim", MFD_CLOEXEC));
-	ticket->may_come_late = fd >= 0 && !promises_strictly();
+	handle->may_come_late = fd >= 0 && !promises_strictly();
 	if (fd >= 0 || (kind == CS_SHM_MEMFD && !needs_name))
 		return fd;
 	if (kind == CS_SHM_MEMFD) {
@@ -99,8 +99,8 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 	if (!needs_name)
 		fd = above_streams(open("/dev/shm", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
 	if (fd < 0) {
-		ticket->is_named = 1;
-		fd = above_streams(shm_open(ticket->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+		handle->is_named = 1;
+		fd = above_streams(shm_open(handle->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
 					    0600));
 	}
 	return fd;
@@ -109,9 +109,9 @@ open_new(struct cs_segment_ticket *ticket, enum cs_shm_kind kind, bool needs_nam
 static void
 drop_name(struct cs_segment *segment)
 {
-	if (segment->is_owner && segment->ticket.is_named)
-		shm_unlink(segment->ticket.name);
-	segment->ticket.is_named = 0;
+	if (segment->is_owner && segment->handle.is_named)
+		shm_unlink(segment->handle.name);
+	segment->handle.is_named = 0;
 }
 
 /* A file that would grow over RLIMIT_FSIZE is SIGXFSZ to its process, memfds and named segments
@@ -159,18 +159,18 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 	if (needs_name)
 		cs_segment_close(segment);
 	struct cs_segment made = { .bytes = cs_segment_round(bytes), .fd = -1, .is_owner = 1 };
-	struct cs_segment_ticket *ticket = &made.ticket;
+	struct cs_segment_handle *handle = &made.handle;
 	if (!is_within_limit(made.bytes))
 		return CS_SYSTEM;
-	cs_segment_draw(ticket->nonce);
-	snprintf(ticket->name, sizeof ticket->name, "/collshim-%016llx%016llx",
-		 (unsigned long long)ticket->nonce[0], (unsigned long long)ticket->nonce[1]);
+	cs_segment_draw(handle->nonce);
+	snprintf(handle->name, sizeof handle->name, "/collshim-%016llx%016llx",
+		 (unsigned long long)handle->nonce[0], (unsigned long long)handle->nonce[1]);
 	/* The name must not tell the nonce. */
-	cs_segment_draw(ticket->nonce);
-	ticket->bytes = made.bytes;
-	ticket->pid = getpid();
-	made.fd = open_new(ticket, kind, needs_name);
-	ticket->fd = made.fd;
+	cs_segment_draw(handle->nonce);
+	handle->bytes = made.bytes;
+	handle->pid = getpid();
+	made.fd = open_new(handle, kind, needs_name);
+	handle->fd = made.fd;
 	if (made.fd < 0)
 		return CS_SYSTEM;
 	int error = ftruncate(made.fd, (off_t)made.bytes)
@@ -182,7 +182,7 @@ cs_segment_create(struct cs_segment *segment, size_t bytes, enum cs_shm_kind kin
 		errno = error;
 		return CS_SYSTEM;
 	}
-	memcpy(made.base, ticket->nonce, sizeof ticket->nonce);
+	memcpy(made.base, handle->nonce, sizeof handle->nonce);
 	*segment = made;
 	return CS_OK;
 }
@@ -198,14 +198,14 @@ is_whole(int fd, uint64_t bytes)
 /* Looks at what the process has there before it opens it: by that number it may be another one's,
  * and opening a device or a pipe does something. */
 static int
-open_of_other(const struct cs_segment_ticket *ticket)
+open_of_other(const struct cs_segment_handle *handle)
 {
 	char path[64];
-	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)ticket->pid, ticket->fd);
+	snprintf(path, sizeof path, "/proc/%lld/fd/%d", (long long)handle->pid, handle->fd);
 	int place = open(path, O_PATH | O_CLOEXEC), fd = -1;
 	if (place < 0)
 		return -1;
-	if (is_whole(place, ticket->bytes)) {
+	if (is_whole(place, handle->bytes)) {
 		snprintf(path, sizeof path, "/proc/self/fd/%d", place);
 		fd = above_streams(open(path, O_RDWR | O_CLOEXEC));
 	} else {
@@ -218,24 +218,24 @@ open_of_other(const struct cs_segment_ticket *ticket)
 }
 
 enum cs_status
-cs_segment_attach(struct cs_segment *segment, const struct cs_segment_ticket *ticket)
+cs_segment_attach(struct cs_segment *segment, const struct cs_segment_handle *handle)
 {
-	struct cs_segment made = { .bytes = ticket->bytes, .fd = -1, .ticket = *ticket };
-	if (ticket->is_named) {
-		char name[sizeof ticket->name];
-		memcpy(name, ticket->name, sizeof name);
+	struct cs_segment made = { .bytes = handle->bytes, .fd = -1, .handle = *handle };
+	if (handle->is_named) {
+		char name[sizeof handle->name];
+		memcpy(name, handle->name, sizeof name);
 		name[sizeof name - 1] = 0;
 		made.fd = above_streams(shm_open(name, O_RDWR | O_CLOEXEC, 0));
 	} else {
-		made.fd = open_of_other(ticket);
+		made.fd = open_of_other(handle);
 	}
 	if (made.fd < 0)
 		return CS_SYSTEM;
-	if (!is_whole(made.fd, ticket->bytes) || !map(&made)) {
+	if (!is_whole(made.fd, handle->bytes) || !map(&made)) {
 		close(made.fd);
 		return CS_SYSTEM;
 	}
-	if (memcmp(made.base, ticket->nonce, sizeof ticket->nonce)) {
+	if (memcmp(made.base, handle->nonce, sizeof handle->nonce)) {
 		cs_segment_close(&made);
 		return CS_UNSUPPORTED;
 	}
@@ -249,7 +249,7 @@ enum cs_status
 cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes, size_t least)
 {
 	drop_name(segment);
-	int error = allocate(segment->fd, from, segment->ticket.may_come_late &&
+	int error = allocate(segment->fd, from, segment->handle.may_come_late &&
 			     least < bytes ? least : bytes);
 	if (!error)
 		return CS_OK;

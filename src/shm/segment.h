@@ -1,9 +1,9 @@
 /* shm/segment.h — one piece of memory shared by the processes of a node, private to the job.
  *
- * Made by one process (the owner), attached by the others with a ticket that travels over the host
+ * Made by one process (the owner), attached by the others with a handle that travels over the host
  * MPI:
  *
- *   owner: cs_segment_create -> ticket --broadcast--> others: cs_segment_attach
+ *   owner: cs_segment_create -> handle --broadcast--> others: cs_segment_attach
  *   all:   cs_segment_commit(own share)  -> agree -> cs_segment_seal
  *
  * By default a memfd, which has no name and so cannot be left behind, and which /dev/shm's size
@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct cs_segment_ticket {
+struct cs_segment_handle {
 	uint64_t nonce[2];
 	uint64_t bytes;
 	int64_t pid;
@@ -41,7 +41,7 @@ struct cs_segment {
 	void *base; /* NULL: not open */
 	size_t bytes;
 	int fd; /* -1 after seal */
-	struct cs_segment_ticket ticket;
+	struct cs_segment_handle handle;
 	int is_owner;
 	uint64_t charge; /* this process's share (comm/teams/ledger.h); kept for the caller */
 };
@@ -60,7 +60,7 @@ size_t cs_segment_round(size_t bytes);
 CS_CHECKED enum cs_status cs_segment_create(struct cs_segment *segment, size_t bytes,
 					    enum cs_shm_kind kind);
 CS_CHECKED enum cs_status cs_segment_attach(struct cs_segment *segment,
-					    const struct cs_segment_ticket *ticket);
+					    const struct cs_segment_handle *handle);
 /* Commits [from, from + bytes) now, or, where pages may come late, its first `least` bytes.
  * CS_NO_MEMORY if the file system or memory is full. */
 CS_CHECKED enum cs_status cs_segment_commit(struct cs_segment *segment, size_t from, size_t bytes,

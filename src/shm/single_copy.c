@@ -25,13 +25,13 @@
  *   the owner's is                        it asks the owner, which copies into that room
  *
  * The owner waits until all are done with the call, in one of the waits below, and these look for
- * pleas; so does a reader's own wait for an answer, so that two may ask each other. Nobody waits
+ * requests; so does a reader's own wait for an answer, so that two may ask each other. Nobody waits
  * for an owner that is elsewhere: what is read by single copy is offered on one node only, where no
  * rank of the call is in the host's collectives. */
 
 /* Calls for which an owner offers nothing once it was asked, doubled each time, up to: */
-#define SHY_AT_FIRST 64
-#define SHY_AT_MOST 16384
+#define BACKOFF_AT_FIRST 64
+#define BACKOFF_AT_MOST 16384
 
 static char *
 room_for_help(struct cs_node *node, int local)
@@ -43,15 +43,16 @@ static void
 ask(struct cs_node_op *op, int local, uint64_t address, size_t bytes)
 {
 	struct cs_node *node = op->node;
-	struct cs_plea *plea = &node->self->plea;
-	uint64_t last = atomic_load_explicit(&plea->asked, memory_order_relaxed) >> CS_PLEA_BITS;
-	uint64_t number = (last + 1) << CS_PLEA_BITS | (uint64_t)local;
-	atomic_store_explicit(&plea->address, address, memory_order_relaxed);
-	atomic_store_explicit(&plea->bytes, bytes, memory_order_relaxed);
-	atomic_store_explicit(&plea->asked, number, memory_order_release);
-	atomic_fetch_add(&node->head->pleas, 1);
-	cs_node_wait(op, local, &plea->answered, number);
-	atomic_fetch_sub(&node->head->pleas, 1);
+	struct cs_copy_request *request = &node->self->copy_request;
+	uint64_t last =
+		atomic_load_explicit(&request->asked, memory_order_relaxed) >> CS_COPY_REQUEST_BITS;
+	uint64_t number = (last + 1) << CS_COPY_REQUEST_BITS | (uint64_t)local;
+	atomic_store_explicit(&request->address, address, memory_order_relaxed);
+	atomic_store_explicit(&request->bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&request->asked, number, memory_order_release);
+	atomic_fetch_add(&node->head->copy_requests, 1);
+	cs_node_wait(op, local, &request->answered, number);
+	atomic_fetch_sub(&node->head->copy_requests, 1);
 }
 
 /* Piece by piece, in one of the other ways. What comes directly in between does so: a handler may
@@ -115,7 +116,7 @@ cs_node_offer(struct cs_node_op *op, const void *memory, size_t bytes)
 	struct cs_node *node = op->node;
 	uintptr_t from = (uintptr_t)memory, to = from + bytes;
 	struct cs_offer *offer = &op->offer;
-	if (node->calls + 1 < node->shy_until ||
+	if (node->calls + 1 < node->backoff_until ||
 	    !cs_single_copy_may_read(&node->readable, memory, bytes))
 		return false;
 	touch(from, to);
@@ -153,13 +154,14 @@ cs_node_op_fini_slow(struct cs_node_op *op)
 /* Others cannot read our memory: it goes through shared memory for some time. What is known of it
  * need not hold. */
 static void
-be_shy(struct cs_node *node)
+back_off(struct cs_node *node)
 {
-	if (node->shy_until > node->calls)
+	if (node->backoff_until > node->calls)
 		return;
-	node->shy_for = !node->shy_for ? SHY_AT_FIRST : node->shy_for < SHY_AT_MOST
-			? 2 * node->shy_for : SHY_AT_MOST;
-	node->shy_until = node->calls + 1 + node->shy_for;
+	node->backoff_for = !node->backoff_for			  ? BACKOFF_AT_FIRST
+			    : node->backoff_for < BACKOFF_AT_MOST ? 2 * node->backoff_for
+								  : BACKOFF_AT_MOST;
+	node->backoff_until = node->calls + 1 + node->backoff_for;
 	memset(&node->readable, 0, sizeof node->readable);
 }
 
@@ -176,13 +178,13 @@ is_offered(const struct cs_node *node, uint64_t address, uint64_t bytes)
 /* By loads of our own. What we have not offered nobody gets; only a wrong program's ranks differ in
  * it. */
 static void
-give(struct cs_node *node, int local, const struct cs_plea *plea)
+give(struct cs_node *node, int local, const struct cs_copy_request *request)
 {
-	uint64_t address = atomic_load_explicit(&plea->address, memory_order_relaxed);
-	uint64_t bytes = atomic_load_explicit(&plea->bytes, memory_order_relaxed);
+	uint64_t address = atomic_load_explicit(&request->address, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&request->bytes, memory_order_relaxed);
 	if (bytes <= CS_HELP && is_offered(node, address, bytes))
 		memcpy(room_for_help(node, local), (const void *)(uintptr_t)address, bytes);
-	be_shy(node);
+	back_off(node);
 }
 
 bool
@@ -190,15 +192,15 @@ cs_node_help(struct cs_node *node)
 {
 	bool has_helped = false;
 	for (int local = 0; local < node->shape.size; local++) {
-		struct cs_plea *plea = &cs_node_rank(node, local)->plea;
-		uint64_t asked = atomic_load_explicit(&plea->asked, memory_order_acquire);
+		struct cs_copy_request *request = &cs_node_rank(node, local)->copy_request;
+		uint64_t asked = atomic_load_explicit(&request->asked, memory_order_acquire);
 		bool is_ours = local != node->shape.local &&
-			       asked % (1 << CS_PLEA_BITS) == (uint64_t)node->shape.local;
+			       asked % (1 << CS_COPY_REQUEST_BITS) == (uint64_t)node->shape.local;
 		if (!is_ours ||
-		    asked == atomic_load_explicit(&plea->answered, memory_order_relaxed))
+		    asked == atomic_load_explicit(&request->answered, memory_order_relaxed))
 			continue;
-		give(node, local, plea);
-		cs_node_store(node, &plea->answered, asked);
+		give(node, local, request);
+		cs_node_store(node, &request->answered, asked);
 		has_helped = true;
 	}
 	return has_helped;

@@ -123,7 +123,7 @@ struct cs_sim {
 	struct cs_events events;
 	struct cs_match match;
 	struct cs_serve *serve;
-	struct cs_exchange *exchange;
+	struct cs_sketch_exchange *exchange;
 };
 
 /* --- sim.c, for those that decide ------------------------------------------------------------- */

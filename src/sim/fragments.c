@@ -12,7 +12,7 @@ struct part {
 	bool is_ready, is_idle, has_sent, is_complete;
 };
 
-struct cs_exchange {
+struct cs_sketch_exchange {
 	struct cs_exchange_shape shape;
 	int *rank_of;
 	int32_t *place; /* by rank: node * ppn + local */
@@ -25,13 +25,13 @@ struct cs_exchange {
 };
 
 static uint64_t
-all_locals(const struct cs_exchange *exchange)
+all_locals(const struct cs_sketch_exchange *exchange)
 {
 	return ~UINT64_C(0) >> (MOST_LOCALS - exchange->shape.ppn);
 }
 
 static bool
-take_memory(struct cs_sim *sim, struct cs_exchange *exchange)
+take_memory(struct cs_sim *sim, struct cs_sketch_exchange *exchange)
 {
 	size_t nodes = (size_t)exchange->shape.nodes, *left = &sim->left;
 	size_t places = nodes * (size_t)exchange->shape.ppn, ranks = (size_t)sim->ranks;
@@ -57,7 +57,7 @@ cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *shape)
 		sim->added = CS_BAD_INPUT;
 		return;
 	}
-	struct cs_exchange *exchange = sim->exchange = calloc(1, sizeof *exchange);
+	struct cs_sketch_exchange *exchange = sim->exchange = calloc(1, sizeof *exchange);
 	if (exchange)
 		exchange->shape = *shape;
 	if (!exchange || !take_memory(sim, exchange)) {
@@ -74,7 +74,7 @@ cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *shape)
 void
 cs_exchange_rewind(struct cs_sim *sim)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	size_t nodes = (size_t)exchange->shape.nodes;
 	for (size_t node = 0; node < nodes; node++) {
 		exchange->arrived[node] = exchange->received[node] = 0;
@@ -89,7 +89,7 @@ cs_exchange_rewind(struct cs_sim *sim)
 void
 cs_exchange_fini(struct cs_sim *sim)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	if (!exchange)
 		return;
 	free(exchange->rank_of);
@@ -105,14 +105,14 @@ cs_exchange_fini(struct cs_sim *sim)
 /* --- who does what ---------------------------------------------------------------------------- */
 
 static int
-senders(const struct cs_exchange *exchange)
+senders(const struct cs_sketch_exchange *exchange)
 {
 	return exchange->shape.ppn > 1 ? exchange->shape.ppn / 2 : 1;
 }
 
 /* The rank that takes what comes from a node so many nodes (from 1 on) below. */
 static int
-receiver(const struct cs_exchange *exchange, int node, int away)
+receiver(const struct cs_sketch_exchange *exchange, int node, int away)
 {
 	int ppn = exchange->shape.ppn;
 	int receivers = ppn > 1 ? ppn - senders(exchange) : 1;
@@ -138,7 +138,7 @@ run_from(uint64_t bits, int at)
 /* Runs that cannot grow are above all others; then the length counts, and of two that are alike
  * what leaves less in pieces. */
 static uint32_t
-rate(const struct cs_exchange *exchange, uint64_t run, uint64_t gap)
+rate(const struct cs_sketch_exchange *exchange, uint64_t run, uint64_t gap)
 {
 	uint32_t length = (uint32_t)__builtin_popcountll(run);
 	bool touches = (run & -run) == (gap & -gap) ||
@@ -150,7 +150,7 @@ rate(const struct cs_exchange *exchange, uint64_t run, uint64_t gap)
 
 /* The best run of what is ready for one node. */
 static void
-look_at_node(const struct cs_exchange *exchange, uint64_t unsent, uint64_t ready,
+look_at_node(const struct cs_sketch_exchange *exchange, uint64_t unsent, uint64_t ready,
 	     const struct run *where, struct run *best)
 {
 	while (unsent) {
@@ -168,7 +168,7 @@ look_at_node(const struct cs_exchange *exchange, uint64_t unsent, uint64_t ready
 
 /* False: nothing is left that this sender would ever send. */
 static bool
-choose(const struct cs_exchange *exchange, int node, int local, struct run *best)
+choose(const struct cs_sketch_exchange *exchange, int node, int local, struct run *best)
 {
 	int nodes = exchange->shape.nodes, others = nodes - 1;
 	uint64_t all = all_locals(exchange), here = exchange->arrived[node];
@@ -193,7 +193,7 @@ choose(const struct cs_exchange *exchange, int node, int local, struct run *best
 static void
 go_on(struct cs_sim *sim, int node)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	int ppn = exchange->shape.ppn;
 	uint64_t expected = (uint64_t)(exchange->shape.nodes - 1) * (uint64_t)ppn;
 	if (exchange->received[node] < expected || exchange->arrived[node] != all_locals(exchange))
@@ -212,7 +212,7 @@ go_on(struct cs_sim *sim, int node)
 static void
 take(struct cs_sim *sim, int place, uint32_t messages, uint32_t segments, int64_t at)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	struct part *part = &exchange->parts[place];
 	int node = place / exchange->shape.ppn;
 	part->free = cs_sim_later(part->free, at) +
@@ -224,7 +224,7 @@ take(struct cs_sim *sim, int place, uint32_t messages, uint32_t segments, int64_
 static void
 pick(struct cs_sim *sim, struct cs_sim_actor *actor, int place)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	struct part *part = &exchange->parts[place];
 	int node = place / exchange->shape.ppn, local = place % exchange->shape.ppn;
 	struct run best = { .rating = 0 };
@@ -248,7 +248,7 @@ pick(struct cs_sim *sim, struct cs_sim_actor *actor, int place)
 static void
 be_ready(struct cs_sim *sim, struct cs_sim_actor *actor, int place)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	struct part *part = &exchange->parts[place];
 	int ppn = exchange->shape.ppn, node = place / ppn;
 	int64_t now = actor->now;
@@ -286,7 +286,7 @@ cs_exchange_look(struct cs_sim *sim, const struct cs_event *event)
 void
 cs_exchange_arrived(struct cs_sim *sim, const struct cs_event *event, int64_t last)
 {
-	struct cs_exchange *exchange = sim->exchange;
+	struct cs_sketch_exchange *exchange = sim->exchange;
 	int place = exchange->place[event->to];
 	struct part *part = &exchange->parts[place];
 	uint32_t segments = (uint32_t)(event->bytes / exchange->shape.segment);

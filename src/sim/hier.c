@@ -13,7 +13,7 @@ enum { CLASSES = 4 };
 struct state {
 	struct cs_sim *sim;
 	struct cs_sim_call *call;
-	const struct cs_hier *hier;
+	const struct cs_sim_hier *hier;
 	int *leaders; /* by node */
 	struct cs_counted_node counted[CLASSES];
 	size_t *shares; /* with overlap: bytes that each flag of this node's leader stands for */
@@ -48,7 +48,7 @@ class_of(const struct cs_sim_call *call, int node)
 }
 
 static enum cs_status
-count_anew(struct cs_sim_call *call, const struct cs_hier *hier, int node,
+count_anew(struct cs_sim_call *call, const struct cs_sim_hier *hier, int node,
 	   struct cs_counted_node *counted)
 {
 	const struct cs_counted_call counts = { .algorithm = composing(call->coll),
@@ -61,7 +61,8 @@ count_anew(struct cs_sim_call *call, const struct cs_hier *hier, int node,
 }
 
 enum cs_status
-cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier, struct cs_counted_node *first)
+cs_hier_count(struct cs_sim_call *call, const struct cs_sim_hier *hier,
+	      struct cs_counted_node *first)
 {
 	return count_anew(call, hier, 0, first);
 }
@@ -288,7 +289,7 @@ clear(struct state *state)
 }
 
 enum cs_status
-cs_hier_add(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_hier *hier)
+cs_hier_add(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_sim_hier *hier)
 {
 	struct state state = { .sim = sim, .call = call, .hier = hier };
 	if (hier->overlaps && call->coll != CS_ALLGATHER && call->coll != CS_ALLGATHERV)
@@ -333,7 +334,7 @@ time_node(const struct cs_counted_node *counted, const int *ranks, const struct 
 }
 
 enum cs_status
-cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
+cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_sim_hier *hier,
 		     const struct cs_model *model, int64_t *time,
 		     struct cs_counted_node *first)
 {

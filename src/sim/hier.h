@@ -32,7 +32,7 @@
 #include "sim/call.h"
 #include "sim/sim.h"
 
-struct cs_hier {
+struct cs_sim_hier {
 	const struct cs_algorithm *plan; /* of the call's collective, or of the v form of it
 					  * (cs_colls[].between): what leaders do */
 	const size_t *params;            /* the plan's */
@@ -44,18 +44,19 @@ struct cs_hier {
  * simulator for so many ranks. CS_UNSUPPORTED: the plan refuses, or overlap is asked of another
  * collective; CS_NO_MEMORY. */
 CS_CHECKED enum cs_status cs_hier_add(struct cs_sim *sim, struct cs_sim_call *call,
-				      const struct cs_hier *hier);
+				      const struct cs_sim_hier *hier);
 
 /* Counts what the first node does, and what its leader's plan is built for. Errors as above. The
  * caller calls cs_counted_fini in any case. */
-CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier,
+CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct cs_sim_hier *hier,
 					struct cs_counted_node *first);
 
 /* What the steps on a node take by a model, ps, if what is between nodes takes nothing and is there
  * when it is asked for: on the node where it takes longest. Of a call with blocks of one size.
  * *first as of cs_hier_count. Errors as above, and CS_UNSUPPORTED where the time is too long for
  * the simulator. */
-CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
+CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call,
+					       const struct cs_sim_hier *hier,
 					       const struct cs_model *model, int64_t *time,
 					       struct cs_counted_node *first);
 

@@ -116,7 +116,7 @@ read_count(const char *name, const char *text, size_t low, size_t high, int *cou
 }
 
 static int
-read_distribution(const char *text, struct cs_request *request)
+read_distribution(const char *text, struct cs_sim_request *request)
 {
 	for (enum cs_distribution i = 0; i < CS_DISTRIBUTIONS; i++)
 		if (!strcmp(text, cs_distribution_names[i])) {
@@ -128,7 +128,7 @@ read_distribution(const char *text, struct cs_request *request)
 }
 
 static int
-read_model(const char *text, struct cs_request *request)
+read_model(const char *text, struct cs_sim_request *request)
 {
 	char complaint[300];
 	if (request->model_count == CS_REQUEST_MODELS)
@@ -142,7 +142,7 @@ read_model(const char *text, struct cs_request *request)
 }
 
 static int
-read_arrivals(const char *text, struct cs_request *request)
+read_arrivals(const char *text, struct cs_sim_request *request)
 {
 	char complaint[300];
 	int at = request->arrivals_count;
@@ -157,7 +157,7 @@ read_arrivals(const char *text, struct cs_request *request)
 }
 
 static int
-read_seed(const char *text, struct cs_request *request)
+read_seed(const char *text, struct cs_sim_request *request)
 {
 	char *end;
 	request->seed = strtoull(text, &end, 10);
@@ -167,7 +167,7 @@ read_seed(const char *text, struct cs_request *request)
 }
 
 static int
-check_arrivals(struct cs_request *request)
+check_arrivals(struct cs_sim_request *request)
 {
 	char complaint[300];
 	int ranks = request->call.nodes * request->call.ppn;
@@ -188,7 +188,7 @@ check_arrivals(struct cs_request *request)
 }
 
 static int
-check_bytes(struct cs_request *request)
+check_bytes(struct cs_sim_request *request)
 {
 	struct cs_sim_call *call = &request->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
@@ -206,7 +206,7 @@ check_bytes(struct cs_request *request)
 
 /* How an algorithm's data moves is asked of one algorithm that moves it so. */
 static int
-check_way(const struct cs_request *request)
+check_way(const struct cs_sim_request *request)
 {
 	bool is_allgather = request->call.coll == CS_ALLGATHER ||
 			    request->call.coll == CS_ALLGATHERV;
@@ -221,7 +221,7 @@ check_way(const struct cs_request *request)
 }
 
 static int
-check_call(struct cs_request *request)
+check_call(struct cs_sim_request *request)
 {
 	const struct cs_sim_call *call = &request->call;
 	const struct cs_coll_info *info = &cs_colls[call->coll];
@@ -249,7 +249,7 @@ check_call(struct cs_request *request)
 }
 
 static int
-read_words(int argc, char **argv, struct cs_request *request)
+read_words(int argc, char **argv, struct cs_sim_request *request)
 {
 	for (int i = optind; i < argc; i++) {
 		if (strchr(argv[i], '=') && !cs_tools_params(argv[i])) {
@@ -275,7 +275,7 @@ read_words(int argc, char **argv, struct cs_request *request)
 
 /* DONE, WRONG_USE, or -1 when --help or --version has been answered. */
 static int
-read_option(int option, struct cs_request *request)
+read_option(int option, struct cs_sim_request *request)
 {
 	struct cs_sim_call *call = &request->call;
 	switch (option) {
@@ -318,7 +318,7 @@ read_option(int option, struct cs_request *request)
 }
 
 static int
-read_arguments(int argc, char **argv, struct cs_request *request)
+read_arguments(int argc, char **argv, struct cs_sim_request *request)
 {
 	int wrong = CS_TOOL_DONE, option;
 	while (!wrong && (option = getopt_long(argc, argv, "h", options, NULL)) != -1)
@@ -366,7 +366,7 @@ say_cost(const struct timespec *start)
 }
 
 static int
-simulate(struct cs_request *request)
+simulate(struct cs_sim_request *request)
 {
 	struct cs_sim_call call = request->call;
 	struct timespec start;
@@ -388,7 +388,7 @@ simulate(struct cs_request *request)
 int
 main(int argc, char **argv)
 {
-	struct cs_request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
+	struct cs_sim_request request = { .call = { .nodes = 1, .ppn = 1, .is_commutative = true },
 				   .memory = (size_t)1 << 30, .seed = CS_IMBALANCE_SEED,
 				   .call_count = 1 };
 	cs_tools_print_printably();

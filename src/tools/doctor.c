@@ -25,7 +25,7 @@ cs_doctor_group(struct cs_doctor *doctor, const char *name)
 }
 
 void
-cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *format, ...)
+cs_doctor_say(struct cs_doctor *doctor, enum cs_doctor_verdict verdict, const char *format, ...)
 {
 	static const char *const words[] = { "ok", "note", "problem" };
 	va_list arguments;
@@ -159,7 +159,8 @@ judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 	size_text(free, facts->shm_free);
 	const char *limit = facts->budget >= CS_INF ? "unlimited" : budget;
 	/* Who has set no budget has said that he will see. */
-	enum cs_verdict verdict = facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
+	enum cs_doctor_verdict verdict =
+		facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
 	if (is_in_shm && facts->shm_free < facts->budget)
 		cs_doctor_say(doctor, verdict, "/dev/shm has %s free of %s, less than the budget "
 					       "of a job "
@@ -221,7 +222,7 @@ cs_doctor_copies(struct cs_doctor *doctor, const struct cs_copy_facts *facts)
 						     "(process_vm_readv)");
 		return;
 	}
-	enum cs_verdict verdict = facts->wish == CS_SWITCH_ON ? CS_VERDICT_PROBLEM
+	enum cs_doctor_verdict verdict = facts->wish == CS_SWITCH_ON ? CS_VERDICT_PROBLEM
 							      : CS_VERDICT_NOTE;
 	if (facts->ptrace_scope > 0)
 		cs_doctor_say(doctor, verdict, "a process may not read another's memory "
@@ -290,7 +291,8 @@ say_refused(struct cs_doctor *doctor, const char *name, const struct cs_ib_trial
 }
 
 static bool
-try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts, enum cs_verdict verdict)
+try_device(struct cs_doctor *doctor, const struct cs_verbs_facts *facts,
+	   enum cs_doctor_verdict verdict)
 {
 	struct cs_ib_port port;
 	struct cs_ib_trial trial;
@@ -343,7 +345,7 @@ cs_doctor_verbs(struct cs_doctor *doctor, const struct cs_verbs_facts *facts)
 {
 	enum cs_wire_kind wire = (enum cs_wire_kind)facts->limits->wire;
 	bool is_wanted = wire == CS_WIRE_IB || (wire == CS_WIRE_AUTO && facts->device);
-	enum cs_verdict verdict = is_wanted ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
+	enum cs_doctor_verdict verdict = is_wanted ? CS_VERDICT_PROBLEM : CS_VERDICT_NOTE;
 	const char *nothing = nothing_there(facts);
 	snprintf(doctor->wire, sizeof doctor->wire, "the MPI's messages");
 	if (wire == CS_WIRE_HOST)

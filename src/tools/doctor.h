@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum cs_verdict { CS_VERDICT_OK, CS_VERDICT_NOTE, CS_VERDICT_PROBLEM };
+enum cs_doctor_verdict { CS_VERDICT_OK, CS_VERDICT_NOTE, CS_VERDICT_PROBLEM };
 
 struct cs_doctor {
 	FILE *out;
@@ -32,8 +32,8 @@ struct cs_doctor {
 };
 
 void cs_doctor_group(struct cs_doctor *doctor, const char *name);
-void cs_doctor_say(struct cs_doctor *doctor, enum cs_verdict verdict, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+void cs_doctor_say(struct cs_doctor *doctor, enum cs_doctor_verdict verdict, const char *format,
+		   ...) __attribute__((format(printf, 3, 4)));
 /* Every line of the text is a problem; and `fine` is said if there is none. */
 void cs_doctor_settings(struct cs_doctor *doctor, const struct cs_settings *settings,
 			const char *complaints);

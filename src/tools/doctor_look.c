@@ -123,7 +123,7 @@ try_segment(enum cs_shm_kind kind)
 	errno = 0;
 	if (cs_segment_create(&segment, TRIED, kind) != CS_OK)
 		return errno ? errno : ENOMEM;
-	int error = in_another_process(attach, &segment.ticket);
+	int error = in_another_process(attach, &segment.handle);
 	if (!error && cs_segment_commit(&segment, 0, TRIED, TRIED) != CS_OK)
 		error = errno;
 	cs_segment_close(&segment);

@@ -46,7 +46,7 @@ cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model
 }
 
 void
-cs_tool_print_algorithm(const struct cs_request *request, const size_t *params)
+cs_tool_print_algorithm(const struct cs_sim_request *request, const size_t *params)
 {
 	char size[CS_NUMBER_TEXT];
 	const struct cs_param *known = request->algorithm->params;
@@ -62,7 +62,7 @@ cs_tool_print_algorithm(const struct cs_request *request, const size_t *params)
 }
 
 static void
-print_one(const struct cs_request *request, const size_t *params,
+print_one(const struct cs_sim_request *request, const size_t *params,
 	  const struct cs_sim_result *result)
 {
 	char text[CS_TIME_TEXT];
@@ -97,7 +97,7 @@ cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 }
 
 int
-cs_request_simulate(const struct cs_request *request, struct cs_sim_call *call)
+cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS];
 	char reason[CS_REASON_TEXT];
@@ -135,7 +135,7 @@ struct row {
 };
 
 static int
-fill_row(struct row *row, const struct cs_request *request, struct cs_sim_call *call)
+fill_row(struct row *row, const struct cs_sim_request *request, struct cs_sim_call *call)
 {
 	size_t params[CS_MAX_PARAMS];
 	int wrong = CS_TOOL_DONE;
@@ -193,7 +193,7 @@ print_row(const struct row *row, int model, int64_t best)
 }
 
 static void
-print_table(const struct cs_request *request, const struct cs_sim_call *call, struct row *rows,
+print_table(const struct cs_sim_request *request, const struct cs_sim_call *call, struct row *rows,
 	    size_t count, int model)
 {
 	sort(rows, count, model);
@@ -206,7 +206,7 @@ print_table(const struct cs_request *request, const struct cs_sim_call *call, st
 }
 
 int
-cs_request_compare(const struct cs_request *request, struct cs_sim_call *call)
+cs_request_compare(const struct cs_sim_request *request, struct cs_sim_call *call)
 {
 	size_t count = 0;
 	int wrong = CS_TOOL_DONE;

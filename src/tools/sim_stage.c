@@ -104,7 +104,7 @@ static enum cs_status
 add_hier(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_algorithm *algorithm,
 	 const size_t *params, bool overlaps)
 {
-	const struct cs_hier hier = { .plan = algorithm->inner, .params = params,
+	const struct cs_sim_hier hier = { .plan = algorithm->inner, .params = params,
 				      .whole = whole_of(algorithm, params), .overlaps = overlaps };
 	return cs_hier_add(sim, call, &hier);
 }
@@ -132,7 +132,7 @@ unmet(const struct cs_sim_call *call, const struct cs_algorithm *algorithm)
 }
 
 struct cs_sim *
-cs_request_stage(const struct cs_request *request, struct cs_sim_call *call,
+cs_request_stage(const struct cs_sim_request *request, struct cs_sim_call *call,
 		 const struct cs_algorithm *algorithm, const size_t *params,
 		 char reason[CS_REASON_TEXT])
 {

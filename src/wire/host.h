@@ -49,9 +49,9 @@ struct cs_host {
 	 * from any source (wire/wire.h). Does not block. */
 	struct cs_wire *(*messages)(void *group);
 
-	/* The window of all of a team's ranks (wire/window.h), for whom `open` has told NULL; NULL,
-	 * on all alike: there is none. Blocks at the first call, which all make together, in the
-	 * same operation. A host without any has no such function. */
+	/* The window of all of a team's ranks (wire/rma_window.h), for whom `open` has told NULL;
+	 * NULL, on all alike: there is none. Blocks at the first call, which all make together, in
+	 * the same operation. A host without any has no such function. */
 	struct cs_rma_window *(*window)(void *everyone);
 
 	/* Collectives between leaders, each in two forms, which do not match each other: all

@@ -1,5 +1,5 @@
-/* wire/window.h — memory of a node that ranks of other nodes write to: who sends asks nobody, and
- * whoever of the node needs it takes it (seed 002, 3.7.1).
+/* wire/rma_window.h — memory of a node that ranks of other nodes write to: who sends asks nobody,
+ * and whoever of the node needs it takes it (seed 002, 3.7.1).
  *
  *   any rank of node 0   put(1, message 7)  == data, then a counter ==>  memory of node 1
  *   any rank of node 1   has_come(0, 7)? .. reads at(0, 7) .. give_back(0, 7)

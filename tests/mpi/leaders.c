@@ -9,7 +9,7 @@
 #include "comm/host/host.h"
 #include "comm/host/pmpi.h"
 #include "comm/teams/rdma.h"
-#include "comm/teams/window.h"
+#include "comm/teams/rma_window.h"
 #include "comm/types/types.h"
 
 #include "check.h"

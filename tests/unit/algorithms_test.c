@@ -82,7 +82,7 @@ const struct cs_algorithm cs_algorithm_allreduce_node_only = {
 
 /* None of them composes: nothing is asked for what ranks of a node do. */
 enum cs_status
-cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
+cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_sim_hier *hier,
 		     const struct cs_model *model, int64_t *time,
 		     struct cs_counted_node *first)
 {
@@ -92,7 +92,8 @@ cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_hier *hier,
 }
 
 enum cs_status
-cs_hier_count(struct cs_sim_call *call, const struct cs_hier *hier, struct cs_counted_node *first)
+cs_hier_count(struct cs_sim_call *call, const struct cs_sim_hier *hier,
+	      struct cs_counted_node *first)
 {
 	(void)call, (void)hier;
 	*first = (struct cs_counted_node){ 0 };

@@ -1,7 +1,7 @@
 /* operation_fault.c does wrong what a case is to see. */
 #include "operation_run.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "shm/arrive.h"
 
 static void
@@ -24,7 +24,8 @@ renew_lines(struct run *run, int rank, int call)
 		if (local == team->node.shape.local ||
 		    run->begun[cs_team_local_rank(team, local)] > call)
 			continue;
-		line->said = op->sign | (line->said & ((UINT64_C(1) << CS_SIGN_SHIFT) - 1));
+		line->said =
+			op->signature | (line->said & ((UINT64_C(1) << CS_SIGNATURE_SHIFT) - 1));
 		atomic_store(&line->seq, number << CS_STEP_BITS | 1);
 	}
 }
@@ -53,9 +54,9 @@ fault_at_begin(struct run *run, int rank, int call)
 static void
 lose_pending(struct part *part)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, &part->op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, &part->op);
 	bool is_exchange = part->op.node.extras & CS_OP_GOES_ON &&
-			   *part->op.phase == cs_exchange_get;
+			   *part->op.phase == cs_rounds_get;
 	if (is_exchange && exchange->is_open)
 		exchange->pending[0] &= exchange->pending[0] - 1;
 }

@@ -80,7 +80,7 @@ come(struct job *job, int rank)
 	struct cs_op *op = &job->ops[rank];
 	enum cs_coll coll = job->algorithm->coll;
 	size_t bytes = job->count * sizeof(float);
-	cs_op_init(op, &job->world.teams[rank], cs_call_sign(coll, 0) | bytes);
+	cs_op_init(op, &job->world.teams[rank], cs_call_signature(coll, 0) | bytes);
 	cs_call_init(&op->call, coll, job->root, bytes);
 	op->call.count = job->count;
 	op->call.is_commutative = true;
@@ -354,7 +354,7 @@ make_another_call(struct job *job, enum cs_coll coll)
 	job->algorithm = cs_algorithm_by_name(coll, "hier:dynamic");
 	for (int i = 0; i < CS_MAX_PARAMS; i++)
 		params[i] = job->algorithm->params[i].fallback;
-	cs_op_init(op, &job->world.teams[1], cs_call_sign(coll, 0));
+	cs_op_init(op, &job->world.teams[1], cs_call_signature(coll, 0));
 	cs_call_init(&op->call, coll, coll == CS_BCAST ? 0 : -1, sizeof block);
 	op->call.send.base = block;
 	op->call.recv = (struct cs_blocks){ .base = blocks, .each = sizeof block };

@@ -6,7 +6,7 @@
 
 #define TURNS 200
 
-static bool has_windows; /* nodes, for what comes from others (wire/window.h) */
+static bool has_windows; /* nodes, for what comes from others (wire/rma_window.h) */
 
 /* Only this rank has turns. */
 static void

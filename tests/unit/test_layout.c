@@ -55,8 +55,8 @@ add_rank(struct cs_node *node, int local)
 	add(local, &head->pid, sizeof head->pid);
 	add(local, &head->choice.ps_per_byte, sizeof head->choice.ps_per_byte);
 	add(local, &head->choice.way, sizeof head->choice.way);
-	add(local, &head->plea.asked, sizeof head->plea.asked);
-	add(NOBODY, &head->plea.answered, sizeof head->plea.answered);
+	add(local, &head->copy_request.asked, sizeof head->copy_request.asked);
+	add(NOBODY, &head->copy_request.answered, sizeof head->copy_request.answered);
 	for (int i = 0; i < CS_LINES; i++) {
 		add(local, &head->lines[i], sizeof head->lines[i]);
 		add(local, head->small[i], sizeof head->small[i]);

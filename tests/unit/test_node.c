@@ -2,7 +2,7 @@
  * again, what a wait leaves as it was, and how an exchange deals with slots and memory. */
 #include "unit.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -53,7 +53,7 @@ make(struct cs_node *nodes, size_t slots)
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);
 	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
-	assert_int_equal(cs_segment_attach(&segments[1], &segments[0].ticket), CS_OK);
+	assert_int_equal(cs_segment_attach(&segments[1], &segments[0].handle), CS_OK);
 	assert_int_equal(cs_segment_commit(&segments[0], CS_SEGMENT_HEADER,
 					   bytes - CS_SEGMENT_HEADER, SIZE_MAX), CS_OK);
 	for (shape.local = 0; shape.local < RANKS; shape.local++) {
@@ -371,7 +371,7 @@ what_the_owner_s_kernel_refuses_the_owner_gives(void **state)
 	assert_true(read_protected(nodes, guarded + 100, bytes, &reading));
 	assert_memory_equal(to, expected + 100, bytes);
 	assert_true(faults > 0);
-	assert_int_equal(atomic_load(&nodes[0].head->pleas), 0);
+	assert_int_equal(atomic_load(&nodes[0].head->copy_requests), 0);
 	/* It offers nothing for some time, then does, and is asked, again. */
 	for (int round = 0; round < 3; round++) {
 		int calls = 0;
@@ -410,7 +410,7 @@ what_the_reader_s_kernel_does_not_write_the_reader_does(void **state)
 	assert_int_equal(errno, ENOTTY);
 	assert_memory_equal(guarded, from, PAGES * page);
 	assert_int_equal(faults, PAGES);
-	assert_int_equal(nodes[0].shy_until, 0);
+	assert_int_equal(nodes[0].backoff_until, 0);
 	free(from);
 	unguard_all(&before);
 	clear(nodes);
@@ -465,9 +465,9 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	static char block[5 * SLOT / 2];
 	for (size_t round = 0; round < 5; round++)
 		memset(block + round * SLOT / 2, (int)round + 1, SLOT / 2);
-	cs_exchange_init(&op, SLOT / 2, NULL);
-	cs_exchange_put_block(&op, block, sizeof block, false, false, true);
-	cs_exchange_start(&op, cs_exchange_post_only, 0);
+	cs_rounds_init(&op, SLOT / 2, NULL);
+	cs_rounds_put_block(&op, block, sizeof block, false, false, true);
+	cs_rounds_start(&op, cs_rounds_post_only, 0);
 	assert_int_equal(cs_op_step(&op), CS_OK);
 	assert_int_equal(team.node.ring.next, 3);
 	for (uint64_t slot = 0; slot < 3; slot++)
@@ -493,10 +493,11 @@ a_fair_window_fits(void **state)
 		for (int rank = 0; rank < ranks; rank++)
 			sizes[rank] = 64 * random_below(&random, 30);
 		size_t at = 64 * random_below(&random, 4),
-		       most = cs_window_fair(sizes, ranks, at, room), sum = 0;
+		       most = cs_chunks_fair(sizes, ranks, at, room), sum = 0;
 		for (int rank = 0; rank < ranks; rank++)
-			sum += cs_window_bytes(sizes[rank], (struct cs_window){ at, most });
-		if (sum > room || most < cs_chunk_per_part(room, (size_t)ranks))
+			sum += cs_chunks_part_bytes(sizes[rank],
+						    (struct cs_chunks_part){ at, most });
+		if (sum > room || most < cs_chunks_per_part(room, (size_t)ranks))
 			fail_msg("seed %llu, turn %d: %d ranks, %zu bytes of %zu, at most %zu",
 				 (unsigned long long)seed, turn, ranks, sum, room, most);
 	}
@@ -516,12 +517,12 @@ each_block_is_tried_where_one_lies_before_another(void **state)
 	team.shape.ranks = 2;
 	struct cs_op op = { .team = &team };
 	cs_node_op_init(&op.node, &team.node, 0);
-	if (!cs_exchange_offer(&op, &blocks))
+	if (!cs_copies_offer(&op, &blocks))
 		leave_out("process_vm_readv is refused here");
 	memset(&team.node.readable, 0, sizeof team.node.readable);
 	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
 	cs_node_op_fini(&op.node);
-	assert_false(cs_exchange_offer(&op, &blocks));
+	assert_false(cs_copies_offer(&op, &blocks));
 	munmap(memory, 4 * page);
 }
 
@@ -598,8 +599,8 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	ops[0].sign = cs_call_sign(CS_BCAST, 1);
-	ops[1].sign = cs_call_sign(CS_BCAST, 0);
+	ops[0].signature = cs_call_signature(CS_BCAST, 1);
+	ops[1].signature = cs_call_signature(CS_BCAST, 0);
 	struct cs_line *line = cs_node_line(&ops[1]);
 	cs_line_say(&ops[1], line, 100);
 	cs_node_publish(&ops[1], line, 1);
@@ -614,7 +615,7 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	assert_non_null(cs_node_slot(&ops[0], 3, 0, true));
 	end_both(nodes);
 
-	cs_node_op_init(&ops[0], &nodes[0], ops[1].sign);
+	cs_node_op_init(&ops[0], &nodes[0], ops[1].signature);
 	begin(nodes);
 	cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
 	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_NOT);
@@ -638,9 +639,10 @@ nor_for_one_that_waits_in_another_call(void **state)
 	struct cs_node nodes[RANKS];
 	make(nodes, 2);
 	begin(nodes);
-	ops[0].sign = cs_call_sign(CS_BCAST, 1);
-	ops[1].sign = cs_call_sign(CS_BARRIER, 0);
-	atomic_store(&nodes[1].self->waits, ops[1].number << 16 | ops[1].sign >> CS_SIGN_SHIFT);
+	ops[0].signature = cs_call_signature(CS_BCAST, 1);
+	ops[1].signature = cs_call_signature(CS_BARRIER, 0);
+	atomic_store(&nodes[1].self->waits,
+		     ops[1].number << 16 | ops[1].signature >> CS_SIGNATURE_SHIFT);
 	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
 	clear(nodes);
 }
@@ -667,8 +669,8 @@ a_reduction_of_another_size_is_another_call(void **state)
 	for (uint64_t ours = 8; ours <= 32; ours *= 2) {
 		make(nodes, 2);
 		begin(nodes);
-		ops[0].sign = cs_call_sign(CS_ALLREDUCE, 7) | ours;
-		ops[1].sign = cs_call_sign(CS_ALLREDUCE, 7) | 16;
+		ops[0].signature = cs_call_signature(CS_ALLREDUCE, 7) | ours;
+		ops[1].signature = cs_call_signature(CS_ALLREDUCE, 7) | 16;
 		cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
 		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&ops[0], 1, 1));
 		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16

@@ -35,7 +35,7 @@ count_simulated(enum cs_coll coll, int nodes, int ppn, size_t each,
 				    .is_commutative = true, .bytes = is_scattered
 				    ? each * (size_t)(nodes * ppn) : each };
 	const struct cs_algorithm plan = { .coll = cs_colls[coll].between, .build = no_steps };
-	const struct cs_hier hier = { .plan = &plan };
+	const struct cs_sim_hier hier = { .plan = &plan };
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);
 	assert_int_equal(cs_sim_create(&sim, call.ranks, call.node_of, 0), CS_OK);

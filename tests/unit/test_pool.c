@@ -154,7 +154,7 @@ what_another_process_has_closed_goes_as_well(void **state)
 	uint64_t names[CS_POOL_IDLE], charge;
 	for (int has_put = 0; has_put < 2; has_put++) {
 		assert_int_equal(cs_segment_create(&mine.segment, BYTES, CS_SHM_AUTO), CS_OK);
-		assert_int_equal(cs_segment_attach(&theirs.segment, &mine.segment.ticket), CS_OK);
+		assert_int_equal(cs_segment_attach(&theirs.segment, &mine.segment.handle), CS_OK);
 		cs_segment_seal(&mine.segment);
 		cs_segment_seal(&theirs.segment);
 		mine.segment.charge = 5;

@@ -210,7 +210,7 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	call.reduction = (struct cs_reduction){ .unit = sizeof(struct element),
 						.kernel = has_kernel ? kernel : NULL };
 	struct cs_op op = { .team = &self->team, .call = call };
-	cs_node_op_init(&op.node, &self->team.node, cs_call_sign(coll, 1) | bytes);
+	cs_node_op_init(&op.node, &self->team.node, cs_call_signature(coll, 1) | bytes);
 	cs_prefix(&op, ways[way].params);
 	cs_op_finish(&op);
 	cs_node_op_fini(&op.node);

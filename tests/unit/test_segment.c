@@ -95,16 +95,16 @@ static void
 memory_of_another_segment_is_not_attached(void **state)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
-	struct cs_segment_ticket ticket = segment.ticket;
-	assert_int_equal(cs_segment_attach(&other, &ticket), CS_OK);
+	struct cs_segment_handle handle = segment.handle;
+	assert_int_equal(cs_segment_attach(&other, &handle), CS_OK);
 	((char *)other.base)[CS_SEGMENT_HEADER] = 7;
 	assert_int_equal(((char *)segment.base)[CS_SEGMENT_HEADER], 7);
 	cs_segment_close(&other);
-	ticket.nonce[1] ^= 1;
-	assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
-	ticket = segment.ticket;
-	ticket.bytes += 4 * KIB;
-	assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
+	handle.nonce[1] ^= 1;
+	assert_int_not_equal(cs_segment_attach(&other, &handle), CS_OK);
+	handle = segment.handle;
+	handle.bytes += 4 * KIB;
+	assert_int_not_equal(cs_segment_attach(&other, &handle), CS_OK);
 	assert_null(other.base);
 	cs_segment_close(&segment);
 }
@@ -124,12 +124,12 @@ sealed_segments_have_no_descriptor(void **state)
 {
 	int before = next_descriptor();
 	struct cs_segment segment = made(), other = { .fd = -1 };
-	struct cs_segment_ticket wrong = segment.ticket;
+	struct cs_segment_handle wrong = segment.handle;
 	wrong.nonce[0] ^= 1;
 	assert_int_not_equal(cs_segment_attach(&other, &wrong), CS_OK);
 	wrong.bytes *= 2;
 	assert_int_not_equal(cs_segment_attach(&other, &wrong), CS_OK);
-	assert_int_equal(cs_segment_attach(&other, &segment.ticket), CS_OK);
+	assert_int_equal(cs_segment_attach(&other, &segment.handle), CS_OK);
 	cs_segment_seal(&segment);
 	cs_segment_seal(&other);
 	assert_int_equal(next_descriptor(), before);
@@ -141,23 +141,23 @@ sealed_segments_have_no_descriptor(void **state)
 	assert_int_equal(next_descriptor(), before);
 }
 
-/* By the number in the ticket another process may have anything. */
+/* By the number in the handle another process may have anything. */
 static void
 what_is_no_file_of_that_size_is_not_opened(void **state)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
-	struct cs_segment_ticket ticket = segment.ticket;
+	struct cs_segment_handle handle = segment.handle;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), ends[2];
 	assert_int_equal(pipe(ends), 0);
 	int wrong[] = { null, ends[0], ends[1] };
 	looks = opens = 0;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		ticket.fd = wrong[i];
-		assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
+		handle.fd = wrong[i];
+		assert_int_not_equal(cs_segment_attach(&other, &handle), CS_OK);
 	}
-	ticket.fd = segment.ticket.fd;
-	ticket.bytes += 4 * KIB;
-	assert_int_not_equal(cs_segment_attach(&other, &ticket), CS_OK);
+	handle.fd = segment.handle.fd;
+	handle.bytes += 4 * KIB;
+	assert_int_not_equal(cs_segment_attach(&other, &handle), CS_OK);
 	assert_int_equal(looks, 4);
 	assert_int_equal(opens, 0);
 	close(null);
@@ -175,9 +175,9 @@ without_streams(enum cs_shm_kind kind)
 		close(fd);
 	if (cs_segment_create(&segment, BYTES, kind) != CS_OK)
 		return 1;
-	if (segment.fd <= STDERR_FILENO || segment.ticket.fd != segment.fd)
+	if (segment.fd <= STDERR_FILENO || segment.handle.fd != segment.fd)
 		return 2;
-	if (cs_segment_attach(&other, &segment.ticket) != CS_OK)
+	if (cs_segment_attach(&other, &segment.handle) != CS_OK)
 		return 3;
 	if (other.fd <= STDERR_FILENO)
 		return 4;
@@ -244,7 +244,7 @@ neither_children_nor_core_files_get_a_segment(void **state)
 {
 	struct cs_segment segment = made(), other = { .fd = -1 };
 	char flags[512];
-	assert_int_equal(cs_segment_attach(&other, &segment.ticket), CS_OK);
+	assert_int_equal(cs_segment_attach(&other, &segment.handle), CS_OK);
 	for (int i = 0; i < 2; i++) {
 		mapping_flags(i ? other.base : segment.base, flags, sizeof flags);
 		if (!*flags)

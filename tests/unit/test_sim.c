@@ -1345,7 +1345,7 @@ static const struct cs_model node_model = {
 };
 
 static int64_t
-hier_time_of(const struct cs_hier *hier, enum cs_coll coll, int nodes, int ppn, int root,
+hier_time_of(const struct cs_sim_hier *hier, enum cs_coll coll, int nodes, int ppn, int root,
 	     size_t bytes)
 {
 	struct cs_sim_call call = { .coll = coll, .nodes = nodes, .ppn = ppn, .root = root,
@@ -1367,7 +1367,7 @@ hier_time(enum cs_coll coll, build_function *build, int nodes, int ppn, int root
 	  size_t whole)
 {
 	const struct cs_algorithm plan = { .coll = cs_colls[coll].between, .build = build };
-	const struct cs_hier hier = { .plan = &plan, .whole = whole };
+	const struct cs_sim_hier hier = { .plan = &plan, .whole = whole };
 	return hier_time_of(&hier, coll, nodes, ppn, root, bytes);
 }
 
@@ -1375,7 +1375,7 @@ static int64_t
 overlapped(const char *name, int nodes, int ppn, size_t bytes)
 {
 	const size_t params[CS_MAX_PARAMS] = { 1 };
-	const struct cs_hier hier = { .plan = cs_algorithm_by_name(CS_ALLGATHER, name),
+	const struct cs_sim_hier hier = { .plan = cs_algorithm_by_name(CS_ALLGATHER, name),
 				      .params = params, .overlaps = true };
 	return hier_time_of(&hier, CS_ALLGATHER, nodes, ppn, 0, bytes);
 }
@@ -1491,7 +1491,7 @@ static void
 what_is_not_in_its_place_is_copied_at_the_end(void **state)
 {
 	const size_t params[CS_MAX_PARAMS] = { 1 };
-	const struct cs_hier hier = { .plan = cs_algorithm_by_name(CS_ALLGATHER, "bruck"),
+	const struct cs_sim_hier hier = { .plan = cs_algorithm_by_name(CS_ALLGATHER, "bruck"),
 				      .params = params };
 	for (int nodes = 3; nodes <= 9; nodes++) {
 		int64_t at_end = hier_time_of(&hier, CS_ALLGATHER, nodes, 2, 0, 4000);
@@ -1523,7 +1523,7 @@ only_gathers_to_all_overlap(void **state)
 {
 	struct cs_sim_call call = { .coll = CS_BCAST, .nodes = 2, .ppn = 2, .bytes = 8,
 				    .is_commutative = true };
-	const struct cs_hier hier = { .plan = cs_algorithm_by_name(CS_BCAST, "binomial"),
+	const struct cs_sim_hier hier = { .plan = cs_algorithm_by_name(CS_BCAST, "binomial"),
 				      .overlaps = true };
 	struct cs_sim *sim;
 	assert_int_equal(cs_sim_call_init(&call), CS_OK);

@@ -5,7 +5,7 @@
 #include "ib_world.h"
 #include "operation_fiber.h"
 
-#include "ib/window.h"
+#include "ib/rma_window.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* world.c makes the nodes and teams of virtual ranks. */
 #include "world_parts.h"
 
-#include "algorithms/late/hearings.h"
+#include "algorithms/late/posted_receives.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -180,7 +180,7 @@ void
 world_clear(struct world *world)
 {
 	for (int rank = 0; rank < world->ranks; rank++)
-		cs_hearings_end(&world->teams[rank]);
+		cs_posted_receives_end(&world->teams[rank]);
 	world_drop_messages(world);
 	world_drop_meetings(world);
 	world_drop_datagrams(world);

@@ -17,7 +17,7 @@
 
 #include "algorithms/op.h"
 #include "wire/multicast.h"
-#include "wire/window.h"
+#include "wire/rma_window.h"
 #include "wire/wire.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* world_wire.c has the messages of a world. */
 #include "world_parts.h"
 
-#include "algorithms/late/hearings.h"
+#include "algorithms/late/posted_receives.h"
 
 #include <stdlib.h>
 
@@ -291,12 +291,12 @@ world_open_wire(struct seat *seat)
 
 /* Is it a receive for a word that nobody waits for? */
 static bool
-is_hearing(const struct world *world, const struct cs_request *request)
+is_posted_receive(const struct world *world, const struct cs_request *request)
 {
 	for (int rank = 0; rank < world->ranks; rank++) {
-		const struct cs_hearings *hearings = world->teams[rank].hearings;
-		for (int i = 0; hearings && i < CS_HEARINGS; i++)
-			if (request == &hearings->places[i].request)
+		const struct cs_posted_receives *posted = world->teams[rank].posted_receives;
+		for (int i = 0; posted && i < CS_POSTED_RECEIVES; i++)
+			if (request == &posted->places[i].request)
 				return true;
 	}
 	return false;
@@ -307,7 +307,7 @@ world_messages(const struct world *world, bool says)
 {
 	int count = 0;
 	for (const struct message *m = world->messages; m; m = m->next) {
-		if (m->is_word || is_hearing(world, m->request))
+		if (m->is_word || is_posted_receive(world, m->request))
 			continue;
 		count++;
 		if (says)

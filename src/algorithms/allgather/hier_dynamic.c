@@ -6,13 +6,13 @@
  *
  * Who receives is known, and another rank for each node; every rank copies the result out. With
  * verbs nobody receives: what a node has is written into the memory of the others, if it fits
- * (late/node_windows.h).
+ * (late/node_rma.h).
  *
  * Cost: the last rank of a node sends a message to each other node, at once. For ranks that come at
  * different times, on few nodes. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/node_allgather.h"
-#include "algorithms/late/node_windows.h"
+#include "algorithms/late/node_rma.h"
 
 /* Parameters. */
 enum { WIRE_CHUNK, WINDOW };
@@ -20,7 +20,7 @@ enum { WIRE_CHUNK, WINDOW };
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (!params[WINDOW] || !cs_node_windows_allgather(op))
+	if (!params[WINDOW] || !cs_node_rma_allgather(op))
 		cs_node_allgather_dynamic(op, params[WIRE_CHUNK]);
 }
 

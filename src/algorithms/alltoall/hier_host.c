@@ -17,7 +17,7 @@ run(struct cs_op *op, const size_t *params)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_transpose_fast(op, params[CMA_MIN]);
+	return cs_node_alltoall_fast(op, params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_alltoall_hier_host = {

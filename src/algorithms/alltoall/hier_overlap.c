@@ -8,7 +8,7 @@
  * Cost: one write per pair of nodes and round, one copy-in, one copy-out. Wins over verbs where
  * blocks are small. */
 #include "algorithms/algorithm.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/overlap.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 	struct state *state = state_of(op);
 	round->room = CS_OVERLAP_ROOM;
 	round->arrived = round->here + (uint64_t)op->team->shape.nodes - 1;
-	state->piece = cs_chunk_bytes(op->call.send.each, state->chunk, round->index);
+	state->piece = cs_chunks_bytes(op->call.send.each, state->chunk, round->index);
 }
 
 static uint64_t
@@ -200,10 +200,10 @@ run(struct cs_op *op, const size_t *params)
 		       ? params[WIRE_CHUNK] : team->node.shape.area_bytes;
 	size_t pairs = (size_t)team->shape.ppn_max * (size_t)team->shape.ranks;
 	struct state *state = state_of(op);
-	*state = (struct state){ .chunk = cs_chunk_per_part(limit, pairs) };
+	*state = (struct state){ .chunk = cs_chunks_per_part(limit, pairs) };
 	if (!state->chunk)
 		state->chunk = 1;
-	state->hier.rounds = cs_rounds(op->call.send.each, state->chunk);
+	state->hier.rounds = cs_chunks_rounds(op->call.send.each, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, (uint64_t)team->shape.nodes);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);

@@ -22,8 +22,8 @@
  * Cost: one message per pair of nodes where all come at once, as many as a node has ranks at worst;
  * one copy-in, one copy-out. When the last rank comes only its own blocks are still to be sent. */
 #include "algorithms/algorithm.h"
-#include "algorithms/late/node_windows.h"
-#include "algorithms/late/presend.h"
+#include "algorithms/late/node_rma.h"
+#include "algorithms/late/early.h"
 
 #define SAID_AGAIN (16 << 10) /* bytes of segments after which a rank says that they are here */
 #define LOOK_FOR_OTHER_CALLS 1024 /* idle turns */
@@ -50,7 +50,7 @@ chunk_of(const struct cs_team *team, bool has_sizes)
 static size_t
 first_of(const struct cs_team *team, const struct cs_rma_window *window, bool has_sizes)
 {
-	size_t ppn = (size_t)team->shape.ppn_max, word = sizeof(struct cs_presend_head),
+	size_t ppn = (size_t)team->shape.ppn_max, word = sizeof(struct cs_early_head),
 	       segment = window->room / ppn / word * word,
 	       head = word + (has_sizes ? ppn * sizeof(uint64_t) : 0);
 	size_t first = segment > head ? (segment - head) / ppn : 0;
@@ -60,20 +60,20 @@ first_of(const struct cs_team *team, const struct cs_rma_window *window, bool ha
 static void
 lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t at = 0;
-	state->piece = state->has_sizes ? cs_presend_most(state)
-					: cs_presend_piece(state, op->call.send.each);
+	state->piece = state->has_sizes ? cs_early_most(state)
+					: cs_early_piece(state, op->call.send.each);
 	for (int node = 0; node < shape->nodes; node++) {
 		state->out_at[node] = at;
-		at += (size_t)shape->locals * cs_presend_stride(state, cs_presend_size(op, node));
+		at += (size_t)shape->locals * cs_early_stride(state, cs_early_size(op, node));
 	}
-	size_t in = cs_presend_in_at(op, shape->nodes - 1) +
-		    (size_t)cs_presend_size(op, shape->nodes - 1) *
-		    cs_presend_stride(state, shape->locals);
+	size_t in = cs_early_in_at(op, shape->nodes - 1) +
+		    (size_t)cs_early_size(op, shape->nodes - 1) *
+		    cs_early_stride(state, shape->locals);
 	round->room = at > in ? at : in;
-	round->arrived = cs_presend_log_step(op, shape->ranks);
+	round->arrived = cs_early_log_step(op, shape->ranks);
 }
 
 /* --- bring ------------------------------------------------------------------------------------ */
@@ -83,22 +83,22 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 static size_t
 put_segment(struct cs_op *op, int node)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	int ranks = cs_presend_size(op, node), self = op->team->shape.local;
-	char *segment = cs_presend_segment(op, node, self);
-	char *sizes = segment + sizeof(struct cs_presend_head),
-	     *to = segment + cs_presend_head_bytes(state, ranks);
+	struct cs_early *state = cs_early_of(op);
+	int ranks = cs_early_size(op, node), self = op->team->shape.local;
+	char *segment = cs_early_segment(op, node, self);
+	char *sizes = segment + sizeof(struct cs_early_head),
+	     *to = segment + cs_early_head_bytes(state, ranks);
 	for (int local = 0; local < ranks; local++) {
-		int rank = cs_presend_rank(op, node, local);
+		int rank = cs_early_rank(op, node, local);
 		uint64_t bytes = cs_blocks_bytes(&op->call.send, rank);
-		size_t piece = cs_presend_piece(state, bytes);
+		size_t piece = cs_early_piece(state, bytes);
 		if (state->has_sizes)
 			memcpy(sizes + (size_t)local * sizeof bytes, &bytes, sizeof bytes);
-		cs_copy_in(op, to, cs_blocks_at(&op->call.send, rank) + cs_presend_begin(state),
+		cs_copy_in(op, to, cs_blocks_at(&op->call.send, rank) + cs_early_begin(state),
 			   piece);
 		to += piece;
 	}
-	struct cs_presend_head head = { .bytes = (uint32_t)cs_presend_words((size_t)(to - segment)),
+	struct cs_early_head head = { .bytes = (uint32_t)cs_early_words((size_t)(to - segment)),
 			     .first = (uint16_t)self, .count = 1 };
 	memcpy(segment, &head, sizeof head);
 	return head.bytes;
@@ -107,29 +107,29 @@ put_segment(struct cs_op *op, int node)
 static void
 begin(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	for (int i = 0; i < state->receiver_count; i++) {
-		struct cs_presend_to *receiver = &state->receivers[i];
-		bool is_in_round = cs_presend_is_in_round(state, receiver->largest);
+		struct cs_early_to *receiver = &state->receivers[i];
+		bool is_in_round = cs_early_is_in_round(state, receiver->largest);
 		receiver->left = is_in_round ? shape->locals : 0;
 		receiver->part = (struct cs_rma_part){ 0 };
 		for (int local = 0; local < shape->locals; local++)
 			receiver->segments[local].state = CS_SEGMENT_ABSENT;
 	}
-	bool is_windowed = cs_presend_is_windowed(state);
+	bool is_windowed = cs_early_is_windowed(state);
 	for (int node = 0; is_windowed && node < shape->nodes; node++)
-		state->reads[node] = (struct cs_presend_read){
-			.left = node == shape->node ? 0 : cs_presend_size(op, node),
+		state->reads[node] = (struct cs_early_read){
+			.left = node == shape->node ? 0 : cs_early_size(op, node),
 		};
 	for (int i = 0; i < state->sender_count; i++) {
-		struct cs_presend_from *sender = &state->senders[i];
+		struct cs_early_from *sender = &state->senders[i];
 		sender->at = 0;
 		sender->left = !is_windowed &&
-			       cs_presend_is_in_round(state, state->largest[sender->node])
-			       ? cs_presend_size(op, sender->node) : 0;
+			       cs_early_is_in_round(state, state->largest[sender->node])
+			       ? cs_early_size(op, sender->node) : 0;
 		if (sender->left)
-			cs_presend_hear(op, sender);
+			cs_early_hear(op, sender);
 	}
 	memset(state->taken, 0, (size_t)shape->locals * sizeof *state->taken);
 	memset(state->is_taken, 0, (size_t)shape->locals * sizeof *state->is_taken);
@@ -140,7 +140,7 @@ begin(struct cs_op *op)
 static enum cs_status
 bring(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	struct cs_line *line = state->hier.line;
 	size_t unsaid = 0, most = 0;
@@ -154,7 +154,7 @@ bring(struct cs_op *op)
 		unsaid += put_segment(op, node);
 		if (distance < shape->nodes && unsaid < SAID_AGAIN)
 			continue;
-		cs_node_publish(&op->node, line, cs_presend_step(op, node));
+		cs_node_publish(&op->node, line, cs_early_step(op, node));
 		unsaid = 0;
 	}
 	return CS_OK;
@@ -167,18 +167,18 @@ bring(struct cs_op *op)
 static enum cs_status
 exchange(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	bool is_sent = cs_presend_send_on(op), is_heard = cs_presend_hear_on(op);
-	bool is_own = cs_presend_take_own(op), is_taken = cs_presend_take_others(op) && is_own;
+	bool is_sent = cs_early_send_on(op), is_heard = cs_early_hear_on(op);
+	bool is_own = cs_early_take_own(op), is_taken = cs_early_take_others(op) && is_own;
 	if (is_sent && is_heard && is_taken)
 		return CS_OK;
-	if (is_sent && is_heard && !cs_presend_is_windowed(state))
+	if (is_sent && is_heard && !cs_early_is_windowed(state))
 		return CS_AGAIN;
 	if (++state->idle % LOOK_FOR_OTHER_CALLS == 0)
 		for (int local = 0; local < shape->locals; local++)
 			if (!state->is_taken[local])
-				cs_node_notice(&op->node, local, cs_presend_step(op, shape->node));
+				cs_node_notice(&op->node, local, cs_early_step(op, shape->node));
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return CS_AGAIN;
 }
@@ -187,20 +187,20 @@ exchange(struct cs_op *op)
 static enum cs_status
 settle(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t most = 0;
 	if (!state->has_sizes || state->hier.round)
 		return CS_OK;
 	for (int local = 0; local < shape->locals; local++) {
 		const struct cs_line *line = cs_node_look(&op->node, local,
-							  cs_presend_step(op, shape->node));
+							  cs_early_step(op, shape->node));
 		if (line && line->word[0] > most)
 			most = line->word[0];
 	}
 	for (int node = 0; node < shape->nodes; node++)
 		most = state->largest[node] > most ? state->largest[node] : most;
-	uint64_t rounds = cs_presend_rounds(state, most);
+	uint64_t rounds = cs_early_rounds(state, most);
 	state->hier.rounds = rounds ? rounds : 1;
 	cs_node_expect(&op->node, state->hier.rounds, (uint64_t)(shape->nodes + shape->ranks));
 	return CS_OK;
@@ -210,8 +210,8 @@ settle(struct cs_op *op)
 static enum cs_status
 give_back(struct cs_op *op)
 {
-	const struct cs_presend *state = cs_presend_of(op);
-	if (state->hier.round + 1 < state->hier.rounds || cs_presend_give_back(op))
+	const struct cs_early *state = cs_early_of(op);
+	if (state->hier.round + 1 < state->hier.rounds || cs_early_give_back(op))
 		return CS_OK;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return CS_AGAIN;
@@ -238,7 +238,7 @@ static cs_phase *const script_of_nothing[] = { leave, NULL };
 static void
 take_memory(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t nodes = (size_t)shape->nodes, locals = (size_t)shape->locals,
 	       others = (nodes - 1 + locals - 1) / locals; /* of which this rank hears, at most */
@@ -247,7 +247,7 @@ take_memory(struct cs_op *op)
 	state->receivers = cs_op_memory(op, CS_OP_SCRATCH, others *
 					(sizeof *state->receivers + sizeof *state->senders +
 					 locals * sizeof(struct cs_region_segment)));
-	state->senders = (struct cs_presend_from *)(void *)(state->receivers + others);
+	state->senders = (struct cs_early_from *)(void *)(state->receivers + others);
 	struct cs_region_segment *segments =
 		(struct cs_region_segment *)(void *)(state->senders + others);
 	for (size_t i = 0; i < others; i++)
@@ -261,30 +261,30 @@ take_memory(struct cs_op *op)
 static void
 find_peers(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	int self = shape->node, logged = 0;
 	for (int distance = 1; distance < shape->nodes; distance++) {
 		int to = (self + distance) % shape->nodes,
 		    from = (self - distance + shape->nodes) % shape->nodes;
-		if (cs_presend_sender(op, self, to) == shape->local) {
-			struct cs_presend_to *receiver = &state->receivers[state->receiver_count++];
+		if (cs_early_sender(op, self, to) == shape->local) {
+			struct cs_early_to *receiver = &state->receivers[state->receiver_count++];
 			receiver->node = to;
-			receiver->rank = cs_presend_rank(op, to, cs_presend_hearer(op, self, to));
+			receiver->rank = cs_early_rank(op, to, cs_early_hearer(op, self, to));
 			receiver->largest = state->has_sizes ? 0 : op->call.send.each;
 		}
-		if (cs_presend_hearer(op, from, self) == shape->local)
-			state->senders[state->sender_count++] = (struct cs_presend_from){
+		if (cs_early_hearer(op, from, self) == shape->local)
+			state->senders[state->sender_count++] = (struct cs_early_from){
 				.node = from,
-				.rank = cs_presend_rank(op, from,
-							cs_presend_sender(op, from, self)),
+				.rank = cs_early_rank(op, from,
+							cs_early_sender(op, from, self)),
 			};
 	}
 	for (int node = 0; node < shape->nodes; node++)
 		state->largest[node] = state->has_sizes ? 0 : op->call.send.each;
 	for (int local = 0; local < shape->locals; local++) {
 		state->log_at[local] = logged;
-		logged += cs_presend_lines(op, local);
+		logged += cs_early_lines(op, local);
 	}
 }
 
@@ -292,10 +292,11 @@ find_peers(struct cs_op *op)
 static void
 take_window(struct cs_op *op, struct cs_rma_window *window)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	size_t first = first_of(op->team, window, state->has_sizes);
 	first = first < state->chunk ? first : state->chunk;
-	uint64_t rounds = first && !state->has_sizes ? cs_rounds(op->call.send.each, first) : 1;
+	uint64_t rounds =
+		first && !state->has_sizes ? cs_chunks_rounds(op->call.send.each, first) : 1;
 	if (first < (state->has_sizes ? WORTH_WINDOW : 1) || rounds > WINDOWED_ROUNDS)
 		return;
 	state->window = window;
@@ -306,7 +307,7 @@ take_window(struct cs_op *op, struct cs_rma_window *window)
 static void
 number_messages(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t bytes = (size_t)shape->nodes * sizeof *state->reads;
 	state->sent = state->largest + shape->nodes;
@@ -329,21 +330,21 @@ static void
 run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	bool has_sizes = op->call.send.bytes != NULL;
 	size_t chunk = chunk_of(team, has_sizes);
 	if (!chunk) {
 		cs_op_start(op, script_of_nothing);
 		return;
 	}
-	*state = (struct cs_presend){ .wire = team->host->wire(team->everyone), .chunk = chunk,
+	*state = (struct cs_early){ .wire = team->host->wire(team->everyone), .chunk = chunk,
 				 .least = params[LEAST], .has_sizes = has_sizes,
 				 .is_barred = params[BARRIER] != 0 };
 	struct cs_rma_window *window = params[WINDOW] && team->host->window
 				       ? team->host->window(team->everyone) : NULL;
 	if (window)
 		take_window(op, window);
-	state->hier.rounds = has_sizes ? 1 : cs_presend_rounds(state, op->call.send.each);
+	state->hier.rounds = has_sizes ? 1 : cs_early_rounds(state, op->call.send.each);
 	cs_node_expect(&op->node, state->hier.rounds,
 		       (uint64_t)(team->shape.nodes + team->shape.ranks));
 	take_memory(op);

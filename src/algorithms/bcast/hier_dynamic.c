@@ -1,9 +1,9 @@
 /* Broadcast whose leader on each node is who comes first there (seed 002, 3.7.2): it says so, and
  * receives the vector before others come, who find it in the node's memory
- * (late/handout_nodes.h).
+ * (late/first_come_nodes.h).
  *
  * With verbs a vector that half of a window has room for is written into the memory of each node,
- * along a tree in which the first ranks pass it on (late/node_windows.h): nobody tells anybody
+ * along a tree in which the first ranks pass it on (late/node_rma.h): nobody tells anybody
  * anything, and the root stays for nobody.
  *
  * By messages, the first ranks tell the root, which is known, and splits those who are there. With
@@ -14,18 +14,18 @@
  * Cost: one more word than hier:host for each node, and the root stays until each node has a rank
  * here. For ranks that come at very different times. */
 #include "algorithms/algorithm.h"
-#include "algorithms/late/handout_nodes.h"
-#include "algorithms/late/node_windows.h"
+#include "algorithms/late/first_come_nodes.h"
+#include "algorithms/late/node_rma.h"
 
-enum { CONTROL = CS_HANDOUT_COUNT, WINDOW };
+enum { CONTROL = CS_FIRST_COME_COUNT, WINDOW };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	if (params[WINDOW] && !params[CONTROL] &&
-	    cs_node_windows_bcast(op, 1 + (int)params[CS_HANDOUT_K]))
+	    cs_node_rma_bcast(op, 1 + (int)params[CS_FIRST_COME_K]))
 		return;
-	cs_handout_nodes(op, (struct cs_handout_nodes_how){ .is_dynamic = true,
+	cs_first_come_nodes(op, (struct cs_first_come_nodes_how){ .is_dynamic = true,
 							    .is_tree = params[CONTROL] != 0 },
 			 params);
 }
@@ -36,7 +36,7 @@ const struct cs_algorithm cs_algorithm_bcast_hier_dynamic = {
 	.summary = "the first rank of a node leads, and the root splits the nodes whose first has "
 		   "come",
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
-	.params = { CS_HANDOUT_PARAMS,
+	.params = { CS_FIRST_COME_PARAMS,
 		    [CONTROL] = { "control", "1: a tree, and words to all of the node above", 0, 0,
 				  1 },
 		    [WINDOW] = CS_NODE_WINDOWS },

@@ -10,10 +10,10 @@
  * Wins wherever ranks share a node. */
 #include "algorithms/algorithm.h"
 #include "algorithms/hier/between.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/late/node_barriers.h"
-#include "algorithms/node/node_bcast.h"
+#include "algorithms/node/bcast.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
 
@@ -55,10 +55,10 @@ node_root(struct cs_op *op, size_t wanted_chunk, size_t single_copy_from)
 {
 	struct cs_call *call = &op->call;
 	bool is_inline = call->bytes <= CS_INLINE;
-	cs_exchange_init(op, piece_of(op->team, wanted_chunk), NULL);
-	cs_exchange_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline &&
+	cs_rounds_init(op, piece_of(op->team, wanted_chunk), NULL);
+	cs_rounds_put_block(op, call->recv.base, call->bytes, is_inline, !is_inline &&
 			      is_read(op, single_copy_from), true);
-	cs_exchange_start(op, cs_exchange_post_only, 0);
+	cs_rounds_start(op, cs_rounds_post_only, 0);
 }
 
 static void
@@ -134,7 +134,7 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 {
 	size_t chunk = CS_OP_STATE(struct several, op)->chunk;
 	round->at = round->index * chunk;
-	round->room = round->count = cs_chunk_bytes(op->call.bytes, chunk, round->index);
+	round->room = round->count = cs_chunks_bytes(op->call.bytes, chunk, round->index);
 }
 
 static enum cs_status
@@ -225,7 +225,7 @@ several_nodes(struct cs_op *op, size_t chunk, size_t wanted_lanes)
 	several->root_local = shape->local_of[call->root];
 	several->is_root = shape->rank == call->root;
 	several->is_root_node = shape->node == several->root_node;
-	several->hier.rounds = cs_rounds(call->bytes, several->chunk);
+	several->hier.rounds = cs_chunks_rounds(call->bytes, several->chunk);
 	cs_node_expect(&op->node, several->hier.rounds, 2);
 	cs_hier_start_by_lanes(op, &bcast_hier, call->bytes, wanted_lanes);
 	several->hier.needs_line = several->is_root || several->hier.drives;

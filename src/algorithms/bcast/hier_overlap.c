@@ -9,7 +9,7 @@
  * Cost: one write per node and piece, one copy-in, one copy-out per rank. Wins over verbs with
  * large messages. */
 #include "algorithms/algorithm.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/overlap.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ state_of(struct cs_op *op)
 static size_t
 piece_of(struct cs_op *op, uint64_t round)
 {
-	return cs_chunk_bytes(op->call.bytes, state_of(op)->chunk, round);
+	return cs_chunks_bytes(op->call.bytes, state_of(op)->chunk, round);
 }
 
 static int
@@ -141,7 +141,7 @@ run(struct cs_op *op, const size_t *params)
 	size_t area = team->node.shape.area_bytes;
 	struct state *state = state_of(op);
 	*state = (struct state){ .chunk = params[WIRE_CHUNK] < area ? params[WIRE_CHUNK] : area };
-	state->hier.rounds = cs_rounds(op->call.bytes, state->chunk);
+	state->hier.rounds = cs_chunks_rounds(op->call.bytes, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 	state->place = (shape->node - shape->node_of[op->call.root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team)) {

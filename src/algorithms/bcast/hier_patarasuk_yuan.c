@@ -1,13 +1,13 @@
 /* Broadcast of Patarasuk and Yuan between the nodes' leaders, which are the same ranks always
- * (seed 002, 3.9.2): each tells the root when it is there (late/handout_nodes.h). A late leader
+ * (seed 002, 3.9.2): each tells the root when it is there (late/first_come_nodes.h). A late leader
  * delays its node, which hier:dynamic does not. */
 #include "algorithms/algorithm.h"
-#include "algorithms/late/handout_nodes.h"
+#include "algorithms/late/first_come_nodes.h"
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	cs_handout_nodes(op, (struct cs_handout_nodes_how){ .is_dynamic = false }, params);
+	cs_first_come_nodes(op, (struct cs_first_come_nodes_how){ .is_dynamic = false }, params);
 }
 
 const struct cs_algorithm cs_algorithm_bcast_hier_patarasuk_yuan = {
@@ -15,6 +15,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_patarasuk_yuan = {
 	.name = "hier:patarasuk-yuan",
 	.summary = "leaders say to the root that they are there, and it splits those who are",
 	.needs = { .several_per_node = true, .several_nodes = true, .everyone = true },
-	.params = { CS_HANDOUT_PARAMS },
+	.params = { CS_FIRST_COME_PARAMS },
 	.run = run,
 };

@@ -1,20 +1,20 @@
 /* Broadcast of Patarasuk and Yuan (seed 002, 3.2 and 3.9.2): each rank says to the root that it is
- * there, and the root hands the vector out to those who are (late/handout.h). A late rank
+ * there, and the root hands the vector out to those who are (late/first_come.h). A late rank
  * delays nobody but the root, which stays until all have come.
  *
  * Cost: where all are there at once, the binomial tree behind a word of each rank to the root,
  * which is busy with them: for few ranks, or ranks that come at very different times. */
 #include "algorithms/algorithm.h"
-#include "algorithms/late/handout.h"
+#include "algorithms/late/first_come.h"
 
 struct state {
-	struct cs_handout *handout;
+	struct cs_first_come *bcast;
 };
 
 static enum cs_status
 hand_out(struct cs_op *op)
 {
-	if (cs_handout_go(op, CS_OP_STATE(struct state, op)->handout))
+	if (cs_first_come_go(op, CS_OP_STATE(struct state, op)->bcast))
 		return CS_OK;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return CS_AGAIN;
@@ -24,7 +24,7 @@ hand_out(struct cs_op *op)
 static enum cs_status
 end(struct cs_op *op)
 {
-	cs_handout_end(op, CS_OP_STATE(struct state, op)->handout);
+	cs_first_come_end(op, CS_OP_STATE(struct state, op)->bcast);
 	if (op->team->node.self) /* where each node has one rank there is no memory */
 		cs_node_end(&op->node);
 	return CS_OK;
@@ -37,15 +37,15 @@ run(struct cs_op *op, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	int others = team->shape.ranks - 1;
-	struct cs_handout *handout = cs_handout_make(op, cs_handout_number(op), others, 1);
-	CS_OP_STATE(struct state, op)->handout = handout;
-	cs_handout_take_params(handout, params);
-	handout->is_root = team->shape.rank == op->call.root;
-	handout->is_split = true;
-	handout->expected = handout->is_root ? others : 0;
-	if (!handout->is_root)
-		cs_handout_tell(handout, op->call.root);
-	cs_handout_start(handout);
+	struct cs_first_come *bcast = cs_first_come_make(op, cs_first_come_number(op), others, 1);
+	CS_OP_STATE(struct state, op)->bcast = bcast;
+	cs_first_come_take_params(bcast, params);
+	bcast->is_root = team->shape.rank == op->call.root;
+	bcast->is_split = true;
+	bcast->expected = bcast->is_root ? others : 0;
+	if (!bcast->is_root)
+		cs_first_come_tell(bcast, op->call.root);
+	cs_first_come_start(bcast);
 	cs_op_start(op, script);
 }
 
@@ -54,6 +54,6 @@ const struct cs_algorithm cs_algorithm_bcast_patarasuk_yuan = {
 	.name = "patarasuk-yuan",
 	.summary = "ranks say to the root that they are there, and it splits those who are",
 	.needs = { .several_nodes = true, .everyone = true },
-	.params = { CS_HANDOUT_PARAMS },
+	.params = { CS_FIRST_COME_PARAMS },
 	.run = run,
 };

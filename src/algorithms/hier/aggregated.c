@@ -2,7 +2,7 @@
 #include "algorithms/hier/aggregated.h"
 
 #include "algorithms/hier/message.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 #define AT_ONCE 8 /* aggregated messages that the root receives at the same time */
 

@@ -1,7 +1,7 @@
 #include "algorithms/hier/node_allgather.h"
 #include "algorithms/hier/between.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
@@ -17,26 +17,26 @@ own_block(struct cs_op *op)
 }
 
 static void
-get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int local,
     const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
 	int rank = cs_team_local_rank(op->team, local);
 	size_t chunk = exchange->post.chunk, at = round * chunk,
 	       block = cs_blocks_bytes(&call->recv, rank);
-	block = cs_exchange_lesser(call, cs_line_bytes(line), block);
+	block = cs_rounds_lesser(call, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
 		return; /* its owner has no more */
 	if (exchange->post.way == CS_POST_INLINE)
 		cs_copy(to, line->data, block);
 	else if (!cs_post_is_single_copy(line))
-		cs_exchange_get_copied_in(op, block, to,
+		cs_copies_get_copied_in(op, block, to,
 					  cs_post_find(&op->node, local, line, round, chunk,
 						       cs_post_pieces(&op->team->node, chunk)),
-					  cs_chunk_bytes(block, chunk, round));
+					  cs_chunks_bytes(block, chunk, round));
 	else if (round == 0)
-		cs_exchange_read(op, local, to, line->word[1], block);
+		cs_copies_read(op, local, to, line->word[1], block);
 }
 
 /* The own piece while this core still has it from the posting, and when the others no longer wait
@@ -44,18 +44,18 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 static enum cs_status
 keep_own(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_call *call = &op->call;
 	size_t at = exchange->taken * exchange->post.chunk;
 	if (call->send.base && !exchange->is_open)
 		cs_copy_result(op, cs_blocks_at(&call->recv, op->team->shape.rank) + at,
 			       call->send.base + at,
-			       cs_chunk_bytes(call->bytes, exchange->post.chunk, exchange->taken));
+			       cs_chunks_bytes(call->bytes, exchange->post.chunk, exchange->taken));
 	return CS_OK;
 }
 
-static cs_phase *const allgather_node[] = { cs_exchange_open, cs_exchange_post, keep_own,
-					    cs_exchange_get, cs_exchange_next, cs_exchange_be_read,
+static cs_phase *const allgather_node[] = { cs_rounds_open, cs_rounds_post, keep_own,
+					    cs_rounds_get, cs_rounds_next, cs_rounds_be_read,
 					    NULL };
 
 static void
@@ -94,7 +94,7 @@ small_blocks(struct cs_op *op, bool are_inline)
 		size_t bytes = cs_blocks_bytes(&call->recv, rank),
 		       sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
-			bytes = cs_exchange_lesser(call, sent, bytes);
+			bytes = cs_rounds_lesser(call, sent, bytes);
 		/* Where some block is too long for a line, none is in one. */
 		const char *from = are_inline ? (const char *)other->data
 					      : cs_node_slot_of(at.op, rank, other->slot, 0);
@@ -115,21 +115,21 @@ one_node(struct cs_op *op, size_t most, size_t wanted_chunk, size_t single_copy_
 	       chunk = wanted_chunk < room ? wanted_chunk : room;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1,
 					   .copies_out = (unsigned)team->shape.ranks - 1 };
-	struct cs_exchange *exchange = cs_exchange_init(op, chunk, get);
+	struct cs_rounds *exchange = cs_rounds_init(op, chunk, get);
 	bool is_inline = most <= CS_INLINE;
 	bool is_single_copy = !is_inline &&
-			      cs_exchange_is_single_copy(op, single_copy_from, call->bytes,
+			      cs_copies_is_single_copy(op, single_copy_from, call->bytes,
 							 OVERSUBSCRIBED_LEAST, &cost) &&
 			      cs_node_offer(&op->node, own_block(op), call->bytes);
-	exchange->takes = cs_rounds(most, chunk);
+	exchange->takes = cs_chunks_rounds(most, chunk);
 	/* Of others' blocks, if there is no own one */
 	exchange->post.way = is_inline ? CS_POST_INLINE : CS_POST_RING;
 	if (call->bytes || is_inline)
-		cs_exchange_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
+		cs_rounds_put_block(op, own_block(op), call->bytes, is_inline, is_single_copy,
 				      true);
 	if (!is_single_copy)
 		cs_node_rewind(&op->node, call->bytes);
-	cs_exchange_start(op, allgather_node, 1);
+	cs_rounds_start(op, allgather_node, 1);
 }
 
 /* --- several nodes ----------------------------------------------------------------------------
@@ -150,7 +150,7 @@ total(struct cs_op *op)
 
 struct several {
 	struct cs_hier hier;
-	struct cs_window window; /* of the round at hand */
+	struct cs_chunks_part window; /* of the round at hand */
 	size_t limit, room; /* bytes of all blocks in a round: at most; as its slot is taken */
 	bool is_whole;      /* a round is the result */
 	/* Of each node's part in the area, and of this lane's slice of it: memory of the
@@ -176,7 +176,7 @@ next_window(const struct cs_op *op, struct several *several)
 {
 	several->window.at += several->window.most;
 	several->window.most =
-		cs_window_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at,
+		cs_chunks_fair(op->call.recv.bytes, op->team->shape.ranks, several->window.at,
 			       several->limit);
 }
 
@@ -196,9 +196,8 @@ lay_out(struct cs_op *op, struct cs_hier_round *round)
 		for (int p = shape->first[n]; p < shape->first[n + 1]; p++) {
 			if (p == own)
 				several->own_at = several->total;
-			several->total +=
-				cs_window_bytes(cs_blocks_bytes(&op->call.recv, shape->order[p]),
-						several->window);
+			several->total += cs_chunks_part_bytes(
+				cs_blocks_bytes(&op->call.recv, shape->order[p]), several->window);
 		}
 		several->bytes[n] = several->total - several->at[n];
 		size_t first = 0;
@@ -215,7 +214,7 @@ bring(struct cs_op *op)
 	struct several *several = several_of(op);
 	cs_copy_in(op, cs_hier_now(&several->hier)->area[0] + several->own_at,
 		   own_block(op) + several->window.at,
-		   cs_window_bytes(op->call.bytes, several->window));
+		   cs_chunks_part_bytes(op->call.bytes, several->window));
 	cs_hier_is_here(op);
 	return CS_OK;
 }
@@ -228,14 +227,14 @@ between(struct cs_op *op, struct cs_hier_round *round)
 }
 
 static void
-copy_out(struct cs_op *op, const char *from, struct cs_window window)
+copy_out(struct cs_op *op, const char *from, struct cs_chunks_part window)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = cs_window_bytes(cs_blocks_bytes(&call->recv, rank), window);
+		size_t piece = cs_chunks_part_bytes(cs_blocks_bytes(&call->recv, rank), window);
 		if (rank != shape->rank || call->send.base)
 			cs_copy_result(op, cs_blocks_at(&call->recv, rank) + window.at, from,
 				       piece);
@@ -262,7 +261,7 @@ count_rounds(const struct cs_op *op, const struct several *several, size_t most)
 	struct several counted = *several;
 	uint64_t rounds = 0;
 	if (!op->call.recv.bytes)
-		return cs_rounds(most, several->window.most);
+		return cs_chunks_rounds(most, several->window.most);
 	for (; counted.window.at < most; next_window(op, &counted))
 		rounds++;
 	return rounds;
@@ -292,8 +291,8 @@ cut_for_nodes(struct cs_op *op, size_t most, size_t wire_chunk)
 	several->lane_bytes = work + 2 * nodes;
 	several->lane_at = work + 3 * nodes;
 	several->limit = limit;
-	several->window =
-		(struct cs_window){ 0, cs_window_fair(call->recv.bytes, shape->ranks, 0, limit) };
+	several->window = (struct cs_chunks_part){ 0, cs_chunks_fair(call->recv.bytes, shape->ranks,
+								     0, limit) };
 	bool is_one_round = several->window.most >= most;
 	size_t all = most * (size_t)shape->ranks;
 	several->is_whole = !call->recv.bytes && is_one_round && shape->is_block_placed;
@@ -371,7 +370,7 @@ come(struct cs_op *op)
 	if (!cs_arrive_is_open(&op->node, round->index))
 		return CS_AGAIN;
 	cs_copy_in(op, round->area[0] + several->own_at, own_block(op) + several->window.at,
-		   cs_window_bytes(op->call.bytes, several->window));
+		   cs_chunks_part_bytes(op->call.bytes, several->window));
 	bool is_last = cs_arrive_ticket(&op->node, round->index) == op->team->node.shape.size - 1;
 	cs_node_publish(&op->node, several->hier.line, round->here);
 	if (is_last)

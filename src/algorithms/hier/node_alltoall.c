@@ -1,7 +1,7 @@
 #include "algorithms/hier/node_alltoall.h"
 #include "algorithms/hier/between.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/node/small.h"
 
@@ -12,7 +12,7 @@
  * in its line. */
 
 static void
-get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int local,
     const struct cs_line *line)
 {
 	struct cs_team *team = op->team;
@@ -22,26 +22,26 @@ get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int lo
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (cs_post_is_single_copy(line)) {
 		const struct cs_remote *remote = cs_post_remote(&op->node, local, line, self);
-		bytes = cs_exchange_lesser(call, remote->bytes, bytes);
+		bytes = cs_rounds_lesser(call, remote->bytes, bytes);
 		if (round == 0)
-			cs_exchange_read(op, local, to, remote->address, bytes);
+			cs_copies_read(op, local, to, remote->address, bytes);
 		return;
 	}
 	/* The line has the largest of the sender's blocks: of blocks of one size it is this
 	 * one's. */
 	if (call->coll == CS_ALLTOALL)
-		bytes = cs_exchange_lesser(call, most, bytes);
+		bytes = cs_rounds_lesser(call, most, bytes);
 	size_t chunk = exchange->post.chunk;
 	if (round * chunk >= most)
 		return;
 	const char *from = cs_post_find(&op->node, local, line, round, chunk, 0);
 	from += (size_t)self * cs_post_stride(chunk, line);
-	cs_exchange_get_copied_in(op, bytes, to + round * chunk, from,
-				  cs_chunk_bytes(bytes, chunk, round));
+	cs_copies_get_copied_in(op, bytes, to + round * chunk, from,
+				  cs_chunks_bytes(bytes, chunk, round));
 }
 
-static cs_phase *const alltoall_node[] = { cs_exchange_open, cs_exchange_post, cs_exchange_get,
-					   cs_exchange_next, cs_exchange_be_read, NULL };
+static cs_phase *const alltoall_node[] = { cs_rounds_open, cs_rounds_post, cs_rounds_get,
+					   cs_rounds_next, cs_rounds_be_read, NULL };
 
 /* The largest block to or from another rank. */
 static size_t
@@ -67,14 +67,14 @@ chooses_single_copy(struct cs_op *op, size_t from, size_t most, uint64_t fills)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_copy_cost cost = { .reader = -1, .copies_in = 1, .copies_out = 1 };
-	if (cs_call_is_in_place(call) || !cs_exchange_may_single_copy_blocks(team))
+	if (cs_call_is_in_place(call) || !cs_rounds_may_single_copy_blocks(team))
 		return false;
 	/* Ranks that share cores need a turn more whenever the ring is full, and only one if blocks
 	 * are read by single copy. */
 	if (!from && team->node.is_oversubscribed && fills > team->node.shape.slots)
 		from = most;
-	return cs_exchange_is_single_copy(op, from, most, 0, &cost) &&
-	       cs_exchange_offer(op, &call->send);
+	return cs_copies_is_single_copy(op, from, most, 0, &cost) &&
+	       cs_copies_offer(op, &call->send);
 }
 
 static void
@@ -83,17 +83,17 @@ one_node(struct cs_op *op, size_t single_copy_from)
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	size_t locals = (size_t)team->node.shape.size, most = largest(op, &call->send);
-	struct cs_exchange *exchange =
-		cs_exchange_init(op, cs_chunk_per_part(team->node.shape.slot_bytes, locals), get);
+	struct cs_rounds *exchange =
+		cs_rounds_init(op, cs_chunks_per_part(team->node.shape.slot_bytes, locals), get);
 	size_t chunk = exchange->post.chunk;
 	bool is_single_copy = chooses_single_copy(op, single_copy_from, most,
-						  cs_rounds(most, chunk));
-	exchange->takes = cs_rounds(largest(op, &call->recv), chunk);
-	cs_exchange_put_blocks(op, most, 0, is_single_copy);
+						  cs_chunks_rounds(most, chunk));
+	exchange->takes = cs_chunks_rounds(largest(op, &call->recv), chunk);
+	cs_rounds_put_blocks(op, most, 0, is_single_copy);
 	if (!is_single_copy)
 		cs_node_rewind(&op->node, most * locals);
 	copy_own(op);
-	cs_exchange_start(op, alltoall_node, 1);
+	cs_rounds_start(op, alltoall_node, 1);
 }
 
 /* Blocks that all fit into the small slot, one behind the other. */
@@ -102,7 +102,7 @@ one_node_small(struct cs_op *op, size_t most, size_t chunk)
 {
 	struct cs_call *call = &op->call;
 	struct cs_node_at at = cs_op_at(op);
-	const struct cs_exchange only = { .post.chunk = chunk };
+	const struct cs_rounds only = { .post.chunk = chunk };
 	int locals = op->team->node.shape.size, self = op->team->node.shape.local;
 	cs_at_begin(at);
 	cs_small_post_blocks(op, at, most, 0, most);
@@ -117,7 +117,7 @@ one_node_small(struct cs_op *op, size_t most, size_t chunk)
 }
 
 bool
-cs_transpose_fast(struct cs_op *op, size_t single_copy_from)
+cs_node_alltoall_fast(struct cs_op *op, size_t single_copy_from)
 {
 	const struct cs_call *call = &op->call;
 	size_t ranks = (size_t)op->team->shape.ranks;
@@ -129,7 +129,7 @@ cs_transpose_fast(struct cs_op *op, size_t single_copy_from)
 		return false;
 	/* Of a rank with larger blocks, which goes by its script, that one is there with the first
 	 * round. */
-	size_t chunk = cs_chunk_per_part(op->team->node.shape.slot_bytes, ranks);
+	size_t chunk = cs_chunks_per_part(op->team->node.shape.slot_bytes, ranks);
 	if (expected > chunk)
 		return false;
 	one_node_small(op, most, chunk);
@@ -174,7 +174,7 @@ row_piece(const struct cs_op *op, const struct state *state, const size_t *rows,
 	  int position, uint64_t round)
 {
 	size_t ranks = (size_t)op->team->shape.ranks;
-	return cs_chunk_bytes(rows ? rows[(size_t)local * ranks + (size_t)position]
+	return cs_chunks_bytes(rows ? rows[(size_t)local * ranks + (size_t)position]
 				   : state->largest, state->chunk, round);
 }
 
@@ -260,7 +260,7 @@ between(struct cs_op *op, struct cs_hier_round *round)
 	 * which a lane carries a part. */
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	size_t message = state->send_rows ? state->message
-					  : cs_chunk_bytes(state->largest, state->chunk,
+					  : cs_chunks_bytes(state->largest, state->chunk,
 							   round->index) * cells;
 	cs_between_alltoallv(op, round->area[0], state->send_bytes, state->send_at, round->area[1],
 			     state->recv_bytes, state->recv_at, cs_lanes_most(map, message));
@@ -281,13 +281,13 @@ map_messages(struct cs_op *op, struct state *state)
 {
 	const struct cs_shape *shape = &op->team->shape;
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks,
-	       first = cs_chunk_bytes(state->largest, state->chunk, 0);
+	       first = cs_chunks_bytes(state->largest, state->chunk, 0);
 	size_t message = first * (size_t)shape->ppn_max * (size_t)shape->ppn_max;
 	state->map = cs_lanes_map(shape->nodes, cs_team_lanes(op->team, state->wanted_lanes),
 				  message >= WORTH_CUTTING);
 	state->room = first * cells;
 	cs_hier_set_lanes(op, 0, state->map.lanes);
-	state->hier.rounds = cs_rounds(state->largest, state->chunk);
+	state->hier.rounds = cs_chunks_rounds(state->largest, state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 }
 
@@ -421,7 +421,7 @@ several_nodes(struct cs_op *op, size_t wanted_lanes)
 	const struct cs_shape *shape = &team->shape;
 	size_t cells = (size_t)shape->ppn_max * (size_t)shape->ranks, nodes = (size_t)shape->nodes;
 	struct state *state = state_of(op);
-	state->chunk = cs_chunk_per_part(team->node.shape.area_bytes, cells);
+	state->chunk = cs_chunks_per_part(team->node.shape.area_bytes, cells);
 	state->largest = call->send.each;
 	state->send_rows = state->recv_rows = NULL;
 	state->wanted_lanes = wanted_lanes;

@@ -10,6 +10,6 @@
  * of each node. */
 void cs_node_alltoall(struct cs_op *op, size_t single_copy_from, size_t lanes);
 /* The same of small blocks of one size on one node, at once. False: they are not. */
-bool cs_transpose_fast(struct cs_op *op, size_t single_copy_from);
+bool cs_node_alltoall_fast(struct cs_op *op, size_t single_copy_from);
 
 #endif

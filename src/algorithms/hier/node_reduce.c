@@ -1,7 +1,7 @@
 /* hier/node_reduce.c — reduce and allreduce on one node and over several. */
 #include "algorithms/hier/node_reduce.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
@@ -24,7 +24,7 @@ chooses_single_copy(struct cs_op *op, size_t single_copy_from, bool is_whole)
 	struct cs_call *call = &op->call;
 	/* What is read whole must stay as it is while the result is made. */
 	return call->root < 0 && !(is_whole && call->send.base == call->recv.base) &&
-	       cs_reduce_is_single_copy(op, single_copy_from) &&
+	       cs_rank_order_is_single_copy(op, single_copy_from) &&
 	       cs_node_offer(&op->node, call->send.base, call->bytes) &&
 	       cs_node_offer(&op->node, call->recv.base, call->bytes);
 }
@@ -43,7 +43,8 @@ post_vector(struct cs_op *op)
 	return state->is_posted ? CS_OK : cs_vector_post(op, &state->vector);
 }
 
-/* With a vector in place cs_reduce_in_order may meet its result among its sources: it knows how. */
+/* With a vector in place cs_rank_order_reduce may meet its result among its sources: it knows how.
+ * */
 static enum cs_status
 reduce_vectors(struct cs_op *op)
 {
@@ -102,7 +103,7 @@ one_node_small(struct cs_op *op)
 					    : cs_small_find(op, local,
 							    cs_node_await_alike(&op->node, local,
 										1), call->bytes);
-	cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, call->count);
+	cs_rank_order_reduce(op, &call->reduction, call->recv.base, from, locals, call->count);
 	cs_at_end(at);
 }
 
@@ -138,7 +139,7 @@ slice_of(struct cs_op *op, int local)
 	const struct rounds *state = rounds_of(op);
 	size_t unit = op->call.reduction.unit;
 	struct slice slice = { .at = state->round * state->per_round * unit,
-			       .total = cs_chunk_bytes(op->call.count, state->per_round,
+			       .total = cs_chunks_bytes(op->call.count, state->per_round,
 						       state->round) };
 	slice.count = cs_slice(slice.total, unit, op->team->node.shape.size, local, &slice.first);
 	return slice;
@@ -207,7 +208,7 @@ reduce_slice(struct cs_op *op, char *slot, char *recv, const struct cs_operand *
 	     CS_COPY_STREAMED;
 	char *sum = !is_read || (is_dear && recv) ? recv : is_dear
 		    ? cs_op_memory(op, CS_OP_COPY, bytes) : slot;
-	cs_reduce_operands(op, &call->reduction, sum, parts, count);
+	cs_rank_order_operands(op, &call->reduction, sum, parts, count);
 	if (is_read && sum != slot)
 		cs_copy_in(op, slot, sum, bytes);
 	if (recv && sum != recv)
@@ -236,7 +237,7 @@ reduce_round(struct cs_op *op)
 	size_t at = own.at + own.first * unit;
 	char *recv = cs_node_reduce_takes_result(op) ? call->recv.base + at : NULL;
 	if (is_single_copy(op))
-		cs_reduce_operands(op, &call->reduction, recv, parts, own.count);
+		cs_rank_order_operands(op, &call->reduction, recv, parts, own.count);
 	else
 		reduce_slice(op, state->post.slot + own.first * unit, recv, parts, own.count);
 	cs_node_publish(&op->node, state->post.line, 2 * state->round + 2);
@@ -306,7 +307,7 @@ one_node_long(struct cs_op *op, size_t chunk, bool by_single_copy)
 								  : CS_POST_RING,
 					    .address = by_single_copy
 					    ? (uint64_t)(uintptr_t)call->send.base : 0 } };
-	state->post.rounds = cs_rounds(call->count, state->per_round);
+	state->post.rounds = cs_chunks_rounds(call->count, state->per_round);
 	cs_node_expect(&op->node, state->post.rounds, 2);
 	cs_op_start(op, one_node_long_script);
 	if (call->root < 0)

@@ -2,7 +2,7 @@
  * nodes' among the leaders. The result of the leaders' step appears in the area, too, for a
  * reduction to one rank in another slot of it. */
 #include "algorithms/hier/between.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/hier/node_reduce.h"
 #include "algorithms/hier/vector.h"
@@ -113,7 +113,7 @@ cs_node_reduce_slices(struct cs_op *op, struct cs_node_reduce_ring *ring, char *
 								 cs_node_look_alike(node, local,
 										    ring->step + 1),
 								 ring->post.posted - 1, 0, 0));
-	cs_reduce_in_order(op, reduction, area + at, from, locals, mine);
+	cs_rank_order_reduce(op, reduction, area + at, from, locals, mine);
 	ring->step++;
 	ring->own = NULL;
 	ring->next = 0;
@@ -161,10 +161,10 @@ lay_out_long(struct cs_op *op, struct cs_hier_round *round)
 {
 	struct several_long *state = CS_OP_STATE(struct several_long, op);
 	size_t unit = op->call.reduction.unit;
-	round->count = cs_chunk_bytes(op->call.count, state->per_round, round->index);
+	round->count = cs_chunks_bytes(op->call.count, state->per_round, round->index);
 	round->at = round->index * state->per_round * unit;
 	round->room = round->count * unit;
-	round->here += cs_rounds(round->count, state->per_piece);
+	round->here += cs_chunks_rounds(round->count, state->per_piece);
 	round->arrived = round->here + 1;
 	state->ring.step = state->hier.step;
 }
@@ -176,10 +176,10 @@ bring_long(struct cs_op *op)
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
 	size_t unit = op->call.reduction.unit;
 	const char *send = op->call.send.base + round->at;
-	for (; state->piece < cs_rounds(round->count, state->per_piece); state->piece++) {
+	for (; state->piece < cs_chunks_rounds(round->count, state->per_piece); state->piece++) {
 		size_t offset = state->piece * state->per_piece * unit;
 		if (cs_node_reduce_chunk(op, &state->ring, send + offset, round->area[0] + offset,
-					 cs_chunk_bytes(round->count, state->per_piece,
+					 cs_chunks_bytes(round->count, state->per_piece,
 							state->piece)) == CS_AGAIN)
 			return CS_AGAIN;
 	}
@@ -231,7 +231,7 @@ cs_node_reduce_hier_long(struct cs_op *op, const struct cs_node_reduce_params *p
 	state->per_piece = chunk < wire_chunk ? chunk / unit : wire_chunk / unit;
 	state->per_round = wire_chunk / unit / state->per_piece * state->per_piece;
 	state->piece = 0;
-	state->hier.rounds = cs_rounds(call->count, state->per_round);
+	state->hier.rounds = cs_chunks_rounds(call->count, state->per_round);
 	cs_hier_start_by_lanes(op, &long_kinds[call->root >= 0], call->bytes, params->lanes);
 	if (call->root < 0)
 		cs_node_rewind(&op->node, call->bytes);

@@ -2,7 +2,7 @@
 #include "algorithms/hier/node_reduce_scatter.h"
 #include "algorithms/hier/between.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/hier/node_reduce.h"
 #include "algorithms/node/small.h"
@@ -30,18 +30,18 @@ most_of(struct cs_op *op)
 /* How a call is dealt: the same on all ranks. */
 struct split {
 	size_t room, most; /* elements of a round, all blocks together; of the largest block */
-	struct cs_window first;
+	struct cs_chunks_part first;
 	uint64_t rounds;
 };
 
 static void
-next(struct cs_op *op, const struct split *split, struct cs_window *window)
+next(struct cs_op *op, const struct split *split, struct cs_chunks_part *window)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	window->at += window->most;
 	if (call->counts && window->at < split->most)
-		window->most = cs_window_fair(call->counts, team->shape.ranks, window->at,
+		window->most = cs_chunks_fair(call->counts, team->shape.ranks, window->at,
 					      split->room);
 }
 
@@ -52,12 +52,12 @@ count_rounds(struct cs_op *op, struct split *split)
 	struct cs_call *call = &op->call;
 	size_t each = split->room / (size_t)team->shape.ranks;
 	if (each < split->most)
-		each = cs_window_fair(call->counts, team->shape.ranks, 0, split->room);
+		each = cs_chunks_fair(call->counts, team->shape.ranks, 0, split->room);
 	split->first.most = each < split->most ? each : split->most;
 	if (!call->counts)
-		split->rounds = cs_rounds(split->most, each);
+		split->rounds = cs_chunks_rounds(split->most, each);
 	else
-		for (struct cs_window window = split->first; window.at < split->most;
+		for (struct cs_chunks_part window = split->first; window.at < split->most;
 		     next(op, split, &window))
 			split->rounds++;
 }
@@ -75,7 +75,7 @@ put_piece(struct cs_op *op, int rank, char *to, const char *from, size_t bytes)
 
 /* A round of everybody's block, position by position; returns the elements written. */
 static size_t
-pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to)
+pack_round(struct cs_op *op, const char *send, struct cs_chunks_part window, char *to)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
@@ -84,7 +84,7 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 	if (shape->is_block_placed) {
 		for (int rank = 0; rank < shape->ranks; rank++) {
 			size_t count = count_of(op, rank);
-			size_t piece = cs_window_bytes(count, window);
+			size_t piece = cs_chunks_part_bytes(count, window);
 			put_piece(op, rank, to + done * unit, send + (at + window.at) * unit,
 				  piece * unit);
 			done += piece;
@@ -96,8 +96,8 @@ pack_round(struct cs_op *op, const char *send, struct cs_window window, char *to
 	for (int rank = 0; rank < shape->ranks; rank++) {
 		size_t count = count_of(op, rank), before = 0;
 		for (int p = 0; p < shape->position[rank]; p++)
-			before += cs_window_bytes(count_of(op, shape->order[p]), window);
-		size_t piece = cs_window_bytes(count, window);
+			before += cs_chunks_part_bytes(count_of(op, shape->order[p]), window);
+		size_t piece = cs_chunks_part_bytes(count, window);
 		put_piece(op, rank, to + before * unit, send + (at + window.at) * unit,
 			  piece * unit);
 		done += piece;
@@ -113,7 +113,8 @@ struct one_node {
 	struct split split;
 	const char *send;
 	struct cs_post post;
-	struct cs_window window, filling; /* of the round that is reduced, and of the next one that
+	struct cs_chunks_part window,
+		filling; /* of the round that is reduced, and of the next one that
 					   * is put out */
 	uint64_t round;
 	size_t ahead; /* elements in a vector before this rank's block */
@@ -179,19 +180,21 @@ reduce_round(struct cs_op *op)
 {
 	struct one_node *state = one_node_of(op);
 	int locals = op->team->node.shape.size, self = op->team->shape.rank;
-	size_t mine = cs_window_bytes(count_of(op, self), state->window), before = 0;
+	size_t mine = cs_chunks_part_bytes(count_of(op, self), state->window), before = 0;
 	for (; mine && state->next < locals; state->next++)
 		if (!cs_node_look_alike(&op->node, state->next, state->round + 1))
 			return CS_AGAIN;
 	state->next = 0;
 	for (int rank = 0; rank < self; rank++)
-		before += cs_window_bytes(count_of(op, rank), state->window);
+		before += cs_chunks_part_bytes(count_of(op, rank), state->window);
 	struct cs_operand parts[locals];
 	for (int local = 0; local < locals && mine; local++)
 		parts[local] = part_of(op, local, before, state->ahead + state->window.at);
 	if (mine)
-		cs_reduce_operands(op, &op->call.reduction, op->call.recv.base + state->window.at *
-				   op->call.reduction.unit, parts, mine);
+		cs_rank_order_operands(op, &op->call.reduction,
+				       op->call.recv.base +
+					       state->window.at * op->call.reduction.unit,
+				       parts, mine);
 	return CS_OK;
 }
 
@@ -265,12 +268,12 @@ one_node_small(struct cs_op *op)
 			      ahead * call->reduction.unit;
 	}
 	if (mine)
-		cs_reduce_in_order(op, &call->reduction, call->recv.base, from, locals, mine);
+		cs_rank_order_reduce(op, &call->reduction, call->recv.base, from, locals, mine);
 	cs_at_end(at);
 }
 
 bool
-cs_deal_fast(struct cs_op *op, size_t single_copy_from)
+cs_node_reduce_scatter_fast(struct cs_op *op, size_t single_copy_from)
 {
 	size_t bytes = op->call.bytes;
 	if (op->team->shape.nodes > 1 || !bytes || bytes > op->team->node.shape.slot_bytes ||
@@ -284,7 +287,7 @@ cs_deal_fast(struct cs_op *op, size_t single_copy_from)
 
 /* What of a round goes to each node: the leaders' counts. */
 static size_t *
-counts_of_nodes(struct cs_op *op, struct cs_window window)
+counts_of_nodes(struct cs_op *op, struct cs_chunks_part window)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
@@ -292,27 +295,27 @@ counts_of_nodes(struct cs_op *op, struct cs_window window)
 	for (int node = 0; node < shape->nodes; node++) {
 		counts[node] = 0;
 		for (int p = shape->first[node]; p < shape->first[node + 1]; p++)
-			counts[node] += cs_window_bytes(count_of(op, shape->order[p]), window);
+			counts[node] += cs_chunks_part_bytes(count_of(op, shape->order[p]), window);
 	}
 	return counts;
 }
 
 /* This rank's part of what its node has got in a round. */
 static void
-take_block(struct cs_op *op, const char *area, struct cs_window window)
+take_block(struct cs_op *op, const char *area, struct cs_chunks_part window)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &team->shape;
 	size_t unit = call->reduction.unit, before = 0;
 	for (int p = shape->first[shape->node]; shape->order[p] != shape->rank; p++)
-		before += cs_window_bytes(count_of(op, shape->order[p]), window);
+		before += cs_chunks_part_bytes(count_of(op, shape->order[p]), window);
 	cs_copy_result(op, call->recv.base + window.at * unit, area + before * unit,
-		       cs_window_bytes(count_of(op, shape->rank), window) * unit);
+		       cs_chunks_part_bytes(count_of(op, shape->rank), window) * unit);
 }
 
 static void
-between_nodes(struct cs_op *op, char *area, struct cs_window window)
+between_nodes(struct cs_op *op, char *area, struct cs_chunks_part window)
 {
 	cs_between_reduce_scatter(op, area, counts_of_nodes(op, window), &op->call.reduction,
 				  op->call.is_commutative);
@@ -320,7 +323,7 @@ between_nodes(struct cs_op *op, char *area, struct cs_window window)
 
 /* The leader has the node's part, which belongs at the front of the area. */
 static void
-keep_result(struct cs_op *op, char *area, struct cs_window window)
+keep_result(struct cs_op *op, char *area, struct cs_chunks_part window)
 {
 	size_t count = counts_of_nodes(op, window)[op->team->shape.node];
 	cs_between_take_result(op, area, count * op->call.reduction.unit);
@@ -329,7 +332,7 @@ keep_result(struct cs_op *op, char *area, struct cs_window window)
 /* A short vector: the leader alone reduces its node's vectors, so that the others wait once. */
 struct several_short {
 	struct cs_vector_hier of;
-	struct cs_window all;
+	struct cs_chunks_part all;
 	const char *own;
 };
 
@@ -364,7 +367,7 @@ static const struct cs_hier_kind short_kind =
 	  .between = between_short, .tell = tell_short, .take = take_short };
 
 static void
-several_nodes_short(struct cs_op *op, struct cs_window all)
+several_nodes_short(struct cs_op *op, struct cs_chunks_part all)
 {
 	struct several_short *state = short_of(op);
 	state->own = op->call.send.base;
@@ -384,7 +387,7 @@ struct several_long {
 	struct cs_node_reduce_ring ring;
 	struct split split;
 	const char *send;
-	struct cs_window window; /* of the round at hand */
+	struct cs_chunks_part window; /* of the round at hand */
 	size_t room;             /* bytes of a round, at most */
 	size_t count;            /* elements of the round */
 };
@@ -491,6 +494,6 @@ cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_fro
 	else
 		one_node(op, send, &split,
 			 send != call->recv.base &&
-			 cs_reduce_is_single_copy(op, single_copy_from) &&
+			 cs_rank_order_is_single_copy(op, single_copy_from) &&
 				 cs_node_offer(&op->node, send, call->bytes));
 }

@@ -10,7 +10,7 @@
  * bytes and more are read where they are; 0: where measured to take less. */
 void cs_node_reduce_scatter(struct cs_op *op, size_t read_all, size_t single_copy_from);
 /* The same of a small vector on one node, at once. False: it is not. */
-bool cs_deal_fast(struct cs_op *op, size_t single_copy_from);
+bool cs_node_reduce_scatter_fast(struct cs_op *op, size_t single_copy_from);
 
 #define CS_NODE_REDUCE_SCATTER_READ_ALL \
 	{ "read_all", "vectors up to this are reduced by the leader alone (several nodes)", \

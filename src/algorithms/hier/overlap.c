@@ -1,7 +1,7 @@
 /* hier/overlap.c has the allgather between the memories of nodes. */
 #include "algorithms/hier/overlap.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ static size_t
 piece_of(struct cs_op *op, int rank)
 {
 	const struct state *state = state_of(op);
-	return cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, rank), state->chunk,
+	return cs_chunks_bytes(cs_blocks_bytes(&op->call.recv, rank), state->chunk,
 			      state->hier.round);
 }
 
@@ -215,11 +215,11 @@ cs_overlap_allgather(struct cs_op *op, size_t wire_chunk)
 	size_t area = team->node.shape.area_bytes, limit = wire_chunk < area ? wire_chunk : area;
 	struct state *state = state_of(op);
 	*state = (struct state){ .before = cs_op_nodes(op),
-				 .chunk = cs_chunk_per_part(limit, (size_t)team->shape.ranks) };
+				 .chunk = cs_chunks_per_part(limit, (size_t)team->shape.ranks) };
 	if (!state->chunk)
 		state->chunk = 1; /* the area has room for more than a byte of each rank */
-	state->hier.rounds = cs_rounds(cs_blocks_largest(&op->call.recv, team->shape.ranks, -1),
-					    state->chunk);
+	state->hier.rounds = cs_chunks_rounds(
+		cs_blocks_largest(&op->call.recv, team->shape.ranks, -1), state->chunk);
 	cs_node_expect(&op->node, state->hier.rounds, 2);
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);

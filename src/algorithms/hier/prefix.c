@@ -2,7 +2,7 @@
 #include "algorithms/hier/prefix.h"
 #include "algorithms/hier/between.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
 #include "algorithms/node/small.h"
 #include "algorithms/hier/vector.h"
@@ -32,7 +32,7 @@ sum_up(struct cs_op *op, void *out, int others, const char *own)
 		from[local] = local == team->node.shape.local
 			      ? call->send.base : cs_vector_part(op, local).mapped;
 	from[others] = own;
-	cs_reduce_from_left(op, &call->reduction, out, from, others + (own != NULL), call->count);
+	cs_rank_order_scan(op, &call->reduction, out, from, others + (own != NULL), call->count);
 }
 
 static void
@@ -107,7 +107,7 @@ one_node_small(struct cs_op *op)
 		from[local] = cs_small_find(op, local, cs_node_await_alike(&op->node, local, 1),
 					    call->bytes);
 	from[self] = call->send.base;
-	cs_reduce_from_left(op, &call->reduction, call->recv.base, from,
+	cs_rank_order_scan(op, &call->reduction, call->recv.base, from,
 			    self + !cs_prefix_is_exclusive(call), call->count);
 	cs_at_end(at);
 }
@@ -312,7 +312,7 @@ run_chain(struct cs_op *op)
 	struct cs_call *call = &op->call;
 	for (size_t done; (done = chain->pieces * chain->each) < call->count;)
 		if (chain_piece(op, chain, done * call->reduction.unit,
-				cs_chunk_bytes(call->count, chain->each, chain->pieces), NULL) ==
+				cs_chunks_bytes(call->count, chain->each, chain->pieces), NULL) ==
 		    CS_AGAIN)
 			return CS_AGAIN;
 	if (chain->reads)
@@ -328,7 +328,7 @@ one_node_long(struct cs_op *op, size_t piece)
 	struct chain *chain = CS_OP_STATE(struct chain, op);
 	init_chain(op, chain, piece);
 	chain->reads = op->team->node.shape.local;
-	cs_node_expect(&op->node, cs_rounds(op->call.count, chain->each), 1);
+	cs_node_expect(&op->node, cs_chunks_rounds(op->call.count, chain->each), 1);
 	cs_op_start(op, chain_script);
 	cs_post_reserve(&op->node, &chain->post, op->node.extras & CS_OP_NONBLOCKING);
 	if (!chain->reads)
@@ -361,9 +361,9 @@ lay_out_long(struct cs_op *op, struct cs_hier_round *round)
 	struct several_long *state = long_of(op);
 	size_t unit = op->call.reduction.unit;
 	round->at = round->index * state->per_round * unit;
-	round->count = cs_chunk_bytes(op->call.count, state->per_round, round->index);
+	round->count = cs_chunks_bytes(op->call.count, state->per_round, round->index);
 	round->room = round->count * unit;
-	round->here += cs_rounds(round->count, state->chain.each);
+	round->here += cs_chunks_rounds(round->count, state->chain.each);
 	round->arrived = round->here + 1;
 	state->chain.step = state->hier.step;
 }
@@ -435,8 +435,8 @@ several_nodes_long(struct cs_op *op, const size_t *params, size_t piece)
 		state->per_round = state->chain.each; /* one element; it fits, as comm/ has seen to
 						       * it */
 	state->done = 0;
-	state->hier.rounds = cs_rounds(call->count, state->per_round);
-	cs_node_expect(&op->node, cs_rounds(call->count, state->chain.each) + 2 *
+	state->hier.rounds = cs_chunks_rounds(call->count, state->per_round);
+	cs_node_expect(&op->node, cs_chunks_rounds(call->count, state->chain.each) + 2 *
 		       state->hier.rounds, 1);
 	cs_hier_start_by_lanes(op, &long_kind, call->bytes, params[CS_PREFIX_LANES]);
 	cs_post_reserve(&op->node, &state->chain.post, op->node.extras & CS_OP_NONBLOCKING);

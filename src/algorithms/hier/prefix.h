@@ -54,7 +54,7 @@ static inline void
 cs_prefix_add(struct cs_op *op, void *out, const void *left, const void *right, size_t count)
 {
 	const void *from[] = { left, right };
-	cs_reduce_in_order(op, &op->call.reduction, out, from, 2, count);
+	cs_rank_order_reduce(op, &op->call.reduction, out, from, 2, count);
 }
 
 /* Is there room for all sums of a rank? Then: a scan of one node by doubling. */

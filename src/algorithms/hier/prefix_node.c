@@ -2,7 +2,7 @@
  * others add. */
 #include "algorithms/hier/prefix.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 /* Steps in which a rank adds something: the first powers of two that are not above it. */
 static int

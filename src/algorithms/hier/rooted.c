@@ -8,19 +8,19 @@
 static size_t
 agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
 {
-	return cs_exchange_lesser(call, cs_line_bytes(line), expected);
+	return cs_rounds_lesser(call, cs_line_bytes(line), expected);
 }
 
 /* What round `round` of a rank brings to the root. */
 static void
-gather_get(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int rank,
+gather_get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int rank,
 	   const struct cs_line *line)
 {
 	struct cs_call *call = &op->call;
 	size_t chunk = exchange->post.chunk;
 	char *to = cs_blocks_at(&call->recv, rank) + round * chunk;
 	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
-	size_t piece = cs_chunk_bytes(bytes, chunk, round);
+	size_t piece = cs_chunks_bytes(bytes, chunk, round);
 	if (cs_line_bytes(line) <= CS_INLINE) {
 		if (round == 0)
 			cs_copy(to, line->data, bytes);
@@ -48,14 +48,14 @@ gather_keep_own(struct cs_op *op)
 		cs_copy(cs_blocks_at(&call->recv, call->root), call->send.base, call->bytes);
 }
 
-static cs_phase *const gather_root_node[] = { cs_exchange_get, cs_exchange_next, NULL };
+static cs_phase *const gather_root_node[] = { cs_rounds_get, cs_rounds_next, NULL };
 
 static void
 gather_root(struct cs_op *op)
 {
 	size_t chunk = op->team->node.shape.slot_bytes;
-	cs_exchange_init(op, chunk, gather_get)->takes = cs_rounds(gather_most(op), chunk);
-	cs_exchange_start(op, gather_root_node, 0);
+	cs_rounds_init(op, chunk, gather_get)->takes = cs_chunks_rounds(gather_most(op), chunk);
+	cs_rounds_start(op, gather_root_node, 0);
 	gather_keep_own(op);
 }
 
@@ -115,9 +115,9 @@ gather_leaf(struct cs_op *op, size_t single_copy_from)
 	bool is_single_copy = !is_inline &&
 			      cs_single_copy_by_copies(op, single_copy_from, call->bytes, &cost) &&
 			      cs_node_offer(&op->node, call->send.base, call->bytes);
-	cs_exchange_init(op, team->node.shape.slot_bytes, NULL);
-	cs_exchange_put_block(op, call->send.base, call->bytes, is_inline, is_single_copy, false);
-	cs_exchange_start(op, cs_exchange_post_only, 0);
+	cs_rounds_init(op, team->node.shape.slot_bytes, NULL);
+	cs_rounds_put_block(op, call->send.base, call->bytes, is_inline, is_single_copy, false);
+	cs_rounds_start(op, cs_rounds_post_only, 0);
 }
 
 bool
@@ -145,7 +145,7 @@ cs_rooted_gather_fast(struct cs_op *op, size_t single_copy_from)
 static size_t
 scatter_chunk(const struct cs_team *team)
 {
-	return cs_chunk_per_part(team->node.shape.slot_bytes, (size_t)team->shape.ranks) -
+	return cs_chunks_per_part(team->node.shape.slot_bytes, (size_t)team->shape.ranks) -
 	       PIECE_HEAD;
 }
 
@@ -153,7 +153,7 @@ scatter_chunk(const struct cs_team *team)
 static size_t
 scatter_wanted(struct cs_call *call, size_t sent)
 {
-	return cs_exchange_lesser(call, sent, call->bytes);
+	return cs_rounds_lesser(call, sent, call->bytes);
 }
 
 /* A rank that gets its block. */
@@ -197,7 +197,7 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 		leaf->whole = scatter_wanted(call, sent);
 	}
 	cs_copy_out(op, leaf->whole, call->recv.base + round * leaf->chunk, from + PIECE_HEAD,
-		    cs_chunk_bytes(leaf->whole, leaf->chunk, round));
+		    cs_chunks_bytes(leaf->whole, leaf->chunk, round));
 }
 
 /* A block of at most CS_SMALL bytes that came as an only piece. */
@@ -243,7 +243,7 @@ scatter_leaf_go_on(struct cs_op *op)
 	size_t chunk = scatter_chunk(op->team);
 	*CS_OP_STATE(struct scatter_leaf, op) =
 		(struct scatter_leaf){ .chunk = chunk, .whole = SIZE_MAX,
-				       .rounds = cs_rounds(op->call.bytes, chunk) };
+				       .rounds = cs_chunks_rounds(op->call.bytes, chunk) };
 	cs_op_go_on(op, scatter_leaf_node);
 }
 
@@ -327,7 +327,7 @@ static __attribute__((noinline)) bool
 scatter_small(struct cs_op *op, size_t most, size_t single_copy_from)
 {
 	struct cs_node_at at = cs_op_at(op);
-	size_t stride = cs_exchange_stride(op, most, PIECE_HEAD),
+	size_t stride = cs_rounds_stride(op, most, PIECE_HEAD),
 	       span = stride * (size_t)op->team->shape.ranks;
 	bool is_small = cs_is_small(op, span);
 	if (most > CS_SMALL || (single_copy_from && most >= single_copy_from) ||
@@ -346,12 +346,12 @@ scatter_root(struct cs_op *op, size_t most, size_t single_copy_from)
 	struct cs_call *call = &op->call;
 	struct cs_copy_cost cost = cost_of(team, -1);
 	cost.copies_in = team->node.is_oversubscribed ? 1 : (unsigned)team->shape.ranks - 1;
-	bool is_single_copy = cs_exchange_may_single_copy_blocks(team) &&
+	bool is_single_copy = cs_rounds_may_single_copy_blocks(team) &&
 			      cs_single_copy_by_copies(op, single_copy_from, most, &cost) &&
-			      cs_exchange_offer(op, &call->send);
-	cs_exchange_init(op, scatter_chunk(team), NULL);
-	cs_exchange_put_blocks(op, most, PIECE_HEAD, is_single_copy);
-	cs_exchange_start(op, cs_exchange_post_only, 0);
+			      cs_copies_offer(op, &call->send);
+	cs_rounds_init(op, scatter_chunk(team), NULL);
+	cs_rounds_put_blocks(op, most, PIECE_HEAD, is_single_copy);
+	cs_rounds_start(op, cs_rounds_post_only, 0);
 }
 
 bool

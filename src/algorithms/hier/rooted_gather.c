@@ -71,7 +71,7 @@ bring_for_others(struct cs_op *op, const struct cs_hier_round *round)
 	char *to = round->area[0] + rooted->at[shape->node];
 	for (int local = 0; rooted->may_be_put && local < shape->locals; local++) {
 		size_t size = rooted->sizes[shape->first[shape->node] + local],
-		       piece = cs_chunk_bytes(size, rooted->chunk, round->index);
+		       piece = cs_chunks_bytes(size, rooted->chunk, round->index);
 		if (is_put_out(op, local)) {
 			/* Never more than a small slot has, whatever its line says. */
 			size_t said = cs_line_bytes(cs_node_look(&op->node, local, 1)),
@@ -107,7 +107,7 @@ gather_meet_sizes(struct cs_op *op)
 	for (int local = 0; needs_node && local < shape->locals; local++) {
 		size_t sent = cs_line_bytes(cs_node_look(&op->node, local, 1));
 		if (rooted->is_root && !rooted->shares_sizes)
-			cs_exchange_lesser(&op->call, sent, sizes[local]);
+			cs_rounds_lesser(&op->call, sent, sizes[local]);
 		else
 			sizes[local] = sent;
 	}
@@ -173,7 +173,7 @@ gather_bring(struct cs_op *op)
 	if (rooted->is_root)
 		return CS_OK;
 	cs_copy_in(op, round->area[0] + rooted->own_at, op->call.send.base + round->at,
-		   cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
+		   cs_chunks_bytes(rooted->moved, rooted->chunk, round->index));
 	cs_hier_is_here(op);
 	return CS_OK;
 }
@@ -222,7 +222,7 @@ gather_take(struct cs_op *op, const struct cs_hier_round *round)
 	const char *from = round->area[0];
 	for (int p = 0; p < shape->ranks; p++) {
 		int rank = shape->order[p];
-		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunks_bytes(rooted->sizes[p], rooted->chunk, round->index);
 		char *to = cs_blocks_at(&call->recv, rank) + round->at;
 		if (rank != shape->rank)
 			cs_copy_result(op, to, from, piece);

@@ -24,7 +24,7 @@ cs_rooted_init(struct cs_op *op)
 	rooted->is_root_node = shape->node == rooted->root_node;
 	rooted->is_leader = cs_team_is_leader(team);
 	rooted->shares_sizes = op->between && op->between->needs.all_sizes;
-	rooted->chunk = cs_chunk_per_part(team->node.shape.area_bytes, (size_t)shape->ranks);
+	rooted->chunk = cs_chunks_per_part(team->node.shape.area_bytes, (size_t)shape->ranks);
 	rooted->sizes = cs_op_memory(op, CS_OP_COPY, (size_t)shape->ranks * sizeof *rooted->sizes);
 	rooted->bytes = cs_op_nodes(op);
 	rooted->at = rooted->bytes + shape->nodes;
@@ -46,7 +46,7 @@ cs_rooted_lay_out(struct cs_op *op, struct cs_hier_round *round)
 		     p < shape->first[n + 1]; p++) {
 			if (p == own)
 				rooted->own_at = rooted->at[n] + rooted->bytes[n];
-			rooted->bytes[n] += cs_chunk_bytes(rooted->sizes[p], rooted->chunk,
+			rooted->bytes[n] += cs_chunks_bytes(rooted->sizes[p], rooted->chunk,
 							   round->index);
 		}
 		offset += rooted->bytes[n];
@@ -68,7 +68,7 @@ cs_rooted_most_rounds(const struct cs_op *op, const struct cs_rooted *rooted, co
 {
 	uint64_t most = 0;
 	for (int p = 0; p < op->team->shape.ranks; p++) {
-		uint64_t rounds = cs_rounds(sizes[p], rooted->chunk);
+		uint64_t rounds = cs_chunks_rounds(sizes[p], rooted->chunk);
 		most = rounds > most ? rounds : most;
 	}
 	return most;
@@ -102,7 +102,7 @@ cs_rooted_equal_sizes(struct cs_op *op, size_t each)
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	for (int p = 0; p < op->team->shape.ranks; p++)
 		rooted->sizes[p] = each;
-	cs_rooted_begin_rounds(op, cs_rounds(each, rooted->chunk), 0, each);
+	cs_rooted_begin_rounds(op, cs_chunks_rounds(each, rooted->chunk), 0, each);
 }
 
 bool
@@ -262,7 +262,7 @@ scatter_bring(struct cs_op *op)
 	if (!rooted->is_root)
 		return CS_OK;
 	for (int p = 0; p < shape->ranks; p++) {
-		size_t piece = cs_chunk_bytes(rooted->sizes[p], rooted->chunk, round->index);
+		size_t piece = cs_chunks_bytes(rooted->sizes[p], rooted->chunk, round->index);
 		cs_copy_in(op, to, cs_blocks_at(&op->call.send, shape->order[p]) + round->at,
 			   piece);
 		to += piece;
@@ -306,7 +306,7 @@ scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 		op->call.truncated = cs_line_bytes(line);
 	if (op->call.recv.base)
 		cs_copy_result(op, op->call.recv.base + round->at, round->area[0] + rooted->own_at,
-			       cs_chunk_bytes(rooted->moved, rooted->chunk, round->index));
+			       cs_chunks_bytes(rooted->moved, rooted->chunk, round->index));
 }
 
 static const struct cs_hier_kind scatter_hier =

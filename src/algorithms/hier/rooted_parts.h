@@ -5,7 +5,7 @@
 
 #include "algorithms/hier/between.h"
 #include "algorithms/hier/hier.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/rooted.h"
 
 struct cs_rooted {

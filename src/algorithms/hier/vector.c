@@ -1,7 +1,7 @@
 /* hier/vector.c puts a rank's vector out for the others of its node, and finds theirs. */
 #include "algorithms/hier/vector.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 void
 cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool is_single_copy)
@@ -65,7 +65,7 @@ cs_vector_reduce(struct cs_op *op, void *out, const void *own)
 	for (int local = 0; local < locals; local++)
 		parts[local] = local == self ? (struct cs_operand){ .mapped = own }
 					     : cs_vector_part(op, local);
-	cs_reduce_operands(op, &op->call.reduction, out, parts, op->call.count);
+	cs_rank_order_operands(op, &op->call.reduction, out, parts, op->call.count);
 }
 
 void

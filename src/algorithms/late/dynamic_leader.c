@@ -1,6 +1,6 @@
 /* late/dynamic_leader.c — the last arriver of a node leads. */
 #include "algorithms/late/dynamic_parts.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/node/rank_order.h"
 
 /* Step until which a slot is in use that its owner reads, too: the call's last one. */
@@ -37,7 +37,7 @@ reduce_children(struct cs_op *op, uint64_t round, int part, const char *own, cha
 	from[0] = own;
 	for (int child = 0; child < state->children; child++)
 		from[1 + child] = cs_dynamic_message(op, round, part, child);
-	cs_reduce_in_order(op, &op->call.reduction, out, from, 1 + state->children,
+	cs_rank_order_reduce(op, &op->call.reduction, out, from, 1 + state->children,
 			   cs_dynamic_count(op, state, round, part));
 }
 
@@ -81,7 +81,7 @@ climb(struct cs_op *op, uint64_t round, int part)
 		/* All of the node are under an inner node of such a span. */
 		char *sum = span >= locals ? to : room;
 		if (count)
-			cs_reduce_in_order(op, &op->call.reduction, sum, both, 2, count);
+			cs_rank_order_reduce(op, &op->call.reduction, sum, both, 2, count);
 		mine = sum;
 	}
 	if (mine != to)
@@ -433,7 +433,7 @@ cut(const struct cs_op *op, struct cs_dynamic *state, size_t segment, bool contr
 		return false;
 	state->stride = (state->per_part * unit + 2 * CS_DYNAMIC_HEAD - 1) / CS_DYNAMIC_HEAD *
 			CS_DYNAMIC_HEAD;
-	state->rounds = cs_rounds(count, state->per_part * (size_t)state->parts);
+	state->rounds = cs_chunks_rounds(count, state->per_part * (size_t)state->parts);
 	return true;
 }
 
@@ -442,7 +442,7 @@ describe_post(const struct cs_op *op, struct cs_dynamic *state)
 {
 	size_t span = (size_t)state->parts * state->stride;
 	struct cs_post *post = &state->post;
-	/* Of a reduction the line has the bytes in its sign. */
+	/* Of a reduction the line has the bytes in its signature. */
 	post->bytes = cs_colls[op->call.coll].reduces ? op->call.bytes : 0;
 	post->rounds = CS_USES_UNKNOWN;
 	post->chunk = post->span = span;

@@ -22,7 +22,7 @@
  * CS_ARRIVE_ROUNDS; and who sends, until the MPI has its message.
  *
  * With verbs a leader writes into the memory of the node above, with a counter behind the data
- * (wire/window.h), and whoever leads that one takes it, or the root, with the sum of its node:
+ * (wire/rma_window.h), and whoever leads that one takes it, or the root, with the sum of its node:
  * nobody receives, and no other rank is known beforehand. Nobody waits for ever: of the earliest
  * round in which ranks are held up all slots were free before, as there are twice as many as parts,
  * and nodes without children are held up by nothing else.
@@ -30,9 +30,8 @@
  * By the MPI there is no control message either. With `control` a reduce does as the seed's (fig.
  * 3.14), for comparison: the last arriver of a node tells all ranks of the child nodes who it is,
  * and takes what they send; one of those who are told needs that, the node's own last arriver, and
- * the others hear it in some later call (algorithms/late/hearings.h). The root is known, and tells
- * nobody.
- */
+ * the others hear it in some later call (algorithms/late/posted_receives.h). The root is known, and
+ * tells nobody.  */
 #ifndef CS_ALGORITHMS_LATE_DYNAMIC_LEADER_H
 #define CS_ALGORITHMS_LATE_DYNAMIC_LEADER_H
 

@@ -1,11 +1,11 @@
 /* late/dynamic_messages.c — the tree of nodes under late/dynamic_leader.h, and what they
  * send. */
-#include "algorithms/late/hearings.h"
+#include "algorithms/late/posted_receives.h"
 #include "algorithms/late/dynamic_parts.h"
 
 #include <string.h>
 
-_Static_assert(CS_HEARINGS > (CS_ARRIVE_ROUNDS + 1) * CS_ARRIVE_PARTS,
+_Static_assert(CS_POSTED_RECEIVES > (CS_ARRIVE_ROUNDS + 1) * CS_ARRIVE_PARTS,
 	       "a place is not taken again while its word is needed");
 
 /* --- the tree of nodes ------------------------------------------------------------------------ */
@@ -117,7 +117,7 @@ cs_dynamic_send(struct cs_op *op, uint64_t round, int part, int i, int peer, boo
 	int at = send_at(state, round, part, i);
 	state->is_sending[at] = true;
 	if (state->window) {
-		cs_dynamic_window_put(op, send_request(state, at), round, part,
+		cs_dynamic_rma_put(op, send_request(state, at), round, part,
 				      op->team->shape.node_of[peer]);
 		return;
 	}
@@ -155,7 +155,7 @@ bool
 cs_dynamic_may_send(struct cs_op *op, uint64_t round, int part, int peer)
 {
 	return !cs_dynamic_of(op)->window ||
-	       cs_dynamic_window_may_put(op, round, part, op->team->shape.node_of[peer]);
+	       cs_dynamic_rma_may_put(op, round, part, op->team->shape.node_of[peer]);
 }
 
 bool
@@ -163,7 +163,7 @@ cs_dynamic_may_send_down(struct cs_op *op, uint64_t round, int part)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	for (int i = 0; state->window && i < state->children; i++)
-		if (!cs_dynamic_window_may_put(op, round, part, cs_dynamic_child(op, state, i)))
+		if (!cs_dynamic_rma_may_put(op, round, part, cs_dynamic_child(op, state, i)))
 			return false;
 	return true;
 }
@@ -173,7 +173,7 @@ cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	return state->window
-	       ? cs_dynamic_window_has_come(op, round, part, child)
+	       ? cs_dynamic_rma_has_come(op, round, part, child)
 	       : is_over(op, &state->requests[cs_dynamic_receive_at(state, part, child)]);
 }
 
@@ -184,7 +184,7 @@ cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child)
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int found = child;
 	if (state->window)
-		return cs_dynamic_window_message(op, round, part, child);
+		return cs_dynamic_rma_message(op, round, part, child);
 	for (int i = 0; child < state->children && i < state->children; i++) {
 		const struct cs_dynamic_head *head =
 			(const void *)cs_dynamic_inbox(state, part, i);
@@ -197,7 +197,7 @@ cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child)
 bool
 cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child)
 {
-	return !cs_dynamic_of(op)->window || cs_dynamic_window_give_back(op, round, part, child);
+	return !cs_dynamic_of(op)->window || cs_dynamic_rma_give_back(op, round, part, child);
 }
 
 /* --- who leads -------------------------------------------------------------------------------- */
@@ -220,7 +220,7 @@ bool
 cs_dynamic_hear_parent(struct cs_op *op, uint64_t round, int part)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
-	if (cs_hearing_begin(op->team, state->hearing + place_of(state, round, part),
+	if (cs_posted_receives_post(op->team, state->posted + place_of(state, round, part),
 			     number_of(state, round, part, WORDS)))
 		return true;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
@@ -234,7 +234,8 @@ cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part)
 	uint64_t word;
 	if (!state->is_told)
 		return true;
-	if (!cs_hearing_has_come(op->team, state->hearing + place_of(state, round, part), &word)) {
+	if (!cs_posted_receives_test(op->team, state->posted + place_of(state, round, part),
+				     &word)) {
 		op->node.awaited.local = CS_AWAITS_MESSAGE;
 		return false;
 	}
@@ -262,7 +263,7 @@ join_messages(struct cs_op *op, struct cs_dynamic *state, int parent, bool contr
 	team->numbers = number_of(state, state->rounds, 0, UP);
 	state->wire = team->host->messages(team->everyone);
 	if (state->is_told)
-		state->hearing = cs_hearings_take(team, state->wire,
+		state->posted = cs_posted_receives_take(team, state->wire,
 						  place_of(state, state->rounds, 0));
 	bool takes_down = cs_dynamic_is_to_all(op) && state->parent >= 0;
 	if (state->brings || state->tells || takes_down || cs_dynamic_is_root(op))
@@ -305,7 +306,7 @@ cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
 				shape->node == state->top;
 		state->leads_nodes = state->children && !is_roots;
 		state->takes_nodes = state->children && is_roots && cs_dynamic_is_root(op);
-		cs_dynamic_window_join(op, state, parent);
+		cs_dynamic_rma_join(op, state, parent);
 	} else {
 		join_messages(op, state, parent, params->control);
 	}

@@ -1,12 +1,12 @@
 /* late/dynamic_parts.h — what the files of late/dynamic_leader.h share: dynamic_leader.c
- * (on a node), dynamic_messages.c (between nodes), dynamic_window.c (the same by a window). */
+ * (on a node), dynamic_messages.c (between nodes), dynamic_rma.c (the same by a window). */
 #ifndef CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 #define CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 
 #include "algorithms/late/dynamic_leader.h"
 #include "shm/arrive.h"
 #include "shm/post.h"
-#include "wire/window.h"
+#include "wire/rma_window.h"
 #include "wire/wire.h"
 
 /* Bytes before each part in a slot: what its message begins with. The part begins with a line. */
@@ -44,7 +44,7 @@ struct cs_dynamic {
 			   * it is whoever has told */
 	bool tells;       /* with `control`: this node's last arriver says who it is */
 	bool is_told;     /* and the parent node's does */
-	uint64_t hearing; /* of the first part; places of hearings */
+	uint64_t posted; /* of the first part; places of posted receives */
 	bool leads_nodes; /* what the child nodes send is the last arriver's to take */
 	bool takes_nodes; /* it is this rank's, the root's, with the sum of its node */
 	bool is_summed;   /* which is in the result, in the part at hand */
@@ -177,16 +177,16 @@ void cs_dynamic_send_down(struct cs_op *op, uint64_t round, int part);
 /* Have the messages of these parts of a round left, from `part` on? */
 bool cs_dynamic_have_left(struct cs_op *op, uint64_t round, int part, int parts);
 
-/* --- the same by a window (dynamic_window.c) -------------------------------------------------- */
+/* --- the same by a window (dynamic_rma.c) -------------------------------------------------- */
 
 /* Takes numbers for the messages of the call; there is room for two neighbours more than
  * children. */
-void cs_dynamic_window_join(struct cs_op *op, struct cs_dynamic *state, int parent);
-bool cs_dynamic_window_has_come(struct cs_op *op, uint64_t round, int part, int child);
-const char *cs_dynamic_window_message(struct cs_op *op, uint64_t round, int part, int child);
-bool cs_dynamic_window_give_back(struct cs_op *op, uint64_t round, int part, int child);
-bool cs_dynamic_window_may_put(struct cs_op *op, uint64_t round, int part, int node);
-void cs_dynamic_window_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
+void cs_dynamic_rma_join(struct cs_op *op, struct cs_dynamic *state, int parent);
+bool cs_dynamic_rma_has_come(struct cs_op *op, uint64_t round, int part, int child);
+const char *cs_dynamic_rma_message(struct cs_op *op, uint64_t round, int part, int child);
+bool cs_dynamic_rma_give_back(struct cs_op *op, uint64_t round, int part, int child);
+bool cs_dynamic_rma_may_put(struct cs_op *op, uint64_t round, int part, int node);
+void cs_dynamic_rma_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
 			   int node);
 
 #endif

@@ -1,6 +1,6 @@
-/* late/dynamic_window.c — the messages of late/dynamic_leader.h where there is a window
- * (wire/window.h): who leads a node writes into the memory of the next one, and whoever leads that
- * one finds it there. */
+/* late/dynamic_rma.c — the messages of late/dynamic_leader.h where there is a window
+ * (wire/rma_window.h): who leads a node writes into the memory of the next one, and whoever leads
+ * that one finds it there. */
 #include "algorithms/late/dynamic_parts.h"
 
 /* Parts of the whole call: the messages between two nodes in one direction. */
@@ -38,7 +38,7 @@ expect(struct cs_dynamic *state, int node, uint64_t sent, uint64_t received)
 }
 
 void
-cs_dynamic_window_join(struct cs_op *op, struct cs_dynamic *state, int parent)
+cs_dynamic_rma_join(struct cs_op *op, struct cs_dynamic *state, int parent)
 {
 	const struct cs_shape *shape = &op->team->shape;
 	bool is_to_all = cs_dynamic_is_to_all(op);
@@ -81,7 +81,7 @@ source(const struct cs_op *op, const struct cs_dynamic *state, int child)
 }
 
 bool
-cs_dynamic_window_has_come(struct cs_op *op, uint64_t round, int part, int child)
+cs_dynamic_rma_has_come(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
@@ -93,7 +93,7 @@ cs_dynamic_window_has_come(struct cs_op *op, uint64_t round, int part, int child
 }
 
 const char *
-cs_dynamic_window_message(struct cs_op *op, uint64_t round, int part, int child)
+cs_dynamic_rma_message(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
@@ -102,7 +102,7 @@ cs_dynamic_window_message(struct cs_op *op, uint64_t round, int part, int child)
 }
 
 bool
-cs_dynamic_window_give_back(struct cs_op *op, uint64_t round, int part, int child)
+cs_dynamic_rma_give_back(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
@@ -114,7 +114,7 @@ cs_dynamic_window_give_back(struct cs_op *op, uint64_t round, int part, int chil
 }
 
 bool
-cs_dynamic_window_may_put(struct cs_op *op, uint64_t round, int part, int node)
+cs_dynamic_rma_may_put(struct cs_op *op, uint64_t round, int part, int node)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	uint64_t number = neighbour(state, node)->sent + place_of(state, round, part);
@@ -125,7 +125,7 @@ cs_dynamic_window_may_put(struct cs_op *op, uint64_t round, int part, int node)
 }
 
 void
-cs_dynamic_window_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
+cs_dynamic_rma_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
 		      int node)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);

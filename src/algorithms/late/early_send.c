@@ -1,21 +1,21 @@
-/* late/presend_send.c sends what has been brought, as soon as it is worth a message. */
-#include "algorithms/late/presend.h"
+/* late/early_send.c sends what has been brought, as soon as it is worth a message. */
+#include "algorithms/late/early.h"
 
 /* Notes segments that have come since the last time. */
 static void
-look_for_segments(struct cs_op *op, struct cs_presend_to *receiver)
+look_for_segments(struct cs_op *op, struct cs_early_to *receiver)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	int ranks = cs_presend_size(op, receiver->node);
+	struct cs_early *state = cs_early_of(op);
+	int ranks = cs_early_size(op, receiver->node);
 	for (int local = 0; receiver->left && local < op->team->shape.locals; local++) {
 		struct cs_region_segment *segment = &receiver->segments[local];
-		struct cs_presend_head head;
+		struct cs_early_head head;
 		if (segment->state != CS_SEGMENT_ABSENT ||
-		    !cs_node_look(&op->node, local, cs_presend_step(op, receiver->node)))
+		    !cs_node_look(&op->node, local, cs_early_step(op, receiver->node)))
 			continue;
-		const char *from = cs_presend_segment(op, receiver->node, local);
-		size_t stride = cs_presend_stride(state, ranks);
-		size_t largest = cs_presend_largest(state, from, ranks);
+		const char *from = cs_early_segment(op, receiver->node, local);
+		size_t stride = cs_early_stride(state, ranks);
+		size_t largest = cs_early_largest(state, from, ranks);
 		memcpy(&head, from, sizeof head);
 		segment->bytes = head.bytes < stride ? head.bytes : (uint32_t)stride;
 		segment->state = CS_SEGMENT_HERE;
@@ -27,16 +27,16 @@ look_for_segments(struct cs_op *op, struct cs_presend_to *receiver)
 /* One piece of memory with the run's segments: where they are, if they lie without gaps. (Where
  * blocks are of one size, they do, unless ranks disagree about it.) */
 static char *
-join(struct cs_op *op, const struct cs_presend_to *receiver, const struct cs_fragment *run)
+join(struct cs_op *op, const struct cs_early_to *receiver, const struct cs_fragment *run)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	size_t stride = cs_presend_stride(state, cs_presend_size(op, receiver->node)), at = 0;
-	char *first = cs_presend_segment(op, receiver->node, run->first);
+	struct cs_early *state = cs_early_of(op);
+	size_t stride = cs_early_stride(state, cs_early_size(op, receiver->node)), at = 0;
+	char *first = cs_early_segment(op, receiver->node, run->first);
 	bool has_gaps = false;
 	for (int i = 0; i < run->count - 1; i++)
 		has_gaps = has_gaps || receiver->segments[run->first + i].bytes != stride;
 	const struct cs_hier_round *round = cs_hier_now(&state->hier);
-	char *packed = cs_presend_is_windowed(state) ? round->area[1] : state->packed;
+	char *packed = cs_early_is_windowed(state) ? round->area[1] : state->packed;
 	if (!has_gaps || !packed)
 		return first;
 	char *to = packed + (first - round->area[0]);
@@ -49,10 +49,10 @@ join(struct cs_op *op, const struct cs_presend_to *receiver, const struct cs_fra
 }
 
 static void
-send(struct cs_op *op, struct cs_presend_to *receiver, const struct cs_fragment *run)
+send(struct cs_op *op, struct cs_early_to *receiver, const struct cs_fragment *run)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	struct cs_presend_head head;
+	struct cs_early *state = cs_early_of(op);
+	struct cs_early_head head;
 	char *from = join(op, receiver, run);
 	memcpy(&head, from, sizeof head);
 	head.count = (uint16_t)run->count;
@@ -61,7 +61,7 @@ send(struct cs_op *op, struct cs_presend_to *receiver, const struct cs_fragment 
 		receiver->segments[run->first + i].state = CS_SEGMENT_SENT;
 	receiver->left -= run->count;
 	struct cs_request *request = &state->sends[state->begun++];
-	if (!cs_presend_is_windowed(state)) {
+	if (!cs_early_is_windowed(state)) {
 		state->wire->send(state->wire, request, receiver->rank, op->tag, from, run->bytes);
 		return;
 	}
@@ -75,29 +75,29 @@ send(struct cs_op *op, struct cs_presend_to *receiver, const struct cs_fragment 
 
 /* In the window the slot has to be free. */
 static bool
-may_send(const struct cs_presend *state, const struct cs_presend_to *receiver)
+may_send(const struct cs_early *state, const struct cs_early_to *receiver)
 {
-	return receiver->left && (!cs_presend_is_windowed(state) ||
+	return receiver->left && (!cs_early_is_windowed(state) ||
 				  cs_rma_may_put(state->window, receiver->node,
 						 state->sent[receiver->node] + state->hier.round));
 }
 
 static bool
-has_left(const struct cs_presend *state, struct cs_request *request)
+has_left(const struct cs_early *state, struct cs_request *request)
 {
-	return cs_presend_is_windowed(state) ? state->window->test(state->window, request)
+	return cs_early_is_windowed(state) ? state->window->test(state->window, request)
 					     : state->wire->test(state->wire, request);
 }
 
 /* Sends what is worth a message now; false: something is still to be sent, or on its way. */
 bool
-cs_presend_send_on(struct cs_op *op)
+cs_early_send_on(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	struct cs_fragment best;
 	bool is_sent = true;
 	if (state->is_barred &&
-	    cs_hier_look_all(op, cs_presend_step(op, op->team->shape.node), NULL) == CS_AGAIN)
+	    cs_hier_look_all(op, cs_early_step(op, op->team->shape.node), NULL) == CS_AGAIN)
 		return !state->receiver_count;
 	do {
 		best = (struct cs_fragment){ .kind = CS_FRAGMENT_NONE };

@@ -1,26 +1,26 @@
-/* late/presend_take.c hears what other nodes send, and takes out what is for this rank. */
-#include "algorithms/late/presend.h"
+/* late/early_take.c hears what other nodes send, and takes out what is for this rank. */
+#include "algorithms/late/early.h"
 
 #include "shm/arrive.h"
 
 void
-cs_presend_hear(struct cs_op *op, struct cs_presend_from *sender)
+cs_early_hear(struct cs_op *op, struct cs_early_from *sender)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	size_t room = (size_t)cs_presend_size(op, sender->node) *
-		      cs_presend_stride(state, op->team->shape.locals);
-	char *to = cs_hier_now(&state->hier)->area[1] + cs_presend_in_at(op, sender->node);
+	struct cs_early *state = cs_early_of(op);
+	size_t room = (size_t)cs_early_size(op, sender->node) *
+		      cs_early_stride(state, op->team->shape.locals);
+	char *to = cs_hier_now(&state->hier)->area[1] + cs_early_in_at(op, sender->node);
 	state->wire->recv(state->wire, &sender->request, sender->rank, op->tag, to + sender->at,
 			  room - sender->at);
 }
 
-/* `at`: words into the area, or CS_PRESEND_NOWHERE. */
+/* `at`: words into the area, or CS_EARLY_NOWHERE. */
 static void
-log_segment(struct cs_op *op, struct cs_presend_from *sender, int local, uint32_t at)
+log_segment(struct cs_op *op, struct cs_early_from *sender, int local, uint32_t at)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	struct cs_presend_line *line = &cs_presend_log(op, shape->local)[state->logged++];
+	struct cs_early_line *line = &cs_early_log(op, shape->local)[state->logged++];
 	line->position = (uint32_t)(shape->first[sender->node] + local);
 	line->at = at;
 	sender->left--;
@@ -29,14 +29,14 @@ log_segment(struct cs_op *op, struct cs_presend_from *sender, int local, uint32_
 /* A message is here: notes its segments. What it says is checked, since ranks that disagree about a
  * size may have sent it; then all that is left of the node's is taken for there. */
 static void
-land(struct cs_op *op, struct cs_presend_from *sender)
+land(struct cs_op *op, struct cs_early_from *sender)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	int size = cs_presend_size(op, sender->node);
-	size_t stride = cs_presend_stride(state, op->team->shape.locals), at = sender->at,
-	       start = cs_presend_in_at(op, sender->node);
+	struct cs_early *state = cs_early_of(op);
+	int size = cs_early_size(op, sender->node);
+	size_t stride = cs_early_stride(state, op->team->shape.locals), at = sender->at,
+	       start = cs_early_in_at(op, sender->node);
 	const char *area = cs_hier_now(&state->hier)->area[1] + start;
-	struct cs_presend_head head;
+	struct cs_early_head head;
 	memcpy(&head, area + at, sizeof head);
 	int first = head.first, count = head.count;
 	bool is_right = !(sender->request.told & CS_TOLD_MORE) && count > 0 &&
@@ -51,25 +51,25 @@ land(struct cs_op *op, struct cs_presend_from *sender)
 		at += head.bytes;
 	}
 	for (int local = 0; !is_right && sender->left > 0; local++)
-		log_segment(op, sender, local, CS_PRESEND_NOWHERE);
+		log_segment(op, sender, local, CS_EARLY_NOWHERE);
 	sender->at = at;
 }
 
 /* False: something is still to come. */
 bool
-cs_presend_hear_on(struct cs_op *op)
+cs_early_hear_on(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	bool is_heard = true;
 	for (int i = 0; i < state->sender_count; i++) {
-		struct cs_presend_from *sender = &state->senders[i];
+		struct cs_early_from *sender = &state->senders[i];
 		if (sender->left && state->wire->test(state->wire, &sender->request)) {
 			cs_op_note(op, sender->request.told);
 			land(op, sender);
 			cs_node_publish(&op->node, state->hier.line,
-					cs_presend_log_step(op, state->logged));
+					cs_early_log_step(op, state->logged));
 			if (sender->left)
-				cs_presend_hear(op, sender);
+				cs_early_hear(op, sender);
 		}
 		is_heard = is_heard && !sender->left;
 	}
@@ -82,43 +82,43 @@ cs_presend_hear_on(struct cs_op *op)
 static void
 take_piece(struct cs_op *op, const char *segment, int from)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	struct cs_call *call = &op->call;
 	const struct cs_shape *shape = &op->team->shape;
 	size_t expected = cs_blocks_bytes(&call->recv, from),
-	       at = cs_presend_head_bytes(state, shape->locals);
+	       at = cs_early_head_bytes(state, shape->locals);
 	uint64_t bytes = 0;
-	struct cs_presend_head head;
+	struct cs_early_head head;
 	memcpy(&head, segment, sizeof head);
 	for (int local = 0; state->has_sizes && local <= shape->local; local++) {
-		at += cs_presend_piece(state, bytes);
+		at += cs_early_piece(state, bytes);
 		memcpy(&bytes, segment + sizeof head + (size_t)local * sizeof bytes, sizeof bytes);
 	}
 	if (!state->has_sizes) {
 		bytes = call->send.each;
 		at += (size_t)shape->local * state->piece;
 	}
-	size_t piece = cs_presend_piece(state, cs_exchange_lesser(call, bytes, expected));
+	size_t piece = cs_early_piece(state, cs_rounds_lesser(call, bytes, expected));
 	if (at <= head.bytes && piece <= head.bytes - at)
-		cs_copy_result(op, cs_blocks_at(&call->recv, from) + cs_presend_begin(state),
+		cs_copy_result(op, cs_blocks_at(&call->recv, from) + cs_early_begin(state),
 			       segment + at, piece);
 }
 
 /* What local ranks have for this one; false: one of them has not come. */
 bool
-cs_presend_take_own(struct cs_op *op)
+cs_early_take_own(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	bool is_all = true;
 	for (int local = 0; local < shape->locals; local++) {
 		if (state->is_taken[local])
 			continue;
 		state->is_taken[local] =
-			cs_node_look(&op->node, local, cs_presend_step(op, shape->node)) != NULL;
+			cs_node_look(&op->node, local, cs_early_step(op, shape->node)) != NULL;
 		if (state->is_taken[local])
-			take_piece(op, cs_presend_segment(op, shape->node, local),
-				   cs_presend_rank(op, shape->node, local));
+			take_piece(op, cs_early_segment(op, shape->node, local),
+				   cs_early_rank(op, shape->node, local));
 		is_all = is_all && state->is_taken[local];
 	}
 	return is_all;
@@ -128,22 +128,22 @@ cs_presend_take_own(struct cs_op *op)
 static void
 take_segment(struct cs_op *op, const char *segment, int rank)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	size_t *largest = &state->largest[shape->node_of[rank]],
-	       own = cs_presend_largest(state, segment, shape->locals);
+	       own = cs_early_largest(state, segment, shape->locals);
 	*largest = own > *largest ? own : *largest;
 	take_piece(op, segment, rank);
 }
 
 static void
-take_landed(struct cs_op *op, const struct cs_presend_line *landed)
+take_landed(struct cs_op *op, const struct cs_early_line *landed)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
-	size_t at = (size_t)landed->at * sizeof(struct cs_presend_head),
-	       end = at + cs_presend_stride(state, shape->locals);
-	if (landed->position >= (uint32_t)shape->ranks || landed->at == CS_PRESEND_NOWHERE ||
+	size_t at = (size_t)landed->at * sizeof(struct cs_early_head),
+	       end = at + cs_early_stride(state, shape->locals);
+	if (landed->position >= (uint32_t)shape->ranks || landed->at == CS_EARLY_NOWHERE ||
 	    end > cs_hier_now(&state->hier)->room)
 		return;
 	take_segment(op, cs_hier_now(&state->hier)->area[1] + at, shape->order[landed->position]);
@@ -153,25 +153,25 @@ take_landed(struct cs_op *op, const struct cs_presend_line *landed)
 static void
 read_message(struct cs_op *op, int node)
 {
-	struct cs_presend *state = cs_presend_of(op);
-	struct cs_presend_read *read = &state->reads[node];
+	struct cs_early *state = cs_early_of(op);
+	struct cs_early_read *read = &state->reads[node];
 	uint64_t number = state->received[node] + state->hier.round;
 	uint32_t parts = cs_rma_parts(state->window, node, number);
 	const char *message = cs_rma_message(state->window, node, number);
-	size_t stride = cs_presend_stride(state, op->team->shape.locals);
+	size_t stride = cs_early_stride(state, op->team->shape.locals);
 	for (; read->left && read->parts < parts; read->parts++) {
-		struct cs_presend_head head;
+		struct cs_early_head head;
 		memcpy(&head, message + read->at, sizeof head);
 		int first = head.first, count = head.count;
 		bool is_right = count > 0 && count <= read->left &&
-				first + count <= cs_presend_size(op, node);
+				first + count <= cs_early_size(op, node);
 		for (int i = 0; is_right && i < count; i++) {
 			memcpy(&head, message + read->at, sizeof head);
 			is_right = head.bytes >= sizeof head && head.bytes <= stride &&
 				   head.bytes % sizeof head == 0;
 			if (is_right)
 				take_segment(op, message + read->at,
-					     cs_presend_rank(op, node, first + i));
+					     cs_early_rank(op, node, first + i));
 			read->at += head.bytes;
 			read->left--;
 		}
@@ -185,7 +185,7 @@ read_message(struct cs_op *op, int node)
 static bool
 take_messages(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	bool is_all = true;
 	for (int node = 0; node < shape->nodes; node++) {
@@ -198,18 +198,18 @@ take_messages(struct cs_op *op)
 
 /* What has come from other nodes; false: something has not. */
 bool
-cs_presend_take_others(struct cs_op *op)
+cs_early_take_others(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	bool is_all = true;
-	if (cs_presend_is_windowed(state))
+	if (cs_early_is_windowed(state))
 		return take_messages(op);
 	for (int local = 0; local < op->team->shape.locals; local++) {
-		int lines = cs_presend_lines(op, local), *taken = &state->taken[local];
+		int lines = cs_early_lines(op, local), *taken = &state->taken[local];
 		for (; *taken < lines; ++*taken) {
-			if (!cs_node_look(&op->node, local, cs_presend_log_step(op, *taken + 1)))
+			if (!cs_node_look(&op->node, local, cs_early_log_step(op, *taken + 1)))
 				break;
-			take_landed(op, &cs_presend_log(op, local)[*taken]);
+			take_landed(op, &cs_early_log(op, local)[*taken]);
 		}
 		is_all = is_all && *taken == lines;
 	}
@@ -218,9 +218,9 @@ cs_presend_take_others(struct cs_op *op)
 
 /* By the last of the node that has read. */
 bool
-cs_presend_give_back(struct cs_op *op)
+cs_early_give_back(struct cs_op *op)
 {
-	struct cs_presend *state = cs_presend_of(op);
+	struct cs_early *state = cs_early_of(op);
 	const struct cs_shape *shape = &op->team->shape;
 	if (!state->windowed)
 		return true;

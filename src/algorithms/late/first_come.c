@@ -1,144 +1,144 @@
-/* late/handout.c hands a vector out to who is there. */
-#include "algorithms/late/handout.h"
+/* late/first_come.c hands a vector out to who is there. */
+#include "algorithms/late/first_come.h"
 
-#include "algorithms/node/node_rounds.h"
-#include "algorithms/node/node_bcast.h"
+#include "algorithms/node/rounds.h"
+#include "algorithms/node/bcast.h"
 
 #include <string.h>
 
-struct cs_handout *
-cs_handout_make(struct cs_op *op, uint64_t number, int members, int words)
+struct cs_first_come *
+cs_first_come_make(struct cs_op *op, uint64_t number, int members, int words)
 {
 	size_t most = (size_t)members,
-	       note = sizeof(struct cs_handout_note) + CS_HANDOUT_INLINE + sizeof(uint64_t),
+	       note = sizeof(struct cs_first_come_note) + CS_FIRST_COME_INLINE + sizeof(uint64_t),
 	       in = note + most * sizeof(uint32_t);
 	/* Those of one split have no rank twice. */
-	size_t out = CS_HANDOUT_AT_ONCE * note + most * sizeof(uint32_t);
+	size_t out = CS_FIRST_COME_AT_ONCE * note + most * sizeof(uint32_t);
 	size_t list = in + out + sizeof(uint64_t);
-	struct cs_handout *handout = cs_op_memory(op, CS_OP_SCRATCH, sizeof *handout);
-	memset(handout, 0, offsetof(struct cs_handout, children));
-	handout->wire = op->team->host->messages(op->team->everyone);
-	handout->number = number;
-	handout->tag = op->tag;
-	handout->base = op->call.recv.base;
-	handout->room = op->call.bytes;
-	handout->members = members;
-	handout->note_in = cs_op_memory(op, CS_OP_PENDING, list + most * sizeof *handout->list);
-	handout->notes = handout->note_in + in;
-	handout->list = (int *)(void *)(handout->note_in + list / sizeof(uint64_t) *
+	struct cs_first_come *bcast = cs_op_memory(op, CS_OP_SCRATCH, sizeof *bcast);
+	memset(bcast, 0, offsetof(struct cs_first_come, children));
+	bcast->wire = op->team->host->messages(op->team->everyone);
+	bcast->number = number;
+	bcast->tag = op->tag;
+	bcast->base = op->call.recv.base;
+	bcast->room = op->call.bytes;
+	bcast->members = members;
+	bcast->note_in = cs_op_memory(op, CS_OP_PENDING, list + most * sizeof *bcast->list);
+	bcast->notes = bcast->note_in + in;
+	bcast->list = (int *)(void *)(bcast->note_in + list / sizeof(uint64_t) *
 					sizeof(uint64_t));
-	handout->note_bytes = in;
-	handout->tells = cs_op_memory(op, CS_OP_REQUESTS, (size_t)(words ? words : 1) *
-				      sizeof *handout->tells);
-	handout->source = -1;
-	return handout;
+	bcast->note_bytes = in;
+	bcast->tells = cs_op_memory(op, CS_OP_REQUESTS, (size_t)(words ? words : 1) *
+				      sizeof *bcast->tells);
+	bcast->source = -1;
+	return bcast;
 }
 
 void
-cs_handout_take_params(struct cs_handout *handout, const size_t *params)
+cs_first_come_take_params(struct cs_first_come *bcast, const size_t *params)
 {
-	handout->chunk = params[CS_HANDOUT_CHUNK];
-	handout->radix = params[CS_HANDOUT_SERIAL] ? 0 : 1 + (int)params[CS_HANDOUT_K];
-	handout->group = (int)params[CS_HANDOUT_GROUP];
+	bcast->chunk = params[CS_FIRST_COME_CHUNK];
+	bcast->radix = params[CS_FIRST_COME_SERIAL] ? 0 : 1 + (int)params[CS_FIRST_COME_K];
+	bcast->group = (int)params[CS_FIRST_COME_GROUP];
 }
 
 void
-cs_handout_tell(struct cs_handout *handout, int rank)
+cs_first_come_tell(struct cs_first_come *bcast, int rank)
 {
-	struct cs_wire *wire = handout->wire;
-	handout->own_word = (uint32_t)wire->rank;
-	wire->send_to(wire, &handout->tells[handout->telling++], rank, handout->number,
-		      &handout->own_word, sizeof handout->own_word);
+	struct cs_wire *wire = bcast->wire;
+	bcast->own_word = (uint32_t)wire->rank;
+	wire->send_to(wire, &bcast->tells[bcast->telling++], rank, bcast->number,
+		      &bcast->own_word, sizeof bcast->own_word);
 }
 
 static void
-hear(struct cs_handout *handout)
+hear(struct cs_first_come *bcast)
 {
-	handout->is_hearing = handout->heard < handout->expected;
-	if (handout->is_hearing)
-		handout->wire->recv_any(handout->wire, &handout->hears, handout->number,
-					&handout->word, sizeof handout->word);
+	bcast->is_listening = bcast->heard < bcast->expected;
+	if (bcast->is_listening)
+		bcast->wire->recv_any(bcast->wire, &bcast->hears, bcast->number,
+					&bcast->word, sizeof bcast->word);
 }
 
 void
-cs_handout_start(struct cs_handout *handout)
+cs_first_come_start(struct cs_first_come *bcast)
 {
-	hear(handout);
-	if (handout->is_root) {
-		handout->source = handout->wire->rank;
-		handout->bytes = handout->room;
-		handout->chunks = handout->have = cs_rounds(handout->bytes, handout->chunk);
-	} else if (!handout->is_idle) {
-		handout->is_awaiting = true;
-		handout->wire->recv_any(handout->wire, &handout->note_request, handout->number + 1,
-					handout->note_in, handout->note_bytes);
+	hear(bcast);
+	if (bcast->is_root) {
+		bcast->source = bcast->wire->rank;
+		bcast->bytes = bcast->room;
+		bcast->chunks = bcast->have = cs_chunks_rounds(bcast->bytes, bcast->chunk);
+	} else if (!bcast->is_idle) {
+		bcast->is_awaiting = true;
+		bcast->wire->recv_any(bcast->wire, &bcast->note_request, bcast->number + 1,
+					bcast->note_in, bcast->note_bytes);
 	}
 }
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
 static bool
-is_over(struct cs_op *op, struct cs_handout *handout, struct cs_request *request)
+is_over(struct cs_op *op, struct cs_first_come *bcast, struct cs_request *request)
 {
-	if (!handout->wire->test(handout->wire, request))
+	if (!bcast->wire->test(bcast->wire, request))
 		return false;
 	cs_op_note(op, request->told);
 	return true;
 }
 
 static void
-receive(struct cs_handout *handout)
+receive(struct cs_first_come *bcast)
 {
-	handout->is_receiving = handout->have < handout->chunks;
-	if (handout->is_receiving)
-		handout->wire->recv(handout->wire, &handout->data_request, handout->source,
-				    handout->tag,
-				    handout->base + handout->have * handout->chunk,
-				    cs_chunk_bytes(handout->bytes, handout->chunk, handout->have));
+	bcast->is_receiving = bcast->have < bcast->chunks;
+	if (bcast->is_receiving)
+		bcast->wire->recv(bcast->wire, &bcast->data_request, bcast->source,
+				    bcast->tag,
+				    bcast->base + bcast->have * bcast->chunk,
+				    cs_chunks_bytes(bcast->bytes, bcast->chunk, bcast->have));
 }
 
 static void
-add(struct cs_handout *handout, uint32_t rank)
+add(struct cs_first_come *bcast, uint32_t rank)
 {
-	if (handout->listed < handout->members && rank < (uint32_t)handout->wire->ranks)
-		handout->list[handout->listed++] = (int)rank;
+	if (bcast->listed < bcast->members && rank < (uint32_t)bcast->wire->ranks)
+		bcast->list[bcast->listed++] = (int)rank;
 }
 
 /* The root's size says how much comes. What this rank has no room for goes through other memory,
  * since those behind it may have room. */
 static void
-read_note(struct cs_op *op, struct cs_handout *handout)
+read_note(struct cs_op *op, struct cs_first_come *bcast)
 {
-	struct cs_handout_note note;
-	const char *at = handout->note_in + sizeof note;
-	memcpy(&note, handout->note_in, sizeof note);
-	handout->source = (int)note.source;
-	handout->bytes = note.bytes;
-	handout->chunks = cs_rounds(handout->bytes, handout->chunk);
-	if (handout->bytes > handout->room)
-		handout->base = cs_op_memory(op, CS_OP_COPY, handout->bytes);
+	struct cs_first_come_note note;
+	const char *at = bcast->note_in + sizeof note;
+	memcpy(&note, bcast->note_in, sizeof note);
+	bcast->source = (int)note.source;
+	bcast->bytes = note.bytes;
+	bcast->chunks = cs_chunks_rounds(bcast->bytes, bcast->chunk);
+	if (bcast->bytes > bcast->room)
+		bcast->base = cs_op_memory(op, CS_OP_COPY, bcast->bytes);
 	/* Those of this list come before those who are heard of, for they are split. */
-	for (uint32_t i = 0; i < note.count && i < (uint32_t)handout->members; i++, at +=
+	for (uint32_t i = 0; i < note.count && i < (uint32_t)bcast->members; i++, at +=
 	     sizeof(uint32_t)) {
 		uint32_t rank;
 		memcpy(&rank, at, sizeof rank);
-		add(handout, rank);
+		add(bcast, rank);
 	}
-	handout->is_serial = handout->is_split && !handout->radix;
-	if (handout->bytes <= CS_HANDOUT_INLINE) {
-		memcpy(handout->base, at, handout->bytes);
-		handout->have = handout->chunks;
+	bcast->is_serial = bcast->is_split && !bcast->radix;
+	if (bcast->bytes <= CS_FIRST_COME_INLINE) {
+		memcpy(bcast->base, at, bcast->bytes);
+		bcast->have = bcast->chunks;
 	}
-	receive(handout);
+	receive(bcast);
 }
 
 /* --- what goes -------------------------------------------------------------------------------- */
 
 static bool
-is_any_served(const struct cs_handout *handout)
+is_any_served(const struct cs_first_come *bcast)
 {
-	for (int i = 0; i < handout->children_used; i++)
-		if (handout->children[i].is_used)
+	for (int i = 0; i < bcast->children_used; i++)
+		if (bcast->children[i].is_used)
 			return true;
 	return false;
 }
@@ -146,43 +146,43 @@ is_any_served(const struct cs_handout *handout)
 /* The next one of the list, and how many behind it are its to serve. Of n that have the vector or
  * wait for it, with this one, each of radix - 1 next ones gets one in radix. */
 static int
-next_share(struct cs_handout *handout)
+next_share(struct cs_first_come *bcast)
 {
-	if (!handout->is_split || handout->is_serial)
+	if (!bcast->is_split || bcast->is_serial)
 		return 1;
-	if (!handout->radix)
-		return handout->left;
-	if (!handout->shares) {
-		handout->share = (handout->left + 1) / handout->radix;
-		handout->share += !handout->share;
-		handout->shares = handout->radix - 1;
+	if (!bcast->radix)
+		return bcast->left;
+	if (!bcast->shares) {
+		bcast->share = (bcast->left + 1) / bcast->radix;
+		bcast->share += !bcast->share;
+		bcast->shares = bcast->radix - 1;
 	}
-	handout->shares--;
-	return handout->share < handout->left ? handout->share : handout->left;
+	bcast->shares--;
+	return bcast->share < bcast->left ? bcast->share : bcast->left;
 }
 
-static struct cs_handout_child *
-free_child(struct cs_handout *handout)
+static struct cs_first_come_child *
+free_child(struct cs_first_come *bcast)
 {
-	for (int i = 0; i < handout->children_used; i++)
-		if (!handout->children[i].is_used)
-			return &handout->children[i];
-	return handout->children_used < CS_HANDOUT_AT_ONCE
-	       ? &handout->children[handout->children_used++] : NULL;
+	for (int i = 0; i < bcast->children_used; i++)
+		if (!bcast->children[i].is_used)
+			return &bcast->children[i];
+	return bcast->children_used < CS_FIRST_COME_AT_ONCE
+	       ? &bcast->children[bcast->children_used++] : NULL;
 }
 
 static void
-begin_child(struct cs_handout *handout, struct cs_handout_child *child)
+begin_child(struct cs_first_come *bcast, struct cs_first_come_child *child)
 {
-	int share = next_share(handout);
-	const int *ranks = &handout->list[handout->at];
-	bool is_inline = handout->bytes <= CS_HANDOUT_INLINE;
-	struct cs_handout_note note = { .source = (uint32_t)handout->wire->rank,
-					.count = (uint32_t)share - 1, .bytes = handout->bytes };
-	char *start = handout->notes + handout->notes_used, *at = start;
+	int share = next_share(bcast);
+	const int *ranks = &bcast->list[bcast->at];
+	bool is_inline = bcast->bytes <= CS_FIRST_COME_INLINE;
+	struct cs_first_come_note note = { .source = (uint32_t)bcast->wire->rank,
+					.count = (uint32_t)share - 1, .bytes = bcast->bytes };
+	char *start = bcast->notes + bcast->notes_used, *at = start;
 	child->is_used = true;
 	child->is_noted = child->is_sending = false;
-	child->sent = is_inline ? handout->chunks : 0;
+	child->sent = is_inline ? bcast->chunks : 0;
 	child->rank = ranks[0];
 	memcpy(at, &note, sizeof note);
 	at += sizeof note;
@@ -190,114 +190,114 @@ begin_child(struct cs_handout *handout, struct cs_handout_child *child)
 		uint32_t rank = (uint32_t)ranks[i];
 		memcpy(at, &rank, sizeof rank);
 	}
-	if (is_inline && handout->bytes) {
-		memcpy(at, handout->base, handout->bytes);
-		at += handout->bytes;
+	if (is_inline && bcast->bytes) {
+		memcpy(at, bcast->base, bcast->bytes);
+		at += bcast->bytes;
 	}
-	handout->notes_used += (size_t)(at - start);
-	handout->at += share;
-	handout->left -= share;
-	handout->wire->send_to(handout->wire, &child->note_request, child->rank,
-			       handout->number + 1, start, (size_t)(at - start));
+	bcast->notes_used += (size_t)(at - start);
+	bcast->at += share;
+	bcast->left -= share;
+	bcast->wire->send_to(bcast->wire, &child->note_request, child->rank,
+			       bcast->number + 1, start, (size_t)(at - start));
 }
 
 /* Begins a new split when nothing of the last one is on its way any more: who has come meanwhile is
  * in it. Serially one is served at a time. */
 static void
-begin_children(struct cs_handout *handout)
+begin_children(struct cs_first_come *bcast)
 {
-	size_t note = sizeof(struct cs_handout_note) + CS_HANDOUT_INLINE;
-	size_t out = CS_HANDOUT_AT_ONCE * note + (size_t)handout->members * sizeof(uint32_t);
-	if (handout->source < 0)
+	size_t note = sizeof(struct cs_first_come_note) + CS_FIRST_COME_INLINE;
+	size_t out = CS_FIRST_COME_AT_ONCE * note + (size_t)bcast->members * sizeof(uint32_t);
+	if (bcast->source < 0)
 		return;
 	for (;;) {
-		bool is_any = is_any_served(handout);
-		int waiting = handout->listed - handout->at;
-		bool waits = is_any && (handout->is_serial || (handout->is_split &&
-							       !handout->left));
+		bool is_any = is_any_served(bcast);
+		int waiting = bcast->listed - bcast->at;
+		bool waits = is_any && (bcast->is_serial || (bcast->is_split &&
+							       !bcast->left));
 		if (!is_any)
-			handout->notes_used = 0;
+			bcast->notes_used = 0;
 		if (!waiting || waits)
 			return;
-		if (!handout->left) {
-			bool is_limited = handout->group && waiting > handout->group &&
-					  handout->is_root;
-			handout->left = is_limited ? handout->group : waiting;
-			handout->shares = 0;
+		if (!bcast->left) {
+			bool is_limited = bcast->group && waiting > bcast->group &&
+					  bcast->is_root;
+			bcast->left = is_limited ? bcast->group : waiting;
+			bcast->shares = 0;
 		}
-		size_t most = note + (size_t)handout->left * sizeof(uint32_t);
-		struct cs_handout_child *child = handout->notes_used + most > out
-						 ? NULL : free_child(handout);
+		size_t most = note + (size_t)bcast->left * sizeof(uint32_t);
+		struct cs_first_come_child *child = bcast->notes_used + most > out
+						 ? NULL : free_child(bcast);
 		if (!child)
 			return;
-		begin_child(handout, child);
+		begin_child(bcast, child);
 	}
 }
 
 /* One chunk at a time, as they come. */
 static void
-serve(struct cs_op *op, struct cs_handout *handout, struct cs_handout_child *child)
+serve(struct cs_op *op, struct cs_first_come *bcast, struct cs_first_come_child *child)
 {
-	child->is_noted = child->is_noted || is_over(op, handout, &child->note_request);
+	child->is_noted = child->is_noted || is_over(op, bcast, &child->note_request);
 	for (;;) {
 		if (child->is_sending) {
-			if (!is_over(op, handout, &child->data_request))
+			if (!is_over(op, bcast, &child->data_request))
 				return;
 			child->is_sending = false;
 			child->sent++;
 		}
-		if (child->sent >= handout->have)
+		if (child->sent >= bcast->have)
 			break;
 		child->is_sending = true;
-		handout->wire->send(handout->wire, &child->data_request, child->rank, handout->tag,
-				    handout->base + child->sent * handout->chunk,
-				    cs_chunk_bytes(handout->bytes, handout->chunk, child->sent));
+		bcast->wire->send(bcast->wire, &child->data_request, child->rank, bcast->tag,
+				    bcast->base + child->sent * bcast->chunk,
+				    cs_chunks_bytes(bcast->bytes, bcast->chunk, child->sent));
 	}
-	child->is_used = !child->is_noted || child->sent < handout->chunks;
+	child->is_used = !child->is_noted || child->sent < bcast->chunks;
 }
 
 bool
-cs_handout_go(struct cs_op *op, struct cs_handout *handout)
+cs_first_come_go(struct cs_op *op, struct cs_first_come *bcast)
 {
-	while (handout->is_hearing && is_over(op, handout, &handout->hears)) {
-		handout->heard++;
-		if (!handout->is_idle)
-			add(handout, handout->word);
-		hear(handout);
+	while (bcast->is_listening && is_over(op, bcast, &bcast->hears)) {
+		bcast->heard++;
+		if (!bcast->is_idle)
+			add(bcast, bcast->word);
+		hear(bcast);
 	}
-	if (handout->is_awaiting && is_over(op, handout, &handout->note_request)) {
-		handout->is_awaiting = false;
-		read_note(op, handout);
+	if (bcast->is_awaiting && is_over(op, bcast, &bcast->note_request)) {
+		bcast->is_awaiting = false;
+		read_note(op, bcast);
 	}
-	while (handout->is_receiving && is_over(op, handout, &handout->data_request)) {
-		handout->have++;
-		receive(handout);
+	while (bcast->is_receiving && is_over(op, bcast, &bcast->data_request)) {
+		bcast->have++;
+		receive(bcast);
 	}
 	bool is_any;
 	int at;
 	do {
-		at = handout->at;
-		begin_children(handout);
-		for (int i = 0; i < handout->children_used; i++)
-			if (handout->children[i].is_used)
-				serve(op, handout, &handout->children[i]);
-		is_any = is_any_served(handout);
-	} while (handout->at > at && !is_any);
-	while (handout->told < handout->telling &&
-	       is_over(op, handout, &handout->tells[handout->told]))
-		handout->told++;
-	bool is_here = handout->is_idle ||
-		       (handout->source >= 0 && handout->have == handout->chunks);
-	return is_here && !is_any && handout->heard == handout->expected &&
-	       handout->at == handout->listed && handout->told == handout->telling;
+		at = bcast->at;
+		begin_children(bcast);
+		for (int i = 0; i < bcast->children_used; i++)
+			if (bcast->children[i].is_used)
+				serve(op, bcast, &bcast->children[i]);
+		is_any = is_any_served(bcast);
+	} while (bcast->at > at && !is_any);
+	while (bcast->told < bcast->telling &&
+	       is_over(op, bcast, &bcast->tells[bcast->told]))
+		bcast->told++;
+	bool is_here = bcast->is_idle ||
+		       (bcast->source >= 0 && bcast->have == bcast->chunks);
+	return is_here && !is_any && bcast->heard == bcast->expected &&
+	       bcast->at == bcast->listed && bcast->told == bcast->telling;
 }
 
 void
-cs_handout_end(struct cs_op *op, struct cs_handout *handout)
+cs_first_come_end(struct cs_op *op, struct cs_first_come *bcast)
 {
 	struct cs_call *call = &op->call;
-	if (handout->base != call->recv.base)
-		memcpy(call->recv.base, handout->base, call->bytes);
-	if (!handout->is_idle && handout->bytes != call->bytes)
-		cs_node_bcast_compare(&op->node, call, handout->bytes);
+	if (bcast->base != call->recv.base)
+		memcpy(call->recv.base, bcast->base, call->bytes);
+	if (!bcast->is_idle && bcast->bytes != call->bytes)
+		cs_node_bcast_compare(&op->node, call, bcast->bytes);
 }

@@ -1,17 +1,17 @@
-/* late/handout_nodes.c broadcasts among nodes whose leaders say that they are there. */
-#include "algorithms/late/handout_nodes.h"
+/* late/first_come_nodes.c broadcasts among nodes whose leaders say that they are there. */
+#include "algorithms/late/first_come_nodes.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/plans/knomial.h"
-#include "algorithms/node/node_bcast.h"
+#include "algorithms/node/bcast.h"
 #include "shm/arrive.h"
 
 enum role { UNKNOWN, LEADER, READER };
 
 struct nodes {
-	struct cs_handout *handout; /* NULL: no messages */
+	struct cs_first_come *bcast; /* NULL: no messages */
 	const size_t *params;
-	struct cs_handout_nodes_how how;
+	struct cs_first_come_nodes_how how;
 	enum role role;
 	int leader; /* local rank; -1: not known */
 	uint64_t number;
@@ -71,13 +71,13 @@ static void
 tell(struct cs_op *op, struct nodes *nodes)
 {
 	const struct cs_shape *shape = &op->team->shape;
-	int parent = nodes->how.is_tree ? parent_of(op, 1 + (int)nodes->params[CS_HANDOUT_K])
+	int parent = nodes->how.is_tree ? parent_of(op, 1 + (int)nodes->params[CS_FIRST_COME_K])
 					: shape->node_of[op->call.root];
 	if (parent == shape->node_of[op->call.root])
-		cs_handout_tell(nodes->handout, op->call.root);
+		cs_first_come_tell(nodes->bcast, op->call.root);
 	for (int p = shape->first[parent]; parent != shape->node_of[op->call.root] &&
 	     p < shape->first[parent + 1]; p++)
-		cs_handout_tell(nodes->handout, shape->order[p]);
+		cs_first_come_tell(nodes->bcast, shape->order[p]);
 }
 
 static void
@@ -88,20 +88,20 @@ begin_messages(struct cs_op *op)
 	bool is_root = shape->rank == op->call.root, is_leader = nodes->role == LEADER;
 	int expected = is_root ? shape->nodes - 1 : 0;
 	if (nodes->how.is_tree)
-		expected = children_of(op, 1 + (int)nodes->params[CS_HANDOUT_K]);
+		expected = children_of(op, 1 + (int)nodes->params[CS_FIRST_COME_K]);
 	/* In a tree all ranks of a node are told, but at the root's. */
 	if (!is_leader && (!nodes->how.is_tree || !expected || is_root_node(op)))
 		return;
-	nodes->handout = cs_handout_make(op, nodes->number, shape->nodes - 1, shape->ppn_max);
-	cs_handout_take_params(nodes->handout, nodes->params);
-	nodes->handout->chunk = nodes->chunk;
-	nodes->handout->is_root = is_root;
-	nodes->handout->is_idle = !is_leader;
-	nodes->handout->is_split = !nodes->how.is_tree;
-	nodes->handout->expected = expected;
+	nodes->bcast = cs_first_come_make(op, nodes->number, shape->nodes - 1, shape->ppn_max);
+	cs_first_come_take_params(nodes->bcast, nodes->params);
+	nodes->bcast->chunk = nodes->chunk;
+	nodes->bcast->is_root = is_root;
+	nodes->bcast->is_idle = !is_leader;
+	nodes->bcast->is_split = !nodes->how.is_tree;
+	nodes->bcast->expected = expected;
 	if (is_leader && !is_root)
 		tell(op, nodes);
-	cs_handout_start(nodes->handout);
+	cs_first_come_start(nodes->bcast);
 }
 
 /* A phase: who leads on this node? */
@@ -129,10 +129,10 @@ static bool
 open_post(struct cs_op *op, struct nodes *nodes)
 {
 	struct cs_post *post = &nodes->post;
-	size_t bytes = nodes->handout->bytes, room = op->call.bytes;
+	size_t bytes = nodes->bcast->bytes, room = op->call.bytes;
 	if (nodes->is_open)
 		return true;
-	if (nodes->handout->source < 0)
+	if (nodes->bcast->source < 0)
 		return false;
 	post->bytes = bytes <= room ? bytes : room + 1;
 	if (post->way == CS_POST_INLINE && post->bytes > CS_INLINE) {
@@ -152,12 +152,12 @@ post_pieces(struct cs_op *op, struct nodes *nodes)
 		return true;
 	if (!open_post(op, nodes))
 		return false;
-	while (post->posted < post->rounds && cs_handout_has(nodes->handout, post->posted)) {
+	while (post->posted < post->rounds && cs_first_come_has(nodes->bcast, post->posted)) {
 		char *room = cs_post_room(&op->node, post);
 		if (!room)
 			return false;
-		cs_copy_in(op, room, nodes->handout->base + post->posted * post->chunk,
-			   cs_chunk_bytes(op->call.bytes, post->chunk, post->posted));
+		cs_copy_in(op, room, nodes->bcast->base + post->posted * post->chunk,
+			   cs_chunks_bytes(op->call.bytes, post->chunk, post->posted));
 		cs_post_publish(&op->node, post);
 	}
 	return post->posted == post->rounds;
@@ -167,7 +167,7 @@ post_pieces(struct cs_op *op, struct nodes *nodes)
 static enum cs_status
 lead(struct cs_op *op, struct nodes *nodes)
 {
-	nodes->is_passed_on = nodes->is_passed_on || cs_handout_go(op, nodes->handout);
+	nodes->is_passed_on = nodes->is_passed_on || cs_first_come_go(op, nodes->bcast);
 	bool is_posted = post_pieces(op, nodes);
 	if (!nodes->is_passed_on)
 		op->node.awaited.local = CS_AWAITS_MESSAGE;
@@ -182,12 +182,12 @@ read_pieces(struct cs_op *op, struct nodes *nodes)
 	nodes->reader.from = nodes->leader;
 	nodes->is_read = nodes->is_read ||
 			 (nodes->leader >= 0 && cs_node_bcast_read(op, &nodes->reader));
-	if (nodes->handout && !nodes->is_passed_on) {
-		nodes->is_passed_on = cs_handout_go(op, nodes->handout);
+	if (nodes->bcast && !nodes->is_passed_on) {
+		nodes->is_passed_on = cs_first_come_go(op, nodes->bcast);
 		if (!nodes->is_passed_on)
 			op->node.awaited.local = CS_AWAITS_MESSAGE;
 	}
-	return nodes->is_read && (!nodes->handout || nodes->is_passed_on) ? CS_OK : CS_AGAIN;
+	return nodes->is_read && (!nodes->bcast || nodes->is_passed_on) ? CS_OK : CS_AGAIN;
 }
 
 static enum cs_status
@@ -202,7 +202,7 @@ end(struct cs_op *op)
 {
 	struct nodes *nodes = nodes_of(op);
 	if (nodes->role == LEADER)
-		cs_handout_end(op, nodes->handout);
+		cs_first_come_end(op, nodes->bcast);
 	cs_node_end(&op->node);
 	return CS_OK;
 }
@@ -215,7 +215,7 @@ prepare_post(struct cs_op *op, struct nodes *nodes)
 {
 	struct cs_post *post = &nodes->post;
 	size_t bytes = op->call.bytes;
-	uint64_t rounds = cs_rounds(bytes, nodes->chunk);
+	uint64_t rounds = cs_chunks_rounds(bytes, nodes->chunk);
 	post->chunk = nodes->chunk;
 	post->rounds = rounds;
 	post->bytes = post->span = bytes;
@@ -228,14 +228,14 @@ prepare_post(struct cs_op *op, struct nodes *nodes)
 }
 
 void
-cs_handout_nodes(struct cs_op *op, struct cs_handout_nodes_how how, const size_t *params)
+cs_first_come_nodes(struct cs_op *op, struct cs_first_come_nodes_how how, const size_t *params)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
 	struct nodes *nodes = nodes_of(op);
-	size_t slot = team->node.shape.slot_bytes, chunk = params[CS_HANDOUT_CHUNK];
+	size_t slot = team->node.shape.slot_bytes, chunk = params[CS_FIRST_COME_CHUNK];
 	*nodes = (struct nodes){ .params = params, .how = how, .leader = -1,
-				 .number = cs_handout_number(op), .chunk = chunk < slot
+				 .number = cs_first_come_number(op), .chunk = chunk < slot
 				 ? chunk : slot, .posts = shape->locals > 1 };
 	nodes->reader.chunk = nodes->chunk;
 	if (is_root_node(op))
@@ -244,7 +244,7 @@ cs_handout_nodes(struct cs_op *op, struct cs_handout_nodes_how how, const size_t
 		nodes->leader = cs_team_leader(team);
 	if (nodes->leader >= 0)
 		nodes->role = nodes->leader == shape->local ? LEADER : READER;
-	cs_node_expect(&op->node, cs_rounds(op->call.bytes, nodes->chunk), 1);
+	cs_node_expect(&op->node, cs_chunks_rounds(op->call.bytes, nodes->chunk), 1);
 	cs_op_start(op, script);
 	if (nodes->role != READER && nodes->posts)
 		prepare_post(op, nodes);

@@ -1,12 +1,12 @@
-/* late/node_windows.c — broadcast and allgather(v) by a window. */
-#include "algorithms/late/node_windows.h"
+/* late/node_rma.c — broadcast and allgather(v) by a window. */
+#include "algorithms/late/node_rma.h"
 
 #include "algorithms/node/chunks.h"
 #include "algorithms/plans/knomial.h"
-#include "algorithms/node/node_bcast.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/bcast.h"
+#include "algorithms/node/rounds.h"
 #include "shm/arrive.h"
-#include "wire/window.h"
+#include "wire/rma_window.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ is_last_ticket(struct cs_op *op, uint64_t of)
 static uint64_t
 pieces_of(const struct windows *windows, size_t bytes)
 {
-	uint64_t pieces = cs_rounds(bytes, windows->each);
+	uint64_t pieces = cs_chunks_rounds(bytes, windows->each);
 	return pieces ? pieces : 1;
 }
 
@@ -186,7 +186,7 @@ pass_on(struct cs_op *op)
 		const struct mail *mail = &windows->out[windows->sent % outs];
 		struct sending *sending = &windows->sends[windows->sent % (SENDS_EACH * outs)];
 		uint64_t piece = windows->sent / outs, number = mail->number + piece;
-		size_t bytes = cs_chunk_bytes(windows->bytes, windows->each, piece);
+		size_t bytes = cs_chunks_bytes(windows->bytes, windows->each, piece);
 		if (!has_left(windows, sending) || !cs_rma_may_put(window, mail->node, number))
 			return await_message(op);
 		sending->is_under_way = true;
@@ -302,7 +302,7 @@ bring_piece(struct cs_op *op)
 		return await_message(op);
 	cs_copy_in(op, slot_of(windows, &windows->own, windows->piece) + sizeof(struct head),
 		   (char *)call->recv.base + windows->piece * windows->each,
-		   cs_chunk_bytes(call->bytes, windows->each, windows->piece));
+		   cs_chunks_bytes(call->bytes, windows->each, windows->piece));
 	say_own(windows, windows->piece, call->bytes);
 	return CS_OK;
 }
@@ -330,7 +330,7 @@ take_piece(struct cs_op *op)
 	struct windows *windows = windows_of(op);
 	struct cs_call *call = &op->call;
 	size_t at = windows->piece * windows->each, expected = call->bytes,
-	       sent = cs_chunk_bytes(windows->bytes, windows->each, windows->piece);
+	       sent = cs_chunks_bytes(windows->bytes, windows->each, windows->piece);
 	if (op->team->shape.rank == call->root)
 		return CS_OK;
 	if (!windows->piece && windows->bytes != expected)
@@ -376,7 +376,7 @@ join_tree(struct cs_op *op, struct windows *windows, int radix)
 }
 
 bool
-cs_node_windows_bcast(struct cs_op *op, int radix)
+cs_node_rma_bcast(struct cs_op *op, int radix)
 {
 	struct windows *windows = windows_of(op);
 	if (!open_windows(op, windows, op->call.bytes))
@@ -494,7 +494,7 @@ static cs_phase *const allgather[] = { come, bring_block, pass_on, take_nodes, h
 				       NULL };
 
 bool
-cs_node_windows_allgather(struct cs_op *op)
+cs_node_rma_allgather(struct cs_op *op)
 {
 	struct windows *windows = windows_of(op);
 	int nodes = op->team->shape.nodes, self = op->team->shape.node;

@@ -1,4 +1,4 @@
-/* late/node_windows.h — what goes from nodes to nodes by a window (wire/window.h), where its
+/* late/node_rma.h — what goes from nodes to nodes by a window (wire/rma_window.h), where its
  * readers are: nobody is waited for who has nothing to bring.
  *
  *   a node that brings    slot of the own window   --- written --->   slots of other nodes' windows
@@ -7,8 +7,8 @@
  *
  * Each rank reads for itself, and the last one to have read gives the slot back. So an early rank
  * is over when it has what it needs; whoever brings or passes on stays until that has left. */
-#ifndef CS_ALGORITHMS_LATE_NODE_WINDOWS_H
-#define CS_ALGORITHMS_LATE_NODE_WINDOWS_H
+#ifndef CS_ALGORITHMS_LATE_NODE_RMA_H
+#define CS_ALGORITHMS_LATE_NODE_RMA_H
 
 #include "algorithms/op.h"
 
@@ -19,10 +19,10 @@
 /* Begins a broadcast along a tree of nodes of that radix, from the root's: the first arriver of a
  * node passes it on, in pieces that fill a slot each. False: there is no window, or the vector is
  * too long for half of the slots, on all ranks alike, and nothing has been begun. */
-bool cs_node_windows_bcast(struct cs_op *op, int radix);
+bool cs_node_rma_bcast(struct cs_op *op, int radix);
 
 /* The same of an allgather(v), in which the last arriver of a node sends its node's blocks to all
  * others. */
-bool cs_node_windows_allgather(struct cs_op *op);
+bool cs_node_rma_allgather(struct cs_op *op);
 
 #endif

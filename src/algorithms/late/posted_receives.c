@@ -1,5 +1,5 @@
-/* algorithms/late/hearings.c hears words that may come late. */
-#include "algorithms/late/hearings.h"
+/* algorithms/late/posted_receives.c hears words that may come late. */
+#include "algorithms/late/posted_receives.h"
 
 #include "base/log.h"
 #include "wire/wire.h"
@@ -7,57 +7,57 @@
 #include <stdlib.h>
 
 uint64_t
-cs_hearings_take(struct cs_team *team, struct cs_wire *wire, uint64_t count)
+cs_posted_receives_take(struct cs_team *team, struct cs_wire *wire, uint64_t count)
 {
-	if (!team->hearings)
-		team->hearings = calloc(1, sizeof *team->hearings);
-	if (!team->hearings) {
+	if (!team->posted_receives)
+		team->posted_receives = calloc(1, sizeof *team->posted_receives);
+	if (!team->posted_receives) {
 		cs_warn_local("no memory for the words of leaders; ending the job");
 		team->host->abort("out of memory");
 	}
-	team->hearings->wire = wire;
-	uint64_t first = team->hearings->next;
-	team->hearings->next += count;
+	team->posted_receives->wire = wire;
+	uint64_t first = team->posted_receives->next;
+	team->posted_receives->next += count;
 	return first;
 }
 
-static struct cs_hearing *
+static struct cs_posted_receive *
 place_of(struct cs_team *team, uint64_t place)
 {
-	return &team->hearings->places[place % CS_HEARINGS];
+	return &team->posted_receives->places[place % CS_POSTED_RECEIVES];
 }
 
 bool
-cs_hearing_begin(struct cs_team *team, uint64_t place, uint64_t number)
+cs_posted_receives_post(struct cs_team *team, uint64_t place, uint64_t number)
 {
-	struct cs_wire *wire = team->hearings->wire;
-	struct cs_hearing *hearing = place_of(team, place);
-	if (hearing->is_open && !wire->test(wire, &hearing->request))
+	struct cs_wire *wire = team->posted_receives->wire;
+	struct cs_posted_receive *posted = place_of(team, place);
+	if (posted->is_open && !wire->test(wire, &posted->request))
 		return false;
-	hearing->is_open = true;
-	wire->recv_any(wire, &hearing->request, number, &hearing->word, sizeof hearing->word);
+	posted->is_open = true;
+	wire->recv_any(wire, &posted->request, number, &posted->word, sizeof posted->word);
 	return true;
 }
 
 bool
-cs_hearing_has_come(struct cs_team *team, uint64_t place, uint64_t *word)
+cs_posted_receives_test(struct cs_team *team, uint64_t place, uint64_t *word)
 {
-	struct cs_wire *wire = team->hearings->wire;
-	struct cs_hearing *hearing = place_of(team, place);
-	if (!wire->test(wire, &hearing->request))
+	struct cs_wire *wire = team->posted_receives->wire;
+	struct cs_posted_receive *posted = place_of(team, place);
+	if (!wire->test(wire, &posted->request))
 		return false;
-	hearing->is_open = false;
-	*word = hearing->word;
+	posted->is_open = false;
+	*word = posted->word;
 	return true;
 }
 
 void
-cs_hearings_end(struct cs_team *team)
+cs_posted_receives_end(struct cs_team *team)
 {
-	struct cs_hearings *hearings = team->hearings;
-	for (int i = 0; hearings && i < CS_HEARINGS; i++)
-		if (hearings->places[i].is_open)
-			hearings->wire->cancel(hearings->wire, &hearings->places[i].request);
-	free(hearings);
-	team->hearings = NULL;
+	struct cs_posted_receives *posted = team->posted_receives;
+	for (int i = 0; posted && i < CS_POSTED_RECEIVES; i++)
+		if (posted->places[i].is_open)
+			posted->wire->cancel(posted->wire, &posted->places[i].request);
+	free(posted);
+	team->posted_receives = NULL;
 }

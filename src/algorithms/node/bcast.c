@@ -1,7 +1,7 @@
-/* node/node_bcast.c reads what a rank of the node broadcasts. */
-#include "algorithms/node/node_bcast.h"
+/* node/bcast.c reads what a rank of the node broadcasts. */
+#include "algorithms/node/bcast.h"
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 /* One round; true: there are no more. */
 static bool
@@ -25,7 +25,7 @@ get_round(struct cs_op *op, struct cs_node_reader *reader, const struct cs_line 
 			    cs_post_find(&op->node, reader->from, line, reader->round,
 					 reader->chunk,
 					 cs_post_pieces(&op->team->node, reader->chunk)),
-			    cs_chunk_bytes(reader->limit, reader->chunk, reader->round));
+			    cs_chunks_bytes(reader->limit, reader->chunk, reader->round));
 	return at + reader->chunk >= reader->limit;
 }
 

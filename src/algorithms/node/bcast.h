@@ -1,7 +1,7 @@
-/* node/node_bcast.h — a rank that gets what another one of its node broadcasts, which has
+/* node/bcast.h — a rank that gets what another one of its node broadcasts, which has
  * posted it (shm/post.h) as one block for all. */
-#ifndef CS_ALGORITHMS_NODE_NODE_BCAST_H
-#define CS_ALGORITHMS_NODE_NODE_BCAST_H
+#ifndef CS_ALGORITHMS_NODE_BCAST_H
+#define CS_ALGORITHMS_NODE_BCAST_H
 
 #include "algorithms/op.h"
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 static inline uint64_t
-cs_rounds(size_t bytes, size_t chunk)
+cs_chunks_rounds(size_t bytes, size_t chunk)
 {
 	/* A division is dear to a small call */
 	return bytes <= chunk ? bytes != 0 : (bytes + chunk - 1) / chunk;
@@ -14,7 +14,7 @@ cs_rounds(size_t bytes, size_t chunk)
 
 /* Bytes of round r of a block. */
 static inline size_t
-cs_chunk_bytes(size_t bytes, size_t chunk, uint64_t round)
+cs_chunks_bytes(size_t bytes, size_t chunk, uint64_t round)
 {
 	size_t from = round * chunk;
 	return from >= bytes ? 0 : bytes - from < chunk ? bytes - from : chunk;
@@ -23,7 +23,7 @@ cs_chunk_bytes(size_t bytes, size_t chunk, uint64_t round)
 /* Chunk that lets `parts` pieces share one slot of `bytes`; a multiple of 64 where that is
  * possible. */
 static inline size_t
-cs_chunk_per_part(size_t bytes, size_t parts)
+cs_chunks_per_part(size_t bytes, size_t parts)
 {
 	size_t chunk = bytes / parts;
 	return chunk >= 64 ? chunk & ~(size_t)63 : chunk;
@@ -31,12 +31,12 @@ cs_chunk_per_part(size_t bytes, size_t parts)
 
 /* A round's part of every block where they are not of one size: up to `most` (bytes, elements) from
  * `at` on. */
-struct cs_window {
+struct cs_chunks_part {
 	size_t at, most;
 };
 
 static inline size_t
-cs_window_bytes(size_t size, struct cs_window window)
+cs_chunks_part_bytes(size_t size, struct cs_chunks_part window)
 {
 	size_t rest = size > window.at ? size - window.at : 0;
 	return rest < window.most ? rest : window.most;
@@ -45,6 +45,6 @@ cs_window_bytes(size_t size, struct cs_window window)
 /* The most of a block, from `at` on, in a round in which all pieces together have at most `room`,
  * at least the share that is each one's: blocks below theirs leave room for the others. `sizes`: by
  * rank; NULL: all are alike. */
-size_t cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room);
+size_t cs_chunks_fair(const size_t *sizes, int ranks, size_t at, size_t room);
 
 #endif

@@ -1,7 +1,7 @@
-/* node/node_copies.h — how what ranks of a node have for each other is copied: into the node's
+/* node/copies.h — how what ranks of a node have for each other is copied: into the node's
  * memory and out of it, or straight from its owner's. */
-#ifndef CS_ALGORITHMS_NODE_NODE_COPIES_H
-#define CS_ALGORITHMS_NODE_NODE_COPIES_H
+#ifndef CS_ALGORITHMS_NODE_COPIES_H
+#define CS_ALGORITHMS_NODE_COPIES_H
 
 #include "algorithms/counted.h"
 #include "algorithms/op.h"
@@ -53,7 +53,7 @@ cs_copy_result(struct cs_op *op, char *to, const char *from, size_t bytes)
 
 /* cs_node_offer of all of these blocks, of which some are not empty. What lies between blocks may
  * be anything. */
-bool cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks);
+bool cs_copies_offer(struct cs_op *op, const struct cs_blocks *blocks);
 
 /* By copies: should others read blocks of ours, of at most `bytes`, where they are? `from`: the
  * parameter cma_min. */
@@ -83,7 +83,7 @@ cs_copy_out(struct cs_op *op, size_t block, char *to, const char *from, size_t b
 /* Where all wait for all: by calls, which end with the operation; or, where ranks share cores, by
  * copies, from `oversubscribed` bytes on. */
 static inline bool
-cs_exchange_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t oversubscribed,
+cs_copies_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t oversubscribed,
 			   const struct cs_copy_cost *cost)
 {
 	struct cs_team *team = op->team;
@@ -98,7 +98,7 @@ cs_exchange_is_single_copy(struct cs_op *op, size_t from, size_t bytes, size_t o
 }
 /* The readers' part of it: out of a slot, and a whole block in its owner's memory. */
 static inline void
-cs_exchange_get_copied_in(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
+cs_copies_get_copied_in(struct cs_op *op, size_t block, char *to, const char *from, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	if (team->node.is_oversubscribed)
@@ -107,7 +107,7 @@ cs_exchange_get_copied_in(struct cs_op *op, size_t block, char *to, const char *
 		cs_copy_result(op, to, from, bytes);
 }
 static inline void
-cs_exchange_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t bytes)
+cs_copies_read(struct cs_op *op, int local, char *to, uint64_t remote, size_t bytes)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;

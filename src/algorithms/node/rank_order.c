@@ -43,7 +43,7 @@ count_work(struct cs_op *op, const struct cs_reduction *reduction, const void *o
 }
 
 void
-cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+cs_rank_order_reduce(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 		   const void *const *from, int n, size_t count)
 {
 	struct cs_team *team = op->team;
@@ -116,11 +116,11 @@ reduce_left_local(struct cs_op *op, const struct cs_reduction *reduction, char *
 }
 
 void
-cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+cs_rank_order_scan(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 		    const void *const *from, int n, size_t count)
 {
 	if (n < 3 || cs_node_is_watched(&op->node))
-		cs_reduce_in_order(op, reduction, out, from, n, count);
+		cs_rank_order_reduce(op, reduction, out, from, n, count);
 	else if (count && reduction->kernel)
 		reduce_left_kernel(reduction, out, from, n, count);
 	else if (count)
@@ -151,12 +151,12 @@ reduce_remote(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 			from[local] = next;
 			next += at_once * unit;
 		}
-		cs_reduce_in_order(op, reduction, out + done * unit, from, locals, now);
+		cs_rank_order_reduce(op, reduction, out + done * unit, from, locals, now);
 	}
 }
 
 void
-cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+cs_rank_order_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 		   const struct cs_operand *parts, size_t count)
 {
 	struct cs_team *team = op->team;
@@ -170,11 +170,11 @@ cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char 
 	if (remotes && count)
 		reduce_remote(op, reduction, out, parts, remotes, count);
 	else
-		cs_reduce_in_order(op, reduction, out, from, locals, count);
+		cs_rank_order_reduce(op, reduction, out, from, locals, count);
 }
 
 bool
-cs_reduce_is_single_copy(struct cs_op *op, size_t from)
+cs_rank_order_is_single_copy(struct cs_op *op, size_t from)
 {
 	struct cs_team *team = op->team;
 	struct cs_call *call = &op->call;

@@ -8,13 +8,13 @@
 /* out = from[0] op (from[1] op (... op from[n-1])), `count` elements each. The order is that of the
  * sources and the bracketing always the same, so all ranks get the same bits. `out` may be one of
  * the sources or apart from all. */
-void cs_reduce_in_order(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+void cs_rank_order_reduce(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 			const void *const *from, int n, size_t count);
 
 /* out = ((from[0] op from[1]) op ...) op from[n-1]: as a scan grows from rank to rank, so that who
  * makes it of all vectors before its own and who adds to what comes from the rank before have the
  * same bits. `out` as above. */
-void cs_reduce_from_left(struct cs_op *op, const struct cs_reduction *reduction, void *out,
+void cs_rank_order_scan(struct cs_op *op, const struct cs_reduction *reduction, void *out,
 			 const void *const *from, int n, size_t count);
 
 /* One local rank's part of what is reduced: here, or in that rank's memory. */
@@ -25,13 +25,13 @@ struct cs_operand {
 
 /* The same of a part of each local rank, by local rank; those in other ranks' memory are read.
  * `out` may be the own part or apart from all. */
-void cs_reduce_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
+void cs_rank_order_operands(struct cs_op *op, const struct cs_reduction *reduction, char *out,
 			const struct cs_operand *parts, size_t count);
 
 /* Are others to read our vector where it is? Then the call is not over before they have. `from`:
  * the parameter cma_min. By calls (shm/copy_choice.h): it ends with the operation. Not where ranks
  * share cores: they would take turns for each read (a Xeon, allreduce of 64K at 1x4: 32 us instead
  * of 16). */
-bool cs_reduce_is_single_copy(struct cs_op *op, size_t from);
+bool cs_rank_order_is_single_copy(struct cs_op *op, size_t from);
 
 #endif

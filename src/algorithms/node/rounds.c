@@ -1,11 +1,11 @@
-/* node/node_rounds.c has the phases of rounds on one node. */
-#include "algorithms/node/node_rounds.h"
+/* node/rounds.c has the phases of rounds on one node. */
+#include "algorithms/node/rounds.h"
 
 /* bytes, at least: a gap below it between two blocks lies in pages that they have, too */
 #define PAGE 4096
 
 bool
-cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
+cs_copies_offer(struct cs_op *op, const struct cs_blocks *blocks)
 {
 	struct cs_team *team = op->team;
 	const char *from = NULL, *to = NULL; /* blocks that lie one behind the other are tried as
@@ -25,12 +25,12 @@ cs_exchange_offer(struct cs_op *op, const struct cs_blocks *blocks)
 	return cs_node_offer(&op->node, from, (size_t)(to - from));
 }
 
-struct cs_exchange *
-cs_exchange_init(struct cs_op *op, size_t chunk,
-		 void (*get)(struct cs_op *, const struct cs_exchange *, uint64_t, int,
+struct cs_rounds *
+cs_rounds_init(struct cs_op *op, size_t chunk,
+		 void (*get)(struct cs_op *, const struct cs_rounds *, uint64_t, int,
 			     const struct cs_line *))
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	exchange->post.chunk = chunk;
 	exchange->post.rounds = exchange->post.posted = 0;
 	exchange->post.stride = 0;
@@ -42,20 +42,20 @@ cs_exchange_init(struct cs_op *op, size_t chunk,
 }
 
 static void
-fill_block(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
+fill_block(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, char *slot)
 {
 	size_t chunk = exchange->post.chunk;
 	cs_copy_in(op, slot, exchange->own + round * chunk,
-		   cs_chunk_bytes(exchange->post.bytes, chunk, round));
+		   cs_chunks_bytes(exchange->post.bytes, chunk, round));
 }
 
 void
-cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline,
+cs_rounds_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline,
 		      bool is_single_copy, bool shares)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_post *post = &exchange->post;
-	uint64_t rounds = cs_rounds(bytes, post->chunk);
+	uint64_t rounds = cs_chunks_rounds(bytes, post->chunk);
 	post->way = is_inline						  ? CS_POST_INLINE
 		    : is_single_copy					  ? CS_POST_SINGLE_COPY
 		    : cs_is_small(op, bytes)				  ? CS_POST_SMALL
@@ -71,7 +71,7 @@ cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is
 
 /* Of blocks of their own. */
 static void
-fill_blocks(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, char *slot)
+fill_blocks(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, char *slot)
 {
 	const struct cs_blocks *blocks = &op->call.send;
 	const struct cs_post *post = &exchange->post;
@@ -90,19 +90,19 @@ fill_blocks(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round
 		if (exchange->head)
 			memcpy(to, &bytes, sizeof bytes);
 		cs_copy_in(op, to + exchange->head, block + round * post->chunk,
-			   cs_chunk_bytes(bytes, post->chunk, round));
+			   cs_chunks_bytes(bytes, post->chunk, round));
 	}
 }
 
 void
-cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy)
+cs_rounds_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_post *post = &exchange->post;
 	size_t parts = (size_t)op->team->node.shape.size, chunk = post->chunk,
-	       close = cs_exchange_stride(op, most, head);
+	       close = cs_rounds_stride(op, most, head);
 	bool is_small = most <= chunk && cs_is_small(op, close * parts);
-	post->rounds = is_single_copy ? 1 : cs_rounds(most, chunk);
+	post->rounds = is_single_copy ? 1 : cs_chunks_rounds(most, chunk);
 	post->bytes = most;
 	post->stride = is_small || (most < chunk && close < chunk + head) ? close : chunk + head;
 	post->span = is_single_copy ? parts * sizeof(struct cs_remote) : post->stride * parts;
@@ -118,9 +118,9 @@ cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_singl
 }
 
 void
-cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
+cs_rounds_start(struct cs_op *op, cs_phase *const *script, int first)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_node_op *node = &op->node;
 	uint64_t rounds = exchange->post.rounds;
 	cs_node_expect(node, rounds > exchange->takes ? rounds : exchange->takes, 1);
@@ -137,17 +137,17 @@ cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first)
 }
 
 enum cs_status
-cs_exchange_open(struct cs_op *op)
+cs_rounds_open(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	return !exchange->post.rounds || cs_post_open(&op->node, &exchange->post)
 	       ? CS_OK : CS_AGAIN;
 }
 
 enum cs_status
-cs_exchange_post(struct cs_op *op)
+cs_rounds_post(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_post *post = &exchange->post;
 	while (post->posted < post->rounds) {
 		char *room = cs_post_room(&op->node, post);
@@ -163,7 +163,7 @@ cs_exchange_post(struct cs_op *op)
 
 /* Notes whose blocks have something for this round. */
 static void
-open_round(struct cs_op *op, struct cs_exchange *exchange)
+open_round(struct cs_op *op, struct cs_rounds *exchange)
 {
 	struct cs_team *team = op->team;
 	int locals = team->node.shape.size;
@@ -176,15 +176,16 @@ open_round(struct cs_op *op, struct cs_exchange *exchange)
 	memset(exchange->pending, 0, words * sizeof *exchange->pending);
 	for (int local = 0; local < locals; local++)
 		if (local != team->node.shape.local &&
-		    cs_chunk_bytes(cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)),
-				   exchange->post.chunk, exchange->taken))
+		    cs_chunks_bytes(
+			    cs_blocks_bytes(&op->call.recv, cs_team_local_rank(team, local)),
+			    exchange->post.chunk, exchange->taken))
 			exchange->pending[local / 64] |= UINT64_C(1) << local % 64;
 	exchange->is_open = true;
 }
 
 /* Has this local rank published the round, or has it nothing for it? */
 static bool
-is_there(struct cs_op *op, const struct cs_exchange *exchange, int local,
+is_there(struct cs_op *op, const struct cs_rounds *exchange, int local,
 	 const struct cs_line *line)
 {
 	uint64_t round = exchange->taken;
@@ -196,7 +197,7 @@ is_there(struct cs_op *op, const struct cs_exchange *exchange, int local,
 /* Gets what is there of the local ranks [from, to). False: somebody's is not, and the first one's
  * is awaited unless another one's is already. */
 static bool
-get_from(struct cs_op *op, struct cs_exchange *exchange, int from, int to, bool is_all)
+get_from(struct cs_op *op, struct cs_rounds *exchange, int from, int to, bool is_all)
 {
 	struct cs_awaited first = op->node.awaited;
 	for (int local = from; local < to; local++) {
@@ -218,9 +219,9 @@ get_from(struct cs_op *op, struct cs_exchange *exchange, int from, int to, bool 
 }
 
 enum cs_status
-cs_exchange_get(struct cs_op *op)
+cs_rounds_get(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	int self = op->team->node.shape.local, locals = op->team->node.shape.size;
 	if (exchange->taken == exchange->takes)
 		return CS_OK;
@@ -231,9 +232,9 @@ cs_exchange_get(struct cs_op *op)
 }
 
 enum cs_status
-cs_exchange_next(struct cs_op *op)
+cs_rounds_next(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_node_op *node = &op->node;
 	exchange->is_open = false;
 	if (exchange->taken < exchange->takes && ++exchange->taken < exchange->takes)
@@ -248,33 +249,33 @@ cs_exchange_next(struct cs_op *op)
 }
 
 enum cs_status
-cs_exchange_be_read(struct cs_op *op)
+cs_rounds_be_read(struct cs_op *op)
 {
-	struct cs_exchange *exchange = CS_OP_STATE(struct cs_exchange, op);
+	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_node_op *node = &op->node;
 	return !exchange->post.rounds || exchange->post.way != CS_POST_SINGLE_COPY ||
 			       cs_node_are_done(node, cs_node_has_read(node->number))
 			       ? CS_OK : CS_AGAIN;
 }
 
-cs_phase *const cs_exchange_post_only[] = { cs_exchange_open, cs_exchange_post, cs_exchange_be_read,
+cs_phase *const cs_rounds_post_only[] = { cs_rounds_open, cs_rounds_post, cs_rounds_be_read,
 					    NULL };
 
 size_t
-cs_window_fair(const size_t *sizes, int ranks, size_t at, size_t room)
+cs_chunks_fair(const size_t *sizes, int ranks, size_t at, size_t room)
 {
-	size_t most = cs_chunk_per_part(room, (size_t)ranks);
+	size_t most = cs_chunks_per_part(room, (size_t)ranks);
 	for (int pass = 0; sizes && pass < 8; pass++) {
 		size_t small = 0, large = 0;
 		for (int rank = 0; rank < ranks; rank++) {
-			size_t rest = cs_window_bytes(sizes[rank],
-						      (struct cs_window){ at, SIZE_MAX });
+			size_t rest = cs_chunks_part_bytes(sizes[rank],
+						      (struct cs_chunks_part){ at, SIZE_MAX });
 			small += rest <= most ? rest : 0;
 			large += rest > most;
 		}
-		if (!large || cs_chunk_per_part(room - small, large) <= most)
+		if (!large || cs_chunks_per_part(room - small, large) <= most)
 			break;
-		most = cs_chunk_per_part(room - small, large);
+		most = cs_chunks_per_part(room - small, large);
 	}
 	return most;
 }

@@ -1,4 +1,4 @@
-/* node/node_rounds.h — rounds on one node: everybody publishes chunks of its data, everybody
+/* node/rounds.h — rounds on one node: everybody publishes chunks of its data, everybody
  * takes what it needs.
  *
  *   rank 0   post 0  post 1 | get 0            | get 1
@@ -7,25 +7,25 @@
  * A rank posts as far ahead as its ring has free slots, and gets round r only after it has posted
  * round r; so an oversubscribed node changes ranks a few times per call and not per round, and
  * nobody can wait in a circle. */
-#ifndef CS_ALGORITHMS_NODE_NODE_ROUNDS_H
-#define CS_ALGORITHMS_NODE_NODE_ROUNDS_H
+#ifndef CS_ALGORITHMS_NODE_ROUNDS_H
+#define CS_ALGORITHMS_NODE_ROUNDS_H
 
 #include "algorithms/node/chunks.h"
-#include "algorithms/node/node_copies.h"
+#include "algorithms/node/copies.h"
 
 /* Of a set of local ranks that lies in the state; a larger one lies in the operation's memory */
 #define CS_EXCHANGE_WORDS 4
 
 /* The state of the script. */
-struct cs_exchange {
+struct cs_rounds {
 	struct cs_post post; /* what this rank puts out; no rounds: nothing */
 	uint64_t takes;      /* rounds of others */
 	/* Writes round r of the own data to `slot` (slot_bytes long). NULL: others read it where it
 	 * is. */
-	void (*fill)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round,
+	void (*fill)(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round,
 		     char *slot);
 	/* Uses what round r of a local rank brings, which is there; line: of step 1. */
-	void (*get)(struct cs_op *op, const struct cs_exchange *exchange, uint64_t round, int local,
+	void (*get)(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int local,
 		    const struct cs_line *line);
 	const char *own; /* the own block, where there is one for all */
 	size_t head;     /* bytes before each piece, which say how long its block is: 0, or of a
@@ -39,32 +39,32 @@ struct cs_exchange {
 
 /* An exchange with pieces of `chunk` bytes, of which nothing is put out and nothing is taken so
  * far. */
-struct cs_exchange *cs_exchange_init(struct cs_op *op, size_t chunk,
+struct cs_rounds *cs_rounds_init(struct cs_op *op, size_t chunk,
 				     void (*get)(struct cs_op *op,
-						 const struct cs_exchange *exchange, uint64_t round,
+						 const struct cs_rounds *exchange, uint64_t round,
 						 int local, const struct cs_line *line));
 
 /* Puts out a block of `bytes` for all others: in the line itself if is_inline, where it is if
  * is_single_copy (cs_node_offer has been told), else copied. shares: rounds lie side by side in a
  * slot. */
-void cs_exchange_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline,
+void cs_rounds_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_inline,
 			   bool is_single_copy, bool shares);
 
 /* Puts out call->send, a block for each other local rank, of which the largest has `most` bytes:
  * where they are if is_single_copy, else copied, with heads of `head` bytes. (One node: ranks are
  * local ranks.) */
-void cs_exchange_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy);
+void cs_rounds_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_copy);
 /* Bytes from one block to the next where they lie as close as they fit, so that small calls
  * share memory and many are in flight: blocks of at most `most` bytes, behind heads of `head`. */
 static inline size_t
-cs_exchange_stride(const struct cs_op *op, size_t most, size_t head)
+cs_rounds_stride(const struct cs_op *op, size_t most, size_t head)
 {
 	bool is_packed = !head && most * (size_t)op->team->node.shape.size <= CS_SMALL;
 	return is_packed ? most : (most + head + 63) & ~(size_t)63;
 }
 /* Do so many readers' places fit into a slot? */
 static inline bool
-cs_exchange_may_single_copy_blocks(const struct cs_team *team)
+cs_rounds_may_single_copy_blocks(const struct cs_team *team)
 {
 	return (size_t)team->node.shape.size * sizeof(struct cs_remote) <=
 	       team->node.shape.slot_bytes;
@@ -72,26 +72,26 @@ cs_exchange_may_single_copy_blocks(const struct cs_team *team)
 
 /* Begins the call on the node and goes on with the script, an exchange of which the state is in the
  * operation. `first`: of its phases the first of each round. */
-void cs_exchange_start(struct cs_op *op, cs_phase *const *script, int first);
+void cs_rounds_start(struct cs_op *op, cs_phase *const *script, int first);
 
 /* Phases. */
-enum cs_status cs_exchange_open(struct cs_op *op); /* takes the own line, and memory for an only
+enum cs_status cs_rounds_open(struct cs_op *op); /* takes the own line, and memory for an only
 						    * round */
-enum cs_status cs_exchange_post(struct cs_op *op); /* the own rounds, as far as there is room */
+enum cs_status cs_rounds_post(struct cs_op *op); /* the own rounds, as far as there is room */
 /* A round of others: of each other local rank whose block of call->recv is not over yet. Who is
  * there first is served first: a late rank holds up only its own block. */
-enum cs_status cs_exchange_get(struct cs_op *op);
-enum cs_status cs_exchange_next(struct cs_op *op); /* says how far it is, and goes on with the next
+enum cs_status cs_rounds_get(struct cs_op *op);
+enum cs_status cs_rounds_next(struct cs_op *op); /* says how far it is, and goes on with the next
 						    * round */
-enum cs_status cs_exchange_be_read(struct cs_op *op); /* until nobody reads our memory any more */
+enum cs_status cs_rounds_be_read(struct cs_op *op); /* until nobody reads our memory any more */
 
 /* For who only posts: open, post, be_read. */
-extern cs_phase *const cs_exchange_post_only[];
+extern cs_phase *const cs_rounds_post_only[];
 
 /* Of a block that another rank says is so long, and that is expected to be so long: what is to be
  * taken. A longer one is told. */
 static inline size_t
-cs_exchange_lesser(struct cs_call *call, size_t sent, size_t expected)
+cs_rounds_lesser(struct cs_call *call, size_t sent, size_t expected)
 {
 	if (sent > expected)
 		call->truncated = sent;

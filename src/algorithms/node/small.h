@@ -5,7 +5,7 @@
 #ifndef CS_ALGORITHMS_NODE_SMALL_H
 #define CS_ALGORITHMS_NODE_SMALL_H
 
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 
 /* May a block of so many bytes go this way? `single_copy_from`: the parameter cma_min. */
 static inline bool
@@ -33,9 +33,9 @@ cs_small_post(struct cs_op *op, struct cs_node_at at, struct cs_line *line, cons
 	cs_at_publish(at, line, 1);
 }
 
-/* Puts call->send out in step 1, a block for each other rank, as cs_exchange_put_blocks would if it
+/* Puts call->send out in step 1, a block for each other rank, as cs_rounds_put_blocks would if it
  * is not to be read where it is and `stride` * ranks bytes fit: blocks of at most `most` bytes,
- * behind heads of `head`, cs_exchange_stride apart. */
+ * behind heads of `head`, cs_rounds_stride apart. */
 static inline __attribute__((always_inline)) void
 cs_small_post_blocks(struct cs_op *op, struct cs_node_at at, size_t most, size_t head,
 		     size_t stride)

@@ -53,10 +53,10 @@ cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, int kee
 	fly->spare = cs_build_tmp(builder, is_whole ? problem->bytes : half);
 }
 
-struct cs_range
+struct cs_butterfly_range
 cs_butterfly_range(const struct cs_butterfly *fly, int number, int level)
 {
-	struct cs_range range = { 0, fly->size };
+	struct cs_butterfly_range range = { 0, fly->size };
 	for (int bit = 0; bit < level; bit++) {
 		range.count /= 2;
 		range.first += ((number ^ fly->flip) >> bit & 1) * range.count;
@@ -64,27 +64,27 @@ cs_butterfly_range(const struct cs_butterfly *fly, int number, int level)
 	return range;
 }
 
-struct cs_range
+struct cs_butterfly_range
 cs_butterfly_sibling(const struct cs_butterfly *fly, int number, int level)
 {
 	return cs_butterfly_range(fly, number ^ 1 << (level - 1), level);
 }
 
 static struct cs_place
-at(const struct cs_butterfly *fly, struct cs_place vector, struct cs_range range)
+at(const struct cs_butterfly *fly, struct cs_place vector, struct cs_butterfly_range range)
 {
 	return cs_plus(vector, cs_pieces_before(&fly->pieces, range.first));
 }
 
 static size_t
-bytes_of(const struct cs_butterfly *fly, struct cs_range range)
+bytes_of(const struct cs_butterfly *fly, struct cs_butterfly_range range)
 {
 	return cs_pieces_bytes(&fly->pieces, range.first, range.count);
 }
 
 /* What came to `spare` is the sum of the ranks before, or after, those of the own sum. */
 static void
-add(struct cs_butterfly *fly, struct cs_range range, bool is_before)
+add(struct cs_butterfly *fly, struct cs_butterfly_range range, bool is_before)
 {
 	struct cs_place own = at(fly, fly->sum, range), into = at(fly, fly->into, range);
 	struct cs_place left = is_before ? fly->spare : own, right = is_before ? own : fly->spare;
@@ -104,7 +104,7 @@ cs_butterfly_fold(struct cs_butterfly *fly)
 	}
 	cs_build_wait(fly->builder,
 		      cs_build_recv(fly->builder, fly->mate, fly->spare, problem->bytes));
-	add(fly, (struct cs_range){ 0, fly->size }, fly->mate < problem->rank);
+	add(fly, (struct cs_butterfly_range){ 0, fly->size }, fly->mate < problem->rank);
 	fly->sum = fly->into;
 }
 
@@ -124,7 +124,8 @@ cs_butterfly_unfold(struct cs_butterfly *fly)
 /* Gives one range of the own sum and adds another, of which the partner has the sum of other
  * ranks. */
 static void
-exchange(struct cs_butterfly *fly, int bit, struct cs_range give, struct cs_range take)
+exchange(struct cs_butterfly *fly, int bit, struct cs_butterfly_range give,
+	 struct cs_butterfly_range take)
 {
 	int partner = rank_of(fly, fly->number ^ 1 << bit);
 	fly->builder->note++;
@@ -137,7 +138,7 @@ exchange(struct cs_butterfly *fly, int bit, struct cs_range give, struct cs_rang
 void
 cs_butterfly_combine(struct cs_butterfly *fly)
 {
-	struct cs_range all = { 0, fly->size };
+	struct cs_butterfly_range all = { 0, fly->size };
 	for (int bit = 0; fly->number >= 0 && bit < fly->levels; bit++)
 		exchange(fly, bit, all, all);
 }
@@ -154,8 +155,8 @@ void
 cs_butterfly_allgather(struct cs_butterfly *fly)
 {
 	for (int level = fly->levels; fly->number >= 0 && level; level--) {
-		struct cs_range own = cs_butterfly_range(fly, fly->number, level);
-		struct cs_range other = cs_butterfly_sibling(fly, fly->number, level);
+		struct cs_butterfly_range own = cs_butterfly_range(fly, fly->number, level);
+		struct cs_butterfly_range other = cs_butterfly_sibling(fly, fly->number, level);
 		int partner = rank_of(fly, fly->number ^ 1 << (level - 1));
 		fly->builder->note++;
 		cs_build_sendrecv(fly->builder, partner, at(fly, fly->sum, own), bytes_of(fly, own),
@@ -171,8 +172,8 @@ cs_butterfly_gather(struct cs_butterfly *fly)
 	struct cs_builder *builder = fly->builder;
 	int pivot = number_of(fly, fly->keep);
 	for (int level = fly->levels; fly->number >= 0 && level; level--) {
-		struct cs_range own = cs_butterfly_range(fly, fly->number, level);
-		struct cs_range other = cs_butterfly_sibling(fly, fly->number, level);
+		struct cs_butterfly_range own = cs_butterfly_range(fly, fly->number, level);
+		struct cs_butterfly_range other = cs_butterfly_sibling(fly, fly->number, level);
 		int bit = level - 1, partner = rank_of(fly, fly->number ^ 1 << bit);
 		builder->note++;
 		if ((fly->number ^ pivot) >> bit & 1) {

@@ -40,7 +40,7 @@ struct cs_butterfly {
 	struct cs_place spare; /* for what comes */
 };
 
-struct cs_range {
+struct cs_butterfly_range {
 	int first, count;
 };
 
@@ -53,9 +53,10 @@ void cs_butterfly_begin(struct cs_butterfly *fly, struct cs_builder *builder, in
 			bool halves);
 
 /* Pieces that `number` has after `level` halvings. */
-struct cs_range cs_butterfly_range(const struct cs_butterfly *fly, int number, int level);
+struct cs_butterfly_range cs_butterfly_range(const struct cs_butterfly *fly, int number, int level);
 /* The same of its partner in the last of them: the other half. */
-struct cs_range cs_butterfly_sibling(const struct cs_butterfly *fly, int number, int level);
+struct cs_butterfly_range cs_butterfly_sibling(const struct cs_butterfly *fly, int number,
+					       int level);
 
 /* The folded give their vectors. */
 void cs_butterfly_fold(struct cs_butterfly *fly);

@@ -10,7 +10,7 @@
  * by all ranks of the node, each its slice. Cost: one write per node and piece. Wins over verbs
  * with large vectors. */
 #include "algorithms/algorithm.h"
-#include "algorithms/node/node_rounds.h"
+#include "algorithms/node/rounds.h"
 #include "algorithms/hier/node_reduce.h"
 #include "algorithms/hier/overlap.h"
 #include "algorithms/node/rank_order.h"
@@ -44,7 +44,7 @@ node_at(const struct cs_op *op, int place)
 static size_t
 count_of(struct cs_op *op, uint64_t round)
 {
-	return cs_chunk_bytes(op->call.count, state_of(op)->each, round);
+	return cs_chunks_bytes(op->call.count, state_of(op)->each, round);
 }
 
 static void
@@ -107,7 +107,7 @@ add_children(struct cs_op *op)
 		if (!cs_overlap_has_come(op, state->wire, &state->receives[i], round, i))
 			return CS_AGAIN;
 		const void *from[] = { sum, sum + (size_t)(i + 1) * state->part };
-		cs_reduce_in_order(op, reduction, sum, from, 2, mine);
+		cs_rank_order_reduce(op, reduction, sum, from, 2, mine);
 	}
 	state->child = 0;
 	cs_node_publish(&op->node, state->hier.line, round->arrived);
@@ -162,7 +162,7 @@ part_of(struct cs_op *op)
 	size_t sums = 1;
 	for (size_t nodes = 1; nodes < (size_t)team->shape.nodes; nodes *= 2)
 		sums++;
-	return cs_chunk_per_part(team->node.shape.area_bytes, sums);
+	return cs_chunks_per_part(team->node.shape.area_bytes, sums);
 }
 
 /* Parameters. */
@@ -187,7 +187,7 @@ run(struct cs_op *op, const size_t *params)
 	}
 	struct state *state = state_of(op);
 	*state = (struct state){ .part = part, .each = chunk < unit ? 1 : chunk / unit };
-	state->hier.rounds = cs_rounds(call->count, state->each);
+	state->hier.rounds = cs_chunks_rounds(call->count, state->each);
 	state->place = (shape->node - shape->node_of[call->root] + shape->nodes) % shape->nodes;
 	if (cs_team_is_leader(team)) {
 		state->wire = team->host->wire(team->leaders);

@@ -16,7 +16,7 @@ run(struct cs_op *op, const size_t *params)
 static bool
 fast(struct cs_op *op, const size_t *params)
 {
-	return cs_deal_fast(op, params[CMA_MIN]);
+	return cs_node_reduce_scatter_fast(op, params[CMA_MIN]);
 }
 
 const struct cs_algorithm cs_algorithm_reduce_scatter_hier_host = {

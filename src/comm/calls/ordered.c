@@ -123,7 +123,7 @@ is_served(struct ordered *ordered, bool is_ours)
 static void
 exchange(struct ordered *ordered, const char *send, char *recv)
 {
-	struct cs_vector give = { ordered->give, ordered->give_at, false },
+	struct cs_vector_args give = { ordered->give, ordered->give_at, false },
 			 take = { ordered->take, ordered->take_at, false };
 	struct cs_side from = side(send, 0), to = side(recv, 0);
 	if (!SERVED(ordered, alltoallv, &from, &give, &to, &take))
@@ -145,7 +145,7 @@ allgather(struct ordered *ordered, const char *send, size_t bytes)
 static void
 collect(struct ordered *ordered, const char *send, char *recv, int root)
 {
-	struct cs_vector give = { ordered->give, ordered->give_at, false };
+	struct cs_vector_args give = { ordered->give, ordered->give_at, false };
 	int own = ordered->give[ordered->self];
 	struct cs_side from = side(send, (size_t)own), to = side(recv, 0);
 	MPI_Comm comm = ordered->communicator->comm;
@@ -160,7 +160,7 @@ collect(struct ordered *ordered, const char *send, char *recv, int root)
 /* --- folding ---------------------------------------------------------------------------------- */
 
 /* The contributions of all ranks, `count` elements each, one after another; returns where the
- * result is. As cs_reduce_in_order does it. */
+ * result is. As cs_rank_order_reduce does it. */
 static char *
 reduce_in_order(const struct ordered *ordered, size_t count)
 {
@@ -401,7 +401,7 @@ run_on_one_node(struct cs_serving *serving, const struct cs_algorithm *algorithm
 		cached.choice.params[i] = algorithm->params[i].role == CS_ROLE_DOUBLING
 					  ? 0 : algorithm->params[i].fallback;
 	serving->cached = &cached;
-	cs_serve_run(serving, cs_serve_reduction_sign(&serving->op.call));
+	cs_serve_run(serving, cs_serve_reduction_signature(&serving->op.call));
 	serving->cached = NULL;
 	return cs_serve_result(serving);
 }

@@ -14,7 +14,7 @@
 
 /* Counts and displacements of a v-call as the program gave them: of int, or of MPI_Count and
  * MPI_Aint. */
-struct cs_vector {
+struct cs_vector_args {
 	const void *counts, *displs;
 	bool is_large;
 };
@@ -42,31 +42,31 @@ bool cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int 
 bool cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send,
 			const struct cs_side *recv);
 bool cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
-			 const struct cs_side *recv, const struct cs_vector *vector);
+			 const struct cs_side *recv, const struct cs_vector_args *vector);
 bool cs_serve_gather(struct cs_serving *serving, const struct cs_side *send,
 		     const struct cs_side *recv, int root);
 bool cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send,
-		      const struct cs_side *recv, const struct cs_vector *vector, int root);
+		      const struct cs_side *recv, const struct cs_vector_args *vector, int root);
 bool cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send,
 		      const struct cs_side *recv, int root);
 bool cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
-		       const struct cs_vector *vector, const struct cs_side *recv, int root);
+		       const struct cs_vector_args *vector, const struct cs_side *recv, int root);
 bool cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
 		       const struct cs_side *recv);
 bool cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
-			const struct cs_vector *send_vector, const struct cs_side *recv,
-			const struct cs_vector *recv_vector);
+			const struct cs_vector_args *send_vector, const struct cs_side *recv,
+			const struct cs_vector_args *recv_vector);
 /* Displacements in bytes, a type per rank. */
 bool cs_serve_alltoallw(struct cs_serving *serving, const void *send,
-			const struct cs_vector *send_vector, const MPI_Datatype *send_types,
-			void *recv, const struct cs_vector *recv_vector,
+			const struct cs_vector_args *send_vector, const MPI_Datatype *send_types,
+			void *recv, const struct cs_vector_args *recv_vector,
 			const MPI_Datatype *recv_types);
 
 /* For the report, where the host did the call: its size as select would have counted it, of `times`
  * blocks of one size, or of blocks of several, over `ranks`; CS_BYTES_UNKNOWN if the arguments do
  * not tell. */
 size_t cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times);
-size_t cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector,
+size_t cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector_args *vector,
 			    MPI_Datatype type, int ranks);
 
 /* The reductions in one order, for COLLSHIM_REPRODUCIBLE (comm/calls/ordered.h). False: not served
@@ -77,8 +77,8 @@ bool cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, vo
 bool cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv,
 			     MPI_Count count, MPI_Datatype type, MPI_Op op, int root, int *result);
 bool cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
-				     const struct cs_vector *counts, MPI_Datatype type, MPI_Op op,
-				     int *result);
+				     const struct cs_vector_args *counts, MPI_Datatype type,
+				     MPI_Op op, int *result);
 bool cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv,
 					   MPI_Count count, MPI_Datatype type, MPI_Op op,
 					   int *result);
@@ -94,7 +94,7 @@ bool cs_serve_allreduce(struct cs_serving *serving, const void *send, void *recv
 bool cs_serve_reduce(struct cs_serving *serving, const void *send, void *recv, MPI_Count count,
 		     MPI_Datatype type, MPI_Op op, int root);
 bool cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
-			     const struct cs_vector *counts, MPI_Datatype type, MPI_Op op);
+			     const struct cs_vector_args *counts, MPI_Datatype type, MPI_Op op);
 bool cs_serve_reduce_scatter_block(struct cs_serving *serving, const void *send, void *recv,
 				   MPI_Count count, MPI_Datatype type, MPI_Op op);
 

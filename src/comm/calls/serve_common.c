@@ -128,7 +128,7 @@ attend(struct cs_serving *serving)
 }
 
 bool
-cs_serve_run(struct cs_serving *serving, uint64_t sign)
+cs_serve_run(struct cs_serving *serving, uint64_t signature)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_seat *seat = communicator->seat;
@@ -136,7 +136,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t sign)
 	op->team = seat->selection.team;
 	op->tag = op->team->tags++;
 	op->node.node = &op->team->node;
-	op->node.sign = sign;
+	op->node.signature = signature;
 	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
 	/* One question for all of it. */
 	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
@@ -239,7 +239,7 @@ cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, 
 }
 
 size_t
-cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector *vector,
+cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector_args *vector,
 		     MPI_Datatype type, int ranks)
 {
 	MPI_Count total = 0;

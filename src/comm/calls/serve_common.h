@@ -52,13 +52,13 @@ cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 }
 
 /* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG).
- * `sign`: cs_call_sign, of a reduction with the bytes below it. False: its plan was refused, on all
- * ranks; nothing has been touched, and the host is to do the call. */
-bool cs_serve_run(struct cs_serving *serving, uint64_t sign);
+ * `signature`: cs_call_signature, of a reduction with the bytes below it. False: its plan was
+ * refused, on all ranks; nothing has been touched, and the host is to do the call. */
+bool cs_serve_run(struct cs_serving *serving, uint64_t signature);
 static inline uint64_t
-cs_serve_reduction_sign(const struct cs_call *call)
+cs_serve_reduction_signature(const struct cs_call *call)
 {
-	return cs_call_sign(call->coll, cs_call_detail(call->reduction.kind, call->root)) |
+	return cs_call_signature(call->coll, cs_call_detail(call->reduction.kind, call->root)) |
 	       call->bytes;
 }
 
@@ -84,7 +84,7 @@ cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
 }
 
 static inline MPI_Count
-cs_serve_count_at(const struct cs_vector *vector, int rank)
+cs_serve_count_at(const struct cs_vector_args *vector, int rank)
 {
 	return vector->is_large ? ((const MPI_Count *)vector->counts)[rank]
 				: ((const int *)vector->counts)[rank];

@@ -9,7 +9,7 @@ cs_serve_barrier(struct cs_serving *serving)
 		return false;
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BARRIER, 0, 0);
-	return cs_serve_run(serving, cs_call_sign(CS_BARRIER, 0));
+	return cs_serve_run(serving, cs_call_signature(CS_BARRIER, 0));
 }
 
 bool
@@ -25,7 +25,7 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_BCAST, root, flat.bytes);
 	call->recv.base = cs_flat_open(serving, &flat, CS_INPUT, is_root ? CS_ALL : CS_NONE);
-	if (!cs_serve_run(serving, cs_call_sign(CS_BCAST, (unsigned)root)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_BCAST, (unsigned)root)))
 		return false;
 	if (!is_root)
 		cs_flat_close(serving, &flat, call->recv.base);
@@ -79,7 +79,7 @@ cs_serve_allgather(struct cs_serving *serving, const struct cs_side *send,
 							      in_place ? CS_OWN : CS_NONE),
 					.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
-	if (!cs_serve_run(serving, cs_call_sign(CS_ALLGATHER, 0)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_ALLGATHER, 0)))
 		return false;
 	cs_flat_close(serving, &out, call->recv.base);
 	return true;
@@ -113,7 +113,7 @@ cs_serve_gather(struct cs_serving *serving, const struct cs_side *send, const st
 								      in_place ? CS_OWN : CS_NONE),
 						.each = each };
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
-	if (!cs_serve_run(serving, cs_call_sign(CS_GATHER, (unsigned)root)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_GATHER, (unsigned)root)))
 		return false;
 	if (is_root)
 		cs_flat_close(serving, &out, call->recv.base);
@@ -148,7 +148,7 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 			(struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT, CS_ALL),
 					    .each = each };
 	call->recv.base = in_place ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
-	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTER, (unsigned)root)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_SCATTER, (unsigned)root)))
 		return false;
 	if (!in_place)
 		cs_flat_close(serving, &out, call->recv.base);
@@ -184,7 +184,7 @@ cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
 	call->send = in_place ? call->recv
 			     : (struct cs_blocks){ .base = cs_flat_open(serving, &in, CS_INPUT,
 									CS_ALL), .each = each };
-	if (!cs_serve_run(serving, cs_call_sign(CS_ALLTOALL, 0)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_ALLTOALL, 0)))
 		return false;
 	cs_flat_close(serving, &out, call->recv.base);
 	return true;

@@ -152,14 +152,14 @@ finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *
 	struct cs_call *call = reduced->call;
 	const void *from = send == MPI_IN_PLACE ? recv : send;
 	reduced->recv = recv;
-	uint64_t sign = cs_serve_reduction_sign(call);
+	uint64_t signature = cs_serve_reduction_signature(call);
 	call->send = (struct cs_blocks){ .base = (char *)from };
 	call->recv = (struct cs_blocks){ .base = recv };
 	if (!reduced->is_shaped)
-		return cs_serve_run(serving, sign);
+		return cs_serve_run(serving, signature);
 	call->send.base = shaped_copy(serving, reduced, from, input);
 	call->recv.base = recv ? cs_serve_packed(serving, 1, output * call->reduction.unit) : NULL;
-	if (!cs_serve_run(serving, sign))
+	if (!cs_serve_run(serving, signature))
 		return false;
 	if (recv && output)
 		shaped_result(serving, reduced, call->recv.base, output);
@@ -279,7 +279,7 @@ cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv
 
 static inline __attribute__((always_inline)) bool
 reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
-	       const struct cs_vector *counts, MPI_Datatype type, MPI_Op op, int *ordered)
+	       const struct cs_vector_args *counts, MPI_Datatype type, MPI_Op op, int *ordered)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct reduced reduced = { .call = &serving->op.call };
@@ -318,14 +318,14 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
 
 bool
 cs_serve_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
-			const struct cs_vector *counts, MPI_Datatype type, MPI_Op op)
+			const struct cs_vector_args *counts, MPI_Datatype type, MPI_Op op)
 {
 	return reduce_scatter(serving, send, recv, counts, type, op, NULL);
 }
 
 bool
 cs_serve_ordered_reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
-				const struct cs_vector *counts, MPI_Datatype type, MPI_Op op,
+				const struct cs_vector_args *counts, MPI_Datatype type, MPI_Op op,
 				int *result)
 {
 	return reduce_scatter(serving, send, recv, counts, type, op, result);

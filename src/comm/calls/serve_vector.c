@@ -12,7 +12,7 @@
  * bytes. */
 struct scattered {
 	char *user;
-	const struct cs_vector *vector;
+	const struct cs_vector_args *vector;
 	const struct cs_type *type;    /* for all ranks, or */
 	struct cs_type *types;         /* by rank (alltoallw); owned */
 	size_t total;
@@ -37,7 +37,7 @@ count_at(const struct scattered *blocks, int rank)
 static MPI_Aint
 displacement_at(const struct scattered *blocks, int rank)
 {
-	const struct cs_vector *vector = blocks->vector;
+	const struct cs_vector_args *vector = blocks->vector;
 	MPI_Aint displacement = vector->is_large ? ((const MPI_Aint *)vector->displs)[rank]
 						 : ((const int *)vector->displs)[rank];
 	return blocks->types ? displacement : displacement * blocks->type->extent;
@@ -108,7 +108,7 @@ look_each(const struct cs_serving *serving, struct scattered *blocks)
  * communicator's four size arrays, too. False: for the host. */
 static bool
 look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
-	       const struct cs_vector *vector, int which, struct scattered *blocks)
+	       const struct cs_vector_args *vector, int which, struct scattered *blocks)
 {
 	struct cs_comm *communicator = serving->communicator;
 	blocks->user = user;
@@ -197,7 +197,7 @@ close_scattered(struct cs_serving *serving, const struct scattered *blocks)
 
 bool
 cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
-		    const struct cs_side *recv, const struct cs_vector *vector)
+		    const struct cs_side *recv, const struct cs_vector_args *vector)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct scattered out;
@@ -224,7 +224,7 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call->send.base)
 		call->send.base = (char *)call->recv.base;
-	if (!cs_serve_run(serving, cs_call_sign(CS_ALLGATHERV, 0)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_ALLGATHERV, 0)))
 		return false;
 	close_scattered(serving, &out);
 	return true;
@@ -232,7 +232,7 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 
 bool
 cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const struct cs_side *recv,
-		 const struct cs_vector *vector, int root)
+		 const struct cs_vector_args *vector, int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct scattered out;
@@ -259,7 +259,7 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call->send.base)
 		call->send.base = (char *)"";
-	if (!cs_serve_run(serving, cs_call_sign(CS_GATHERV, (unsigned)root)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_GATHERV, (unsigned)root)))
 		return false;
 	if (is_root)
 		close_scattered(serving, &out);
@@ -268,7 +268,7 @@ cs_serve_gatherv(struct cs_serving *serving, const struct cs_side *send, const s
 
 bool
 cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
-		  const struct cs_vector *vector, const struct cs_side *recv, int root)
+		  const struct cs_vector_args *vector, const struct cs_side *recv, int root)
 {
 	struct cs_comm *communicator = serving->communicator;
 	struct scattered in;
@@ -294,7 +294,7 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
 		call->send = open_scattered(serving, &in, CS_INPUT, CS_ALL);
 	call->recv.base = in_place || !out.bytes
 			  ? NULL : cs_flat_open(serving, &out, CS_OUTPUT, CS_NONE);
-	if (!cs_serve_run(serving, cs_call_sign(CS_SCATTERV, (unsigned)root)))
+	if (!cs_serve_run(serving, cs_call_signature(CS_SCATTERV, (unsigned)root)))
 		return false;
 	if (call->recv.base)
 		cs_flat_close(serving, &out, call->recv.base);
@@ -331,7 +331,7 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 	cs_call_init(call, coll, 0, 0);
 	call->recv = open_scattered(serving, out, CS_OUTPUT, in ? CS_NONE : CS_ALL);
 	call->send = in ? open_scattered(serving, in, CS_INPUT, CS_ALL) : call->recv;
-	if (!cs_serve_run(serving, cs_call_sign(coll, 0)))
+	if (!cs_serve_run(serving, cs_call_signature(coll, 0)))
 		return false;
 	close_scattered(serving, out);
 	return true;
@@ -339,8 +339,8 @@ exchange(struct cs_serving *serving, enum cs_coll coll, struct scattered *in, st
 
 bool
 cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
-		   const struct cs_vector *send_vector, const struct cs_side *recv,
-		   const struct cs_vector *recv_vector)
+		   const struct cs_vector_args *send_vector, const struct cs_side *recv,
+		   const struct cs_vector_args *recv_vector)
 {
 	struct scattered in, out;
 	bool in_place = send->buffer == MPI_IN_PLACE;
@@ -359,7 +359,7 @@ cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
  * peers'. */
 static struct cs_type *
 look_types(const struct cs_serving *serving, const MPI_Datatype *types,
-	   const struct cs_vector *vector)
+	   const struct cs_vector_args *vector)
 {
 	const struct cs_comm *communicator = serving->communicator;
 	struct scattered counts = { .vector = vector };
@@ -387,8 +387,9 @@ look_types(const struct cs_serving *serving, const MPI_Datatype *types,
 
 bool
 cs_serve_alltoallw(struct cs_serving *serving, const void *send,
-		   const struct cs_vector *send_vector, const MPI_Datatype *send_types, void *recv,
-		   const struct cs_vector *recv_vector, const MPI_Datatype *recv_types)
+		   const struct cs_vector_args *send_vector, const MPI_Datatype *send_types,
+		   void *recv, const struct cs_vector_args *recv_vector,
+		   const MPI_Datatype *recv_types)
 {
 	struct scattered in = { 0 }, out = { 0 };
 	bool in_place = send == MPI_IN_PLACE;

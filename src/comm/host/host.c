@@ -5,7 +5,7 @@
 #include "comm/engine.h"
 #include "comm/host/pmpi.h"
 #include "comm/teams/rdma.h"
-#include "comm/teams/window.h"
+#include "comm/teams/rma_window.h"
 #include "comm/types/types.h"
 
 #include <limits.h>

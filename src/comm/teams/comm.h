@@ -34,7 +34,7 @@ struct cs_seat {
 	struct cs_group leaders, everyone;
 	struct cs_ledger_page page; /* of a team of all ranks */
 	void *pin; /* of the node's segment, for verbs; NULL: none */
-	/* Made at its first use (comm/teams/window.h); NULL: none. */
+	/* Made at its first use (comm/teams/rma_window.h); NULL: none. */
 	struct cs_rma_window *window;
 	struct cs_segment window_segment;
 	bool is_window_tried;

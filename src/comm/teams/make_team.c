@@ -7,7 +7,7 @@
  * a rank's trouble (no memory) is agreed; all have the team or nobody has. */
 #include "comm/teams/make_team.h"
 
-#include "algorithms/late/hearings.h"
+#include "algorithms/late/posted_receives.h"
 #include "base/clock.h"
 #include "base/float_guard.h"
 #include "base/log.h"
@@ -15,7 +15,7 @@
 #include "comm/host/pmpi.h"
 #include "comm/teams/rdma.h"
 #include "comm/teams/recording.h"
-#include "comm/teams/window.h"
+#include "comm/teams/rma_window.h"
 #include "comm/host/yielding.h"
 #include "topo/topo.h"
 
@@ -568,7 +568,7 @@ cs_comm_drop_team(struct cs_comm *communicator)
 		return;
 	cs_float_hold(&floats);
 	cs_epoch_end(team);
-	cs_hearings_end(team);
+	cs_posted_receives_end(team);
 	cs_rma_drop(communicator->seat);
 	drop_groups(communicator);
 	cs_rdma_drop(communicator);

@@ -1,11 +1,11 @@
-/* comm/teams/window.c — makes a team's window, which all ranks have or none. */
-#include "comm/teams/window.h"
+/* comm/teams/rma_window.c — makes a team's window, which all ranks have or none. */
+#include "comm/teams/rma_window.h"
 
 #include "base/log.h"
 #include "comm/teams/make_team.h"
 #include "comm/teams/rdma.h"
 #include "comm/host/yielding.h"
-#include "ib/window.h"
+#include "ib/rma_window.h"
 
 #include <stddef.h>
 

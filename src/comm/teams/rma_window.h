@@ -1,5 +1,5 @@
-/* comm/teams/window.h — a team's window (wire/window.h): memory on each of its nodes that ranks of
- * other nodes write to, made when the first call asks for it. */
+/* comm/teams/rma_window.h — a team's window (wire/rma_window.h): memory on each of its nodes that
+ * ranks of other nodes write to, made when the first call asks for it. */
 #ifndef CS_COMM_TEAMS_WINDOW_H
 #define CS_COMM_TEAMS_WINDOW_H
 

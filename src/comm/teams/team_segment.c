@@ -24,7 +24,7 @@ account(size_t bytes)
 
 /* What the leader tells the others of the node. */
 struct offer {
-	struct cs_segment_ticket ticket;
+	struct cs_segment_handle handle;
 	struct cs_claim claim;
 	enum cs_trouble trouble; /* CS_TROUBLE_NONE: there is a segment */
 };
@@ -54,16 +54,16 @@ claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
 	return trouble;
 }
 
-/* The leader's part: makes the segment, *ticket tells the others. */
+/* The leader's part: makes the segment, *handle tells the others. */
 static enum cs_trouble
-create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_ticket *ticket)
+create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_handle *handle)
 {
 	if (cs_segment_create(segment, bytes, cs_engine.settings.shm) != CS_OK) {
 		bool is_full = errno == ENOSPC;
 		cs_info("shm: a segment of %zu bytes was refused: %m", bytes);
 		return is_full ? CS_TROUBLE_NO_COMMIT : CS_TROUBLE_NO_SEGMENT;
 	}
-	*ticket = segment->ticket;
+	*handle = segment->handle;
 	return CS_TROUBLE_NONE;
 }
 
@@ -103,7 +103,7 @@ static enum cs_trouble
 attach_segment(const struct offer *offer, int sharers, struct cs_segment *segment)
 {
 	enum cs_limit by;
-	if (cs_segment_attach(segment, &offer->ticket) != CS_OK) {
+	if (cs_segment_attach(segment, &offer->handle) != CS_OK) {
 		cs_info("shm: attaching was refused: %m");
 		return CS_TROUBLE_NO_ATTACH;
 	}
@@ -153,8 +153,8 @@ tell_all(const struct cs_meeting *meeting, struct offer *offer)
 			*offer = offers[all->order[all->first[all->node]]];
 		if (other->trouble > offer->trouble)
 			offer->trouble = other->trouble;
-		offer->ticket.is_named |= other->trouble == CS_TROUBLE_NONE &&
-					  other->ticket.is_named;
+		offer->handle.is_named |= other->trouble == CS_TROUBLE_NONE &&
+					  other->handle.is_named;
 	}
 	free(offers);
 	return is_told;
@@ -171,7 +171,7 @@ hand_round(const struct cs_meeting *meeting, struct cs_seat *seat,
 	MPI_Comm comm = meeting->comm;
 	bool is_leader = shape->local == 0;
 	if (is_leader && offer->trouble == CS_TROUBLE_NONE) {
-		offer->trouble = create_segment(cs_node_bytes(shape), segment, &offer->ticket);
+		offer->trouble = create_segment(cs_node_bytes(shape), segment, &offer->handle);
 		if (offer->trouble == CS_TROUBLE_NONE)
 			account(segment->bytes);
 	}
@@ -184,7 +184,7 @@ hand_round(const struct cs_meeting *meeting, struct cs_seat *seat,
 		return offer->trouble;
 	enum cs_trouble trouble = is_leader ? CS_TROUBLE_NONE
 					    : attach_segment(offer, shape->size, segment);
-	if (offer->ticket.is_named && (trouble = cs_team_agree_on(comm, trouble)) !=
+	if (offer->handle.is_named && (trouble = cs_team_agree_on(comm, trouble)) !=
 	    CS_TROUBLE_NONE)
 		return trouble;
 	if (trouble == CS_TROUBLE_NONE)
@@ -246,8 +246,8 @@ try_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	if (shape->local == 0)
 		offer.trouble = claim_bytes(cs_node_bytes(shape), shape->size, &offer.claim);
 	enum cs_trouble trouble = hand_round(meeting, seat, shape, &offer, &segment);
-	/* Whether by name is left to try is known to all from the leader's ticket. */
-	if (trouble == CS_TROUBLE_NO_ATTACH && !offer.ticket.is_named) {
+	/* Whether by name is left to try is known to all from the leader's handle. */
+	if (trouble == CS_TROUBLE_NO_ATTACH && !offer.handle.is_named) {
 		if (shape->local != 0)
 			close_segment(&segment);
 		else
@@ -303,7 +303,7 @@ cs_team_new_memory(const struct cs_meeting *meeting, size_t bytes, struct cs_seg
 		offer.trouble = claim_bytes(bytes, shape->locals, &offer.claim);
 	bool is_claimed = is_maker && offer.trouble == CS_TROUBLE_NONE;
 	if (is_claimed)
-		offer.trouble = create_segment(bytes, segment, &offer.ticket);
+		offer.trouble = create_segment(bytes, segment, &offer.handle);
 	if (is_claimed && offer.trouble == CS_TROUBLE_NONE)
 		account(segment->bytes);
 	enum cs_trouble trouble = tell_all(meeting, &offer) ? offer.trouble

@@ -110,7 +110,7 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 		reduction->unit = type->size;
 		reduction->kind += (unsigned)type->size << 9;
 		if (operation->op >= 0 && type->number >= 0)
-			reduction->kernel = cs_kernel_find((enum cs_op)operation->op,
+			reduction->kernel = cs_kernel_find((enum cs_reduce_op)operation->op,
 							   (enum cs_number)type->number);
 		struct cs_type *known = (struct cs_type *)cs_type_find(type_handle);
 		if (reduction->kernel &&
@@ -143,7 +143,7 @@ cs_reduction_order(const struct cs_type *type, MPI_Op op_handle, struct cs_reduc
 		return false;
 	reduction->kernel = NULL;
 	if (is_predefined && operation.op >= 0 && type->number >= 0 && type->is_contiguous)
-		reduction->kernel = cs_kernel_find_ordered((enum cs_op)operation.op,
+		reduction->kernel = cs_kernel_find_ordered((enum cs_reduce_op)operation.op,
 							   (enum cs_number)type->number);
 	return true;
 }

@@ -31,7 +31,7 @@ struct cs_type {
 	bool is_predefined;
 	enum cs_type_class class;
 	int number; /* enum cs_number for the kernels, or -1 */
-	/* Predefined types: bit per enum cs_op, kernels that were compared with the host's
+	/* Predefined types: bit per enum cs_reduce_op, kernels that were compared with the host's
 	 * operation, and that differ. */
 	_Atomic uint32_t compared, differs;
 };
@@ -39,7 +39,7 @@ struct cs_type {
 struct cs_operation {
 	bool is_predefined, is_commutative;
 	uint32_t classes; /* predefined: bit per class it is defined on */
-	int op;           /* enum cs_op for the kernels, or -1 */
+	int op;           /* enum cs_reduce_op for the kernels, or -1 */
 	int number;       /* predefined: from 1 on; else 0 */
 };
 
