@@ -101,7 +101,6 @@ cs_node_init(struct cs_node *node, const struct cs_node_shape *shape, struct cs_
 							     .slots.count = small_slots(shape),
 							     .stride = SMALL_STRIDE };
 	node->ring.count = shape->slots;
-	node->lap = LAP_LEAST < shape->slot_bytes ? LAP_LEAST : shape->slot_bytes;
 	if (shape->area_slots)
 		node->table = area + areas_bytes(shape) - CS_NODE_TABLE;
 	node->arrivals = area + areas_bytes(shape);

@@ -122,8 +122,6 @@ struct cs_node {
 				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
 	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank */
-	size_t lap;                /* bytes at the front of a slot that pieces are cut from */
-	size_t lapped;             /* bytes of pieces since it was set */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	uint64_t shared_after;     /* the done value from which on it may be written */

@@ -7,8 +7,6 @@
 #include "shm/node_slots.h"
 
 #define LINE CS_CACHE_LINE
-/* Bytes of each slot of a ring that pieces are cut from at first */
-#define LAP_LEAST ((size_t)16 << 10)
 
 static inline size_t
 cs_round_up(size_t value, size_t unit)

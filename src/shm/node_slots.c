@@ -27,18 +27,17 @@ cs_node_populate_error(void)
 static __attribute__((noinline)) void
 populate_slow(const char *slot, size_t *populated, size_t bytes, size_t most)
 {
-	if (cs_node_populate_error())
-		return;
 	bytes = cs_round_up(bytes, POPULATED_AT_ONCE);
 	bytes = bytes < most ? bytes : most;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
 		  from = ((uintptr_t)slot + *populated) / page * page;
 	int saved = errno;
-	if (madvise((void *)from, (uintptr_t)slot + bytes - from, MADV_POPULATE_WRITE) &&
+	*populated = bytes;
+	if (!cs_node_populate_error() &&
+	    madvise((void *)from, (uintptr_t)slot + bytes - from, MADV_POPULATE_WRITE) &&
 	    errno != EINTR)
 		atomic_store(&populate_error, errno);
 	errno = saved;
-	*populated = bytes;
 }
 
 static inline void
@@ -144,6 +143,17 @@ use_until(struct cs_slots *slots, const struct cs_slot_range *window, uint64_t n
 
 /* --- the own ring ----------------------------------------------------------------------------- */
 
+void
+cs_node_stay_warm(struct cs_node_op *op, size_t bytes)
+{
+	struct cs_node *node = op->node;
+	uint64_t number = node->ring.next % node->ring.count;
+	size_t most = node->shape.slot_bytes;
+	if (node->slot_populated[number] < (bytes < most ? bytes : most) && number &&
+	    is_free(op, node->ring.until[0], false))
+		node->ring.next = 0;
+}
+
 /* Takes the next slot of who has reserved nothing. NULL: it is in use, and that was not to be
  * waited for. */
 static void *
@@ -199,28 +209,19 @@ cs_node_slot_until(struct cs_node_op *op, uint64_t step)
 			  ring->count, tag);
 }
 
-/* Memory that nobody has touched costs some ten times what a copy into it does, and memory that is
- * used again at once is still in the reader's cache, from where the writer has to fetch it. So
- * pieces go round in little of the ring at first, and in twice as much whenever they have been
- * round so many times: what is touched is a part of what has been sent. */
-#define LAPS 8
-
-/* Is a piece of `size` bytes to come from the slot at hand? Where the next one is in use still,
- * more of this one is taken. */
+/* Is a piece of `size` bytes to come from the slot at hand? What has been touched of it is used up
+ * first; then it is more of this one only where the next one is in use. */
 static bool
 has_room(struct cs_node_op *op, size_t size)
 {
 	struct cs_node *node = op->node;
-	size_t most = node->shape.slot_bytes, end = node->shared_used + size;
-	node->lapped += size;
-	if (node->lap < most && node->lapped >= LAPS * node->lap * node->ring.count) {
-		node->lap = 2 * node->lap < most ? 2 * node->lap : most;
-		node->lapped = 0;
-	}
-	if (node->shared_slot == CS_SLOT_SMALL || end > most)
-		return false;
-	return end <= node->lap ||
-	       !cs_node_is_done(op, node->ring.until[node->ring.next % node->ring.count]);
+	uint64_t slot = node->shared_slot;
+	size_t end = node->shared_used + size;
+	bool fits = slot != CS_SLOT_SMALL && end <= node->shape.slot_bytes;
+	if (fits && end <= node->slot_populated[slot])
+		return true;
+	cs_node_stay_warm(op, size);
+	return fits && !is_free(op, node->ring.until[node->ring.next % node->ring.count], false);
 }
 
 uint64_t
@@ -238,6 +239,7 @@ cs_node_reserve_cut(struct cs_node_op *op, uint64_t step, size_t bytes)
 	uint64_t number = node->shared_used * CS_PIECE_UNIT + node->shared_slot;
 	node->ring.until[node->shared_slot] = cs_node_has_read(op->number);
 	node->shared_used += size;
+	populate_slot(op, node->shared_slot, node->shared_used);
 	op->ring = (struct cs_slot_range){ .first = node->shared_slot, .uses = node->shared_used,
 					    .next = step, .after = node->shared_after };
 	return number;
@@ -252,7 +254,6 @@ cs_node_try_cut(struct cs_node_op *op, uint64_t number)
 	/* A slot is free again when its last piece is. */
 	if (*until == cs_node_has_read(op->number))
 		*until = cs_node_tag(op, op->ring.next);
-	populate_slot(op, op->ring.first, op->ring.uses);
 	return cs_node_slot_of(op, op->node->shape.local, number, 0);
 }
 

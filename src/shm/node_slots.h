@@ -13,6 +13,12 @@ int cs_node_populate_error(void);
 
 /* --- own ring --------------------------------------------------------------------------------- */
 
+/* Call this before a call's first slot is chosen, of which `bytes` are to be written: where nobody
+ * has touched that much of the next one, the ring goes on at its front if that is free. Memory that
+ * nobody has touched costs some ten times what a copy into it does; so a ring grows only when its
+ * owner would have to wait. */
+void cs_node_stay_warm(struct cs_node_op *op, size_t bytes);
+
 /* Reserves slots of the own ring for so many uses, at the operation's start; CS_USES_UNKNOWN: the
  * whole ring. An operation must do so that others may begin before it is over. */
 void cs_node_reserve(struct cs_node_op *op, uint64_t uses);

@@ -8,10 +8,20 @@ struct way {
 	char *(*only)(struct cs_node_op *op, struct cs_post *post); /* NULL: not yet */
 };
 
+/* Bytes of a slot that are written as far as is known: to be mapped at once. */
+static size_t
+used_bytes(const struct cs_node *node, const struct cs_post *post)
+{
+	if (post->rounds == 1 && post->span)
+		return post->span;
+	return post->stride ? node->shape.slot_bytes : post->pieces > 1 ? post->bytes : post->chunk;
+}
+
 static void
 reserve_ring(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
 	uint64_t pieces = post->pieces > 1 ? post->pieces : 1;
+	cs_node_stay_warm(op, used_bytes(op->node, post));
 	if (is_left)
 		cs_node_reserve(op, post->rounds == CS_USES_UNKNOWN
 				? post->rounds : (post->rounds + pieces - 1) / pieces);
@@ -99,15 +109,6 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 	post->line->word[1] = post->address;
 	post->line->word[2] = post->stride;
 	return true;
-}
-
-/* Bytes of a slot that are written as far as is known: to be mapped at once. */
-static size_t
-used_bytes(const struct cs_node *node, const struct cs_post *post)
-{
-	if (post->rounds == 1 && post->span)
-		return post->span;
-	return post->stride ? node->shape.slot_bytes : post->pieces > 1 ? post->bytes : post->chunk;
 }
 
 char *

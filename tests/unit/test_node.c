@@ -46,10 +46,10 @@ end(const char *why)
 static const struct cs_host host = { .progress = progress, .abort = end };
 
 static void
-make(struct cs_node *nodes, size_t slots)
+make_with(struct cs_node *nodes, size_t slots, size_t slot_bytes)
 {
-	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = SLOT, .spin = 1,
-				       .yields = 2 };
+	struct cs_node_shape shape = { .size = RANKS, .slots = slots, .slot_bytes = slot_bytes,
+				       .spin = 1, .yields = 2 };
 	struct cs_segment segments[RANKS] = { { .fd = -1 }, { .fd = -1 } };
 	size_t bytes = cs_node_bytes(&shape);
 	assert_int_equal(cs_segment_create(&segments[0], bytes, CS_SHM_AUTO), CS_OK);
@@ -62,6 +62,12 @@ make(struct cs_node *nodes, size_t slots)
 		cs_node_init_own(&nodes[shape.local]);
 		cs_node_op_init(&ops[shape.local], &nodes[shape.local], 0);
 	}
+}
+
+static void
+make(struct cs_node *nodes, size_t slots)
+{
+	make_with(nodes, slots, SLOT);
 }
 
 static void
@@ -482,6 +488,89 @@ a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read(void **state)
 	clear(nodes);
 }
 
+/* --- a ring grows ----------------------------------------------------------------------------- */
+
+static size_t
+touched(const struct cs_node *node)
+{
+	size_t bytes = 0;
+	for (size_t slot = 0; slot < node->shape.slots; slot++)
+		bytes += node->slot_populated[slot];
+	return bytes;
+}
+
+/* A call of rank 0 that puts `bytes` into the ring, as one piece or as a block of its own. */
+static void
+put_any_way(size_t bytes, bool is_left)
+{
+	struct cs_post post = { .way = cs_node_is_cut(&ops[0], bytes) ? CS_POST_PIECE
+								      : CS_POST_RING,
+				.rounds = 1, .bytes = bytes, .chunk = bytes, .span = bytes };
+	cs_node_begin(&ops[0]);
+	if (is_left)
+		cs_node_go_on(&ops[0]);
+	cs_post_reserve(&ops[0], &post, is_left);
+	assert_true(cs_post_open(&ops[0], &post));
+	char *room = cs_post_room(&ops[0], &post);
+	assert_non_null(room);
+	memset(room, 1, bytes);
+	cs_post_publish(&ops[0], &post);
+	cs_node_end(&ops[0]);
+	if (is_left)
+		cs_node_over(&ops[0]);
+}
+
+static void
+read_all(void)
+{
+	while (ops[1].node->calls < ops[0].node->calls) {
+		cs_node_begin(&ops[1]);
+		cs_node_end(&ops[1]);
+	}
+}
+
+static void
+a_ring_never_grows_when_readers_keep_up(void **state)
+{
+	struct cs_node nodes[RANKS];
+	uint64_t seed = first_seed();
+	make_with(nodes, 8, 16 * SLOT);
+	put_any_way(16 * SLOT, false);
+	read_all();
+	for (int call = 0; call < 1000; call++) {
+		put_any_way(1 + random_below(&seed, 16 * SLOT), random_below(&seed, 2));
+		read_all();
+		assert_int_equal(touched(&nodes[0]), 16 * SLOT);
+	}
+	clear(nodes);
+}
+
+/* The ring's front is in use whenever more of it is touched. */
+static void
+a_ring_grows_only_when_its_owner_would_wait(void **state)
+{
+	struct cs_node nodes[RANKS];
+	uint64_t seed = first_seed(), grown = 0;
+	make_with(nodes, 8, 16 * SLOT);
+	put_any_way(16 * SLOT, false);
+	for (int call = 0; call < 1000; call++) {
+		struct cs_slots *ring = &nodes[0].ring;
+		size_t before = touched(&nodes[0]);
+		uint64_t done = atomic_load(&cs_node_rank(&nodes[0], 1)->done);
+		if (ring->until[ring->next % ring->count] > done || random_below(&seed, 3) == 0)
+			read_all();
+		bool is_front_read = ring->until[0] <=
+				     atomic_load(&cs_node_rank(&nodes[0], 1)->done);
+		put_any_way(1 + random_below(&seed, 16 * SLOT), random_below(&seed, 2));
+		if (touched(&nodes[0]) == before)
+			continue;
+		assert_false(is_front_read);
+		grown++;
+	}
+	assert_in_range(grown, 1, 1000);
+	clear(nodes);
+}
+
 /* All pieces of a round fit, and no block has less than its share. */
 static void
 a_fair_window_fits(void **state)
@@ -702,6 +791,8 @@ main(void)
 		cmocka_unit_test(who_only_reads_no_more_is_waited_for),
 		cmocka_unit_test(a_reduction_of_another_size_is_another_call),
 		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
+		cmocka_unit_test(a_ring_never_grows_when_readers_keep_up),
+		cmocka_unit_test(a_ring_grows_only_when_its_owner_would_wait),
 		cmocka_unit_test(a_fair_window_fits),
 		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),
 		cmocka_unit_test(large_memory_is_given_back_after_the_call),
