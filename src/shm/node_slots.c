@@ -2,6 +2,7 @@
 #include "shm/node_parts.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -263,6 +264,25 @@ cs_node_cut(struct cs_node_op *op, uint64_t step, size_t bytes, uint64_t *number
 	*number = cs_node_reserve_cut(op, step, bytes);
 	is_free(op, op->ring.after, true);
 	return cs_node_try_cut(op, *number);
+}
+
+void
+cs_node_give_back(struct cs_node *node)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE),
+		  from = (uintptr_t)(node->self + 1) + page - 1,
+		  to = (uintptr_t)(node->self + 1) + node->ring.count * node->slot_stride;
+	int saved = errno;
+	for (uint64_t slot = 0; slot < node->ring.count; slot++)
+		for (int local = 0; local < node->shape.size; local++)
+			if (local != node->shape.local && node->ring.until[slot] >
+			    atomic_load(&cs_node_rank(node, local)->done))
+				return;
+	if (to / page > from / page)
+		madvise((void *)(from / page * page), (to / page - from / page) * page,
+			MADV_REMOVE);
+	memset(node->slot_populated, 0, sizeof node->slot_populated);
+	errno = saved;
 }
 
 /* --- the area --------------------------------------------------------------------------------- */

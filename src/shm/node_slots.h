@@ -90,6 +90,10 @@ cs_node_small(struct cs_node_op *op)
 	return node->self->small[number];
 }
 
+/* Gives the pages of the own ring back though others have the segment mapped, if all are done with
+ * what is in it. For a node without a call under way. */
+void cs_node_give_back(struct cs_node *node);
+
 /* --- the area (several nodes) ----------------------------------------------------------------- */
 
 /* Reserves so many slots of each kind of the node's area, at the operation's start and alike on all

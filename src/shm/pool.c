@@ -2,6 +2,7 @@
 #include "shm/pool.h"
 
 #include "base/hash.h"
+#include "shm/node_slots.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +50,7 @@ close_entry(struct entry **link, uint64_t *charge)
 	size_t bytes = entry->node.segment.bytes;
 	*charge += entry->node.segment.charge;
 	*link = entry->next;
+	cs_node_give_back(&entry->node);
 	cs_pool_close(&entry->node.segment);
 	free(entry);
 	return bytes;
@@ -93,6 +95,7 @@ cs_pool_put(struct cs_node *node, bool may_keep, uint64_t *charge)
 	if (!entry) {
 		size_t bytes = node->segment.bytes;
 		*charge = node->segment.charge;
+		cs_node_give_back(node);
 		cs_pool_close(&node->segment);
 		return bytes;
 	}

@@ -571,6 +571,45 @@ a_ring_grows_only_when_its_owner_would_wait(void **state)
 	clear(nodes);
 }
 
+/* Pages of rank 0's ring that there are, as rank 1 has it mapped. */
+static size_t
+pages_there(struct cs_node *nodes)
+{
+	size_t size = (size_t)sysconf(_SC_PAGESIZE), there = 0;
+	uintptr_t from = ((uintptr_t)cs_node_slot_of(&ops[1], 0, 0, 0) + size - 1) / size * size;
+	unsigned char is_there[8 * 16 * SLOT / 4096];
+	size_t pages = nodes[0].ring.count * nodes[0].shape.slot_bytes / size;
+	assert_in_range(pages, 1, sizeof is_there);
+	assert_int_equal(mincore((void *)from, pages * size, is_there), 0);
+	for (size_t p = 0; p < pages; p++)
+		there += is_there[p] & 1;
+	return there;
+}
+
+static void
+what_all_have_read_of_a_ring_is_given_back(void **state)
+{
+	struct cs_node nodes[RANKS];
+	make_with(nodes, 8, 16 * SLOT);
+	put_any_way(16 * SLOT, false);
+	const char *slot = cs_node_slot_of(&ops[1], 0, 0, 0);
+	size_t all = pages_there(nodes);
+	assert_in_range(all, 1, SIZE_MAX);
+	cs_node_give_back(&nodes[0]);
+	assert_int_equal(pages_there(nodes), all); /* rank 1 may still read */
+	assert_int_equal(slot[8 * SLOT], 1);
+	read_all();
+	errno = EBUSY;
+	cs_node_give_back(&nodes[0]);
+	assert_int_equal(errno, EBUSY);
+	assert_int_equal(pages_there(nodes), 0);
+	assert_int_equal(touched(&nodes[0]), 0);
+	put_any_way(16 * SLOT, false); /* as at first */
+	assert_int_equal(touched(&nodes[0]), 16 * SLOT);
+	assert_int_equal(slot[8 * SLOT], 1);
+	clear(nodes);
+}
+
 /* All pieces of a round fit, and no block has less than its share. */
 static void
 a_fair_window_fits(void **state)
@@ -793,6 +832,7 @@ main(void)
 		cmocka_unit_test(a_slot_of_several_rounds_is_free_when_the_last_of_them_is_read),
 		cmocka_unit_test(a_ring_never_grows_when_readers_keep_up),
 		cmocka_unit_test(a_ring_grows_only_when_its_owner_would_wait),
+		cmocka_unit_test(what_all_have_read_of_a_ring_is_given_back),
 		cmocka_unit_test(a_fair_window_fits),
 		cmocka_unit_test(each_block_is_tried_where_one_lies_before_another),
 		cmocka_unit_test(large_memory_is_given_back_after_the_call),
