@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
-/* Of the time, for a level of the tree; ranks leave the MPI's own MPI_Init so much apart at most */
+/* Parts of the time, one for a level of the tree; ranks leave the MPI's own MPI_Init so much apart
+ * at most */
 #define PATIENCE_PARTS 20
 #define REASON_WAITING 100           /* above make_team.c's */
 #define REASON_ENDING 101
@@ -165,8 +166,8 @@ cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED
 	uint64_t start = cs_clock_ns();
 	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
 	int rank = wire->rank, size = wire->size, bit = 1;
-	/* Who waits for a child with a deep tree below it is patient; more so who waits for its
-	 * parent, with all of the tree. */
+	/* Patience grows with the depth of the tree below the child that a rank waits for; it is
+	 * longest for a parent, which has all of the tree. */
 	int patience = 0, above = __builtin_popcount((unsigned)rank);
 	for (int ranks = 1; ranks < size && ranks > 0; ranks <<= 1)
 		above++;

@@ -68,7 +68,8 @@ bool cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_A
 void cs_agreement_tell(const struct cs_agreement_wire *wire, uint64_t troubles,
 		       const uint64_t words[CS_AGREED_WORDS]);
 
-/* Where there is no agreement: the first process of each node tells, `after` behind each line. */
+/* Reports `troubles` without an agreement: the first process of each node does, with `after` behind
+ * each line. */
 void cs_agreement_tell_alone(uint64_t troubles, const char *after);
 
 #endif

@@ -2,11 +2,11 @@
 #ifndef CS_BASE_CPU_H
 #define CS_BASE_CPU_H
 
-/* Bytes that travel between caches as one. What two processes write lies apart by so many, else
- * one's stores would take the line from the other. They are a constant of the build
- * (-DCS_CACHE_LINE=256, say), since all processes of a node must agree on where things are; more
- * than a machine has costs memory only. Arm: 64 mostly, but 128 on Apple's and others, and 256 on
- * A64FX. */
+/* Bytes that travel between caches as one. Data of two writers lies CS_CACHE_LINE bytes apart, else
+ * the stores of one would take the line from the other (false sharing). A constant of the build
+ * (-DCS_CACHE_LINE=256, say), since all processes of a node must agree on the layout; a larger
+ * value than the machine's costs memory only. Arm: 64 mostly, but 128 on Apple's and others, and
+ * 256 on A64FX. */
 #ifndef CS_CACHE_LINE
 #if defined(__aarch64__) || defined(__powerpc64__)
 #define CS_CACHE_LINE 128

@@ -175,8 +175,8 @@ write_and_close(int file, const char *text, size_t bytes)
 	return is_written;
 }
 
-/* What has the name is written to: a device, a pipe; or a file beside which no other can be made. A
- * file with a second name may be a file of ours that somebody else has given that name. */
+/* Writes to what has the name already: a device, a pipe, or a file beside which no other can be
+ * made. A file with a second name may be a file of ours that somebody else has given that name. */
 static bool
 write_into(const struct place *place, bool is_replacing, const char *text, size_t bytes)
 {

@@ -14,11 +14,11 @@
 bool cs_file_write(int file, const char *text, size_t bytes);
 
 /* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole
- * new one, which is as readable as the old one was, or for its owner alone. A folder may be one
- * where others write, too: what is not finished has a name that cannot be guessed, and a link at
- * `path` is followed only if it is ours or root's, else it is what is replaced. What is neither
- * file nor link (a device, a pipe) is written to as it is; a pipe without a reader is ENXIO. A file
- * is also written to as it is where another cannot be made beside it. */
+ * new one, which is as readable as the old one was, or for its owner alone. Others may write to the
+ * folder, too: the unfinished file has a name that cannot be guessed, and a link at `path` is
+ * followed only if it is ours or root's, else the link itself is replaced. A device or a pipe is
+ * written to as it is; a pipe without a reader is ENXIO. A file is also written to as it is if no
+ * other can be made beside it. */
 bool cs_file_replace(const char *path, const char *text, size_t bytes);
 
 /* The same, but that a file which is there and not empty stays as it is. The text then goes to

@@ -23,7 +23,8 @@ cs_printable_length(const char *text)
 	return is_control ? 0 : length;
 }
 
-/* In place, up to the end of the text. Of text in lines, their ends and tabulators stay. */
+/* Replaces unprintable characters in place, up to the end of the text. If `has_lines`, ends of
+ * lines and tabulators stay. */
 static inline void
 cs_printable_make(char *text, bool has_lines)
 {

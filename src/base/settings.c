@@ -25,8 +25,9 @@ extern char **environ;
 
 /* ---- the report's path ----------------------------------------------------------------------- */
 
-/* What batch systems call the job, and its task of an array: the first that is set. Grid Engine's
- * JOB_ID could be anybody's, so it counts only beside a variable that all its jobs have. */
+/* The batch system's name of the job, or of its task of an array: the first variable that is set.
+ * Grid Engine's JOB_ID could be anybody's, so it counts only beside a variable that all its jobs
+ * have. */
 static const char *
 batch_id(bool is_task)
 {
@@ -47,8 +48,8 @@ batch_id(bool is_task)
 	return text && *text && strcmp(text, "undefined") ? text : NULL;
 }
 
-/* What %j, %a, %p, %h and %% of a path stand for; NULL: as it is. What an id has that a file's name
- * cannot have is left out. */
+/* The text for %j, %a, %p, %h and %% of a path; NULL: as it is. Characters of an id that a file's
+ * name cannot have are left out. */
 static const char *
 file_name_part(char letter, char *room, size_t bytes)
 {

@@ -67,8 +67,8 @@ struct cs_settings {
  * nothing here. */
 void cs_settings_read(struct cs_settings *settings);
 
-/* What cs_settings_read has to say of the environment, a line each on `out` instead of stderr.
- * Returns how many. */
+/* Prints the complaints of cs_settings_read about the environment, a line each, on `out` instead of
+ * stderr. Returns their number. */
 size_t cs_settings_check(FILE *out);
 
 /* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so,

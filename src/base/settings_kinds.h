@@ -40,7 +40,7 @@ extern const struct cs_setting_kind cs_text_kind;   /* const char *, which lives
 extern const struct cs_setting_kind cs_nodes_kind;  /* the same: COLLSHIM_FAKE_NODES */
 extern const struct cs_setting_kind cs_device_kind; /* the same: an RDMA device */
 
-/* What kinds are made of, for one more. */
+/* Readers that kinds are made of, for one more kind. */
 bool cs_setting_read_flag(const struct cs_setting *row, const char *text, void *field);
 bool cs_setting_read_text(const struct cs_setting *row, const char *text, void *field);
 void cs_setting_write_text(FILE *out, const struct cs_setting *row, const void *field);

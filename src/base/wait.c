@@ -23,7 +23,8 @@ cs_wait_wake(_Atomic uint64_t *word)
 	syscall(SYS_futex, futex_of(word), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Who changes the word may miss the count of sleepers: the sleep ends by its time-out then. */
+/* Sleeps on a futex. A waker may miss the count of sleepers: then the sleep ends by its
+ * time-out. */
 static void
 sleep_on_word(const struct cs_wait *wait, const struct timespec *limit)
 {

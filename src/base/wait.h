@@ -25,7 +25,7 @@
 /* Yields of a wait that never sleeps. */
 #define CS_WAIT_AWAKE SIZE_MAX
 
-/* What a drive says of its turn. */
+/* Result of one turn of a drive. */
 enum cs_drive {
 	CS_DRIVE_IDLE,    /* there was nothing to do: the wait goes on towards its sleep */
 	CS_DRIVE_BUSY,    /* something was done: the wait begins to yield anew */
@@ -49,7 +49,7 @@ struct cs_wait {
 	uint64_t target;
 	_Atomic uint32_t *sleepers; /* counts those who sleep on a word, for who changes one; NULL:
 				     * not wanted */
-	/* Where it stands; 0 at first. */
+	/* State of the wait; 0 at first. */
 	size_t turn;       /* looks that found nothing */
 	uint64_t since_ns; /* when it stopped polling, by cs_clock_ns, unless its owner has set it
 			    * to an earlier time; 0: not yet */
