@@ -49,7 +49,7 @@ cs_blocks_largest(const struct cs_blocks *blocks, int ranks, int but)
  *   CS_VECTOR      base; `count` elements, or of a bcast `bytes`, and in recv at the root, too
  *
  * In place: an own block whose base is NULL is where it is among all blocks (allgather(v),
- * gather(v), scatter(v)); alltoall(v,w) and reductions have the same memory twice. Where this rank
+ * gather(v), scatter(v)); alltoall(v,w) and reductions have the same memory twice. If this rank
  * receives nothing recv.base is NULL. */
 struct cs_call {
 	enum cs_coll coll;
@@ -65,9 +65,9 @@ struct cs_call {
 	size_t truncated;
 };
 
-/* What has to be the same on all ranks of a call, in the upper 16 bits of a word: the collective (5
- * bits), and 11 bits of what else there is, a root or what cs_call_detail makes of a reduction.
- * Each line of a call carries it (shm/node.h). */
+/* Signature check of a call, equal on all ranks, in the upper 16 bits of a word: the collective (5
+ * bits), and 11 bits of a root, or of what cs_call_detail makes of a reduction. Each line of a call
+ * carries it (shm/node.h). */
 #define CS_SIGNATURE_SHIFT 48
 #define CS_SIGNATURE_DETAIL 0x7ffu
 static inline uint64_t
@@ -76,7 +76,7 @@ cs_call_signature(enum cs_coll coll, unsigned detail)
 	return ((uint64_t)coll + 1) << (CS_SIGNATURE_SHIFT + 11) |
 	       (uint64_t)(detail & CS_SIGNATURE_DETAIL) << CS_SIGNATURE_SHIFT;
 }
-/* Of a signature's 16 bits. CS_COLL_COUNT and above: they are no signature. */
+/* The collective in a signature's 16 bits. CS_COLL_COUNT and above: no signature. */
 static inline enum cs_coll
 cs_call_coll(uint64_t signature)
 {

@@ -32,7 +32,7 @@ enum cs_coll {
 /* A set of collectives has a bit for each. */
 #define CS_SET(coll) (UINT32_C(1) << (coll))
 
-/* What is never served, and counted where a report is wanted. */
+/* Collectives that are never served, and are counted if a report is wanted. */
 enum cs_left {
 	CS_NEIGHBOR_ALLGATHER = CS_COLL_COUNT + 1,
 	CS_NEIGHBOR_ALLGATHERV,
@@ -42,7 +42,7 @@ enum cs_left {
 	CS_LEFT_END,
 };
 
-/* What a rank brings into a call, or gets out of it. */
+/* Kind of a rank's input to a call, or of its output. */
 enum cs_data {
 	CS_NO_DATA,
 	CS_OWN_BLOCK,  /* one block, this rank's */
@@ -87,7 +87,7 @@ struct cs_coll_info {
 	enum cs_sum sum;
 	enum cs_coll between;      /* what hierarchical algorithms have the leaders of nodes do */
 	const char *bytes_meaning; /* what "bytes" counts: "bytes of one rank's block" */
-	/* What follows from those above. */
+	/* Facts that follow from the members above. */
 	bool bytes_agreed; /* all ranks know the size; else no rule may depend on it */
 	bool has_skew;     /* blocks of several sizes, all of which all ranks know */
 	bool rooted;
@@ -158,7 +158,7 @@ cs_coll_depends_on(const struct cs_coll_info *coll, int rank, int root, int othe
 /* The collective of that name (lower case, as in cs_colls), or CS_COLL_COUNT. */
 enum cs_coll cs_coll_by_name(const char *name);
 
-/* Of an enum cs_coll, or an enum cs_left; "other" for any other number. */
+/* Name of an enum cs_coll or an enum cs_left; "other" for any other number. */
 const char *cs_coll_name(int coll);
 
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
@@ -203,7 +203,7 @@ extern const char *const cs_balance_names[CS_BALANCES + 1]; /* ended by NULL */
 /* CS_BALANCES: no such name. */
 enum cs_balance cs_balance_by_name(const char *name);
 
-/* Of names that are given by a set, a bit for each; 0: any. */
+/* Is `imbalance` in the set? A bit for each name; 0: any. */
 static inline bool
 cs_balance_fits(unsigned set, enum cs_balance imbalance)
 {
@@ -221,7 +221,7 @@ struct cs_facts {
 	bool is_block_placed;     /* ranks of a node are consecutive */
 	bool is_commutative;      /* reductions: the operation; others: true */
 	int skew;                 /* cs_skew of the blocks where has_skew; else 1 */
-	/* What the team's plans send by between nodes, CS_WIRE_HOST or CS_WIRE_IB: agreed when the
+	/* Wire between nodes of the team's plans, CS_WIRE_HOST or CS_WIRE_IB: agreed when the
 	 * team is made, since a process without a device would choose another algorithm than its
 	 * peers. */
 	int wire;

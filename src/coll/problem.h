@@ -7,9 +7,9 @@
  *   CS_OWN_BLOCK   one block
  *   CS_ALL_BLOCKS  blocks by rank
  *   CS_VECTOR      `bytes` long, elements of `unit` where it is reduced; a bcast's root has no OUT.
- *                  Of reduce_scatter(_block): all blocks by rank, one after another.
+ * For reduce_scatter(_block): all blocks by rank, one after another.
  *
- * IN is read only. Where the call is in place the own block (allgather, gather: of OUT; scatter: of
+ * IN is read only. If the call is in place the own block (allgather, gather: of OUT; scatter: of
  * IN) is already where it belongs and stays there; reductions and alltoall have IN and OUT in the
  * same memory (is_in_place; such a plan must not write OUT before it has read IN). */
 #ifndef CS_COLL_PROBLEM_H
@@ -24,16 +24,16 @@ struct cs_problem {
 	enum cs_coll coll;
 	int ranks, rank, root;
 	size_t unit;  /* reductions: bytes of an element, no message splits one; else 1 */
-	/* Of the vector, or of each block. Alltoallv/w: the largest that any rank sends to another,
-	 * if the algorithm needs it (needs.largest). */
+	/* Size of the vector, or of each block. Alltoallv/w: the largest that any rank sends to
+	 * another, if the algorithm needs it (needs.largest). */
 	size_t bytes;
 	/* Blocks of several sizes, by rank; NULL: all have `bytes`. Alltoallv/w: what this rank
 	 * sends to each. Gatherv and scatterv: the root knows all; another rank only its own,
 	 * unless the algorithm needs more (needs.all_sizes). */
 	const size_t *sizes;
 	const size_t *recv_sizes; /* alltoallv/w: what this rank receives from each */
-	/* Where block r begins in OUT (allgather, gather), in IN (scatter); NULL: one after
-	 * another. Alltoall: of IN, and recv_at of OUT. Every rank has its own. */
+	/* Offset of block r in OUT (allgather, gather) or in IN (scatter); NULL: one after another.
+	 * Alltoall: in IN, and recv_at in OUT. Every rank has its own. */
 	const size_t *at, *recv_at;
 	bool is_in_place;
 	bool is_commutative;    /* reductions */
