@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* What peers told by what came. The program's ranks disagree about a size then, which is the
- * program's error (MPI 4.0, 6.4); this process reports it. */
+/* Errors found by the size of a message that came. The program's ranks disagree about a size, which
+ * is the program's error (MPI 4.0, 6.4); this process reports it. */
 enum cs_told {
 	CS_TOLD_MORE = 1, /* more came than there was room for */
 	CS_TOLD_LESS = 2, /* less came than was expected; some hosts say nothing of that */

@@ -26,7 +26,7 @@
  * late/dynamic_leader.h says what for. */
 #define CS_WINDOW_SLOTS 16
 
-/* Where a part of a message lies, and how many were put before it. */
+/* Location of a part of a message, and the number of parts put before it. */
 struct cs_rma_part {
 	size_t at; /* bytes from the beginning of the slot */
 	uint32_t before;
@@ -51,7 +51,7 @@ struct cs_rma_window {
 	bool (*give_back)(struct cs_rma_window *window, int node, uint64_t number);
 };
 
-/* What is from or for another node begins with two rows of counters. */
+/* The memory for each other node begins with two rows of counters. */
 #define CS_WINDOW_COUNTERS (2 * CS_WINDOW_SLOTS * sizeof(uint64_t))
 enum cs_rma_row { CS_WINDOW_ARRIVED, CS_WINDOW_FREED };
 
@@ -65,7 +65,7 @@ cs_rma_bytes(int nodes, size_t room)
 {
 	return (size_t)nodes * cs_rma_stride(room);
 }
-/* Where that is in a node's memory; `other`: the other node. */
+/* Offset of a counter in a node's memory; `other`: the other node. */
 static inline size_t
 cs_rma_counter_at(const struct cs_rma_window *window, int other, enum cs_rma_row row,
 		     uint64_t number)
@@ -152,7 +152,7 @@ cs_rma_message(const struct cs_rma_window *window, int node, uint64_t number)
 {
 	return window->memory + cs_rma_slot_at(window, node, number);
 }
-/* Of messages from 0 to before `end`: have they all been counted? */
+/* Have all messages from 0 to before `end` been counted? */
 static inline bool
 cs_rma_are_counted(const struct cs_rma_window *window, int other, enum cs_rma_row row, uint64_t end)
 {

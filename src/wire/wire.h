@@ -45,11 +45,11 @@ struct cs_wire {
 			    uint64_t tag, void *to, size_t bytes, _Atomic uint64_t *flag,
 			    uint64_t value);
 	/* Messages whose receiver does not know who will send them: any send to it of that number
-	 * matches. Their user counts numbers for the group, alike on all ranks, and of one number a
-	 * rank sends and receives messages of one kind only. Who sends one for each of every
-	 * CS_NUMBER_KINDS numbers or more waits now and then until it is received, and so is no
-	 * more than CS_NUMBERS ahead of who receives them. Only the wire that the host's `messages`
-	 * gives has them; others: NULL. */
+	 * matches. The caller counts numbers for the group, alike on all ranks; under one number a
+	 * rank sends and receives messages of one kind only. A sender that uses at least one of
+	 * every CS_NUMBER_KINDS numbers waits now and then for its receiver, and so is at most
+	 * CS_NUMBERS ahead of it. Only the wire that the host's `messages` gives has them; others:
+	 * NULL. */
 	void (*send_to)(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t number,
 			const void *from, size_t bytes);
 	void (*recv_any)(struct cs_wire *wire, struct cs_request *request, uint64_t number,
