@@ -67,7 +67,7 @@ read_head(const unsigned char *bytes, size_t length, struct cs_arrivals *arrival
 	return true;
 }
 
-/* What is wrong with a call's record, or NULL. */
+/* Reads a call's record. Returns the fault, or NULL. */
 static const char *
 call_of(const unsigned char *at, const struct cs_arrivals *arrivals, struct cs_arrival *call)
 {

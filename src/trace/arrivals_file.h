@@ -22,7 +22,7 @@
 #define CS_ARRIVALS_HEAD 256  /* bytes of the head */
 #define CS_ARRIVALS_RECORD 48 /* and of a record */
 
-/* Who has recorded, where and when. */
+/* Head of a file: the rank that recorded, its node, the time. */
 struct cs_arrivals_head {
 	uint32_t world, ranks; /* rank in MPI_COMM_WORLD, and how many there are */
 	uint32_t node, nodes;  /* number of its node, by lowest rank; how many there are; 0 and 0:
@@ -54,7 +54,7 @@ struct cs_arrivals_comm {
 	uint32_t rank, size; /* this process's rank in it; how many it has */
 };
 
-/* What a synchronisation of clocks has found. */
+/* Result of one synchronisation of clocks. */
 struct cs_arrivals_clock {
 	uint64_t at_ns;       /* own clock */
 	int64_t offset_ns;    /* to be added to it for rank 0's */

@@ -158,7 +158,7 @@ flush_if_full(struct cs_arrivals_writer *writer)
 void
 cs_arrivals_add_comm(struct cs_arrivals_writer *writer, const struct cs_arrivals_comm *comm)
 {
-	/* Of no use to calls that are left out. */
+	/* Not needed for calls that are left out. */
 	if (writer->file < 0 || writer->recorded >= writer->limit)
 		return;
 	unsigned char *at = next_record(writer, CS_ARRIVALS_COMM);

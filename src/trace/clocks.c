@@ -4,7 +4,7 @@
 /* The first ones make the connection, and some meet a busy processor. */
 #define QUESTIONS 40
 
-/* What one tells those below it when they have asked. */
+/* Answer of a rank to the ranks below it in the tree. */
 struct told {
 	int64_t offset_ns;    /* of the one above, towards rank 0 */
 	uint64_t residual_ns; /* and by how much that may be wrong */

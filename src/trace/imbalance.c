@@ -64,7 +64,7 @@ read_rank(const char *text, int *rank)
 	return true;
 }
 
-/* What stands behind the kind's name. */
+/* Reads the parameters behind the kind's name. */
 static bool
 read_words(char *words, struct cs_imbalance *imbalance)
 {

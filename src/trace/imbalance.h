@@ -42,7 +42,7 @@ struct cs_imbalance {
 	int rank;      /* of LATE */
 	int64_t late;  /* ns */
 	uint64_t seed; /* of UNIFORM and EXPONENTIAL */
-	/* Of FILE: what was asked for, within the text that was read. */
+	/* Path of kind FILE, within the text that was read. */
 	const char *path;
 	/* And delays of recorded calls, [calls][ranks], after cs_replay_load, or what a caller has
 	 * from the rank that did; NULL before. */
@@ -50,7 +50,7 @@ struct cs_imbalance {
 	size_t calls;
 };
 
-/* Who takes part: each rank's node, nodes from 0 on. */
+/* Participants: each rank's node, nodes from 0 on. */
 struct cs_imbalance_job {
 	int ranks, nodes;
 	const int *node_of;
@@ -76,7 +76,7 @@ int64_t cs_imbalance_delay(const struct cs_imbalance *imbalance,
  * looks at the clock. Returns at once if it is over. */
 void cs_imbalance_come_at(uint64_t ns);
 
-/* Who needs whose data. Blocks without bytes are waited for by nobody. */
+/* Data dependences between ranks of a call. Nobody waits for blocks without bytes. */
 struct cs_dependence {
 	enum cs_coll coll;
 	int ranks, root;
@@ -88,8 +88,8 @@ struct cs_dependence {
 	const void *context;
 };
 
-/* What one call took, in the unit of the stamps. Those count from one beginning, at which a rank
- * that is not late comes. */
+/* Durations of one call, in the unit of the stamps. Stamps count from the arrival of a rank that is
+ * not late. */
 struct cs_imbalance_times {
 	double mean;        /* of the ranks' own times, exit minus arrival */
 	double bound;       /* of that mean */

@@ -28,8 +28,8 @@ struct cs_report_row {
 	_Atomic uint64_t calls;
 	_Atomic uint64_t nanoseconds; /* time inside the calls on this rank */
 	_Atomic uint64_t bytes;
-	/* Of calls of which is known when the last rank came that this one depends on: how many,
-	 * time inside them, and of that the time before it came. */
+	/* Calls with a known arrival of the last rank that this one depends on: their number, the
+	 * time inside them, and the part of that time before the arrival. */
 	_Atomic uint64_t known_calls, known_nanoseconds, waiting_nanoseconds;
 	/* The key, set by cs_report_row, then constant. */
 	int coll;              /* enum cs_coll, or enum cs_left */
@@ -46,7 +46,7 @@ struct cs_report_row *cs_report_row(int coll, size_t bytes, bool is_deferred, co
 
 /* Counts one call in that row. */
 void cs_report_count(struct cs_report_row *row, size_t bytes, uint64_t nanoseconds);
-/* Of one call that is counted: it took so long, and until after so long others were waited for. */
+/* Adds a counted call's duration, and the part of it spent waiting for other ranks. */
 void cs_report_wait(struct cs_report_row *row, uint64_t nanoseconds, uint64_t waiting);
 /* Adds time to that row. */
 void cs_report_spend(struct cs_report_row *row, uint64_t nanoseconds);
@@ -71,9 +71,9 @@ void cs_report_json(FILE *out);
 /* From now on a relative path is one from the present working directory, wherever the program
  * goes. */
 void cs_report_from_here(void);
-/* Where a report goes: "1" -> table on stderr, else JSON into that path, or path.2 and so on if
- * there is something in that file already (base/file.h), which one line says. A file that cannot be
- * written: one line with errno, and the table on stderr instead. */
+/* Writes the report: "1" -> table on stderr, else JSON into the path `destination`, or path.2 and
+ * so on if there is something in that file already (base/file.h), which one line says. A file that
+ * cannot be written: one line with errno, and the table on stderr instead. */
 void cs_report_write(const char *destination);
 
 #endif
