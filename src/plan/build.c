@@ -62,7 +62,8 @@ count(const struct cs_builder *builder, enum cs_step_kind kind, size_t bytes)
 	}
 }
 
-/* Memory for the plan's next step. Where the part is full within a loop, it ends before that. */
+/* Memory for the plan's next step. If the part is full within a loop, the part ends before the
+ * loop. */
 static struct cs_step *
 add_to_part(struct cs_builder *builder)
 {

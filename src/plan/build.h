@@ -27,7 +27,7 @@ struct cs_step_counts {
 struct cs_part {
 	struct cs_step *steps; /* the caller's, `room` of them */
 	size_t room, first;
-	/* What has been found. */
+	/* Results of counting. */
 	size_t count, all; /* steps of the part; of the plan */
 	size_t spare;      /* bytes of the plan's largest REDUCE step */
 	bool is_full;
@@ -96,8 +96,9 @@ struct cs_place cs_build_tmp(struct cs_builder *builder, size_t bytes);
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Start a message; the result is what cs_build_wait takes, CS_NO_REQUEST for a message of no bytes.
- * What is sent must stay as it is, and what is received untouched, until it was waited for. */
+/* Start a message; the result is what cs_build_wait takes, CS_NO_REQUEST for a message of no
+ * bytes. Until the wait, data to send must stay as it is, and memory to receive into must not be
+ * touched. */
 int cs_build_send(struct cs_builder *builder, int peer, struct cs_place from, size_t bytes);
 int cs_build_recv(struct cs_builder *builder, int peer, struct cs_place to, size_t bytes);
 /* Messages without bytes. */
@@ -124,9 +125,9 @@ void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place 
 
 /* What is written up to cs_build_repeated is done `times` times, at least once. Each time places in
  * CS_IN and CS_OUT are `stride` bytes further, those in CS_TMP are the same, and notes have grown
- * by `rounds`. A request may be started in one turn and waited for in the next, where all turns
- * find and leave the same numbers under way: so they do where a message starts behind the wait that
- * gives its number back. Loops do not nest. */
+ * by `rounds`. A request may be started in one turn and waited for in the next if all turns find
+ * and leave the same numbers under way: this is so if a message starts behind the wait that gives
+ * its number back. Loops do not nest. */
 void cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds);
 void cs_build_repeated(struct cs_builder *builder);
 

@@ -38,7 +38,7 @@ y_of(int rank)
 	return TOP + ROW / 2 + rank * ROW;
 }
 
-/* What is done in one round shares the time between its messages and the next ones. */
+/* Steps of one round share the time between its messages and the next ones. */
 static void
 share_round(const struct cs_plan *plan, const struct cs_drawn_step *drawn, size_t first, size_t end,
 	    size_t count, struct cs_step_time *times)

@@ -32,7 +32,7 @@ cs_drawn_say(char text[CS_DRAWN_TEXT], const struct cs_step *steps, size_t count
 		snprintf(text, CS_DRAWN_TEXT, "%s %zu in %zu", name, bytes, count);
 }
 
-/* What stands in one cell: a line for each entry. */
+/* Content of one cell: a line for each entry. */
 struct cell {
 	char (*entries)[CS_DRAWN_TEXT];
 	size_t count, room;

@@ -9,8 +9,8 @@
  * A list is made for a rank and a problem (plan/build.h) and depends on nothing else: places are a
  * memory and an offset, so the same plan serves every call of its shape. It is run on a wire
  * (plan/execute.h), proven for all ranks at once (plan/verify.h), timed by the simulator (sim/) and
- * drawn (plan/draw.h). (Seed 003, III: schedules.) Who looks at the steps one by one, as they are
- * done, walks through them (plan/walk.h).
+ * drawn (plan/draw.h). (Seed 003, III: schedules.) To look at the steps one by one, as they are
+ * done, walk through them (plan/walk.h).
  *
  * Messages between two ranks match in the order in which they are started, on both sides. */
 #ifndef CS_PLAN_PLAN_H

@@ -81,14 +81,14 @@ end_of_blocks(const struct cs_problem *problem, const size_t *sizes, const size_
 	return end;
 }
 
-/* Of the blocks in OUT; `has_pairs`: those in IN have sizes of their own. */
+/* Sizes of the blocks in OUT; `has_pairs`: blocks in IN have sizes of their own. */
 static const size_t *
 out_sizes(const struct cs_problem *problem, bool has_pairs)
 {
 	return has_pairs && problem->recv_sizes ? problem->recv_sizes : problem->sizes;
 }
 
-/* Of IN or of OUT; `other` is the other one. */
+/* Size of IN or of OUT; `other` is the flow of the other one. */
 static size_t
 bytes_of(const struct cs_problem *problem, struct cs_flow flow, struct cs_flow other,
 	 const size_t *sizes, const size_t *at)
@@ -168,7 +168,7 @@ element(const struct cs_problem *problem, int rank, size_t at, unsigned char *to
 	to[0] |= 1; /* an odd factor keeps all that came before it apart */
 }
 
-/* Of the first `ranks` ranks' elements from byte `first` on. */
+/* Checks for the reduction of the first `ranks` ranks' elements from byte `first` on. */
 static bool
 holds_reduction(struct stage *stage, const struct actor *actor, int ranks, size_t first,
 		size_t bytes)
