@@ -39,10 +39,10 @@ void cs_topo_read(const char *root, struct cs_topo_machine *machine);
 /* This machine's, as long as the process lives: read at the first call, unless cs_topo_learn came
  * before. Any thread may ask. */
 const struct cs_topo_machine *cs_topo_machine(void);
-/* What another process of the node has read. The first one holds. */
+/* Takes over the machine that another process of the node has read. The first one holds. */
 void cs_topo_learn(const struct cs_topo_machine *told);
 
-/* Where a process is that may use these CPUs, a bit for each. */
+/* Place of a process that may use these CPUs, a bit for each. */
 struct cs_spot cs_topo_spot(const struct cs_topo_machine *machine,
 			    const uint64_t cpus[CS_TOPO_WORDS]);
 
