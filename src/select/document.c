@@ -71,8 +71,8 @@ refuse_syntax(const struct builder *builder, const yaml_parser_t *parser, const 
 	return refuse(builder, &parser->problem_mark, "not YAML: %s", problem);
 }
 
-/* What stands at `text` if YAML takes it for the end of a line and editors do not, so that they
- * would show other lines than a complaint names; else NULL. */
+/* Name of a line break at `text` that YAML knows and editors do not, so that they would show other
+ * lines than a complaint names; else NULL. */
 static const char *
 odd_break(const char *text, size_t bytes)
 {
@@ -94,8 +94,8 @@ odd_break(const char *text, size_t bytes)
 	return NULL;
 }
 
-/* What libyaml would take without a word. A tag cannot be used, and libyaml compares each %TAG with
- * all before it: a megabyte of them takes it eight seconds (AMD EPYC, one core). */
+/* Refuses input that libyaml would accept silently. A tag cannot be used, and libyaml compares each
+ * %TAG with all before it: a megabyte of them takes it eight seconds (AMD EPYC, one core). */
 static enum cs_status
 refuse_traps(const struct builder *builder, const char *text, size_t bytes)
 {

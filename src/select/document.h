@@ -1,10 +1,10 @@
 /* select/document.h — a YAML text as a tree of nodes, each of which knows its place. Private to
  * select.
  *
- * What a tuning file does not need is refused, and with it the traps of YAML: aliases, anchors,
- * tags, a second document, deep nesting, control characters (by escapes, too), ends of lines that
- * are neither LF nor CR LF. So lines are an editor's lines; columns are characters. A place is in
- * the text or right behind its last character. */
+ * Features that a tuning file does not need are refused, and with them the traps of YAML: aliases,
+ * anchors, tags, a second document, deep nesting, control characters (by escapes, too), ends of
+ * lines that are neither LF nor CR LF. So lines are an editor's lines; columns are characters. A
+ * place is in the text or right behind its last character. */
 #ifndef CS_SELECT_DOCUMENT_H
 #define CS_SELECT_DOCUMENT_H
 

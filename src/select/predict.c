@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #define MOST_NODES 4096
-/* Of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees among
- * all 1024). */
+/* Limits of plans that are counted, all ranks together: milliseconds (a ring among 180 ranks; trees
+ * among all 1024). */
 #define MOST_STEPS_COUNTED ((size_t)1 << 17)
 #define MOST_RANKS_COUNTED 1024
 #define KEPT 256 /* costs that were counted */
@@ -103,9 +103,9 @@ read_all_of(const struct cs_algorithm *algorithm)
 	return role < 0 ? 0 : algorithm->params[role].fallback;
 }
 
-/* What the plan between nodes is built for, as the first node's leader has it; valid as long as
- * `first`. Blocks are of one size, as formulas have it; in place is what a root's call is, and it
- * is asked for other ranks too. */
+/* Problem of the plan between nodes, as the first node's leader has it; valid as long as `first`.
+ * Blocks are of one size, as formulas have it; in place is what a root's call is, and it is asked
+ * for other ranks too. */
 static struct cs_problem
 problem_between(const struct cs_algorithm *plan, const struct cs_counted_node *first)
 {
@@ -116,7 +116,7 @@ problem_between(const struct cs_algorithm *plan, const struct cs_counted_node *f
 	return problem;
 }
 
-/* What the rank does in its part of the plan: false where there is none. */
+/* Counts the steps of the rank's part of the plan. False: the plan cannot be built. */
 static bool
 count_rank(const struct cs_algorithm *plan, const struct cs_problem *problem, int rank,
 	   struct cs_step_counts *counts)
@@ -334,7 +334,7 @@ struct asked {
 	unsigned by; /* the power */
 };
 
-/* Of a plan. False: it does not serve this call. */
+/* Predicted time of a plan. False: it does not serve this call. */
 static bool
 plan_time(const struct asked *asked, const struct cs_algorithm *plan,
 	  const struct cs_problem *problem, double *time)
@@ -351,7 +351,7 @@ plan_time(const struct asked *asked, const struct cs_algorithm *plan,
 	return true;
 }
 
-/* Of a plan between nodes and of what these do. */
+/* Predicted time of a plan between nodes and of the steps within nodes. */
 static bool
 composed_time(struct asked *asked, const struct cs_algorithm *algorithm, const size_t *params,
 	      double *time)

@@ -28,9 +28,9 @@ struct cs_prediction {
 bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 		const struct cs_algorithm *const *excluded, struct cs_prediction *prediction);
 
-/* What the plan does, for the model: rounds by its cost, which is counted where there is no
- * formula, and the counts of the root or of one of two other ranks, the one with the most messages.
- * (In plans without a root others may do more than rank 0: one who has to turn blocks round, or the
+/* Load of the plan, for the model: rounds by its cost, which is counted where there is no formula,
+ * and the counts of the root or of one of two other ranks, the one with the most messages. (In
+ * plans without a root others may do more than rank 0: one who has to turn blocks round, or the
  * last one of an odd number.) Steps are counted, not kept. False: the plan refuses the problem, or
  * it has no formula and there are too many ranks to count. */
 bool cs_predict_load(const struct cs_algorithm *plan, const struct cs_problem *problem,

@@ -65,8 +65,8 @@ cs_reader_copy(struct cs_reader *reader, const char *text)
 	return made;
 }
 
-/* What is told of a file stands on one line: ends of lines become blanks, and go at the text's
- * beginning and end. */
+/* Copies a text to one line: ends of lines become blanks, and are dropped at the text's beginning
+ * and end. */
 static char *
 copy_line(struct cs_reader *reader, const char *text)
 {

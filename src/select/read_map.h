@@ -25,7 +25,7 @@ void cs_reader_complain(struct cs_reader *reader, const struct cs_yaml *at, cons
 	__attribute__((format(printf, 3, 4)));
 /* "found ..., expected ...". */
 void cs_reader_expect(struct cs_reader *reader, const struct cs_yaml *at, const char *expected);
-/* What a node is, for such a line. */
+/* Description of a node, for such a line. */
 const char *cs_reader_found(char shown[CS_SHOWN_TEXT], const struct cs_yaml *node);
 
 /* A copy of the text; NULL when memory is out, as the reader then knows. */
@@ -65,7 +65,7 @@ void cs_take_mpi(struct cs_reader *reader, const struct cs_yaml *value, void *fi
 void cs_take_bytes(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Struct cs_range */
 void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Of a team, which has one or the other: so `auto` is none. */
+/* Wire of a team, which has one or the other: so `auto` is refused. */
 /* int: enum cs_wire_kind */
 void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Enum cs_placement */
@@ -80,7 +80,7 @@ void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *f
 void cs_take_limits(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_blocks(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_models(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Of a block or a model: where it comes from, and on which machines it holds. */
+/* Provenance of a block or a model: its origin, and the machines for which it holds. */
 /* Struct cs_block */
 void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Struct cs_block */

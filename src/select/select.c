@@ -15,7 +15,7 @@ cs_row_fits_size(const struct cs_row *row, size_t bytes)
 	return cs_range_contains(row->bytes, bytes);
 }
 
-/* What a row asks of a team. */
+/* Does the team meet the row's conditions? */
 static bool
 fits_team(const struct cs_row *row, const struct cs_facts *facts)
 {
@@ -58,9 +58,9 @@ cs_row_barred(const struct cs_table *table, const struct cs_row *row, const stru
 
 /* The first row that fits the call, among those that may decide (is_barred false) or those that
  * would if their algorithm were allowed (true). A forced row always decides: what the user asked
- * for is not replaced by a rule. What is barred does not depend on the size. So a row that fits but
- * for the size, passed on the way, cuts the interval around `bytes` in which the answer stays the
- * same, and any other row passed does not. */
+ * for is not replaced by a rule. Barring does not depend on the size. So a row that fits but for
+ * the size, passed on the way, cuts the interval around `bytes` in which the answer stays the same,
+ * and any other row passed does not. */
 static const struct cs_row *
 first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_barred, size_t *low,
 	  size_t *high)
@@ -85,7 +85,7 @@ first_row(const struct cs_table *table, const struct cs_facts *facts, bool is_ba
 	return NULL;
 }
 
-/* What the model says, where neither the user nor the site's rules have said anything. */
+/* Chooses by the model, if neither the user nor the site's rules decide. */
 static bool
 choose_by_model(const struct cs_selector *selector, const struct cs_facts *facts,
 		struct cs_choice *choice, size_t *low, size_t *high)

@@ -83,7 +83,7 @@ void cs_machine_read(struct cs_machine *machine);
 struct cs_selector;
 
 /* Reads the built-in tuning, the site's file (settings->tuning, or the installed one if there is
- * one) and the forcing variables. What is wrong there is said in one line each (cs_warn_once:
+ * one) and the forcing variables. Faulty entries are reported in one line each (cs_warn_once:
  * file:line:column and what was expected) and left out; the selector then works with the rest.
  * Fails only with CS_NO_MEMORY. *machine is copied. */
 CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
@@ -95,9 +95,10 @@ const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
 /* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance?
  * Else nobody need measure it. Collective, sizes and operation are not looked at. */
 bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);
-/* Of all that can change a choice: rules and whether their guards hold here, limits, forcing texts.
- * The machine itself is not in it, so machines that differ agree unless a guard tells them apart;
- * where one does, the ranks would choose differently, and the digests must keep them from it. */
+/* Digest of all that can change a choice: rules and whether their guards hold here, limits, forcing
+ * texts. The machine itself is not in it, so machines that differ agree unless a guard tells them
+ * apart; where one does, the ranks would choose differently, and the digests must keep them from
+ * it. */
 uint64_t cs_selector_digest(const struct cs_selector *selector);
 
 /* Never fails: where nothing serves, *choice says host and why. A forced algorithm whose needs do
@@ -113,11 +114,12 @@ void cs_selector_print_sources(const struct cs_selector *selector, FILE *out);
 /* The tuning file that is used, or "built in" where there is none. */
 const char *cs_selector_source(const struct cs_selector *selector);
 
-/* What is wrong with the tuning file and the forcing variables, a line each. Returns how many. */
+/* Prints the errors of the tuning file and the forcing variables, a line each. Returns their
+ * number. */
 int cs_selector_print_errors(const struct cs_selector *selector, FILE *out);
 
-/* What there is to say of a tuning file without an error, on one line; also said when the selector
- * is made. False: nothing. */
+/* Note about a tuning file without an error, on one line; also printed when the selector is made.
+ * False: nothing. */
 enum cs_note {
 	CS_NOTE_MACHINE, /* COLLSHIM_TUNING names a file of which no block is for this machine */
 	CS_NOTE_VERSION, /* a block of the site's file that holds here was measured with another

@@ -122,7 +122,7 @@ void cs_tuning_destroy(struct cs_tuning *tuning);
 extern const char cs_tuning_builtin[];
 extern const size_t cs_tuning_builtin_bytes;
 
-/* What cs_tuning_parse makes of that text, made when the library was built
+/* Result of cs_tuning_parse for that text, computed when the library was built
  * (tools/compile_tuning.c): parsing takes each process of a job most of a millisecond. A file that
  * says the same to the byte, as the installed one does until it is edited, is not parsed either.
  * There are no models in it. */
