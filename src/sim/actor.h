@@ -33,7 +33,8 @@ enum {
 	CS_SIM_CLIENTS = -6, CS_SIM_SERVED = -7, CS_SIM_LEFT = -8, CS_SIM_EXCHANGED = -9,
 };
 
-/* Where an event's first byte asks for a turn, or who looks around. */
+/* Stage of an event: the resource at which its first byte asks for a turn, or the actor that looks
+ * around. */
 enum cs_sim_stage {
 	CS_STAGE_COPY,    /* the bus, for a rank's copy or reduction */
 	CS_STAGE_BUS,     /* the bus, for a message inside a node */
@@ -79,8 +80,8 @@ struct cs_sim_actor {
 	int32_t published;
 	int32_t first_waiter; /* for its flag */
 	int32_t next_waiter;  /* of those that wait for the same flag as this one */
-	/* Of a role: who has come, and who leads; of whoever sends without requests: messages that
-	 * have not left yet, and when the last one did. */
+	/* For a role: arrivals and the leader; for a sender without requests: messages that have
+	 * not left yet, and the time at which the last one left. */
 	bool is_role;
 	uint32_t came, pending;
 	int32_t leader;
@@ -145,7 +146,7 @@ void cs_sim_go_on(struct cs_sim *sim, struct cs_sim_actor *actor, int64_t start)
 void cs_sim_post(struct cs_sim *sim, struct cs_sim_actor *actor, int to, uint64_t bytes, int what);
 /* Goes on when all of these have left, perhaps at once. */
 void cs_sim_go_on_left(struct cs_sim *sim, struct cs_sim_actor *actor);
-/* What the receiver's processor takes for a message. */
+/* Time of the receiver's processor for a message. */
 int64_t cs_sim_receive_time(const struct cs_sim *sim, int from, int to);
 
 /* --- lead.c: the first, or the last, of those that come leads --------------------------------- */

@@ -90,7 +90,7 @@ kept_of(const struct cs_sim *sim, int before, const struct cs_step *step)
 	return (size_t)!is_joined(sim, before, step) + (sim->eager && is_message(step));
 }
 
-/* What the further turns of the loop keep that ends with this step. */
+/* Number of steps kept for the further turns of the loop that ends with this step. */
 static size_t
 kept_by_loop(const struct cs_sim *sim, const struct cs_step *repeat)
 {
@@ -103,7 +103,7 @@ kept_by_loop(const struct cs_sim *sim, const struct cs_step *repeat)
 	       all > MOST_KEPT ? MOST_KEPT : all;
 }
 
-/* Of a plan that is sound; no more than MOST_KEPT. */
+/* Number of steps kept of a sound plan; at most MOST_KEPT. */
 static size_t
 kept_steps(const struct cs_sim *sim, const struct cs_plan *plan)
 {

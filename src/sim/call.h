@@ -24,7 +24,7 @@ extern const char *const cs_distribution_names[CS_DISTRIBUTIONS];
 #define CS_CALL_UNIT 8 /* bytes of an element in reductions */
 
 struct cs_sim_call {
-	/* What it is. */
+	/* The call. */
 	enum cs_coll coll;
 	int nodes, ppn;
 	bool is_cyclic; /* ranks are dealt out to the nodes in turn; else a node's ranks follow each
@@ -46,7 +46,7 @@ struct cs_sim_call {
 /* Has the collective blocks of several sizes? */
 bool cs_sim_call_has_sizes(enum cs_coll coll);
 
-/* Of rank i, for p ranks. */
+/* Size of rank i's block, for p ranks. */
 size_t cs_distribution_size(enum cs_distribution distribution, size_t c, size_t p, size_t i);
 
 /* CS_NO_MEMORY: call it with cs_sim_call_fini all the same. */

@@ -5,7 +5,7 @@
 
 #define MOST_LOCALS 64
 
-/* Of one rank, as receiver and as sender. */
+/* State of one rank, as receiver and as sender. */
 struct part {
 	int64_t free;           /* the receiver has taken the last message that it was given */
 	uint32_t queued, queued_segments; /* came before it had */
@@ -189,7 +189,7 @@ choose(const struct cs_sketch_exchange *exchange, int node, int local, struct ru
 
 /* --- time ------------------------------------------------------------------------------------- */
 
-/* Those of the node that have sent all that they were to. */
+/* If the node has received all messages, lets its ranks go on that have sent all of theirs. */
 static void
 go_on(struct cs_sim *sim, int node)
 {

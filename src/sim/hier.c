@@ -308,7 +308,7 @@ cs_hier_add(struct cs_sim *sim, struct cs_sim_call *call, const struct cs_sim_hi
 	return status;
 }
 
-/* What a node does, as if what is between nodes were there at once. */
+/* Time of a node's steps, as if messages between nodes took no time. */
 static enum cs_status
 time_node(const struct cs_counted_node *counted, const int *ranks, const struct cs_model *model,
 	  int64_t *time)

@@ -5,9 +5,9 @@
  *   rank      brings its data: copy in | flag              awaits the leader's flag | copy out
  *   leader    brings its data          | awaits all flags | PLAN | flag             | copy out
  *
- * What ranks of a node do is counted from the phases of the algorithm that composes
- * (algorithms/counted.h): of nodes that do the same, once. So is the problem that the leaders' plan
- * is built for.
+ * Steps of a node's ranks are counted from the phases of the algorithm that composes
+ * (algorithms/counted.h), once for nodes that do the same. The problem of the leaders' plan is
+ * counted from there, too.
  *
  * Allgather(v) with overlap (seed 004, 4): what a round of the plan has brought is copied out of
  * the node's memory by all its ranks while the next round's messages are under way.
@@ -16,7 +16,7 @@
  *                     | round 2 starts | copy out: round 1's | round 2 ends | flag | copy out
  *   rank      copy in | flag | for each flag of the leader: copy out what it stands for
  *
- * A round ends with a wait that no other wait follows. What does not come to its place at once
+ * A round ends with a wait that no other wait follows. Data that does not come to its place at once
  * (Bruck) is copied at the end.
  *
  * A copy costs model.copy and the bus per byte, a reduction model.reduce and the bus, each flag
@@ -51,12 +51,10 @@ CS_CHECKED enum cs_status cs_hier_add(struct cs_sim *sim, struct cs_sim_call *ca
 CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct cs_sim_hier *hier,
 					struct cs_counted_node *first);
 
-/* What the steps on a node take by a model, ps, if what is between nodes takes nothing and is there
- * when it is asked for: on the node where it takes longest. Of a call with blocks of one size.
- * *first as of cs_hier_count. Errors as above, and CS_UNSUPPORTED where the time is too long for
- * the simulator. */
-CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call,
-					       const struct cs_sim_hier *hier,
+/* Time of the steps on a node by a model, ps, if messages between nodes take no time: on the
+ * slowest node. For calls with blocks of one size. *first as of cs_hier_count. Errors as above, and
+ * CS_UNSUPPORTED if the time is too long for the simulator. */
+CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_sim_hier *hier,
 					       const struct cs_model *model, int64_t *time,
 					       struct cs_counted_node *first);
 

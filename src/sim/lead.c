@@ -20,7 +20,7 @@ cs_lead_come(struct cs_sim *sim, struct cs_sim_actor *actor)
 	int64_t start = actor->now;
 	uint32_t number = ++role->came;
 	actor->now += sim->model->flag;
-	/* What those before have seen has been seen here, too. */
+	/* Keep the longest chain of all actors that came. */
 	role->chain = actor->chain > role->chain ? actor->chain : role->chain;
 	if (step->kind == CS_NODE_LEAD || (step->kind == CS_NODE_FIRST && number == 1) ||
 	    (step->kind == CS_NODE_LAST && number == step->bytes))

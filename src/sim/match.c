@@ -41,7 +41,7 @@ grow_pairs(struct cs_match *match, size_t *left)
 	return true;
 }
 
-/* Those that had to go past it move up, so that look finds them. */
+/* Moves up the entries that had to go past the hole, so that look finds them. */
 static void
 remove_pair(struct cs_match *match, size_t hole)
 {

@@ -58,7 +58,7 @@ extern const struct cs_model cs_models[];
 CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint,
 					size_t room);
 
-/* What a plan does: its longest chain of messages, and all that its busiest rank does. */
+/* Load of a plan: its longest chain of messages, and the work of its busiest rank. */
 struct cs_load {
 	uint64_t rounds;                 /* messages that wait for one another */
 	uint64_t sent, received;         /* messages of that rank */
@@ -67,10 +67,10 @@ struct cs_load {
 					   * way */
 };
 
-/* What it takes between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r, and
- * G for its bytes. What the busiest rank sends and receives beyond one message in each round
- * (linear: all but one) comes on top: the processor's o_s and o_r for each of them, or the port's
- * gaps and bytes, whichever takes longer; f - 1 of a round need no gap.
+/* Cost of a load between nodes, in closed form, ps. The chain pays `rounds` times o_s + L + o_r,
+ * and G for its bytes. Messages of the busiest rank beyond one in each round (linear: all but one)
+ * come on top: the processor's o_s and o_r for each of them, or the port's gaps and bytes,
+ * whichever takes longer; f - 1 of a round need no gap.
  *
  *   linear scatter     o_s + L + o_r + (k-1) G + (p-2) max(o_s, g + (k-1) G)
  *   modified ring      the same with o_s + o_r in the brackets

@@ -77,7 +77,7 @@ pass(struct cs_sim_port *port, const struct cs_loggp *cost, int64_t at, uint64_t
 	return first;
 }
 
-/* What a node's ranks share, busy for `time` with each. */
+/* Resource shared by a node's ranks, busy for `time` with each. */
 static int64_t
 serve(int64_t *free_at, int64_t at, int64_t time)
 {
@@ -226,7 +226,7 @@ work(struct cs_sim *sim, struct cs_sim_actor *actor, const struct cs_sim_step *s
 	return false;
 }
 
-/* Those that wait for it go on, or wait for its next one. */
+/* Publishes the actor's next flag: actors that wait for it go on, others wait for a later one. */
 static void
 publish(struct cs_sim *sim, struct cs_sim_actor *actor)
 {

@@ -93,8 +93,8 @@ void cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, in
 
 /* Roles are ranks of the simulator that are nobody, behind those that are: steps which a rank of
  * the same node does at the time when it comes to lead them, and is held up by until their end. A
- * role may come to another one. Whoever comes pays model.flag (an atomic addition). What is sent to
- * a role is written to its node, whoever leads. */
+ * role may come to another one. Each arrival pays model.flag (an atomic addition). Messages to a
+ * role are written to its node, whichever rank leads. */
 void cs_sim_make_role(struct cs_sim *sim, int rank);
 
 /* Data of `bytes` that `server` gives to `clients` actors as they ask for it (Patarasuk and Yuan;

@@ -1,7 +1,7 @@
 /* sim/sketch.h — algorithms as the simulator tells them: those of seed 002, chapter 3, to see what
- * they would take when ranks come late. What a rank does depends on who of its node comes first or
- * last, so they are no plans; and they are told by what costs time, without places of data. The
- * library's own that know who comes when are scripts, which the simulator cannot play.
+ * they would take when ranks come late. The steps of a rank depend on which rank of its node comes
+ * first or last, so they are no plans; and they are told by what costs time, without places of
+ * data. The library's own that know who comes when are scripts, which the simulator cannot play.
  *
  *   BARRIERS      3.9 "Hier.": a node's ranks wait for each other before and after what its leader
  *                 does in a k-nomial tree of leaders

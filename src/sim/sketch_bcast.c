@@ -100,8 +100,8 @@ await_all(const struct cs_sketch_state *state, int node, int leader)
 	}
 }
 
-/* What brings the data here, or gives it away, with the node's flag up as soon as it is here, or
- * behind all of it where there are barriers. */
+/* Adds the steps that bring the data to the node, or send it on; the node's flag goes up as soon as
+ * the data is here, or after all of them if there are barriers. */
 static void
 add_between(const struct cs_sketch_state *state, int node)
 {

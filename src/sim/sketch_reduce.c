@@ -23,8 +23,8 @@ fold(const struct cs_sketch_state *state, int actor)
 
 /* --- between nodes ---------------------------------------------------------------------------- */
 
-/* What children send, `speaks` for them, requests from `request` on; folded into what is here, or
- * with `is_first` beginning with the first of them. The next free request. */
+/* Receives from the children, `speaks` for them, requests from `request` on; folds into the sum so
+ * far, or with `is_first` begins with the first of them. Returns the next free request. */
 static int
 take_children(const struct cs_sketch_state *state, int actor, int node, const int *speaks,
 	      int request, bool is_first)
@@ -103,8 +103,8 @@ add_static_node(const struct cs_sketch_state *state, int node)
 
 /* --- leaders that come last ------------------------------------------------------------------- */
 
-/* The sum of local ranks from `low` to below `high`: by the second to come of those that have its
- * halves. Who has it in the end. */
+/* The sum of local ranks from `low` to below `high`: by the second to come of the two actors that
+ * have its halves. Returns the actor that has it in the end. */
 static int
 add_bracket(const struct cs_sketch_state *state, int node, int low, int high, int *next_role)
 {
@@ -172,7 +172,7 @@ add_half_dynamic_node(const struct cs_sketch_state *state, int node)
 	send_up(state, top, parent, top == fixed ? request : 0);
 }
 
-/* Who sends for the node: whoever has the sum of its ranks and of its children. */
+/* Returns the actor that sends for the node: it has the sum of its ranks and of its children. */
 static int
 add_contributor(const struct cs_sketch_state *state, int node, int sum, int *next_role)
 {
