@@ -18,7 +18,7 @@
  * flag that is written behind the data: that one write's bytes, and two writes of one queue pair,
  * are placed in order is true of the known hardware and is promised by nobody.
  *
- * Where verbs cannot serve a pair of processes (no memory, a queue pair refused, the first exchange
+ * If verbs cannot serve a pair of processes (no memory, a queue pair refused, the first exchange
  * failed), both learn it and their messages go over the host's wire. A transport that breaks later
  * ends the job, with one line.
  *
@@ -41,9 +41,9 @@ struct cs_ib_options {
 	const char *device;                  /* "mlx5_0" or "mlx5_0:1"; NULL: the nearest */
 	int (*distance)(const char *device); /* how far that is from this process; NULL: all are
 					      * equally near */
-	/* Of a connection, in each direction, at most: a power of two is made of it, the device may
-	 * have shorter queues, and of both processes the less counts. A message of slot_bytes - 24
-	 * still fits. */
+	/* Slots of a connection, in each direction, at most: made a power of two; the device may
+	 * have shorter queues, and the smaller number of both processes counts. A message of
+	 * slot_bytes - 24 still fits. */
 	size_t slots, slot_bytes;
 	size_t memory;            /* most bytes of all slots of this process */
 	size_t cache;             /* most bytes of the program's memory that stay registered while
@@ -78,8 +78,8 @@ CS_CHECKED enum cs_status cs_ib_open(struct cs_ib **ib, const struct cs_verbs *v
 /* Tells all peers that nothing more will come. All wires are closed by then. */
 void cs_ib_part(struct cs_ib *ib);
 /* The same, and waits until all peers have said so too, a minute at most; then closes all
- * connections. What was sent has arrived then, and nobody sends to what is not there any more. NULL
- * is fine. */
+ * connections. All data sent has arrived then, and nobody writes to memory that is not there any
+ * more. NULL is fine. */
 void cs_ib_close(struct cs_ib *ib);
 /* "rxe0:1, RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096"; valid until close. */
 const char *cs_ib_name(const struct cs_ib *ib);

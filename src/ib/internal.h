@@ -39,7 +39,7 @@
 #define CS_LEAST_SLOT 128     /* holds a hello, and whatever else has a size of its own */
 #define CS_MOST_SLOTS (1 << 14) /* a credit's 16 bits tell an old count from a new one */
 
-/* What an arriving immediate says: its kind in the upper two bits. */
+/* Kind of an arriving immediate, in its upper two bits. */
 enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
 #define CS_WORD_BITS 30
 #define CS_WORD_MASK ((UINT32_C(1) << CS_WORD_BITS) - 1)
@@ -49,11 +49,12 @@ enum cs_word { CS_WORD_SLOT, CS_WORD_CREDIT, CS_WORD_DATA, CS_WORD_BYE };
 #define CS_PLACE_BITS 24
 #define CS_PLACE(number) ((number) & ((UINT32_C(1) << CS_PLACE_BITS) - 1))
 
-/* What is in a slot. */
+/* Kind of a slot's message. */
 enum cs_kind { CS_KIND_NONE, CS_KIND_HELLO, CS_KIND_SMALL, CS_KIND_READY, CS_KIND_FRAGMENT,
 	       CS_KIND_ASK, CS_KINDS };
 
-/* What a completion's wr_id says beside the peer, in the bits that its alignment leaves free. */
+/* Kind of work request in a completion's wr_id, beside the peer, in the bits that the peer's
+ * alignment leaves free. */
 enum cs_posted { CS_POSTED_RECEIVE, CS_POSTED_SLOT, CS_POSTED_DATA, CS_POSTED_CREDIT,
 		 CS_POSTED_COUNT, CS_POSTED_KINDS = 8 };
 _Static_assert(CS_POSTED_RECEIVE == 0, "a receive's wr_id is the peer's address alone");
@@ -77,8 +78,8 @@ struct cs_ready {
 	uint32_t key, token;
 };
 
-/* What begins the payload of CS_KIND_FRAGMENT. `at` beyond the receiver's room: that much there
- * would be. */
+/* Head of the payload of CS_KIND_FRAGMENT. If `at` is beyond the receiver's room, it is the size
+ * that the sender has. */
 struct cs_ib_fragment {
 	uint64_t at;
 	uint32_t token, is_last;
@@ -112,7 +113,7 @@ struct cs_message {
 	_Atomic uint64_t *flag; /* NULL: none */
 	uint64_t value;
 	struct cs_message *next;
-	/* Of a large one only: */
+	/* For large messages only: */
 	size_t moved; /* bytes sent or arrived */
 	struct cs_registration *registration;
 	struct cs_ready ready; /* send: what the receiver said */
@@ -136,7 +137,8 @@ cs_message_request(struct cs_message *message)
 	return (struct cs_request *)(void *)((char *)message - offsetof(struct cs_request, own));
 }
 
-/* What was done to the request before is seen by who sees its stage. */
+/* Sets the stage, with release order: a thread that sees the stage sees all earlier changes to the
+ * request. */
 static inline void
 cs_message_be(struct cs_message *request, enum cs_stage stage)
 {
@@ -352,7 +354,7 @@ void cs_peer_fail(struct cs_peer *peer, const char *what);
 void cs_peer_give_up(struct cs_peer *peer);
 /* A request has failed: the end of the pair, or of the job. */
 void cs_peer_broke(struct cs_peer *peer, uint64_t wr_id, const char *status, bool is_flushed);
-/* Of ib->flushed nothing has told the cause. */
+/* Ends the job if no completion tells the cause of ib->flushed. */
 _Noreturn void cs_peer_end_flushed(struct cs_ib *ib);
 /* Gives slots back by a message of no bytes. */
 void cs_peer_pay_credit(struct cs_peer *peer);
@@ -429,7 +431,7 @@ cs_ib_leave(struct cs_ib *ib)
 
 /* --- ring.c ----------------------------------------------------------------------------------- */
 
-/* What says which message a slot is of; the rest of a trailer is the connection's. */
+/* Message that a slot belongs to; the rest of a trailer is the connection's. */
 struct cs_label {
 	uint64_t message;
 	uint32_t channel;
@@ -443,7 +445,7 @@ cs_label_of(const struct cs_message *message)
 				  .kind = message->kind };
 }
 
-/* Who looks after slots of a kind. */
+/* Handlers for slots of a kind. */
 struct cs_kind_ops {
 	/* Fills one slot, which there is, for a message that waits for it (cs_ring_send); false: it
 	 * wants another one. NULL: none of that kind waits, or ring.c knows how. */

@@ -227,7 +227,7 @@ cs_large_send(struct cs_message *request)
 		cs_peer_is_busy(channel->peer);
 }
 
-/* Those that came before a message which then went as a small one. */
+/* Drops "ready" messages for a message that was then sent as a small one. */
 static void
 drop_needless(struct cs_channel *channel)
 {
@@ -255,7 +255,7 @@ keep_ready(struct cs_channel *channel, uint64_t message, const struct cs_ready *
 		return;
 	}
 	drop_needless(channel);
-	/* Of a message that went as a small one already: its receiver has room for more, or the
+	/* The message was sent as a small one already: its receiver has room for more, or the
 	 * program's ranks disagree. */
 	if (cs_channel_is_past(channel, message))
 		return;

@@ -21,7 +21,8 @@ count(struct cs_ib_multicast *multicast, uint64_t *counter, uint64_t more)
 	cs_ib_leave(multicast->ib);
 }
 
-/* What is lost is repaired by the user, so a queue pair that has failed loses all from then on. */
+/* Stops the multicast after a failure: a failed queue pair loses all from then on, and the caller
+ * repairs losses. */
 static void
 break_off(struct cs_ib_multicast *multicast, const char *what)
 {
@@ -156,7 +157,8 @@ next_slot(struct cs_ib_multicast *multicast)
 	}
 }
 
-/* Of this broadcast: true. Of an earlier one: given back. Of a later one: left to the caller. */
+/* True if the slot belongs to this broadcast. A slot of an earlier one is given back, of a later
+ * one left to the caller. */
 static bool
 sort(struct cs_ib_multicast *multicast, uint32_t slot, uint32_t broadcast, bool *is_later)
 {

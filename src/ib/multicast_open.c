@@ -22,7 +22,7 @@
 
 /* --- opening and closing ---------------------------------------------------------------------- */
 
-/* What rank 0 proposes. */
+/* Proposal of rank 0. */
 struct proposal {
 	uint64_t nonce;
 	uint32_t address, mtu, is_able;

@@ -103,7 +103,7 @@ cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room)
 }
 
 /* A connection that ended by what the peer did: its own requests fail with the cause, ours are only
- * flushed. What follows on this one says no more. */
+ * flushed. Later failures of this connection say no more. */
 static bool
 is_aftermath(struct cs_peer *peer, uint64_t wr_id, bool is_flushed)
 {

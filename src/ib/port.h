@@ -1,8 +1,8 @@
 /* ib/port.h — the device, port and address that a process uses.
  *
- * Of all active ports the nearest to the process, of those equally near the first by name. What is
- * not used, and why, can be asked for (collshim-info --doctor). InfiniBand and RoCE are served;
- * iWARP is not: it knows neither write with immediate nor its ordering (RFC 5040). */
+ * The active port nearest to the process is chosen; among equally near ones, the first by name.
+ * Ports that are not used, and why, can be asked for (collshim-info --doctor). InfiniBand and RoCE
+ * are served; iWARP is not: it knows neither write with immediate nor its ordering (RFC 5040). */
 #ifndef CS_IB_PORT_H
 #define CS_IB_PORT_H
 

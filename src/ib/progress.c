@@ -58,7 +58,7 @@ end_batch(struct cs_peer *peer)
 		cs_peer_pay_credit(peer);
 }
 
-/* Of a send, or a failure. */
+/* Completion of a send, or a failure. */
 static __attribute__((noinline)) void
 complete_other(struct cs_ib *ib, const struct ibv_wc *wc)
 {
@@ -249,7 +249,7 @@ ask_all(struct cs_ib *ib)
 			cs_large_ask(ib->channels[i]);
 }
 
-/* What can wait until there is nothing else to do. */
+/* Work that can wait until there is nothing else to do. */
 static __attribute__((noinline)) void
 look_around(struct cs_ib *ib)
 {
@@ -261,7 +261,7 @@ look_around(struct cs_ib *ib)
 		ask_all(ib);
 }
 
-/* What few turns have to do. */
+/* Rare work of a turn. */
 static __attribute__((noinline)) bool
 do_more(struct cs_ib *ib)
 {

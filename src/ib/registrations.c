@@ -9,8 +9,8 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-/* What is watched is cut out of its mapping, so an idle registration may cost the program two of
- * the 65530 mappings that it may have (vm.max_map_count). */
+/* Watched memory is cut out of its mapping, so an idle registration may cost the program two of the
+ * 65530 mappings that it may have (vm.max_map_count). */
 enum { MOST_IDLE = 2048 };
 
 struct entry {
@@ -194,7 +194,7 @@ leave_idle(struct cs_registrations *registrations, struct entry *entry)
 	registrations->idle_bytes -= entry->shown.bytes;
 }
 
-/* Of one that is in no list any more. */
+/* Ends a registration that is in no list any more. */
 static void
 end(struct cs_registrations *registrations, struct entry *entry)
 {
@@ -204,7 +204,7 @@ end(struct cs_registrations *registrations, struct entry *entry)
 	free(entry);
 }
 
-/* Of a listed one that nobody uses. */
+/* Ends a listed registration that nobody uses. */
 static void
 end_idle(struct cs_registrations *registrations, struct entry *entry)
 {
@@ -269,7 +269,7 @@ unlist_stale(struct cs_registrations *registrations, struct queue *stale)
 	update_reach(registrations, 0);
 }
 
-/* Those in use are ended when they are given back. */
+/* Ends stale registrations; one in use ends when it is given back. */
 static void
 end_stale(struct cs_registrations *registrations)
 {
@@ -288,8 +288,8 @@ end_stale(struct cs_registrations *registrations)
 	}
 }
 
-/* What mremap has moved is watched where it is now, too; that nobody wants to know. Where it has
- * grown, the new end stays watched, as the event does not tell: it costs the program one slower
+/* Stops watching memory at the address to which mremap has moved it. If the mapping has grown, its
+ * new end stays watched, as the event does not tell the size: it costs the program one slower
  * munmap. */
 static void
 unwatch_moved(struct cs_registrations *registrations)
@@ -386,8 +386,8 @@ register_memory(struct cs_registrations *registrations, uintptr_t low, uintptr_t
 		access |= IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	struct ibv_mr *mr = registrations->verbs->reg_mr(registrations->pd, (void *)low, high - low,
 							 access);
-	/* Where somebody has called ibv_fork_init (UCX under MPICH does), libibverbs takes these
-	 * pages away from children, which crash where they touch them. The kernel copies them. */
+	/* After ibv_fork_init (UCX under MPICH calls it), libibverbs takes these pages away from
+	 * children, which crash if they touch them. The kernel copies them. */
 	if (mr && registrations->is_fork_safe)
 		madvise((void *)low, high - low, MADV_DOFORK);
 	return mr;

@@ -4,7 +4,7 @@
  * A registration pins whole pages and names the physical memory that was there. The program may
  * unmap or move its memory and get other memory at the same address, so a cached registration is
  * good only as long as somebody watches the mapping: ib/watch.h does (munmap, mremap, brk,
- * madvise). Where the kernel offers no watch, or none of that kind of memory, a registration of the
+ * madvise). If the kernel offers no watch, or none of that kind of memory, a registration of the
  * program's memory ends when it is given back. Memory that we map ourselves (slabs, node segments)
  * needs no watch.
  *

@@ -70,8 +70,8 @@ fill(struct cs_peer *peer, struct cs_label label, const void *head, size_t head_
 	size_t payload = head_bytes + bytes, padded = cs_padded(payload),
 	       whole = padded + sizeof(struct cs_trailer);
 	size_t end = (size_t)(slot + 1) * peer->slot_bytes;
-	/* What goes inline: the payload straight from the program's memory, then the trailer,
-	 * padding before it. */
+	/* Inline data: the payload straight from the program's memory, then the trailer, padding
+	 * before it. */
 	struct {
 		char gap[8];
 		struct cs_trailer trailer;

@@ -21,7 +21,7 @@ struct cs_ib_window {
 	} targets[];
 };
 
-/* What a rank tells those that write by its connections. */
+/* Message of a rank to the ranks that write over its connections. */
 struct words {
 	uint64_t memory;
 	uint32_t key, is_able;
@@ -43,7 +43,7 @@ window_of(struct cs_rma_window *window)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Where a counter of what is between the own node and another one is in that one's memory. */
+/* Address, in the other node's memory, of a counter between the own node and that one. */
 static uint64_t
 counter_there(const struct cs_ib_window *window, const struct target *target,
 	      enum cs_rma_row row, uint64_t number)

@@ -53,8 +53,8 @@ struct cs_verbs {
 	int (*poll_cq)(struct ibv_cq *cq, int room, struct ibv_wc *completions);
 };
 
-/* May there be a device? Where the kernel shows none, libibverbs need not be loaded to say so, with
- * what it brings. */
+/* May there be a device? If the kernel shows none, libibverbs and its dependencies need not be
+ * loaded. */
 bool cs_verbs_may_find(void);
 
 /* The machine's libibverbs, loaded at the first call and never unloaded; NULL where there is none,

@@ -61,7 +61,7 @@ struct cs_watch_forks {
 /* CS_UNSUPPORTED when this kernel, or its administrator, allows no watch (errno tells),
  * CS_NO_MEMORY, CS_SYSTEM. Forks are counted from the first call on, however it ends. */
 CS_CHECKED enum cs_status cs_watch_open(struct cs_watch **watch);
-/* What is still watched is watched no longer. NULL is fine. Not in a child. */
+/* Ends all watches and closes. NULL is fine. Not to be called in a child. */
 void cs_watch_close(struct cs_watch *watch);
 
 /* Whole pages, all of them mapped and touched: pages that the kernel brings in while they are

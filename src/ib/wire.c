@@ -36,7 +36,7 @@ take_bytes(struct cs_message *request, const char *data, size_t bytes)
 	cs_message_finish(request);
 }
 
-/* Did the message come before it was asked for? Those of other tags may have come before it. */
+/* Did the message come before it was asked for? Messages of other tags may have come before it. */
 static bool
 is_early(struct cs_channel *channel, struct cs_message *request)
 {
