@@ -54,7 +54,7 @@ is_name(const char *name)
 	return false;
 }
 
-/* What an object's dynamic section says. The loader has made addresses of the offsets in it, but
+/* Tables of an object's dynamic section. The loader has made addresses of the offsets in it, but
  * not in all. */
 struct tables {
 	const ElfW(Sym) *symbols;

@@ -40,8 +40,8 @@ is_as_known(void (*translate)(struct standard **, const struct cs_descriptor *))
 	return true;
 }
 
-/* A tool may have the MPI's names, too; its profiling names are its own. What it is linked with
- * tells its compiler. */
+/* A tool may have the MPI's names, too; its profiling names are its own. The libraries it is linked
+ * with tell its compiler. */
 bool
 cs_descriptor_is_known(const struct cs_door *door)
 {

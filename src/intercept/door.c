@@ -168,7 +168,7 @@ static bool has_two; /* another MPI than `mpi` was initialised, too */
 
 static bool is_init(int call);
 
-/* Where calls of this name go if they are for `mpi`. */
+/* Target of calls of this name if they are for `mpi`. */
 static void *
 target(int call)
 {
@@ -398,8 +398,8 @@ tell_why_not(const char *reason)
 static void
 decide(int first, void *scope)
 {
-	/* Where the scope has an MPI, but one so old that it has no version, another one that it
-	 * has not is not asked. */
+	/* If the scope's MPI is so old that it has no MPI_Get_library_version, no MPI outside the
+	 * scope is asked. */
 	bool widely = cs_lookup_in_scope(names[first], scope) == NULL;
 	int (*get_version)(char *, int *) =
 		(int (*)(char *, int *))cs_lookup_next("MPI_Get_library_version", scope, widely);
@@ -445,7 +445,7 @@ find_other(int call, void *scope)
 	return cs_lookup_in_scope(names[call], scope);
 }
 
-/* Where a call for the first MPI, or the only one, is to go; binds what can be bound now. */
+/* Target of a call for the first MPI, or the only one; binds all slots that can be bound now. */
 static void *
 bind_here(int call, void *scope)
 {

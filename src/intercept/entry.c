@@ -48,7 +48,7 @@ is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Da
 	return serving->cached && !serving->cached->choice.algorithm;
 }
 
-/* Where sizes are not at hand, or not agreed. */
+/* Is the call left to the host whatever its size? Used if sizes are not at hand, or not agreed. */
 static inline bool
 is_always_hosted(struct cs_serving *serving, enum cs_coll coll)
 {

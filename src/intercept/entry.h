@@ -1,8 +1,8 @@
 /* intercept/entry.h — the typed entry points of a module: where intercepted calls arrive.
  *
- * cs_entry_X has exactly the prototype of MPI_X. What the MPI of the process has not (the _c calls
- * under Open MPI 4 and 5) does not arrive: the door asks what is there, whatever headers the module
- * was built with. */
+ * cs_entry_X has exactly the prototype of MPI_X. Calls that the process's MPI lacks (the _c calls
+ * under Open MPI 4 and 5) do not arrive: the door asks which symbols are there, whatever headers
+ * the module was built with. */
 #ifndef CS_INTERCEPT_ENTRY_H
 #define CS_INTERCEPT_ENTRY_H
 

@@ -197,7 +197,7 @@ take_barrier(MPI_Fint *comm, MPI_Fint *ierr)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Of what these entries call themselves. */
+/* Looks up a function that these entries call themselves. */
 static void *
 look_up(const char *name)
 {
@@ -256,7 +256,7 @@ cs_fortran_entries(const struct cs_door *door, void **entries, bool is_ordered)
 	if (fortran->comm_rank && fortran->comm_test_inter && fortran->type_create_hvector &&
 	    fortran->type_commit && fortran->type_free)
 		cs_fortran_ts_entries(entries, is_ordered);
-	/* Those that can be in one order are the reductions. */
+	/* Only reductions can be in one order. */
 	if (fortran->op_f2c == NULL) {
 		CS_REDUCTIONS(FORWARD)
 	}

@@ -52,7 +52,7 @@ cs_ierr(MPI_Fint *ierr, int result)
 
 /* --- Open MPI's: entries of all that communicates --------------------------------------------- */
 
-/* What compilers make of a name, and mpi_f08's own. */
+/* Mangled names of a procedure by compiler, and mpi_f08's own. */
 #define CS_FORTRAN_MANGLED(TAKE, lower, UPPER) \
 	TAKE(mpi_##lower##_)                                                                       \
 	TAKE(mpi_##lower##__)                                                                      \

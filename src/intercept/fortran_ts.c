@@ -8,8 +8,8 @@
 
 static _Atomic int descriptors_state; /* 0 unknown, 1 they can be read, 2 not */
 
-/* Of the job's processes that use mpi_f08 all have the same, as a rule: an executable has one
- * compiler's MPI. */
+/* All processes of the job that use mpi_f08 have the same descriptors, as a rule: an executable has
+ * one compiler's MPI. */
 static __attribute__((noinline)) bool
 find_descriptors(void)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where this library is mapped. */
+/* Base address of this library's mapping. */
 static void *
 own_base(void)
 {

@@ -21,11 +21,11 @@ const void *cs_lookup_address(const struct dl_phdr_info *info, ElfW(Addr) value)
 /* A handle of the object that holds this address; never ours to close but by the caller. */
 void *cs_lookup_object(void *address);
 
-/* What these functions leave in dlerror is the caller's to take away, but for cs_lookup and
- * cs_lookup_all. */
+/* These functions may leave a text in dlerror, which the caller clears; cs_lookup and cs_lookup_all
+ * leave none. */
 
-/* What an object finds by this name without us, as the loader searches: what is global behind us,
- * then the object and what it is linked with. */
+/* Address that an object finds by this name without us, in the loader's order: global objects
+ * behind us, then the object and its dependencies. */
 void *cs_lookup_in_scope(const char *name, void *scope);
 
 /* The next function of that name in the link chain, or NULL, for a caller with this scope (NULL:

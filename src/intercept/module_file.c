@@ -58,7 +58,7 @@ own_folder(char *folder)
 	return true;
 }
 
-/* The module for an MPI that calls itself `version`, or NULL. Those with MPICH's ABI have had it
+/* The module for an MPI that calls itself `version`, or NULL. MPIs with MPICH's ABI have had it
  * since 2014. The name must begin the text: wrappers with handles of their own (MPItrampoline,
  * mpi_abi_wrapper) name the MPI inside them further down. */
 static const char *

@@ -109,7 +109,7 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name),
 		return;
 	}
 	cs_agreement_tell(&wire, troubles, words);
-	/* What rank 0's module says if it has one. */
+	/* The same message as from rank 0's module, if it has one. */
 	if (!wire.rank && !words[CS_AGREED_CANNOT])
 		cs_warn_local("the ranks differ in whether collshim could be started; every call "
 			      "of this "
