@@ -315,7 +315,7 @@ bin_of(double away)
 	return away < 0 ? -bin : bin;
 }
 
-/* What is asked node by node. */
+/* Adds the measures that are taken node by node. */
 static void
 add_nodes(struct cs_arrival_measures *measures, const struct cs_arrival_call *call,
 	  struct cs_arrival_sums *sums)

@@ -29,7 +29,7 @@ struct cs_arrival_files {
 	uint64_t least_ns;    /* half of the shortest round trip between two nodes; 0: not known */
 };
 
-/* Reads them. What is wrong with one is a line on `complaints`; a file of another job than the
+/* Reads the files. Each faulty one gives a line on `complaints`; a file of another job than the
  * first one, or of a rank that has one already, is left out. The number of files that could not be
  * used is in *unusable. CS_NO_MEMORY; the caller's: cs_arrival_files_close. */
 CS_CHECKED enum cs_status cs_arrival_files_open(struct cs_arrival_files *files, char *const *paths,

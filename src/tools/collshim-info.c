@@ -72,7 +72,7 @@ static const char usage[] =
 	"  --svg FILE          a time line instead of a table, written to FILE (- for standard "
 	"output)\n";
 
-/* What was asked for on the command line. */
+/* Options of the command line. */
 struct request {
 	const char *check, *explain, *mpi, *svg;
 	char *draw;

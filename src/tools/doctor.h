@@ -26,7 +26,7 @@ struct cs_doctor {
 	const char *group; /* of the findings that are said */
 	int problems, findings;
 	bool has_module;
-	/* What would be used, for the last line; texts that live as long as the process. */
+	/* Ways that would be used, for the last line; texts that live as long as the process. */
 	const char *segments, *copies;
 	char wire[CS_IB_NAME + 32];
 };

@@ -46,8 +46,8 @@ is_there(const char *folder, const char *name)
 	return access(path, R_OK) == 0;
 }
 
-/* Where modules lie: as the variable says; beside this program, as in a build; where they lie from
- * an installed one, wherever the installation has been moved; else where they were installed. */
+/* Finds the folder of the modules: as the variable says; beside this program, as in a build;
+ * relative to an installed program, wherever the installation has been moved; else as installed. */
 static void
 find_modules(char folder[PATH_MAX])
 {
@@ -87,8 +87,8 @@ look_at_modules(struct cs_doctor *doctor)
 
 /* --- trials with other processes -------------------------------------------------------------- */
 
-/* What the trial returned in a process of its own: 0 or an errno. Ranks are no children of each
- * other, so what is to be reached lies in this process or in another child of it. */
+/* Runs the trial in a process of its own. Returns its result: 0 or an errno. Ranks are no children
+ * of each other, so the memory to reach lies in this process or in another child of it. */
 static int
 in_another_process(int (*trial)(void *context), void *context)
 {
@@ -332,7 +332,7 @@ cs_tools_doctor(FILE *out, bool is_json)
 	FILE *text = open_memstream(&complaints, &bytes);
 	if (!text)
 		return -1;
-	/* What would be said on stderr is a finding here. */
+	/* Complaints for stderr are findings here. */
 	cs_log_set_speaker(false);
 	cs_settings_read(&settings);
 	cs_machine_read(&machine);

@@ -20,7 +20,7 @@ enum { DONE = 0, FAILED = 1, WRONG_USE = 2 };
 #define BYTES 1024        /* if none are asked for */
 #define ELEMENT 8         /* bytes, in reductions */
 #define MOST_STEPS 1000000
-/* Of all ranks' blocks: a plan in pieces has a step for each */
+/* Limit of all ranks' blocks: a plan in pieces has a step for each */
 #define MOST_BYTES ((size_t)4 << 30)
 #define TITLE_ROOM 512
 #define SHOWN "%.60s" /* what somebody wrote, which may be of any length */

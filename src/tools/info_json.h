@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* What an algorithm may need: the member of struct cs_needs, its name in JSON, and what the lists
- * say (NULL: nothing). */
+/* One need of an algorithm: the member of struct cs_needs, its name in JSON, and its text in lists
+ * (NULL: none). */
 struct cs_need {
 	size_t offset;
 	const char *name, *phrase;
@@ -28,8 +28,8 @@ cs_has_need(const struct cs_needs *needs, const struct cs_need *need)
 /* The collectives, and every algorithm of each, composed ones among them; not the host. */
 void cs_info_json_algorithms(FILE *out);
 
-/* Of one call: its facts, who can serve it, what is chosen; and why it goes to the MPI all the
- * same: names, ended by NULL. */
+/* Explains one call: its facts, the algorithms that can serve it, the choice; and reasons why it
+ * goes to the MPI all the same: names, ended by NULL. */
 void cs_info_json_explain(FILE *out, const struct cs_selector *selector,
 			  const struct cs_facts *facts, const char *mpi,
 			  const char *const *overrides);

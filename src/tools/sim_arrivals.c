@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What several calls have in common. */
+/* Settings that several calls have in common. */
 struct late {
 	const struct cs_sim_request *request;
 	const size_t *params;
@@ -131,7 +131,7 @@ print_times(const struct late *late, int model, int arrivals)
 			times->after_last, times->last_exit);
 }
 
-/* What was recorded, where that was asked for. */
+/* Loads recorded arrivals, if the request names some. */
 static int
 load(struct cs_sim_request *request, int ranks)
 {

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What such functions return, and the command's exit codes. */
+/* Results of such functions, and the command's exit codes. */
 enum { CS_TOOL_DONE = 0, CS_TOOL_CANNOT = 1, CS_TOOL_WRONG_USE = 2 };
 
 #define CS_REQUEST_MODELS 16
@@ -49,8 +49,8 @@ struct cs_sim_request {
 int cs_tool_wrong_use(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 bool cs_tool_is_plan(const struct cs_algorithm *algorithm);
-/* Does the parameter change what is simulated? Of the node part only what decides who reduces is
- * simulated. */
+/* Does the parameter change what is simulated? In the node part only parameters that decide which
+ * rank reduces are simulated. */
 bool cs_tool_has_effect(const struct cs_algorithm *algorithm, int param);
 const char *cs_tool_bytes_meaning(enum cs_coll coll);
 int cs_tool_list(void);
@@ -77,7 +77,7 @@ struct cs_sim *cs_request_stage(const struct cs_sim_request *request, struct cs_
 				const struct cs_algorithm *algorithm, const size_t *params,
 				char reason[CS_REASON_TEXT]);
 
-/* What results are told with. */
+/* Texts and units of results. */
 #define CS_TIME_TEXT 32
 const char *cs_tool_time_text(char text[CS_TIME_TEXT], double picoseconds);
 void cs_tool_print_title(const struct cs_sim_call *call, const struct cs_model *model);
@@ -88,7 +88,8 @@ int cs_request_run(struct cs_sim *sim, const struct cs_algorithm *algorithm,
 		   const struct cs_model *model, const int64_t *starts,
 		   struct cs_sim_result *result, const char **why);
 
-/* Calls to which ranks come late, by one algorithm. What it loads is request->arrivals' own. */
+/* Calls to which ranks come late, by one algorithm. Arrivals that it loads belong to
+ * request->arrivals. */
 int cs_request_arrivals(struct cs_sim_request *request, const struct cs_sim_call *call);
 /* Simulates and prints: one algorithm, or all that can serve the call. */
 int cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *call);

@@ -126,7 +126,7 @@ cs_request_simulate(const struct cs_sim_request *request, struct cs_sim_call *ca
 	return wrong;
 }
 
-/* Of the table: the algorithm, its result with each model, or why there is none. */
+/* Row of the table: the algorithm, its result with each model, or why there is none. */
 struct row {
 	const struct cs_algorithm *algorithm;
 	char reason[CS_REASON_TEXT];          /* with no model; empty: see there */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Where the first parameter begins: at the colon before it; NULL if there is none. */
+/* Beginning of the first parameter: the colon before it; NULL if there is none. */
 static inline char *
 cs_tools_params(char *text)
 {
