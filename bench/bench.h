@@ -202,7 +202,7 @@ int64_t bench_now(void);
 /* Collective over all ranks: a cache line's way from core to core, played by local ranks 0 and 1 of
  * the node that `is_here` names. 0 without shared memory. */
 double bench_line_seconds(bool is_here);
-/* Collective over all ranks. Who comes early sleeps, and takes no core from those that still
+/* Collective over all ranks. Ranks that come early sleep, and take no core from ranks that still
  * measure. */
 void bench_gather_quietly(void);
 
@@ -278,8 +278,8 @@ bool bench_late_load(struct bench_options *options, const struct bench_world *wo
 		     char complaint[256]);
 void bench_late_unload(struct bench_options *options);
 /* Collective over all ranks. False if a result was wrong: the fault has been told on stderr by
- * then. The times are filled in at rank 0 only. Where the nodes' clocks differ, times of a call
- * count from each rank's leaving of a barrier. */
+ * then. The times are filled in at rank 0 only. If the nodes' clocks differ, times of a call count
+ * from each rank's leaving of a barrier. */
 bool bench_late_measure(struct bench_late *late, const struct bench_case *what,
 			const struct bench_pattern *pattern, const struct bench_options *options,
 			const struct bench_world *world);
@@ -295,14 +295,14 @@ struct bench_prtt {
 	double seconds;
 };
 
-/* What a message costs, as sim/model.h has it; seconds, and seconds per byte. */
+/* LogGP parameters of a message, as sim/model.h has them; seconds, and seconds per byte. */
 struct bench_loggp {
 	double L, o_send, o_recv, g, G;
 	int f;
 	double error; /* mean of |predicted / measured - 1| over the times without delay */
 };
 
-/* What the parameters say that PRTT(n, d, s) is. */
+/* PRTT(n, d, s) by the parameters, seconds. */
 double bench_loggp_prtt(const struct bench_loggp *loggp, int n, double delay, size_t bytes);
 
 /* The parameters for these times. Each size needs n = 1 without delay; the smallest one also some n
@@ -335,7 +335,7 @@ struct bench_network {
 /* "L=2.1e-05,os=...,intra.L=...,copy=...": what cs_model_read of sim/model.h reads. Returns
  * `text`. */
 const char *bench_network_text(char text[BENCH_NETWORK_TEXT], const struct bench_network *network);
-/* Of the messages between nodes if there are any, else within a node; -1 if there are none at
+/* Error for messages between nodes if there are any, else within a node; -1 if there are none at
  * all. */
 double bench_network_error(const struct bench_network *network);
 
@@ -362,16 +362,16 @@ void bench_print_late_head(FILE *out, const struct bench_options *options,
 void bench_print_late(FILE *out, const struct bench_late *late);
 /* Its object in the JSON. */
 void bench_json_late(FILE *out, const struct bench_late *late);
-/* What the functions that print share: the job; variables of collshim's that are set; the case's
- * first columns; the beginning of a case's object (`pattern` may be NULL), false if nothing more
- * is to come since it was left out. */
+/* Shared parts of all output formats: the job; variables of collshim's that are set; the case's
+ * first columns; the beginning of a case's object (`pattern` may be NULL), false if nothing more is
+ * to come since it was left out. */
 void bench_print_world(FILE *out, const struct bench_world *world);
 void bench_print_in_force(FILE *out, const struct bench_world *world);
 void bench_print_case(FILE *out, const struct bench_case *what);
 bool bench_json_case(FILE *out, const struct bench_case *what, const char *pattern,
 		     const char *skipped);
 
-/* What there is to write so far: cases, what messages cost, or calls from the first one on. */
+/* Results to write so far: cases, message costs, or calls from the first one on. */
 struct bench_findings {
 	const struct bench_result *results;
 	const struct bench_first *firsts; /* NULL: not these */

@@ -11,7 +11,7 @@
 #define BUSY 0.5 /* of a core: what a daemon or two do is less */
 #define LOOK_US 200000
 
-/* What each processor has spent at all, and idly, since the boot: ticks of 10 ms mostly. */
+/* Total and idle time of each processor since the boot: ticks of 10 ms mostly. */
 struct ticks {
 	unsigned long long all[CPU_SETSIZE], idle[CPU_SETSIZE];
 };

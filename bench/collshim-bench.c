@@ -21,7 +21,7 @@ add_rows(struct bench_case *cases, const struct bench_case *what,
 	return count;
 }
 
-/* Those of --cases, once for each root. */
+/* Adds the cases of --cases, once for each root. */
 static int
 add_named(struct bench_case *cases, const struct bench_options *options)
 {
@@ -37,7 +37,7 @@ add_named(struct bench_case *cases, const struct bench_options *options)
 	return used;
 }
 
-/* Those of a collective: all sizes, roots, distributions and rows. */
+/* Adds the cases of a collective: all sizes, roots, distributions and rows. */
 static int
 add_all_of(struct bench_case *cases, const struct bench_options *options, enum cs_coll coll)
 {

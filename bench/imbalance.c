@@ -77,8 +77,9 @@ agree_on_beginning(const struct late_plan *plan)
 	return last + plan->margin;
 }
 
-/* Calls of the numbers from `first` on. Who has left one early sleeps until the last has come: its
- * polling in a barrier would take the core from ranks that are still in the call. */
+/* Runs the calls with numbers from `first` on. A rank that has left a call early sleeps until the
+ * last rank has come: polling in a barrier would take the core from ranks that are still in the
+ * call. */
 static void
 run_calls(const struct late_plan *plan, enum bench_side side, int first, int count,
 	  const struct late_stamps *stamps)
@@ -304,7 +305,7 @@ bench_late_load(struct bench_options *options, const struct bench_world *world,
 		PMPI_Bcast(said, NUMBERS, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 		if (!said[IS_RIGHT])
 			return false;
-		/* Of the MPI's int counts as many as there are in the most calls of a round. */
+		/* No more calls than all rounds can have: the MPI's counts are int. */
 		uint64_t most = (uint64_t)BENCH_MAX_CALLS * BENCH_MAX_ROUNDS;
 		imbalance->calls = said[CALLS] < most ? said[CALLS] : most;
 		size_t row = (size_t)world->ranks;

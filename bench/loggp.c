@@ -1,5 +1,5 @@
-/* What a message costs: PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different nodes and
- * between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them
+/* LogGP parameters of a message from PRTT(n, d, s) (seed 000, 4.3.3) between two ranks on different
+ * nodes and between two on one, over MPI_Isend, MPI_Irecv and MPI_Wait, as plans use them
  * (src/comm/host/wire.c).
  *
  *   caller      Isend d Isend d ... Isend, waits for all                  waits for the answer
@@ -104,8 +104,9 @@ prtt(const struct pair *pair, const struct bench_prtt *what)
 	return 0;
 }
 
-/* What taking a message that has long arrived costs: the receive is posted, nothing is done for
- * longer than a round trip, then the answer is taken. `what` is a round trip of one message. */
+/* Receive overhead o_r, measured on a message that has long arrived: the receive is posted, nothing
+ * is done for longer than a round trip, then the answer is taken. `what` is a round trip of one
+ * message. */
 static double
 recv_overhead(const struct pair *pair, const struct bench_prtt *what)
 {
@@ -230,7 +231,7 @@ measure_pair(struct pair *pair, struct bench_level_costs *level)
 
 /* --- between nodes, and within one ------------------------------------------------------------ */
 
-/* Who is where: each rank's node, known by its lowest rank. */
+/* Lists each rank's node, known by its lowest rank. */
 static bool
 list_nodes(int **node_of, const struct bench_world *world)
 {
@@ -360,7 +361,7 @@ measure_node(struct bench_network *network, const struct pair *as, const int *no
 		}
 	}
 	bench_gather_quietly();
-	/* Where all ranks share one core a flag waits for a turn of the core. */
+	/* Not measured if all ranks share one core: there a flag waits for a turn of the core. */
 	found[3] = as->world->cores > 1 ? bench_line_seconds(is_here) : 0;
 	PMPI_Reduce(as->world->rank == 0 ? MPI_IN_PLACE : found, found, 4, MPI_DOUBLE, MPI_MAX, 0,
 		    MPI_COMM_WORLD);

@@ -7,8 +7,8 @@
 /* Times what the processor needs for a burst: one that takes less waits for nothing else */
 #define HIDDEN 1.1
 
-/* What n messages add to one: the later of the sender's processor and the port, where f messages in
- * a row need no gap (LogfP; sim/model.h). */
+/* Time that n messages add to one: the later of the sender's processor and the port, where f
+ * messages in a row need no gap (LogfP; sim/model.h). */
 static double
 added(const struct bench_loggp *loggp, int n, double delay, size_t bytes)
 {
@@ -81,7 +81,7 @@ find_o_send(const struct fit *fit)
 	return o > 0 ? o : 0;
 }
 
-/* L = PRTT(1, 0, s) / 2 - o_s - o_r. Where the overheads alone are more, they overlap with the
+/* L = PRTT(1, 0, s) / 2 - o_s - o_r. If the overheads alone are more, they overlap with the
  * message's way (seen: TCP inside one machine, where the sender's system call delivers): a receiver
  * that waits is spared what is too much. */
 static void

@@ -53,8 +53,8 @@ clock_identity(void)
 	return hash ? hash : 1;
 }
 
-/* What lies between two readings with nothing to be timed between them: each row of calls has as
- * much of it. */
+/* Time between two readings of the clock with nothing between them: each row of calls contains this
+ * much. */
 static double
 clock_reading_seconds(void)
 {
@@ -265,10 +265,10 @@ copy_bandwidth(size_t size)
 	return bandwidth;
 }
 
-/* What no algorithm on one node can beat: the bytes that must move, shared by all cores, and one
- * line from core to core; in a row of rooted calls they may all be on their way at once. 0 where
- * this says nothing, and where a round was faster: then the copies or the line were measured while
- * the machine did other things. */
+/* Lower bound for any algorithm on one node: the bytes that must move, shared by all cores, and one
+ * line from core to core; in a row of rooted calls the lines may all be on their way at once. 0 if
+ * there is no bound, and if a round was faster: then the copies or the line were measured while the
+ * machine did other things. */
 static double
 bound_of(const struct bench_result *result, const struct bench_operation *op,
 	 const struct bench_options *options, const struct bench_world *world)
@@ -361,8 +361,8 @@ stamp_at(const struct plan *plan, int round, enum bench_side side)
 }
 
 /* One block: `calls` times a barrier and a row of calls. The first row is for the caches and is not
- * timed. Where ranks share cores, one that is through gives its core up before it enters the
- * barrier: its polling there would count as time of the ranks that have yet to run. */
+ * timed. If ranks share cores, a rank that is done yields its core before it enters the barrier:
+ * polling there would count as time of the ranks that have yet to run. */
 static void
 run_block(const struct bench_operation *op, enum bench_side side, const struct plan *plan,
 	  int64_t *in, int64_t *out)

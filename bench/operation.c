@@ -45,7 +45,7 @@ fill_stream(unsigned char *to, unsigned key, size_t bytes)
 		memcpy(to + at, run_at(key, at / 256), bytes - at < 256 ? bytes - at : 256);
 }
 
-/* Where the first wrong byte is, or `bytes`. */
+/* Offset of the first wrong byte, or `bytes`. */
 static size_t
 wrong_in_stream(const unsigned char *from, unsigned key, size_t bytes)
 {
@@ -71,7 +71,7 @@ summand(int rank, int buffer, size_t i)
 	return (int)(i % 1009) + 3 * rank + buffer;
 }
 
-/* Of the first so many ranks. */
+/* Sum over the first `ranks` ranks of their element i. */
 static int
 sum_of(int ranks, int buffer, size_t i)
 {

@@ -193,7 +193,7 @@ read_real(const char *text, double low, double high, double *value)
 	return CS_OK;
 }
 
-/* What a function below needs of a list's word. CS_BAD_INPUT: complaint filled in. */
+/* Context of the functions below that read a list's word. CS_BAD_INPUT: complaint filled in. */
 struct reading {
 	struct bench_options *options;
 	int ranks;

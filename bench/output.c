@@ -478,7 +478,7 @@ json_all(FILE *out, const struct bench_options *options, const struct bench_worl
 	fputs("]}\n", out);
 }
 
-/* What can be written once only: a device, a pipe. */
+/* Is it a device or a pipe, which can be written only once? */
 static bool
 is_read_as_it_comes(const char *path)
 {
