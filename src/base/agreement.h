@@ -35,8 +35,8 @@ enum cs_agreed {
 
 #define CS_AGREED_TAG 31415
 
-/* How long a rank waits if COLLSHIM_INIT_TIMEOUT says nothing: longer than starting the largest job
- * takes, on the slowest disk. */
+/* Seconds that a rank waits if COLLSHIM_INIT_TIMEOUT is not set: longer than starting the largest
+ * job takes, on the slowest disk. */
 #define CS_AGREED_SECONDS 300
 
 /* Messages of bytes between the ranks of the whole job. One is in flight at a time. */

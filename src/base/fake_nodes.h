@@ -10,14 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is it one of these, with counts from 1 to a million? The others take a text that is. */
+/* Is the text one of these, with counts from 1 to a million? The other functions require it. */
 bool cs_fake_nodes_are(const char *text);
 
-/* So many ranks at least has a job that has a rank on each of the nodes; of a list: as many as it
- * names. */
+/* Least number of ranks of a job with a rank on each of the nodes; for a list: the sum of its
+ * numbers. */
 size_t cs_fake_nodes_ranks(const char *text);
 
-/* On which node a rank of a job of so many is; -1: the text is none of these. */
+/* Node of `rank` in a job of `ranks`; -1: the text is none of these. */
 int cs_fake_nodes_of(const char *text, int rank, int ranks);
 
 #endif

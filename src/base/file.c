@@ -123,7 +123,7 @@ enter(struct place *place, const char *path)
 	return is_there;
 }
 
-/* Whoever else may write in the folder could have put a link there that leads to a file of ours; or
+/* Others that may write in the folder could have put a link there that leads to a file of ours; or
  * a second name of a link that is ours elsewhere. */
 static bool
 is_followed(const struct stat *link)

@@ -29,7 +29,7 @@ write_all(int file, const char *text, size_t bytes)
 	return true;
 }
 
-/* How many bytes at the end are a character of which some are yet to come. */
+/* Number of bytes at the end that begin an incomplete character. */
 static size_t
 begun_at_end(const char *text, size_t bytes)
 {

@@ -1,7 +1,6 @@
 /* base/printable.h — text from elsewhere (a variable, a path, a file, another program) on its way
  * to a terminal, which would obey what is in it: control characters become '?', those above ASCII
- * too, and bytes that are no UTF-8. Whatever we print of what we have not written ourselves goes
- * through here.
+ * too, and bytes that are no UTF-8. All text from elsewhere that we print goes through here.
  *
  * The bench and the door use it too: what they need is in this header. */
 #ifndef CS_BASE_PRINTABLE_H

@@ -88,7 +88,7 @@ bool cs_settings_wants_report(void);
  * text. */
 const char *cs_settings_module_dir(void);
 
-/* How many of the job's ranks are on this node, as its launcher says; 0: it does not. */
+/* Number of the job's ranks on this node, as its launcher says; 0: unknown. */
 int cs_settings_local_ranks(void);
 
 /* 64-bit digest of everything that must be equal on all ranks (all but verbosity and report; and

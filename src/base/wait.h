@@ -33,7 +33,7 @@ enum cs_drive {
 };
 
 struct cs_wait {
-	/* How it waits; set by its owner, who may change it between turns. */
+	/* Parameters, set by the owner, who may change them between turns. */
 	size_t eager;    /* looks with nothing between them; of `polls` */
 	size_t polls;    /* looks before the core is given up */
 	size_t yields;   /* looks after that before it sleeps */
@@ -55,11 +55,11 @@ struct cs_wait {
 			    * to an earlier time; 0: not yet */
 };
 
-/* Yields or sleeps after it has driven what there is to drive; false: given up. Keeps errno. */
+/* Calls the drive, then yields or sleeps. False: the drive has given up. Keeps errno. */
 bool cs_wait_turn_slow(struct cs_wait *wait);
 
-/* After a look that found nothing: what lies between it and the next one. False: the drive has
- * given up. */
+/* Call after an unsuccessful check: pauses, yields or sleeps before the next one. False: the drive
+ * has given up. */
 static inline bool
 cs_wait_turn(struct cs_wait *wait)
 {
@@ -70,7 +70,7 @@ cs_wait_turn(struct cs_wait *wait)
 	return true;
 }
 
-/* Something of what is waited for has come: polls anew, and its clock begins anew. */
+/* Restarts polling and the clock. Call if a part of the expected data has come. */
 static inline void
 cs_wait_anew(struct cs_wait *wait)
 {
@@ -81,8 +81,8 @@ cs_wait_anew(struct cs_wait *wait)
 /* Waits until wait->word is wait->target or more; false: given up before. */
 bool cs_wait_word(struct cs_wait *wait);
 
-/* How long it has waited; 0 while it polls. For who gives up after some time, or says that a rank
- * hangs. */
+/* Time of the wait, ns; 0 while it polls. For callers that give up after some time, or report that
+ * a rank hangs. */
 static inline uint64_t
 cs_wait_ns(const struct cs_wait *wait)
 {

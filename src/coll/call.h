@@ -61,7 +61,7 @@ struct cs_call {
 	struct cs_reduction reduction;
 	bool is_commutative; /* the operation; reductions */
 	/* Set by the algorithm if a peer published another size than this rank expects: the larger
-	 * message's bytes. The entry point reports it as the truncation that it is. */
+	 * message's bytes. The entry point reports a truncation. */
 	size_t truncated;
 };
 
@@ -97,8 +97,8 @@ cs_call_is_in_place(const struct cs_call *call)
 	return call->send.base == call->recv.base && call->send.at == call->recv.at;
 }
 
-/* Everything but those three zero. One by one, because clearing it all at once compiles to a
- * loop. */
+/* Sets these three members and clears all others, one by one, because clearing it all at once
+ * compiles to a loop. */
 static inline void
 cs_call_init(struct cs_call *call, enum cs_coll coll, int root, size_t bytes)
 {

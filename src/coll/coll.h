@@ -63,7 +63,7 @@ struct cs_flow {
 	enum cs_who who;
 };
 
-/* Which ranks know the sizes of blocks (MPI 4.0, 6.4 to 6.11: type signatures must match). */
+/* Ranks that know the sizes of blocks (MPI 4.0, 6.4 to 6.11: type signatures must match). */
 enum cs_sizes {
 	CS_SIZES_EQUAL,   /* all: there is one size */
 	CS_SIZES_KNOWN,   /* all know all of them */
@@ -71,7 +71,7 @@ enum cs_sizes {
 	CS_SIZES_BY_PAIR, /* a rank knows those of the blocks that it sends and receives */
 };
 
-/* Whose vectors a result is the sum of. */
+/* Ranks whose vectors a result is the sum of. */
 enum cs_sum {
 	CS_SUM_NONE, /* the collective has no operation */
 	CS_SUM_ALL,
@@ -128,7 +128,7 @@ cs_coll_is_scan(const struct cs_coll_info *coll)
 	return coll->sum == CS_SUM_UP_TO_OWN || coll->sum == CS_SUM_BEFORE_OWN;
 }
 
-/* Whose arrival a rank has to wait for, since what it gets comes from there. */
+/* Ranks whose arrival a rank has to wait for, since its data comes from them. */
 enum cs_depends {
 	CS_DEPENDS_ALL,
 	CS_DEPENDS_ROOT,     /* the root's */
@@ -164,8 +164,8 @@ const char *cs_coll_name(int coll);
 /* cs_facts.bytes where the size is not equal on all ranks (bytes_agreed is false). */
 #define CS_BYTES_UNKNOWN SIZE_MAX
 
-/* How uneven blocks are: the largest over the mean, as 1 (below 1.5), 2 (below 3), 4, ... `mean`
- * may be 0. */
+/* Skew of the blocks: the largest over the mean, as 1 (below 1.5), 2 (below 3), 4, ... `mean` may
+ * be 0. */
 static inline int
 cs_skew(const size_t *blocks, int count, size_t mean)
 {
@@ -187,16 +187,16 @@ cs_skew_of(size_t ratio)
 	return cs_skew(&ratio, 1, 1);
 }
 
-/* How ranks lie on several nodes of which some has more than one rank; on others they are always
- * block placed. */
+/* Placement of ranks on several nodes of which some has more than one rank; on others they are
+ * always block placed. */
 enum cs_placement {
 	CS_PLACEMENT_EITHER, /* of a rule: it does not ask */
 	CS_PLACEMENT_BLOCK,  /* ranks of a node are consecutive */
 	CS_PLACEMENT_CYCLIC, /* or not: dealt round the nodes in turn, or mixed */
 };
 
-/* How far apart the ranks of a team come to its calls, as it was measured and agreed
- * (algorithms/epoch.h); by rising lateness. */
+/* Imbalance of arrivals at a team's calls, as it was measured and agreed (algorithms/epoch.h); by
+ * rising lateness. */
 enum cs_balance { CS_BALANCED, CS_MODERATE, CS_STRONG, CS_BALANCES };
 extern const char *const cs_balance_names[CS_BALANCES + 1]; /* ended by NULL */
 

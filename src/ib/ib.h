@@ -115,7 +115,7 @@ struct cs_wire *cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *grou
 void cs_ib_wire_close(struct cs_wire *wire);
 
 enum cs_ib_way { CS_IB_UNSETTLED, CS_IB_BY_VERBS, CS_IB_BY_HOST };
-/* How messages to this peer go; unsettled before the first one. */
+/* Transport of messages to this peer; unsettled before the first one. */
 enum cs_ib_way cs_ib_wire_way(const struct cs_wire *wire, int peer);
 
 #endif

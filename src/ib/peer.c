@@ -47,7 +47,7 @@ cs_ib_break(struct cs_ib *ib, const struct cs_peer *peer, const char *operation,
 	ib->options.host->abort("verbs failed");
 }
 
-/* Whoever refuses says why. */
+/* The process that refuses says why. */
 void
 cs_peer_give_up(struct cs_peer *peer)
 {

@@ -24,7 +24,7 @@ worth(const struct ibv_gid_entry *entry)
 	return entry->gid_type == IBV_GID_TYPE_ROCE_V1 ? 1 + !is_link_local : 0;
 }
 
-/* How well the port's best GID suits, and that GID; 0: it has none. */
+/* Rank of the port's best GID, and that GID; 0: the port has none. */
 static int
 choose_gid(const struct cs_verbs *verbs, struct ibv_context *context,
 	   struct cs_ib_candidate *candidate)

@@ -14,7 +14,7 @@
 
 #define CS_IB_NAME 64
 
-/* How far a device is from this process: 0 near, larger farther, by its name. */
+/* Distance of the device of this name from this process: 0 near, larger farther. */
 typedef int cs_ib_distance(const char *device);
 
 /* One port of one device, looked at. */

@@ -87,7 +87,7 @@ static void
 note(struct cs_watch_changes *noted, struct cs_watch_change change)
 {
 	struct cs_watch_change *last = noted->count ? &noted->list[noted->count - 1] : NULL;
-	/* Whoever frees many neighbours in a row fills no list. */
+	/* Joins neighbours, so that freeing many of them in a row fills no list. */
 	if (last && !last->moved_to && !change.moved_to && last->is_gone == change.is_gone &&
 	    change.low <= last->high && last->low <= change.high) {
 		last->low = change.low < last->low ? change.low : last->low;

@@ -393,8 +393,8 @@ tell_why_not(const char *reason)
 	cs_warn_local("%s; every call is forwarded to it%s" CS_UNSERVED_JOB, text, no_report());
 }
 
-/* Which MPI is in this process, and who serves its calls; asked by the `first` one, of an object
- * with this scope. */
+/* Finds the MPI of this process and the module for it, on the `first` call, from an object with
+ * this scope. */
 static void
 decide(int first, void *scope)
 {

@@ -132,8 +132,8 @@ CS_MOVES(TAKE)
 CS_REDUCTIONS(TAKE)
 CS_REDUCTIONS(TAKE_ORDERED)
 
-/* How many datatypes each array of an alltoallw holds; 0 where the communicator is none, for the
- * host to refuse. */
+/* Number of datatypes in each array of an alltoallw; 0 if the communicator is none, for the host to
+ * refuse. */
 static size_t
 partners(MPI_Comm comm)
 {

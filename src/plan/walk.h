@@ -21,7 +21,7 @@ bool cs_walk_next(struct cs_walk *walk, struct cs_step *step);
 
 /* Is each loop of at least one step and done at least once, and in no other? */
 bool cs_plan_is_sound(const struct cs_plan *plan);
-/* How many steps a rank does; SIZE_MAX: more than that. */
+/* Number of steps of a rank; SIZE_MAX: more than that. */
 size_t cs_plan_length(const struct cs_plan *plan);
 /* Makes a plan without loops that does the same. CS_NO_MEMORY; CS_BAD_INPUT: it is not sound. */
 CS_CHECKED enum cs_status cs_plan_unroll(const struct cs_plan *plan, struct cs_plan *unrolled);

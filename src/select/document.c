@@ -116,7 +116,8 @@ refuse_traps(const struct builder *builder, const char *text, size_t bytes)
 	return CS_OK;
 }
 
-/* Which libyaml lets in by escapes, as "\e". LF and tab may stay; NUL would end the text. */
+/* Has the text a control character? libyaml lets them in by escapes, as "\e". LF and tab are
+ * allowed; NUL would end the text. */
 static bool
 has_control(const char *text, size_t length)
 {

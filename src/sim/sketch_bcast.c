@@ -189,7 +189,7 @@ cs_sketch_bcast(struct cs_sketch_state *state)
 	for (int node = 0; node < state->call->nodes; node++)
 		state->tops[node] = is_dynamic(state) ? cs_sketch_role(state, node, 0)
 						      : cs_sketch_leader(state, node);
-	/* Whom the root serves by asking is the root itself, whose steps come first. */
+	/* With PATARASUK_DYNAMIC the root itself is the top of its node; its steps come first. */
 	if (is_patarasuk(state) && is_dynamic(state))
 		state->tops[state->root_node] = state->call->root;
 	add_node(state, state->root_node);

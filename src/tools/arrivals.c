@@ -304,7 +304,7 @@ waiting(const struct cs_arrival_call *call)
 	return sum / call->size;
 }
 
-/* Which bin of the histogram a time is in, in nanoseconds about the mean of its node. */
+/* Bin of the histogram for a time, in nanoseconds about the mean of its node. */
 static int
 bin_of(double away)
 {

@@ -47,7 +47,7 @@ struct cs_arrival_call {
 	const int *file;
 };
 
-/* How many calls there were, and what could not be used of them. */
+/* Number of calls, and of those that could not be used. */
 struct cs_arrival_calls {
 	uint64_t whole;
 	uint64_t partial; /* not of all ranks: killed, or left out by a limit */

@@ -204,7 +204,7 @@ check_bytes(struct cs_sim_request *request)
 	return CS_TOOL_DONE;
 }
 
-/* How an algorithm's data moves is asked of one algorithm that moves it so. */
+/* Refuses options about data movement unless one algorithm is named that moves data so. */
 static int
 check_way(const struct cs_sim_request *request)
 {

@@ -39,14 +39,14 @@ void cs_topo_read(const char *root, struct cs_topo_machine *machine);
 /* This machine's, as long as the process lives: read at the first call, unless cs_topo_learn came
  * before. Any thread may ask. */
 const struct cs_topo_machine *cs_topo_machine(void);
-/* Takes over the machine that another process of the node has read. The first one holds. */
+/* Takes over the machine data that another process of the node has read. The first one holds. */
 void cs_topo_learn(const struct cs_topo_machine *told);
 
 /* Place of a process that may use these CPUs, a bit for each. */
 struct cs_spot cs_topo_spot(const struct cs_topo_machine *machine,
 			    const uint64_t cpus[CS_TOPO_WORDS]);
 
-/* How far an RDMA device below `root` is from such a process: 0 in a NUMA domain of its CPUs, or
+/* Distance of an RDMA device below `root` from such a process: 0 in a NUMA domain of its CPUs, or
  * unknown; 1 in another domain of their package; 2 in another package. */
 int cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine,
 			  const uint64_t cpus[CS_TOPO_WORDS], const char *device);

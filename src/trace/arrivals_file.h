@@ -92,7 +92,7 @@ const struct cs_arrivals_comm *cs_arrivals_comm(const struct cs_arrivals *arriva
  * last synchronisation, or the offset of the only one, or as it is where there is none (then all
  * that may be compared are ranks of one head.clock). */
 int64_t cs_arrivals_at_rank_0(const struct cs_arrivals *arrivals, uint64_t at_ns);
-/* How much faster rank 0's clock goes, in nanoseconds per second (1e-9); 0: not known. */
+/* Drift: how much faster rank 0's clock goes, in nanoseconds per second (1e-9); 0: not known. */
 int64_t cs_arrivals_drift(const struct cs_arrivals *arrivals);
 
 /* --- writing ---------------------------------------------------------------------------------- */

@@ -65,10 +65,9 @@ CS_CHECKED enum cs_status cs_imbalance_read(const char *text, struct cs_imbalanc
 /* CS_BAD_INPUT: it names a rank that a job of so many ranks does not have. */
 CS_CHECKED enum cs_status cs_imbalance_fits(const struct cs_imbalance *imbalance, int ranks,
 					    char *complaint, size_t room);
-/* How late the rank comes to the call of that number (from 0 on; recorded ones again and again),
- * ns. The same everywhere for the
- * same seed. The one of TURNING is no root that turns by the calls' number, but once in so many
- * turns as there are ranks. */
+/* Delay of the rank at the call of that number (from 0 on; recorded ones again and again), ns. The
+ * same everywhere for the same seed. The one of TURNING is no root that turns by the calls' number,
+ * but once in so many turns as there are ranks. */
 int64_t cs_imbalance_delay(const struct cs_imbalance *imbalance,
 			   const struct cs_imbalance_job *job, uint64_t call, int rank);
 

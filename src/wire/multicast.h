@@ -4,7 +4,7 @@
  *   one rank   send(broadcast, piece) ----> every other rank   take(broadcast) -> piece, or never
  *
  * A piece may be lost, come twice or in another order; what comes is whole, of this group, and of
- * the broadcast asked for. Whoever uses it repairs by the wire (algorithms/bcast/multicast.c).
+ * the broadcast asked for. Its user repairs losses by the wire (algorithms/bcast/multicast.c).
  * Broadcasts are numbered from 1; all ranks make the same ones in the same order. One thread at a
  * time uses a multicast. */
 #ifndef CS_WIRE_MULTICAST_H

@@ -17,8 +17,8 @@ enum cs_told {
 
 struct cs_request {
 	unsigned told; /* bits of enum cs_told, once it is over */
-	/* Whoever carries it out: the host's part is used by a wire above the host's, too, for what
-	 * it hands down. */
+	/* State of the wire that carries it out. A wire above the host's uses the host's part, too,
+	 * for messages that it hands down. */
 	uint64_t host[6], own[16];
 };
 

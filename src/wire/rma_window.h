@@ -5,11 +5,11 @@
  *   any rank of node 1   has_come(0, 7)? .. reads at(0, 7) .. give_back(0, 7)
  *                                           memory of node 0  <== a counter ==
  *
- * From each node to each other one there are CS_WINDOW_SLOTS messages under way at most, each in
- * a slot of its own that is used again once it was given back. Users number the messages of a pair
- * of nodes, alike on all ranks of both, and leave out none: of a number one rank of its node puts,
- * and one of the other node gives back, when nobody reads it any more. One rank may put a message
- * in parts; those have come, one after the other, before it has.
+ * At most CS_WINDOW_SLOTS messages are under way from one node to another, each in a slot of its
+ * own that is reused once it was given back. The caller numbers the messages of a pair of nodes,
+ * alike on all ranks of both. Numbers have no gaps. Exactly one rank of the sending node puts each
+ * message; exactly one rank of the receiving node gives it back, after its last reader. One rank
+ * may put a message in parts; parts arrive in order, and the message has come with its last part.
  *
  *   by other node | arrived: counters by slot | given back, of the own messages | slots | */
 #ifndef CS_WIRE_WINDOW_H
@@ -137,7 +137,7 @@ cs_rma_has_come(const struct cs_rma_window *window, int node, uint64_t number)
 	return cs_rma_counted(window, node, CS_WINDOW_ARRIVED, number) >
 	       number / CS_WINDOW_SLOTS;
 }
-/* How many of its parts are; CS_WINDOW_ALL: it is. */
+/* Number of parts of the message that have come; CS_WINDOW_ALL: all. */
 #define CS_WINDOW_ALL UINT32_MAX
 static inline uint32_t
 cs_rma_parts(const struct cs_rma_window *window, int node, uint64_t number)

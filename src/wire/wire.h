@@ -19,9 +19,9 @@
 
 struct cs_multicast;
 
-/* Tags are used in their order, and of a wire's tags that a rank has messages of at one time the
- * first and the last lie less than so many apart: who uses tag t will start no message of tag t -
- * CS_TAGS any more. CS_TAG_BITS of them count. */
+/* Window of tags. A rank uses a wire's tags in order; all tags with messages under way at one time
+ * lie less than CS_TAGS apart: a rank that uses tag t starts no message of tag t - CS_TAGS any
+ * more. Only the lowest CS_TAG_BITS bits of a tag count. */
 #define CS_TAGS 64
 #define CS_TAG_BITS 36
 #define CS_NUMBERS 4096 /* of messages from any source */
@@ -54,15 +54,14 @@ struct cs_wire {
 			const void *from, size_t bytes);
 	void (*recv_any)(struct cs_wire *wire, struct cs_request *request, uint64_t number,
 			 void *to, size_t bytes);
-	/* A word, by such a message, which its sender need not wait for: it may be received much
-	 * later, or never. (Many words of earlier calls that are not received yet are waited
-	 * for.) */
+	/* Sends a word by such a message, without waiting: it may be received much later, or never.
+	 * (If many words of earlier calls are not received yet, waits for them.) */
 	void (*send_word)(struct cs_wire *wire, int peer, uint64_t number, uint64_t word);
 	/* Ends a receive, whether its message has come or not. */
 	void (*cancel)(struct cs_wire *wire, struct cs_request *request);
-	/* Blocks until it is over; what else the process has under way is progressed. */
+	/* Blocks until the request is over; progresses all else that the process has under way. */
 	void (*wait)(struct cs_wire *wire, struct cs_request *request);
-	/* Is it over? Progresses. Not asked again once it was. */
+	/* Is the request over? Progresses. Not to be called again after true. */
 	bool (*test)(struct cs_wire *wire, struct cs_request *request);
 	/* The group's multicast (wire/multicast.h), or NULL, on all ranks alike. All ranks make the
 	 * first call together, with no request under way, and agree by messages of that tag; it
