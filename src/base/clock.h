@@ -1,4 +1,4 @@
-/* base/clock.h — how long something took. */
+/* base/clock.h — monotonic clock. */
 #ifndef CS_BASE_CLOCK_H
 #define CS_BASE_CLOCK_H
 

@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* All of the `bytes` at `text`, or false with errno set. A pipe that nobody reads any more is an
- * error like others, and no signal that would end the program; one whose reader takes nothing for
- * two seconds, where the descriptor does not block, is EAGAIN. */
+/* Writes all `bytes` at `text`; false with errno set. A pipe without a reader is an error like
+ * others, and raises no SIGPIPE; EAGAIN if the descriptor does not block and the pipe's reader
+ * takes nothing for two seconds. */
 bool cs_file_write(int file, const char *text, size_t bytes);
 
 /* Makes `text` the content of `path`; false with errno set. A reader sees the old file or the whole
@@ -21,9 +21,9 @@ bool cs_file_write(int file, const char *text, size_t bytes);
  * other can be made beside it. */
 bool cs_file_replace(const char *path, const char *text, size_t bytes);
 
-/* The same, but that a file which is there and not empty stays as it is. The text then goes to
- * `path`.2, or the first such number that is free: which is returned, 1 for `path` itself, 0 with
- * errno set. */
+/* Like cs_file_replace, but a file that exists and is not empty stays as it is: the text then goes
+ * to `path`.2, or the first such number that is free. Returns the number, 1 for `path` itself; 0
+ * with errno set. */
 unsigned cs_file_add(const char *path, const char *text, size_t bytes);
 
 /* Opens a new, empty file for writing: `path`, or where there is something of that name `path`.2,

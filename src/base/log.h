@@ -17,19 +17,20 @@ bool cs_log_is_speaker(void);
 
 /* A number that all processes of this job know, and no other job; 0, as at first: there is none. */
 void cs_log_set_job(uint64_t job);
-/* True for the first process of the job on this node that asks with this reason, a number; and for
- * all where that cannot be known. For troubles of which several processes could speak and none
- * knows of the others. */
+/* True for the first process of the job on this node that asks with this reason, a number; true for
+ * all if that cannot be known. For troubles that several processes could report without knowing of
+ * each other. */
 bool cs_log_is_first(unsigned reason);
 
 /* A process that does not yet know whether others have the same trouble keeps its lines: from here
  * on those of cs_warn_once are neither written nor dropped. Not for more than one thread at a
  * time. */
 void cs_log_keep(void);
-/* Ends that. The digest of the lines that are kept, which is the same for the same lines; 0: there
- * are none. */
+/* Ends cs_log_keep. Returns the digest of the kept lines, the same for the same lines; 0: no
+ * lines. */
 uint64_t cs_log_kept(void);
-/* Writes them, each between these two texts, and forgets them; or only that. */
+/* Writes the kept lines, each between these two texts, and forgets them; cs_log_forget only forgets
+ * them. */
 void cs_log_tell(const char *before, const char *after);
 void cs_log_forget(void);
 

@@ -61,18 +61,18 @@ struct cs_settings {
 				 * The grammar is select's business; digest() covers the text. */
 };
 
-/* Fills *settings from the environment. Never fails: what is wrong is said once and replaced by the
- * default. Strings point into the environment's copy made here (owned by the process for its life).
- * Sets the log's verbosity. Say first who speaks for the job (cs_log_set_speaker): the others say
- * nothing here. */
+/* Fills *settings from the environment. Never fails: a wrong value gives one line and is replaced
+ * by the default. Strings point into a copy of the environment made here (owned by the process for
+ * its life). Sets the log's verbosity. Call cs_log_set_speaker first: processes that do not speak
+ * for the job print nothing here. */
 void cs_settings_read(struct cs_settings *settings);
 
 /* Prints the complaints of cs_settings_read about the environment, a line each, on `out` instead of
  * stderr. Returns their number. */
 size_t cs_settings_check(FILE *out);
 
-/* Forgets fake_nodes and fake_domains where a job of so many ranks cannot have them, and says so,
- * as of any wrong value. */
+/* Drops fake_nodes and fake_domains if a job of `ranks` ranks cannot have them, with a line, as for
+ * any wrong value. */
 void cs_settings_fit(struct cs_settings *settings, size_t ranks);
 
 /* The path of a rank's file: `path` with its number for %r (behind it, where there is none) and %
@@ -91,8 +91,8 @@ const char *cs_settings_module_dir(void);
 /* Number of the job's ranks on this node, as its launcher says; 0: unknown. */
 int cs_settings_local_ranks(void);
 
-/* 64-bit digest of everything that must be equal on all ranks (all but verbosity and report; and
- * the path of the tuning file, which may differ: cs_selector_digest covers what the file says). */
+/* 64-bit digest of the settings that must be equal on all ranks (rows with is_agreed in
+ * settings.c). The path of the tuning file may differ: cs_selector_digest covers its content. */
 uint64_t cs_settings_digest(const struct cs_settings *settings);
 
 /* Prints every variable with its meaning, default and present value (for collshim-info). */

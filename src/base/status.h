@@ -8,7 +8,7 @@ enum cs_status {
 	CS_UNSUPPORTED, /* not served here: ask the MPI underneath */
 	CS_AGAIN,       /* not yet; call again */
 	CS_PEER_LOST,   /* another process of the job went away in mid-flight */
-	CS_BAD_INPUT,   /* what a user wrote (variable, file, argument) is wrong */
+	CS_BAD_INPUT,   /* wrong text of a user: variable, file, argument */
 	CS_SYSTEM,      /* a system call failed; errno tells which way */
 };
 

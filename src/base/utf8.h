@@ -1,4 +1,4 @@
-/* base/utf8.h — what is a character of UTF-8. Header only: the bench uses it too. */
+/* base/utf8.h — length of a UTF-8 character. Header only: the bench uses it too. */
 #ifndef CS_BASE_UTF8_H
 #define CS_BASE_UTF8_H
 

@@ -50,7 +50,7 @@ enum cs_data {
 	CS_VECTOR,     /* what a broadcast sends and reductions add up, undivided */
 };
 
-/* And which ranks do. */
+/* Ranks that have such data. */
 enum cs_who {
 	CS_EACH,
 	CS_ROOT,
@@ -143,7 +143,7 @@ cs_coll_depends(const struct cs_coll_info *coll)
 	       : cs_coll_is_scan(coll)	? CS_DEPENDS_UP_TO
 					: CS_DEPENDS_ALL;
 }
-/* Does `rank` need the other one's? */
+/* Does `rank` need the arrival of `other`? */
 static inline bool
 cs_coll_depends_on(const struct cs_coll_info *coll, int rank, int root, int other)
 {
@@ -179,7 +179,7 @@ cs_skew(const size_t *blocks, int count, size_t mean)
 	return skew;
 }
 
-/* The same of a largest block of so many means, 2^24 at most. */
+/* cs_skew for a largest block of `ratio` means, 2^24 at most. */
 static inline int
 cs_skew_of(size_t ratio)
 {

@@ -1,4 +1,4 @@
-/* intercept/module_abi.h — what the door and a module know of each other.
+/* intercept/module_abi.h — interface between the door and a module.
  *
  *   libcollshim.so (door)                      collshim-mpich.so | -openmpi.so | -abi.so (module)
  *     finds the MPI of this process

@@ -58,8 +58,8 @@ struct cs_builder {
 /* `plan` is ready after cs_builder_finish. */
 void cs_builder_init(struct cs_builder *builder, const struct cs_problem *problem,
 		     struct cs_plan *plan);
-/* Waits for what is still under way, and ends the plan. Not CS_OK: the plan is empty; NO_MEMORY, or
- * UNSUPPORTED if build() refused, which it does on all ranks of a problem or on none:
+/* Waits for all requests still under way, and ends the plan. Not CS_OK: the plan is empty;
+ * NO_MEMORY, or UNSUPPORTED if build() refused, which it does on all ranks of a problem or on none:
  * builder->refused says why. */
 CS_CHECKED enum cs_status cs_builder_finish(struct cs_builder *builder);
 /* For an algorithm that finds that it cannot serve this problem: by what all ranks know alike, so
@@ -105,19 +105,19 @@ int cs_build_recv(struct cs_builder *builder, int peer, struct cs_place to, size
 int cs_build_signal(struct cs_builder *builder, int peer);
 int cs_build_hear(struct cs_builder *builder, int peer);
 
-/* CS_NO_REQUEST: nothing. Each request is waited for once. */
+/* Waits for the request; CS_NO_REQUEST: does nothing. Wait for each request once. */
 void cs_build_wait(struct cs_builder *builder, int request);
-/* For everything that is under way. */
+/* Waits for all requests under way. */
 void cs_build_wait_all(struct cs_builder *builder);
 
-/* Nothing for no bytes, or from a place to itself. */
+/* Copies `bytes` bytes; nothing if 0, or from a place to itself. */
 void cs_build_copy(struct cs_builder *builder, struct cs_place to, struct cs_place from,
 		   size_t bytes);
 /* to = left op right; whole elements. */
 void cs_build_reduce(struct cs_builder *builder, struct cs_place to, struct cs_place left,
 		     struct cs_place right, size_t bytes);
 
-/* Both at once, and both waited for. */
+/* Sends and receives at once, and waits for both. */
 void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place from,
 		       size_t send_bytes, int from_peer, struct cs_place to, size_t recv_bytes);
 

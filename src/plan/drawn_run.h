@@ -16,10 +16,10 @@ cs_drawn_is_local(const struct cs_step *step)
 	return step->kind == CS_STEP_COPY || step->kind == CS_STEP_REDUCE;
 }
 
-/* Steps of one kind in a row that one entry tells, from `first` on: copies, reductions; else it is
- * one step. */
+/* Number of consecutive copies, or reductions, from `first` on that one entry shows; 1 for other
+ * steps. */
 size_t cs_drawn_run(const struct cs_drawing *drawing, int rank, size_t first);
-/* Writes what these `count` steps do: "->2 8", "copy 64 in 3". */
+/* Writes a description of these `count` steps: "->2 8", "copy 64 in 3". */
 void cs_drawn_say(char text[CS_DRAWN_TEXT], const struct cs_step *steps, size_t count);
 
 #endif

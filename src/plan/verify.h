@@ -1,7 +1,7 @@
 /* plan/verify.h — proves the plans of all ranks of one problem, in one process.
  *
- * Runs them step by step on a wire on which a send ends only when its receive has been started:
- * what does not hang here hangs on no wire. Checks on the way that no step leaves its memory,
+ * Runs them step by step on a wire on which a send ends only when its receive has been started: a
+ * plan that does not hang here hangs on no wire. Checks on the way that no step leaves its memory,
  * writes input, reads bytes that nobody wrote or touches what a message under way is using; that
  * every send has its receive of the same size; and at the end that the result is the one that the
  * standard gives (MPI 4.0, chapter 6), gaps between blocks untouched. Reductions are made with an
@@ -25,8 +25,8 @@ struct cs_verdict {
 			       * before */
 };
 
-/* problems[r] and plans[r] are rank r's. False: verdict->text tells. CS_NO_MEMORY is told as a text
- * too. */
+/* problems[r] and plans[r] are rank r's. False: verdict->text has the fault, also if memory ran
+ * out. */
 bool cs_plans_verify(const struct cs_problem *problems, const struct cs_plan *plans,
 		     struct cs_verdict *verdict);
 

@@ -16,7 +16,7 @@ struct cs_walk {
 	const struct cs_step *repeat; /* which ends here, if it has been */
 };
 
-/* False: there is no further step. Never a REPEAT. */
+/* Next step, never a REPEAT. False: there is no further step. */
 bool cs_walk_next(struct cs_walk *walk, struct cs_step *step);
 
 /* Is each loop of at least one step and done at least once, and in no other? */

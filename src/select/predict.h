@@ -22,9 +22,9 @@ struct cs_prediction {
 	size_t low, high;       /* bytes for which it is the same */
 };
 
-/* False: the model has nothing to say of the call. `excluded`: algorithms that may not be used,
- * ended by NULL; or NULL. A plan is taken only if it wins by more than the model's own error.
- * Depends on nothing but its arguments. */
+/* Predicts the cheapest algorithm. False: the model does not cover the call. `excluded`: algorithms
+ * that may not be used, ended by NULL; or NULL. A plan is taken only if it wins by more than the
+ * model's own error. Depends on nothing but its arguments. */
 bool cs_predict(const struct cs_site_model *model, const struct cs_facts *facts,
 		const struct cs_algorithm *const *excluded, struct cs_prediction *prediction);
 

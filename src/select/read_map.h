@@ -40,8 +40,7 @@ struct cs_map_key {
 	void (*take)(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 };
 
-/* False if `map` is no map. Else every known key's value has been taken, and what was wrong has
- * been said. */
+/* False if `map` is no map. Else takes every known key's value, and reports all errors. */
 bool cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, const char *what,
 			const struct cs_map_key *keys, size_t key_count, void *object);
 
@@ -55,25 +54,25 @@ bool cs_reader_take_map(struct cs_reader *reader, const struct cs_yaml *map, con
 
 /* Values, for tables of keys: each puts the value into a field of the type in its comment, or says
  * what it expects. */
-/* Char *: on one line */
+/* char *: on one line */
 void cs_take_text(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Char * */
+/* char * */
 void cs_take_date(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Char * */
+/* char * */
 void cs_take_mpi(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Struct cs_range */
+/* struct cs_range */
 void cs_take_bytes(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Struct cs_range */
+/* struct cs_range */
 void cs_take_counts(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Wire of a team, which has one or the other: so `auto` is refused. */
 /* int: enum cs_wire_kind */
 void cs_take_wire(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Enum cs_placement */
+/* enum cs_placement */
 void cs_take_placement(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* unsigned: a set of enum cs_balance */
 void cs_take_imbalance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Keeps the place: what it means depends on other keys, which may stand behind it. */
-/* Const struct cs_yaml * */
+/* Keeps the node: its meaning depends on other keys, which may follow. */
+/* const struct cs_yaml * */
 void cs_take_node(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 
 /* Sections of the file; they fill in reader->tuning. */
@@ -81,9 +80,9 @@ void cs_take_limits(struct cs_reader *reader, const struct cs_yaml *value, void 
 void cs_take_blocks(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 void cs_take_models(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 /* Provenance of a block or a model: its origin, and the machines for which it holds. */
-/* Struct cs_block */
+/* struct cs_block */
 void cs_take_provenance(struct cs_reader *reader, const struct cs_yaml *value, void *field);
-/* Struct cs_block */
+/* struct cs_block */
 void cs_take_guard(struct cs_reader *reader, const struct cs_yaml *value, void *field);
 
 /* The names of wires by enum cs_wire_kind: "", "auto", "host", "ib"; ended by NULL. */

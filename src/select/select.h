@@ -92,8 +92,8 @@ CS_CHECKED enum cs_status cs_selector_create(struct cs_selector **selector,
 void cs_selector_destroy(struct cs_selector *selector);
 
 const struct cs_limits *cs_selector_limits(const struct cs_selector *selector);
-/* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance?
- * Else nobody need measure it. Collective, sizes and operation are not looked at. */
+/* Does any row that holds on this machine, and for a team of these facts, ask for an imbalance? If
+ * not, it need not be measured. Ignores collective, sizes and operation. */
 bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct cs_facts *facts);
 /* Digest of all that can change a choice: rules and whether their guards hold here, limits, forcing
  * texts. The machine itself is not in it, so machines that differ agree unless a guard tells them
@@ -101,8 +101,9 @@ bool cs_selector_asks_imbalance(const struct cs_selector *selector, const struct
  * it. */
 uint64_t cs_selector_digest(const struct cs_selector *selector);
 
-/* Never fails: where nothing serves, *choice says host and why. A forced algorithm whose needs do
- * not hold gives one warning line (per collective) and the host. */
+/* Chooses for one call. Never fails: if no algorithm serves it, *choice is the host, with the
+ * reason. A forced algorithm whose needs do not hold gives one warning line (per collective) and
+ * the host. */
 void cs_selector_choose(const struct cs_selector *selector, const struct cs_facts *facts,
 			struct cs_choice *choice);
 

@@ -1,5 +1,6 @@
-/* topo/count.h — what the machine has, counted by hwloc. For tools: hwloc opens plugins, which load
- * drivers, and takes from milliseconds to seconds; so it is in no program's process. */
+/* topo/count.h — packages, NUMA domains, cores and threads of the machine, counted by hwloc. For
+ * tools: hwloc opens plugins, which load drivers, and takes from milliseconds to seconds; so it is
+ * in no program's process. */
 #ifndef CS_TOPO_COUNT_H
 #define CS_TOPO_COUNT_H
 
@@ -10,7 +11,7 @@ struct cs_topo_counts { /* 0: unknown */
 	int near_packages, near_domains, near_cores, near_threads;
 };
 
-/* Loads the topology and gives it back. */
+/* Fills *counts. Loads the topology and frees it again. */
 void cs_topo_count(struct cs_topo_counts *counts);
 
 #endif

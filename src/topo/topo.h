@@ -32,12 +32,12 @@ struct cs_spot {
 				* unknown */
 };
 
-/* Reads the machine's table below `root` ("": the one we are on). Never fails: what is not to be
- * read is unknown. */
+/* Reads the machine's table below `root` ("": the one we are on). Never fails: values that cannot
+ * be read are unknown. */
 void cs_topo_read(const char *root, struct cs_topo_machine *machine);
 
-/* This machine's, as long as the process lives: read at the first call, unless cs_topo_learn came
- * before. Any thread may ask. */
+/* Table of this machine, valid for the life of the process: read at the first call, unless
+ * cs_topo_learn came before. Any thread. */
 const struct cs_topo_machine *cs_topo_machine(void);
 /* Takes over the machine data that another process of the node has read. The first one holds. */
 void cs_topo_learn(const struct cs_topo_machine *told);
@@ -50,15 +50,14 @@ struct cs_spot cs_topo_spot(const struct cs_topo_machine *machine,
  * unknown; 1 in another domain of their package; 2 in another package. */
 int cs_topo_distance_from(const char *root, const struct cs_topo_machine *machine,
 			  const uint64_t cpus[CS_TOPO_WORDS], const char *device);
-/* The same of this thread, here. */
+/* Distance of the device from this thread's CPUs on this machine. */
 int cs_topo_distance(const char *device);
 
-/* A word that processes have in common which have one kernel, host name, PID namespace and
- * /dev/shm, and others not, but for one chance in 2^64. 0: not to be told. *host: the same of
- * kernel and host name alone. */
+/* Identity of the node: a 64-bit hash that is equal for processes with the same kernel, host name,
+ * PID namespace and /dev/shm. 0: unknown. *host: the same of kernel and host name alone. */
 uint64_t cs_topo_node(uint64_t *host);
-/* A word of such a `host` and of /dev/shm: who has it in common shares memory by name, whatever PID
- * namespace it is in. 0: there is no /dev/shm. */
+/* Hash of such a `host` and of /dev/shm: processes with equal hashes can share memory by name, in
+ * any PID namespace. 0: there is no /dev/shm. */
 uint64_t cs_topo_memory(uint64_t host);
 
 #endif

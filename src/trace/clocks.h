@@ -26,8 +26,8 @@ struct cs_clocks_wire {
 	bool (*receive)(void *context, void *data, size_t bytes, int from);
 };
 
-/* Collective over them. *clock: this one's, towards rank 0's. False: a message failed, here; then
- * nothing is set. */
+/* Synchronises; collective over the wire's ranks. *clock: offset of the own clock towards rank 0's.
+ * False: a message failed here; *clock is then not set. */
 CS_CHECKED bool cs_clocks_synchronise(const struct cs_clocks_wire *wire,
 				      struct cs_arrivals_clock *clock);
 

@@ -6,8 +6,8 @@
 #include "trace/imbalance.h"
 
 /* Loads the files of all ranks that imbalance->path names (the rank for %r, or behind it and a
- * dot). Taken are the calls that all ranks have of the first communicator of all `ranks` ranks: a
- * delay is an arrival, on rank 0's clock, behind the first one of that call. CS_BAD_INPUT:
+ * dot). Takes the calls that all ranks have recorded on the first communicator of all `ranks`
+ * ranks: a delay is an arrival, on rank 0's clock, behind the first one of that call. CS_BAD_INPUT:
  * `complaint` says which file is missing, is none, ends early, or is of another job, of other
  * ranks, or of clocks that cannot be compared; CS_NO_MEMORY likewise. imbalance->recorded is the
  * caller's to free. */

@@ -35,9 +35,9 @@ struct cs_sampled_call {
 	int32_t coll;        /* enum cs_coll */
 };
 
-/* Tells of each sample with a row of which all ranks' are there: how many ns its rank was in the
- * call, and of those, how many had passed when the last rank came that it depends on. The samples
- * are brought into another order. */
+/* Calls tell() for each sample with a row, if all ranks' samples of its call are there: took_ns is
+ * its rank's time in the call, waited_ns the part before the arrival of the last rank that it
+ * depends on. Reorders the samples. */
 void cs_samples_tell(struct cs_sampled_call *samples, size_t count,
 		     void (*tell)(void *user, uint64_t row, uint64_t took_ns, uint64_t waited_ns),
 		     void *user);

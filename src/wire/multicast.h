@@ -31,12 +31,12 @@ struct cs_multicast {
 	 * first byte. Does not block; `data` is free afterwards. False: no room now, ask again. */
 	bool (*send)(struct cs_multicast *multicast, uint32_t broadcast, uint32_t piece,
 		     const char *data, uint64_t total);
-	/* A piece of that broadcast, if one is there; pieces of earlier ones are dropped, of later
-	 * ones kept as long as there is room. Does not block. Whether the own pieces come back is
-	 * open. */
+	/* Takes a piece of that broadcast, if one is there; drops pieces of earlier ones, keeps
+	 * those of later ones as long as there is room. Does not block. Own pieces may come back or
+	 * not. */
 	bool (*take)(struct cs_multicast *multicast, uint32_t broadcast,
 		     struct cs_multicast_piece *piece);
-	/* For the report: so many pieces were sent again, by the wire. */
+	/* Counts, for the report, pieces that were sent again by the wire. */
 	void (*resent)(struct cs_multicast *multicast, uint32_t pieces);
 };
 
