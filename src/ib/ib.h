@@ -71,32 +71,32 @@ struct cs_ib_counters {
 						     * sent again, over connections */
 };
 
-/* Opens the device. `verbs` NULL: the machine's libibverbs. With a phrase in why: CS_UNSUPPORTED
- * where there is nothing to use, CS_SYSTEM where there is a device and it refuses, CS_NO_MEMORY. */
+/* Opens the device. `verbs` NULL: the machine's libibverbs. Errors, with a phrase in `why`:
+ * CS_UNSUPPORTED if there is no device to use, CS_SYSTEM if a device refuses, CS_NO_MEMORY. */
 CS_CHECKED enum cs_status cs_ib_open(struct cs_ib **ib, const struct cs_verbs *verbs,
 				     const struct cs_ib_options *options, char *why, size_t room);
 /* Tells all peers that nothing more will come. All wires are closed by then. */
 void cs_ib_part(struct cs_ib *ib);
-/* The same, and waits until all peers have said so too, a minute at most; then closes all
+/* Like cs_ib_part, then waits until all peers have parted too, a minute at most, and closes all
  * connections. All data sent has arrived then, and nobody writes to memory that is not there any
  * more. NULL is fine. */
 void cs_ib_close(struct cs_ib *ib);
 /* "rxe0:1, RoCE v2, GID 1 ::ffff:10.9.0.1, MTU 4096"; valid until close. */
 const char *cs_ib_name(const struct cs_ib *ib);
 
-/* Looks after what arrives, without blocking; for waits elsewhere. */
+/* Progresses arriving messages, without blocking; for waits elsewhere. */
 void cs_ib_progress(struct cs_ib *ib);
 void cs_ib_count(struct cs_ib *ib, struct cs_ib_counters *counters);
 
-/* Between the two, pairs that cannot be connected are not told on stderr: the second copies what
- * the first one would have said ("no connection to rank 2 ...") and returns true, or returns false
- * and "". */
+/* Between begin and end, pairs that cannot be connected give no line on stderr: cs_ib_trial_end
+ * copies the first such line ("no connection to rank 2 ...") and returns true, or returns false and
+ * "". */
 void cs_ib_trial_begin(struct cs_ib *ib);
 bool cs_ib_trial_end(struct cs_ib *ib, char *text, size_t room);
 
 /* Registers memory that stays mapped until unpinned (a node's segment), so that direct messages
- * find it registered. An opaque word for cs_ib_unpin, or NULL if the device or the kernel refuses
- * (errno). */
+ * find it registered. Returns an opaque word for cs_ib_unpin, or NULL with errno if the device or
+ * the kernel refuses. */
 void *cs_ib_pin(struct cs_ib *ib, void *base, size_t bytes);
 void cs_ib_unpin(struct cs_ib *ib, void *pin);
 
@@ -109,9 +109,9 @@ struct cs_ib_group {
 				   * of each pair */
 };
 
-/* NULL without memory. */
+/* Opens the wire of a group over verbs. NULL if memory is out. */
 struct cs_wire *cs_ib_wire_open(struct cs_ib *ib, const struct cs_ib_group *group);
-/* No request is under way. NULL is fine. */
+/* Closes the wire; no request may be under way. NULL is fine. */
 void cs_ib_wire_close(struct cs_wire *wire);
 
 enum cs_ib_way { CS_IB_UNSETTLED, CS_IB_BY_VERBS, CS_IB_BY_HOST };

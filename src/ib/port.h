@@ -42,18 +42,18 @@ struct cs_ib_port {
 	bool has_atomics;
 };
 
-/* Looks at every port of every device; calls `see` for each, in the devices' order. Returns how
- * many there were. */
+/* Looks at every port of every device; calls `see` for each, in the devices' order. Returns their
+ * number. */
 int cs_ib_port_list(const struct cs_verbs *verbs, cs_ib_distance *distance,
 		    void (*see)(void *context, const struct cs_ib_candidate *candidate),
 		    void *context);
 
-/* The phrase for a machine on which there is no device, or none of the name that is wanted. */
+/* Writes the phrase for a machine without a device, or without one named `wanted`. */
 void cs_ib_port_say_none(const char *wanted, bool has_others, char *why, size_t room);
 
-/* Opens the best one; `wanted` is "mlx5_0" or "mlx5_0:1", or NULL for any. With a phrase in why:
- * CS_UNSUPPORTED: no device, or none of that name; CS_SYSTEM: none that is usable, or it
- * refuses. */
+/* Opens the best port; `wanted` is "mlx5_0" or "mlx5_0:1", or NULL for any. Errors, with a phrase
+ * in `why`: CS_UNSUPPORTED: no device, or none of that name; CS_SYSTEM: none is usable, or the
+ * device refuses. */
 CS_CHECKED enum cs_status cs_ib_port_open(struct cs_ib_port *port, const struct cs_verbs *verbs,
 					  const char *wanted, cs_ib_distance *distance, char *why,
 					  size_t room);

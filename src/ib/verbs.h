@@ -20,8 +20,8 @@ struct cs_verbs {
 	const char *(*get_device_name)(struct ibv_device *device);
 	struct ibv_context *(*open_device)(struct ibv_device *device);
 	int (*close_device)(struct ibv_context *context);
-	/* A number that the device keeps as long as the system has it; 0: it was removed, or the
-	 * system does not tell. */
+	/* Number of the device, constant as long as the system has the device; 0: removed, or
+	 * unknown. */
 	uint64_t (*identity)(struct ibv_context *context);
 	int (*query_device)(struct ibv_context *context, struct ibv_device_attr *attributes);
 	int (*query_port)(struct ibv_context *context, uint8_t port,
@@ -57,8 +57,8 @@ struct cs_verbs {
  * loaded. */
 bool cs_verbs_may_find(void);
 
-/* The machine's libibverbs, loaded at the first call and never unloaded; NULL where there is none,
- * *why (static storage) then says what was missing. */
+/* The machine's libibverbs, loaded at the first call and never unloaded; NULL if there is none:
+ * *why (static storage) then says what is missing. */
 const struct cs_verbs *cs_verbs_load(const char **why);
 
 #endif

@@ -9,9 +9,9 @@
  *     the kernel waits for a reader -> lock, read, note, unlock
  *   munmap returns                                               settled? lock, copy, unlock
  *
- * As reading and noting are one step under the lock, who collects after a munmap has returned sees
- * its change. Another thread may be given the same addresses while munmap still waits for the
- * reader; until then the watch is not settled, which is why one asks that first.
+ * Reading and noting are one step under the lock, so an owner that collects after a munmap has
+ * returned sees its change. Another thread may be given the same addresses while munmap still waits
+ * for the reader; until then the watch is not settled, so the owner asks for the state first.
  *
  * RULE: nobody calls what may map or unmap memory (malloc, free, a verb) while holding the lock,
  * and the watch's thread never does: it would wait for itself.
@@ -58,23 +58,24 @@ struct cs_watch_forks {
 			 * opened is dead here */
 };
 
-/* CS_UNSUPPORTED when this kernel, or its administrator, allows no watch (errno tells),
+/* Opens a watch. CS_UNSUPPORTED with errno if this kernel, or its administrator, allows none,
  * CS_NO_MEMORY, CS_SYSTEM. Forks are counted from the first call on, however it ends. */
 CS_CHECKED enum cs_status cs_watch_open(struct cs_watch **watch);
 /* Ends all watches and closes. NULL is fine. Not to be called in a child. */
 void cs_watch_close(struct cs_watch *watch);
 
-/* Whole pages, all of them mapped and touched: pages that the kernel brings in while they are
- * watched are small ones. Watching what is watched already is fine, and one remove ends it.
+/* Watches whole pages, all of them mapped and touched: pages that the kernel brings in while they
+ * are watched are small ones. Watching what is watched already is fine, and one remove ends it.
  * CS_UNSUPPORTED for a kind of memory that cannot be watched, CS_NO_MEMORY (then a part may be
  * watched), CS_SYSTEM when the thread could not be started. Not in a child. */
 CS_CHECKED enum cs_status cs_watch_add(struct cs_watch *watch, uintptr_t low, uintptr_t high);
-/* Only what is still mapped and was never reported gone: it could be somebody else's by now. */
+/* Ends watching. Only for memory that is still mapped and was never reported gone: the addresses
+ * could be somebody else's by now. */
 void cs_watch_remove(struct cs_watch *watch, uintptr_t low, uintptr_t high);
 
-/* A system call, 0.2 us. */
+/* State of the watch; a system call, 0.2 us. */
 enum cs_watch_state cs_watch_state(struct cs_watch *watch);
-/* All changes noted since the last time, oldest first. */
+/* Takes all changes noted since the last call, oldest first. */
 void cs_watch_collect(struct cs_watch *watch, struct cs_watch_changes *changes);
 
 struct cs_watch_forks cs_watch_forks(void);

@@ -1,5 +1,5 @@
-/* intercept/lookup.h — where a function of the MPI is, as the loader finds it for a caller. The
- * door's; libc only. */
+/* intercept/lookup.h — addresses of the MPI's functions, as the loader finds them for a caller. For
+ * the door; libc only. */
 #ifndef CS_INTERCEPT_LOOKUP_H
 #define CS_INTERCEPT_LOOKUP_H
 
@@ -7,18 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A handle of the object that is the MPI; NULL before it is known, and constant from then on. Set
- * by door.c. */
+/* Handle of the MPI's object; NULL before it is known, and constant from then on. Set by door.c. */
 extern void *cs_door_mpi;
 
 /* Is the address in this library? */
 bool cs_lookup_is_ours(void *address);
 
-/* An address that stands in an object's dynamic section, which the loader has made an address of,
- * or left an offset. */
+/* Address for a value in an object's dynamic section, which the loader has relocated, or left an
+ * offset. */
 const void *cs_lookup_address(const struct dl_phdr_info *info, ElfW(Addr) value);
 
-/* A handle of the object that holds this address; never ours to close but by the caller. */
+/* Handle of the object that holds this address; the caller closes it. */
 void *cs_lookup_object(void *address);
 
 /* These functions may leave a text in dlerror, which the caller clears; cs_lookup and cs_lookup_all

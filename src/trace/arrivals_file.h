@@ -36,7 +36,7 @@ struct cs_arrivals_head {
 	char host[64];     /* the host's name */
 };
 
-/* A call: who came when, and left when. */
+/* A call: its arrival and its end on this rank. */
 struct cs_arrival {
 	uint64_t comm;  /* number of the communicator, the same on all of its ranks */
 	uint64_t call;  /* number of the call on it, from 1 */

@@ -1,4 +1,4 @@
-/* trace/report.h — counts what was done, and says it at the end.
+/* trace/report.h — counts of calls by algorithm, and the report at the end.
  *
  * One table of rows per process. Rows are keyed by (collective, size bin, what served it, why); a
  * row is found or made by cs_report_row() when a team's choice is cached, so that counting a call
@@ -57,19 +57,20 @@ void cs_report_fact(const char *name, const char *value);
 /* Facts with a number ("teams made", "shm bytes now", "shm bytes peak"); value replaces. */
 void cs_report_number(const char *name, uint64_t value);
 
-/* Calls were not counted for this reason (a constant), which stands in the place of the rows: no
- * rows does not mean no calls. */
+/* Says in the place of the rows why calls were not counted (a constant text): no rows does not mean
+ * no calls. */
 void cs_report_uncounted(const char *why);
 
-/* The table, columns: collective, size bin, algorithm, why, calls, time, and where they are known
- * the means of time waiting for others and of what remains; deferred rows with their
- * reasons after the served ones; sorted by collective then size. */
+/* Prints the table, columns: collective, size bin, algorithm, why, calls, time, and, if known, the
+ * mean times of waiting for others and of the rest; deferred rows with their reasons after the
+ * served ones; sorted by collective then size. */
 void cs_report_print(FILE *out);
-/* The same as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]}, with
- * "uncounted": why before the rows if they were not counted; null for sizes that are not known. */
+/* Prints the report as one JSON object: {"collshim": version, "facts": {...}, "rows": [{...}]},
+ * with "uncounted": why before the rows if they were not counted; null for sizes that are not
+ * known. */
 void cs_report_json(FILE *out);
-/* From now on a relative path is one from the present working directory, wherever the program
- * goes. */
+/* Resolves relative paths of the report from the present working directory, whatever directory the
+ * program changes to later. */
 void cs_report_from_here(void);
 /* Writes the report: "1" -> table on stderr, else JSON into the path `destination`, or path.2 and
  * so on if there is something in that file already (base/file.h), which one line says. A file that
