@@ -1,4 +1,5 @@
-/* sim/count.h — what the plans of all ranks of a problem do, counted from what build() writes. */
+/* sim/count.h — rounds and bytes of the plans of all ranks of a problem, counted while build()
+ * runs. */
 #ifndef CS_SIM_COUNT_H
 #define CS_SIM_COUNT_H
 

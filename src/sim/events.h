@@ -1,5 +1,5 @@
-/* sim/events.h — what is going to happen, soonest first; at one time by rank, then in the order in
- * which it began. */
+/* sim/events.h — queue of future events, soonest first; at one time by rank, then in the order in
+ * which they began. */
 #ifndef CS_SIM_EVENTS_H
 #define CS_SIM_EVENTS_H
 
@@ -24,9 +24,9 @@ struct cs_events {
 	size_t count, room;
 };
 
-/* False: no memory, or none left of *left. */
+/* Adds an event. False: no memory, or none left of *left. */
 bool cs_events_put(struct cs_events *events, const struct cs_event *event, size_t *left);
-/* The first one; false: there is none. */
+/* Takes the first event; false: there is none. */
 bool cs_events_take(struct cs_events *events, struct cs_event *event);
 void cs_events_fini(struct cs_events *events);
 

@@ -1,8 +1,8 @@
 /* sim/match.h — halves of messages that wait for the other half: receives that were started,
  * messages that arrived.
  *
- * Between two ranks they match in their order, so that of a pair only one sort waits at a time: a
- * queue for each pair that has any, found by a hash. */
+ * Between two ranks messages match in order, so only receives or only messages of a pair wait at a
+ * time: a queue for each pair that has any, found by a hash. */
 #ifndef CS_SIM_MATCH_H
 #define CS_SIM_MATCH_H
 
@@ -34,9 +34,9 @@ struct cs_match {
 	uint32_t free_nodes; /* a list; 0: empty (node 0 is not used) */
 };
 
-/* Takes the pair's first half if it is of that sort. */
+/* Takes the pair's first half if it is a receive (`is_receive`), or a message. */
 bool cs_match_take(struct cs_match *match, int to, int from, bool is_receive, struct cs_half *half);
-/* Puts one at the end of the pair's. False: no memory, or none left of *left. */
+/* Appends a half to the pair's queue. False: no memory, or none left of *left. */
 bool cs_match_put(struct cs_match *match, int to, int from, const struct cs_half *half,
 		  size_t *left);
 /* Some pair that has a message nobody received, or NULL. */

@@ -1,5 +1,5 @@
-/* sim/model.h — what a message costs: LogGP, and LogfP's f (seed 000, 4.3.1 and 4.3.2), for two
- * ranks on different nodes and for two on one.
+/* sim/model.h — cost of a message: LogGP, and LogfP's f (seed 000, 4.3.1 and 4.3.2), for two ranks
+ * on different nodes and for two on one.
  *
  *   sender    |o_s|                     the processor is busy, then the port takes the first byte
  *   port          |- (k-1) G -|- g -|   k bytes; the next message's first byte follows g later
@@ -52,9 +52,9 @@ extern const struct cs_model cs_models[];
  *   L os or o g G f     between nodes (o: os and or; f: a count); intra.L ... inside a node
  *   copy reduce nic.g nic.G bus flag
  *
- * Without a built-in model what is not given is 0 (f: 1), and inside a node as between nodes if no
- * intra key is given. CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model is
- * unchanged. */
+ * Without a built-in model missing keys are 0 (f: 1); inside a node the keys between nodes hold if
+ * no intra key is given. CS_BAD_INPUT: `complaint` says what is wrong and what was expected, *model
+ * is unchanged. */
 CS_CHECKED enum cs_status cs_model_read(const char *text, struct cs_model *model, char *complaint,
 					size_t room);
 

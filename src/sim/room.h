@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Grows an array of `*room` things of `size` bytes to twice as many, and takes the bytes from
+/* Grows an array of `*room` elements of `size` bytes to twice as many, and takes the bytes from
  * *left. NULL: no memory, or none left; the array stays. */
 static inline void *
 cs_room_double(void *array, size_t *room, size_t size, size_t *left)
@@ -20,7 +20,7 @@ cs_room_double(void *array, size_t *room, size_t size, size_t *left)
 	return grown;
 }
 
-/* `count` cleared things, or NULL. */
+/* Allocates `count` cleared elements; NULL as above. */
 static inline void *
 cs_room_take(size_t count, size_t size, size_t *left)
 {

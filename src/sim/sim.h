@@ -1,11 +1,10 @@
-/* sim/sim.h — how long would the plans of all ranks take? A discrete-event simulation of the model
- * (sim/model.h).
+/* sim/sim.h — discrete-event simulation of the plans of all ranks by the LogGP model (sim/model.h).
  *
  *   cs_sim_create; for each rank: build its plan, cs_sim_add it, free it; cs_sim_run as often as
  *   wanted; cs_sim_destroy
  *
- * A step is kept in 16 bytes, so that 32,768 ranks fit; no data is moved. All that comes out is
- * simulated: never put it beside what was measured. The rules that are not in the model's picture:
+ * A step is kept in 16 bytes, so that 32,768 ranks fit; no data is moved. Results are simulated
+ * times: never mix them with measured ones. Rules that are not in the model's picture:
  *
  *   - A send step takes o_s and goes on; its wait ends when the last byte has left the node (its
  *     port, without a card).
@@ -13,10 +12,10 @@
  *     later. Messages that were not waited for take no time of the receiver. There is no
  *     rendezvous: large messages too leave at once.
  *   - Between nodes and inside one a rank has ports of their own, for each direction.
- *   - A card or a bus serves who asks first, at one time the lower rank. The first byte waits for
- *     its turn, the last one for the slowest on its way.
- *   - Ranks of a node have flags besides: who awaits one goes on model.flag after it was set, or
- *     after the wait began. Flags are no messages.
+ *   - A card or a bus serves requests in order of time, at one time the lower rank first. The first
+ *     byte waits for its turn, the last one for the slowest on its way.
+ *   - Ranks of a node have flags besides: a waiting rank goes on model.flag after the flag was set,
+ *     or after the wait began. Flags are no messages.
  *
  * Deterministic: same plans and model, same picoseconds. */
 #ifndef CS_SIM_SIM_H
@@ -43,20 +42,21 @@ struct cs_sim_watch {
 	void *context;
 };
 
-/* node_of: each rank's node, from 0 to below `ranks`; NULL: one rank per node. `budget`: most bytes
- * that it may take, 0: no limit. CS_NO_MEMORY; CS_BAD_INPUT: a node out of range. */
+/* Creates a simulator. node_of: each rank's node, from 0 to below `ranks`; NULL: one rank per node.
+ * `budget`: limit of its memory in bytes, 0: no limit. CS_NO_MEMORY; CS_BAD_INPUT: a node out of
+ * range. */
 CS_CHECKED enum cs_status cs_sim_create(struct cs_sim **sim, int ranks, const int *node_of,
 					size_t budget);
 void cs_sim_destroy(struct cs_sim *sim);
 
-/* The functions that add put steps behind those that the rank has. CS_NO_MEMORY: over budget;
- * CS_BAD_INPUT: a step that cannot be (plan/verify.h says more). The first trouble is kept: all
- * that follows does nothing and says the same. */
+/* The functions that add append steps to the rank's. CS_NO_MEMORY: over budget; CS_BAD_INPUT: a
+ * step that cannot be (plan/verify.h says more). The first error is kept: later calls do nothing
+ * and return the same. */
 
-/* The plan of plan->rank. A rank without steps does nothing. Steps of loops are kept, and counted
- * by a watcher, once for each time. */
+/* Adds the plan of plan->rank. A rank without steps does nothing. Steps of loops are kept, and
+ * counted by a watcher, once for each time. */
 CS_CHECKED enum cs_status cs_sim_add(struct cs_sim *sim, const struct cs_plan *plan);
-/* The plan of `rank` in a group: rank_of[i] is the group's i-th. */
+/* Adds the plan of `rank` in a group: rank_of[i] is the group's i-th. */
 CS_CHECKED enum cs_status cs_sim_add_among(struct cs_sim *sim, int rank, const struct cs_plan *plan,
 					   const int *rank_of);
 
@@ -87,7 +87,7 @@ enum cs_node_step {
 
 void cs_sim_add_step(struct cs_sim *sim, int rank, enum cs_node_step kind, int peer,
 		     uint64_t amount);
-/* A message's step of any actor; requests are numbered from 0 on for each. */
+/* Adds a message's step of any actor; requests are numbered from 0 on for each. */
 void cs_sim_add_message(struct cs_sim *sim, int rank, enum cs_step_kind kind, int peer,
 			uint64_t bytes, int request);
 
@@ -123,16 +123,16 @@ struct cs_exchange_shape {
 };
 void cs_sim_add_exchange(struct cs_sim *sim, const struct cs_exchange_shape *shape);
 
-/* The first trouble in adding. */
+/* First error in adding. */
 CS_CHECKED enum cs_status cs_sim_added(const struct cs_sim *sim);
 
-/* `starts`: when each rank that is no role begins, ps, none negative; NULL: all at 0. `watch` may
- * be NULL. CS_OK; CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits for ever or which
- * message does not match; CS_UNSUPPORTED: times above 26 days. */
+/* Runs the simulation. `starts`: begin of each rank that is no role, ps, none negative; NULL: all
+ * at 0. `watch` may be NULL. CS_OK; CS_NO_MEMORY; CS_BAD_INPUT: result->text says which rank waits
+ * for ever or which message does not match; CS_UNSUPPORTED: times above 26 days. */
 CS_CHECKED enum cs_status cs_sim_run(struct cs_sim *sim, const struct cs_model *model,
 				     const int64_t *starts, const struct cs_sim_watch *watch,
 				     struct cs_sim_result *result);
-/* When the rank came to its end in the last run, ps. */
+/* End of the rank in the last run, ps. */
 int64_t cs_sim_end_of(const struct cs_sim *sim, int rank);
 
 #endif
