@@ -35,10 +35,10 @@ enum bench_side { BENCH_HOST, BENCH_OURS, BENCH_SIDES };
 
 /* --- distribution.c --------------------------------------------------------------------------- */
 
-/* How the bytes of a v-collective are spread over the ranks (J. L. Traff et al., "A pipelined
- * algorithm for large, irregular all-gather problems", section 3). There the base count is the mean
- * for some and the total for others; here all have the same total, so that they can be compared at
- * one size. */
+/* Distribution of a v-collective's bytes over the ranks (J. L. Traff et al., "A pipelined
+ * algorithm for large, irregular all-gather problems", section 3). There the base count is the
+ * mean for some and the total for others; here all have the same total, so that they can be
+ * compared at one size. */
 enum bench_distribution {
 	BENCH_REGULAR,    /* all alike */
 	BENCH_BROADCAST,  /* rank 0 has all */
@@ -111,7 +111,7 @@ struct bench_options {
 CS_CHECKED enum cs_status bench_options_read(struct bench_options *options, int argc, char **argv,
 					     int ranks, char complaint[256]);
 void bench_options_help(FILE *out);
-/* How many lengths of rows the collective is measured with, and the n-th of them. */
+/* Number of row lengths that the collective is measured with, and the n-th of them. */
 int bench_row_count(const struct bench_options *options, enum cs_coll coll);
 int bench_row(const struct bench_options *options, enum cs_coll coll, int n);
 /* "last", "rotate" or the number; static storage. */

@@ -102,8 +102,8 @@ run_calls(const struct late_plan *plan, enum bench_side side, int first, int cou
 	PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* How many calls there are in a round. False, with the reason, if the least would take too long.
- * The same on all ranks. */
+/* Number of calls in a round. False, with the reason, if the least would take too long. The same on
+ * all ranks. */
 static bool
 make_plan(struct late_plan *plan, const struct bench_options *options, char skipped[160])
 {

@@ -7,7 +7,7 @@
  *   CS_OWN_BLOCK   one block
  *   CS_ALL_BLOCKS  blocks by rank
  *   CS_VECTOR      `bytes` long, elements of `unit` where it is reduced; a bcast's root has no OUT.
- * For reduce_scatter(_block): all blocks by rank, one after another.
+ *                  For reduce_scatter(_block): all blocks by rank, one after another.
  *
  * IN is read only. If the call is in place the own block (allgather, gather: of OUT; scatter: of
  * IN) is already where it belongs and stays there; reductions and alltoall have IN and OUT in the
