@@ -123,11 +123,11 @@ void cs_build_sendrecv(struct cs_builder *builder, int to_peer, struct cs_place 
 
 /* --- loops ------------------------------------------------------------------------------------ */
 
-/* What is written up to cs_build_repeated is done `times` times, at least once. Each time places in
- * CS_IN and CS_OUT are `stride` bytes further, those in CS_TMP are the same, and notes have grown
- * by `rounds`. A request may be started in one turn and waited for in the next if all turns find
- * and leave the same numbers under way: this is so if a message starts behind the wait that gives
- * its number back. Loops do not nest. */
+/* Loop: steps added from here up to cs_build_repeated run `times` times, at least once. Each time
+ * places in CS_IN and CS_OUT are `stride` bytes further, those in CS_TMP are the same, and notes
+ * have grown by `rounds`. A request may be started in one turn and waited for in the next if all
+ * turns find and leave the same numbers under way: this is so if a message starts behind the wait
+ * that gives its number back. Loops do not nest. */
 void cs_build_repeat(struct cs_builder *builder, size_t times, size_t stride, uint32_t rounds);
 void cs_build_repeated(struct cs_builder *builder);
 
