@@ -28,8 +28,8 @@
 #define CS_ARGS_REDUCE(A) A(SEND), A(RECV), A(COUNT), A(TYPE), A(OP), A(ROOT), A(COMM)
 #define CS_ARGS_REDUCE_SCATTER(A) A(SEND), A(RECV), A(COUNTS), A(TYPE), A(OP), A(COMM)
 
-/* ROW(name in C, in Fortran, in upper case, shape), of collectives with buffers. Those of which
- * COLLSHIM_REPRODUCIBLE has a form of its own, in one order, are apart. */
+/* ROW(name in C, in Fortran, in upper case, shape), of collectives with buffers. Reductions are
+ * apart: COLLSHIM_REPRODUCIBLE has a form of its own of each, in one order. */
 #define CS_REDUCTIONS(ROW) \
 	ROW(Allreduce, allreduce, ALLREDUCE, REDUCTION) \
 	ROW(Exscan, exscan, EXSCAN, REDUCTION) \

@@ -54,7 +54,8 @@ CS_CHECKED enum cs_status cs_hier_count(struct cs_sim_call *call, const struct c
 /* Time of the steps on a node by a model, ps, if messages between nodes take no time: on the
  * slowest node. For calls with blocks of one size. *first as of cs_hier_count. Errors as above, and
  * CS_UNSUPPORTED if the time is too long for the simulator. */
-CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call, const struct cs_sim_hier *hier,
+CS_CHECKED enum cs_status cs_hier_time_on_node(struct cs_sim_call *call,
+					       const struct cs_sim_hier *hier,
 					       const struct cs_model *model, int64_t *time,
 					       struct cs_counted_node *first);
 

@@ -159,7 +159,8 @@ judge_room(struct cs_doctor *doctor, const struct cs_segment_facts *facts)
 	size_text(free, facts->shm_free);
 	const char *limit = facts->budget >= CS_INF ? "unlimited" : budget;
 	/* With an unlimited budget too little room is only a note. */
-	enum cs_doctor_verdict verdict = facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
+	enum cs_doctor_verdict verdict =
+		facts->budget >= CS_INF ? CS_VERDICT_NOTE : CS_VERDICT_PROBLEM;
 	if (is_in_shm && facts->shm_free < facts->budget)
 		cs_doctor_say(doctor, verdict, "/dev/shm has %s free of %s, less than the budget "
 					       "of a job "
