@@ -100,6 +100,14 @@ cs_op_refuse(struct cs_op *op, const char *why)
 	op->node.extras |= CS_OP_REFUSED;
 }
 
+/* Is no other operation under way on the rank's node? Only then may `fast` of an algorithm run: its
+ * done word says that all earlier operations of the rank are over. Before the operation begins. */
+static inline bool
+cs_op_is_alone(const struct cs_op *op)
+{
+	return op->team->node.under_way == 0;
+}
+
 /* Begins an operation on a team; its call is the caller's to fill in. */
 static inline void
 cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)

@@ -94,7 +94,8 @@ static inline void
 cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 {
 	const struct cs_algorithm *algorithm = cached->choice.algorithm;
-	if (!algorithm->fast || !algorithm->fast(op, cached->choice.params))
+	if (!algorithm->fast || !cs_op_is_alone(op) ||
+	    !algorithm->fast(op, cached->choice.params))
 		cs_selection_begin(cached, op);
 }
 /* Afterwards, where CS_OP_GOES_ON is in op->node.extras, cs_op_finish is to be called; then

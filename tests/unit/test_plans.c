@@ -984,6 +984,40 @@ answers_that_depend_on_skew_are_for_that_skew_only(void **state)
 	free_selection(&selection);
 }
 
+/* --- small calls at once ---------------------------------------------------------------------- */
+
+static int ran_at_once, ran_by_phases;
+
+static bool
+at_once(struct cs_op *op, const size_t *params)
+{
+	ran_at_once++;
+	return true;
+}
+
+static void
+by_phases(struct cs_op *op, const size_t *params)
+{
+	ran_by_phases++;
+}
+
+/* The done word of a call at once would say that an older operation is over. */
+static void
+no_call_is_made_at_once_past_an_operation_under_way(void **state)
+{
+	const struct cs_algorithm algorithm = { .fast = at_once, .run = by_phases };
+	struct cs_cached_choice cached = { .choice.algorithm = &algorithm };
+	struct cs_team team = { .node.under_way = 1 };
+	struct cs_op op = { .team = &team };
+	cs_selection_run_quietly(&cached, &op);
+	assert_int_equal(ran_at_once, 0);
+	assert_int_equal(ran_by_phases, 1);
+	team.node.under_way = 0;
+	cs_selection_run_quietly(&cached, &op);
+	assert_int_equal(ran_at_once, 1);
+	assert_int_equal(ran_by_phases, 1);
+}
+
 int
 main(void)
 {
@@ -1004,6 +1038,7 @@ main(void)
 		cmocka_unit_test(no_plan_grows_with_the_bytes),
 		cmocka_unit_test(the_host_for_some_calls_is_not_the_host_for_all),
 		cmocka_unit_test(answers_that_depend_on_skew_are_for_that_skew_only),
+		cmocka_unit_test(no_call_is_made_at_once_past_an_operation_under_way),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
