@@ -105,7 +105,7 @@ cs_op_refuse(struct cs_op *op, const char *why)
 static inline bool
 cs_op_is_alone(const struct cs_op *op)
 {
-	return op->team->node.under_way == 0;
+	return __builtin_expect(op->team->node.under_way == 0, 1);
 }
 
 /* Begins an operation on a team; its call is the caller's to fill in. */
