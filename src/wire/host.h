@@ -88,8 +88,9 @@ struct cs_host {
 	/* In place; the first node's stays as it is. */
 	unsigned (*exscan)(void *leaders, void *buffer, size_t count,
 			   const struct cs_reduction *reduction, struct cs_request *request);
-	/* counts[n] elements for node n, in node order; own result to the start of buffer. */
-	unsigned (*reduce_scatter)(void *leaders, void *buffer, const size_t *counts,
+	/* counts[n] elements for node n, in node order, in `in`; own result to `out`. Not in place:
+	 * MPICH 4.0 is wrong there with unequal counts of 512 KiB together (docs/hosts.md). */
+	unsigned (*reduce_scatter)(void *leaders, const void *in, void *out, const size_t *counts,
 				   const struct cs_reduction *reduction,
 				   struct cs_request *request);
 	/* Each of `count` values becomes the largest of all leaders'. */

@@ -44,9 +44,13 @@ cs_rdma_here(void)
 enum kind { BARRIER, BCAST, ALLGATHERV, GATHERV, SCATTERV, ALLTOALLV, ALLREDUCE, REDUCE, EXSCAN,
 	    REDUCE_SCATTER, MAX, KINDS };
 
+/* Reductions of int64: MPI_SUM, and two of the program's own of a derived type. */
+enum operation { SUM, OWN_SUM, CHAIN, OPERATIONS };
+
 /* One collective, of which all but the buffers is equal on all ranks. */
 struct call {
 	enum kind kind;
+	enum operation operation;
 	int root;
 	size_t sizes[MOST_NODES][MOST_NODES]; /* bytes, or numbers, from one to another; row 0 is
 					       * all that most have */
@@ -60,6 +64,8 @@ struct call {
 
 static struct cs_group group;
 static uint64_t random_state;
+static MPI_Datatype number_type;
+static MPI_Op operations[OPERATIONS];
 static int nodes, self;
 
 static uint64_t
@@ -81,15 +87,44 @@ byte_of(const struct call *call, int from, int to, size_t i)
 static int64_t
 number_of(const struct call *call, int from, size_t i)
 {
-	return (int64_t)(i % 1000) * (from + 1) + from + (int64_t)call->salt;
+	uint64_t number = (i % 1000) * ((uint64_t)from + 1) + (uint64_t)from + call->salt;
+	return (int64_t)(number + (number << 33));
 }
 
+/* Two maps x -> a x + b one after the other (a and b are a number's halves): associative, not
+ * commutative. */
+static int64_t
+chained(int64_t first, int64_t then)
+{
+	uint32_t a1 = (uint32_t)first, b1 = (uint32_t)((uint64_t)first >> 32),
+		 a2 = (uint32_t)then, b2 = (uint32_t)((uint64_t)then >> 32);
+	return (int64_t)((uint64_t)(a2 * b1 + b2) << 32 | a1 * a2);
+}
+
+static void
+own_sum(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+	(void)type;
+	for (int i = 0; i < *count; i++)
+		((int64_t *)inout)[i] += ((const int64_t *)in)[i];
+}
+
+static void
+chain(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+	(void)type;
+	for (int i = 0; i < *count; i++)
+		((int64_t *)inout)[i] = chained(((const int64_t *)in)[i], ((int64_t *)inout)[i]);
+}
+
+/* The reduction of element i of the first so many ranks. */
 static int64_t
 sum_of(const struct call *call, int below, size_t i)
 {
-	int64_t sum = 0;
-	for (int node = 0; node < below; node++)
-		sum += number_of(call, node, i);
+	int64_t sum = number_of(call, 0, i);
+	for (int node = 1; node < below; node++)
+		sum = call->operation == CHAIN ? chained(sum, number_of(call, node, i))
+					       : sum + number_of(call, node, i);
 	return sum;
 }
 
@@ -107,10 +142,20 @@ sum_up(const size_t *sizes, size_t *at, size_t gap)
 static void
 draw_call(struct call *call)
 {
-	*call = (struct call){ .kind = (enum kind)draw(KINDS), .root = (int)draw((uint64_t)nodes),
-			       .salt = (unsigned)draw(256) };
-	bool is_even = draw(2);
-	size_t most = draw(4) ? 100 : 20000, same = draw(most);
+	/* Bytes at which MPICH (4.0) or Open MPI (4.1) take another algorithm. */
+	static const size_t borders[] = { 256, 2048, 8192, 12288, 32768, 81920, 131072, 524288 };
+	*call = (struct call){ .kind = (enum kind)draw(KINDS),
+			       .operation = (enum operation)draw(OPERATIONS),
+			       .root = (int)draw((uint64_t)nodes), .salt = (unsigned)draw(256) };
+	bool is_even = draw(2), is_at_border = draw(6) == 0,
+	     is_reduction = call->kind >= ALLREDUCE;
+	size_t most = draw(4) ? 100 : 20000, same = draw(most), parts = (size_t)nodes;
+	if (is_at_border) { /* of one part, or of all */
+		same = borders[draw(sizeof borders / sizeof *borders)];
+		same = same / (is_reduction ? sizeof(int64_t) : 1) / (draw(2) ? parts : 1);
+		same = same - 1 + draw(3);
+		most = 2 * same + 1;
+	}
 	for (int from = 0; from < nodes; from++)
 		for (int to = 0; to < nodes; to++)
 			call->sizes[from][to] = is_even ? same : draw(3) ? draw(most) : 0;
@@ -151,8 +196,8 @@ make(struct call *call, struct cs_request *request)
 	const struct cs_host *host = &cs_host_mpi;
 	size_t *row = call->sizes[0], gap = call->salt % 3 ? 0 : 5, count = count_of(call);
 	size_t bytes = sum_up(row, call->at, gap), number = sizeof(int64_t);
-	sum.op = (uintptr_t)MPI_SUM;
-	sum.type = (uintptr_t)MPI_INT64_T;
+	sum.op = (uintptr_t)operations[call->operation];
+	sum.type = (uintptr_t)(call->operation ? number_type : MPI_INT64_T);
 	sum.unit = number;
 	for (int node = 0; node < nodes; node++)
 		call->column[node] = call->sizes[node][self];
@@ -192,8 +237,8 @@ make(struct call *call, struct cs_request *request)
 	case EXSCAN: fill_numbers(call->out, call, count);
 		return host->exscan(&group, call->out, count, &sum, request);
 	case REDUCE_SCATTER:
-		fill_numbers(call->out, call, count);
-		return host->reduce_scatter(&group, call->out, row, &sum, request);
+		fill_numbers(call->in, call, count);
+		return host->reduce_scatter(&group, call->in, call->out, row, &sum, request);
 	case MAX: call->value = (uint64_t)(self * 17 % nodes);
 				return host->max(&group, &call->value, 1, request);
 	case KINDS: break;
@@ -261,8 +306,9 @@ static void
 finish(struct call *call, unsigned told, const char *form)
 {
 	CHECK(!told, "collective %d, %s: told %u", call->kind, form, told);
-	CHECK(is_right(call), "collective %d with root %d, %s: wrong result", call->kind,
-	      call->root, form);
+	CHECK(is_right(call), "collective %d with root %d, operation %d, %zu and %zu from ranks 0 "
+			      "and 1, %s: wrong result", call->kind, call->root, call->operation,
+	      call->sizes[0][0], call->sizes[0][1], form);
 	free(call->in);
 	free(call->out);
 }
@@ -357,6 +403,11 @@ main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	if (self == 0)
 		printf("leaders: seed %s\n", argc > 1 ? argv[1] : "1");
+	operations[SUM] = MPI_SUM;
+	MPI_Op_create(own_sum, 1, &operations[OWN_SUM]);
+	MPI_Op_create(chain, 0, &operations[CHAIN]);
+	MPI_Type_contiguous(8, MPI_BYTE, &number_type);
+	MPI_Type_commit(&number_type);
 	uint64_t own = (uint64_t)self;
 	group = (struct cs_group){ .comm = MPI_COMM_NULL, .parent = MPI_COMM_WORLD };
 	CHECK(!cs_group_open(&group), "no communicator");
@@ -382,5 +433,8 @@ main(int argc, char **argv)
 	exchange(16384 - CS_TAGS / 2);
 	exchange((UINT64_C(1) << CS_TAG_BITS) - CS_TAGS / 2);
 	cs_group_close(&group);
+	MPI_Type_free(&number_type);
+	MPI_Op_free(&operations[OWN_SUM]);
+	MPI_Op_free(&operations[CHAIN]);
 	return check_finish("leaders");
 }

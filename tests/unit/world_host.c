@@ -337,7 +337,7 @@ test(struct cs_request *request)
 static struct guest
 guest_with(const struct seat *seat, void *in, void *out, const size_t *bytes, const size_t *at)
 {
-	struct guest guest = { .in = in, .out = out };
+	struct guest guest = { .in = (char *)in, .out = out };
 	int members = members_of(seat->world, seat->group);
 	for (int i = 0; i < members; i++) {
 		guest.bytes[i] = bytes ? bytes[i] : 0;
@@ -429,11 +429,11 @@ exscan(void *group, void *buffer, size_t count, const struct cs_reduction *reduc
 }
 
 static unsigned
-reduce_scatter(void *group, void *buffer, const size_t *counts,
+reduce_scatter(void *group, const void *in, void *out, const size_t *counts,
 	       const struct cs_reduction *reduction, struct cs_request *request)
 {
 	struct seat *seat = group;
-	struct guest guest = { .in = buffer, .out = buffer };
+	struct guest guest = { .in = (char *)in, .out = out };
 	size_t count = 0;
 	for (int i = 0; i < members_of(seat->world, seat->group); i++)
 		count += guest.recv_bytes[i] = counts[i];

@@ -185,8 +185,8 @@ void
 cs_between_take_result(struct cs_op *op, void *buffer, size_t bytes)
 {
 	if (cs_node_is_watched(&op->node))
-		cs_counted_work(op, CS_COUNTED_COPY, op->between ? bytes : 0);
-	else if (op->between && bytes)
+		cs_counted_work(op, CS_COUNTED_COPY, bytes);
+	else if (bytes)
 		memcpy(buffer, cs_op_memory(op, CS_OP_PART, bytes), bytes);
 }
 
@@ -205,9 +205,9 @@ cs_between_reduce_scatter(struct cs_op *op, void *buffer, const size_t *counts,
 	problem.is_commutative = is_commutative;
 	/* The result belongs at the front of the buffer, where other nodes' parts are still to be
 	 * read. */
-	bool is_apart = op->between && !cs_node_is_watched(&op->node);
-	char *result = is_apart ? cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]) : buffer;
+	char *result = cs_node_is_watched(&op->node)
+		       ? buffer : cs_op_memory(op, CS_OP_PART, sizes[team->shape.node]);
 	if (!is_by_plan(op, &problem, buffer, result, reduction))
-		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, counts, reduction,
-							  cs_between_request(op)));
+		cs_op_note(op, team->host->reduce_scatter(team->leaders, buffer, result, counts,
+							  reduction, cs_between_request(op)));
 }

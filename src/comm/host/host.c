@@ -332,12 +332,12 @@ exscan(void *leaders, void *buffer, size_t count, const struct cs_reduction *red
 }
 
 static unsigned
-reduce_scatter(void *leaders, void *buffer, const size_t *counts,
+reduce_scatter(void *leaders, const void *in, void *out, const size_t *counts,
 	       const struct cs_reduction *reduction, struct cs_request *request)
 {
 	prepare(request);
 	int *elements = ints(leaders, request, 0, counts);
-	return MAKE(Reduce_scatter, Ireduce_scatter, request, MPI_IN_PLACE, buffer, elements,
+	return MAKE(Reduce_scatter, Ireduce_scatter, request, in, out, elements,
 		    (MPI_Datatype)reduction->type, (MPI_Op)reduction->op, comm_of(leaders));
 }
 
