@@ -24,8 +24,10 @@ main(int argc, char **argv)
 		for (int i = 0; i < all; i++)
 			in[i] = check_rank + i + turn;
 		MPI_Reduce_scatter(in, out, parts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-		for (int i = 0; i < parts[check_rank]; i++)
-			bad += out[i] != ranks * (ranks - 1) / 2 + (double)ranks * (before + i + turn);
+		for (int i = 0; i < parts[check_rank]; i++) {
+			double ranks_sum = ranks * (ranks - 1) / 2;
+			bad += out[i] != ranks_sum + (double)ranks * (before + i + turn);
+		}
 		CHECK(!bad, "turn %d: %d elements are wrong", turn, bad);
 	}
 	free(in);
