@@ -1,9 +1,6 @@
 /* algorithms/algorithm.c — makes the table of algorithms and finds rows by what users call them. */
 #include "algorithms/algorithm.h"
 
-#include "base/log.h"
-#include "base/settings.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +9,6 @@
  * MPI. */
 #ifndef CS_ALGORITHMS_DEF
 #define CS_ALGORITHMS_DEF "algorithms/algorithms.def"
-#endif
-#ifndef CS_ALIASES_DEF
-#define CS_ALIASES_DEF "algorithms/aliases.def"
 #endif
 
 #define ALGORITHM(coll, name) extern const struct cs_algorithm cs_algorithm_##coll##_##name;
@@ -34,38 +28,8 @@ static const struct cs_algorithm *const files[] = {
 /* Those that are listed come first, then those that are composed. */
 static struct cs_algorithm rows[CS_MOST_ROWS];
 static const struct cs_algorithm *sorted[CS_MOST_ROWS];
-static char names[CS_MOST_ROWS][NAME_ROOM], formers[CS_MOST_ROWS][NAME_ROOM],
-	    summaries[CS_MOST_ROWS][120];
+static char names[CS_MOST_ROWS][NAME_ROOM], summaries[CS_MOST_ROWS][120];
 static int row_count, left_out;
-
-/* Former names, as in aliases.def; `algorithm` is that of a parameter, NULL where the algorithm
- * itself had the name. */
-static const struct alias {
-	uint32_t colls;
-	const char *algorithm, *former, *name;
-} aliases[] = {
-#define FORMER_NAME(colls, former, name) { colls, NULL, former, name },
-#define FORMER_PARAM(colls, algorithm, former, name) { colls, algorithm, former, name },
-#include CS_ALIASES_DEF
-#undef FORMER_NAME
-#undef FORMER_PARAM
-};
-
-static void
-fill_in_former(struct cs_algorithm *row)
-{
-	for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++) {
-		const struct alias *alias = &aliases[i];
-		if (!(alias->colls & CS_SET(row->coll)) ||
-		    strcmp(alias->algorithm ? alias->algorithm : alias->name, row->name))
-			continue;
-		if (!alias->algorithm)
-			row->former = alias->former;
-		for (int k = 0; alias->algorithm && k < CS_MAX_PARAMS && row->params[k].name; k++)
-			if (!strcmp(alias->name, row->params[k].name))
-				row->params[k].former = alias->former;
-	}
-}
 
 static struct cs_algorithm *
 add(const struct cs_algorithm *like)
@@ -88,7 +52,6 @@ list(enum cs_coll coll)
 		if (!row)
 			continue;
 		row->coll = coll;
-		fill_in_former(row);
 		struct cs_algorithm own = *row;
 		for (; row > &rows[first] && strcmp(own.name, row[-1].name) < 0; row--)
 			*row = row[-1];
@@ -138,11 +101,8 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 	left_out += is_too_long;
 	if (!row)
 		return;
-	char *name = names[row - rows], *former = formers[row - rows],
-	     *summary = summaries[row - rows];
+	char *name = names[row - rows], *summary = summaries[row - rows];
 	snprintf(name, NAME_ROOM, "%.*s%s", stem, outer->name, inner->name);
-	if (inner->former)
-		snprintf(former, NAME_ROOM, "%.*s%s", stem, outer->name, inner->former);
 	if (inner->alone)
 		snprintf(summary, sizeof *summaries,
 			 "sends as %.*s%s, for one rank of each node is between nodes", stem,
@@ -151,7 +111,6 @@ compose(const struct cs_algorithm *outer, const struct cs_algorithm *inner)
 		snprintf(summary, sizeof *summaries, "as %s, between nodes: %s", outer->name,
 			 inner->summary);
 	row->name = name;
-	row->former = inner->former ? former : NULL;
 	row->summary = summary;
 	row->inner = inner;
 	row->fast = NULL; /* it is for several nodes */
@@ -209,15 +168,6 @@ cs_algorithms_left_out(void)
 	return left_out;
 }
 
-/* One line for a job, and one place that says it: who reads it looks the others up. */
-static void
-tell_former(enum cs_coll coll, const char *algorithm, const char *former, const char *name)
-{
-	cs_warn_once("algorithms: \"%s\" of %s%s is a former name of %s, which is used; "
-		     "docs/tuning.md has all former names", former, cs_colls[coll].name, algorithm,
-		     name);
-}
-
 const struct cs_algorithm *
 cs_algorithm_by_name(enum cs_coll coll, const char *name)
 {
@@ -230,8 +180,8 @@ cs_algorithm_by_name(enum cs_coll coll, const char *name)
 static size_t
 begins_with(const char *text, const char *name)
 {
-	size_t length = name ? strlen(name) : 0;
-	bool is_it = length && !strncmp(text, name, length) &&
+	size_t length = strlen(name);
+	bool is_it = !strncmp(text, name, length) &&
 		     (!text[length] || text[length] == ':');
 	return is_it ? length : 0;
 }
@@ -240,19 +190,14 @@ const struct cs_algorithm *
 cs_algorithm_by_prefix(enum cs_coll coll, const char *text, size_t *length)
 {
 	const struct cs_algorithm *best = NULL, *algorithm;
-	bool is_former = false;
 	*length = 0;
 	for (int i = 0; (algorithm = cs_algorithm_at(i)); i++) {
 		size_t name = algorithm->coll == coll ? begins_with(text, algorithm->name) : 0;
-		size_t former = algorithm->coll == coll ? begins_with(text, algorithm->former) : 0;
-		if (name <= *length && former <= *length)
+		if (name <= *length)
 			continue;
 		best = algorithm;
-		is_former = former > name;
-		*length = is_former ? former : name;
+		*length = name;
 	}
-	if (is_former)
-		tell_former(coll, "", best->former, best->name);
 	return best;
 }
 
@@ -260,16 +205,9 @@ int
 cs_algorithm_param(const struct cs_algorithm *algorithm, const char *name, size_t length)
 {
 	for (int i = 0; i < CS_MAX_PARAMS && algorithm->params[i].name; i++) {
-		const struct cs_param *param = &algorithm->params[i];
-		if (strlen(param->name) == length && !strncmp(param->name, name, length))
+		const char *param = algorithm->params[i].name;
+		if (strlen(param) == length && !strncmp(param, name, length))
 			return i;
-		if (!param->former || strlen(param->former) != length ||
-		    strncmp(param->former, name, length) != 0)
-			continue;
-		char of[NAME_ROOM + 1];
-		snprintf(of, sizeof of, ":%s", algorithm->name);
-		tell_former(algorithm->coll, of, param->former, param->name);
-		return i;
 	}
 	return -1;
 }

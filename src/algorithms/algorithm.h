@@ -34,8 +34,6 @@ struct cs_param {
 	bool is_within_nodes; /* of a plan: counts ranks of a node, and has no effect where each
 			       * node has one, as between nodes */
 	enum cs_role role;
-	const char *former;   /* the name it had before, or NULL; the table fills it in
-			       * (aliases.def) */
 };
 
 /* What must hold before an algorithm may be asked for; all from cs_facts. Whoever adds one says in
@@ -72,8 +70,6 @@ struct cs_algorithm {
 	uint32_t colls;      /* a set: what it is for */
 	enum cs_coll coll;   /* of them the one that this row is about; the table fills it in */
 	const char *name;    /* "hier:host" */
-	const char *former;  /* the name it had before, or NULL; the table fills it in
-			      * (aliases.def) */
 	const char *summary; /* one line for collshim-info */
 	struct cs_needs needs;
 	struct cs_param params[CS_MAX_PARAMS]; /* ended by name == NULL */
@@ -131,10 +127,7 @@ int cs_algorithm_number(const struct cs_algorithm *row);
  * their names or parameters. Not 0: the library cannot be built (tools/compile_tuning.c). */
 int cs_algorithms_left_out(void);
 
-/* Three functions that read a user's text. They know former names too, and the first one that a
- * user gives is answered with a line, once per job.
- *
- * The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for
+/* The algorithm of that name for the collective, or NULL. "host" is not among them: it stands for
  * no algorithm. */
 const struct cs_algorithm *cs_algorithm_by_name(enum cs_coll coll, const char *name);
 /* Of the algorithms whose name the text begins with, up to its end or to a colon, the one with the

@@ -64,19 +64,6 @@ read_collectives(struct cs_reader *reader, struct draft *draft)
 
 #define MOST_PARAMS (4 * CS_MAX_PARAMS) /* in one rule, wrong ones too */
 
-/* Do two keys name one parameter, by its name or its former one? */
-static bool
-is_same_param(const struct cs_algorithm *algorithm, const struct cs_yaml *one,
-	      const struct cs_yaml *other)
-{
-	if (one->kind != CS_YAML_SCALAR)
-		return false;
-	int number = algorithm ? cs_algorithm_param(algorithm, one->text, strlen(one->text)) : -1;
-	return !strcmp(one->text, other->text) ||
-	       (number >= 0 &&
-		number == cs_algorithm_param(algorithm, other->text, strlen(other->text)));
-}
-
 /* `with` for one algorithm. False if something is wrong; the caller then asks no other collective
  * of the rule, so that the same trouble is not said for each of them. */
 static bool
@@ -104,7 +91,7 @@ read_with(struct cs_reader *reader, const struct cs_yaml *with, struct cs_use *u
 			continue;
 		}
 		for (const struct cs_yaml *seen = with->first; seen != key; seen = seen->next->next)
-			if (is_same_param(use->algorithm, seen, key)) {
+			if (seen->kind == CS_YAML_SCALAR && !strcmp(seen->text, key->text)) {
 				cs_reader_complain(reader, key, "found the parameter %s again, "
 								"expected it once",
 						   cs_shown(shown, key->text));

@@ -201,7 +201,7 @@ set_params(struct picture *picture)
 	for (int i = 0; i < CS_MAX_PARAMS && picture->algorithm->params[i].name; i++)
 		picture->params[i] = picture->algorithm->params[i].fallback;
 	for (int i = 0; !wrong && i < picture->request->word_count; i++)
-		if (cs_tools_is_again(picture->algorithm, picture->request->words, i))
+		if (cs_tools_is_again(picture->request->words, i))
 			wrong = complain(picture, WRONG_USE, SHOWN ": expected each parameter once",
 					 picture->request->words[i]);
 		else

@@ -219,7 +219,7 @@ cs_request_params(size_t params[CS_MAX_PARAMS], const struct cs_algorithm *algor
 	int wrong = CS_TOOL_DONE;
 	cs_tool_fallbacks(params, algorithm);
 	for (int i = 0; i < request->word_count && !wrong; i++)
-		if (cs_tools_is_again(algorithm, request->words, i))
+		if (cs_tools_is_again(request->words, i))
 			wrong = cs_tool_wrong_use("%s: expected each parameter once",
 						  request->words[i]);
 		else

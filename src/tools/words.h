@@ -3,8 +3,6 @@
 #ifndef CS_TOOLS_WORDS_H
 #define CS_TOOLS_WORDS_H
 
-#include "algorithms/algorithm.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -41,16 +39,13 @@ cs_tools_cut(char *text, char **words)
 	return count;
 }
 
-/* Does one of the words before it give the same parameter, by its name or by a former one? */
+/* Does one of the words before it give the same parameter? */
 static inline bool
-cs_tools_is_again(const struct cs_algorithm *algorithm, char *const *words, int at)
+cs_tools_is_again(char *const *words, int at)
 {
 	size_t length = strcspn(words[at], "=");
-	int param = cs_algorithm_param(algorithm, words[at], length);
 	for (int i = 0; i < at; i++)
-		if (!strncmp(words[i], words[at], length + 1) || /* with the sign */
-		    (param >= 0 &&
-		     param == cs_algorithm_param(algorithm, words[i], strcspn(words[i], "="))))
+		if (!strncmp(words[i], words[at], length + 1)) /* with the sign */
 			return true;
 	return false;
 }
