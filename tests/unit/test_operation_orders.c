@@ -18,8 +18,6 @@ static const struct {
 	enum cs_coll coll;
 	const char *name;
 } algorithms[] = {
-	{ CS_ALLGATHER, "hier:dynamic" },
-	{ CS_ALLGATHERV, "hier:dynamic" },
 	{ CS_ALLTOALL, "hier:opportunistic" },
 	{ CS_ALLTOALLV, "hier:opportunistic" },
 	{ CS_BCAST, "patarasuk-yuan" },

@@ -3,10 +3,8 @@
 
 #include "algorithms/node/rounds.h"
 #include "algorithms/hier/hier.h"
-#include "algorithms/node/rank_order.h"
 #include "algorithms/node/small.h"
-#include "shm/arrive.h"
-#include "wire/wire.h"
+#include "algorithms/slice.h"
 
 static const char *
 own_block(struct cs_op *op)
@@ -157,12 +155,6 @@ struct several {
 	 * operation. */
 	size_t *bytes, *at, *lane_bytes, *lane_at;
 	size_t total, own_at;
-	/* Where the last one of a node sends: */
-	struct cs_wire *wire;
-	struct cs_request *requests; /* what this rank receives by node, and what it sends */
-	bool *is_under_way;          /* of each */
-	bool has_told;
-	uint64_t number;             /* of the first message */
 };
 
 static struct several *
@@ -306,172 +298,6 @@ several_nodes(struct cs_op *op, size_t most, size_t wire_chunk, size_t wanted_la
 {
 	cut_for_nodes(op, most, wire_chunk);
 	cs_hier_start_by_lanes(op, &allgather_hier, total(op), wanted_lanes);
-}
-
-/* --- several nodes, whose last rank sends -------------------------------------------------------
- *
- * Whoever comes last to a round on its node sends what the node has to each of the others. What
- * comes from node n is received by local rank n modulo the node's size, which is known, and tells
- * its node. */
-
-/* Does that local rank of the own node receive what comes from `node`? */
-static bool
-is_taker(const struct cs_op *op, int local, int node)
-{
-	const struct cs_shape *shape = &op->team->shape;
-	return node != shape->node && node % op->team->node.shape.size == local;
-}
-
-/* A phase: receives begin before anything is sent from here. */
-static enum cs_status
-expect_nodes(struct cs_op *op)
-{
-	struct several *several = several_of(op);
-	const struct cs_hier_round *round = cs_hier_now(&several->hier);
-	int nodes = op->team->shape.nodes;
-	several->has_told = true;
-	for (int node = 0; node < nodes; node++) {
-		several->is_under_way[nodes + node] = false;
-		several->is_under_way[node] = is_taker(op, op->team->node.shape.local, node);
-		if (!several->is_under_way[node])
-			continue;
-		several->has_told = false;
-		several->wire->recv_any(several->wire, &several->requests[node],
-					several->number + round->index * (uint64_t)nodes +
-					(uint64_t)node,
-					round->area[0] + several->at[node], several->bytes[node]);
-	}
-	return CS_OK;
-}
-
-static void
-send_to_nodes(struct cs_op *op, const struct cs_hier_round *round)
-{
-	struct several *several = several_of(op);
-	const struct cs_shape *shape = &op->team->shape;
-	int nodes = shape->nodes, self = shape->node;
-	for (int i = 1; i < nodes; i++) {
-		int node = (self + i) % nodes, first = shape->first[node],
-		    size = shape->first[node + 1] - first;
-		several->is_under_way[nodes + node] = true;
-		several->wire->send_to(several->wire, &several->requests[nodes + node],
-				       shape->order[first + self % size],
-				       several->number + round->index * (uint64_t)nodes +
-				       (uint64_t)self,
-				       round->area[0] + several->at[self], several->bytes[self]);
-	}
-}
-
-static enum cs_status
-come(struct cs_op *op)
-{
-	struct several *several = several_of(op);
-	const struct cs_hier_round *round = cs_hier_now(&several->hier);
-	if (!cs_arrive_is_open(&op->node, round->index))
-		return CS_AGAIN;
-	cs_copy_in(op, round->area[0] + several->own_at, own_block(op) + several->window.at,
-		   cs_chunks_part_bytes(op->call.bytes, several->window));
-	bool is_last = cs_arrive_ticket(&op->node, round->index) == op->team->node.shape.size - 1;
-	cs_node_publish(&op->node, several->hier.line, round->here);
-	if (is_last)
-		send_to_nodes(op, round);
-	return CS_OK;
-}
-
-/* Messages `first` to before `end`: are they over? */
-static bool
-are_over(struct cs_op *op, int first, int end)
-{
-	struct several *several = several_of(op);
-	bool is_over = true;
-	for (int i = first; i < end; i++) {
-		if (!several->is_under_way[i])
-			continue;
-		if (several->wire->test(several->wire, &several->requests[i])) {
-			cs_op_note(op, several->requests[i].told & CS_TOLD_MORE);
-			several->is_under_way[i] = false;
-		} else {
-			is_over = false;
-		}
-	}
-	return is_over;
-}
-
-/* A phase. Who sends receives, too: nobody waits for another message than this rank's node. */
-static enum cs_status
-go_between(struct cs_op *op)
-{
-	struct several *several = several_of(op);
-	int nodes = op->team->shape.nodes;
-	bool are_here = are_over(op, 0, nodes), have_left = are_over(op, nodes, 2 * nodes);
-	if (are_here && !several->has_told) {
-		several->has_told = true;
-		cs_node_publish(&op->node, several->hier.line,
-				cs_hier_now(&several->hier)->arrived);
-	}
-	if (are_here && have_left)
-		return CS_OK;
-	op->node.awaited.local = CS_AWAITS_MESSAGE;
-	return CS_AGAIN;
-}
-
-/* A phase: what the own node has is in its memory. */
-static enum cs_status
-meet_node(struct cs_op *op)
-{
-	return cs_hier_look_all(op, cs_hier_now(cs_hier_of(op))->here, NULL);
-}
-
-/* Lanes are local ranks here. Nobody is waited for who receives nothing. */
-static int
-taker_of_lane(struct cs_op *op, const struct cs_hier_round *round, int lane, uint64_t *step)
-{
-	(void)round;
-	(void)step; /* arrived */
-	int nodes = op->team->shape.nodes;
-	for (int node = lane; node < nodes; node += op->team->node.shape.size)
-		if (is_taker(op, lane, node))
-			return lane;
-	return op->team->node.shape.local;
-}
-
-static enum cs_status
-leave_round(struct cs_op *op)
-{
-	struct several *several = several_of(op);
-	uint64_t round = several->hier.round;
-	enum cs_status status = cs_hier_next(op);
-	if (round + 1 < several->hier.rounds)
-		cs_node_done(&op->node, round + 1);
-	return status;
-}
-
-static const struct cs_hier_kind allgather_dynamic = { .areas = 1, .lay_out = lay_out,
-						       .bring = come, .source = taker_of_lane,
-						       .take = take };
-
-static cs_phase *const dynamic_script[] = { cs_hier_open, cs_hier_begin_round, expect_nodes,
-					    cs_hier_bring, go_between, meet_node, cs_hier_take,
-					    leave_round, NULL };
-
-void
-cs_node_allgather_dynamic(struct cs_op *op, size_t wire_chunk)
-{
-	struct cs_team *team = op->team;
-	struct several *several = several_of(op);
-	size_t nodes = (size_t)team->shape.nodes;
-	if (nodes > CS_NUMBERS / 4) { /* two rounds' messages differ in their numbers */
-		several_nodes(op, most_of(op), wire_chunk, 1);
-		return;
-	}
-	cut_for_nodes(op, most_of(op), wire_chunk);
-	several->wire = team->host->messages(team->everyone);
-	several->number = team->numbers;
-	team->numbers += several->hier.rounds * nodes;
-	several->requests = cs_op_memory(op, CS_OP_REQUESTS, 2 * nodes *
-					 (sizeof *several->requests + sizeof(bool)));
-	several->is_under_way = (bool *)(several->requests + 2 * nodes);
-	cs_hier_start(op, &allgather_dynamic, team->node.shape.size, dynamic_script, 1);
 }
 
 static __attribute__((noinline)) bool

@@ -6,12 +6,11 @@
 
 /* What both take. */
 enum { CS_SPREAD_CHUNK, CS_SPREAD_WIRE_CHUNK, CS_SPREAD_LANES, CS_SPREAD_CMA_MIN };
-#define CS_SPREAD_BETWEEN \
-	{ "wire_chunk", "bytes of all blocks per round between nodes", 4 << 20, 4 << 10, 64 << 20 }
 #define CS_NODE_ALLGATHER_PARAMS \
 	{ [CS_SPREAD_CHUNK] = { "chunk", "bytes of a block per round on one node", 128 << 10, \
 				4 << 10, 64 << 20 }, \
-	  [CS_SPREAD_WIRE_CHUNK] = CS_SPREAD_BETWEEN, \
+	  [CS_SPREAD_WIRE_CHUNK] = { "wire_chunk", "bytes of all blocks per round between nodes", \
+				     4 << 20, 4 << 10, 64 << 20 }, \
 	  [CS_SPREAD_LANES] = { "lanes", "ranks of a node that drive the wire with large " \
 					 "messages; " CS_LANES_ZERO, 1, 0, \
 				CS_LANES }, \
@@ -21,9 +20,5 @@ enum { CS_SPREAD_CHUNK, CS_SPREAD_WIRE_CHUNK, CS_SPREAD_LANES, CS_SPREAD_CMA_MIN
  * them. */
 void cs_node_allgather(struct cs_op *op, const size_t *params);
 bool cs_node_allgather_fast(struct cs_op *op, const size_t *params);
-
-/* The same over several nodes, by messages between all ranks: who comes last to its node sends what
- * is there (seed 002, 3.7.1). `wire_chunk`: bytes of all blocks per round. */
-void cs_node_allgather_dynamic(struct cs_op *op, size_t wire_chunk);
 
 #endif

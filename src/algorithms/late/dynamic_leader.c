@@ -442,8 +442,7 @@ describe_post(const struct cs_op *op, struct cs_dynamic *state)
 {
 	size_t span = (size_t)state->parts * state->stride;
 	struct cs_post *post = &state->post;
-	/* Of a reduction the line has the bytes in its signature. */
-	post->bytes = cs_colls[op->call.coll].reduces ? op->call.bytes : 0;
+	post->bytes = op->call.bytes;
 	post->rounds = CS_USES_UNKNOWN;
 	post->chunk = post->span = span;
 	post->last = TO_THE_END;

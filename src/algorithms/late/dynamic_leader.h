@@ -56,7 +56,7 @@ struct cs_dynamic_leader_params {
 	{ "window", "1: leaders write into the memory of other nodes, where verbs can (with " \
 		    "control 0); 0: they send messages of the MPI's", 1, 0, 1 }
 
-/* Begins a reduce, an allreduce or a barrier. False: an element of it fits into no slot with the
+/* Begins a reduce or an allreduce. False: an element of it fits into no slot with the
  * head that a message has, on all ranks alike, and nothing has been begun. */
 bool cs_dynamic_leader(struct cs_op *op, const struct cs_dynamic_leader_params *params);
 

@@ -101,7 +101,7 @@ cs_dynamic_bytes(const struct cs_op *op, const struct cs_dynamic *state, uint64_
 	return cs_dynamic_count(op, state, round, part) * op->call.reduction.unit;
 }
 
-/* Is there such a part? A barrier has one, of nothing. */
+/* Is there such a part? A vector of no elements has one, of nothing. */
 static inline bool
 cs_dynamic_is_part(const struct cs_op *op, const struct cs_dynamic *state, uint64_t round, int part)
 {

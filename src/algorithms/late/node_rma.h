@@ -21,8 +21,4 @@
  * too long for half of the slots, on all ranks alike, and nothing has been begun. */
 bool cs_node_rma_bcast(struct cs_op *op, int radix);
 
-/* The same of an allgather(v), in which the last arriver of a node sends its node's blocks to all
- * others. */
-bool cs_node_rma_allgather(struct cs_op *op);
-
 #endif
