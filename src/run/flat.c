@@ -1,4 +1,4 @@
-/* run/flat.c makes a plan's problem of a call, and runs it. */
+/* run/flat.c — translates a call into a plan's problem (struct cs_problem), and runs the plan. */
 #include "run/flat.h"
 
 #include "algorithms/hier/between.h"
@@ -11,10 +11,10 @@ struct flat {
 	struct cs_problem problem;
 	const void *in;
 	void *out;
-	size_t *sizes;  /* by rank, where the program's do not do; behind them two arrays for a
-			 * gatherv of them */
-	uint64_t largest; /* block, to agree on */
-	size_t sent;    /* bytes of a block of which less is expected here; 0: none is */
+	size_t *sizes;  /* bytes by rank, if the program's cannot be used; behind them two more
+			 * arrays, for the gatherv of these sizes */
+	uint64_t largest; /* bytes of the largest block, the maximum of which is agreed on */
+	size_t sent;    /* scatterv: bytes sent here if more than expected; else 0 */
 };
 
 static struct flat *
@@ -31,11 +31,11 @@ take_blocks(struct cs_problem *problem, const struct cs_blocks *blocks)
 	problem->at = blocks->bytes ? blocks->at : NULL;
 }
 
-/* --- sizes that all must know -----------------------------------------------------------------
+/* --- sizes that all ranks must know -----------------------------------------------------------
  *
- * Gatherv: each rank's own size goes to the root, which knows how much it expects; no more than
- * that is moved. Scatterv: the root knows them. Where the algorithm needs more than its own and the
- * root's, all ranks learn all first. */
+ * If an algorithm needs all sizes on all ranks (needs.all_sizes), the root broadcasts them before
+ * the plan begins. Scatterv: the root has them. Gatherv: the root gathers the ranks' own sizes
+ * first, and lowers each to the size that it expects, so that no more is moved. */
 
 static bool
 learns_sizes(struct cs_op *op)
@@ -102,7 +102,7 @@ share(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Blocks by rank on one side, the own one on the other. */
+/* Fills in the problem of a call with blocks by rank on one side and the own block on the other. */
 static void
 describe_blocks(struct cs_op *op, struct flat *flat)
 {
@@ -153,8 +153,8 @@ describe_reduction(struct cs_op *op, struct flat *flat)
 	}
 }
 
-/* Of those to and from other ranks; from them, too, so that where the program's ranks disagree none
- * is longer than agreed. */
+/* Bytes of the largest block to or from another rank. Blocks to receive count as well, so that none
+ * is longer than agreed if the program's ranks disagree. */
 static size_t
 largest_block(const struct cs_problem *problem)
 {
@@ -180,7 +180,7 @@ describe_alltoall(struct cs_op *op, struct flat *flat)
 	flat->largest = largest_block(problem);
 }
 
-/* All is known: the plan. */
+/* Starts the plan, now that all sizes are known. */
 static enum cs_status
 begin_plan(struct cs_op *op)
 {
@@ -194,7 +194,7 @@ begin_plan(struct cs_op *op)
 		problem->sizes = flat->sizes;
 	if (agrees_on_largest(op))
 		problem->bytes = flat->largest;
-	/* The root sends more than is expected here: not into the program's memory. */
+	/* If the root sends more than is expected here, receive into memory of our own. */
 	size_t sent = call->coll == CS_SCATTERV && !problem->is_in_place
 		      ? problem->sizes[problem->rank] : 0;
 	flat->sent = sent > call->bytes ? sent : 0;
@@ -203,7 +203,7 @@ begin_plan(struct cs_op *op)
 	if (cs_plans_start(op, &team->flat_plans, team->everyone, flat->algorithm, problem,
 			   flat->in, flat->out, reduction))
 		return cs_plans_have_begun(op);
-	/* Refused, on all ranks: nothing of the program's has been touched. */
+	/* The plan was refused, on all ranks: no memory of the program has been written. */
 	op->node.extras |= CS_OP_LEFT;
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	call->truncated = flat->sent = 0;
@@ -221,7 +221,7 @@ end(struct cs_op *op)
 		memcpy(call->recv.base, flat->out, call->bytes);
 		call->truncated = flat->sent;
 	}
-	if (op->team->node.self) /* where each node has one rank there is no memory */
+	if (op->team->node.self) /* NULL if each node has one rank: there is no shared memory */
 		cs_node_end(&op->node);
 	return CS_OK;
 }
@@ -251,7 +251,6 @@ cs_flat_start(struct cs_op *op, const struct cs_algorithm *algorithm, const size
 		describe_blocks(op, flat);
 	else
 		flat->in = flat->out; /* bcast */
-	/* It has a number among the node's calls, as all ranks know, though it needs none of the
-	 * node's memory. */
+	/* The call gets a number on the node like any other, though it uses no node memory. */
 	cs_op_start(op, script);
 }

@@ -1,4 +1,5 @@
-/* run/run.c — chooses what serves a call, keeps that by intervals of bytes, runs and counts. */
+/* run/run.c — chooses the algorithm of a call, caches choices by intervals of bytes, runs and
+ * counts. */
 #include "run/run.h"
 
 #include "base/clock.h"
@@ -22,7 +23,8 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 			 enum cs_order order)
 {
 	struct cs_cached_choices *cached_choices = &selection->cached_choices[coll];
-	/* A full cache gives way from its end: the oldest cached choices are likely the busiest. */
+	/* If the cache is full, its last entry is replaced: the oldest ones are likely the
+	 * busiest. */
 	int slot = cached_choices->count < CS_CHOICES ? cached_choices->count++ : CS_CHOICES - 1;
 	struct cs_cached_choice *cached = &cached_choices->cached[slot];
 	struct cs_facts facts = selection->facts;
@@ -35,13 +37,14 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	free(cached->rows);
 	cached->rows = NULL;
 	struct cs_float_state floats;
-	cs_float_hold(&floats); /* a model computes */
+	cs_float_hold(&floats); /* a model computes with floating-point numbers */
 	cs_selector_choose(selection->selector, &facts, &cached->choice);
-	/* A collective's sizes are either all agreed or all unknown: in the latter case the first
-	 * cached choice is for all. */
+	/* The sizes of a collective's calls are either all agreed or all unknown: if unknown, the
+	 * first cached choice is for all. */
 	cached->low = bytes == CS_BYTES_UNKNOWN ? 0 : cached->choice.bytes_low;
 	cached->last = bytes == CS_BYTES_UNKNOWN ? SIZE_MAX : cached->choice.bytes_high - 1;
-	/* Messages between all ranks, which all choose in this very call if it is the first. */
+	/* If the algorithm sends messages between all ranks, open the wire for them now: a choice
+	 * is made in the same call on all ranks. */
 	const struct cs_algorithm *chosen = cached->choice.algorithm;
 	bool sends = chosen && (!chosen->run || (chosen->needs.everyone &&
 						 selection->team->shape.nodes > 1));
@@ -61,8 +64,7 @@ cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll, size
 	cached->skew = cached->choice.depends_on_skew ? skew : 0;
 	if (!cached->choice.algorithm && order != CS_ORDER_KEPT && !cached->skew &&
 	    cached->low == 0 && cached->last >= CS_INF - 1) {
-		/* Nothing else will ever be asked: keep it where cs_selection_find and the report
-		 * find it. */
+		/* The only choice from now on: entry 0 is where readers of host_only expect it. */
 		selection->host_only |= 1u << coll;
 		if (slot != 0) {
 			struct cs_cached_choice first = cached_choices->cached[0];
@@ -92,7 +94,7 @@ cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imba
 	for (int coll = 0; coll < CS_COLL_COUNT; coll++) {
 		if (selection->left >> coll & 1)
 			continue;
-		selection->cached_choices[coll].count = 0; /* rows go with slots */
+		selection->cached_choices[coll].count = 0; /* rows are freed with the next choice */
 		selection->host_only &= ~(1u << coll);
 	}
 }
@@ -142,7 +144,7 @@ cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op)
 	algorithm->run(op, cached->choice.params + cached->inner_params);
 }
 
-/* A call in which the host served between nodes, since the plan was refused. */
+/* The row of a call in which the host served between nodes, since the plan was refused. */
 static struct cs_report_row *
 row_of_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes)
 {
@@ -150,8 +152,9 @@ row_of_refused(const struct cs_cached_choice *cached, const struct cs_op *op, si
 			     op->refused);
 }
 
-/* How long after `start_ns` the last rank of the node came that this one depends on. False: it
- * depends on none of the node's other ranks but on others, or they do not say. */
+/* Sets *after_ns to the arrival, after `start_ns`, of the last rank of the node that this one
+ * depends on; 0 if all came before. Returns false if this rank depends on ranks of other nodes
+ * only, or if a time is no longer known. */
 static bool
 last_came_after(const struct cs_op *op, uint64_t start_ns, int64_t *after_ns)
 {
@@ -189,7 +192,7 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
 	if (op->node.extras & CS_OP_LEFT)
-		return; /* who hands it to the host counts it */
+		return; /* counted by the caller, which hands it to the host */
 	op->left_ns = cs_clock_ns();
 	if (!selection->is_reporting)
 		return;
@@ -203,7 +206,7 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	cs_report_count(row, bytes, took);
 	op->row = row;
 	if (selection->is_sampling)
-		return; /* of all nodes it is known in the end */
+		return; /* waiting times come from the samples of all nodes, at the end */
 	if (last_came_after(op, start, &waited))
 		cs_report_wait(row, took, waited < 0 ? 0 : (uint64_t)waited);
 }

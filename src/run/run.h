@@ -1,8 +1,9 @@
-/* run/run.h — one call on one communicator: choose, run, count. No MPI here.
+/* run/run.h — algorithm selection for one call on one communicator: choose, run, count. No MPI
+ * here.
  *
  * A selection belongs to a communicator (comm/). Its choices are cached by intervals of bytes, so
- * that a call that was seen before costs a comparison or two. One thread at a time uses a selection
- * (MPI 4.0, 6.14: a communicator's collectives are not called concurrently). */
+ * that a repeated call costs a comparison or two. One thread at a time uses a selection (MPI 4.0,
+ * 6.14: a communicator's collectives are not called concurrently). */
 #ifndef CS_RUN_RUN_H
 #define CS_RUN_RUN_H
 
@@ -13,35 +14,38 @@
 
 #define CS_CHOICES 8 /* cached intervals per collective */
 
-/* What a call's operation asks for. */
+/* The order of operands that a call's reduction operation requires. */
 enum cs_order {
-	CS_ORDER_KEPT,  /* it does not commute */
-	CS_ORDER_NONE,  /* there is no operation */
-	CS_ORDER_FREE,  /* it commutes */
-	CS_ORDER_EXACT, /* and gives the same bits in any order, as of integers */
+	CS_ORDER_KEPT,  /* rank order: not commutative */
+	CS_ORDER_NONE,  /* no reduction */
+	CS_ORDER_FREE,  /* any order: commutative */
+	CS_ORDER_EXACT, /* any order, with the same bits: commutative and exact, as on integers */
 };
 
 struct cs_cached_choice {
 	size_t low, last; /* bytes for which it holds, both included */
 	enum cs_order order;
-	int skew; /* 0: for all */
+	int skew; /* as in cs_facts; 0: any */
 	struct cs_choice choice;
-	int inner_params; /* how many of choice.params are those of the algorithm between nodes */
-	struct cs_report_row **rows; /* by size bin; NULL while the report is off */
+	int inner_params; /* the first so many choice.params are of the algorithm between nodes */
+	struct cs_report_row **rows; /* by size bin; owned; NULL until a call is counted */
 };
 
 struct cs_selection {
-	const struct cs_selector *selector;
-	struct cs_team *team; /* NULL: everything goes to the host */
-	struct cs_facts facts; /* coll, bytes and is_commutative are filled per call */
-	/* As measured in the run: but for operations whose order can be seen, since a sum of
-	 * floating-point numbers has the same bits in every run. Those have that of the facts. */
+	const struct cs_selector *selector; /* not owned */
+	struct cs_team *team; /* not owned; NULL: everything goes to the host */
+	struct cs_facts facts; /* coll, bytes, skew and is_commutative are filled per call */
+	/* Imbalance measured in this run. Not used for inexact reductions (CS_ORDER_KEPT and
+	 * CS_ORDER_FREE), whose result must have the same bits in every run: these use
+	 * facts.imbalance. */
 	enum cs_balance measured;
-	uint32_t left; /* bit per collective: cs_selection_leave */
+	uint32_t left; /* bit per collective: cs_selection_leave was called */
+	/* This rank counts its calls (trace/report.h); it writes its arrivals to a file
+	 * (comm/teams/recording.h). */
 	bool is_reporting, is_recording;
-	bool is_telling; /* a rank is reporting: all say when they come (shm/arrived.h) */
-	bool is_sampling; /* and on several nodes they keep some calls (trace/samples.h) */
-	bool is_timed; /* one of the three: calls take the way that reads the clock */
+	bool is_telling; /* a report is wanted: each rank records its arrivals (shm/arrived.h) */
+	bool is_sampling; /* several nodes: some calls' times are kept (trace/samples.h) */
+	bool is_timed; /* a report or arrivals are wanted: calls read the clock */
 	uint32_t host_only; /* bit per collective: the host, whatever the size and the operation */
 	struct cs_cached_choices {
 		int count;
@@ -52,8 +56,8 @@ struct cs_selection {
 struct cs_cached_choice *cs_selection_choose_slow(struct cs_selection *selection, enum cs_coll coll,
 						  size_t bytes, int skew, enum cs_order order);
 
-/* What serves this call; never NULL, ->choice.algorithm NULL means the host. `skew` as in
- * cs_facts. */
+/* Returns the choice for this call, never NULL; it is the selection's. ->choice.algorithm is NULL
+ * for the host. `skew` as in cs_facts. */
 static inline struct cs_cached_choice *
 cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t bytes, int skew,
 		    enum cs_order order)
@@ -71,9 +75,9 @@ cs_selection_choose(struct cs_selection *selection, enum cs_coll coll, size_t by
 	return cs_selection_choose_slow(selection, coll, bytes, skew, order);
 }
 
-/* What is known already of calls of this size (of blocks of one size, so without skew), or NULL. A
- * commutative operation's cached choice is taken: another one's needs are stricter, so where that
- * goes to the host, this does too. */
+/* Finds a cached choice for calls of this size (of blocks of one size, so without skew); NULL:
+ * none. Only choices for commutative operations are looked at: if those go to the host,
+ * non-commutative ones do as well, since their needs are stricter. */
 static inline struct cs_cached_choice *
 cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t bytes)
 {
@@ -84,11 +88,11 @@ cs_selection_find(struct cs_selection *selection, enum cs_coll coll, size_t byte
 	return NULL;
 }
 
-/* Runs the call by the choice's algorithm (which is not the host), with times in op->arrived_ns and
- * op->left_ns, and counts it where a report is wanted. */
+/* Runs the call by the choice's algorithm (which is not the host) to its end, with times in
+ * op->arrived_ns and op->left_ns, and counts it if a report is wanted. */
 void cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *cached,
 			    struct cs_op *op, size_t bytes);
-/* All but a small call. */
+/* Starts the algorithm's `run` or plan, for calls that its `fast` has not served. */
 void cs_selection_begin(struct cs_cached_choice *cached, struct cs_op *op);
 static inline void
 cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
@@ -98,8 +102,9 @@ cs_selection_run_quietly(struct cs_cached_choice *cached, struct cs_op *op)
 	    !algorithm->fast(op, cached->choice.params))
 		cs_selection_begin(cached, op);
 }
-/* Afterwards, where CS_OP_GOES_ON is in op->node.extras, cs_op_finish is to be called; then
- * op->node.wrong says what was wrong, and cs_node_op_fini is to be called. */
+/* Runs or begins the call by the choice's algorithm, which is not the host. If op->node.extras has
+ * CS_OP_GOES_ON afterwards, the caller calls cs_op_finish. Then op->node.wrong is the error, and
+ * the caller calls cs_node_op_fini. */
 static inline void
 cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached, struct cs_op *op,
 		 size_t bytes)
@@ -110,20 +115,22 @@ cs_selection_run(struct cs_selection *selection, struct cs_cached_choice *cached
 		cs_selection_run_quietly(cached, op);
 }
 
-/* Counts a call that the host did. */
+/* Counts a call that the host served. */
 void cs_selection_count(struct cs_selection *selection, struct cs_cached_choice *cached,
 			enum cs_coll coll, size_t bytes, uint64_t nanoseconds);
 
-/* Adds time outside of the algorithm to what calls by that cached choice have taken. */
+/* Adds time outside of the algorithm to the reported time of calls by that choice. */
 void cs_selection_spend(struct cs_cached_choice *cached, size_t bytes, uint64_t nanoseconds);
 
-/* Leaves a collective to the host, whatever size and operation are. Before anything is chosen. */
+/* Leaves a collective to the host, whatever the size and the operation. Call it before the first
+ * choice. `reason` is static. */
 void cs_selection_leave(struct cs_selection *selection, enum cs_coll coll, const char *reason);
 
-/* Chooses anew from the next call on, since the ranks have agreed on another imbalance. *selection
- * may be serving a call. */
+/* Sets the imbalance that the ranks have agreed on, and drops the cached choices: the next calls
+ * choose anew. *selection may be serving a call. */
 void cs_selection_take_imbalance(struct cs_selection *selection, enum cs_balance imbalance);
 
+/* Frees the rows' tables. */
 void cs_selection_fini(struct cs_selection *selection);
 
 #endif
