@@ -119,15 +119,13 @@ struct send {
 	unsigned char *data; /* if inline */
 	size_t bytes;
 	bool is_inline, is_signaled;
-	bool is_seen;             /* by the rules of fake_complete_with */
 	bool owes_receive;        /* carried in part; its receive is not complete */
 	size_t late_at, late_bytes; /* the part that is still on its way */
 };
 
 struct receive {
 	uint64_t wr_id;
-	struct ibv_sge *sges;
-	int sge_count;
+	struct ibv_sge sge; /* of length 0 where there is none */
 };
 
 struct qp {
@@ -136,8 +134,6 @@ struct qp {
 	struct ibv_qp_cap cap;
 	struct ibv_qp_attr attributes;
 	enum ibv_qp_state state; /* ibv.state is what modify_qp last made it */
-	bool signals_all;
-	unsigned tries; /* left, while the peer has no receive */
 	/* Rings of max_send_wr and max_recv_wr. Positions only grow: freed <= completed <= carried
 	 * <= posted. */
 	struct send *sends;
@@ -149,7 +145,6 @@ struct qp {
 
 struct member {
 	union ibv_gid group;
-	uint16_t lid;
 	struct qp *qp;
 };
 
@@ -312,36 +307,13 @@ send_event(struct context *context, struct ibv_async_event event)
 		misused("no event can be told: %s", strerror(errno));
 }
 
-static bool
-is_about_cq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_CQ_ERR;
-}
-
-static bool
-is_about_qp(enum ibv_event_type type)
-{
-	switch (type) {
-	case IBV_EVENT_QP_FATAL:
-	case IBV_EVENT_QP_REQ_ERR:
-	case IBV_EVENT_QP_ACCESS_ERR:
-	case IBV_EVENT_COMM_EST:
-	case IBV_EVENT_SQ_DRAINED:
-	case IBV_EVENT_PATH_MIG:
-	case IBV_EVENT_PATH_MIG_ERR:
-	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static struct object *
 object_of(const struct ibv_async_event *event)
 {
-	if (is_about_cq(event->event_type))
+	if (event->event_type == IBV_EVENT_CQ_ERR)
 		return &((struct cq *)event->element.cq)->object;
-	return is_about_qp(event->event_type) ? &((struct qp *)event->element.qp)->object : NULL;
+	return event->event_type == IBV_EVENT_QP_ACCESS_ERR
+	       ? &((struct qp *)event->element.qp)->object : NULL;
 }
 
 /* Events about what is destroyed are never heard. */
@@ -652,8 +624,6 @@ reg_mr(struct ibv_pd *ibv, void *base, size_t bytes, int access)
 	pd->object.users++;
 	context->pinned += pinned;
 	counters.pinned += pinned;
-	if (counters.peak_pinned < counters.pinned)
-		counters.peak_pinned = counters.pinned;
 	return &mr->ibv;
 }
 
@@ -790,7 +760,6 @@ poll_cq(struct ibv_cq *ibv, int room, struct ibv_wc *completions)
 			entry->qp->freed = entry->position + 1;
 		else
 			entry->qp->receive_freed = entry->position + 1;
-		counters.completions++;
 		counters.errors += entry->wc.status != IBV_WC_SUCCESS;
 	}
 	return count;
@@ -806,15 +775,14 @@ check_qp(const struct context *context, const struct ibv_qp_init_attr *asked)
 	const struct ibv_qp_cap *cap = &asked->cap;
 	if (asked->qp_type != IBV_QPT_RC && asked->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
-	if (asked->srq)
+	if (asked->srq || asked->sq_sig_all)
 		return EOPNOTSUPP;
 	if (!asked->send_cq || !asked->recv_cq || asked->send_cq->context != &context->ibv ||
 	    asked->recv_cq->context != &context->ibv)
 		return EINVAL;
 	if (cap->max_send_wr > (unsigned)most->max_qp_wr ||
 	    cap->max_recv_wr > (unsigned)most->max_qp_wr || cap->max_send_sge >
-	    (unsigned)most->max_sge || cap->max_recv_sge > (unsigned)most->max_sge ||
-	    cap->max_send_sge > MOST_SGES || cap->max_recv_sge > MOST_SGES ||
+	    (unsigned)most->max_sge || cap->max_send_sge > MOST_SGES || cap->max_recv_sge > 1 ||
 	    cap->max_inline_data > device->max_inline)
 		return EINVAL;
 	return context->live[QP] >= most->max_qp ? ENOMEM : 0;
@@ -830,8 +798,6 @@ make_rings(struct qp *qp)
 		qp->sends[i].data = must(calloc(1, cap->max_inline_data + 1));
 	}
 	qp->receives = must(calloc(cap->max_recv_wr + 1, sizeof *qp->receives));
-	for (size_t i = 0; i < cap->max_recv_wr; i++)
-		qp->receives[i].sges = must(calloc(cap->max_recv_sge + 1, sizeof(struct ibv_sge)));
 }
 
 static void
@@ -841,8 +807,6 @@ free_rings(struct qp *qp)
 		free(qp->sends[i].sges);
 		free(qp->sends[i].data);
 	}
-	for (size_t i = 0; qp->receives && i < qp->cap.max_recv_wr; i++)
-		free(qp->receives[i].sges);
 	free(qp->sends);
 	free(qp->receives);
 	qp->sends = NULL;
@@ -877,7 +841,6 @@ create_qp(struct ibv_pd *ibv, struct ibv_qp_init_attr *asked)
 	qp->ibv.qp_num = FIRST_QP + (uint32_t)qp_count++;
 	qp->ibv.qp_type = asked->qp_type;
 	qp->cap = asked->cap;
-	qp->signals_all = asked->sq_sig_all;
 	make_rings(qp);
 	pd->object.users++;
 	((struct cq *)asked->send_cq)->object.users++;
@@ -899,17 +862,6 @@ set_busy(struct qp *qp, bool is_busy)
 	}
 }
 
-/* As new, but for the attributes. */
-static void
-empty_qp(struct qp *qp)
-{
-	set_busy(qp, false);
-	forget_completions((struct cq *)qp->ibv.send_cq, qp);
-	forget_completions((struct cq *)qp->ibv.recv_cq, qp);
-	qp->freed = qp->completed = qp->carried = qp->posted;
-	qp->receive_freed = qp->receive_used = qp->receive_posted;
-}
-
 static int
 destroy_qp(struct ibv_qp *ibv)
 {
@@ -917,7 +869,9 @@ destroy_qp(struct ibv_qp *ibv)
 	int error = end_object(&qp->object, VERB_destroy_qp);
 	if (error)
 		return error;
-	empty_qp(qp);
+	set_busy(qp, false);
+	forget_completions((struct cq *)ibv->send_cq, qp);
+	forget_completions((struct cq *)ibv->recv_cq, qp);
 	free_rings(qp);
 	drop_events(&qp->object);
 	((struct pd *)ibv->pd)->object.users--;
@@ -935,8 +889,6 @@ static const struct change {
 } changes[] = {
 	{ IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT,
 	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, 0 },
-	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_INIT, 0,
-	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
 	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR,
 	  IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 	  IBV_QP_MAX_DEST_RD_ATOMIC |
@@ -950,22 +902,15 @@ static const struct change {
 	  IBV_QP_ALT_PATH | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE },
 	{ IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
 	  0 },
-	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_INIT, 0,
-	  IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
 	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
 	{ IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, IBV_QP_QKEY },
-	{ IBV_QPT_UD, IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_QKEY },
 };
 
 static bool
 may_change(const struct qp *qp, const struct ibv_qp_attr *attributes, int mask)
 {
 	enum ibv_qp_state to = mask & IBV_QP_STATE ? attributes->qp_state : qp->state;
-	if (mask & IBV_QP_CUR_STATE && attributes->cur_qp_state != qp->state)
-		return false;
-	mask &= ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
-	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
-		return mask == 0;
+	mask &= ~IBV_QP_STATE;
 	for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
 		const struct change *change = &changes[i];
 		if (change->type == qp->ibv.qp_type && change->from == qp->state &&
@@ -1000,9 +945,9 @@ are_in_range(const struct qp *qp, const struct ibv_qp_attr *attributes, int mask
 		return false;
 	if (mask & IBV_QP_AV && !is_address(context, &attributes->ah_attr))
 		return false;
-	return !(mask & IBV_QP_TIMEOUT && attributes->timeout > 31) &&
+	return !(mask & IBV_QP_TIMEOUT && (attributes->timeout < 1 || attributes->timeout > 31)) &&
 	       !(mask & IBV_QP_RETRY_CNT && attributes->retry_cnt > 7) &&
-	       !(mask & IBV_QP_RNR_RETRY && attributes->rnr_retry > 7) &&
+	       !(mask & IBV_QP_RNR_RETRY && attributes->rnr_retry != 7) &&
 	       !(mask & IBV_QP_MIN_RNR_TIMER && attributes->min_rnr_timer > 31) &&
 	       !(mask & IBV_QP_RQ_PSN && attributes->rq_psn >> 24) &&
 	       !(mask & IBV_QP_SQ_PSN && attributes->sq_psn >> 24) &&
@@ -1030,9 +975,6 @@ take_attributes(struct ibv_qp_attr *to, const struct ibv_qp_attr *from, int mask
 	TAKE(IBV_QP_DEST_QPN, dest_qp_num);
 	TAKE(IBV_QP_RQ_PSN, rq_psn);
 	TAKE(IBV_QP_SQ_PSN, sq_psn);
-	TAKE(IBV_QP_TIMEOUT, timeout);
-	TAKE(IBV_QP_RETRY_CNT, retry_cnt);
-	TAKE(IBV_QP_RNR_RETRY, rnr_retry);
 #undef TAKE
 }
 
@@ -1047,14 +989,8 @@ modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attributes, int mask)
 	    !are_in_range(qp, attributes, mask))
 		return EINVAL;
 	take_attributes(&qp->attributes, attributes, mask);
-	qp->tries = qp->attributes.rnr_retry;
-	if (!(mask & IBV_QP_STATE))
-		return 0;
-	if (attributes->qp_state == IBV_QPS_ERR)
-		fail_qp(qp);
-	else if (attributes->qp_state == IBV_QPS_RESET)
-		empty_qp(qp);
-	qp->state = ibv->state = attributes->qp_state;
+	if (mask & IBV_QP_STATE)
+		qp->state = ibv->state = attributes->qp_state;
 	return 0;
 }
 
@@ -1101,11 +1037,11 @@ is_group(const union ibv_gid *gid)
 
 /* member_count if it is none */
 static size_t
-find_comm(const struct qp *qp, const union ibv_gid *group, uint16_t lid)
+find_comm(const struct qp *qp, const union ibv_gid *group)
 {
 	size_t i = 0;
-	while (i < member_count && (members[i].qp != qp || members[i].lid != lid ||
-				    memcmp(&members[i].group, group, sizeof *group)))
+	while (i < member_count &&
+	       (members[i].qp != qp || memcmp(&members[i].group, group, sizeof *group)))
 		i++;
 	return i;
 }
@@ -1118,13 +1054,13 @@ attach_mcast(struct ibv_qp *ibv, const union ibv_gid *group, uint16_t lid)
 	if (error)
 		return error;
 	if (!is_usable(&qp->object, VERB_attach_mcast) || ibv->qp_type != IBV_QPT_UD ||
-	    !is_group(group))
+	    !is_group(group) || lid)
 		return EINVAL;
-	if (find_comm(qp, group, lid) < member_count)
+	if (find_comm(qp, group) < member_count)
 		return 0;
 	if (member_count == MOST_COMMS)
 		return ENOMEM;
-	members[member_count++] = (struct member){ .group = *group, .lid = lid, .qp = qp };
+	members[member_count++] = (struct member){ .group = *group, .qp = qp };
 	qp->object.users++;
 	return 0;
 }
@@ -1136,8 +1072,8 @@ detach_mcast(struct ibv_qp *ibv, const union ibv_gid *group, uint16_t lid)
 	int error = enter(VERB_detach_mcast);
 	if (error)
 		return error;
-	size_t at = find_comm(qp, group, lid);
-	if (!is_usable(&qp->object, VERB_detach_mcast) || at == member_count)
+	size_t at = find_comm(qp, group);
+	if (!is_usable(&qp->object, VERB_detach_mcast) || lid || at == member_count)
 		return EINVAL;
 	members[at] = members[--member_count];
 	qp->object.users--;
@@ -1153,7 +1089,6 @@ complete_send(struct qp *qp, uint64_t position, enum ibv_wc_status status)
 		[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 		[IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 		[IBV_WR_SEND] = IBV_WC_SEND,
-		[IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
 	};
 	const struct send *send = &qp->sends[position % qp->cap.max_send_wr];
@@ -1194,16 +1129,16 @@ static int
 check_send(const struct qp *qp, const struct ibv_send_wr *wr)
 {
 	bool is_write = wr->opcode == IBV_WR_RDMA_WRITE || wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-	bool is_message = wr->opcode == IBV_WR_SEND || wr->opcode == IBV_WR_SEND_WITH_IMM;
+	bool is_datagram = qp->ibv.qp_type == IBV_QPT_UD;
 	if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR)
 		return EINVAL;
 	bool is_atomic = wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
-	if (!is_message && !((is_write || is_atomic) && qp->ibv.qp_type == IBV_QPT_RC))
+	if (is_datagram ? wr->opcode != IBV_WR_SEND : !is_write && !is_atomic)
 		return EINVAL;
 	if (is_atomic && (wr->num_sge != 1 || wr->sg_list->length != sizeof(uint64_t) ||
 			  wr->send_flags & IBV_SEND_INLINE))
 		return EINVAL;
-	if (qp->ibv.qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
+	if (is_datagram && (!wr->wr.ud.ah || wr->wr.ud.remote_qkey >> 31))
 		return EINVAL;
 	if (wr->num_sge < 0 || (unsigned)wr->num_sge > qp->cap.max_send_sge)
 		return EINVAL;
@@ -1221,7 +1156,7 @@ enqueue_send(struct qp *qp, const struct ibv_send_wr *wr)
 	struct send *send = &qp->sends[qp->posted++ % qp->cap.max_send_wr];
 	*send = (struct send){ .wr = *wr, .sges = send->sges, .data = send->data };
 	send->is_inline = wr->send_flags & IBV_SEND_INLINE;
-	send->is_signaled = qp->signals_all || wr->send_flags & IBV_SEND_SIGNALED;
+	send->is_signaled = wr->send_flags & IBV_SEND_SIGNALED;
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		send->ah = (struct ah *)wr->wr.ud.ah;
 	for (int i = 0; i < wr->num_sge; i++) {
@@ -1232,8 +1167,6 @@ enqueue_send(struct qp *qp, const struct ibv_send_wr *wr)
 		send->bytes += sge->length;
 	}
 	counters.posted[wr->opcode]++;
-	counters.is_inline += send->is_inline;
-	counters.is_signaled += send->is_signaled;
 	if (qp->state == IBV_QPS_ERR)
 		flush(qp);
 	else
@@ -1279,12 +1212,9 @@ post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *request, struct ibv_recv_wr **
 		if (error)
 			break;
 		struct receive *receive = &qp->receives[qp->receive_posted++ % qp->cap.max_recv_wr];
-		receive->wr_id = request->wr_id;
-		receive->sge_count = request->num_sge;
+		*receive = (struct receive){ .wr_id = request->wr_id };
 		if (request->num_sge > 0)
-			memcpy(receive->sges, request->sg_list,
-			       (size_t)request->num_sge * sizeof *receive->sges);
-		counters.receives++;
+			receive->sge = *request->sg_list;
 		if (qp->state == IBV_QPS_ERR)
 			flush(qp);
 	}
@@ -1352,24 +1282,9 @@ has_receive(const struct qp *qp)
 }
 
 static bool
-is_write(const struct send *send)
-{
-	return send->wr.opcode == IBV_WR_RDMA_WRITE ||
-	       send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
-}
-
-static bool
 takes_receive(const struct send *send)
 {
-	return send->wr.opcode != IBV_WR_RDMA_WRITE &&
-	       send->wr.opcode != IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-static bool
-has_immediate(const struct send *send)
-{
-	return send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM ||
-	       send->wr.opcode == IBV_WR_SEND_WITH_IMM;
+	return send->wr.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
 static enum ibv_wc_status
@@ -1391,7 +1306,6 @@ static void
 copy_part(const struct send *send, size_t at, size_t bytes, void *to)
 {
 	char *out = to;
-	counters.bytes += bytes;
 	if (send->is_inline) {
 		memcpy(out, send->data + at, bytes);
 		return;
@@ -1409,16 +1323,11 @@ copy_part(const struct send *send, size_t at, size_t bytes, void *to)
 	}
 }
 
-static size_t
-max_message(const struct qp *qp)
-{
-	return port_of(qp->object.context, qp->attributes.port_num)->attributes.max_msg_sz;
-}
-
 static enum ibv_wc_status
 write_part(struct qp *qp, const struct send *send, struct qp *peer, size_t at, size_t bytes)
 {
-	enum ibv_wc_status status = check_source(qp, send, max_message(qp));
+	const struct fake_port *port = port_of(qp->object.context, qp->attributes.port_num);
+	enum ibv_wc_status status = check_source(qp, send, port->attributes.max_msg_sz);
 	if (status != IBV_WC_SUCCESS || send->bytes == 0)
 		return status;
 	if (!(peer->attributes.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) ||
@@ -1429,51 +1338,6 @@ write_part(struct qp *qp, const struct send *send, struct qp *peer, size_t at, s
 	return IBV_WC_SUCCESS;
 }
 
-static bool
-may_scatter(const struct qp *qp, const struct receive *receive)
-{
-	for (int i = 0; i < receive->sge_count; i++) {
-		const struct ibv_sge *sge = &receive->sges[i];
-		if (sge->length > 0 &&
-		    !is_allowed(sge->lkey, false, qp->ibv.pd, sge->addr, sge->length,
-				IBV_ACCESS_LOCAL_WRITE))
-			return false;
-	}
-	return true;
-}
-
-static size_t
-room_of(const struct receive *receive)
-{
-	size_t room = 0;
-	for (int i = 0; i < receive->sge_count; i++)
-		room += receive->sges[i].length;
-	return room;
-}
-
-/* `head` bytes first, then the data. There is room. */
-static void
-scatter(const struct receive *receive, const void *head, size_t head_bytes, const struct send *send)
-{
-	size_t at = 0, all = head_bytes + send->bytes;
-	for (int i = 0; i < receive->sge_count && at < all; i++) {
-		char *to = (char *)(uintptr_t)receive->sges[i].addr;
-		size_t room = receive->sges[i].length;
-		if (at < head_bytes) {
-			size_t part = head_bytes - at < room ? head_bytes - at : room;
-			memcpy(to, (const char *)head + at, part);
-			to += part;
-			room -= part;
-			at += part;
-		}
-		if (at >= head_bytes && at < all) {
-			size_t part = all - at < room ? all - at : room;
-			copy_part(send, at - head_bytes, part, to);
-			at += part;
-		}
-	}
-}
-
 static struct receive *
 next_receive(struct qp *qp)
 {
@@ -1481,44 +1345,23 @@ next_receive(struct qp *qp)
 }
 
 static void
-finish_receive(struct qp *qp, const struct send *send, struct ibv_wc wc)
+finish_receive(struct qp *qp, struct ibv_wc wc)
 {
-	if (wc.status == IBV_WC_SUCCESS) {
-		wc.opcode = is_write(send) ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
-		wc.wc_flags |= has_immediate(send) ? IBV_WC_WITH_IMM : 0;
-		if (has_immediate(send))
-			wc.imm_data = send->wr.imm_data;
-	}
 	complete(qp, false, qp->receive_used++, &wc);
 	if (wc.status != IBV_WC_SUCCESS)
 		fail_qp(qp);
 }
 
-/* The peer's receive for a whole message or for a write that has arrived. */
-static enum ibv_wc_status
-use_receive(struct qp *qp, const struct send *send, struct qp *peer)
+/* The peer's receive for a write that has arrived. */
+static void
+use_receive(const struct send *send, struct qp *peer)
 {
-	struct receive *receive = next_receive(peer);
-	struct ibv_wc wc = rubbish(receive->wr_id, IBV_WC_SUCCESS);
-	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	if (!is_write(send)) {
-		status = check_source(qp, send, max_message(qp));
-		if (status != IBV_WC_SUCCESS)
-			return status;
-		if (send->bytes > room_of(receive)) {
-			wc.status = IBV_WC_LOC_LEN_ERR;
-			status = IBV_WC_REM_INV_REQ_ERR;
-		} else if (!may_scatter(peer, receive)) {
-			wc.status = IBV_WC_LOC_PROT_ERR;
-			status = IBV_WC_REM_OP_ERR;
-		} else {
-			scatter(receive, NULL, 0, send);
-		}
-	}
-	wc.wc_flags = 0;
+	struct ibv_wc wc = rubbish(next_receive(peer)->wr_id, IBV_WC_SUCCESS);
+	wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+	wc.wc_flags = IBV_WC_WITH_IMM;
+	wc.imm_data = send->wr.imm_data;
 	wc.byte_len = (uint32_t)send->bytes;
-	finish_receive(peer, send, wc);
-	return status;
+	finish_receive(peer, wc);
 }
 
 /* What is still on its way of the send at this position arrives. */
@@ -1574,18 +1417,14 @@ settle_before(struct qp *qp, uint64_t end)
 	return status;
 }
 
-/* How it ended, or 0 with *waits set if a try was spent on a peer without a receive. */
+/* The peer's receive is told of a write, which is whole by then. */
 static enum ibv_wc_status
-announce(struct qp *qp, uint64_t position, struct qp *peer, bool *waits)
+announce(struct qp *qp, uint64_t position, struct qp *peer)
 {
 	struct send *send = &qp->sends[position % qp->cap.max_send_wr];
-	*waits = !has_receive(peer);
-	if (*waits)
-		return qp->tries-- == 0 ? IBV_WC_RNR_RETRY_EXC_ERR : IBV_WC_SUCCESS;
-	qp->tries = qp->attributes.rnr_retry;
 	enum ibv_wc_status status = settle_before(qp, position + 1);
 	if (status == IBV_WC_SUCCESS)
-		status = use_receive(qp, send, peer);
+		use_receive(send, peer);
 	send->owes_receive = false;
 	return status;
 }
@@ -1606,12 +1445,9 @@ tear(struct qp *qp, struct send *send, struct qp *peer)
 
 /* The status that fake_complete_with wants, or success. */
 static enum ibv_wc_status
-strike(const struct qp *qp, struct send *send)
+strike(const struct qp *qp)
 {
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	if (send->is_seen) /* it waits for a receive */
-		return status;
-	send->is_seen = true;
 	for (size_t i = strike_count; i-- > 0;) {
 		struct strike *rule = &strikes[i];
 		if (rule->qp_number != FAKE_ANY_QP && rule->qp_number != qp->ibv.qp_num)
@@ -1656,69 +1492,44 @@ carry_message(struct qp *qp)
 	uint64_t position = qp->carried;
 	struct send *send = &qp->sends[position % qp->cap.max_send_wr];
 	struct qp *peer = peer_of(qp);
-	bool waits = false;
-	enum ibv_wc_status status = strike(qp, send);
+	enum ibv_wc_status status = strike(qp);
 	if (status == IBV_WC_SUCCESS && !peer)
 		status = IBV_WC_RETRY_EXC_ERR;
 	if (status == IBV_WC_SUCCESS && send->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		status = add_there(qp, position, peer);
-	} else if (status == IBV_WC_SUCCESS && fake.is_torn && is_write(send) && send->bytes > 1) {
+	} else if (status == IBV_WC_SUCCESS && fake.is_torn && send->bytes > 1) {
 		status = tear(qp, send, peer);
 	} else if (status == IBV_WC_SUCCESS) {
-		if (takes_receive(send) && !has_receive(peer))
-			status = announce(qp, position, peer, &waits);
-		else if (is_write(send))
-			status = write_part(qp, send, peer, 0, send->bytes);
-		if (status == IBV_WC_SUCCESS && !waits && takes_receive(send))
-			status = announce(qp, position, peer, &waits);
+		status = write_part(qp, send, peer, 0, send->bytes);
+		if (status == IBV_WC_SUCCESS && takes_receive(send))
+			status = announce(qp, position, peer);
 	}
 	if (status != IBV_WC_SUCCESS)
 		fail_send(qp, position, status);
-	else if (!waits && qp->state == IBV_QPS_RTS)
+	else if (qp->state == IBV_QPS_RTS)
 		qp->carried++;
-}
-
-static void
-drop(void)
-{
-	counters.dropped++;
 }
 
 static void
 hand_datagram(struct qp *qp, const struct send *send, struct qp *to)
 {
-	const struct ibv_ah_attr *ah = &send->ah->attributes;
-	const struct context *here = qp->object.context;
-	const struct fake_port *out = port_of(here, qp->attributes.port_num);
-	uint32_t qkey = send->wr.wr.ud.remote_qkey >> 31 ? qp->attributes.qkey
-							 : send->wr.wr.ud.remote_qkey;
-	if (!hears(to) || to->ibv.qp_type != IBV_QPT_UD || qkey != to->attributes.qkey ||
-	    !has_receive(to) || room_of(next_receive(to)) < GRH_BYTES + send->bytes ||
-	    draw(100) < fake.loss) {
-		drop();
+	if (!hears(to) || send->wr.wr.ud.remote_qkey != to->attributes.qkey || !has_receive(to) ||
+	    next_receive(to)->sge.length < GRH_BYTES + send->bytes || draw(100) < fake.loss)
 		return;
-	}
-	struct receive *receive = next_receive(to);
+	const struct receive *receive = next_receive(to);
+	const struct ibv_sge *sge = &receive->sge;
 	struct ibv_wc wc = rubbish(receive->wr_id, IBV_WC_SUCCESS);
-	unsigned char head[GRH_BYTES];
-	memset(head, 0xa5, sizeof head);
-	if (ah->is_global) {
-		struct ibv_grh grh = { .next_hdr = 0x1b, .hop_limit = ah->grh.hop_limit,
-				       .dgid = ah->grh.dgid };
-		grh.sgid = gid_of(here, out, place_of(out, ah->grh.sgid_index)).gid;
-		memcpy(head, &grh, sizeof head);
-	}
-	if (!may_scatter(to, receive))
+	if (is_allowed(sge->lkey, false, to->ibv.pd, sge->addr, sge->length,
+		       IBV_ACCESS_LOCAL_WRITE)) {
+		memset((void *)(uintptr_t)sge->addr, 0xa5, GRH_BYTES);
+		copy_part(send, 0, send->bytes, (char *)(uintptr_t)sge->addr + GRH_BYTES);
+	} else {
 		wc.status = IBV_WC_LOC_PROT_ERR;
-	else
-		scatter(receive, head, sizeof head, send);
+	}
+	wc.opcode = IBV_WC_RECV;
 	wc.byte_len = (uint32_t)(GRH_BYTES + send->bytes);
-	wc.wc_flags = ah->is_global ? IBV_WC_GRH : 0;
-	wc.src_qp = qp->ibv.qp_num;
-	wc.slid = lid_of(here, out);
-	wc.sl = ah->sl;
-	wc.pkey_index = 0;
-	finish_receive(to, send, wc);
+	wc.wc_flags = IBV_WC_GRH;
+	finish_receive(to, wc);
 }
 
 static void
@@ -1731,14 +1542,10 @@ multicast(struct qp *qp, const struct send *send)
 		const struct fake_port *in = port_of(member->qp->object.context,
 						     member->qp->attributes.port_num);
 		if (memcmp(&member->group, &ah->grh.dgid, sizeof member->group) ||
-		    (!is_ethernet(out) && member->lid != ah->dlid) ||
-		    (member->qp == qp && !fake.hears_itself))
+		    (member->qp == qp && !fake.hears_itself) || !in ||
+		    out->attributes.state != IBV_PORT_ACTIVE ||
+		    in->attributes.state != IBV_PORT_ACTIVE)
 			continue;
-		if (!in || out->attributes.state != IBV_PORT_ACTIVE ||
-		    in->attributes.state != IBV_PORT_ACTIVE) {
-			drop();
-			continue;
-		}
 		hand_datagram(qp, send, member->qp);
 		if (fake.twice && draw(100) < fake.twice)
 			hand_datagram(qp, send, member->qp);
@@ -1751,11 +1558,11 @@ carry_datagram(struct qp *qp)
 	struct send *send = &qp->sends[qp->carried % qp->cap.max_send_wr];
 	const struct fake_port *port = port_of(qp->object.context, qp->attributes.port_num);
 	const struct ibv_ah_attr *ah = &send->ah->attributes;
-	enum ibv_wc_status status = strike(qp, send);
+	enum ibv_wc_status status = strike(qp);
 	if (status == IBV_WC_SUCCESS &&
 	    (!is_usable(&send->ah->object, VERB_post_send) || send->ah->ibv.pd != qp->ibv.pd))
 		status = IBV_WC_LOC_QP_OP_ERR;
-	if (status == IBV_WC_SUCCESS && !is_address(qp->object.context, ah))
+	if (status == IBV_WC_SUCCESS && !(ah->is_global && is_group(&ah->grh.dgid)))
 		status = IBV_WC_LOC_QP_OP_ERR;
 	if (status == IBV_WC_SUCCESS)
 		status = check_source(qp, send, (size_t)128 << port->attributes.active_mtu);
@@ -1763,13 +1570,7 @@ carry_datagram(struct qp *qp)
 		fail_send(qp, qp->carried, status);
 		return;
 	}
-	struct qp *to = find_qp(send->wr.wr.ud.remote_qpn);
-	if (ah->is_global && is_group(&ah->grh.dgid))
-		multicast(qp, send);
-	else if (to && to->attributes.port_num > 0 && reaches(qp, ah, to))
-		hand_datagram(qp, send, to);
-	else
-		drop();
+	multicast(qp, send);
 	if (qp->state == IBV_QPS_RTS) /* else it sent to itself, and failed */
 		qp->carried++;
 }
@@ -1781,16 +1582,10 @@ may_carry(const struct qp *qp, const struct send *send)
 	if (qp->ibv.qp_type == IBV_QPT_UD)
 		return true;
 	const struct qp *peer = peer_of(qp);
-	if (!peer) {
-		const struct qp *other = find_qp(qp->attributes.dest_qp_num);
-		bool may_come = other && other->object.is_alive &&
-				(other->state == IBV_QPS_RESET || other->state == IBV_QPS_INIT);
-		return !may_come || qp->attributes.timeout > 0;
-	}
-	if (!takes_receive(send) || has_receive(peer) || qp->attributes.rnr_retry < 7)
+	if (!peer || !takes_receive(send) || has_receive(peer))
 		return true;
 	/* Its data may come before the receive is asked for. */
-	return fake.is_torn && is_write(send) && send->bytes > 1 && !send->owes_receive;
+	return fake.is_torn && send->bytes > 1 && !send->owes_receive;
 }
 
 static void
@@ -1811,8 +1606,7 @@ announce_last(struct qp *qp)
 {
 	uint64_t last = qp->carried - 1;
 	struct qp *peer = peer_of(qp);
-	bool waits;
-	enum ibv_wc_status status = peer ? announce(qp, last, peer, &waits) : IBV_WC_RETRY_EXC_ERR;
+	enum ibv_wc_status status = peer ? announce(qp, last, peer) : IBV_WC_RETRY_EXC_ERR;
 	if (status != IBV_WC_SUCCESS)
 		fail_send(qp, last, status);
 }
@@ -1875,7 +1669,6 @@ fake_progress(size_t n)
 	return made;
 }
 
-/* As with the kernel's: what was made stops, though it is not given back in order. */
 static int
 close_device(struct ibv_context *ibv)
 {
@@ -1885,12 +1678,6 @@ close_device(struct ibv_context *ibv)
 		return error;
 	if (ibv->async_fd >= 0)
 		close(ibv->async_fd);
-	for (size_t i = 0; i < qp_count; i++) {
-		if (!qps[i]->object.is_alive || qps[i]->object.context != context)
-			continue;
-		empty_qp(qps[i]);
-		qps[i]->state = IBV_QPS_RESET;
-	}
 	return 0;
 }
 
@@ -1918,7 +1705,7 @@ static int
 is_fork_safe(void)
 {
 	enter(VERB_is_fork_safe);
-	return fake.is_fork_safe;
+	return 0;
 }
 
 const struct cs_verbs *
@@ -2086,36 +1873,13 @@ fake_port(enum ibv_port_state state)
 	fake_event(state == IBV_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR);
 }
 
-/* The oldest: `objects` begins with the newest. */
-static struct object *
-first_of(const struct context *context, enum kind kind)
-{
-	struct object *found = NULL;
-	for (struct object *object = objects; object; object = object->next)
-		if (object->is_alive && object->context == context && object->kind == kind)
-			found = object;
-	return found;
-}
-
 void
 fake_event(enum ibv_event_type type)
 {
 	for (struct object *object = objects; object; object = object->next) {
 		if (object->kind != CONTEXT || !object->is_alive)
 			continue;
-		struct ibv_async_event event = { .event_type = type };
-		struct object *about = NULL;
-		if (is_about_cq(type) || is_about_qp(type)) {
-			about = first_of(object->memory, is_about_cq(type) ? CQ : QP);
-			if (!about)
-				continue;
-		}
-		if (is_about_cq(type))
-			event.element.cq = about->memory;
-		else if (is_about_qp(type))
-			event.element.qp = about->memory;
-		else
-			event.element.port_num = 1;
+		struct ibv_async_event event = { .event_type = type, .element.port_num = 1 };
 		send_event(object->memory, event);
 	}
 }

@@ -20,18 +20,17 @@
  *  - lkey and rkey differ; checked are owner, range and access at both ends; a wrong rkey ends both
  *    QPs;
  *  - a peer that is absent, in another state than RTR or RTS, or connected with another address,
- *    PSN or MTU: RETRY_EXC_ERR at once (while it is in RESET or INIT and the timeout is 0, that is
- *    endless: waits). No receive posted: waits when rnr_retry is 7, else RNR_RETRY_EXC_ERR after so
- *    many tries;
+ *    PSN or MTU: RETRY_EXC_ERR at once. No receive posted: waits;
  *  - a failed send ends its QP, UD too (no state SQE); a QP in error flushes unsignaled sends as
  *    well, and what was carried but not completed: data of a flushed send may have arrived;
  *  - a CQ that overflows is dead: told, IBV_EVENT_CQ_ERR, poll_cq fails, its QPs end; a destroyed
  *    QP's completions go;
  *  - a fetch-and-add is carried out when what was written before it on its QP is there;
  *  - UD is lost without a word: no receive, one too short for 40 bytes and the data, wrong qkey.
- *    Without a GRH the 40 bytes are rubbish.
- * Not there: RDMA_READ, other atomics, SRQ, completion channels, the IPv4 form of RoCE's GRH; posts
- * of these get EINVAL. */
+ *    The 40 bytes of the GRH are rubbish.
+ * Not there, and refused: SEND on RC, UD to one QP and multicast by LID, RDMA_READ, other atomics,
+ * SRQ, sq_sig_all, several SGEs of a receive, privileged qkeys, an rnr_retry below 7 and a timeout
+ * of 0, changes to RESET and ERR. There are no completion channels. */
 #ifndef CS_TESTS_UNIT_FAKE_VERBS_H
 #define CS_TESTS_UNIT_FAKE_VERBS_H
 
@@ -69,25 +68,18 @@ struct fake_settings {
 			      * writes of its QP; it is whole before its completion and before a
 			      * later message's receive completes */
 	bool is_removed;     /* identity tells, nothing else does: what is open goes on */
-	bool is_fork_safe;
 	bool hears_itself; /* a multicast returns to its sender, when attached; the specification
 			    * leaves it open */
 };
 extern struct fake_settings fake;
 
 struct fake_counters {
-	uint64_t posted[IBV_WR_ATOMIC_FETCH_AND_ADD + 1]; /* by opcode; two more counts of the same
-						    * sends: */
-	uint64_t is_inline, is_signaled;
-	uint64_t receives;            /* posted */
-	uint64_t bytes;               /* arrived */
-	uint64_t completions, errors; /* polled; those with a status other than success among
-				       * them */
-	uint64_t dropped;             /* datagrams */
-	uint64_t overflows;           /* CQs that did */
-	uint64_t misuses;             /* told on stderr: overflows, use of the destroyed, what would
-				       * block for ever */
-	size_t pinned, peak_pinned;   /* bytes, all contexts */
+	uint64_t posted[IBV_WR_ATOMIC_FETCH_AND_ADD + 1]; /* by opcode */
+	uint64_t errors;    /* completions polled, with a status other than success */
+	uint64_t overflows; /* CQs that did */
+	uint64_t misuses;   /* told on stderr: overflows, use of the destroyed, what would block
+			     * for ever */
+	size_t pinned;      /* bytes, all contexts */
 };
 
 const struct cs_verbs *fake_verbs(void);
@@ -117,8 +109,8 @@ void fake_complete_with(uint32_t qp_number, unsigned nth, enum ibv_wc_status sta
 /* Port 1 of all devices, with its event. While it is not active RC fails with RETRY_EXC_ERR and UD
  * is lost. */
 void fake_port(enum ibv_port_state state);
-/* To each open context, about its port 1, its first CQ or its first QP, as the type wants (none:
- * not told). async_fd is readable then; get_async_event gives -1 with EAGAIN when there is none. */
+/* To each open context, about its port 1. async_fd is readable then; get_async_event gives -1 with
+ * EAGAIN when there is none. */
 void fake_event(enum ibv_event_type type);
 /* All devices: IBV_EVENT_DEVICE_FATAL, QPs in error, list empty, whatever makes, changes or asks
  * gets EIO; what destroys goes well. */
