@@ -8,7 +8,7 @@
 #include "shm/arrive.h"
 #include "wire/rma_window.h"
 
-/* What a message begins with: the bytes of all pieces, as the root has them. */
+/* Head of a message: the bytes of all pieces, as the root has them. */
 struct head {
 	_Alignas(CS_CACHE_LINE) uint64_t bytes;
 };
