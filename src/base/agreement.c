@@ -1,4 +1,5 @@
-/* base/agreement.c — compares digests over all processes of a job, by a tree of messages. */
+/* base/agreement.c — compares digests over all processes of a job, by an allreduce on
+ * a communicator of our own. */
 #include "base/agreement.h"
 
 #include "base/clock.h"
@@ -16,13 +17,13 @@
 #include <unistd.h>
 
 #define WAIT_SECONDS 10
-/* Parts of the time, one for a level of the tree; ranks leave the MPI's own MPI_Init so much apart
- * at most */
+/* Part of the time after which a rank on whose node every process has the library gives up, too:
+ * first comes the line of one that sees which process has not. */
 #define PATIENCE_PARTS 20
 #define REASON_WAITING 100           /* above make_team.c's */
 #define REASON_ENDING 101
 #define REASON_TROUBLES 0x80000000u /* and half of the troubles' digest */
-#define BYTES ((int)(CS_AGREED_WORDS * sizeof(uint64_t)))
+#define MARK (~(uint64_t)0x636f6c6c)
 
 void
 cs_agreement_name_job(void)
@@ -55,75 +56,101 @@ read_process(const char *pid, const char *name, char *text, size_t room)
 	return bytes;
 }
 
-/* Is this process that rank of our job? Its launcher has numbered it, and started us, too. */
-static bool
-is_rank(const char *pid, int rank)
+/* Rank of a process of this job, by the launcher's number, or -1; the launcher has started both that
+ * process and this one. */
+static int
+rank_of(const char *pid)
 {
 	static const char *const names[] = { "PMIX_RANK=", "PMI_RANK=", "OMPI_COMM_WORLD_RANK=",
 					     "MV2_COMM_WORLD_RANK=",
 					     "PALS_RANKID=", "ALPS_APP_PE=", "SLURM_PROCID=" };
 	static char text[128 * 1024];
-	char wanted[16];
 	int parent = 0;
 	read_process(pid, "stat", text, sizeof text);
 	const char *after_name = strrchr(text, ')');
 	if (!after_name || sscanf(after_name, ") %*c %d", &parent) != 1 || parent != getppid())
-		return false;
-	snprintf(wanted, sizeof wanted, "%d", rank);
+		return -1;
 	size_t bytes = read_process(pid, "environ", text, sizeof text);
 	for (char *at = text; at < text + bytes; at += strlen(at) + 1)
 		for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-			if (!strncmp(at, names[i], strlen(names[i])) &&
-			    !strcmp(at + strlen(names[i]), wanted))
-				return true;
-	return false;
+			if (!strncmp(at, names[i], strlen(names[i])))
+				return atoi(at + strlen(names[i]));
+	return -1;
 }
 
-/* Its number if it is on this machine, else 0. */
+/* Whether a process has the library mapped, or its mappings cannot be read. */
+static bool
+has_library(const char *pid)
+{
+	char path[64], *line = NULL;
+	size_t room = 0;
+	bool has = false, is_empty = true;
+	snprintf(path, sizeof path, "/proc/%.20s/maps", pid);
+	FILE *maps = fopen(path, "re");
+	while (maps && !has && getline(&line, &room, maps) > 0) {
+		has = strstr(line, "/libcollshim");
+		is_empty = false;
+	}
+	if (maps)
+		fclose(maps);
+	free(line);
+	return has || is_empty;
+}
+
+/* Process of a rank of this job on this node without the library, and its rank; 0: there is none. */
 static long
-find_process(int rank)
+find_missing(int *rank)
 {
 	long found = 0;
 	DIR *processes = opendir("/proc");
 	for (struct dirent *entry; processes && !found && (entry = readdir(processes));)
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    is_rank(entry->d_name, rank))
+		    (*rank = rank_of(entry->d_name)) >= 0 && !has_library(entry->d_name))
 			found = atol(entry->d_name);
 	if (processes)
 		closedir(processes);
 	return found;
 }
 
-/* One process of a node says who is missing; another one that would say so a moment later ends the
- * job without a word. */
+#define REACH "LD_PRELOAD must reach all ranks of a job, or none"
+
+/* Ends the job if a process without the library is on this node, or has waited long enough for one
+ * that is elsewhere. One process of a node looks, and reports. */
 static void
-give_up(const struct cs_agreement_wire *wire, int peer)
+give_up(const struct cs_agreement_wire *wire, bool is_late)
 {
-	static bool is_said;
-	if (!is_said && cs_log_is_first(REASON_ENDING)) {
-		char host[HOST_NAME_MAX + 1] = "?", where[HOST_NAME_MAX + 64];
-		gethostname(host, sizeof host - 1);
-		long process = find_process(peer);
-		if (process)
-			snprintf(where, sizeof where, "process %ld on %s", process, host);
-		else
-			snprintf(where, sizeof where, "not seen on %s", host);
-		cs_warn_local("rank %d has waited %d s in MPI_Init for rank %d (%s), which has no "
-			      "collshim or is stuck: LD_PRELOAD "
-			      "must reach all ranks of a job, or none; ending the job", wire->rank,
-			      wire->seconds, peer, where);
-		cs_log_drain();
+	static bool is_asked, is_first, is_reported;
+	static long process;
+	int rank = -1;
+	if (!is_asked) {
+		is_asked = true;
+		is_first = cs_log_is_first(REASON_ENDING);
+		process = is_first ? find_missing(&rank) : 0;
 	}
-	is_said = true;
+	if (!process && !is_late)
+		return;
+	if (is_first && !is_reported) {
+		char host[HOST_NAME_MAX + 1] = "?", whom[HOST_NAME_MAX + 96];
+		gethostname(host, sizeof host - 1);
+		if (process)
+			snprintf(whom, sizeof whom, "rank %d (process %ld on %s), which has no "
+				 "collshim", rank, process, host);
+		else
+			snprintf(whom, sizeof whom, "a rank that is stuck or has no collshim (not "
+				 "seen on %s)", host);
+		cs_warn_local("rank %d has waited %d s in MPI_Init for %s: " REACH
+			      "; ending the job", wire->rank, wire->seconds, whom);
+		cs_log_drain();
+		is_reported = true;
+	}
 	wire->end();
 }
 
-/* Waits for a message. A rank without the library never takes part: say so instead of hanging
- * dumbly. Rank 0 does, and two seconds later the first process on each node where nobody has: rank
- * 0 may be the one without. `patience`: levels beyond the time, more where the `peer` may itself
- * wait for another one, so that who waits for the missing one gives up first. */
+/* Waits for the collective that was begun last. Rank 0 reports after ten seconds that it waits, and
+ * two seconds later the first process of each node where nobody has: rank 0 may be the one without
+ * the library. */
 static bool
-wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int patience)
+wait_for(const struct cs_agreement_wire *wire, uint64_t start)
 {
 	static bool is_said;
 	bool is_done = false;
@@ -136,57 +163,36 @@ wait_for(const struct cs_agreement_wire *wire, uint64_t start, int peer, int pat
 			is_said = true;
 			if (cs_log_is_first(REASON_WAITING))
 				cs_warn_local("waiting since 10 s in MPI_Init for the other ranks' "
-					      "collshim: "
-					      "LD_PRELOAD must reach all ranks of a job, or none");
+					      "collshim: " REACH);
 		}
-		if (wire->seconds &&
-		    is_over(&wait, wire->seconds + patience * (1 + wire->seconds / PATIENCE_PARTS)))
-			give_up(wire, peer);
+		if (wire->seconds && is_over(&wait, wire->seconds))
+			give_up(wire, is_over(&wait, wire->seconds + 1 +
+						     wire->seconds / PATIENCE_PARTS));
 		cs_wait_turn(&wait);
 	}
 	return false;
 }
 
-static bool
-hear(const struct cs_agreement_wire *wire, uint64_t *words, int from, uint64_t start, int patience)
-{
-	return wire->receive(words, BYTES, from) && wait_for(wire, start, from, patience);
-}
-
-static bool
-tell(const struct cs_agreement_wire *wire, const uint64_t *words, int to, uint64_t start,
-     int patience)
-{
-	return wire->send(words, BYTES, to) && wait_for(wire, start, to, patience);
-}
-
 bool
 cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS])
 {
-	uint64_t start = cs_clock_ns();
-	uint64_t other[CS_AGREED_WORDS], troubles = words[CS_AGREED_TROUBLES];
-	int rank = wire->rank, size = wire->size, bit = 1;
-	/* Patience grows with the depth of the tree below the child that a rank waits for; it is
-	 * longest for a parent, which has all of the tree. */
-	int patience = 0, above = __builtin_popcount((unsigned)rank);
-	for (int ranks = 1; ranks < size && ranks > 0; ranks <<= 1)
-		above++;
-	for (; bit < size && !(rank & bit); bit <<= 1, patience++) {
-		if (rank + bit >= size)
-			continue;
-		if (!hear(wire, other, rank + bit, start, patience))
-			return false;
-		for (int i = 0; i < CS_AGREED_WORDS; i++)
-			words[i] = other[i] < words[i] ? other[i] : words[i];
-	}
-	if (!rank)
-		words[CS_AGREED_TROUBLES] = troubles;
-	else if (!tell(wire, words, rank - bit, start, above) ||
-		 !hear(wire, words, rank - bit, start, above))
+	uint64_t start = cs_clock_ns(), own[CS_AGREED_WORDS];
+	memcpy(own, words, sizeof own);
+	own[CS_AGREED_MARK] = MARK;
+	if (wire->rank)
+		own[CS_AGREED_TROUBLES] = UINT64_MAX; /* so that the least is rank 0's */
+	if (!wire->duplicate() || !wait_for(wire, start))
 		return false;
-	while (bit >>= 1)
-		if (rank + bit < size && !tell(wire, words, rank + bit, start, above))
-			return false;
+	if (!wire->allreduce(own, words) || !wait_for(wire, start))
+		return false;
+	if (words[CS_AGREED_MARK] != MARK && cs_log_is_first(REASON_ENDING)) {
+		cs_warn_local("the agreement at MPI_Init met a collective of a rank that has no "
+			      "collshim: " REACH "; ending the job");
+		cs_log_drain();
+	}
+	while (words[CS_AGREED_MARK] != MARK)
+		wire->end();
+	wire->free();
 	return true;
 }
 

@@ -1,18 +1,15 @@
-/* base/agreement.h — what all processes of a job tell each other when it begins: whether everybody
- * can, and wants the same.
+/* base/agreement.h — agreement of all processes of a job at MPI_Init: can each of them start, and do
+ * all want the same?
  *
- *        0            each rank has words of its own; the least of each goes up a binomial tree to
- *                     rank 0
- *      / | \          and comes down again, and with it what rank 0 alone has to say
- *     1  2  4
- *        |  | \
- *        3  5  6      Without a module a process takes part by the door; without the library not.
+ *   1  duplicate MPI_COMM_WORLD    a communicator of our own: no receive of the program's, not even
+ *                                  of a thread that receives anything from anybody while MPI_Init
+ *                                  is under way, matches a message of ours
+ *   2  allreduce on the duplicate  the least of each word
  *
- * It is made of messages, not of a collective: in a job of which some ranks have no collshim, their
- * first non-blocking collective would be taken for it (with Open MPI there is one in the
- * duplication of a communicator). The messages are the same in every version, so that different
- * versions find out that they are different: add words at the end if you must, and none beyond
- * CS_AGREED_WORDS. */
+ * Both are non-blocking: a rank without the library never takes part in them, and a line has to say
+ * so. A process without a module takes part by the door (intercept/stand_in.c). The words are the
+ * same in every version, so that different versions find out that they are different: add words at
+ * the end if you must, and none beyond CS_AGREED_WORDS. */
 #ifndef CS_BASE_AGREEMENT_H
 #define CS_BASE_AGREEMENT_H
 
@@ -30,24 +27,28 @@ enum cs_agreed {
 	CS_AGREED_TROUBLES,   /* digest of the lines that are kept (base/log.h); in the end: rank
 			       * 0's */
 	CS_AGREED_RECORDS,    /* 1: this process records arrivals; in the end: all do */
-	CS_AGREED_WORDS = 8   /* the rest is 0 */
+	CS_AGREED_MARK,       /* set by cs_agreement_make; other data of a rank without the library
+			       * are less */
+	CS_AGREED_WORDS
 };
-
-#define CS_AGREED_TAG 31415
 
 /* Seconds that a rank waits if COLLSHIM_INIT_TIMEOUT is not set: longer than starting the largest
  * job takes, on the slowest disk. */
 #define CS_AGREED_SECONDS 300
 
-/* Messages of bytes between the ranks of the whole job. One is in flight at a time. */
+/* Collectives over the whole job. One is under way at a time. */
 struct cs_agreement_wire {
-	int rank, size;
+	int rank;
 	int seconds; /* to wait for the others; 0: for ever */
-	/* Begin to send or receive; false: refused. */
-	bool (*send)(const void *data, int bytes, int to);
-	bool (*receive)(void *data, int bytes, int from);
-	/* Looks at the one that was begun last and sets is_done; false: it failed. */
+	/* Begin to duplicate MPI_COMM_WORLD (MPI_Comm_idup), and an allreduce of MPI_MIN of
+	 * CS_AGREED_WORDS words on the duplicate; false: refused. Both arrays stay as they are until
+	 * `test` sees its end. */
+	bool (*duplicate)(void);
+	bool (*allreduce)(const uint64_t *words, uint64_t *least);
+	/* Sets is_done if the one that was begun last is complete; false: it failed. */
 	bool (*test)(bool *is_done);
+	/* Frees the duplicate. */
+	void (*free)(void);
 	/* Ends the job. May return, and is then called again. */
 	void (*end)(void);
 };
@@ -56,10 +57,12 @@ struct cs_agreement_wire {
  * a node are children of one process, and no others are. */
 void cs_agreement_name_job(void);
 
-/* Collective over all ranks, as long as it takes. After ten seconds one line says what is wrong;
- * after wire->seconds one names the rank that is missing, and the job ends. Going on without it is
- * no way out: it has a message of ours by then, which the next receive from any rank would take for
- * the program's. False: the messages failed. */
+/* Replaces each of the words by the least of all ranks', but for CS_AGREED_TROUBLES, which becomes
+ * rank 0's. Collective over all ranks, as long as it takes. After ten seconds one line says what is
+ * wrong; after wire->seconds one names the rank without the library, if it is on a node of one that
+ * waits, and the job ends. Going on without that rank is no way out: it would be in another
+ * collective than the others by then. So does it at once if other data than these words came from a rank
+ * without the library. False: the MPI refused. */
 bool cs_agreement_make(const struct cs_agreement_wire *wire, uint64_t words[CS_AGREED_WORDS]);
 
 /* After it: this process tells the lines that it kept if they are not also rank 0's, unless another

@@ -243,20 +243,28 @@ cs_engine_open(void)
 	return state == CS_ENGINE_OPEN;
 }
 
-/* --- the agreement: base/agreement.h over MPI_COMM_WORLD -------------------------------------- */
+/* --- the agreement of base/agreement.h, on a duplicate of MPI_COMM_WORLD ---------------------- */
 
+static MPI_Comm duplicate;
 static MPI_Request request;
 
 static bool
-send(const void *data, int bytes, int to)
+begin_duplicate(void)
 {
-	return !cs_pmpi.Isend(data, bytes, MPI_BYTE, to, CS_AGREED_TAG, MPI_COMM_WORLD, &request);
+	return !cs_pmpi.Comm_idup(MPI_COMM_WORLD, &duplicate, &request);
 }
 
 static bool
-receive(void *data, int bytes, int from)
+begin_allreduce(const uint64_t *words, uint64_t *least)
 {
-	return !cs_pmpi.Irecv(data, bytes, MPI_BYTE, from, CS_AGREED_TAG, MPI_COMM_WORLD, &request);
+	return !cs_pmpi.Iallreduce(words, least, CS_AGREED_WORDS, MPI_UINT64_T, MPI_MIN, duplicate,
+				   &request);
+}
+
+static void
+free_duplicate(void)
+{
+	cs_pmpi.Comm_free(&duplicate);
 }
 
 static bool
@@ -312,8 +320,9 @@ agree(void)
 	pthread_mutex_unlock(&lock);
 	if (!is_new)
 		return;
-	cs_engine.is_init_seen = true;
-	if (!cs_engine.world_size || !cs_pmpi.Isend || !cs_pmpi.Irecv || !cs_pmpi.Test ||
+	bool can_agree = cs_pmpi.Comm_idup && cs_pmpi.Iallreduce;
+	cs_engine.is_init_seen = can_agree;
+	if (!cs_engine.world_size || !can_agree || !cs_pmpi.Comm_free || !cs_pmpi.Test ||
 	    !cs_pmpi.Abort || is_foreign || !is_initialized()) {
 		cs_agreement_tell_alone(troubles, "");
 		if (!is_open)
@@ -334,9 +343,9 @@ agree(void)
 				      cs_recording_prepare(),
 	};
 	const struct cs_agreement_wire wire = {
-		.rank = cs_engine.world_rank, .size = cs_engine.world_size,
-		.seconds = cs_engine.settings.init_timeout,
-		.send = send, .receive = receive, .test = test, .end = end,
+		.rank = cs_engine.world_rank, .seconds = cs_engine.settings.init_timeout,
+		.duplicate = begin_duplicate, .allreduce = begin_allreduce, .test = test,
+		.free = free_duplicate, .end = end,
 	};
 	if (cs_agreement_make(&wire, words)) {
 		cs_agreement_tell(&wire, troubles, words);

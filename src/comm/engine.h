@@ -19,7 +19,7 @@ struct cs_engine {
 	struct cs_selector *selector;
 	uint64_t digest;      /* of all that must be equal on all ranks */
 	bool is_reporting;
-	bool is_init_seen;    /* and so all of MPI_COMM_WORLD have agreed, or try to */
+	bool is_init_seen;    /* and all of MPI_COMM_WORLD have agreed in MPI_Init, or try to */
 	int world_rank, world_size;
 	MPI_Group world;
 	_Atomic uint64_t shm_bytes, shm_peak; /* of the segments that this process is attached to */

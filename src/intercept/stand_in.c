@@ -12,14 +12,14 @@
 /* The MPI's handles, which are words, and its functions. */
 static struct {
 	enum cs_handles kind;
-	long world, byte;
+	long world, uint64, min;
 	void *no_status;
-	long request;
+	long duplicate, request;
 	int (*initialized)(int *);
 	int (*comm_rank)(long, int *);
-	int (*comm_size)(long, int *);
-	int (*isend)(const void *, int, long, int, int, long, long *);
-	int (*irecv)(void *, int, long, int, int, long, long *);
+	int (*comm_idup)(long, long *, long *);
+	int (*comm_free)(long *);
+	int (*iallreduce)(const void *, void *, int, long, long, long, long *);
 	int (*test)(long *, int *, void *);
 	int (*abort)(long, int);
 } host;
@@ -31,39 +31,49 @@ find_host(const char *flavour, void *(*lookup)(const char *name),
 	if (!strcmp(flavour, "mpich")) {
 		host.kind = CS_HANDLES_NUMBERS;
 		host.world = CS_MPICH_COMM_WORLD;
-		host.byte = CS_MPICH_BYTE;
+		host.uint64 = CS_MPICH_UINT64_T;
+		host.min = CS_MPICH_MIN;
 		host.no_status = (void *)CS_MPICH_STATUS_IGNORE;
 	} else if (!strcmp(flavour, "abi")) {
 		host.kind = CS_HANDLES_STANDARD;
 		host.world = CS_ABI_COMM_WORLD;
-		host.byte = CS_ABI_BYTE;
+		host.uint64 = CS_ABI_UINT64_T;
+		host.min = CS_ABI_MIN;
 		host.no_status = (void *)CS_ABI_STATUS_IGNORE;
 	} else {
 		host.kind = CS_HANDLES_ADDRESSES;
 		host.world = (long)lookup_data("ompi_mpi_comm_world");
-		host.byte = (long)lookup_data("ompi_mpi_byte");
+		host.uint64 = (long)lookup_data("ompi_mpi_uint64_t");
+		host.min = (long)lookup_data("ompi_mpi_op_min");
 	}
 	*(void **)&host.initialized = lookup("PMPI_Initialized");
 	*(void **)&host.comm_rank = lookup("PMPI_Comm_rank");
-	*(void **)&host.comm_size = lookup("PMPI_Comm_size");
-	*(void **)&host.isend = lookup("PMPI_Isend");
-	*(void **)&host.irecv = lookup("PMPI_Irecv");
+	*(void **)&host.comm_idup = lookup("PMPI_Comm_idup");
+	*(void **)&host.comm_free = lookup("PMPI_Comm_free");
+	*(void **)&host.iallreduce = lookup("PMPI_Iallreduce");
 	*(void **)&host.test = lookup("PMPI_Test");
 	*(void **)&host.abort = lookup("PMPI_Abort");
-	return host.world && host.byte && host.initialized && host.comm_rank && host.comm_size &&
-	       host.isend && host.irecv && host.test && host.abort;
+	return host.world && host.uint64 && host.min && host.initialized && host.comm_rank &&
+	       host.comm_idup && host.comm_free && host.iallreduce && host.test && host.abort;
 }
 
 static bool
-send(const void *data, int bytes, int to)
+duplicate(void)
 {
-	return !host.isend(data, bytes, host.byte, to, CS_AGREED_TAG, host.world, &host.request);
+	return !host.comm_idup(host.world, &host.duplicate, &host.request);
 }
 
 static bool
-receive(void *data, int bytes, int from)
+allreduce(const uint64_t *words, uint64_t *least)
 {
-	return !host.irecv(data, bytes, host.byte, from, CS_AGREED_TAG, host.world, &host.request);
+	return !host.iallreduce(words, least, CS_AGREED_WORDS, host.uint64, host.min,
+				host.duplicate, &host.request);
+}
+
+static void
+free_duplicate(void)
+{
+	host.comm_free(&host.duplicate);
 }
 
 static bool
@@ -87,12 +97,13 @@ cs_stand_in(const char *flavour, void *(*lookup)(const char *name),
 	    void *(*lookup_data)(const char *name), uint64_t troubles, int seconds)
 {
 	int is_initialized = 0;
-	struct cs_agreement_wire wire = { .seconds = seconds, .send = send, .receive = receive,
-					  .test = test, .end = end };
+	struct cs_agreement_wire wire = { .seconds = seconds, .duplicate = duplicate,
+					  .allreduce = allreduce, .test = test,
+					  .free = free_duplicate, .end = end };
 	cs_agreement_name_job();
 	if (!find_host(flavour, lookup, lookup_data) || host.initialized(&is_initialized) ||
 	    !is_initialized || !cs_handles_fit(host.kind, (uintptr_t)host.world, lookup) ||
-	    host.comm_rank(host.world, &wire.rank) || host.comm_size(host.world, &wire.size)) {
+	    host.comm_rank(host.world, &wire.rank)) {
 		cs_agreement_tell_alone(troubles, "");
 		return;
 	}

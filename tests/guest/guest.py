@@ -671,6 +671,7 @@ EXCHANGES = {"alltoall", "alltoallv", "alltoallw"}
 # all, with one line.
 LACKING = [(["Reduce_local"], None, REDUCTIONS),
            (["Iallgather", "Iallreduce", "Ibcast", "Op_commutative"], None, set()),
+           (["Comm_idup"], "2", set()),
            (["Comm_split_type", "Type_create_hvector", "Type_get_true_extent"], "2", set()),
            (["Exscan", "Reduce"], None, set()),
            (["Exscan", "Reduce"], "2", {"exscan", "scan", "reduce"}),

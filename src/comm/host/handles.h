@@ -16,13 +16,15 @@ enum cs_handles {
 /* flavour.c compares these with each module's mpi.h. */
 #define CS_MPICH_COMM_WORLD 0x44000000
 #define CS_MPICH_COMM_SELF 0x44000001
-#define CS_MPICH_BYTE 0x4c00010d
+#define CS_MPICH_UINT64_T 0x4c00083e
+#define CS_MPICH_MIN 0x58000002
 #define CS_MPICH_STATUS_IGNORE 1
 
 #define CS_ABI_COMM_NULL 0x100
 #define CS_ABI_COMM_WORLD 0x101
 #define CS_ABI_COMM_SELF 0x102
-#define CS_ABI_BYTE 0x247
+#define CS_ABI_UINT64_T 0x259
+#define CS_ABI_MIN 0x22
 #define CS_ABI_STATUS_IGNORE 0
 #define CS_ABI_MOST 4095 /* of the constants */
 
