@@ -43,6 +43,22 @@ struct cs_post {
 	char *only, *slot; /* memory of an only round; of the last round */
 };
 
+/* Chooses the transport of a block: the first of those that the caller allows, in the order of the
+ * table above but for single copy, which comes second, and of a piece only if all goes in one round
+ * and `span` bytes are little beside a slot; else the ring. */
+static inline enum cs_post_way
+cs_post_choose(const struct cs_node_op *op, size_t span, uint64_t rounds, bool is_inline,
+	       bool is_single_copy, bool is_small)
+{
+	if (is_inline)
+		return CS_POST_INLINE;
+	if (is_single_copy)
+		return CS_POST_SINGLE_COPY;
+	if (is_small)
+		return CS_POST_SMALL;
+	return rounds == 1 && cs_node_is_cut(op, span) ? CS_POST_PIECE : CS_POST_RING;
+}
+
 /* Reserves memory for all rounds, after the call has begun; others may begin on the node before it
  * is over only if `is_left` is said. */
 void cs_post_reserve(struct cs_node_op *op, struct cs_post *post, bool is_left);

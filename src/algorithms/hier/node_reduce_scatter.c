@@ -232,8 +232,8 @@ one_node(struct cs_op *op, const char *send, const struct split *split, bool is_
 	bool is_small = op->call.bytes <= CS_SMALL && split->rounds == 1;
 	*state = (struct one_node){ .split = *split, .send = send, .window = split->first,
 				    .filling = split->first };
-	state->post = (struct cs_post){ .way = is_single_copy ? CS_POST_SINGLE_COPY : is_small
-					? CS_POST_SMALL : CS_POST_RING,
+	state->post = (struct cs_post){ .way = cs_post_choose(&op->node, 0, CS_USES_UNKNOWN, false,
+							      is_single_copy, is_small),
 					/* Its own slots are read here, too: others may have them
 					 * when it is over. */
 					.rounds = CS_USES_UNKNOWN, .address = is_single_copy

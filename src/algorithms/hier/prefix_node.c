@@ -138,12 +138,10 @@ cs_prefix_double(struct cs_op *op)
 	size_t span = (size_t)last * state->sums.stride;
 	/* Its own sums are read here, too: where others may begin before it is over, they get no
 	 * part of its slots. */
-	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING,
-	     is_cut = !may_be_left && cs_node_is_cut(&op->node, span);
-	state->post = (struct cs_post){ .way = state->sums.is_inline  ? CS_POST_INLINE
-					       : state->sums.is_small ? CS_POST_SMALL
-					       : is_cut		      ? CS_POST_PIECE
-								      : CS_POST_RING,
+	bool may_be_left = op->node.extras & CS_OP_NONBLOCKING;
+	state->post = (struct cs_post){ .way = cs_post_choose(&op->node, span, !may_be_left,
+							      state->sums.is_inline, false,
+							      state->sums.is_small),
 					.rounds = self + 1 < locals ? CS_USES_UNKNOWN : 0,
 					.last = last, .span = span };
 	cs_op_start(op, doubling_script);

@@ -12,11 +12,8 @@ cs_vector_init(struct cs_op *op, struct cs_vector *vector, const char *own, bool
 	post->rounds = 1;
 	post->chunk = post->span = bytes;
 	post->address = is_single_copy ? (uint64_t)(uintptr_t)own : 0;
-	post->way = bytes <= CS_INLINE			? CS_POST_INLINE
-		    : is_single_copy			? CS_POST_SINGLE_COPY
-		    : cs_is_small(op, bytes)		? CS_POST_SMALL
-		    : cs_node_is_cut(&op->node, bytes)	? CS_POST_PIECE
-							: CS_POST_RING;
+	post->way = cs_post_choose(&op->node, bytes, 1, bytes <= CS_INLINE, is_single_copy,
+				   cs_is_small(op, bytes));
 	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
 }
 

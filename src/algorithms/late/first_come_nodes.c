@@ -220,10 +220,8 @@ prepare_post(struct cs_op *op, struct nodes *nodes)
 	post->rounds = rounds;
 	post->bytes = post->span = bytes;
 	post->pieces = rounds > 1 ? cs_post_pieces(&op->team->node, nodes->chunk) : 0;
-	post->way = bytes <= CS_INLINE	    ? CS_POST_INLINE
-		    : cs_is_small(op, bytes) ? CS_POST_SMALL
-		    : rounds == 1 && cs_node_is_cut(&op->node, bytes) ? CS_POST_PIECE
-									  : CS_POST_RING;
+	post->way = cs_post_choose(&op->node, bytes, rounds, bytes <= CS_INLINE, false,
+				   cs_is_small(op, bytes));
 	cs_post_reserve(&op->node, post, op->node.extras & CS_OP_NONBLOCKING);
 }
 

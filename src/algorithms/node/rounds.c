@@ -56,11 +56,8 @@ cs_rounds_put_block(struct cs_op *op, const char *block, size_t bytes, bool is_i
 	struct cs_rounds *exchange = CS_OP_STATE(struct cs_rounds, op);
 	struct cs_post *post = &exchange->post;
 	uint64_t rounds = cs_chunks_rounds(bytes, post->chunk);
-	post->way = is_inline						  ? CS_POST_INLINE
-		    : is_single_copy					  ? CS_POST_SINGLE_COPY
-		    : cs_is_small(op, bytes)				  ? CS_POST_SMALL
-		    : rounds == 1 && cs_node_is_cut(&op->node, bytes) ? CS_POST_PIECE
-									  : CS_POST_RING;
+	post->way = cs_post_choose(&op->node, bytes, rounds, is_inline, is_single_copy,
+				   cs_is_small(op, bytes));
 	post->rounds = post->way == CS_POST_RING ? rounds : 1;
 	post->bytes = post->span = bytes;
 	post->pieces = shares && rounds > 1 ? cs_post_pieces(&op->team->node, post->chunk) : 0;
@@ -106,11 +103,8 @@ cs_rounds_put_blocks(struct cs_op *op, size_t most, size_t head, bool is_single_
 	post->bytes = most;
 	post->stride = is_small || (most < chunk && close < chunk + head) ? close : chunk + head;
 	post->span = is_single_copy ? parts * sizeof(struct cs_remote) : post->stride * parts;
-	post->way = is_single_copy
-		    ? CS_POST_SINGLE_COPY
-		    : is_small							     ? CS_POST_SMALL
-		    : post->rounds == 1 && cs_node_is_cut(&op->node, post->span) ? CS_POST_PIECE
-										     : CS_POST_RING;
+	post->way = cs_post_choose(&op->node, post->span, post->rounds, false, is_single_copy,
+				   is_small);
 	post->pieces = 0;
 	post->address = 0;
 	exchange->head = head;
