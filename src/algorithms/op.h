@@ -45,7 +45,6 @@ struct cs_op {
 	struct cs_plan plan;
 	uint64_t plan_number;
 	struct cs_plans *plans;
-	const char *refused; /* with CS_OP_REFUSED in node.extras: why a plan was none */
 	/* With CS_OP_TIMED in node.extras: by cs_clock_ns, and where it was counted, or NULL. */
 	uint64_t arrived_ns, left_ns;
 	struct cs_report_row *row;
@@ -62,26 +61,19 @@ struct cs_op {
 		(type *)(void *)(op)->state; \
 	}))
 
-/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; something
- * was wrong (comm/); what came between nodes was more or less than was expected (enum cs_told); a
- * plan was refused by its algorithm, and the host served in its place; between all ranks, and all
- * of the call is left to the host; it is timed; another script follows. */
+/* In node.extras: it goes on with a script; none of its phases may wait; it has memory; it
+ * is timed; another script follows. */
 enum {
 	CS_OP_GOES_ON = 2 * CS_NODE_WATCHED,
 	CS_OP_NONBLOCKING = 2 * CS_OP_GOES_ON,
 	CS_OP_MEMORY = 2 * CS_OP_NONBLOCKING,
-	CS_OP_WRONG = 2 * CS_OP_MEMORY,
-	CS_OP_MORE = 2 * CS_OP_WRONG * CS_TOLD_MORE,
-	CS_OP_LESS = 2 * CS_OP_WRONG * CS_TOLD_LESS,
-	CS_OP_REFUSED = 2 * CS_OP_LESS,
-	CS_OP_LEFT = 2 * CS_OP_REFUSED,
-	CS_OP_TIMED = 2 * CS_OP_LEFT,
+	CS_OP_TIMED = 2 * CS_OP_MEMORY,
 	CS_OP_THEN = 2 * CS_OP_TIMED
 };
 static inline void
 cs_op_note(struct cs_op *op, unsigned told)
 {
-	op->node.extras |= told * (CS_OP_MORE / CS_TOLD_MORE);
+	op->node.outcome.bits |= told;
 }
 
 /* It has arrived, if it had not before. */
@@ -96,8 +88,8 @@ cs_op_arrive(struct cs_op *op, uint64_t now_ns)
 static inline void
 cs_op_refuse(struct cs_op *op, const char *why)
 {
-	op->refused = why;
-	op->node.extras |= CS_OP_REFUSED;
+	op->node.outcome.refused = why;
+	op->node.outcome.bits |= CS_OUTCOME_REFUSED;
 }
 
 /* Is no other operation under way on the rank's node? Only then may `fast` of an algorithm run: its

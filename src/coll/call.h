@@ -60,9 +60,6 @@ struct cs_call {
 	const size_t *counts; /* reduce_scatter: elements for each rank; NULL: count / ranks each */
 	struct cs_reduction reduction;
 	bool is_commutative; /* the operation; reductions */
-	/* Set by the algorithm if a peer published another size than this rank expects: the larger
-	 * message's bytes. The entry point reports a truncation. */
-	size_t truncated;
 };
 
 /* Signature check of a call, equal on all ranks, in the upper 16 bits of a word: the collective (5
@@ -111,7 +108,6 @@ cs_call_init(struct cs_call *call, enum cs_coll coll, int root, size_t bytes)
 	call->counts = NULL;
 	call->reduction = (struct cs_reduction){ 0 };
 	call->is_commutative = false;
-	call->truncated = 0;
 }
 
 #endif

@@ -94,7 +94,7 @@ share(struct cs_op *op)
 	for (int rank = 0; is_root && problem->coll == CS_GATHERV && rank < problem->ranks;
 	     rank++) {
 		if (sizes[rank] > problem->sizes[rank])
-			op->call.truncated = sizes[rank];
+			op->node.outcome.truncated = sizes[rank];
 		sizes[rank] = sizes[rank] < problem->sizes[rank]
 			      ? sizes[rank] : problem->sizes[rank];
 	}
@@ -204,9 +204,9 @@ begin_plan(struct cs_op *op)
 			   flat->in, flat->out, reduction))
 		return cs_plans_have_begun(op);
 	/* The plan was refused, on all ranks: no memory of the program has been written. */
-	op->node.extras |= CS_OP_LEFT;
+	op->node.outcome.bits |= CS_OUTCOME_LEFT;
 	op->under_way = CS_UNDER_WAY_NOTHING;
-	call->truncated = flat->sent = 0;
+	op->node.outcome.truncated = flat->sent = 0;
 	return CS_OK;
 }
 
@@ -215,11 +215,11 @@ end(struct cs_op *op)
 {
 	const struct flat *flat = flat_of(op);
 	struct cs_call *call = &op->call;
-	if (op->node.extras & CS_OP_MORE)
-		call->truncated = call->bytes + 1;
+	if (op->node.outcome.bits & CS_OUTCOME_MORE)
+		op->node.outcome.truncated = call->bytes + 1;
 	if (flat->sent) {
 		memcpy(call->recv.base, flat->out, call->bytes);
-		call->truncated = flat->sent;
+		op->node.outcome.truncated = flat->sent;
 	}
 	if (op->team->node.self) /* NULL if each node has one rank: there is no shared memory */
 		cs_node_end(&op->node);

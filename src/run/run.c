@@ -149,7 +149,7 @@ static struct cs_report_row *
 row_of_refused(const struct cs_cached_choice *cached, const struct cs_op *op, size_t bytes)
 {
 	return cs_report_row((int)op->call.coll, bytes, false, cached->choice.algorithm->name,
-			     op->refused);
+			     op->node.outcome.refused);
 }
 
 /* Sets *after_ns to the arrival, after `start_ns`, of the last rank of the node that this one
@@ -191,13 +191,13 @@ cs_selection_run_timed(struct cs_selection *selection, struct cs_cached_choice *
 	cs_selection_run_quietly(cached, op);
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
-	if (op->node.extras & CS_OP_LEFT)
+	if (op->node.outcome.bits & CS_OUTCOME_LEFT)
 		return; /* counted by the caller, which hands it to the host */
 	op->left_ns = cs_clock_ns();
 	if (!selection->is_reporting)
 		return;
 	uint64_t took = op->left_ns - start;
-	struct cs_report_row *row = op->node.extras & CS_OP_REFUSED
+	struct cs_report_row *row = op->node.outcome.bits & CS_OUTCOME_REFUSED
 				    ? row_of_refused(cached, op, bytes)
 				    : row_of(cached, op->call.coll, bytes);
 	if (!row)

@@ -14,7 +14,7 @@
  * A line also says which call it is of (coll/call.h: cs_call_signature). Ranks that make different
  * calls are the program's error; who meets a line of another call, or waits for one of a rank that
  * has left the call, waits for nothing more in it, takes lines without data for the rest, and tells
- * (op->wrong). On several nodes the job ends instead: the slots of the area are taken by all alike
+ * (op->outcome). On several nodes the job ends instead: the slots of the area are taken by all alike
  * or not at all.
  *
  * Small messages travel in the line itself (one transfer of a cache line carries flag and data).
@@ -32,13 +32,23 @@
 
 #include <stdbool.h>
 
-/* What is wrong with the call being made. */
-enum cs_wrong {
-	CS_WRONG_NOT,
-	CS_WRONG_LESS, /* a broadcast of less than is expected; it goes on */
-	CS_WRONG_CALL, /* other ranks make another one, or of a reduction have less; nothing more is
-			* waited for */
-	CS_WRONG_MORE, /* of a reduction others have more; the same */
+/* Outcome of an operation; all zero: success. */
+struct cs_outcome {
+	unsigned bits;
+	size_t truncated;    /* bytes of a peer's block that is longer than its room; 0: none is */
+	const char *refused; /* with CS_OUTCOME_REFUSED or CS_OUTCOME_LEFT: why, or NULL */
+};
+enum {
+	CS_OUTCOME_MORE = CS_TOLD_MORE, /* a message between nodes was longer than its room */
+	CS_OUTCOME_LESS = CS_TOLD_LESS, /* a broadcast was shorter than expected; it goes on */
+	CS_OUTCOME_MISMATCH = 4,        /* other ranks make another call, or a shorter reduction */
+	CS_OUTCOME_LONGER = 8,          /* other ranks have more elements of a reduction */
+	/* Nothing more is waited for. */
+	CS_OUTCOME_STOPPED = CS_OUTCOME_MISMATCH | CS_OUTCOME_LONGER,
+	CS_OUTCOME_REFUSED = 16, /* an algorithm refused its plan, and the host served between the
+				  * nodes */
+	CS_OUTCOME_LEFT = 32,    /* the host is to make the whole call */
+	CS_OUTCOME_ERROR = 64    /* the call returns an error, which comm/ knows */
 };
 
 /* The two kinds of area slots, each taken in turn. */
@@ -150,7 +160,7 @@ struct cs_node_op {
 	struct cs_node *node;
 	uint64_t number;     /* of the call, from cs_node_begin on */
 	uint64_t signature;       /* of the call; of a reduction with its bytes */
-	enum cs_wrong wrong; /* set by who meets another call */
+	struct cs_outcome outcome;
 	unsigned extras;     /* what there is to be done when it ends: CS_NODE_ bits, and those
 			      * above */
 	/* What it could not go on without (cs_node_look and the like): step `tag` of the line of a
@@ -194,7 +204,7 @@ cs_node_op_init(struct cs_node_op *op, struct cs_node *node, uint64_t signature)
 {
 	op->node = node;
 	op->signature = signature;
-	op->wrong = CS_WRONG_NOT;
+	op->outcome = (struct cs_outcome){ 0 };
 	op->extras = 0;
 }
 

@@ -227,9 +227,9 @@ go_wrong(struct cs_node_op *op, int local, uint64_t signature, uint64_t theirs, 
 	struct cs_node *node = op->node;
 	static const struct cs_line nothing;
 	struct cs_line *own = line_of(op, node->shape.local);
-	if (op->wrong >= CS_WRONG_CALL)
+	if (op->outcome.bits & CS_OUTCOME_STOPPED)
 		return &nothing;
-	op->wrong = theirs > ours ? CS_WRONG_MORE : CS_WRONG_CALL;
+	op->outcome.bits |= theirs > ours ? CS_OUTCOME_LONGER : CS_OUTCOME_MISMATCH;
 	tell(op, local, signature, theirs, ours);
 	if (node->nodes > 1)
 		node->host->abort("collectives do not match");
@@ -262,9 +262,9 @@ cs_node_await_slow(struct cs_node_op *op, int local, uint64_t step)
 {
 	const struct cs_line *line = line_of(op, local);
 	uint64_t target = cs_node_tag(op, step), signature;
-	if (op->wrong < CS_WRONG_CALL && !has_published(op, local, target))
+	if (!(op->outcome.bits & CS_OUTCOME_STOPPED) && !has_published(op, local, target))
 		await_line(op, local, target);
-	if (op->wrong < CS_WRONG_CALL && has_published(op, local, target)) {
+	if (!(op->outcome.bits & CS_OUTCOME_STOPPED) && has_published(op, local, target)) {
 		signature = line->said >> CS_SIGNATURE_SHIFT;
 		if (signature == op->signature >> CS_SIGNATURE_SHIFT)
 			return line;
@@ -298,7 +298,7 @@ cs_node_all_done_slow(struct cs_node_op *op, uint64_t tag)
 		end_of_calls(op);
 	uint64_t floor = UINT64_MAX;
 	/* What this call has put into slots is worth nothing any more. */
-	if (op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number &&
+	if ((op->outcome.bits & CS_OUTCOME_STOPPED) && tag >> CS_STEP_BITS == op->number &&
 	    tag != cs_node_has_read(op->number))
 		return;
 	for (int local = 0; local < node->shape.size; local++) {
@@ -317,7 +317,7 @@ const struct cs_line *
 cs_node_look_slow(struct cs_node_op *op, int local, uint64_t step)
 {
 	/* What has come, or is not waited for any more, is looked at as ever. */
-	if (op->wrong >= CS_WRONG_CALL || has_published(op, local, cs_node_tag(op, step)))
+	if ((op->outcome.bits & CS_OUTCOME_STOPPED) || has_published(op, local, cs_node_tag(op, step)))
 		return cs_node_await_slow(op, local, step);
 	op->awaited = (struct cs_awaited){ .local = local, .tag = step };
 	return NULL;
@@ -327,7 +327,7 @@ void
 cs_node_notice(struct cs_node_op *op, int local, uint64_t step)
 {
 	uint64_t signature;
-	if (op->wrong < CS_WRONG_CALL &&
+	if (!(op->outcome.bits & CS_OUTCOME_STOPPED) &&
 	    is_in_vain(op, local, &line_of(op, local)->seq, cs_node_tag(op, step), &signature))
 		cs_node_await_slow(op, local, step);
 }
@@ -338,7 +338,7 @@ cs_node_are_done_slow(struct cs_node_op *op, uint64_t tag)
 	if (__builtin_expect(op->number >= CS_MOST_CALLS, 0))
 		end_of_calls(op);
 	bool is_for_nothing =
-		op->wrong >= CS_WRONG_CALL && tag >> CS_STEP_BITS == op->number &&
+		(op->outcome.bits & CS_OUTCOME_STOPPED) && tag >> CS_STEP_BITS == op->number &&
 		tag != cs_node_has_read(op->number);
 	if (is_for_nothing || cs_node_is_done(op, tag))
 		return true;

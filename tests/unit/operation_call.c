@@ -380,13 +380,13 @@ call_wrong(const struct world *world, const struct spec *spec, int rank, const s
 	if (!is_untouched(part->send, part->send_bytes, part->send_bytes + GUARD) ||
 	    !is_untouched(part->recv, part->recv_bytes, part->recv_bytes + GUARD))
 		return "writes behind a buffer";
-	if (part->op.call.truncated)
+	if (part->op.node.outcome.truncated)
 		return "is told of a truncation";
-	if (part->op.node.wrong)
+	if (part->op.node.outcome.bits & CS_OUTCOME_STOPPED)
 		return "takes others' calls for different ones";
-	if (part->op.node.extras & (CS_OP_MORE | CS_OP_LESS))
+	if (part->op.node.outcome.bits & (CS_OUTCOME_MORE | CS_OUTCOME_LESS))
 		return "is told of a message of another size";
-	if (part->op.node.extras & CS_OP_LEFT) /* to the host */
+	if (part->op.node.outcome.bits & CS_OUTCOME_LEFT) /* to the host */
 		return part->digest == digest_of(part) ? NULL : "has changed what it leaves to the "
 								"host";
 	return is_result(world, spec, rank, part) ? NULL : "has a wrong result";

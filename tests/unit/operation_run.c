@@ -104,8 +104,8 @@ end(struct run *run, int rank, int call)
 	const struct spec *spec = &run->specs[call];
 	const char *wrong = call_wrong(&run->world, spec, rank, part);
 	part->is_over = true;
-	part->is_left = part->op.node.extras & CS_OP_LEFT;
-	part->is_refused = part->op.node.extras & (CS_OP_LEFT | CS_OP_REFUSED);
+	part->is_left = part->op.node.outcome.bits & CS_OUTCOME_LEFT;
+	part->is_refused = part->op.node.outcome.bits & (CS_OUTCOME_LEFT | CS_OUTCOME_REFUSED);
 	if (wrong)
 		run_fail(run, "; rank %d %s in call %d: %s %s root %d %zu bytes%s", rank, wrong,
 			 call, cs_colls[spec->coll].name, spec->algorithm->name, spec->root,

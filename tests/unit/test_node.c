@@ -723,18 +723,18 @@ each_operation_has_memory_of_its_own(void **state)
 /* --- ranks that make different calls ---------------------------------------------------------- */
 
 /* What rank 0 gets of rank 1's line, as far as it goes wrong. */
-static enum cs_wrong
+static unsigned
 await(struct cs_node *nodes, const struct cs_line *line)
 {
 	const char *small = cs_node_rank(&nodes[0], 1)->small[0];
 	bool has_line = line == &cs_node_rank(&nodes[0], 1)->lines[ops[0].number % CS_LINES];
-	assert_true(has_line == (ops[0].wrong == CS_WRONG_NOT));
+	assert_true(has_line == !ops[0].outcome.bits);
 	if (!has_line) {
 		assert_int_equal(cs_line_bytes(line), 0);
 		assert_int_equal(line->word[0], CS_POST_RING);
 		assert_true(cs_node_slot_of(&ops[0], 1, line->slot, 3) > small);
 	}
-	return ops[0].wrong;
+	return ops[0].outcome.bits;
 }
 
 static void
@@ -749,9 +749,9 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	cs_line_say(&ops[1], line, 100);
 	cs_node_publish(&ops[1], line, 1);
 	assert_true(cs_node_may_go_on(&nodes[0]));
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_OUTCOME_MISMATCH);
 	assert_false(cs_node_may_go_on(&nodes[0])); /* another team has mistakes of its own */
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 100)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 100)), CS_OUTCOME_MISMATCH);
 	assert_non_null(cs_node_look(&ops[0], 1, 1));
 	/* Slots of this call are free at once, those of others are not. */
 	assert_non_null(cs_node_slot(&ops[0], 1, 0, true));
@@ -762,7 +762,7 @@ a_line_of_another_call_has_no_data_and_ends_all_waiting_in_this_one(void **state
 	cs_node_op_init(&ops[0], &nodes[0], ops[1].signature);
 	begin(nodes);
 	cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_NOT);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), 0);
 	clear(nodes);
 }
 
@@ -773,7 +773,7 @@ nobody_waits_for_a_rank_that_has_left_the_call(void **state)
 	make(nodes, 2);
 	begin(nodes);
 	cs_node_end(&ops[1]);
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_OUTCOME_MISMATCH);
 	clear(nodes);
 }
 
@@ -787,7 +787,7 @@ nor_for_one_that_waits_in_another_call(void **state)
 	ops[1].signature = cs_call_signature(CS_BARRIER, 0);
 	atomic_store(&nodes[1].self->waits,
 		     ops[1].number << 16 | ops[1].signature >> CS_SIGNATURE_SHIFT);
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_CALL);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_OUTCOME_MISMATCH);
 	clear(nodes);
 }
 
@@ -800,7 +800,7 @@ who_only_reads_no_more_is_waited_for(void **state)
 	cs_node_end_reading(&ops[1]);
 	turns = 0;
 	late = &ops[1];
-	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), CS_WRONG_NOT);
+	assert_int_equal(await(nodes, cs_node_await(&ops[0], 1, 1)), 0);
 	late = NULL;
 	clear(nodes);
 }
@@ -816,9 +816,9 @@ a_reduction_of_another_size_is_another_call(void **state)
 		ops[0].signature = cs_call_signature(CS_ALLREDUCE, 7) | ours;
 		ops[1].signature = cs_call_signature(CS_ALLREDUCE, 7) | 16;
 		cs_node_publish(&ops[1], cs_node_line(&ops[1]), 1);
-		enum cs_wrong wrong = await(nodes, cs_node_await_alike(&ops[0], 1, 1));
-		assert_int_equal(wrong, ours < 16 ? CS_WRONG_MORE : ours > 16
-				 ? CS_WRONG_CALL : CS_WRONG_NOT);
+		unsigned wrong = await(nodes, cs_node_await_alike(&ops[0], 1, 1));
+		assert_int_equal(wrong, ours < 16 ? CS_OUTCOME_LONGER : ours > 16
+				 ? CS_OUTCOME_MISMATCH : 0);
 		clear(nodes);
 	}
 }

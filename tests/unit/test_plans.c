@@ -417,8 +417,8 @@ a_refusal_is_told_with_its_reason_and_kept(void **state)
 			cs_op_init(&op, &fixture.team, 0);
 			assert_false(cs_plans_start(&op, &fixture.plans, NULL, &refusing[i],
 						    &problem, vector, vector, NULL));
-			assert_true(op.node.extras & CS_OP_REFUSED);
-			assert_string_equal(op.refused, reasons[i]);
+			assert_true(op.node.outcome.bits & CS_OUTCOME_REFUSED);
+			assert_string_equal(op.node.outcome.refused, reasons[i]);
 			assert_int_equal(builds, 1 + shape / 2);
 			cs_op_fini(&op);
 		}

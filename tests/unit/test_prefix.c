@@ -216,7 +216,7 @@ make_call(struct rank *self, enum cs_coll coll, size_t way, size_t count, bool i
 	cs_node_op_fini(&op.node);
 	cs_op_fini(&op);
 	check(self, &call, ways[way].name, count, in_place);
-	if (op.node.wrong && !*self->wrong)
+	if (op.node.outcome.bits & CS_OUTCOME_STOPPED && !*self->wrong)
 		snprintf(self->wrong, sizeof self->wrong, "%s, %s: other ranks are in another call",
 			 cs_colls[coll].name, ways[way].name);
 }

@@ -226,7 +226,7 @@ static enum cs_status
 leave(struct cs_op *op)
 {
 	cs_op_refuse(op, "the node's area has no room for a byte of each block");
-	op->node.extras |= CS_OP_LEFT;
+	op->node.outcome.bits |= CS_OUTCOME_LEFT;
 	cs_node_end(&op->node);
 	return CS_OK;
 }

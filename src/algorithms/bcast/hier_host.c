@@ -173,9 +173,9 @@ static void
 tell(struct cs_op *op, struct cs_line *line)
 {
 	const struct several *several = CS_OP_STATE(struct several, op);
-	if (!several->is_root && (op->node.extras & CS_OP_MORE))
+	if (!several->is_root && (op->node.outcome.bits & CS_OUTCOME_MORE))
 		cs_line_say(&op->node, line, op->call.bytes + 1);
-	else if (!several->is_root && (op->node.extras & CS_OP_LESS))
+	else if (!several->is_root && (op->node.outcome.bits & CS_OUTCOME_LESS))
 		cs_line_say(&op->node, line, op->call.bytes - 1);
 }
 

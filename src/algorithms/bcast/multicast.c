@@ -50,7 +50,8 @@ struct verdict {
 
 /* In the operation's memory. */
 struct broadcast {
-	struct cs_call *call;
+	const struct cs_call *call;
+	struct cs_outcome *outcome;
 	struct cs_wire *wire;
 	struct cs_multicast *multicast;
 	uint64_t tag;
@@ -122,7 +123,7 @@ learn_total(struct broadcast *broadcast, uint64_t total)
 {
 	broadcast->total = total;
 	if (total > broadcast->call->bytes)
-		broadcast->call->truncated = total;
+		broadcast->outcome->truncated = total;
 }
 
 static struct cs_request *
@@ -436,7 +437,7 @@ begin_plan(struct cs_op *op)
 	op->under_way = CS_UNDER_WAY_NOTHING;
 	if (!cs_plans_start(op, &team->flat_plans, team->everyone, plan, &problem, call->recv.base,
 			    call->recv.base, NULL))
-		op->node.extras |= CS_OP_LEFT;
+		op->node.outcome.bits |= CS_OUTCOME_LEFT;
 	return cs_plans_have_begun(op);
 }
 
@@ -460,6 +461,7 @@ run(struct cs_op *op, const size_t *params)
 	memset(broadcast, 0, offsetof(struct broadcast, hears));
 	*CS_OP_STATE(struct broadcast *, op) = broadcast;
 	broadcast->call = call;
+	broadcast->outcome = &op->node.outcome;
 	broadcast->wire = wire;
 	broadcast->tag = op->tag;
 	broadcast->multicast = multicast;

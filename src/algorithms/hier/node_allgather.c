@@ -22,7 +22,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 	int rank = cs_team_local_rank(op->team, local);
 	size_t chunk = exchange->post.chunk, at = round * chunk,
 	       block = cs_blocks_bytes(&call->recv, rank);
-	block = cs_rounds_lesser(call, cs_line_bytes(line), block);
+	block = cs_rounds_lesser(op, cs_line_bytes(line), block);
 	char *to = cs_blocks_at(&call->recv, rank) + at;
 	if (at >= block)
 		return; /* its owner has no more */
@@ -92,7 +92,7 @@ small_blocks(struct cs_op *op, bool are_inline)
 		size_t bytes = cs_blocks_bytes(&call->recv, rank),
 		       sent = cs_line_bytes_here(at.op, other);
 		if (__builtin_expect(sent != bytes, 0))
-			bytes = cs_rounds_lesser(call, sent, bytes);
+			bytes = cs_rounds_lesser(op, sent, bytes);
 		/* Where some block is too long for a line, none is in one. */
 		const char *from = are_inline ? (const char *)other->data
 					      : cs_node_slot_of(at.op, rank, other->slot, 0);

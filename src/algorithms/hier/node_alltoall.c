@@ -22,7 +22,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 	char *to = cs_blocks_at(&call->recv, rank);
 	if (cs_post_is_single_copy(line)) {
 		const struct cs_remote *remote = cs_post_remote(&op->node, local, line, self);
-		bytes = cs_rounds_lesser(call, remote->bytes, bytes);
+		bytes = cs_rounds_lesser(op, remote->bytes, bytes);
 		if (round == 0)
 			cs_copies_read(op, local, to, remote->address, bytes);
 		return;
@@ -30,7 +30,7 @@ get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, int loca
 	/* The line has the largest of the sender's blocks: of blocks of one size it is this
 	 * one's. */
 	if (call->coll == CS_ALLTOALL)
-		bytes = cs_rounds_lesser(call, most, bytes);
+		bytes = cs_rounds_lesser(op, most, bytes);
 	size_t chunk = exchange->post.chunk;
 	if (round * chunk >= most)
 		return;

@@ -6,9 +6,9 @@
 
 /* A block as it was published: not more of it than both sides know of. */
 static size_t
-agreed_bytes(struct cs_call *call, const struct cs_line *line, size_t expected)
+agreed_bytes(struct cs_op *op, const struct cs_line *line, size_t expected)
 {
-	return cs_rounds_lesser(call, cs_line_bytes(line), expected);
+	return cs_rounds_lesser(op, cs_line_bytes(line), expected);
 }
 
 /* What round `round` of a rank brings to the root. */
@@ -19,7 +19,7 @@ gather_get(struct cs_op *op, const struct cs_rounds *exchange, uint64_t round, i
 	struct cs_call *call = &op->call;
 	size_t chunk = exchange->post.chunk;
 	char *to = cs_blocks_at(&call->recv, rank) + round * chunk;
-	size_t bytes = agreed_bytes(call, line, cs_blocks_bytes(&call->recv, rank));
+	size_t bytes = agreed_bytes(op, line, cs_blocks_bytes(&call->recv, rank));
 	size_t piece = cs_chunks_bytes(bytes, chunk, round);
 	if (cs_line_bytes(line) <= CS_INLINE) {
 		if (round == 0)
@@ -74,7 +74,7 @@ gather_root_fast(struct cs_op *op)
 		const struct cs_line *line = cs_at_await(at, rank, 1);
 		size_t sent = cs_line_bytes(line);
 		char *to = cs_blocks_at(&call->recv, rank);
-		bytes = agreed_bytes(call, line, bytes);
+		bytes = agreed_bytes(op, line, bytes);
 		if (__builtin_expect(sent > CS_INLINE && cs_post_is_single_copy(line), 0))
 			cs_node_get_single_copy(at.op, call->coll, rank, to, line->word[1], bytes);
 		else
@@ -151,9 +151,9 @@ scatter_chunk(const struct cs_team *team)
 
 /* How much of the own block is to be taken. */
 static size_t
-scatter_wanted(struct cs_call *call, size_t sent)
+scatter_wanted(struct cs_op *op, size_t sent)
 {
-	return cs_rounds_lesser(call, sent, call->bytes);
+	return cs_rounds_lesser(op, sent, op->call.bytes);
 }
 
 /* A rank that gets its block. */
@@ -170,7 +170,7 @@ scatter_get_inline(struct cs_op *op, const struct cs_line *line)
 	       sent = each < CS_LINE_ROOM ? each : CS_LINE_ROOM;
 	size_t offset = self * sent < CS_LINE_ROOM ? self * sent : 0;
 	cs_copy(op->call.recv.base, (const char *)&line->word[1] + offset,
-		scatter_wanted(&op->call, sent));
+		scatter_wanted(op, sent));
 }
 
 static void
@@ -181,7 +181,7 @@ scatter_get_direct(struct cs_op *op, const struct cs_line *line)
 	int self = op->team->shape.rank;
 	const struct cs_remote *remote = cs_post_remote(node, call->root, line, self);
 	cs_node_get_single_copy(node, call->coll, call->root, call->recv.base, remote->address,
-				scatter_wanted(call, remote->bytes));
+				scatter_wanted(op, remote->bytes));
 }
 
 static void
@@ -194,7 +194,7 @@ scatter_get_piece(struct cs_op *op, struct scatter_leaf *leaf, const struct cs_l
 	if (round == 0) {
 		uint64_t sent;
 		memcpy(&sent, from, sizeof sent);
-		leaf->whole = scatter_wanted(call, sent);
+		leaf->whole = scatter_wanted(op, sent);
 	}
 	cs_copy_out(op, leaf->whole, call->recv.base + round * leaf->chunk, from + PIECE_HEAD,
 		    cs_chunks_bytes(leaf->whole, leaf->chunk, round));

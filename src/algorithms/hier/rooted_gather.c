@@ -107,7 +107,7 @@ gather_meet_sizes(struct cs_op *op)
 	for (int local = 0; needs_node && local < shape->locals; local++) {
 		size_t sent = cs_line_bytes(cs_node_look(&op->node, local, 1));
 		if (rooted->is_root && !rooted->shares_sizes)
-			cs_rounds_lesser(&op->call, sent, sizes[local]);
+			cs_rounds_lesser(op, sent, sizes[local]);
 		else
 			sizes[local] = sent;
 	}
@@ -155,7 +155,7 @@ gather_take_sizes(struct cs_op *op)
 	uint64_t rounds = line->word[0];
 	if (rooted->shares_sizes) {
 		if (rounds && rooted->is_root)
-			op->call.truncated = op->call.bytes + 1;
+			op->node.outcome.truncated = op->call.bytes + 1;
 		memcpy(rooted->sizes, rooted->shared, cs_rooted_table_bytes(op));
 		rounds = cs_rooted_most_rounds(op, rooted, rooted->sizes);
 	}
@@ -195,7 +195,7 @@ gather_between(struct cs_op *op, struct cs_hier_round *round)
 static void
 gather_tell(struct cs_op *op, struct cs_line *line)
 {
-	line->word[1] = op->node.extras & CS_OP_MORE;
+	line->word[1] = op->node.outcome.bits & CS_OUTCOME_MORE;
 }
 
 static bool
@@ -210,7 +210,7 @@ gather_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 {
 	(void)round, (void)lane;
 	if (line->word[1])
-		op->call.truncated = op->call.bytes + 1;
+		op->node.outcome.truncated = op->call.bytes + 1;
 }
 
 static void

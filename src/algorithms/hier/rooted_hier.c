@@ -223,7 +223,7 @@ scatter_know_sizes(struct cs_op *op)
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	size_t sent = rooted->moved;
 	if (op->call.recv.base && sent > op->call.bytes)
-		op->call.truncated = sent;
+		op->node.outcome.truncated = sent;
 	rooted->moved = sent < op->call.bytes ? sent : op->call.bytes;
 }
 
@@ -281,7 +281,7 @@ scatter_between(struct cs_op *op, struct cs_hier_round *round)
 static void
 scatter_tell(struct cs_op *op, struct cs_line *line)
 {
-	if (!cs_rooted_of(op)->is_root_node && (op->node.extras & CS_OP_MORE))
+	if (!cs_rooted_of(op)->is_root_node && (op->node.outcome.bits & CS_OUTCOME_MORE))
 		cs_line_say(&op->node, line, op->call.bytes + 1);
 }
 
@@ -303,7 +303,7 @@ scatter_take_lane(struct cs_op *op, const struct cs_hier_round *round, int lane,
 	struct cs_rooted *rooted = cs_rooted_of(op);
 	(void)lane;
 	if (cs_line_bytes(line) > op->call.bytes)
-		op->call.truncated = cs_line_bytes(line);
+		op->node.outcome.truncated = cs_line_bytes(line);
 	if (op->call.recv.base)
 		cs_copy_result(op, op->call.recv.base + round->at, round->area[0] + rooted->own_at,
 			       cs_chunks_bytes(rooted->moved, rooted->chunk, round->index));

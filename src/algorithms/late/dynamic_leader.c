@@ -247,7 +247,7 @@ take_of_node(struct cs_op *op, uint64_t round, int part)
 	size_t bytes = cs_dynamic_bytes(op, state, round, part);
 	if (hear(op) == CS_AGAIN)
 		return CS_AGAIN;
-	if (op->node.wrong >= CS_WRONG_CALL)
+	if (op->node.outcome.bits & CS_OUTCOME_STOPPED)
 		return CS_OK; /* it may never be made */
 	int holder = cs_arrive_holder(&op->node, round, part);
 	if (holder < 0)
@@ -315,7 +315,7 @@ take_nodes(struct cs_op *op, uint64_t round, int part)
 		bool is_made = state->made[round % FOREVER] & 1u << part;
 		if (!is_made && hear(op) == CS_AGAIN)
 			return CS_AGAIN;
-		if (op->node.wrong >= CS_WRONG_CALL)
+		if (op->node.outcome.bits & CS_OUTCOME_STOPPED)
 			return CS_OK;
 		int holder = is_made ? -1 : cs_arrive_holder(&op->node, round, part);
 		if ((!is_made && holder < 0) || await_children(op, round, part) == CS_AGAIN)
@@ -446,8 +446,8 @@ describe_post(const struct cs_op *op, struct cs_dynamic *state)
 	post->rounds = CS_USES_UNKNOWN;
 	post->chunk = post->span = span;
 	post->last = TO_THE_END;
-	post->way = state->rounds > 1 ? CS_POST_RING : span <= CS_SMALL ? CS_POST_SMALL
-		    : cs_node_is_cut(&op->node, span) ? CS_POST_PIECE : CS_POST_RING;
+	post->way = cs_post_choose(&op->node, span, state->rounds, false, false,
+				   state->rounds == 1 && span <= CS_SMALL);
 	size_t slots = op->team->node.shape.slots;
 	state->ahead = slots < CS_ARRIVE_ROUNDS ? slots : CS_ARRIVE_ROUNDS;
 	state->ahead = state->rounds < state->ahead ? state->rounds : state->ahead;

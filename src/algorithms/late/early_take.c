@@ -98,7 +98,7 @@ take_piece(struct cs_op *op, const char *segment, int from)
 		bytes = call->send.each;
 		at += (size_t)shape->local * state->piece;
 	}
-	size_t piece = cs_early_piece(state, cs_rounds_lesser(call, bytes, expected));
+	size_t piece = cs_early_piece(state, cs_rounds_lesser(op, bytes, expected));
 	if (at <= head.bytes && piece <= head.bytes - at)
 		cs_copy_result(op, cs_blocks_at(&call->recv, from) + cs_early_begin(state),
 			       segment + at, piece);

@@ -45,7 +45,7 @@ come_behind(struct cs_op *op)
 static enum cs_status
 wait_behind(struct cs_op *op)
 {
-	bool comes = op->node.wrong < CS_WRONG_CALL;
+	bool comes = !(op->node.outcome.bits & CS_OUTCOME_STOPPED);
 	return comes && cs_arrive_holder(&op->node, 0, BEHIND) < 0 ? CS_AGAIN : CS_OK;
 }
 

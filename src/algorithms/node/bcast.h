@@ -13,12 +13,12 @@ struct cs_node_reader {
 
 /* What the root has said that it sends, or its part of what there is to say. */
 static inline void
-cs_node_bcast_compare(struct cs_node_op *node, struct cs_call *call, size_t sent)
+cs_node_bcast_compare(struct cs_node_op *node, const struct cs_call *call, size_t sent)
 {
 	if (sent > call->bytes)
-		call->truncated = sent;
-	else if (sent < call->bytes && !node->wrong)
-		node->wrong = CS_WRONG_LESS;
+		node->outcome.truncated = sent;
+	else if (sent < call->bytes)
+		node->outcome.bits |= CS_OUTCOME_LESS;
 }
 
 /* The line of step 1 is there. The root's size, not ours, says how many rounds come; ours says how

@@ -91,10 +91,10 @@ extern cs_phase *const cs_rounds_post_only[];
 /* Of a block that another rank says is so long, and that is expected to be so long: what is to be
  * taken. A longer one is told. */
 static inline size_t
-cs_rounds_lesser(struct cs_call *call, size_t sent, size_t expected)
+cs_rounds_lesser(struct cs_op *op, size_t sent, size_t expected)
 {
 	if (sent > expected)
-		call->truncated = sent;
+		op->node.outcome.truncated = sent;
 	return sent < expected ? sent : expected;
 }
 

@@ -71,7 +71,7 @@ cs_serve_end(struct cs_serving *serving)
 	cs_serving_fini(serving);
 	if (serving->op.node.extras & CS_OP_TIMED)
 		record(serving);
-	if (!(serving->op.node.extras & CS_OP_WRONG))
+	if (!(serving->op.node.outcome.bits & CS_OUTCOME_ERROR))
 		return MPI_SUCCESS;
 	cs_pmpi.Comm_call_errhandler(serving->communicator->comm, serving->result);
 	return serving->result;
@@ -80,13 +80,14 @@ cs_serve_end(struct cs_serving *serving)
 /* The error of this rank where the call was truncated: success, if the truncation is the root's. A
  * gather's root is told of it by its node's leader, which therefore sees it too. */
 static int
-truncated(const struct cs_serving *serving, const struct cs_call *call)
+truncated(const struct cs_serving *serving)
 {
+	const struct cs_call *call = &serving->op.call;
 	const struct cs_comm *communicator = serving->communicator;
 	const struct cs_seat *seat = communicator->seat;
 	const int *node_of = seat->team.shape.node_of;
 	bool gathers = call->coll == CS_GATHER || call->coll == CS_GATHERV;
-	bool is_of_root = !call->truncated && gathers && communicator->rank != call->root &&
+	bool is_of_root = !serving->op.node.outcome.truncated && gathers && communicator->rank != call->root &&
 			  node_of[communicator->rank] == node_of[call->root];
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
@@ -97,20 +98,19 @@ static void
 note_wrong(struct cs_serving *serving)
 {
 	struct cs_op *op = &serving->op;
-	const struct cs_call *call = &op->call;
-	enum cs_wrong reason = op->node.wrong;
-	bool is_more = call->truncated || (op->node.extras & CS_OP_MORE);
-	bool is_less = reason == CS_WRONG_LESS || (op->node.extras & CS_OP_LESS);
-	int result = reason == CS_WRONG_CALL		? MPI_ERR_OTHER
-		     : reason == CS_WRONG_MORE		? MPI_ERR_TRUNCATE
-		     : is_more				? truncated(serving, call)
-		     : is_less && cs_flavour.tells_of_less? MPI_ERR_OTHER
-							: MPI_SUCCESS;
-	op->node.extras &= ~(unsigned)(CS_OP_MORE | CS_OP_LESS);
-	if (result == MPI_SUCCESS)
+	struct cs_outcome *outcome = &op->node.outcome;
+	if (outcome->bits & CS_OUTCOME_MISMATCH)
+		serving->result = MPI_ERR_OTHER;
+	else if (outcome->bits & CS_OUTCOME_LONGER)
+		serving->result = MPI_ERR_TRUNCATE;
+	else if (outcome->truncated || (outcome->bits & CS_OUTCOME_MORE))
+		serving->result = truncated(serving);
+	else if ((outcome->bits & CS_OUTCOME_LESS) && cs_flavour.tells_of_less)
+		serving->result = MPI_ERR_OTHER;
+	else
 		return;
-	serving->result = result;
-	op->node.extras |= CS_OP_WRONG;
+	if (serving->result != MPI_SUCCESS)
+		outcome->bits |= CS_OUTCOME_ERROR;
 }
 
 /* What is seldom, or long: the rest of the call's script, and what has to be done or told at its
@@ -122,9 +122,8 @@ attend(struct cs_serving *serving)
 	if (op->node.extras & CS_OP_GOES_ON)
 		cs_op_finish(op);
 	cs_node_op_fini(&op->node);
-	if (op->call.truncated | op->node.wrong | (op->node.extras & (CS_OP_MORE | CS_OP_LESS)))
-		note_wrong(serving);
-	return !(op->node.extras & CS_OP_LEFT) || cs_serve_not(serving, op->refused);
+	note_wrong(serving);
+	return !(op->node.outcome.bits & CS_OUTCOME_LEFT) || cs_serve_not(serving, op->node.outcome.refused);
 }
 
 bool
@@ -139,7 +138,8 @@ cs_serve_run(struct cs_serving *serving, uint64_t signature)
 	op->node.signature = signature;
 	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
 	/* One question for all of it. */
-	if (__builtin_expect((op->call.truncated | op->node.wrong | op->node.extras) != 0, 0))
+	if (__builtin_expect((op->node.outcome.truncated | op->node.outcome.bits |
+			      op->node.extras) != 0, 0))
 		return attend(serving);
 	return true;
 }

@@ -51,7 +51,7 @@ cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
 }
 
-/* Runs the operation's call by the chosen algorithm, and notes what was wrong (CS_OP_WRONG).
+/* Runs the operation's call by the chosen algorithm, and notes an error (CS_OUTCOME_ERROR).
  * `signature`: cs_call_signature, of a reduction with the bytes below it. False: its plan was
  * refused, on all ranks; nothing has been touched, and the host is to do the call. */
 bool cs_serve_run(struct cs_serving *serving, uint64_t signature);

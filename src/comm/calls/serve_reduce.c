@@ -79,7 +79,6 @@ fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 	call->bytes = bytes;
 	call->counts = NULL;
 	call->root = -1;
-	call->truncated = 0;
 }
 
 static inline enum cs_order

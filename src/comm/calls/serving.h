@@ -12,7 +12,7 @@ struct cs_serving {
 	struct cs_cached_choice *cached; /* what select said; NULL: it was not asked, because: */
 	const char *unasked;
 	size_t bytes;             /* as select counts them, where there is an answer */
-	int result;               /* of a served call, with CS_OP_WRONG: MPI_ERR_TRUNCATE or
+	int result;               /* of a served call, with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or
 				   * MPI_ERR_OTHER */
 	struct cs_op op;
 	struct cs_type types[2];  /* of input and output, for types that are not in the table */
@@ -26,7 +26,8 @@ static inline void
 cs_serving_init(struct cs_serving *serving, struct cs_comm *communicator)
 {
 	serving->communicator = communicator;
-	serving->op.node.wrong = CS_WRONG_NOT;
+	serving->op.node.outcome.bits = 0;
+	serving->op.node.outcome.truncated = 0;
 	serving->op.node.extras = 0;
 }
 
