@@ -86,7 +86,7 @@ any_value(struct run *run, const struct cs_param *param)
 	static const char *const counts[] = { "k", "window", "ports", "senders", "lanes", "radix",
 					      "group" };
 	static const char *const limits[] = { "read_all", "room", "aggregate", "least" };
-	static const char *const switches[] = { "barrier", "control", "serial" };
+	static const char *const switches[] = { "barrier", "control", "rma", "serial" };
 	for (size_t i = 0; i < COUNT(bytes); i++)
 		if (!strcmp(param->name, bytes[i]))
 			return clamp(param, (size_t)1024 << chance(run, 6));

@@ -8,14 +8,14 @@
 #include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
-enum { SEGMENT, RADIX, WINDOW };
+enum { SEGMENT, RADIX, RMA };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
 	const struct cs_dynamic_leader_params given = { .segment = params[SEGMENT],
 							.radix = params[RADIX],
-							.window = params[WINDOW] };
+							.rma = params[RMA] };
 	op->call.root = -1;
 	if (!cs_dynamic_leader(op, &given))
 		cs_node_reduce(op, &cs_node_reduce_usual);
@@ -27,6 +27,6 @@ const struct cs_algorithm cs_algorithm_allreduce_hier_dynamic = {
 	.summary = "the last arriver of a node leads, up and down a tree of nodes",
 	.needs = { .several_per_node = true, .block_if_not_commutative = true, .everyone = true },
 	.params = { [SEGMENT] = CS_DYNAMIC_LEADER_SEGMENT, [RADIX] = CS_DYNAMIC_LEADER_RADIX,
-		    [WINDOW] = CS_DYNAMIC_LEADER_WINDOW },
+		    [RMA] = CS_DYNAMIC_LEADER_RMA },
 	.run = run,
 };

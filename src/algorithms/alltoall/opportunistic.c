@@ -324,7 +324,7 @@ number_messages(struct cs_op *op)
 }
 
 /* Parameters. */
-enum { LEAST, BARRIER, WINDOW };
+enum { LEAST, BARRIER, RMA };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -340,7 +340,7 @@ run(struct cs_op *op, const size_t *params)
 	*state = (struct cs_early){ .wire = team->host->wire(team->everyone), .chunk = chunk,
 				 .least = params[LEAST], .has_sizes = has_sizes,
 				 .is_barred = params[BARRIER] != 0 };
-	struct cs_rma_window *window = params[WINDOW] && team->host->window
+	struct cs_rma_window *window = params[RMA] && team->host->window
 				       ? team->host->window(team->everyone) : NULL;
 	if (window)
 		take_window(op, window);
@@ -366,6 +366,6 @@ const struct cs_algorithm cs_algorithm_alltoall_opportunistic = {
 				0, CS_INF },
 		    [BARRIER] = { "barrier", "1: nothing is sent before all of the node are here, "
 					     "for comparison", 0, 0, 1 },
-		    [WINDOW] = CS_NODE_WINDOWS },
+		    [RMA] = CS_NODE_RMA },
 	.run = run,
 };

@@ -17,12 +17,12 @@
 #include "algorithms/late/first_come_nodes.h"
 #include "algorithms/late/node_rma.h"
 
-enum { CONTROL = CS_FIRST_COME_COUNT, WINDOW };
+enum { CONTROL = CS_FIRST_COME_COUNT, RMA };
 
 static void
 run(struct cs_op *op, const size_t *params)
 {
-	if (params[WINDOW] && !params[CONTROL] &&
+	if (params[RMA] && !params[CONTROL] &&
 	    cs_node_rma_bcast(op, 1 + (int)params[CS_FIRST_COME_K]))
 		return;
 	cs_first_come_nodes(op, (struct cs_first_come_nodes_how){ .is_dynamic = true,
@@ -39,6 +39,6 @@ const struct cs_algorithm cs_algorithm_bcast_hier_dynamic = {
 	.params = { CS_FIRST_COME_PARAMS,
 		    [CONTROL] = { "control", "1: a tree, and words to all of the node above", 0, 0,
 				  1 },
-		    [WINDOW] = CS_NODE_WINDOWS },
+		    [RMA] = CS_NODE_RMA },
 	.run = run,
 };

@@ -22,7 +22,7 @@ await_children(struct cs_op *op, uint64_t round, int part)
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	for (; state->received < state->children; state->received++)
-		if (!cs_dynamic_has_come(op, round, part, state->received))
+		if (!state->transport->has_come(op, round, part, state->received))
 			return CS_AGAIN;
 	state->received = 0;
 	return CS_OK;
@@ -36,7 +36,7 @@ reduce_children(struct cs_op *op, uint64_t round, int part, const char *own, cha
 	const void *from[1 + state->children];
 	from[0] = own;
 	for (int child = 0; child < state->children; child++)
-		from[1 + child] = cs_dynamic_message(op, round, part, child);
+		from[1 + child] = state->transport->message(op, round, part, child);
 	cs_rank_order_reduce(op, &op->call.reduction, out, from, 1 + state->children,
 			   cs_dynamic_count(op, state, round, part));
 }
@@ -92,8 +92,9 @@ climb(struct cs_op *op, uint64_t round, int part)
 static void
 expect_children(struct cs_op *op, uint64_t round, int part)
 {
-	for (int child = 0; child < cs_dynamic_of(op)->children; child++)
-		cs_dynamic_receive(op, round, part, child, false);
+	const struct cs_dynamic *state = cs_dynamic_of(op);
+	for (int child = 0; child < state->children; child++)
+		state->transport->receive(op, round, part, child, false);
 }
 
 /* Passes the node's sum on, as its last arriver. */
@@ -160,7 +161,7 @@ lead(struct cs_op *op, uint64_t round, int part)
 		state->freed = 0;
 	}
 	for (; state->leads_nodes && state->freed < state->children; state->freed++)
-		if (!cs_dynamic_give_back(op, round, part, state->freed))
+		if (!state->transport->give_back(op, round, part, state->freed))
 			return CS_AGAIN;
 	if (!cs_dynamic_has_parent(op, round, part) || !may_pass_on(op, round, part))
 		return CS_AGAIN;
@@ -265,9 +266,10 @@ await_message(struct cs_op *op, uint64_t round, int part)
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	for (int other = 0; !state->is_expecting && other < state->parts; other++)
 		if (cs_dynamic_is_part(op, state, round, other))
-			cs_dynamic_receive(op, round, other, state->children, true);
+			state->transport->receive(op, round, other, state->children, true);
 	state->is_expecting = true;
-	return cs_dynamic_has_come(op, round, part, state->children) ? CS_OK : CS_AGAIN;
+	return state->transport->has_come(op, round, part, state->children) ? CS_OK
+									     : CS_AGAIN;
 }
 
 static enum cs_status
@@ -278,8 +280,9 @@ take_message(struct cs_op *op, uint64_t round, int part)
 	if (await_message(op, round, part) == CS_AGAIN)
 		return CS_AGAIN;
 	cs_copy_result(op, at_of(op, op->call.recv.base, round, part),
-		       cs_dynamic_message(op, round, part, state->children), bytes);
-	return cs_dynamic_give_back(op, round, part, state->children) ? CS_OK : CS_AGAIN;
+		       state->transport->message(op, round, part, state->children), bytes);
+	return state->transport->give_back(op, round, part, state->children) ? CS_OK
+									      : CS_AGAIN;
 }
 
 /* Copies the result's part for the node and for the nodes below. The own memory of the part is
@@ -293,12 +296,12 @@ take_down(struct cs_op *op, uint64_t round, int part)
 	    await_message(op, round, part) == CS_AGAIN ||
 	    !cs_dynamic_may_send_down(op, round, part))
 		return CS_AGAIN;
-	const char *came = cs_dynamic_message(op, round, part, state->children);
+	const char *came = state->transport->message(op, round, part, state->children);
 	if (bytes) {
 		cs_copy_in(op, cs_dynamic_own_part(op, round, part), came, bytes);
 		cs_copy_result(op, at_of(op, op->call.recv.base, round, part), came, bytes);
 	}
-	if (!cs_dynamic_give_back(op, round, part, state->children))
+	if (!state->transport->give_back(op, round, part, state->children))
 		return CS_AGAIN;
 	cs_arrive_tell(&op->node, round, part, op->team->node.shape.local);
 	cs_dynamic_send_down(op, round, part);
@@ -326,7 +329,7 @@ take_nodes(struct cs_op *op, uint64_t round, int part)
 		state->freed = 0;
 	}
 	for (; state->freed < state->children; state->freed++)
-		if (!cs_dynamic_give_back(op, round, part, state->freed))
+		if (!state->transport->give_back(op, round, part, state->freed))
 			return CS_AGAIN;
 	state->is_summed = false;
 	return CS_OK;
@@ -457,7 +460,7 @@ static struct cs_rma_window *
 window_for(struct cs_op *op, const struct cs_dynamic_leader_params *params)
 {
 	struct cs_team *team = op->team;
-	return params->window && !params->control && team->shape.nodes > 1 && team->host->window
+	return params->rma && !params->control && team->shape.nodes > 1 && team->host->window
 	       ? team->host->window(team->everyone) : NULL;
 }
 
@@ -466,6 +469,7 @@ cs_dynamic_leader(struct cs_op *op, const struct cs_dynamic_leader_params *param
 {
 	struct cs_dynamic *state = cs_dynamic_of(op);
 	*state = (struct cs_dynamic){ .window = window_for(op, params) };
+	state->transport = state->window ? &cs_dynamic_rma : &cs_dynamic_messages;
 	if (!cut(op, state, params->segment, params->control))
 		return false;
 	describe_post(op, state);

@@ -41,7 +41,7 @@ struct cs_dynamic_leader_params {
 	size_t segment; /* bytes of a part, at least, if there are several */
 	size_t radix;   /* of the tree of nodes, 2 or more */
 	bool control;   /* reduce only: leaders send their rank to the nodes below */
-	bool window;    /* leaders write into nodes' memory, if there is a window */
+	bool rma;       /* leaders write into nodes' memory, if there is a window */
 };
 
 #define CS_DYNAMIC_LEADER_SEGMENT \
@@ -52,8 +52,8 @@ struct cs_dynamic_leader_params {
 #define CS_DYNAMIC_LEADER_CONTROL \
 	{ "control", "1: the last arriver of a node tells the ranks of the nodes below who it " \
 		     "is, and takes what they send, as the seed's do, for comparison", 0, 0, 1 }
-#define CS_DYNAMIC_LEADER_WINDOW \
-	{ "window", "1: leaders write into the memory of other nodes, where verbs can (with " \
+#define CS_DYNAMIC_LEADER_RMA \
+	{ "rma", "1: leaders write into the memory of other nodes, where verbs can (with " \
 		    "control 0); 0: they send messages of the MPI's", 1, 0, 1 }
 
 /* Begins a reduce or an allreduce. False, on all ranks alike: no slot has room for a message's head

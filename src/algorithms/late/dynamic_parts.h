@@ -1,5 +1,5 @@
-/* late/dynamic_parts.h — state and functions shared by dynamic_leader.c (on a node),
- * dynamic_messages.c (between nodes) and dynamic_rma.c (the same by a window). */
+/* late/dynamic_parts.h — parts of late/dynamic_leader.h: dynamic_leader.c (on a node),
+ * dynamic_tree.c (between nodes), dynamic_messages.c and dynamic_rma.c (two transports). */
 #ifndef CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 #define CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 
@@ -58,7 +58,8 @@ struct cs_dynamic {
 	struct cs_request *requests;
 	unsigned char *is_sending; /* by request of a send */
 	char *inbox;
-	struct cs_rma_window *window; /* instead of the wire and the inbox; NULL: none */
+	const struct cs_dynamic_transport *transport;
+	struct cs_rma_window *window; /* of cs_dynamic_rma; NULL: none */
 	struct cs_dynamic_neighbour *neighbours;
 	int neighbour_count;
 };
@@ -124,7 +125,7 @@ cs_dynamic_own_part(struct cs_op *op, uint64_t round, int part)
 	return cs_dynamic_part(op, op->team->node.shape.local, round, part);
 }
 
-/* --- between nodes (dynamic_messages.c) ------------------------------------------------------- */
+/* --- between nodes (dynamic_tree.c) ----------------------------------------------------------- */
 
 /* Places this node in the tree, and reserves memory for messages. */
 void cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
@@ -136,22 +137,35 @@ int cs_dynamic_child(const struct cs_op *op, const struct cs_dynamic *state, int
 /* The taker: the rank of a node that its children send to. */
 int cs_dynamic_taker(const struct cs_op *op, const struct cs_dynamic *state, int node);
 
-/* With `control`, sends all ranks of the child nodes a word: this rank leads in a part. */
-void cs_dynamic_tell_children(struct cs_op *op, uint64_t round, int part);
-/* Posts the receive of the parent leader's word. False: its place is in use, ask again. */
-bool cs_dynamic_hear_parent(struct cs_op *op, uint64_t round, int part);
-/* Is the rank that receives this node's sum known? */
-bool cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part);
+/* Transport of the messages of a part between nodes. Numbers of children as in cs_dynamic_child;
+ * number `children` is for messages down or to the root. False: not now, ask again. */
+struct cs_dynamic_transport {
+	/* Takes numbers and memory for the call's messages, once the tree is known. */
+	void (*join)(struct cs_op *op, struct cs_dynamic *state, int parent, bool control);
+	/* Posts the receive of a part, into inbox `child`. */
+	void (*receive)(struct cs_op *op, uint64_t round, int part, int child, bool is_down);
+	bool (*has_come)(struct cs_op *op, uint64_t round, int part, int child);
+	/* Data of a child's message, once all have come; if none names the child, those of any. */
+	const char *(*message)(struct cs_op *op, uint64_t round, int part, int child);
+	/* Gives a message's memory back, after its last use. */
+	bool (*give_back)(struct cs_op *op, uint64_t round, int part, int child);
+	bool (*may_send)(struct cs_op *op, uint64_t round, int part, int node);
+	/* Starts to send the own memory of a part to rank `peer`. */
+	void (*send)(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
+		     int peer, bool is_down);
+	/* Has a send or a receive completed? */
+	bool (*test)(const struct cs_dynamic *state, struct cs_request *request);
+};
+extern const struct cs_dynamic_transport cs_dynamic_messages, cs_dynamic_rma;
 
-/* Posts the receive of a part, into inbox `child`; inbox `children` is for messages down or to the
- * root. */
-void cs_dynamic_receive(struct cs_op *op, uint64_t round, int part, int child, bool is_down);
-/* Has the message of an inbox come? */
-bool cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child);
-/* Data of a child's message, once all have come; if none names the child, those of any. */
-const char *cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child);
-/* Gives a message's memory back, after its last use. False: not now, ask again. */
-bool cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child);
+/* Has the receive of an inbox completed? */
+bool cs_dynamic_is_received(struct cs_op *op, int part, int child);
+/* Number of a part among those of the call. */
+static inline uint64_t
+cs_dynamic_place(const struct cs_dynamic *state, uint64_t round, int part)
+{
+	return round * (uint64_t)state->parts + (uint64_t)part;
+}
 /* Index of an inbox and of its request. Any child's message may come to a child's inbox. */
 static inline int
 cs_dynamic_receive_at(const struct cs_dynamic *state, int part, int child)
@@ -174,15 +188,13 @@ void cs_dynamic_send_down(struct cs_op *op, uint64_t round, int part);
 /* Have the messages of `parts` parts of a round left, from `part` on? */
 bool cs_dynamic_have_left(struct cs_op *op, uint64_t round, int part, int parts);
 
-/* --- the same by a window (dynamic_rma.c) -------------------------------------------------- */
+/* --- words (dynamic_messages.c) --------------------------------------------------------------- */
 
-/* Takes the numbers of the call's messages; `neighbours` has room for children + 2. */
-void cs_dynamic_rma_join(struct cs_op *op, struct cs_dynamic *state, int parent);
-bool cs_dynamic_rma_has_come(struct cs_op *op, uint64_t round, int part, int child);
-const char *cs_dynamic_rma_message(struct cs_op *op, uint64_t round, int part, int child);
-bool cs_dynamic_rma_give_back(struct cs_op *op, uint64_t round, int part, int child);
-bool cs_dynamic_rma_may_put(struct cs_op *op, uint64_t round, int part, int node);
-void cs_dynamic_rma_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
-			   int node);
+/* With `control`, sends all ranks of the child nodes a word: this rank leads in a part. */
+void cs_dynamic_tell_children(struct cs_op *op, uint64_t round, int part);
+/* Posts the receive of the parent leader's word. False: its place is in use, ask again. */
+bool cs_dynamic_hear_parent(struct cs_op *op, uint64_t round, int part);
+/* Is the rank that receives this node's sum known? */
+bool cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part);
 
 #endif

@@ -36,13 +36,20 @@ expect(struct cs_dynamic *state, int node, uint64_t sent, uint64_t received)
 	state->window->received[node] += received;
 }
 
-void
-cs_dynamic_rma_join(struct cs_op *op, struct cs_dynamic *state, int parent)
+static void
+join(struct cs_op *op, struct cs_dynamic *state, int parent, bool control)
 {
+	(void)control; /* a window needs no words */
 	const struct cs_shape *shape = &op->team->shape;
 	bool is_to_all = cs_dynamic_is_to_all(op);
 	uint64_t parts = count_parts(op, state), down = is_to_all ? parts : 0;
 	int root = is_to_all ? -1 : shape->node_of[op->call.root];
+	bool is_roots = !is_to_all && shape->node_of[op->call.root] == state->top &&
+			shape->node == state->top;
+	state->leads_nodes = state->children && !is_roots;
+	state->takes_nodes = state->children && is_roots && cs_dynamic_is_root(op);
+	state->neighbours = cs_op_memory(op, CS_OP_PART, (size_t)(state->children + 2) *
+							 sizeof *state->neighbours);
 	for (int i = 0; i < state->children; i++)
 		expect(state, cs_dynamic_child(op, state, i), down, parts);
 	if (parent >= 0)
@@ -64,12 +71,6 @@ neighbour(const struct cs_dynamic *state, int node)
 	return at;
 }
 
-static uint64_t
-place_of(const struct cs_dynamic *state, uint64_t round, int part)
-{
-	return round * (uint64_t)state->parts + (uint64_t)part;
-}
-
 /* Source node of an inbox's messages: a child; of number `children`, the parent or the top. */
 static int
 source(const struct cs_op *op, const struct cs_dynamic *state, int child)
@@ -79,57 +80,76 @@ source(const struct cs_op *op, const struct cs_dynamic *state, int child)
 		       ? op->team->shape.node_of[state->parent] : state->top;
 }
 
-bool
-cs_dynamic_rma_has_come(struct cs_op *op, uint64_t round, int part, int child)
+static bool
+has_come(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
-	uint64_t number = neighbour(state, node)->received + place_of(state, round, part);
+	uint64_t number = neighbour(state, node)->received + cs_dynamic_place(state, round, part);
 	if (cs_rma_has_come(state->window, node, number))
 		return true;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return false;
 }
 
-const char *
-cs_dynamic_rma_message(struct cs_op *op, uint64_t round, int part, int child)
+static const char *
+message(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
 	return cs_rma_message(state->window, node,
-				 neighbour(state, node)->received + place_of(state, round, part));
+				 neighbour(state, node)->received + cs_dynamic_place(state, round, part));
 }
 
-bool
-cs_dynamic_rma_give_back(struct cs_op *op, uint64_t round, int part, int child)
+static bool
+give_back(struct cs_op *op, uint64_t round, int part, int child)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
 	int node = source(op, state, child);
-	uint64_t number = neighbour(state, node)->received + place_of(state, round, part);
+	uint64_t number = neighbour(state, node)->received + cs_dynamic_place(state, round, part);
 	if (state->window->give_back(state->window, node, number))
 		return true;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return false;
 }
 
-bool
-cs_dynamic_rma_may_put(struct cs_op *op, uint64_t round, int part, int node)
+static bool
+may_send(struct cs_op *op, uint64_t round, int part, int node)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
-	uint64_t number = neighbour(state, node)->sent + place_of(state, round, part);
+	uint64_t number = neighbour(state, node)->sent + cs_dynamic_place(state, round, part);
 	if (cs_rma_may_put(state->window, node, number))
 		return true;
 	op->node.awaited.local = CS_AWAITS_MESSAGE;
 	return false;
 }
 
-void
-cs_dynamic_rma_put(struct cs_op *op, struct cs_request *request, uint64_t round, int part,
-		      int node)
+static void
+send(struct cs_op *op, struct cs_request *request, uint64_t round, int part, int peer, bool is_down)
 {
 	const struct cs_dynamic *state = cs_dynamic_of(op);
+	int node = op->team->shape.node_of[peer];
+	(void)is_down;
 	state->window->put(state->window, request, node,
-			   neighbour(state, node)->sent + place_of(state, round, part), NULL,
-			   cs_dynamic_own_part(op, round, part),
+			   neighbour(state, node)->sent + cs_dynamic_place(state, round, part),
+			   NULL, cs_dynamic_own_part(op, round, part),
 			   cs_dynamic_bytes(op, state, round, part));
 }
+
+/* Posts nothing: ranks of other nodes write into the window. */
+static void
+receive(struct cs_op *op, uint64_t round, int part, int child, bool is_down)
+{
+	(void)op, (void)round, (void)part, (void)child, (void)is_down;
+}
+
+static bool
+test(const struct cs_dynamic *state, struct cs_request *request)
+{
+	return state->window->test(state->window, request);
+}
+
+const struct cs_dynamic_transport cs_dynamic_rma = {
+	.join = join, .receive = receive, .has_come = has_come, .message = message,
+	.give_back = give_back, .may_send = may_send, .send = send, .test = test,
+};

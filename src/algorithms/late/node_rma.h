@@ -12,8 +12,8 @@
 
 #include "algorithms/op.h"
 
-#define CS_NODE_WINDOWS \
-	{ "window", "1: written into the memory of nodes, where verbs can and what a node sends " \
+#define CS_NODE_RMA \
+	{ "rma", "1: written into the memory of nodes, where verbs can and what a node sends " \
 		    "to another fits eight slots; 0: by messages", 1, 0, 1 }
 
 /* Begins a broadcast along a k-nomial tree of nodes, k = radix: a node's first arriver passes it

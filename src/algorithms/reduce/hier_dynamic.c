@@ -9,7 +9,7 @@
 #include "algorithms/hier/node_reduce.h"
 
 /* Parameters. */
-enum { SEGMENT, RADIX, CONTROL, WINDOW };
+enum { SEGMENT, RADIX, CONTROL, RMA };
 
 static void
 run(struct cs_op *op, const size_t *params)
@@ -17,7 +17,7 @@ run(struct cs_op *op, const size_t *params)
 	const struct cs_dynamic_leader_params given = { .segment = params[SEGMENT],
 							.radix = params[RADIX],
 							.control = params[CONTROL],
-							.window = params[WINDOW] };
+							.rma = params[RMA] };
 	if (!cs_dynamic_leader(op, &given))
 		cs_node_reduce(op, &cs_node_reduce_usual);
 }
@@ -29,6 +29,6 @@ const struct cs_algorithm cs_algorithm_reduce_hier_dynamic = {
 	.needs = { .several_per_node = true, .block_if_not_commutative = true, .everyone = true },
 	.params = { [SEGMENT] = CS_DYNAMIC_LEADER_SEGMENT, [RADIX] = CS_DYNAMIC_LEADER_RADIX,
 		    [CONTROL] = CS_DYNAMIC_LEADER_CONTROL,
-		    [WINDOW] = CS_DYNAMIC_LEADER_WINDOW },
+		    [RMA] = CS_DYNAMIC_LEADER_RMA },
 	.run = run,
 };
