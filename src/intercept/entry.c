@@ -26,10 +26,10 @@ may_serve(const struct cs_comm *communicator)
 	return communicator && communicator->state != CS_COMM_HOST;
 }
 
-/* Does the host do it anyway? Asked before anything else, so that what is handed on costs little.
- * `times`: blocks in what select counts. Only predefined types are quick to look at; others take
- * the longer way to the same answer. An answer that names an algorithm stays in the communicator
- * for comm/, which else asks itself. */
+/* Is the call left to the host by a choice that is cached already? Asked before anything else, so
+ * that such a call costs little. `times`: blocks in the size that select counts. Only predefined
+ * types are quick to find; with others, comm/ decides. A cached choice of an algorithm is passed to
+ * comm/ in serving->cached; if that is NULL, comm/ asks select itself. */
 static inline bool
 is_hosted(struct cs_serving *serving, enum cs_coll coll, MPI_Count count, MPI_Datatype type,
 	  int times)

@@ -2,9 +2,9 @@
  * what the module asks for.
  *
  * Values and types are those of the standard's text, not an MPI's file: 21.3 (MPI_Status; MPI_Aint
- * and its kin; callbacks that are constants), 21.5 (handles: tables of bit patterns) and A.1.1
- * (integers). Programs and libmpi_abi agree on them whichever MPI it is, so this module needs none
- * to be built. tests/abi/header_test compares all of it with the headers of MPIs, where there are
+ * and other integers; callbacks that are constants), 21.5 (handles: tables of bit patterns) and
+ * A.1.1 (integers). Programs and libmpi_abi agree on them with every MPI, so this module is built
+ * without one. tests/abi/header_test compares all of it with the headers of MPIs, if there are
  * any. */
 #ifndef CS_COMM_ABI_MPI_H
 #define CS_COMM_ABI_MPI_H
@@ -30,7 +30,7 @@ typedef struct {
 	int MPI_internal[5];
 } MPI_Status;
 
-/* A handle is a pointer to what only the MPI knows, or a small constant. */
+/* Handles: pointers to the MPI's own structures, or small constants. */
 typedef struct MPI_ABI_Comm *MPI_Comm;
 typedef struct MPI_ABI_Datatype *MPI_Datatype;
 typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
@@ -62,7 +62,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 #define MPI_REPLACE ((MPI_Op)0x3c)
 #define MPI_NO_OP ((MPI_Op)0x3d)
 
-/* 0b00_01_xxxx_xxxx: what is no datatype. */
+/* 0b00_01_xxxx_xxxx: all other handles but datatypes. */
 #define MPI_COMM_NULL ((MPI_Comm)0x100)
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
@@ -179,7 +179,7 @@ typedef int MPI_Comm_delete_attr_function(MPI_Comm comm, int keyval, void *value
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-/* Each has two names. */
+/* Each function has two names. */
 #define CS_MPI(name, parameters)                                                                   \
 	int MPI_##name parameters;                                                                 \
 	int PMPI_##name parameters;
@@ -306,7 +306,7 @@ CS_MPI(Scatterv_c, (const void *send, const MPI_Count send_counts[], const MPI_A
 		    MPI_Datatype send_type, void *recv, MPI_Count recv_count,
 		    MPI_Datatype recv_type, int root, MPI_Comm comm))
 
-/* As in pmpi.def, and what the engine looks for besides. */
+/* As in pmpi.def, and others that the engine calls. */
 CS_MPI(Abort, (MPI_Comm comm, int code))
 CS_MPI(Cancel, (MPI_Request *request))
 CS_MPI(Comm_call_errhandler, (MPI_Comm comm, int code))

@@ -1,5 +1,5 @@
-/* comm/calls/ordered.c — reduces in the order of ranks: collects all contributions, and reduces
- * them at each rank. */
+/* comm/calls/ordered.c — reduces in rank order: moves all contributions of a slice to one rank, and
+ * reduces them there. */
 #include "comm/calls/ordered.h"
 
 #include "base/clock.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE (1u << 20) /* bytes of a vector that are under way at once */
-/* Bytes of all vectors together that everybody, or the root, reduces alone */
+#define PIECE (1u << 20) /* bytes of a vector that are moved at once */
+/* Bytes of all vectors together, up to which each rank, or the root, reduces all */
 #define SHORT (64u << 10)
 
 struct ordered {
@@ -24,8 +24,8 @@ struct ordered {
 	const struct cs_call *call;
 	size_t unit, ranks, self;
 	char *got, *sent;
-	char spare[8]; /* where nothing is received */
-	/* Bytes, as alltoallv's arguments: what each rank is given, and what each rank gives. */
+	char spare[8]; /* used if nothing is received */
+	/* Arguments of an alltoallv, in bytes by rank: sent to it, and received from it. */
 	int *give, *give_at, *take, *take_at;
 	int result;
 };
@@ -38,8 +38,8 @@ cs_ordered_may(struct cs_comm *communicator, size_t unit)
 		return false;
 	if (!communicator->is_within_world || unit > INT_MAX / 2 / (size_t)communicator->size)
 		return false;
-	/* Where the ranks could not agree on their settings at MPI_Init they do when the team is
-	 * made: now. */
+	/* If MPI_Init was not seen, the ranks agree on their settings when the team is made:
+	 * now. */
 	if (communicator->state == CS_COMM_COUNTING && !cs_engine.is_init_seen)
 		cs_comm_make_team(communicator);
 	errno = saved;
@@ -56,7 +56,7 @@ cs_ordered_begin(struct cs_serving *serving)
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_ordered_time time =
 		{ .is_timed = communicator->seat->selection.is_timed };
-	if (communicator->seat->selection.team) /* else the seat is everybody's */
+	if (communicator->seat->selection.team) /* else the seat is cs_no_seat */
 		communicator->seat->selection.is_timed = false;
 	if (time.is_timed)
 		time.start = cs_clock_ns();
@@ -97,7 +97,7 @@ side(const void *buffer, size_t bytes)
 				 .type = MPI_BYTE };
 }
 
-/* Without a team none of ours is asked, since that would count the call once more. */
+/* Without a team cs_serve_* is not called, since it would count the call once more. */
 static bool
 has_team(struct ordered *ordered)
 {
@@ -116,7 +116,7 @@ is_served(struct ordered *ordered, bool is_ours)
 	return is_ours;
 }
 
-/* Was it one of ours? */
+/* Serves a call that moves data by the team. False: for the host. */
 #define SERVED(ordered, name, ...)                                                                 \
 	(has_team(ordered) && is_served(ordered, cs_serve_##name(&(ordered)->moving, __VA_ARGS__)))
 
@@ -141,7 +141,8 @@ allgather(struct ordered *ordered, const char *send, size_t bytes)
 						(int)bytes, MPI_BYTE, ordered->communicator->comm));
 }
 
-/* Own bytes to all, or to the root alone, where rank r's are give[r] at give_at[r]. */
+/* Sends the own bytes to all (root < 0) or to the root, where rank r's are give[r] bytes at
+ * give_at[r]. */
 static void
 collect(struct ordered *ordered, const char *send, char *recv, int root)
 {
@@ -159,8 +160,8 @@ collect(struct ordered *ordered, const char *send, char *recv, int root)
 
 /* --- folding ---------------------------------------------------------------------------------- */
 
-/* The contributions of all ranks, `count` elements each, one after another; returns where the
- * result is. As cs_rank_order_reduce does it. */
+/* Reduces the contributions of all ranks in `got`, `count` elements each, as cs_rank_order_reduce
+ * does. Returns the result. */
 static char *
 reduce_in_order(const struct ordered *ordered, size_t count)
 {
@@ -177,8 +178,7 @@ reduce_in_order(const struct ordered *ordered, size_t count)
 	return sum;
 }
 
-/* Makes partial sums of the first `ranks` contributions, each in its place: it plus all before
- * it. */
+/* Replaces each of the first `ranks` contributions by the sum of it and all before it. */
 static void
 add_up(const struct ordered *ordered, size_t ranks, size_t count)
 {
@@ -193,7 +193,7 @@ add_up(const struct ordered *ordered, size_t ranks, size_t count)
 	}
 }
 
-/* So many elements of each rank's come, one contribution after another. */
+/* Sets the receive arguments: `count` elements of each rank, one contribution after another. */
 static void
 take_each(struct ordered *ordered, size_t count)
 {
@@ -209,14 +209,14 @@ least(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* The first element of rank's slice of so many. */
+/* The first element of rank's slice of `count` elements. */
 static size_t
 slice_at(const struct ordered *ordered, size_t count, size_t rank)
 {
 	return count / ordered->ranks * rank + least(rank, count % ordered->ranks);
 }
 
-/* A short vector: everybody, or the root, gets all and reduces them. */
+/* Reduces a short vector: each rank, or the root, receives all contributions and reduces them. */
 static void
 reduce_short(struct ordered *ordered)
 {
@@ -234,7 +234,7 @@ reduce_short(struct ordered *ordered)
 		memcpy(call->recv.base, reduce_in_order(ordered, call->count), call->bytes);
 }
 
-/* `count` elements from `first` on: each rank reduces a slice. */
+/* Reduces `count` elements from `first` on: each rank reduces a slice. */
 static void
 reduce_piece(struct ordered *ordered, size_t first, size_t count)
 {
@@ -252,7 +252,7 @@ reduce_piece(struct ordered *ordered, size_t first, size_t count)
 		call->recv.base ? call->recv.base + first * unit : NULL, call->root);
 }
 
-/* Ranks at the front that get nothing. */
+/* Number of first ranks without a result. */
 static size_t
 left_out(const struct ordered *ordered)
 {
@@ -270,8 +270,7 @@ scan_short(struct ordered *ordered)
 		memcpy(call->recv.base, ordered->got + (ranks - 1) * call->bytes, call->bytes);
 }
 
-/* The slices of `count` elements from `first` on, of which each rank adds up one and gives each
- * rank its sum back. */
+/* Scans `count` elements from `first` on: each rank adds up a slice and sends each rank its sum. */
 static void
 scan_piece(struct ordered *ordered, size_t first, size_t count)
 {
@@ -298,7 +297,8 @@ scan_piece(struct ordered *ordered, size_t first, size_t count)
 							: ordered->spare);
 }
 
-/* `most` elements of each rank's block, from its `first` on; `result`: of the own block. */
+/* Reduces up to `most` elements of each rank's block, from its `first` on. `result`: of the own
+ * block. */
 static void
 scatter_round(struct ordered *ordered, const size_t *counts, size_t first, size_t most,
 	      char *result)
@@ -356,7 +356,8 @@ reduce_scatter(struct ordered *ordered)
 {
 	const struct cs_call *call = ordered->call;
 	size_t unit = ordered->unit, most = 0, self = ordered->self;
-	/* A copy: what moves them has the array of sizes that call->counts may be. */
+	/* A copy, since the calls that move data use the array of sizes that call->counts may
+	 * be. */
 	size_t *counts = cs_ordered_need(ordered->ranks * sizeof *counts);
 	for (size_t rank = 0; rank < ordered->ranks; rank++) {
 		counts[rank] = call->counts ? call->counts[rank] : call->count / ordered->ranks;
@@ -366,7 +367,7 @@ reduce_scatter(struct ordered *ordered)
 	per_round = least(per_round, most);
 	ordered->got = cs_ordered_need(2 * ordered->ranks * per_round * unit);
 	ordered->sent = ordered->got + ordered->ranks * per_round * unit;
-	/* In place a result would lie where later rounds of other blocks still are. */
+	/* In place, a result would overwrite other blocks that later rounds read. */
 	bool is_apart = call->send.base == call->recv.base && most > per_round && counts[self];
 	char *result = is_apart ? cs_ordered_need(counts[self] * unit) : call->recv.base;
 	for (size_t first = 0; first < most; first += per_round)
@@ -379,8 +380,8 @@ reduce_scatter(struct ordered *ordered)
 	free(counts);
 }
 
-/* The algorithm that reduces in the order of ranks on one node; NULL where ranks are on several,
- * there is no team, or an element does not fit into a slot. */
+/* The algorithm that reduces in rank order on one node; NULL if there is no team, ranks are on
+ * several nodes, or an element does not fit into a slot. */
 static const struct cs_algorithm *
 of_one_node(const struct cs_comm *communicator, const struct cs_call *call)
 {

@@ -1,10 +1,10 @@
-/* comm/calls/serve.h — MPI's arguments to a cs_call, and back: one function per collective.
+/* comm/calls/serve.h — one function per collective that translates MPI's arguments into a cs_call
+ * and serves it.
  *
- * Each returns true if it served the call: cs_serve_result has the result for the program then;
- * false if the host is to do it (nothing has been touched then): because select says so, or because
- * the arguments are not what we serve or not valid, which the host says better. All ranks answer
- * alike as long as the program is a correct one; each reason below is either equal everywhere by
- * the standard or an error of the program's. */
+ * Each returns true if it served the call; cs_serve_result then gives the result for the program.
+ * It returns false, with nothing written, if the host is to do the call: by select's choice, or
+ * since the arguments are not served or not valid, which the host reports. All ranks answer alike
+ * in a correct program: each reason is equal on all by the standard, or an error of the program. */
 #ifndef CS_COMM_CALLS_SERVE_H
 #define CS_COMM_CALLS_SERVE_H
 
@@ -12,8 +12,8 @@
 
 #include <mpi.h>
 
-/* Counts and displacements of a v-call as the program gave them: of int, or of MPI_Count and
- * MPI_Aint. */
+/* Counts and displacements of a v-call as the program gave them: int, or MPI_Count and MPI_Aint
+ * (`is_large`). */
 struct cs_vector_args {
 	const void *counts, *displs;
 	bool is_large;
@@ -26,9 +26,9 @@ struct cs_side {
 	MPI_Datatype type;
 };
 
-/* More came than there was room for, or ranks made different calls, an error of the program's: its
- * error handler has it. At the very end of the call, since a handler may make collectives on the
- * same communicator, free it, or not return. */
+/* Records a timed call, and calls the program's error handler if a truncation or a mismatch of
+ * calls was noted. Called at the very end of the call, since a handler may make collectives on the
+ * same communicator, free it, or not return. MPI_SUCCESS, MPI_ERR_TRUNCATE or MPI_ERR_OTHER. */
 int cs_serve_end(struct cs_serving *serving);
 static inline int
 cs_serve_result(struct cs_serving *serving)
@@ -56,22 +56,22 @@ bool cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
 bool cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
 			const struct cs_vector_args *send_vector, const struct cs_side *recv,
 			const struct cs_vector_args *recv_vector);
-/* Displacements in bytes, a type per rank. */
+/* Displacements are in bytes; one type per rank. */
 bool cs_serve_alltoallw(struct cs_serving *serving, const void *send,
 			const struct cs_vector_args *send_vector, const MPI_Datatype *send_types,
 			void *recv, const struct cs_vector_args *recv_vector,
 			const MPI_Datatype *recv_types);
 
-/* For the report, where the host did the call: its size as select would have counted it, of `times`
- * blocks of one size, or of blocks of several, over `ranks`; CS_BYTES_UNKNOWN if the arguments do
- * not tell. */
+/* Bytes of a call that the host did, for the report, as select counts them: of `times` blocks of
+ * one size; or the mean over `ranks` of a v-call's blocks. CS_BYTES_UNKNOWN if the arguments do not
+ * tell. */
 size_t cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times);
 size_t cs_serve_size_of_all(struct cs_comm *communicator, const struct cs_vector_args *vector,
 			    MPI_Datatype type, int ranks);
 
-/* The reductions in one order, for COLLSHIM_REPRODUCIBLE (comm/calls/ordered.h). False: not served
- * so; the usual ways then give the same bits in any order, or they leave every such call to the
- * host, or the call is wrong. *result is for the program. */
+/* Reductions in rank order, for COLLSHIM_REPRODUCIBLE (comm/calls/ordered.h). False: not served so,
+ * since any order gives the same bits, or every such call is the host's, or the arguments are
+ * wrong. *result: for the program. */
 bool cs_serve_ordered_allreduce(struct cs_serving *serving, const void *send, void *recv,
 				MPI_Count count, MPI_Datatype type, MPI_Op op, int *result);
 bool cs_serve_ordered_reduce(struct cs_serving *serving, const void *send, void *recv,

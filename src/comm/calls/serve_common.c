@@ -1,5 +1,4 @@
-/* comm/calls/serve_common.c — runs a call that has become bytes, packs and unpacks, and tells its
- * errors.  */
+/* comm/calls/serve_common.c — runs a translated call, packs and unpacks, and reports its errors. */
 #include "comm/calls/serve_common.h"
 
 #include "base/clock.h"
@@ -11,47 +10,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-const struct cs_type *
-cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
-{
-	const struct cs_type *known = cs_comm_known_type(serving->communicator, handle);
-	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
-}
-
-static void
-count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
-{
-	const struct cs_comm *communicator = serving->communicator;
-	struct cs_selection *selection = &communicator->seat->selection;
-	if (selection->team && serving->cached) {
-		cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
-		return;
-	}
-	const char *why = selection->team ? serving->unasked : communicator->reason;
-	cs_report_count(cs_report_row((int)coll, bytes, true, "host",
-				      why ? why : "team not made yet"), bytes, nanoseconds);
-}
-
-uint64_t
-cs_serving_arrived(const struct cs_serving *serving)
-{
-	return serving->op.node.extras & CS_OP_TIMED ? serving->op.arrived_ns : cs_clock_ns();
-}
-
-/* A call that the host refuses may be this rank's alone, so it has no number. */
-void
-cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
-		    uint64_t arrived_ns, int result)
-{
-	const struct cs_selection *selection = &serving->communicator->seat->selection;
-	uint64_t left_ns = cs_clock_ns();
-	if (selection->is_reporting)
-		count_host(serving, coll, bytes, left_ns - arrived_ns);
-	if (selection->is_recording && result == MPI_SUCCESS)
-		cs_recording_add(serving->communicator, coll, root, bytes, true, arrived_ns,
-				 left_ns);
-}
 
 static void
 record(struct cs_serving *serving)
@@ -77,8 +35,8 @@ cs_serve_end(struct cs_serving *serving)
 	return serving->result;
 }
 
-/* The error of this rank where the call was truncated: success, if the truncation is the root's. A
- * gather's root is told of it by its node's leader, which therefore sees it too. */
+/* Error of this rank in a truncated call: MPI_SUCCESS if the truncation is a gather root's, which
+ * other ranks of its node see, too. */
 static int
 truncated(const struct cs_serving *serving)
 {
@@ -92,8 +50,8 @@ truncated(const struct cs_serving *serving)
 	return is_of_root ? MPI_SUCCESS : MPI_ERR_TRUNCATE;
 }
 
-/* A broadcast of less than is expected: MPICH says so, as MPI_ERR_OTHER, and Open MPI takes it
- * (4.0.2, 4.1.4). No other collective minds in either. */
+/* Notes the error of the call. A broadcast of less than is expected is MPI_ERR_OTHER in MPICH, and
+ * no error in Open MPI (4.0.2, 4.1.4); less is no error in other collectives of either. */
 static void
 note_wrong(struct cs_serving *serving)
 {
@@ -113,8 +71,8 @@ note_wrong(struct cs_serving *serving)
 		outcome->bits |= CS_OUTCOME_ERROR;
 }
 
-/* What is seldom, or long: the rest of the call's script, and what has to be done or told at its
- * end. False: as cs_serve_run. */
+/* Rare work after a call: the rest of its script, its end on the node, and its errors. False: as
+ * cs_serve_run. */
 static __attribute__((noinline)) bool
 attend(struct cs_serving *serving)
 {
@@ -137,14 +95,14 @@ cs_serve_run(struct cs_serving *serving, uint64_t signature)
 	op->node.node = &op->team->node;
 	op->node.signature = signature;
 	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
-	/* One question for all of it. */
+	/* One test for all rare work. */
 	if (__builtin_expect((op->node.outcome.truncated | op->node.outcome.bits |
 			      op->node.extras) != 0, 0))
 		return attend(serving);
 	return true;
 }
 
-/* Memory that is the call's. */
+/* Memory of the call, until its end. Ends the job if there is none. */
 static void *
 need(struct cs_serving *serving, enum cs_op_use use, size_t bytes)
 {
@@ -174,17 +132,8 @@ cs_serve_packed(struct cs_serving *serving, int which, size_t bytes)
 	return need(serving, which == CS_INPUT ? CS_OP_INPUT : CS_OP_OUTPUT, bytes);
 }
 
-void
-cs_serving_fini_slow(struct cs_serving *serving)
-{
-	cs_op_give_back(&serving->op, &serving->communicator->idle);
-	/* A communicator that stays with the host keeps nothing. */
-	if (!serving->communicator->seat->selection.team)
-		cs_op_memory_free(&serving->communicator->idle);
-}
-
-/* What became of packing or unpacking that began at `start`, on this clock while calls are
- * timed. */
+/* Ends the job if packing or unpacking failed; if calls are timed, adds its time since `start`
+ * (cs_clock_ns). */
 static void
 close_packing(struct cs_serving *serving, bool is_done, uint64_t start)
 {
@@ -224,8 +173,8 @@ cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *us
 size_t
 cs_serve_size(struct cs_comm *communicator, MPI_Count count, MPI_Datatype type, int times)
 {
-	/* Between two groups some arguments of some ranks mean nothing, so they are not looked
-	 * at. */
+	/* On an intercommunicator some arguments of some ranks are not significant, so none are
+	 * read. */
 	struct cs_type other;
 	const struct cs_type *known = communicator->is_inter
 				      ? NULL : cs_comm_known_type(communicator, type);

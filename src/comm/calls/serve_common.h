@@ -1,4 +1,4 @@
-/* comm/calls/serve_common.h — what serve_move.c, serve_vector.c and serve_reduce.c share. */
+/* comm/calls/serve_common.h — functions for serve_move.c, serve_vector.c and serve_reduce.c. */
 #ifndef CS_COMM_CALLS_SERVE_COMMON_H
 #define CS_COMM_CALLS_SERVE_COMMON_H
 
@@ -6,7 +6,7 @@
 #include "comm/calls/serve.h"
 #include "comm/types/types.h"
 
-/* Notes why select is not even asked; always false. */
+/* Notes why select is not asked. Always false. */
 static inline bool
 cs_serve_not(struct cs_serving *serving, const char *why)
 {
@@ -15,8 +15,8 @@ cs_serve_not(struct cs_serving *serving, const char *why)
 	return false;
 }
 
-/* Is there a team? Asked when nothing is left for which the host would refuse the call on this rank
- * alone. */
+/* Is there a team? Counts the call if not. Asked only after all checks by which the host would
+ * refuse the call on this rank alone. */
 static inline bool
 cs_serve_has_team(struct cs_serving *serving)
 {
@@ -26,7 +26,7 @@ cs_serve_has_team(struct cs_serving *serving)
 }
 
 /* Asks select, unless the entry has; true if an algorithm is to run. `bytes` and `skew` as in
- * cs_facts. As cs_serve_has_team. */
+ * cs_facts. To be called when cs_serve_has_team may be. */
 static inline bool
 cs_serve_choose_skewed(struct cs_serving *serving, enum cs_coll coll, size_t bytes, int skew,
 		       enum cs_order order)
@@ -51,9 +51,9 @@ cs_serve_choose(struct cs_serving *serving, enum cs_coll coll, size_t bytes)
 	return cs_serve_choose_skewed(serving, coll, bytes, 1, CS_ORDER_NONE);
 }
 
-/* Runs the operation's call by the chosen algorithm, and notes an error (CS_OUTCOME_ERROR).
- * `signature`: cs_call_signature, of a reduction with the bytes below it. False: its plan was
- * refused, on all ranks; nothing has been touched, and the host is to do the call. */
+/* Runs the operation's call by the chosen algorithm, and notes errors (CS_OUTCOME_ERROR). `signature`:
+ * cs_call_signature; for a reduction, with the bytes in its lower bits. False: the plan was
+ * refused, on all ranks; nothing was written, and the host is to do the call. */
 bool cs_serve_run(struct cs_serving *serving, uint64_t signature);
 static inline uint64_t
 cs_serve_reduction_signature(const struct cs_call *call)
@@ -62,9 +62,8 @@ cs_serve_reduction_signature(const struct cs_call *call)
 	       call->bytes;
 }
 
-/* Gives four arrays of one size per rank, for the sizes and places of a v-call's blocks. They are
- * the call's until it returns; an operation that outlives it takes them away from the communicator.
- * Ends the job if there is no memory for them. */
+/* Returns four arrays of one size_t per rank, for the sizes and places of a v-call's blocks. They
+ * are the communicator's, for the call until it returns. Ends the job if there is no memory. */
 size_t *cs_serve_sizes_slow(struct cs_comm *communicator);
 static inline size_t *
 cs_serve_sizes(struct cs_comm *communicator)
@@ -73,10 +72,10 @@ cs_serve_sizes(struct cs_comm *communicator)
 								: cs_serve_sizes_slow(communicator);
 }
 
-/* Memory for packed data: which = 0 input, 1 output. Ends the job if there is none (the others are
- * waiting already). */
+/* Memory for packed data of a side (CS_INPUT, CS_OUTPUT), until the call ends. Ends the job if
+ * there is none (the others are waiting already). */
 char *cs_serve_packed(struct cs_serving *serving, int which, size_t bytes);
-/* false on overflow */
+/* Bytes of `count` elements. False if count < 0, or on overflow. */
 static inline bool
 cs_serve_bytes(const struct cs_type *type, MPI_Count count, size_t *bytes)
 {
@@ -90,15 +89,16 @@ cs_serve_count_at(const struct cs_vector_args *vector, int rank)
 				: ((const int *)vector->counts)[rank];
 }
 
-/* Neither null nor MPI_IN_PLACE, which is 1 or -1: one comparison, since each call makes it. */
+/* Is the buffer neither null nor MPI_IN_PLACE, which is 1 or -1? One comparison, since each call
+ * makes it. */
 static inline bool
 cs_serve_is_memory(const void *buffer)
 {
 	return __builtin_expect((uintptr_t)buffer + 1 > 2, 1);
 }
 
-/* cs_type_pack and cs_type_unpack, in the report's time of the chosen algorithm. They end the job
- * where the host refuses: in mid-call it cannot be taken back. */
+/* cs_type_pack and cs_type_unpack, timed for the report as part of the chosen algorithm. They end
+ * the job if the host refuses: the call cannot be undone. */
 void cs_serve_pack(struct cs_serving *serving, const struct cs_type *type, const void *user,
 		   MPI_Count count, char *packed);
 void cs_serve_unpack(struct cs_serving *serving, const struct cs_type *type, void *user,

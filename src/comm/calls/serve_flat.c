@@ -1,5 +1,4 @@
-/* comm/calls/serve_flat.c has what buffers need that are not ordinary ones: null, MPI_IN_PLACE, not
- * contiguous, or two that are one. */
+/* comm/calls/serve_flat.c — special buffers: null, MPI_IN_PLACE, not contiguous, or aliased. */
 #include "comm/calls/serve_flat.h"
 
 #include <string.h>
@@ -26,7 +25,7 @@ cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which,
 	return packed;
 }
 
-/* A type of bytes in order that goes through a copy all the same, as if it had to be packed. */
+/* Copy of a type, marked as not contiguous, so that the side is packed into a copy. */
 static const struct cs_type *
 copied(struct cs_serving *serving, const struct cs_type *from, int which)
 {

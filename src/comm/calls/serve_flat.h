@@ -1,5 +1,5 @@
-/* comm/calls/serve_flat.h — what serve_move.c and serve_vector.c share: one buffer of elements as
- * contiguous bytes. */
+/* comm/calls/serve_flat.h — one buffer of elements as contiguous bytes, for serve_move.c and
+ * serve_vector.c. */
 #ifndef CS_COMM_CALLS_SERVE_FLAT_H
 #define CS_COMM_CALLS_SERVE_FLAT_H
 
@@ -12,13 +12,13 @@ struct cs_flat {
 	const struct cs_type *type;
 };
 
-/* Null or MPI_IN_PLACE, for so much. MPI_BOTTOM is null too, but only derived types that begin
- * elsewhere make sense of it. What may be MPI_IN_PLACE does not come here; MPICH takes others where
- * nothing is to be sent or received. */
+/* Is a buffer of null or MPI_IN_PLACE valid for so many bytes? MPI_BOTTOM is null, too, but only
+ * derived types that begin elsewhere can use it. Arguments that may be MPI_IN_PLACE are not passed
+ * here; MPICH accepts it in others if nothing is sent or received. */
 bool cs_flat_look_special(const void *buffer, size_t bytes, const struct cs_type *type);
 
-/* `count` elements, the input's or the output's (CS_INPUT, CS_OUTPUT). False if the host should see
- * this (null type, negative count, a null buffer that is to be touched, MPI_IN_PLACE in the wrong
+/* Fills *flat for `count` elements of a side (CS_INPUT, CS_OUTPUT). False if the call is for the
+ * host (null type, negative count, a null buffer of some bytes, MPI_IN_PLACE in the wrong
  * place). */
 static inline bool
 cs_flat_look_at(struct cs_serving *serving, const struct cs_side *side, MPI_Count count, int which,
@@ -40,14 +40,14 @@ cs_flat_look(struct cs_serving *serving, const struct cs_side *side, int which,
 	return cs_flat_look_at(serving, side, side->count, which, flat);
 }
 
-/* What of the program's data is put into packed memory: of a call in place only this rank's own
- * block (but of an alltoall all). */
+/* Part of the program's data to be packed: nothing, this rank's own block (of a call in place, but
+ * an alltoall), or all. */
 enum cs_filled { CS_NONE, CS_OWN, CS_ALL };
 
 char *cs_flat_pack(struct cs_serving *serving, const struct cs_flat *flat, int which,
 		   enum cs_filled filled);
 
-/* Contiguous bytes of the data: the program's own memory, or packed memory `which`. */
+/* Contiguous bytes of the data: the program's own memory, or packed memory of side `which`. */
 static inline char *
 cs_flat_open(struct cs_serving *serving, const struct cs_flat *flat, int which,
 	     enum cs_filled filled)
@@ -71,8 +71,8 @@ cs_serve_has_root(const struct cs_serving *serving, int root)
 	return root >= 0 && root < communicator->size;
 }
 
-/* These two are cheap tests for possible aliasing, made in each call; cs_flat_is_refused() does the
- * rest. Does the block `one` begin within the memory of all blocks? */
+/* Does the block `one` begin within the memory of all blocks? This test and the next are cheap,
+ * made in each call; cs_flat_is_refused() does the rest. */
 static inline bool
 cs_side_is_among(const struct cs_side *one, const struct cs_side *all, size_t bytes)
 {
@@ -87,13 +87,13 @@ cs_side_is_at(const struct cs_side *one, const struct cs_side *all, size_t at)
 	return __builtin_expect(here == from || here == from + at, 0);
 }
 
-/* What is sent and what is received begin at one address: the own block and its place on the other
- * side, `at` bytes into it, or the buffers. The former is wrong. MPICH (4.0.2) refuses it where the
- * types are the same; it counts blocks by the data they hold, so what it says of types with gaps is
- * not relied on. Open MPI does not look and mostly gets on with it, so there are programs that do
- * it, perhaps on some ranks only (the root). The latter can be right, on one rank only, too: a
- * root's own data in front of all blocks that it gathers. Only for the host? Else *flat, the side
- * of one block or either of an alltoall, is made a copy if needed; in place it is empty. */
+/* Is a call with aliased sides only for the host? Either the own block is also its place on the
+ * other side, `at` bytes into it, or both buffers begin at one address. The former is an error.
+ * MPICH (4.0.2) refuses it if the types are the same; it counts blocks by their data, so its answer
+ * for types with gaps is not relied on. Open MPI does not check and mostly works, so there are
+ * programs that do it, perhaps on some ranks only (the root). The latter can be right, on one rank
+ * only, too: a root's own data in front of all blocks that it gathers. If false, *flat (the side of
+ * one block, or either of an alltoall; empty in place) is made a copy if necessary. */
 bool cs_flat_is_refused(struct cs_serving *serving, const struct cs_side *one,
 			const struct cs_side *all, size_t at, struct cs_flat *flat, int which);
 

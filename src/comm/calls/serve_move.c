@@ -1,5 +1,4 @@
-/* comm/calls/serve_move.c — the collectives that move data, of which all blocks have one size (MPI
- * 4.0, 6.3 to 6.8). */
+/* comm/calls/serve_move.c — collectives that move blocks of one size (MPI 4.0, 6.3 to 6.8). */
 #include "comm/calls/serve_flat.h"
 
 bool
@@ -34,7 +33,8 @@ cs_serve_bcast(struct cs_serving *serving, const struct cs_side *data, int root)
 
 /* --- equal blocks by rank --------------------------------------------------------------------- */
 
-/* side->count elements for each of the communicator's ranks, one after another. */
+/* Fills *flat for side->count elements of each rank, one block after another; *each: bytes of a
+ * block. */
 static inline bool
 look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, struct cs_flat *flat,
 	    size_t *each)
@@ -49,7 +49,7 @@ look_blocks(struct cs_serving *serving, const struct cs_side *side, int which, s
 	return true;
 }
 
-/* Where this rank's block is in all of them. */
+/* Offset of this rank's block, in bytes. */
 static inline size_t
 own_at(const struct cs_serving *serving, size_t each)
 {
@@ -155,9 +155,9 @@ cs_serve_scatter(struct cs_serving *serving, const struct cs_side *send, const s
 	return true;
 }
 
-/* What a rank sends to itself must be as much as it receives from itself: Open MPI looks before an
- * alltoall, alltoallv or alltoallw begins, and refuses it on that rank alone (4.1.4); MPICH hears
- * of it as of other truncations. */
+/* Serves an alltoall. A rank must send itself as much as it receives from itself: Open MPI checks
+ * this before an alltoall, alltoallv or alltoallw begins, and refuses it on that rank alone
+ * (4.1.4); in MPICH it is a truncation like others. */
 bool
 cs_serve_alltoall(struct cs_serving *serving, const struct cs_side *send,
 		  const struct cs_side *recv)

@@ -1,5 +1,5 @@
-/* comm/calls/serve_reduce.c — the reductions (MPI 4.0, 6.9 and 6.10). Count, type and op are equal
- * on all ranks there. */
+/* comm/calls/serve_reduce.c — reductions (MPI 4.0, 6.9 and 6.10). Count, type and op are equal on
+ * all ranks. */
 #include "comm/calls/serve_common.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@ struct reduced {
 	bool is_shaped; /* elements with gaps: the call works on copies of the same shape */
 };
 
-/* Elements with gaps -> the same shape in our memory, gaps zeroed. */
+/* Copies elements with gaps into our memory, in the same shape, with the gaps zeroed. */
 static char *
 shaped_copy(struct cs_serving *serving, const struct reduced *reduced, const void *user,
 	    size_t count)
@@ -38,8 +38,8 @@ shaped_result(struct cs_serving *serving, const struct reduced *reduced, const c
 	cs_serve_unpack(serving, reduced->type, reduced->recv, (MPI_Count)count, packed);
 }
 
-/* Type and operation -> reduced->call->reduction; what came of two predefined ones is kept for the
- * next call. */
+/* Fills reduced->call->reduction from type and operation; if both are predefined, it is kept for
+ * the next call. */
 static __attribute__((noinline)) bool
 make_reduction(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI_Op op)
 {
@@ -68,7 +68,7 @@ look(struct cs_serving *serving, struct reduced *reduced, MPI_Datatype type, MPI
 	return reduced->type && make_reduction(serving, reduced, type, op);
 }
 
-/* What of the call follows from the reduction. */
+/* Fills in the call of a reduction. */
 static inline __attribute__((always_inline)) void
 fill(struct reduced *reduced, enum cs_coll coll, size_t count, size_t bytes)
 {
@@ -88,8 +88,8 @@ order_of(const struct cs_call *call)
 	       : cs_reduction_is_exact(&call->reduction) ? CS_ORDER_EXACT : CS_ORDER_FREE;
 }
 
-/* Looks at everything that all ranks share and asks select. `scattered`: elements of each rank's
- * block must fit into a piece of shared memory together (reduce_scatter). `skew` as in cs_facts. */
+/* Checks the arguments that are equal on all ranks, and asks select. `is_spread`: one element of
+ * each rank's block must fit into a slot together (reduce_scatter). `skew` as in cs_facts. */
 static inline __attribute__((always_inline)) bool
 begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MPI_Count count,
       MPI_Datatype type, MPI_Op op, bool is_spread, int skew)
@@ -107,8 +107,7 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	if (__builtin_mul_overflow((size_t)count, unit, &bytes) ||
 	    unit > room / (is_spread ? (size_t)communicator->size : 1))
 		return cs_serve_not(serving, "elements too large");
-	/* Chosen by what the elements hold, as where the call goes to the host unseen; moved with
-	 * their gaps. */
+	/* Choose by the elements' data, as in is_hosted, though they are moved with their gaps. */
 	if (!cs_serve_bytes(reduced->type, count, &size) ||
 	    !cs_serve_choose_skewed(serving, coll, size, skew, order_of(reduced->call)))
 		return false;
@@ -116,7 +115,7 @@ begin(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll, MP
 	return true;
 }
 
-/* The same for a fixed order (COLLSHIM_REPRODUCIBLE), for which it takes no team. */
+/* As begin, for a fixed order (COLLSHIM_REPRODUCIBLE), which needs no team. */
 static bool
 begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll coll,
 	      MPI_Count count, MPI_Datatype type, MPI_Op op)
@@ -132,10 +131,10 @@ begin_ordered(struct cs_serving *serving, struct reduced *reduced, enum cs_coll 
 	return true;
 }
 
-/* Buffers that no correct program passes, unless for no elements, where the host has a word for
- * them. Open MPI has none for one buffer as both, but in MPI_Reduce, and in MPI_Allreduce of more
- * than one element (4.1.4); elsewhere it is there as good as MPI_IN_PLACE, some programs do it on
- * some ranks, and so it is here. */
+/* Are these buffers that the host refuses, unless for no elements? No correct program passes them.
+ * Open MPI refuses one buffer as both only in MPI_Reduce, and in MPI_Allreduce of more than one
+ * element (4.1.4); elsewhere it works like MPI_IN_PLACE, some programs do it on some ranks, and so
+ * it is served here. */
 static inline bool
 is_bad(const void *send, const void *recv, bool takes, bool may_alias)
 {
@@ -165,7 +164,7 @@ finish_usually(struct cs_serving *serving, struct reduced *reduced, const void *
 	return true;
 }
 
-/* Without what lies in the gaps, through `packed`. */
+/* Copies elements without their gaps, through `packed`. */
 static void
 copy_elements(const struct cs_type *type, void *to, const void *from, size_t count, char *packed)
 {
@@ -176,7 +175,7 @@ copy_elements(const struct cs_type *type, void *to, const void *from, size_t cou
 	cs_host_mpi.abort("packing");
 }
 
-/* In a fixed order there may be no team, whose memory the other way packs into. */
+/* Serves a call in a fixed order. Packs into memory of its own, as there may be no team. */
 static __attribute__((noinline)) bool
 finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv,
 	       size_t input, size_t output, int *result)
@@ -207,7 +206,7 @@ finish_ordered(struct cs_serving *serving, struct reduced *reduced, const void *
 	return true;
 }
 
-/* `ordered`: NULL, or where the result of a call in a fixed order goes. */
+/* `ordered`: receives the result of a call in a fixed order; NULL: in any order. */
 static inline __attribute__((always_inline)) bool
 finish(struct cs_serving *serving, struct reduced *reduced, const void *send, void *recv,
        size_t input, size_t output, int *ordered)
@@ -299,7 +298,7 @@ reduce_scatter(struct cs_serving *serving, const void *send, void *recv,
 	if (ordered) {
 		if (!begin_ordered(serving, &reduced, CS_REDUCE_SCATTER, total, type, op))
 			return false;
-		/* Where there is no team, counting the call has given them back. */
+		/* Without a team, counting the call has freed them. */
 		sizes = cs_serve_sizes(communicator);
 		for (int rank = 0; rank < communicator->size; rank++)
 			sizes[rank] = (size_t)cs_serve_count_at(counts, rank);
@@ -360,8 +359,8 @@ cs_serve_ordered_reduce_scatter_block(struct cs_serving *serving, const void *se
 	return reduce_scatter_block(serving, send, recv, count, type, op, result);
 }
 
-/* The first rank of an exscan has no result. Open MPI does not look at its memory for one, which
- * may be none; MPICH refuses there what it refuses elsewhere (4.1.4, 4.0.2). */
+/* Serves a scan, or an exscan, of which the first rank has no result. Open MPI does not check that
+ * rank's receive buffer, which may be null; MPICH checks it as elsewhere (4.1.4, 4.0.2). */
 static inline __attribute__((always_inline)) bool
 scan(struct cs_serving *serving, enum cs_coll coll, const void *send, void *recv, MPI_Count count,
      MPI_Datatype type, MPI_Op op, int *ordered)

@@ -1,5 +1,5 @@
-/* comm/calls/serve_vector.c — the collectives of blocks with counts and displacements (MPI 4.0, 6.5
- * to 6.8). */
+/* comm/calls/serve_vector.c — collectives of blocks with counts and displacements (MPI 4.0, 6.5 to
+ * 6.8). */
 #include "comm/calls/serve_flat.h"
 
 #include "base/log.h"
@@ -8,15 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks of a v-call. With one type for all, displacements are in extents; with a type per rank, in
- * bytes. */
+/* Blocks of a v-call. Displacements are in extents with one type for all, in bytes with a type per
+ * rank. */
 struct scattered {
 	char *user;
 	const struct cs_vector_args *vector;
-	const struct cs_type *type;    /* for all ranks, or */
+	const struct cs_type *type;    /* of all ranks, or */
 	struct cs_type *types;         /* by rank (alltoallw); owned */
 	size_t total;
-	MPI_Aint lowest; /* of the displacements, if below 0 */
+	MPI_Aint lowest; /* displacement, in bytes, if below 0 */
 	bool is_contiguous;
 	size_t *bytes, *at; /* by rank, in bytes; from communicator->sizes */
 	char *base;
@@ -43,15 +43,16 @@ displacement_at(const struct scattered *blocks, int rank)
 	return blocks->types ? displacement : displacement * blocks->type->extent;
 }
 
-/* The user's block. An address and not a sum of pointers: MPI_BOTTOM is null, and displacements
- * from it may be negative. */
+/* Address of the program's block. Computed as a number: MPI_BOTTOM is null, and displacements from
+ * it may be negative. */
 static void *
 block_at(const struct scattered *blocks, int rank)
 {
 	return (void *)((uintptr_t)blocks->user + (uintptr_t)displacement_at(blocks, rank));
 }
 
-/* What nearly all calls have: int counts of one contiguous type. False: some count is negative. */
+/* The usual case: int counts of one contiguous type. False: for the host (a negative count, or the
+ * buffer). */
 static bool
 look_simple(struct scattered *blocks, int size)
 {
@@ -73,7 +74,7 @@ look_simple(struct scattered *blocks, int size)
 	       cs_flat_look_special(blocks->user, total, blocks->type);
 }
 
-/* Any types and counts; blocks->type or types is set. */
+/* Any types and counts; blocks->type or blocks->types is set. False: for the host. */
 static __attribute__((noinline)) bool
 look_each(const struct cs_serving *serving, struct scattered *blocks)
 {
@@ -93,7 +94,7 @@ look_each(const struct cs_serving *serving, struct scattered *blocks)
 		blocks->is_contiguous = blocks->is_contiguous && own_type->is_contiguous;
 		if (cs_serve_is_memory(blocks->user))
 			continue;
-		/* From MPI_BOTTOM to an address that is the displacement: MPICH refuses that of
+		/* Displacements from MPI_BOTTOM that are addresses: MPICH refuses them for
 		 * predefined types only. */
 		bool is_absolute = !blocks->user && at != 0 && !own_type->is_predefined;
 		if (!is_absolute &&
@@ -104,8 +105,8 @@ look_each(const struct cs_serving *serving, struct scattered *blocks)
 	return true;
 }
 
-/* Of one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) says which two of the
- * communicator's four size arrays, too. False: for the host. */
+/* Fills *blocks for one type, or with blocks->types set. `which` (CS_INPUT, CS_OUTPUT) also chooses
+ * two of the communicator's four size arrays. False: for the host. */
 static bool
 look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
 	       const struct cs_vector_args *vector, int which, struct scattered *blocks)
@@ -125,7 +126,7 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
 		blocks->type = cs_serving_type(serving, type, which);
 		if (!blocks->type)
 			return false;
-		/* The second condition: no product of the two can overflow. */
+		/* With size <= INT_MAX, no count times size can overflow. */
 		if (blocks->type->is_contiguous && blocks->type->size <= INT_MAX &&
 		    !vector->is_large)
 			return look_simple(blocks, communicator->size);
@@ -133,7 +134,7 @@ look_scattered(struct cs_serving *serving, void *user, MPI_Datatype type,
 	return look_each(serving, blocks);
 }
 
-/* Packed one after another. */
+/* Packs the blocks one after another. */
 static void
 pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	       enum cs_filled filled)
@@ -151,7 +152,7 @@ pack_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	}
 }
 
-/* Displacements that are negative, too: counts from the lowest block. */
+/* Makes displacements, some of them negative, relative to the lowest block. */
 static void
 rebase_scattered(const struct cs_comm *communicator, struct scattered *blocks)
 {
@@ -171,7 +172,7 @@ open_scattered_slow(struct cs_serving *serving, struct scattered *blocks, int wh
 		pack_scattered(serving, blocks, which, filled);
 }
 
-/* Where the blocks are as bytes: in the program's memory, or packed. */
+/* The blocks as bytes: in the program's memory, or packed. */
 static inline struct cs_blocks
 open_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	       enum cs_filled filled)
@@ -182,7 +183,7 @@ open_scattered(struct cs_serving *serving, struct scattered *blocks, int which,
 	return (struct cs_blocks){ .base = blocks->base, .bytes = blocks->bytes, .at = blocks->at };
 }
 
-/* The own block of a call in place, too: it holds the same bytes. */
+/* Unpacks the blocks; also the own one of a call in place, which holds the same bytes. */
 static void
 close_scattered(struct cs_serving *serving, const struct scattered *blocks)
 {
@@ -209,7 +210,8 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 	    (cs_side_is_at(send, recv, out.at[communicator->rank]) &&
 	     cs_flat_is_refused(serving, send, recv, out.at[communicator->rank], &in, CS_INPUT)))
 		return cs_serve_not(serving, "arguments not served");
-	/* Every rank knows every count (MPI 4.0, 6.7), so their sum and the largest may decide. */
+	/* Every rank has all counts (MPI 4.0, 6.7), so the choice may depend on their sum and the
+	 * largest. */
 	size_t mean = (out.total + (size_t)communicator->size - 1) / (size_t)communicator->size;
 	if (!cs_serve_choose_skewed(serving, CS_ALLGATHERV, mean,
 				    cs_skew(out.bytes, communicator->size, mean),
@@ -220,7 +222,7 @@ cs_serve_allgatherv(struct cs_serving *serving, const struct cs_side *send,
 	struct cs_call *call = &serving->op.call;
 	cs_call_init(call, CS_ALLGATHERV, 0, out.bytes[communicator->rank]);
 	call->recv = open_scattered(serving, &out, CS_OUTPUT, in_place ? CS_OWN : CS_NONE);
-	/* An empty block may come with a null buffer, which is not "in place". */
+	/* An empty block may have a null buffer, which would mean "in place". */
 	call->send.base = in_place ? NULL : cs_flat_open(serving, &in, CS_INPUT, CS_ALL);
 	if (!in_place && !call->send.base)
 		call->send.base = (char *)call->recv.base;
@@ -301,9 +303,9 @@ cs_serve_scatterv(struct cs_serving *serving, const struct cs_side *send,
 	return true;
 }
 
-/* The same of an alltoallv or alltoallw. `is_alike`: one type, or array of types, and one array of
- * counts for both sides; only then MPICH compares the buffers, and it does not look where the
- * blocks are. */
+/* cs_flat_is_refused for an alltoallv or alltoallw. `is_alike`: one type, or array of types, and
+ * one array of counts for both sides; only then MPICH compares the buffers, whatever the
+ * displacements. */
 static inline bool
 is_refused_scattered(bool is_alike, struct scattered *in, const struct scattered *out)
 {
@@ -354,9 +356,8 @@ cs_serve_alltoallv(struct cs_serving *serving, const struct cs_side *send,
 	return exchange(serving, CS_ALLTOALLV, in_place ? NULL : &in, &out);
 }
 
-/* One cs_type per rank; NULL if one of them is for the host. An empty block's type need not be a
- * type: MPICH takes MPI_DATATYPE_NULL there, and one rank's answer must not be another than its
- * peers'. */
+/* Makes one cs_type per rank, to be freed; NULL if one is for the host. The type of an empty block
+ * is not checked: MPICH accepts MPI_DATATYPE_NULL there, and all ranks must answer alike. */
 static struct cs_type *
 look_types(const struct cs_serving *serving, const MPI_Datatype *types,
 	   const struct cs_vector_args *vector)

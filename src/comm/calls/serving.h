@@ -1,6 +1,5 @@
-/* comm/calls/serving.h — one collective call of the program from its entry to its return, while
- * comm/ looks at it, serves it, or leaves it to the host. It lies on the entry's stack: what
- * belongs to the call being made is here and in its operation, and nowhere else. */
+/* comm/calls/serving.h — state of one collective call of the program, from its entry to its return.
+ * It lies on the entry's stack; all state of the call is here and in its operation. */
 #ifndef CS_COMM_CALLS_SERVING_H
 #define CS_COMM_CALLS_SERVING_H
 
@@ -8,18 +7,16 @@
 #include "comm/teams/comm.h"
 
 struct cs_serving {
-	struct cs_comm *communicator;    /* NULL: we have no say in this communicator */
-	struct cs_cached_choice *cached; /* what select said; NULL: it was not asked, because: */
+	struct cs_comm *communicator;    /* NULL: the call is the host's */
+	struct cs_cached_choice *cached; /* select's choice; NULL: not asked, because: */
 	const char *unasked;
-	size_t bytes;             /* as select counts them, where there is an answer */
-	int result;               /* of a served call, with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or
-				   * MPI_ERR_OTHER */
+	size_t bytes;             /* as select counts them, if there is a choice */
+	int result;               /* with CS_OUTCOME_ERROR: MPI_ERR_TRUNCATE or MPI_ERR_OTHER */
 	struct cs_op op;
-	struct cs_type types[2];  /* of input and output, for types that are not in the table */
+	struct cs_type types[2];  /* of input and output, if not in the table */
 };
 
-enum { CS_INPUT, CS_OUTPUT }; /* which of the call's types, packed buffers and halves of its
-			       * sizes */
+enum { CS_INPUT, CS_OUTPUT }; /* indexes types, packed buffers and halves of the sizes */
 
 /* Begins a call on a communicator of this cs_comm, which may be NULL. */
 static inline void
@@ -33,7 +30,7 @@ cs_serving_init(struct cs_serving *serving, struct cs_comm *communicator)
 
 void cs_serving_fini_slow(struct cs_serving *serving);
 
-/* Ends it: its memory is kept for the next call. */
+/* Ends the call; its memory is kept for the next one. */
 static inline void
 cs_serving_fini(struct cs_serving *serving)
 {
@@ -44,8 +41,8 @@ cs_serving_fini(struct cs_serving *serving)
 const struct cs_type *cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle,
 					   int which);
 
-/* What a datatype is, or NULL if we do not serve it. What is not in the table of types is looked at
- * anew in each call, and is valid until the next look for the same side. */
+/* Description of a datatype, or NULL if it is not served. If not predefined, it is made anew in
+ * each call, and is valid until the next one for the same side (`which`). */
 static inline const struct cs_type *
 cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 {
@@ -54,10 +51,10 @@ cs_serving_type(struct cs_serving *serving, MPI_Datatype handle, int which)
 	return cs_serving_type_slow(serving, handle, which);
 }
 
-/* When a call arrived that is timed and left to the host. */
+/* Arrival time (cs_clock_ns) of a timed call that is left to the host. */
 uint64_t cs_serving_arrived(const struct cs_serving *serving);
-/* Counts a call of that size that the host did, with that result, by what was noted while it was
- * looked at, and records it. `root`: its rank, or anything. */
+/* Counts a call that the host did, with the reason noted in *serving, and records it if it
+ * succeeded. `root`: unused if the collective has none. */
 void cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
 			 uint64_t arrived_ns, int result);
 

@@ -1,4 +1,4 @@
-/* comm/host/flavour.c — finds out what the MPI does differently from others. */
+/* comm/host/flavour.c — recognises the MPI, and sets its differences from others. */
 #include "comm/host/flavour.h"
 
 #include <assert.h>
@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <string.h>
 
-/* The one thing that only the compiler knows: the size of handles, and with it what they are. */
+/* Kind of the mpi.h's handles, by their size and type. */
 #define HANDLES                                                                                    \
 	(sizeof(MPI_Comm) == sizeof(int) ? CS_HANDLES_NUMBERS                                      \
 	 : __builtin_types_compatible_p(MPI_Comm, struct MPI_ABI_Comm *) ? CS_HANDLES_STANDARD     \
@@ -19,7 +19,7 @@ SAME(CS_HANDLES_NUMBERS, CS_MPICH_COMM_WORLD, MPI_COMM_WORLD);
 SAME(CS_HANDLES_NUMBERS, CS_MPICH_COMM_SELF, MPI_COMM_SELF);
 SAME(CS_HANDLES_NUMBERS, CS_MPICH_UINT64_T, MPI_UINT64_T);
 SAME(CS_HANDLES_NUMBERS, CS_MPICH_MIN, MPI_MIN);
-#ifndef __clang__ /* to which a pointer made of a number is no constant */
+#ifndef __clang__ /* a pointer made of a number is no constant in clang */
 SAME(CS_HANDLES_NUMBERS, CS_MPICH_STATUS_IGNORE, MPI_STATUS_IGNORE);
 SAME(CS_HANDLES_STANDARD, CS_ABI_COMM_NULL, MPI_COMM_NULL);
 SAME(CS_HANDLES_STANDARD, CS_ABI_COMM_WORLD, MPI_COMM_WORLD);
@@ -45,14 +45,14 @@ static const struct cs_flavour open_mpi = {
 static const struct cs_flavour mpich = {
 	.name = "mpich",
 	.handles = HANDLES,
-	.most_comms = 256, /* of 2048 context ids in all: most of them are for the program */
+	.most_comms = 256, /* of 2048 context ids: most are for the program */
 	.takes_idle_in_place = true,
 	.checks_idle_result = true,
 	.tells_of_less = true,
 };
 
-/* MPICH 5.0 by UCX says in MPI_Comm_split_type of each rank that it shares memory with none
- * (seen with 5.0.2; its issue 7814). */
+/* Is it MPICH 5.0, whose MPI_Comm_split_type over UCX puts each rank on a node of its own (seen
+ * with 5.0.2; its issue 7814)? */
 static bool
 is_mpich_5_0(const char *library)
 {
@@ -67,7 +67,7 @@ void
 cs_flavour_learn(const char *library)
 {
 	const char *text = library ? library : "";
-	/* Who is named first is the MPI: what follows may be how it was built. */
+	/* The first name is the MPI's: the text after it may describe how it was built. */
 	const char *one = strstr(text, "Open MPI"), *other = strstr(text, "MPICH");
 	cs_flavour = one && (!other || one < other) ? open_mpi : mpich;
 	cs_flavour.splits_type_wrongly = is_mpich_5_0(text);

@@ -1,9 +1,9 @@
-/* comm/host/flavour.h — what MPIs do differently, as facts that are known when a module is loaded.
+/* comm/host/flavour.h — differences between MPIs, as facts that are known when a module is loaded.
  *
- * A fact is named for the behaviour and not for the MPI that has it. Which are true follows from
- * what the library says of itself, whatever mpi.h a module was made with: one of the standard
- * ABI may meet any MPI. Seen with MPICH 4.0.2 and Open MPI 4.1.4, where nothing else is said. No
- * path of a served call reads any of them, as long as the call is a usual one. */
+ * A fact is named for the behaviour and not for the MPI that has it. The facts are set by the text
+ * of MPI_Get_library_version, not by the mpi.h that a module was built with: a module of the
+ * standard ABI may run with any MPI. Seen with MPICH 4.0.2 and Open MPI 4.1.4, unless noted
+ * otherwise. Usual served calls read none of them. */
 #ifndef CS_COMM_HOST_FLAVOUR_H
 #define CS_COMM_HOST_FLAVOUR_H
 
@@ -12,40 +12,41 @@
 #include <stdbool.h>
 
 struct cs_flavour {
-	/* The tuning calls the MPI so, in `mpi:`. */
+	/* Name of the MPI in tuning files (`mpi:`). */
 	const char *name;
-	/* The module's mpi.h has handles of this kind. */
+	/* Kind of handles of the module's mpi.h. */
 	enum cs_handles handles;
-	/* The MPI can spare so many communicators for us. */
+	/* Most communicators that we make. */
 	int most_comms;
 	/* Its blocking calls give the core up while they wait. */
 	bool yields_in_waits;
 	/* Making a communicator may hang while a rank has an MPI_Comm_idup pending. */
 	bool may_hang_in_idup;
-	/* MPI_Comm_split_type says that no rank shares memory with another. */
+	/* MPI_Comm_split_type reports that no rank shares memory with another. */
 	bool splits_type_wrongly;
-	/* A question about a communicator that was freed may crash, where others refuse it. */
+	/* Calls on a freed communicator may crash, while others return an error. */
 	bool follows_stale_handles;
 
-	/* What the MPI makes of a program's errors decides whether that goes to it unseen. */
+	/* Handling of a program's errors, by which it is decided which calls go to the host. */
 
-	/* One buffer may be both sides, but not in MPI_Reduce, nor in MPI_Allreduce of several. */
+	/* One buffer may be both sides, but not in MPI_Reduce, nor in MPI_Allreduce of several
+	 * elements. */
 	bool takes_aliases;
-	/* MPI_IN_PLACE may stand where it means nothing, if nothing is to be moved. */
+	/* MPI_IN_PLACE is accepted in any argument, if nothing is to be moved. */
 	bool takes_idle_in_place;
-	/* Alltoalls look whether a rank sends itself as much as it receives from itself. */
+	/* Alltoalls check that a rank sends itself as much as it receives from itself. */
 	bool compares_own_blocks;
-	/* MPI_Exscan looks at the first rank's memory for a result, which it has none for. */
+	/* MPI_Exscan checks the first rank's receive buffer, though that rank has no result. */
 	bool checks_idle_result;
-	/* MPI_Bcast of less than a rank expects is an error there. */
+	/* MPI_Bcast of less than a rank expects is an error. */
 	bool tells_of_less;
 };
 
 extern struct cs_flavour cs_flavour;
 
-/* Fills it. `library`: what the MPI says of itself (MPI_Get_library_version), or NULL. A wrapper
- * of the standard ABI names the MPI in it further down; whatever else there may be is taken for
- * a relative of MPICH, of which less is expected. */
+/* Sets cs_flavour. `library`: text of MPI_Get_library_version, or NULL. A wrapper of the standard
+ * ABI names the MPI further down in it; any other MPI is taken for a relative of MPICH, of which
+ * less is expected. */
 void cs_flavour_learn(const char *library);
 
 #endif

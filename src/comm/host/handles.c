@@ -1,8 +1,8 @@
-/* comm/host/handles.c — knows each MPI's handles as words, without an mpi.h. */
+/* comm/host/handles.c — checks MPI handles as words, without an mpi.h. */
 #include "comm/host/handles.h"
 
-/* MPICH has a handle's kind in bits 26 to 29, and its storage class in the top two (0: null; 1:
- * one of a few that always are). */
+/* Fields of MPICH's handles: the kind in bits 26 to 29, the storage class in the top two (0: null;
+ * 1: built in). */
 enum { MPICH_COMM = 1, MPICH_OP = 6, MPICH_BUILTIN = 1 };
 
 static unsigned

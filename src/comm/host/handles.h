@@ -1,6 +1,5 @@
-/* comm/host/handles.h — what the handles of MPIs are, in words and without an mpi.h: the door has
- * none, and a module has to look whether the MPI that it meets has those of the mpi.h that it
- * was made with. */
+/* comm/host/handles.h — MPI handles as words, without an mpi.h: the door has none, and a module has
+ * to check that the MPI in use has the handles of the mpi.h that it was built with. */
 #ifndef CS_COMM_HOST_HANDLES_H
 #define CS_COMM_HOST_HANDLES_H
 
@@ -8,8 +7,8 @@
 #include <stdint.h>
 
 enum cs_handles {
-	CS_HANDLES_NUMBERS,   /* ints: MPICH and its kin, by their common ABI */
-	CS_HANDLES_ADDRESSES, /* of what only the MPI knows: Open MPI */
+	CS_HANDLES_NUMBERS,   /* ints: MPICH and its derivatives, by their common ABI */
+	CS_HANDLES_ADDRESSES, /* of the MPI's own structures: Open MPI */
 	CS_HANDLES_STANDARD,  /* small constants, and else addresses: the standard ABI */
 };
 
@@ -26,16 +25,17 @@ enum cs_handles {
 #define CS_ABI_UINT64_T 0x259
 #define CS_ABI_MIN 0x22
 #define CS_ABI_STATUS_IGNORE 0
-#define CS_ABI_MOST 4095 /* of the constants */
+#define CS_ABI_MOST 4095 /* largest constant */
 
-/* False for what is certainly no communicator, or no operation that a program made. Null handles
- * are not told from others where handles are addresses. */
+/* False if the handle is certainly no communicator, or no operation that a program made. With
+ * CS_HANDLES_ADDRESSES, the MPI's null handles are not recognised. */
 bool cs_handle_is_comm(enum cs_handles kind, uintptr_t handle);
 bool cs_handle_is_op(enum cs_handles kind, uintptr_t handle);
 
-/* Has the MPI, once it is initialised, handles of this kind? A call with one that it does not
- * know would end the program, so it is asked for one: that of MPI_COMM_WORLD, which is `world`,
- * or the null one, in whose place a process that was spawned hears of its parents. */
+/* Has the MPI handles of this kind? Asked once it is initialised. A call with an unknown handle
+ * would end the program, so the MPI is called for one: MPI_Comm_f2c(0), which is MPI_COMM_WORLD
+ * (`world`) in Open MPI, or else MPI_Comm_get_parent, which is null or a spawned process's
+ * parent. */
 bool cs_handles_fit(enum cs_handles kind, uintptr_t world, void *(*lookup)(const char *name));
 
 #endif

@@ -1,4 +1,4 @@
-/* comm/host/host.c — the host MPI as the core's way between nodes (wire/host.h). */
+/* comm/host/host.c — collectives of the host MPI between nodes (wire/host.h). */
 #include "comm/host/host.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEVER_TAG 1 /* packing talks to itself with tags from 2 on */
+#define NEVER_TAG 1 /* pack.c's messages have tags from 2 on */
 
 static MPI_Comm
 comm_of(void *leaders)
@@ -30,7 +30,7 @@ end_job(const char *why)
 	abort(); /* MPI_Abort does not return */
 }
 
-/* In mid-flight there is no way back: peers wait for bytes that will not come. */
+/* Ends the job after a failure: peers wait for bytes that will not come. */
 static void
 check(int result, const char *what)
 {
@@ -41,15 +41,15 @@ check(int result, const char *what)
 	end_job(what);
 }
 
-/* Returns what a collective between leaders told. If the program's ranks disagree about a size it
- * may come out here as a truncation: the call then goes on, and reports it. MPICH has other classes
- * for it that stand for anything; what its text says tells: who receives less of a broadcast than
- * it expects gets MPI_ERR_OTHER, and who is further down its trees that, too, or (from 4.2 on)
- * MPI_ERR_IN_STATUS, with "Failure during collective" as of any failure of another rank. That rank
- * itself hears what it is. A root that gathers hears of 4.2 and later only that some receive
- * failed: the bare class, whose text says to look into statuses that it keeps to itself. Of one
- * that was begun all ranks with less room hear that a step of its schedule failed (4.0). Open MPI's
- * (4.1) end the job themselves, whatever the error handler is. */
+/* Truncation (CS_TOLD_ bits) that a collective between leaders has reported; ends the job after
+ * other errors. If the program's ranks disagree about a size, the call may be truncated here: it
+ * then goes on, and reports it. MPICH has general error classes for truncations, so the error's
+ * text decides. A rank that receives less of a broadcast than it expects gets MPI_ERR_OTHER; ranks
+ * further down the tree get that, too, or (from 4.2 on) MPI_ERR_IN_STATUS, with "Failure during
+ * collective" as after any failure of another rank. A root that gathers gets only the bare class
+ * MPI_ERR_IN_STATUS in 4.2 and later, without the statuses. In a non-blocking collective all ranks
+ * with less room get a failed step of its schedule (4.0). Collectives of Open MPI (4.1) end the job
+ * themselves, whatever the error handler is. */
 static unsigned
 told(int result, const char *what)
 {
@@ -69,7 +69,7 @@ told(int result, const char *what)
 	return 0;
 }
 
-/* Sizes here are bounded by an area slot, which the tuning keeps below INT_MAX. */
+/* Converts a size, which is bounded by an area slot: the tuning keeps those below INT_MAX. */
 static int
 to_int(size_t value)
 {
@@ -81,19 +81,19 @@ to_int(size_t value)
 	return (int)value;
 }
 
-/* A receive that nothing ever matches: testing it progresses all that the MPI has under way.
- * (MPI_Iprobe does not under MPICH over UCX: a peer that waited for our rendezvous message waited
- * for ever.) One thread at a time tests it; the others are progressed by that.
+/* Receive that no message ever matches: testing it progresses all requests of the MPI. (MPI_Iprobe
+ * does not under MPICH over UCX: a peer that waited for our rendezvous message waited for ever.)
+ * One thread at a time tests it, which progresses the others, too.
  *
- * A program that jumps out of a test, from a handler of a signal, leaves the flag set. It may not
- * do that, but would then never progress again. So the thread that has set the flag goes on
- * testing: within a callback of the MPI's (which may call it), or after a jump. Which it is the
- * stack tells (it grows downwards everywhere): where the frame that set it is not above this one it
- * is gone, and the flag is taken over. Only threads that wait while another one has jumped out and
- * stays away are not helped. */
+ * A program that jumps out of a test, from a signal handler, which is an error, leaves the flag
+ * set, and would never progress again. So the thread that has set the flag goes on testing: within
+ * a callback of the MPI (which may call this function), or after a jump. The stack, which grows
+ * downwards, shows which: if the frame that set the flag is not above this one, it is gone, and the
+ * flag is taken over. Only threads that wait while another one has jumped out and makes no call are
+ * not helped. */
 static MPI_Request never = MPI_REQUEST_NULL;
 static atomic_flag is_testing = ATOMIC_FLAG_INIT;
-static _Thread_local uintptr_t testing; /* this thread's frame that has set it; 0: none */
+static _Thread_local uintptr_t testing; /* frame of this thread that has set it; 0: none */
 
 static void
 progress(void)
@@ -150,10 +150,10 @@ reduce_local(const struct cs_reduction *reduction, const void *in, void *inout, 
 
 /* --- collectives between leaders -------------------------------------------------------------- */
 
-/* One that was begun, in its request. */
+/* Non-blocking collective, in its request. */
 struct begun {
 	MPI_Request mpi;
-	int *ints; /* arrays that the MPI looks at until it is over; NULL: none */
+	int *ints; /* arrays that the MPI reads until the end; NULL: none */
 	const char *what;
 };
 _Static_assert(sizeof(struct begun) <= sizeof((struct cs_request *)0)->host,
@@ -173,8 +173,8 @@ begin(struct cs_request *request, int result, const char *what)
 	return 0;
 }
 
-/* Makes or begins a collective by one of its two names. Where the MPI lacks the one to begin it,
- * the other one blocks, and the request is over at once. */
+/* Calls the blocking collective without a request, the non-blocking one with a request. If the MPI
+ * lacks the latter, the former is called, and the request is over at once. */
 #define MAKE(blocking, starting, request, ...) \
 	(!(request)	    ? told(cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking) \
 	 : cs_pmpi.starting \
@@ -182,7 +182,7 @@ begin(struct cs_request *request, int result, const char *what)
 				    "MPI_" #starting) \
 			    : begin(request, cs_pmpi.blocking(__VA_ARGS__), "MPI_" #blocking))
 
-/* Before MAKE, and before `ints`. */
+/* Initialises the request; before MAKE and ints(). */
 static void
 prepare(struct cs_request *request)
 {
@@ -203,7 +203,8 @@ test(struct cs_request *request)
 	return true;
 }
 
-/* Array number `which` of one int per node, of four: the leaders', or the request's. */
+/* Array `which`, of four, of one int per node, filled with the values: the request's, or the
+ * leaders' without one. */
 static int *
 ints(struct cs_group *self, struct cs_request *request, int which, const size_t *values)
 {
@@ -237,8 +238,8 @@ bcast(void *leaders, void *buffer, size_t bytes, int root, struct cs_request *re
 		    comm_of(leaders));
 }
 
-/* MPI_Allgather is better tuned than MPI_Allgatherv in every host: use it where all parts are alike
- * and side by side. */
+/* May MPI_Allgather be used, as all parts are alike and side by side? It is better tuned than
+ * MPI_Allgatherv in every host. */
 static bool
 are_equal(const struct cs_group *self, const size_t *bytes, const size_t *at)
 {

@@ -1,4 +1,4 @@
-/* comm/host/pmpi.c — looks up the host's functions, and learns which MPI the host is. */
+/* comm/host/pmpi.c — looks up the host's functions, and reports those that it lacks. */
 #include "comm/host/pmpi.h"
 
 #include "base/hash.h"
@@ -15,11 +15,11 @@ struct cs_pmpi cs_pmpi;
 enum use { EVERYTHING, A_WAY, COLLS, NODES };
 
 struct row {
-	const char *name, *other; /* either will do */
+	const char *name, *other; /* tried in this order */
 	size_t at;                /* in struct cs_pmpi */
 	enum use use;
-	uint32_t colls;   /* a bit for each that is the MPI's without it */
-	const char *what; /* is so without it */
+	uint32_t colls;   /* a bit for each that is left to the MPI without it */
+	const char *what; /* the effect of its lack, for the report */
 };
 
 #define ONE(coll) (1u << CS_##coll)

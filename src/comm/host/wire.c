@@ -11,8 +11,7 @@
 #include <stdlib.h>
 
 #define LARGE_BLOCK (1 << 20)
-/* Tags of the MPI's that are used: every MPI has as many, and messages of one match in their
- * order. */
+/* Number of MPI tags used: every MPI has as many, and messages with one tag match in order. */
 #define MPI_TAGS (1 << 14)
 _Static_assert(MPI_TAGS % CS_TAGS == 0 && MPI_TAGS <= 32767 /* MPI 4.0, 9.1.2 */,
 	       "tags that are in use at one time differ");
@@ -32,7 +31,7 @@ check(int result, const char *what)
 	cs_host_mpi.abort(what);
 }
 
-/* More bytes than an int counts: whole blocks and the rest, as one datatype. */
+/* Datatype of more bytes than an int counts: whole blocks and the rest. */
 static MPI_Datatype
 large_type(size_t bytes)
 {
@@ -49,7 +48,7 @@ large_type(size_t bytes)
 	return all;
 }
 
-/* Our part of a request (struct cs_request). */
+/* State of a message, in its struct cs_request. */
 struct message {
 	MPI_Request mpi;
 	_Atomic uint64_t *flag; /* of a direct receive; NULL: none */
@@ -95,7 +94,7 @@ send_message(struct cs_wire *wire, struct cs_request *request, int peer, uint64_
 	send_with(wire, request, peer, (int)(tag % MPI_TAGS), from, bytes, false);
 }
 
-/* Tags of their own, behind the others: a receive from any source takes nobody else's message. */
+/* Tag for receives from any source, above all others, so that they match no other message. */
 static int
 any_tag(uint64_t number)
 {
@@ -104,8 +103,9 @@ any_tag(uint64_t number)
 _Static_assert(2 * MPI_TAGS - 1 <= 32767 && MPI_TAGS >= 2 * CS_NUMBERS,
 	       "numbers in use at one time differ");
 
-/* No order holds among senders. So the same tag must not be in use twice: in each turn of
- * CS_NUMBERS a sender waits until it is received. */
+/* Sends to a receive from any source. Messages of several senders have no order, so no tag may be
+ * in use twice: once in CS_NUMBERS numbers of a kind the send is synchronous, and ends when it is
+ * received. */
 static void
 send_to(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t number,
 	const void *from, size_t bytes)
@@ -114,7 +114,7 @@ send_to(struct cs_wire *wire, struct cs_request *request, int peer, uint64_t num
 		  number % CS_NUMBERS < CS_NUMBER_KINDS);
 }
 
-/* Direct messages are a promise of the memory's kind only; here every message is alike. */
+/* Receives a message, direct or not: direct ones only differ in the kind of memory. */
 static void
 recv_with(struct cs_wire *wire, struct cs_request *request, int peer, int mpi_tag, void *to,
 	  size_t bytes, _Atomic uint64_t *flag, uint64_t value)
@@ -156,7 +156,7 @@ finish(struct cs_request *request, int result, const char *what)
 	int class = MPI_SUCCESS;
 	if (result != MPI_SUCCESS)
 		cs_pmpi.Error_class(result, &class);
-	/* The program's ranks disagree about a size: the call goes on, and reports it. */
+	/* The program's ranks disagree about a size: the call continues, and reports it. */
 	if (class == MPI_ERR_TRUNCATE)
 		request->told = CS_TOLD_MORE;
 	else
@@ -199,8 +199,9 @@ cs_group_count(struct cs_group *group)
 		atomic_fetch_add(&comms, 1);
 }
 
-/* The communicator of all of a team's ranks. Not MPI_Comm_dup, which would copy the program's
- * attributes. A host that has none left says so on all ranks alike. */
+/* Makes the communicator of all of a team's ranks; not by MPI_Comm_dup, which would copy the
+ * program's attributes. Returns NULL, or why there is none; the same on all ranks, also if the host
+ * has no communicator left. */
 static const char *
 make_comm(struct cs_group *group)
 {
@@ -232,7 +233,7 @@ cs_group_open(void *handle)
 	MPI_Errhandler handler;
 	if (group->comm != MPI_COMM_NULL || group->refused)
 		return group->refused;
-	/* A refusal is ours to hear, not the program's. */
+	/* Errors must be returned to us, not raised in the program. */
 	check(cs_pmpi.Comm_get_errhandler(group->parent, &handler), "MPI_Comm_get_errhandler");
 	cs_pmpi.Comm_set_errhandler(group->parent, MPI_ERRORS_RETURN);
 	group->refused = make_comm(group);
@@ -248,7 +249,8 @@ out_of_memory(const char *what, int count)
 	cs_host_mpi.abort("out of memory");
 }
 
-/* By rank of the group: its rank in MPI_COMM_WORLD, and whether it is on the own node. */
+/* Opens the wire by verbs, with each rank's rank in MPI_COMM_WORLD, and whether it is on the own
+ * node. */
 static void
 open_verbs(struct cs_group *group)
 {
@@ -277,8 +279,8 @@ open_verbs(struct cs_group *group)
 	free(is_same_node);
 }
 
-/* Words that were sent, in turn: an MPI has room for such short ones, and says at once that they
- * are over; where it does not, who comes to the place again waits. */
+/* Ring of sent words and their requests. Such short sends are usually over at once; if not, the
+ * next user of the place waits. */
 struct cs_words {
 	uint64_t sent;
 	int room;
@@ -319,7 +321,7 @@ cancel(struct cs_wire *wire, struct cs_request *request)
 	check(cs_pmpi.Wait(mpi, MPI_STATUS_IGNORE), "MPI_Wait");
 }
 
-/* What a word lies in stays where the MPI still has it. */
+/* Frees the ring, unless the MPI still uses a word of it. */
 static void
 forget_words(struct cs_group *group)
 {

@@ -1,4 +1,4 @@
-/* comm/host/yielding.c — runs the host's collectives and gives the core up while they wait. */
+/* comm/host/yielding.c — runs the host's collectives, and yields the core while they wait. */
 #include "comm/host/yielding.h"
 
 #include "base/wait.h"

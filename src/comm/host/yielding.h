@@ -1,16 +1,16 @@
-/* comm/host/yielding.h — the host's collectives with which a team is made, for jobs with more ranks
+/* comm/host/yielding.h — the host's collectives for team creation, suited to jobs with more ranks
  * than cores.
  *
- * Blocking ones may look for messages without ever giving the core up, as MPICH's do: where ranks
- * share one, each step of theirs takes a time slice of some milliseconds. There these are the
- * non-blocking ones, looked at and the core given up by turns. Arguments and results are those of
- * the MPI's functions. */
+ * Blocking collectives may poll without ever yielding the core, as MPICH's do: if ranks share a
+ * core, each step takes a time slice of some milliseconds. With such an MPI these call the
+ * non-blocking ones, and test and yield by turns. Arguments and results are those of the MPI's
+ * functions. */
 #ifndef CS_COMM_HOST_YIELDING_H
 #define CS_COMM_HOST_YIELDING_H
 
 #include <mpi.h>
 
-/* `count` from each */
+/* `count` elements from each rank. */
 int cs_yielding_allgather(const void *in, int count, MPI_Datatype type, void *out, MPI_Comm comm);
 int cs_yielding_allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
 			  MPI_Comm comm);

@@ -1,5 +1,4 @@
-/* comm/teams/comm.c — finds what this process knows of a communicator, and frees it with the
- * communicator. */
+/* comm/teams/comm.c — finds a communicator's cs_comm, and releases it with the communicator. */
 #include "comm/teams/comm.h"
 
 #include "base/log.h"
@@ -16,19 +15,20 @@ _Atomic(struct cs_comm *) cs_comm_cache[CS_COMM_CACHE];
 struct cs_seat cs_no_seat;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Those whose attribute hangs on its communicator, by handle: what is in it is no stale handle. */
+/* Hash table, by handle, of each cs_comm that is its communicator's attribute: no handle in it is
+ * stale. */
 #define BUCKETS 64
 static struct cs_comm *living[BUCKETS], *unused;
 static int keyval = MPI_KEYVAL_INVALID;
 
 struct cs_freeing {
 	MPI_Comm comm;
-	struct cs_comm *aside;  /* its communicator; NULL: it has none */
+	struct cs_comm *aside;  /* the communicator's; NULL: it has none */
 	struct cs_freeing *outer;
 };
-/* Of this thread: in another one the handle may be a new communicator's before MPI_Comm_free has
- * returned to us. One stays where a program's error handler leaves MPI_Comm_free by longjmp or a
- * C++ exception; the communicator lives on, with the host. */
+/* Communicators being freed by this thread: in another one the handle may be a new communicator's
+ * before MPI_Comm_free has returned to us. An entry stays if a program's error handler leaves
+ * MPI_Comm_free by longjmp or a C++ exception; the communicator lives on, with the host. */
 static _Thread_local struct cs_freeing *innermost_freeing;
 
 static struct cs_comm **
@@ -68,7 +68,8 @@ take(MPI_Comm comm)
 		unused = communicator->next;
 	else
 		communicator = malloc(sizeof *communicator);
-	/* Alone this rank must not take another way than the others: they will wait for it. */
+	/* End the job: without a cs_comm this rank alone would go on without a team, and the others
+	 * wait for it. */
 	if (!communicator) {
 		cs_warn_local("no memory to know a communicator by; ending the job");
 		cs_host_mpi.abort("out of memory");
@@ -93,7 +94,7 @@ unlink_comm(struct cs_comm *communicator)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Of one that is in no list. */
+/* Puts a cs_comm that is in no list on the list of unused ones. */
 static void
 give_back(struct cs_comm *communicator)
 {
@@ -122,15 +123,16 @@ forget(MPI_Comm comm)
 		atomic_compare_exchange_strong(slot, &communicator, NULL);
 }
 
-/* Called by the host when the communicator goes (MPI 4.0, 7.7.2): by PMPI_Comm_free, past us. */
+/* Attribute delete callback (MPI 4.0, 7.7.2): for communicators freed without cs_comm_freeing, as
+ * by PMPI_Comm_free. */
 static int
 on_delete(MPI_Comm comm, int key, void *value, void *extra)
 {
 	struct cs_comm *communicator = value;
 	if (!communicator || communicator->is_aside)
 		return MPI_SUCCESS;
-	forget(communicator->comm); /* Open MPI 6.0.0rc2's library of the standard ABI may call it
-				     * by a handle of its own */
+	forget(communicator->comm); /* not `comm`: Open MPI 6.0.0rc2's standard ABI library may pass
+				     * a handle of its own */
 	unlink_comm(communicator);
 	release(communicator);
 	give_back(communicator);
@@ -157,7 +159,7 @@ cs_comms_close(void)
 {
 	for (int i = 0; i < CS_COMM_CACHE; i++)
 		atomic_store(&cs_comm_cache[i], NULL);
-	/* Communicators the program did not free, MPI_COMM_WORLD first among them. */
+	/* Communicators that the program did not free, MPI_COMM_WORLD among them. */
 	for (int i = 0; i < BUCKETS; i++)
 		while (living[i]) {
 			struct cs_comm *communicator = living[i];
@@ -171,9 +173,9 @@ cs_comms_close(void)
 	cs_pmpi.Comm_free_keyval(&keyval);
 }
 
-/* All processes of the group belong to this job's MPI_COMM_WORLD: spawned or connected ones know
- * nothing of our agreement at MPI_Init. Every rank sees the same, since a mixed group is mixed for
- * each of its members. */
+/* Do all processes of the group belong to this job's MPI_COMM_WORLD? Spawned or connected ones have
+ * no part in our agreement at MPI_Init. The result is the same on all ranks, since a mixed group is
+ * mixed for each of its members. */
 static bool
 is_within_world(MPI_Comm comm, int size)
 {
@@ -224,15 +226,15 @@ join(MPI_Comm comm)
 	return communicator;
 }
 
-/* False for what is certainly no communicator; the host says what it thinks of it. */
+/* False if the handle is certainly no communicator; the host then reports the error. */
 static bool
 is_plausible(MPI_Comm comm)
 {
 	return comm != MPI_COMM_NULL && cs_handle_is_comm(cs_flavour.handles, (uintptr_t)comm);
 }
 
-/* Is it (still) a communicator? Asked together with cs_self, so that an error goes to cs_self,
- * which returns it, and not to MPI_COMM_WORLD's handler before the host says the same there. */
+/* Is it (still) a communicator? Compared with cs_self, so that an error is returned by cs_self's
+ * handler, and not raised on MPI_COMM_WORLD before the host's own call does. */
 static bool
 is_alive(MPI_Comm comm)
 {
@@ -257,7 +259,8 @@ set_aside(MPI_Comm comm)
 	return communicator;
 }
 
-/* A delete callback has failed, and the communicator is as before. */
+/* Restores the attribute after the host has not freed the communicator: a delete callback
+ * failed. */
 static void
 put_back(struct cs_comm *communicator)
 {
@@ -291,7 +294,7 @@ cs_comm_freeing(MPI_Comm comm)
 	int saved = errno;
 	freeing = malloc(sizeof *freeing);
 	errno = saved;
-	/* Without memory the host tells us by our attribute. */
+	/* Without memory, on_delete is called through the attribute. */
 	if (!freeing)
 		return NULL;
 	forget(comm);
@@ -324,8 +327,8 @@ cs_comm_freed(struct cs_freeing *freeing, bool is_gone)
 	errno = saved;
 }
 
-/* On a communicator that is being freed a delete callback of the program's makes a collective: the
- * host's. */
+/* Finds or makes the cs_comm. NULL, as well, for a collective that a delete callback of the program
+ * makes on a communicator that is being freed: the host's. */
 static struct cs_comm *
 find(MPI_Comm comm)
 {
@@ -340,7 +343,7 @@ find(MPI_Comm comm)
 	return communicator;
 }
 
-/* Files are read and memory is made in these two; errno is the program's. */
+/* Saves errno, which is the program's, since files may be read and memory allocated here. */
 struct cs_comm *
 cs_comm_enter_slow(MPI_Comm comm)
 {
@@ -359,11 +362,11 @@ cs_comm_count(struct cs_comm *communicator)
 		after = (size_t)cs_engine.settings.team_after;
 	if (after < communicator->try_at)
 		after = (size_t)communicator->try_at;
-	/* MPI_COMM_WORLD lives long: at once. The count is the same on all ranks, which all make
-	 * the same calls on a communicator. */
+	/* MPI_COMM_WORLD lives long, so its team is made at once. The count is the same on all
+	 * ranks, which make the same calls on a communicator. */
 	if (++communicator->calls >= after || communicator->comm == MPI_COMM_WORLD)
 		cs_comm_make_team(communicator);
-	/* Whoever asked has looked at its sizes, and hands the call on. */
+	/* Without a team the caller, which may have filled the sizes, goes to the host. */
 	if (!communicator->seat->selection.team) {
 		free(communicator->sizes);
 		communicator->sizes = NULL;

@@ -1,16 +1,17 @@
-/* comm/teams/comm.h — this process's membership in one communicator: its attribute, its team.
+/* comm/teams/comm.h — data of this process on a communicator (struct cs_comm): the value of our
+ * attribute on it, and its team.
  *
- *   first collectives: counted;  at the team_after-th: the team is made, in that call, by all ranks
- *                                together;
- *   from then on: seat->selection.team serves, or is NULL and the host does everything
+ *   the first calls         counted; the host does them
+ *   the team_after-th call  the team is made, by all ranks together
+ *   from then on            seat->selection.team serves, or is NULL and the host does everything
  *
- * A call whose arguments the host refuses is not counted: the rank that makes it may be the only
- * one, and go on.
+ * A call whose arguments the host refuses is not counted: this rank may be the only one that makes
+ * it, and go on.
  *
- * Members come from a list that is never given back to malloc, so a stale pointer in the little
- * cache of recently used communicators still points to a cs_comm, whose handle then no longer fits.
- * So a cs_comm is small, and what only a team needs is its seat, which comes and goes with the
- * team: programs keep thousands of communicators, and most stay with the host. */
+ * A cs_comm is reused, but never freed: a stale pointer in the cache of recently used communicators
+ * still points to a cs_comm, whose handle no longer matches. So a cs_comm is small, and data for a
+ * team only is in its seat, which is allocated and freed with the team: programs keep thousands of
+ * communicators, and most stay with the host. */
 #ifndef CS_COMM_TEAMS_COMM_H
 #define CS_COMM_TEAMS_COMM_H
 
@@ -25,15 +26,15 @@
 
 enum cs_comm_state { CS_COMM_COUNTING, CS_COMM_HOST, CS_COMM_TEAM };
 
-/* What a rank says of verbs (comm/teams/rdma.h). */
+/* Words of a rank for the agreement on verbs (comm/teams/rdma.h). */
 #define CS_RDMA_WORDS 4
 
 struct cs_seat {
 	struct cs_selection selection;
 	struct cs_team team;
 	struct cs_group leaders, everyone;
-	struct cs_ledger_page page; /* of a team of all ranks */
-	void *pin; /* of the node's segment, for verbs; NULL: none */
+	struct cs_ledger_page page; /* open for a team of all ranks */
+	void *pin; /* registration of the node's segment for verbs; NULL: none */
 	/* Made at its first use (comm/teams/rma_window.h); NULL: none. */
 	struct cs_rma_window *window;
 	struct cs_segment window_segment;
@@ -49,58 +50,56 @@ struct cs_comm {
 	enum cs_comm_state state;
 	const char *reason; /* CS_COMM_HOST: why */
 	uint64_t calls;
-	uint64_t try_at; /* no team before that many of them, as all ranks have agreed */
-	uint64_t first_call; /* of the node's, that is the team's */
-	uint64_t number, numbered; /* of the communicator, 0: none yet; of its last call that was
-				    * recorded (comm/teams/recording.h) */
+	uint64_t try_at; /* no team before that many calls, as all ranks have agreed */
+	uint64_t first_call; /* the node's number of the team's first call */
+	uint64_t number, numbered; /* numbers of the communicator, 0: none yet, and of its last
+				    * recorded call (comm/teams/recording.h) */
 	bool is_inter;
-	bool is_new; /* the team's memory was made for it */
-	bool is_within_world; /* all ranks are this job's, and there are two or more of them */
-	bool is_alike;        /* they have agreed on settings here, because they could not at
-			       * MPI_Init */
-	bool is_aside; /* its communicator is being freed, and has our attribute no more */
+	bool is_new; /* nodes were split or memory made for the team */
+	bool is_within_world; /* two or more ranks, all of this job */
+	bool is_alike;        /* the ranks have agreed on settings here, as MPI_Init was not seen */
+	bool is_aside; /* the communicator is being freed, and our attribute is off it */
 	int rank, size;
-	struct cs_seat *seat; /* never NULL: without a team it is cs_no_seat, of which nothing may
-			       * be written */
-	struct cs_op_memory *idle; /* what calls that are over have left for the next
-				    * (algorithms/op.h), and of v-calls: */
-	size_t *sizes;             /* four arrays of `size`, a call's own while it is looked at and
+	struct cs_seat *seat; /* never NULL: cs_no_seat, read-only, without a team */
+	struct cs_op_memory *idle; /* memory kept from finished calls (algorithms/op.h), and of
+				    * v-calls: */
+	size_t *sizes;             /* four arrays of `size`, a call's own while it is checked and
 				    * served */
-	/* Programs repeat themselves: the predefined type that was looked at last, and the pair of
-	 * one with an operation. */
+	/* Last answers: the predefined type used last, and the last reduction of a predefined type
+	 * and operation. */
 	const struct cs_type *known_type;
 	struct cs_reduction known_pair;
-	struct cs_comm *next;     /* in the list of free or of living communicators */
+	struct cs_comm *next;     /* in the list of unused or of living ones */
 };
 
-/* A cs_comm is all that a communicator costs that stays with the host. */
+/* The only memory kept for a communicator that stays with the host. */
 _Static_assert(sizeof(struct cs_comm) <= 300, "a member is small");
 
-/* The seat of all communicators without a team: its selection has none, and knows no answers. */
+/* Seat of all communicators without a team: its selection has no team and no cached choices. */
 extern struct cs_seat cs_no_seat;
 
-/* The cs_comm for a collective call that is being made on `comm`, or NULL if we have no say in it
- * (no communicator, MPI not initialised, library closed); seat->selection.team is what serves. */
+/* The cs_comm for a collective call on `comm`; NULL if the call is the host's (no communicator, one
+ * that is being freed, MPI not initialised, library closed). seat->selection.team serves. */
 static inline struct cs_comm *cs_comm_enter(MPI_Comm comm);
 
-/* Of a communicator that is CS_COMM_COUNTING, when the call's arguments are known to be right:
- * counts the call, and makes the team when it is time. Is there one now? */
+/* Counts a call whose arguments are known to be right, and makes the team when it is time. Only in
+ * the state CS_COMM_COUNTING. Is there a team now? */
 bool cs_comm_count(struct cs_comm *communicator);
 
-/* Counts a call of that size that is never served. */
+/* Counts, for the report, a call of a collective that is never served. */
 void cs_comm_count_left(enum cs_left coll, size_t bytes, uint64_t nanoseconds);
 
-/* Around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our attribute is
- * gone before the host sees the call, so that what its delete callbacks do, in which order, and
- * what comes of their errors is as without us; the cs_comm is kept, for a communicator that is not
- * freed after all. Between the two the communicator's collectives are the host's. What
- * cs_comm_freeing returns is cs_comm_freed's; a callback may free other communicators meanwhile. */
+/* Called around the host's MPI_Comm_free or MPI_Comm_disconnect of `comm`, in one thread. Our
+ * attribute is deleted before the host sees the call, so that the order, effects and errors of its
+ * delete callbacks are as without us; the cs_comm is kept, in case the communicator is not freed
+ * after all. Between the two the communicator's collectives are the host's. cs_comm_freed releases
+ * the result of cs_comm_freeing; a callback may free other communicators meanwhile. */
 struct cs_freeing;
 struct cs_freeing *cs_comm_freeing(MPI_Comm comm);
 void cs_comm_freed(struct cs_freeing *freeing, bool is_gone);
 
-/* Before the host's MPI_Comm_idup: where a rank has called it, no communicator is made from now
- * on, if that may hang. */
+/* Called before the host's MPI_Comm_idup: if making a communicator may then hang, no more are
+ * made. */
 void cs_comm_duplicating(void);
 
 #define CS_COMM_CACHE 8
@@ -124,7 +123,7 @@ cs_comm_enter(MPI_Comm comm)
 	return cs_comm_enter_slow(comm);
 }
 
-/* cs_type_find and cs_type_look, the last answer first. */
+/* cs_type_find, with the last answer tried first. */
 static inline const struct cs_type *
 cs_comm_known_type(struct cs_comm *communicator, MPI_Datatype handle)
 {
@@ -138,11 +137,12 @@ cs_comm_known_type(struct cs_comm *communicator, MPI_Datatype handle)
 
 /* --- for comm/ itself ------------------------------------------------------------------------- */
 
-/* Makes the team, collectively over the communicator; ends in CS_COMM_TEAM or CS_COMM_HOST on all
- * ranks alike. */
+/* Makes the team, collectively over the communicator. The state is then CS_COMM_TEAM, CS_COMM_HOST,
+ * or, if the team was put off, CS_COMM_COUNTING still: the same on all ranks. */
 void cs_comm_make_team(struct cs_comm *communicator);
 void cs_comm_drop_team(struct cs_comm *communicator);
-/* Key values, and the list; cs_comms_close drops all teams (at finalize). */
+/* Create and free the attribute's key value; cs_comms_close also drops all teams (at
+ * MPI_Finalize). */
 bool cs_comms_open(void);
 void cs_comms_close(void);
 

@@ -1,5 +1,4 @@
-/* comm/teams/ledger.c — adds up what the processes of a job on this node have in shared segments.
- * */
+/* comm/teams/ledger.c — adds up the shared segments of a job's processes on this node. */
 #include "comm/teams/ledger.h"
 
 #include "comm/engine.h"
@@ -9,8 +8,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct cs_ledger_page *pages;
-static uint64_t charge; /* this process's */
-static int processes;   /* of the job on this node; 0: no team of all ranks has told yet */
+static uint64_t charge; /* this process's, in bytes */
+static int processes;   /* of the job on this node; 0: not known before a team of all ranks */
 
 static pthread_once_t groups_once = PTHREAD_ONCE_INIT;
 static struct cs_cgroups groups;
@@ -38,7 +37,7 @@ add(uint64_t more, uint64_t less)
 	publish();
 }
 
-/* False: nobody can tell. */
+/* Adds up the charges on the node. False: not known, as no team of all ranks is ready. */
 static bool
 add_up(uint64_t *sum)
 {
@@ -108,7 +107,7 @@ budget(void)
 					     : cs_selector_limits(cs_engine.selector)->shm_budget;
 }
 
-/* The most that all segments on the node may have, `ours` of which there are. */
+/* Most bytes that all of the job's segments on the node may have; `ours`: bytes that they have. */
 static uint64_t
 most_of_all(uint64_t ours, enum cs_limit *by)
 {
@@ -126,7 +125,8 @@ refusal(enum cs_limit by)
 	return by == CS_LIMIT_NONE ? CS_CLAIM_BUDGET : CS_CLAIM_MEMORY;
 }
 
-/* Charged before it is added up: of two who do so at once, one at least sees both. */
+/* Charges first and adds up then: of two processes that do so at once, at least one sees both
+ * charges. */
 enum cs_refusal
 cs_ledger_claim(struct cs_claim *claim, uint64_t bytes, int sharers, enum cs_limit *by)
 {
@@ -162,7 +162,7 @@ cs_ledger_take(const struct cs_claim *claim, uint64_t part, enum cs_limit *by)
 	bool is_by_share = claim->is_by_share;
 	*by = CS_LIMIT_NONE;
 	pthread_once(&groups_once, find_groups);
-	/* A process in another control group, which has limits of its own: it commits its part. */
+	/* This process commits its part, in its own control group, which has other limits. */
 	if (groups.digest != claim->groups) {
 		uint64_t own = most_of_all(part, by);
 		if (*by != CS_LIMIT_NONE && part > own)

@@ -1,10 +1,10 @@
-/* comm/teams/make_team.c — making a team: one word from everybody, who is where, a segment per
- * node.
+/* comm/teams/make_team.c — makes a team: exchanges words of all ranks, finds nodes, makes a segment
+ * per node.
  *
  * Everything here is collective over the communicator and happens inside a collective call of the
- * program's. What all ranks say first (team_say.c) decides most: on one node it may show a node of
- * a former team that they all have idle, and then nothing more is said. Else a segment is made, and
- * a rank's trouble (no memory) is agreed; all have the team or nobody has. */
+ * program's. The first exchange (team_say.c) decides most: on one node it may find a node of a
+ * former team that all ranks have idle, and then nothing more is sent. Else a segment is made, and
+ * troubles (no memory) are agreed on; all ranks have the team or none has. */
 #include "comm/teams/make_team.h"
 
 #include "algorithms/late/posted_receives.h"
@@ -47,10 +47,10 @@ static const char *const troubles[CS_TROUBLES] = {
 
 /* --- putting off ------------------------------------------------------------------------------ */
 
-/* A new team costs about as much as that many of the host's collectives (its pages are committed;
- * nodes are split off), and is paid for when it goes, by the calls that it has served. Where some
- * are not paid for, a communicator has to have made as many calls itself before it gets one: then
- * no more is spent than has been already. Ranks differ in it; the latest is agreed. */
+/* Cost of a new team in collectives of the host (pages are committed; nodes are split off). When
+ * the team is dropped, the calls that it has served are subtracted from the debt. While the debt is
+ * high, a communicator gets a team only after as many calls: then no more is spent than has been
+ * already. Ranks differ in their debt; the largest number of calls is agreed on. */
 #define PRICE 256
 #define PATIENCE ((int64_t)4 * PRICE)
 
@@ -65,9 +65,8 @@ owe(int64_t more)
 	} while (!atomic_compare_exchange_weak(&debt, &now, next));
 }
 
-/* The number of calls that this communicator has to make before it gets a team. 0: no more than the
- * limits say; so it is for MPI_COMM_WORLD, where the user has set it (COLLSHIM_TEAM_AFTER), and
- * until too many teams have gone unpaid. */
+/* The number of calls that this communicator has to make before it gets a team. 0, no more than the
+ * limits say: for MPI_COMM_WORLD, if COLLSHIM_TEAM_AFTER is set, and while the debt is low. */
 static uint64_t
 put_off_until(const struct cs_comm *communicator)
 {
@@ -105,7 +104,7 @@ make_leaders(struct cs_comm *communicator, struct cs_team *team)
 	leaders->comm = MPI_COMM_NULL;
 	if (shape->nodes == 1)
 		return CS_TROUBLE_NONE;
-	/* Ordered by rank is ordered by node only for the leaders; so ask for the nodes' order. */
+	/* Order by node: in lanes other than the leaders' the order of ranks may be another. */
 	MPI_Errhandler handler;
 	int result = cs_team_quiet(communicator->comm, &handler);
 	if (!result) {
@@ -147,8 +146,8 @@ domain_of(struct cs_team *team, int local)
 			    cs_node_rank(&team->node, local)->cpus).at[CS_TOPO_DOMAIN];
 }
 
-/* Domains that the node's ranks span, and which ranks would be in its lanes for that: by the same
- * table and the same masks on all of them, once they have met. */
+/* Finds the NUMA domains of the node's ranks, and the ranks for a lane per domain: the same on all
+ * of them, by the same table and affinity masks, which must have been written. */
 static void
 learn_domains(struct cs_team *team)
 {
@@ -172,8 +171,8 @@ learn_domains(struct cs_team *team)
 }
 
 /* Agrees on what all processes and nodes of the communicator can do: single copy, and one lane for
- * each NUMA domain. All do what the least able one can: one answer keeps the algorithms simple.
- * Over several nodes it agrees on the worst of their troubles at the same time. */
+ * each NUMA domain. All do what the least able one can, which keeps the algorithms simple. With
+ * several nodes, agrees on the largest trouble at the same time. */
 static enum cs_trouble
 learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble trouble)
 {
@@ -201,8 +200,8 @@ learn_least(struct cs_comm *communicator, struct cs_team *team, enum cs_trouble 
 	return CS_TROUBLE_NONE;
 }
 
-/* Rank 0 of MPI_COMM_WORLD speaks for each communicator that it is in, and rank 0 of another one
- * for that. */
+/* Does this rank log for the communicator? Rank 0 of MPI_COMM_WORLD does if it is a member, else
+ * the communicator's rank 0. */
 static bool
 is_spokesman(const struct cs_comm *communicator)
 {
@@ -222,7 +221,7 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 	communicator->state = CS_COMM_HOST;
 	communicator->reason = troubles[trouble];
 	atomic_fetch_add(&cs_engine.teams_refused, 1);
-	/* Nothing that anybody can mend, or is to. */
+	/* Only an info: these are wanted, or cannot be changed by the user. */
 	if (trouble == CS_TROUBLE_MIGHT_HANG || trouble == CS_TROUBLE_DISABLED ||
 	    trouble == CS_TROUBLE_SHM_OFF) {
 		if (communicator->rank == 0)
@@ -230,8 +229,8 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 				troubles[trouble], communicator->size);
 		return;
 	}
-	/* Once in each process, and where several communicators have the trouble at once, by one of
-	 * their spokesmen. */
+	/* Once in each process; if several communicators have the trouble at once, one of them
+	 * warns. */
 	if (atomic_exchange(&is_known[trouble], 1) || !is_spokesman(communicator) ||
 	    !cs_log_is_first(trouble))
 		return;
@@ -240,9 +239,9 @@ refuse(struct cs_comm *communicator, enum cs_trouble trouble)
 			  troubles[trouble], communicator->size);
 }
 
-/* Agrees, before anything is made, on whether all processes have the library, where MPI_Init was
- * not seen: some or all of them may be disabled. Others may be of another version, so this
- * agreement has a form of its own. */
+/* Agrees, before anything is made, on whether all processes are enabled and alike, if MPI_Init was
+ * not seen. Some may be of another version, so this agreement is separate from
+ * cs_team_exchange's. */
 static enum cs_trouble
 agree_late(struct cs_comm *communicator)
 {
@@ -259,8 +258,9 @@ agree_late(struct cs_comm *communicator)
 	return (enum cs_trouble)(CS_TROUBLES - least[0]);
 }
 
-/* All on one node: nothing is split, which under MPICH takes many time slices where ranks share
- * cores, and may be made where a pending copy forbids to split. `name`: of an idle node. */
+/* Makes a team of one node without MPI_Comm_split, which under MPICH takes many time slices if
+ * ranks share cores, and may hang while an MPI_Comm_idup is pending. `name`: of an idle node, or
+ * 0. */
 static enum cs_trouble
 make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 {
@@ -276,21 +276,22 @@ make_on_one(struct cs_comm *communicator, uint64_t key, uint64_t name)
 	return trouble == CS_TROUBLE_NONE ? learn_least(communicator, team, trouble) : trouble;
 }
 
-/* One rank on each node: nothing to share, but plans between all ranks may serve. */
+/* Makes a team of one rank per node: without shared memory, but plans between all ranks may
+ * serve. */
 static enum cs_trouble
 make_without_memory(struct cs_comm *communicator)
 {
 	struct cs_team *team = &communicator->seat->team;
 	const struct cs_limits *limits = cs_selector_limits(cs_engine.selector);
-	/* No element is too large */
+	/* no element is too large */
 	team->node.shape.slot_bytes = team->node.shape.area_bytes = SIZE_MAX;
 	team->node.shape.spin = limits->spin;
 	team->node.shape.yields = limits->yields;
-	communicator->is_new = false; /* what it serves is not counted */
+	communicator->is_new = false; /* it costs nothing, so it owes nothing */
 	return CS_TROUBLE_NONE;
 }
 
-/* The worst of all ranks' troubles, and with it what all ranks say of verbs. */
+/* Agrees on the largest trouble of all ranks, and on their words for verbs. */
 static enum cs_trouble
 agree_at_last(struct cs_comm *communicator, enum cs_trouble trouble)
 {
@@ -313,7 +314,7 @@ make_on_several(struct cs_comm *communicator, const struct cs_meeting *meeting, 
 	struct cs_team *team = &communicator->seat->team;
 	struct cs_node_shape shape = cs_team_node_shape(&team->shape);
 	enum cs_trouble trouble = cs_team_take_node(meeting, has_idle, communicator->seat, &shape);
-	communicator->is_new = true; /* nodes are split off in any case */
+	communicator->is_new = true; /* even if idle: nodes were split off */
 	if (trouble == CS_TROUBLE_NONE && cs_groups_are_many())
 		trouble = CS_TROUBLE_NO_SHARE;
 	if (trouble == CS_TROUBLE_NONE)
@@ -342,7 +343,7 @@ make_nodes(struct cs_comm *communicator)
 	return trouble;
 }
 
-/* All have told where they are: nothing is split, and nodes are made together. */
+/* Makes the nodes together, without a split, as all node words are known. */
 static enum cs_trouble
 make_known_nodes(struct cs_comm *communicator, const struct cs_heard *heard)
 {
@@ -355,7 +356,7 @@ make_known_nodes(struct cs_comm *communicator, const struct cs_heard *heard)
 	       : make_without_memory(communicator);
 }
 
-/* Memory that a team on one node needs, and its shape; that it is on one is not known yet. */
+/* Sets the team up as if on one node, as far as is known before the first exchange. */
 static enum cs_trouble
 prepare(struct cs_comm *communicator)
 {
@@ -375,7 +376,8 @@ forget_shape(struct cs_team *team)
 	team->shape = (struct cs_shape){ 0 };
 }
 
-/* CS_TROUBLE_NONE, and a team; CS_TROUBLE_PUT_OFF, or why there is none: the same on all ranks. */
+/* Finds or makes the team's nodes. CS_TROUBLE_NONE if there is a team, CS_TROUBLE_PUT_OFF, or the
+ * trouble: the same on all ranks. */
 static enum cs_trouble
 find_way(struct cs_comm *communicator)
 {
@@ -433,7 +435,7 @@ hear_imbalance(void *user, enum cs_balance imbalance)
 					     communicator->first_call + 1));
 }
 
-/* Has lateness measured where a rule asks for it, unless the user has said what it is. */
+/* Begins to measure the imbalance if a rule asks for it and the user has not set it. */
 static void
 begin_epochs(struct cs_comm *communicator)
 {
@@ -496,7 +498,7 @@ make(struct cs_comm *communicator)
 					   CS_PMPI_LACKS);
 	cs_rdma_agree(communicator);
 	begin_epochs(communicator);
-	/* The words of who came when are in a node's memory. */
+	/* Arrival words are in the node's memory, which a team of one rank per node lacks. */
 	communicator->seat->selection.is_telling = cs_no_seat.selection.is_telling &&
 						   team->node.self;
 	communicator->seat->selection.is_sampling = team->shape.nodes > 1 && cs_recording_keeps();

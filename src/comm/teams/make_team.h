@@ -1,10 +1,9 @@
-/* comm/teams/make_team.h — what the making of a team consists of. Private to make_team.c and the
- * files below it:
+/* comm/teams/make_team.h — the parts of team creation. Private to the files of which it is made:
  *
- *   team_say.c      what all ranks say before anything is made
- *   shape.c         who is where
+ *   team_say.c      the exchange of all ranks before anything is made
+ *   shape.c         nodes and places of the ranks
  *   team_segment.c  a node's memory: a new one, or one of a former team
- *   make_team.c     the team, of all this */
+ *   make_team.c     the team */
 #ifndef CS_COMM_TEAMS_MAKE_TEAM_H
 #define CS_COMM_TEAMS_MAKE_TEAM_H
 
@@ -12,11 +11,11 @@
 #include "shm/headroom.h"
 #include "shm/pool.h"
 
-/* Why a rank cannot; the largest of all ranks' troubles is the communicator's. */
+/* Reasons why a rank cannot have a team; the largest of all ranks' troubles is the
+ * communicator's. */
 enum cs_trouble {
 	CS_TROUBLE_NONE,
-	CS_TROUBLE_NO_SEGMENT, /* first: it is also what the others know when their leader has
-				* none */
+	CS_TROUBLE_NO_SEGMENT, /* also if the leader's offer could not be received */
 	CS_TROUBLE_SHM_OFF,
 	CS_TROUBLE_NO_BUDGET,
 	CS_TROUBLE_NO_ROOM, /* and one for each limit: CS_TROUBLE_NO_ROOM + enum cs_limit */
@@ -29,22 +28,22 @@ enum cs_trouble {
 	CS_TROUBLE_DISABLED,
 	CS_TROUBLE_NOT_ALIKE,
 	CS_TROUBLES,
-	CS_TROUBLE_PUT_OFF = CS_TROUBLES, /* none; and never said to others */
+	CS_TROUBLE_PUT_OFF = CS_TROUBLES, /* no trouble, and never sent to others */
 };
 
 /* --- team_say.c ------------------------------------------------------------------------------- */
 
-/* Up to so many ranks tell each other all of it. More find out first whether they are on one node;
- * only then it is worth the bytes. */
+/* Most ranks that exchange a whole cs_said at once. More ranks first agree, with a few words,
+ * whether they are on one node, and exchange all only then. */
 #define CS_TEAM_FEW 64
 
 struct cs_said {
 	uint64_t node, host; /* cs_team_node_word */
-	uint64_t digest;     /* of what must be equal */
-	uint64_t until;      /* the team is not to be made before that many calls */
+	uint64_t digest;     /* of settings that must be equal */
+	uint64_t until;      /* calls before which the team is not made */
 	uint32_t trouble;
-	uint16_t may_split, has_idle; /* a node in its pool, of whatever processes */
-	uint64_t idle[CS_POOL_IDLE]; /* names of nodes in this rank's pool that all ranks had, if
+	uint16_t may_split, has_idle; /* a node in its pool, of any processes */
+	uint64_t idle[CS_POOL_IDLE]; /* names of idle nodes in this rank's pool for these ranks, if
 				      * all are on one node */
 };
 
@@ -53,89 +52,88 @@ struct cs_heard {
 	enum cs_trouble trouble;
 	uint64_t until;
 	uint64_t name; /* of a node that is idle in all pools, or 0 */
-	/* By rank, what processes of one node have in common; unknown of more than CS_TEAM_FEW
-	 * ranks, and where one cannot tell, or two have one host but not all that a node has: they
-	 * may be in containers, and share memory by name. */
+	/* Node words by rank; unknown for more than CS_TEAM_FEW ranks, if a rank has none, or if
+	 * two have one host but not one node word: they may be in containers, and share memory by
+	 * name. */
 	bool are_nodes_known, has_idle;
 	uint64_t nodes[CS_TEAM_FEW];
 };
 
-/* All hear the same of all; false: the host failed. */
+/* Exchanges the words of all ranks; *heard is the same on all of them. False: the host failed. */
 bool cs_team_exchange(struct cs_comm *communicator, const struct cs_said *mine,
 		      struct cs_heard *heard);
 
-/* The first of rank 0's names that all have. Of rank r they begin at names + r * stride. */
+/* The first of rank 0's names that all ranks have, or 0. Rank r's names begin at names + r *
+ * stride. */
 uint64_t cs_team_common_name(const uint64_t *names, size_t stride, int ranks);
 
-/* Ends the job: others wait for what this rank cannot say. */
+/* Ends the job, since other ranks wait in a collective that this rank cannot join. */
 __attribute__((noreturn)) void cs_team_out_of_memory(const char *what, int ranks);
 
 /* --- shape.c ---------------------------------------------------------------------------------- */
 
-/* A host that runs out of communicators must tell us and not the program. Other threads see it,
- * too, if errors of theirs on this communicator come just now; so it is done around nothing
- * else. */
+/* Set and restore MPI_ERRORS_RETURN on `comm`, so that a host that is out of communicators returns
+ * the error to us. Errors of other threads on `comm` are returned meanwhile, too; so it is done
+ * around nothing else. An MPI error code. */
 int cs_team_quiet(MPI_Comm comm, MPI_Errhandler *handler);
 void cs_team_unquiet(MPI_Comm comm, MPI_Errhandler *handler);
 
-/* What the processes of a node have in common (cs_topo_node), as COLLSHIM_FAKE_NODES deals them
- * out; 0: it cannot be told. */
+/* Word that the processes of a node have in common (cs_topo_node; with COLLSHIM_FAKE_NODES, of a
+ * pretended node); 0: not known. */
 uint64_t cs_team_node_word(uint64_t *host);
 
-/* The communicator of the node's ranks, where they are on several, and do not know each other's
- * words. */
+/* Makes *node, the communicator of this node's ranks, if the node words are not known. */
 enum cs_trouble cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node);
 
-/* Fills in the shape; false: the host failed. `node`: the cs_comm's own communicator, if all are on
- * one. */
+/* Fills in the shape; false: the host failed. `node`: the cs_comm's own communicator if all ranks
+ * are on one node. */
 bool cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape *shape);
 
-/* The same by the words that all have told. */
+/* Fills in the shape from the node words of all ranks, without communication. */
 bool cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words,
 			    struct cs_shape *shape);
 
-/* Of the node of a team of this shape: slots and areas, as the limits have them. */
+/* The node's memory layout for a team of this shape: slots and areas, by the tuning's limits. */
 struct cs_node_shape cs_team_node_shape(const struct cs_shape *shape);
 
 /* --- team_segment.c --------------------------------------------------------------------------- */
 
-/* Who make nodes together: the processes of a communicator, which are on one node (`all` NULL), or
- * make one on each of several nodes at the same time. */
+/* Processes that make nodes together: those of `comm`, all on one node (`all` NULL), or on several
+ * nodes, with one made on each. */
 struct cs_meeting {
 	MPI_Comm comm;
 	const struct cs_shape *all;
 };
 
-/* The worst of all ranks' troubles. */
+/* The largest of all ranks' troubles; collective over `comm`. */
 enum cs_trouble cs_team_agree_on(MPI_Comm comm, enum cs_trouble trouble);
 
-/* What a node of a former team must have in common with the next: processes, in their order, and
- * shape. */
+/* Key of a node for reuse by a later team: a digest of its processes, in order, and shape; 0: not
+ * known. */
 uint64_t cs_team_key(const struct cs_meeting *meeting, const struct cs_node_shape *shape);
 
-/* New nodes; all processes of the meeting have theirs, or none has. */
+/* Makes new nodes; all processes of the meeting get theirs, or none does. */
 enum cs_trouble cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 				 const struct cs_node_shape *shape);
 
-/* Memory of so many bytes for each of the meeting's nodes, `all` of it, shared by its processes;
- * zeros, behind CS_SEGMENT_HEADER. All of them have it, or none has. */
+/* Makes a segment of so many bytes on each of the meeting's nodes, shared by its processes: zeros,
+ * behind CS_SEGMENT_HEADER. `all` must be set. All processes get theirs, or none does. */
 enum cs_trouble cs_team_new_memory(const struct cs_meeting *meeting, size_t bytes,
 				   struct cs_segment *segment);
 void cs_team_free_memory(struct cs_segment *segment);
 
-/* A node of a former team, of that name, which all of its processes have idle; they need not meet.
- * 0: none. */
+/* Takes the former team's node of that name, which all of its processes have idle, from the pool;
+ * no communication. 0: none. */
 void cs_team_take_idle(uint64_t name, struct cs_seat *seat);
 
-/* One of several nodes: a node that all of its processes have idle, or a new one; where several
- * are made together, it is the one or the other on all. `has_idle`: a process of the meeting has an
- * idle one of whatever processes. */
+/* Takes an idle node that all of its processes have, or makes a new one: the same choice on all
+ * nodes of the meeting. `has_idle`: a process of the meeting has an idle node of any processes. */
 enum cs_trouble cs_team_take_node(const struct cs_meeting *meeting, bool has_idle,
 				  struct cs_seat *seat, const struct cs_node_shape *shape);
 
-/* Others may still be reading what we wrote: the memory goes when the last of us unmaps it, or
- * waits in the pool for a next team of the same processes, which all of them join only after they
- * have left this one. */
+/* Puts the node into the pool, for a next team of the same processes, or closes it. Others may
+ * still read our writes: memory is freed by the last process that unmaps it, and a next team begins
+ * only after all have left this one. */
 void cs_team_drop_node(struct cs_seat *seat);
 
 #endif

@@ -1,5 +1,5 @@
-/* comm/teams/rdma.c — opens the device once in a process, tries it, and lets all ranks of a team
- * agree on it. */
+/* comm/teams/rdma.c — opens the device once in a process, and lets all ranks of a team agree on it
+ * and try it. */
 #include "comm/teams/rdma.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REASON_NO_VERBS 101 /* of lines; beside engine.c's */
+#define REASON_NO_VERBS 101 /* of log lines; not engine.c's */
 #define REASON_TRIAL 102
 #define FLUSH_GRACE 2000 /* ms */
 #define TRIAL_TAG 0 /* before the first operation's */
@@ -116,14 +116,14 @@ cs_rdma_close(void)
 
 /* --- the exchange ----------------------------------------------------------------------------- */
 
-/* The leader of the node that is so many after the own one; -1 if that is the own. */
+/* The leader of the node `distance` after the own one; -1 if that is the own node. */
 static int
 leader_of(const struct cs_team *team, int distance)
 {
 	const struct cs_shape *shape = &team->shape;
 	int node = (shape->node + distance + shape->nodes) % shape->nodes;
-	/* As comm/teams/make_team.c chooses: with several domains, or with a rank a node and so no
-	 * lanes, it is local rank 0. */
+	/* As comm/teams/make_team.c chooses: local rank 0 with several domains, or without
+	 * lanes. */
 	int local = team->lanes && team->domains == 1 ? cs_lanes_local(0, node, team->lanes) : 0;
 	return node == shape->node ? -1 : shape->order[shape->first[node] + local];
 }
@@ -162,8 +162,8 @@ end_trial(struct cs_wire *wire, struct trial *trial)
 	       cs_ib_wire_way(wire, trial->peer) == CS_IB_BY_VERBS;
 }
 
-/* A small and a large message to and from the leaders of the next node and of the one before:
- * leaders only. */
+/* Exchanges a small and a large message with the leaders of the next and of the previous node.
+ * Other ranks do nothing. */
 static bool
 is_tried_well(struct cs_comm *communicator)
 {
@@ -193,7 +193,7 @@ is_tried_well(struct cs_comm *communicator)
 
 /* --- agreeing --------------------------------------------------------------------------------- */
 
-/* The least of each number over all ranks; zeros where the MPI fails. */
+/* The minimum of each word over all ranks; zeros if the MPI fails. */
 static void
 least(struct cs_comm *communicator, int *words, int count)
 {
@@ -203,8 +203,8 @@ least(struct cs_comm *communicator, int *words, int count)
 	memcpy(words, all, (size_t)count * sizeof *words);
 }
 
-/* One rank of a communicator says what all of them have learnt here; it does not if it knows that
- * from another communicator. True: it is to be said, here and now. */
+/* Is this rank to log the reason? The speaker logs for all ranks, unless its process has met the
+ * reason on another communicator. */
 static bool
 is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 {
@@ -214,9 +214,10 @@ is_to_say(const struct cs_comm *communicator, int speaker, unsigned reason)
 	return speaker == communicator->seat->team.shape.rank && cs_log_is_first(reason);
 }
 
-/* A machine without RDMA is no trouble unless verbs or a device were asked for; one rank without it
- * among others is, and a device that refuses. The words: can all; the negated "can", whose least
- * tells whether anybody can; the first that has cause to complain; the first that cannot. */
+/* Words of the agreement: can all; the negated "can", whose minimum shows whether any rank can; the
+ * first rank that has cause to complain; the first that cannot. A machine without RDMA is no
+ * trouble unless verbs or a device were asked for; one rank without it among others is, and a
+ * device that fails. */
 enum { CAN, CAN_ANY, COMPLAINS, CANNOT };
 _Static_assert(CANNOT + 1 == CS_RDMA_WORDS, "as many words");
 
@@ -271,7 +272,7 @@ cs_rdma_agree(struct cs_comm *communicator)
 		return;
 	struct cs_ib *ib = cs_rdma_here();
 	use_verbs(communicator, ib);
-	/* Refused: direct messages then go in fragments. */
+	/* If refused, direct messages are sent in fragments. */
 	if (segment->base)
 		communicator->seat->pin = cs_ib_pin(ib, segment->base, segment->bytes);
 	cs_ib_trial_begin(ib);

@@ -1,5 +1,5 @@
-/* comm/teams/recording.c — numbers communicators and calls, and brings the clocks of the job's
- * nodes together. */
+/* comm/teams/recording.c — numbers communicators and calls, and synchronises the clocks of the
+ * job's nodes. */
 #include "comm/teams/recording.h"
 
 #include "base/clock.h"
@@ -29,24 +29,24 @@
 #define REASON_NO_FILE 103 /* above trace/arrivals_write.c's */
 #define TAG 1
 
-/* What a rank says of itself: which clock it has, a number for the job, of which rank 0's counts,
- * and whether it wants a report. */
+/* Words of a rank: its clock, a number for the job (rank 0's is used), and whether it wants a
+ * report. */
 struct self {
 	uint64_t clock, job, reports;
 };
 
-/* Communicators of one group are told apart by the order in which they are first used. */
+/* Communicators of one group are numbered in the order in which they are first used. */
 struct group {
-	uint64_t members; /* digest; 0: a free place */
+	uint64_t members; /* digest; 0: unused */
 	uint64_t used;    /* communicators so far */
 };
 
 static struct {
-	pthread_mutex_t lock; /* of what is below, and the writer */
+	pthread_mutex_t lock; /* for the writer and all below */
 	struct cs_arrivals_writer writer;
 	struct group *groups;
 	size_t group_count, group_room; /* a power of two */
-	/* Of the clocks; NULL without them. */
+	/* For the clocks; NULL without them. */
 	bool has_comm;
 	MPI_Comm comm;
 	struct self *selves; /* by rank */
@@ -55,7 +55,7 @@ static struct {
 	int nodes, node; /* 0 and 0: not known */
 	/* For the report. */
 	bool keeps;
-	struct cs_arrivals_clock began; /* the own node's clock at first, for what was kept */
+	struct cs_arrivals_clock began; /* the own node's clock at MPI_Init */
 	struct cs_sampled_call *kept;
 	size_t kept_count, kept_room, kept_most;
 } recording = { .lock = PTHREAD_MUTEX_INITIALIZER, .writer.file = -1 };
@@ -73,8 +73,8 @@ read_boot(char boot[40])
 	boot[strcspn(boot, "\n")] = '\0';
 }
 
-/* The same on processes of one node, pretended ones included, and of one time namespace, which may
- * have a clock of its own. */
+/* Digest of the clock: the same on processes of one node, or pretended node, and of one time
+ * namespace, which may have a clock of its own. */
 static uint64_t
 clock_here(const char *boot)
 {
@@ -89,7 +89,7 @@ clock_here(const char *boot)
 	return cs_hash_number(clock, namespace.st_ino);
 }
 
-/* By clock, and then by rank: of a node the first one is its leader. */
+/* Orders by clock, then by rank: the first of a node is its leader. */
 static int
 compare_ranks(const void *left, const void *right)
 {
@@ -107,7 +107,7 @@ compare_numbers(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Numbers nodes by their lowest rank, and finds this one's. */
+/* Numbers nodes by their lowest rank, and finds this rank's. */
 static void
 find_nodes(uint64_t clock)
 {
@@ -174,7 +174,7 @@ gather(const void *own, size_t bytes, void *all)
 	return result == MPI_SUCCESS;
 }
 
-/* Leaders ask each other, and all learn what their leaders have found. */
+/* Leaders measure their clocks against each other, and all ranks get their leader's result. */
 static void
 synchronise(void)
 {
@@ -184,7 +184,7 @@ synchronise(void)
 	int leader = recording.leaders[recording.node];
 	bool is_good = leader != cs_engine.world_rank || cs_clocks_synchronise(&wire, &own);
 	if (!is_good)
-		own.at_ns = 0; /* of no clock that has gone */
+		own.at_ns = 0; /* marks the clock as not known */
 	if (!gather(&own, sizeof own, recording.clocks) || !recording.clocks[leader].at_ns)
 		return;
 	cs_arrivals_add_clock(&recording.writer, &recording.clocks[leader]);
@@ -234,7 +234,8 @@ cs_recording_keeps(void)
 	return recording.keeps;
 }
 
-/* Where there are several nodes, whose clocks are known, and all ranks want it. */
+/* Begins to keep calls if there are several nodes, with known clocks, and all ranks want a
+ * report. */
 static void
 begin_keeping(void)
 {
@@ -250,7 +251,7 @@ begin_keeping(void)
 	recording.kept_most = room < CS_SAMPLES_MOST ? room : CS_SAMPLES_MOST;
 }
 
-/* What was kept, by rank 0's clock; how much of it. */
+/* Converts the kept calls to rank 0's clock. Returns their number, 0 if a clock is not known. */
 static size_t
 bring_together(void)
 {
@@ -274,8 +275,8 @@ tell_report(void *user, uint64_t row, uint64_t took_ns, uint64_t waited_ns)
 	cs_report_wait((struct cs_report_row *)(uintptr_t)row, took_ns, waited_ns);
 }
 
-/* Rank 0's: has all that others have kept come behind its own? It is received from each, whatever
- * has become of another one's. */
+/* Receives, on rank 0, all kept calls of others behind its own. False if one failed; all others are
+ * received nevertheless. */
 static bool
 collect(const uint64_t *counts, struct cs_sampled_call *all)
 {
@@ -290,14 +291,14 @@ collect(const uint64_t *counts, struct cs_sampled_call *all)
 			is_good &= finish(cs_pmpi.Irecv(all + at, (int)bytes, MPI_BYTE, rank, TAG,
 						       recording.comm, &request), &request);
 		for (size_t i = 0; i < counts[rank]; i++)
-			all[at + i].row = 0; /* it is nothing here */
+			all[at + i].row = 0; /* a pointer of another process */
 		at += counts[rank];
 	}
 	return is_good;
 }
 
-/* Rank 0 gets what all have kept, and tells the report; where it has no room it says so to all
- * before anything is sent. */
+/* Sends all kept calls to rank 0, which adds them to the report. If rank 0 has no memory, it lets
+ * all know before anything is sent. */
 static void
 hand_over(void)
 {
@@ -445,7 +446,7 @@ cs_recording_close(void)
 
 /* --- numbers ---------------------------------------------------------------------------------- */
 
-/* A digest of the world ranks of its members, in their order; 0: the MPI does not tell. */
+/* Digest of its members' ranks in MPI_COMM_WORLD, in order; 0: the MPI failed. */
 static uint64_t
 members_of(const struct cs_comm *communicator)
 {
@@ -477,7 +478,7 @@ place_of(struct group *groups, size_t room, uint64_t members)
 	return &groups[at];
 }
 
-/* The group's entry, new if need be; NULL without memory. */
+/* The group's entry, new if necessary; NULL without memory. */
 static struct group *
 group_of(uint64_t members)
 {
@@ -500,8 +501,8 @@ group_of(uint64_t members)
 	return group;
 }
 
-/* Numbers the communicator, the same on all of its ranks, without a word: by its members, and how
- * many communicators of the same ones were used before. */
+/* Numbers the communicator, the same on all of its ranks, without communication: by its members,
+ * and how many communicators of the same ones were used before. */
 static bool
 number_it(struct cs_comm *communicator)
 {

@@ -2,35 +2,36 @@
  * them (COLLSHIM_ARRIVALS; trace/arrivals_file.h is the file), and, while a report is wanted of a
  * job on several nodes, keeps some calls in memory (trace/samples.h).
  *
- *   MPI_Init       all ranks that record: who has one clock (a node), how far nodes' clocks are
- *                  apart; the file is made
+ *   MPI_Init       ranks with one clock (a node) are found, and the offsets between nodes' clocks
+ *                  measured, by all ranks that record; the file is made
  *   a call         one record when it is left
- *   MPI_Finalize   how far the clocks are apart by now; the end of the file; what was kept goes to
- *                  rank 0
+ *   MPI_Finalize   the offsets again; the end of the file; kept calls are sent to rank 0
  *
- * Without the variables nothing of this happens, and no clock is read. Not recorded are calls on
- * communicators of one rank, between two groups, and with processes outside of MPI_COMM_WORLD. */
+ * Without the variables nothing of this happens, and no clock is read. Calls on communicators of
+ * one rank, intercommunicators, and communicators with processes outside of MPI_COMM_WORLD are not
+ * recorded. */
 #ifndef CS_COMM_TEAMS_RECORDING_H
 #define CS_COMM_TEAMS_RECORDING_H
 
 #include "comm/teams/comm.h"
 
-/* Gets what a recording needs. Before the agreement of the ranks, which says whether all can. */
+/* Allocates memory for the clocks, before the ranks agree on whether all can record. False: not
+ * wanted, or no memory. */
 bool cs_recording_prepare(void);
-/* Makes this rank's file, and brings the clocks together where `is_agreed`: all ranks of
- * MPI_COMM_WORLD are here. What goes wrong is told, and the job goes on. */
+/* Makes this rank's file, and synchronises the clocks if `is_agreed`: all ranks of MPI_COMM_WORLD
+ * are here. Failures are logged, and the job goes on. */
 void cs_recording_open(bool is_agreed);
-/* Ends it, if there is one; with the clocks, all ranks that have opened it so. The report learns
- * how long was waited in the calls that were kept. */
+/* Ends the recording, if there is one; collective if the clocks were synchronised. Adds the waiting
+ * times of the kept calls to the report. */
 void cs_recording_close(void);
 
-/* Are some calls kept: on all ranks, which are on several nodes? */
+/* Are some calls kept? The same on all ranks; only with several nodes. */
 bool cs_recording_keeps(void);
-/* Keeps a timed call that a team has served. Any thread may. */
+/* Keeps a timed call that a team has served. Thread-safe. */
 void cs_recording_keep(struct cs_comm *communicator, const struct cs_op *op);
 
-/* Records a call on the communicator, which all of its ranks have made. `root`: its rank, or -1;
- * `bytes` as the report counts them. Any thread may. */
+/* Records a call that all ranks of the communicator have made. `root`: its rank, unused if the
+ * collective has none; `bytes`: as the report counts them; times: of cs_clock_ns. Thread-safe. */
 void cs_recording_add(struct cs_comm *communicator, enum cs_coll coll, int root, size_t bytes,
 		      bool is_deferred, uint64_t arrived_ns, uint64_t left_ns);
 

@@ -1,4 +1,4 @@
-/* comm/teams/rma_window.c — makes a team's window, which all ranks have or none. */
+/* comm/teams/rma_window.c — makes a team's window, on all ranks or on none. */
 #include "comm/teams/rma_window.h"
 
 #include "base/log.h"
@@ -9,12 +9,12 @@
 
 #include <stddef.h>
 
-/* Of the memory of a node, and of a message: all nodes may be its neighbours in some tree, so many
- * nodes have smaller messages. */
+/* Bytes of a node's window memory, and of a message in it, at most and at least. All other nodes
+ * may be neighbours in some tree, so with many nodes messages are smaller. */
 #define MEMORY ((size_t)4 << 20)
 #define MOST_ROOM ((size_t)64 << 10)
-#define LEAST_ROOM ((size_t)2 << 10) /* what is small goes in one */
-#define WINDOW_TAG 0 /* as the trial's: before the first operation of the wire, or between two */
+#define LEAST_ROOM ((size_t)2 << 10) /* a small message must fit into one */
+#define WINDOW_TAG 0 /* as in the trial: no operation of the wire is under way */
 
 static size_t
 room_for(int nodes)
@@ -23,7 +23,7 @@ room_for(int nodes)
 	return room > MOST_ROOM ? MOST_ROOM : room < LEAST_ROOM ? 0 : room;
 }
 
-/* The least of all ranks' words; 0 where the MPI fails. */
+/* The minimum of all ranks' words; 0 if the MPI fails. */
 static int
 least(MPI_Comm comm, int word)
 {
@@ -31,7 +31,7 @@ least(MPI_Comm comm, int word)
 	return cs_yielding_allreduce(&word, &all, 1, MPI_INT, MPI_MIN, comm) ? 0 : all;
 }
 
-/* NULL, or, on this rank, why there is none; then others may have one. */
+/* Opens the window. Returns NULL, or why this rank has none; others may have one. */
 static const char *
 open_window(struct cs_seat *seat, size_t room)
 {

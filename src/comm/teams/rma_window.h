@@ -5,9 +5,9 @@
 
 #include "comm/teams/comm.h"
 
-/* As wire/host.h's `window`; `everyone` is a seat's. */
+/* wire/host.h's `window`; `everyone`: of a seat. The window is the seat's; NULL: there is none. */
 struct cs_rma_window *cs_host_window(void *everyone);
-/* Gives it back, before the team's wires are closed. */
+/* Closes the window and frees its memory, before the team's wires are closed. */
 void cs_rma_drop(struct cs_seat *seat);
 
 #endif

@@ -1,5 +1,5 @@
-/* comm/teams/shape.c — finds out which ranks of a communicator share a node, and what the memory of
- * such a node looks like. */
+/* comm/teams/shape.c — finds the nodes of a communicator's ranks, and the layout of a node's
+ * memory. */
 #include "comm/teams/make_team.h"
 
 #include "base/fake_nodes.h"
@@ -27,7 +27,7 @@ cs_team_unquiet(MPI_Comm comm, MPI_Errhandler *handler)
 	cs_pmpi.Errhandler_free(handler);
 }
 
-/* Which node COLLSHIM_FAKE_NODES has this process on; -1: it says nothing. */
+/* This process's pretended node (COLLSHIM_FAKE_NODES); -1: the variable is not set. */
 static int
 fake_node(void)
 {
@@ -46,8 +46,8 @@ cs_team_node_word(uint64_t *host)
 	return cs_hash_number(word, (uint64_t)fake) | 1;
 }
 
-/* By what processes of one node have in common, which is what tells of all ranks that they are on
- * one. It takes as many of the host's collectives as the other way with pretended nodes. */
+/* Splits by the node word, or by that of shared memory if there is one. Takes two collectives of
+ * the host, as MPI_Comm_split_type does with pretended nodes. */
 static enum cs_trouble
 split_by_word(struct cs_comm *communicator, MPI_Comm *node)
 {
@@ -103,8 +103,8 @@ cs_team_split_nodes(struct cs_comm *communicator, MPI_Comm *node)
 	return CS_TROUBLE_NONE;
 }
 
-/* The shape from each rank's "lowest rank of my node"; all arrays in one allocation, owned by
- * shape->node_of. */
+/* Fills in the shape from the lowest rank of each rank's node; all arrays are in one allocation,
+ * owned by shape->node_of. False: the leaders make no sense. */
 static bool
 shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 {
@@ -154,7 +154,7 @@ shape_make(struct cs_shape *shape, const int *leader_of, int rank, int ranks)
 	return true;
 }
 
-/* Which rank of the communicator is the first of the node. */
+/* Finds the communicator's rank of the node's first process. */
 static bool
 find_leader(struct cs_comm *communicator, MPI_Comm node, int *leader)
 {
@@ -177,8 +177,7 @@ cs_team_learn_shape(struct cs_comm *communicator, MPI_Comm node, struct cs_shape
 	if (node != communicator->comm && !find_leader(communicator, node, &leader))
 		return false;
 	int *leader_of = calloc((size_t)communicator->size, sizeof *leader_of);
-	/* Without memory the allgather is still owed to the others; a process that cannot get these
-	 * few bytes cannot go on anyway. */
+	/* End the job: the others wait in the allgather. */
 	if (!leader_of)
 		cs_team_out_of_memory("the places", communicator->size);
 	bool ok = (node == communicator->comm ||
@@ -202,8 +201,8 @@ cs_team_shape_by_words(const struct cs_comm *communicator, const uint64_t *words
 	return shape_make(shape, leader_of, communicator->rank, communicator->size);
 }
 
-/* Rings of a fat node take smaller slots, so that a team stays below RINGS bytes. By the largest
- * node: slots are equal on all, since rounds between nodes are counted in them. */
+/* Most bytes of a node's rings: with many ranks on the largest node, slots are smaller. They are
+ * equal on all nodes, since rounds between nodes are counted in slots. */
 #define RINGS ((size_t)32 << 20)
 
 static size_t
@@ -212,12 +211,13 @@ slot_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
 	size_t bytes = limits->slot_bytes;
 	while (bytes > (64 << 10) && bytes * limits->slots * (size_t)shape->ppn_max > RINGS)
 		bytes /= 2;
-	/* A line of it for each rank of the node, in any case. */
+	/* At least a line for each rank of the node. */
 	size_t least = 64 * (size_t)shape->ppn_max;
 	return bytes > least ? bytes : least;
 }
 
-/* The area also carries tables: two sizes for each pair of a local rank and a rank (alltoallv). */
+/* Bytes of an area slot, which also carries tables of two sizes for each pair of a local rank and a
+ * rank (alltoallv). */
 static size_t
 area_bytes(const struct cs_limits *limits, const struct cs_shape *shape)
 {

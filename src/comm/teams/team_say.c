@@ -1,5 +1,5 @@
-/* comm/teams/team_say.c — lets all ranks of a communicator say what decides whether and how they
- * make a team. */
+/* comm/teams/team_say.c — exchanges the words of all ranks that decide whether and how they make a
+ * team. */
 #include "comm/teams/make_team.h"
 
 #include "base/log.h"
@@ -37,7 +37,7 @@ cs_team_common_name(const uint64_t *names, size_t stride, int ranks)
 	return 0;
 }
 
-/* Are ranks of one host on one node? */
+/* Are all ranks of a host on one node, for each host? */
 static bool
 are_nodes_whole(const struct cs_said *all, int ranks)
 {
@@ -50,7 +50,7 @@ are_nodes_whole(const struct cs_said *all, int ranks)
 	return true;
 }
 
-/* All hear the same, and so come to the same. */
+/* Evaluates the words of all ranks: the same result on all. */
 static void
 hear(struct cs_heard *heard, const struct cs_said *all, int ranks)
 {
@@ -89,7 +89,8 @@ exchange_all(struct cs_comm *communicator, const struct cs_said *mine, struct cs
 	return ok;
 }
 
-/* The same but for the names, by a number of bytes that does not grow with the ranks. */
+/* As exchange_all, without names and node words, by a number of bytes that does not grow with the
+ * ranks. */
 static bool
 exchange_least(struct cs_comm *communicator, const struct cs_said *mine, struct cs_heard *heard)
 {

@@ -1,5 +1,5 @@
-/* comm/teams/team_segment.c — gives the processes of a node their shared memory: that of a former
- * team, or a new segment. */
+/* comm/teams/team_segment.c — shared memory for the processes of a node: a former team's, or a new
+ * segment. */
 #include "comm/teams/make_team.h"
 
 #include "base/hash.h"
@@ -22,7 +22,7 @@ account(size_t bytes)
 		atomic_store(&cs_engine.shm_peak, now);
 }
 
-/* What the leader tells the others of the node. */
+/* Message of the leader to the others of its node. */
 struct offer {
 	struct cs_segment_handle handle;
 	struct cs_claim claim;
@@ -38,7 +38,7 @@ trouble_of(enum cs_refusal refusal, enum cs_limit by)
 					  : (enum cs_trouble)(CS_TROUBLE_NO_ROOM + by);
 }
 
-/* The leader's: may there be such a segment? */
+/* May there be such a segment? Asked by the leader. */
 static enum cs_trouble
 claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
 {
@@ -54,7 +54,7 @@ claim_bytes(size_t bytes, int sharers, struct cs_claim *claim)
 	return trouble;
 }
 
-/* The leader's part: makes the segment, *handle tells the others. */
+/* Makes the segment, on the leader; *handle is for the others. */
 static enum cs_trouble
 create_segment(size_t bytes, struct cs_segment *segment, struct cs_segment_handle *handle)
 {
@@ -121,9 +121,8 @@ _Static_assert(sizeof(struct cs_topo_machine) <= CS_NODE_TABLE, "the segment has
 _Static_assert(sizeof((struct cs_rank_head *)0)->cpus == CS_TOPO_CPUS / 8,
 	       "a rank tells of the CPUs that the machine is told of");
 
-/* Writes what other ranks read of this one before the first call. With several nodes, one rank of
- * each node also looks up the NUMA domains for all, and later teams find them there; with one node
- * nobody asks for domains. */
+/* Writes this rank's words that others read before the first call. With several nodes, local rank 0
+ * also writes the machine's table, for the NUMA domains; later teams use it, too. */
 static void
 furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segment *segment)
 {
@@ -136,8 +135,8 @@ furnish(struct cs_seat *seat, const struct cs_node_shape *shape, struct cs_segme
 		memcpy(node->table, cs_topo_machine(), sizeof(struct cs_topo_machine));
 }
 
-/* Of several nodes each rank has its leader's offer; of troubles the worst one, and that one
- * segment has a name, is all nodes'. */
+/* Exchanges the offers of all nodes: each rank gets its leader's, with the largest trouble of all
+ * nodes, and is_named if any node's segment has a name. */
 static bool
 tell_all(const struct cs_meeting *meeting, struct offer *offer)
 {
@@ -160,10 +159,10 @@ tell_all(const struct cs_meeting *meeting, struct offer *offer)
 	return is_told;
 }
 
-/* The leader makes a segment, the others attach it, and each commits its share and furnishes its
- * part: with CS_TROUBLE_NONE all of the meeting have. After CS_TROUBLE_NO_ATTACH the leader still
- * has it open, and cs_segment_create makes one with a name in its place. A name goes with the first
- * commit; so all must have opened that one before. */
+/* Makes a segment on the leader, attaches it on the others, and has each commit its share and
+ * furnish its part; with CS_TROUBLE_NONE all of the meeting have. After CS_TROUBLE_NO_ATTACH the
+ * leader still has the segment open, and cs_segment_create replaces it by one with a name. The
+ * first commit removes the name, so all must have attached before. */
 static enum cs_trouble
 hand_round(const struct cs_meeting *meeting, struct cs_seat *seat,
 	   const struct cs_node_shape *shape, struct offer *offer, struct cs_segment *segment)
@@ -207,8 +206,8 @@ give_back_idle(size_t bytes, uint64_t charge)
 	cs_ledger_give_back(charge);
 }
 
-/* Closes idle nodes: those that another process has closed, and, for a segment of so many bytes, as
- * many as it takes. Has it closed any? */
+/* Closes idle nodes: all that another process has closed, and as many more as a segment of so many
+ * bytes needs. Has it closed any? */
 static bool
 make_room(size_t bytes, int sharers)
 {
@@ -224,8 +223,8 @@ make_room(size_t bytes, int sharers)
 	return has_closed;
 }
 
-/* Of the processes of `comm`, which have no room for a segment: has one of them closed idle nodes
- * now, or, `has_made_room`, before it could know, but maybe after the leader had added up? */
+/* Closes all idle nodes, after a segment found no room. Has any process of `comm` closed some, now
+ * or earlier (`has_made_room`), perhaps after the leader had added up the charges? */
 static bool
 give_way(MPI_Comm comm, bool has_made_room)
 {
@@ -246,7 +245,7 @@ try_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	if (shape->local == 0)
 		offer.trouble = claim_bytes(cs_node_bytes(shape), shape->size, &offer.claim);
 	enum cs_trouble trouble = hand_round(meeting, seat, shape, &offer, &segment);
-	/* Whether by name is left to try is known to all from the leader's handle. */
+	/* Try a named segment, unless this one was: all know from the leader's handle. */
 	if (trouble == CS_TROUBLE_NO_ATTACH && !offer.handle.is_named) {
 		if (shape->local != 0)
 			close_segment(&segment);
@@ -274,8 +273,7 @@ cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	struct cs_node *node = &seat->team.node;
 	bool has_made_room = make_room(cs_node_bytes(shape), shape->size);
 	enum cs_trouble trouble = try_new_node(meeting, seat, shape);
-	/* Each has made room as far as it could tell; others may have idle nodes that it is not
-	 * charged for. */
+	/* Other processes may have idle nodes that this one is not charged for. */
 	if (trouble >= CS_TROUBLE_NO_BUDGET && trouble < CS_TROUBLE_NO_COMMIT &&
 	    give_way(meeting->comm, has_made_room))
 		trouble = try_new_node(meeting, seat, shape);
@@ -290,8 +288,7 @@ cs_team_new_node(const struct cs_meeting *meeting, struct cs_seat *seat,
 	return CS_TROUBLE_NONE;
 }
 
-/* Where another process's descriptor cannot be opened there is none: names are for what all
- * need. */
+/* Without a descriptor of the maker there is no memory: named segments are for nodes only. */
 enum cs_trouble
 cs_team_new_memory(const struct cs_meeting *meeting, size_t bytes, struct cs_segment *segment)
 {
@@ -372,8 +369,8 @@ cs_team_key(const struct cs_meeting *meeting, const struct cs_node_shape *shape)
 	return key;
 }
 
-/* Of what all processes of a meeting have told: a name that all of this node have; 0 where there is
- * none on any one of the nodes, as far as these know of each other. */
+/* Chooses, from the names of all processes of a meeting, one that all of this node have; 0 if any
+ * node of the meeting has none. */
 static uint64_t
 choose_name(const struct cs_meeting *meeting, const uint64_t (*told)[CS_POOL_IDLE], int locals)
 {

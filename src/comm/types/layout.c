@@ -1,5 +1,4 @@
-/* comm/types/layout.c — asks the host how a datatype was made, and copies its data without the
- * host. */
+/* comm/types/layout.c — decodes how a datatype was made, and copies its data without the host. */
 #include "comm/types/layout.h"
 
 #include "base/log.h"
@@ -45,7 +44,8 @@ is_named(int combiner)
 	       combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-/* MPI 4.0, 5.1.13: types that the program made are ours to free. */
+/* Frees the parts: derived types from MPI_Type_get_contents are the caller's to free (MPI 4.0,
+ * 5.1.13). */
 void
 cs_parts_drop(struct cs_parts *parts)
 {
@@ -60,16 +60,17 @@ cs_parts_drop(struct cs_parts *parts)
 
 /* --- a type as blocks of others, which are blocks of others ----------------------------------- */
 
-/* A part of a type. Block i is lengths[i] of `child` (or of children[i]), one after another, at[i]
- * bytes from where an element of this one begins; without `lengths` each has `length`, without `at`
- * they are `stride` bytes apart. Blocks are in the order in which their data is packed. */
+/* Datatype as blocks. Block i is lengths[i] elements of `child` (or of children[i]), one after
+ * another, at[i] bytes from the begin of this type's element; without `lengths` each block has
+ * `length`, without `at` blocks are `stride` bytes apart. Blocks are in the order in which their
+ * data is packed. */
 struct layout {
 	size_t size;     /* bytes of data in one element */
 	MPI_Aint extent; /* from one element to the next */
-	bool is_plain;   /* no blocks: elements are `size` bytes in order, without gaps, from where
-			  * they begin */
-	bool is_host;    /* no blocks: a type of the host's with gaps, MPI_SHORT_INT; it does not
-			  * pack those wrongly */
+	bool is_plain;   /* no blocks: elements are `size` bytes in order, without gaps, from 0
+			  * on */
+	bool is_host;    /* no blocks: a predefined type with gaps (MPI_SHORT_INT), which the host
+			  * packs rightly */
 	MPI_Datatype handle;
 	int blocks, length;
 	MPI_Aint stride;
@@ -79,7 +80,7 @@ struct layout {
 	struct layout *children; /* or one for each */
 };
 
-/* Types in types: beyond that nobody has made them by hand, and the stack is the program's */
+/* Most types nested in types: the recursion is on the program's stack */
 #define DEEPEST 200
 
 static void
@@ -95,10 +96,10 @@ fini(struct layout *layout)
 	free(layout->at);
 }
 
-/* What goes for all of a type while it is taken apart. */
+/* State of decoding one type. */
 struct making {
 	int depth;
-	bool is_unknown; /* why it failed: not for want of memory */
+	bool is_unknown; /* it failed, but not for lack of memory */
 };
 
 static bool make(struct layout *layout, MPI_Datatype handle, struct making *making);
@@ -122,7 +123,7 @@ make_regular(struct layout *layout, int blocks, int length, MPI_Aint stride)
 	return true;
 }
 
-/* Displacements in elements, at `displacements`, or in bytes. */
+/* Displacements are in elements (`displacements`), or in bytes if NULL (parts->addresses). */
 static bool
 make_indexed(struct layout *layout, const struct cs_parts *parts, const int *lengths,
 	     const int *displacements)
@@ -157,9 +158,8 @@ make_struct(struct layout *layout, const struct cs_parts *parts, struct making *
 	return true;
 }
 
-/* One dimension of an array: which of its places belong to the type, as blocks of `length` from
- * `first` on, `apart` from one to the next, up to `end`. Elements are those of the next faster
- * dimension. */
+/* Dimension of an array, and its part that belongs to the type: blocks of `length` from `first` on,
+ * `apart` from one to the next, up to `end`; in elements of the next faster dimension. */
 struct dimension {
 	MPI_Aint size, first, length, apart, end;
 };
@@ -199,8 +199,7 @@ count_size(const struct layout *layout)
 	return size;
 }
 
-/* The array's element is layout->child. Dimensions are from the slowest on (C), or from the
- * fastest. */
+/* Makes an array of layout->child. Dimensions are ordered from the slowest (C), or the fastest. */
 static bool
 make_array(struct layout *layout, const struct dimension *dimensions, int count, bool is_c)
 {
@@ -241,7 +240,7 @@ make_subarray(struct layout *layout, const struct cs_parts *parts)
 	return is_made;
 }
 
-/* What process `at` of `processes` has of a dimension (MPI 4.0, 5.1.4). */
+/* Part of a dimension that process `at` of `processes` has (MPI 4.0, 5.1.4). */
 static struct dimension
 dealt(int size, int how, int by, int processes, int at)
 {
@@ -266,8 +265,7 @@ make_darray(struct layout *layout, const struct cs_parts *parts)
 	struct dimension *dimensions = malloc((size_t)count * sizeof *dimensions);
 	if (!dimensions)
 		return false;
-	for (int i = 0; i < count; i++) { /* ranks of the grid are in C's order, whatever the
-					   * array's is */
+	for (int i = 0; i < count; i++) { /* ranks of the grid are in C's order in any case */
 		processes /= grid[i];
 		dimensions[i] = dealt(sizes[i], how[i], by[i], grid[i], rank / processes);
 		rank %= processes;
@@ -304,7 +302,7 @@ make_of_one(struct layout *layout, const struct cs_parts *parts, struct making *
 	}
 }
 
-/* Blocks that make up plain bytes are copied at once. */
+/* Replaces blocks without gaps by plain bytes, which are copied at once. */
 static void
 smooth(struct layout *layout, MPI_Aint lb)
 {
@@ -334,7 +332,7 @@ make_blocks(struct layout *layout, struct cs_parts *parts, struct making *making
 	return is_made;
 }
 
-/* On failure fini(layout) is still to be called. */
+/* Decodes a type. After a failure, too, fini(layout) must be called. */
 static bool
 make(struct layout *layout, MPI_Datatype handle, struct making *making)
 {
@@ -364,7 +362,7 @@ make(struct layout *layout, MPI_Datatype handle, struct making *making)
 
 /* --- copying ---------------------------------------------------------------------------------- */
 
-/* By the host, of one of its own types. */
+/* Copies elements of a predefined type by the host. */
 static bool
 copy_by_host(const struct layout *layout, void *user, MPI_Count count, char *packed, bool is_pack)
 {
@@ -382,7 +380,8 @@ copy_by_host(const struct layout *layout, void *user, MPI_Count count, char *pac
 	return true;
 }
 
-/* Most blocks are single numbers, for which a call of memcpy would take longer than the rest. */
+/* Copies a block. Most are single numbers, for which a call of memcpy would take longer than the
+ * rest. */
 static inline void
 move(char *user, char *packed, size_t bytes, bool is_pack)
 {
@@ -399,7 +398,7 @@ move(char *user, char *packed, size_t bytes, bool is_pack)
 static bool copy(const struct layout *layout, uintptr_t user, MPI_Count count, char **packed,
 		 bool is_pack);
 
-/* One element that has blocks. Addresses and not sums of pointers: MPI_BOTTOM is null. */
+/* Copies one element that has blocks. Addresses are numbers: MPI_BOTTOM is null. */
 static bool
 copy_blocks(const struct layout *layout, uintptr_t user, char **packed, bool is_pack)
 {

@@ -1,5 +1,5 @@
-/* comm/types/pack.c — packs and unpacks elements of a datatype, by the host's functions, in batches
- * that those can take. */
+/* comm/types/pack.c — packs and unpacks elements of a datatype by the host's functions, in batches
+ * of at most INT_MAX / 2 bytes. */
 #include "comm/types/types.h"
 
 #include "base/float_guard.h"
@@ -11,11 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes for one call of the host's packing, which counts in int */
+/* Bytes for one call of MPI_Pack, which counts in int */
 #define PACK_MOST ((size_t)INT_MAX / 2)
 
-/* Elements that one call of the host's packing can take; at least one, which may then be too large
- * for it. */
+/* Elements for one call of MPI_Pack; at least one, which may be too large for it. */
 static MPI_Count
 batch(const struct cs_type *type)
 {
@@ -23,8 +22,8 @@ batch(const struct cs_type *type)
 	return most > 0 ? most : 1;
 }
 
-/* As many bytes as a batch has: MPI_BYTE `*count` times, or for one element that is larger a type
- * of that size. */
+/* Type of a batch's bytes: MPI_BYTE `*count` times, or, for one larger element, a type of its
+ * size. */
 static bool
 byte_type(size_t bytes, MPI_Datatype *type, int *count)
 {
@@ -48,8 +47,8 @@ byte_type(size_t bytes, MPI_Datatype *type, int *count)
 	return is_made && !cs_pmpi.Type_commit(type);
 }
 
-/* From one layout to another by a message to ourselves. Each has a tag of its own, since other
- * threads may be doing the same: not 1, which is host.c's, and no more than any MPI allows. */
+/* Copies from one layout to another by a message to this process. Each has a tag of its own, since
+ * other threads may do the same: not 1, which is host.c's, and no more than every MPI allows. */
 static bool
 send_to_self(const void *from, int from_count, MPI_Datatype from_type, void *to, int to_count,
 	     MPI_Datatype to_type)
@@ -78,10 +77,10 @@ convert_by_message(const struct cs_type *type, void *user, int count, void *pack
 	return is_done;
 }
 
-/* One batch. MPI_BOTTOM is a null pointer, which MPICH's MPI_Pack refuses (4.0.2; MPI 4.0, 5.1.12
- * allows it), and of a type whose elements have no gaps but do not begin at 0 it may pack too
- * little (tests/mpi/many_types.c), and it counts bytes in int; a message to ourselves does the
- * same. */
+/* Packs or unpacks one batch; by a message to this process if MPI_Pack cannot. MPICH's MPI_Pack
+ * refuses MPI_BOTTOM, a null pointer (4.0.2; MPI 4.0, 5.1.12 allows it), may pack too little of a
+ * type whose elements have no gaps but do not begin at 0 (tests/mpi/many_types.c), and counts bytes
+ * in int. */
 static bool
 convert_batch(const struct cs_type *type, void *user, int count, void *packed, bool is_pack)
 {
@@ -98,10 +97,10 @@ convert_batch(const struct cs_type *type, void *user, int count, void *packed, b
 	return convert_by_message(type, user, count, packed, is_pack);
 }
 
-enum { PROBED = 3 }; /* numbers in the type that packing is tried with */
+enum { PROBED = 3 }; /* numbers in the type of the trial */
 
-/* Does the host pack and unpack numbers of this type that are apart by one and a half of them, as
- * those of an array of struct { float complex z; int i; }? */
+/* Does the host rightly pack and unpack numbers that are one and a half of them apart, as in an
+ * array of struct { float complex z; int i; }? */
 static __attribute__((noinline)) bool
 packs_odd_stride(MPI_Datatype number, size_t size)
 {
@@ -115,8 +114,7 @@ packs_odd_stride(MPI_Datatype number, size_t size)
 	size_t step = size + size / 2;
 	int position = 0, bytes = PROBED * (int)size;
 	for (size_t i = 0; i < sizeof spread; i++)
-		spread[i] = (char)(0x21 + i % 29); /* numbers in any case, and none that is known to
-						    * trap */
+		spread[i] = (char)(0x21 + i % 29); /* valid numbers, none of which traps */
 	memset(back, 0, sizeof back);
 	memset(right, 0, sizeof right);
 	bool is_made = cs_pmpi.Type_create_hvector &&
@@ -137,9 +135,8 @@ packs_odd_stride(MPI_Datatype number, size_t size)
 	return is_right;
 }
 
-/* Is the host's packing right? Open MPI 5.0.7 goes from one complex number to the next by whole
- * numbers of them, whatever the stride is. Asked when the first type with gaps is packed in the
- * process. */
+/* Is the host's packing right? Open MPI 5.0.7 rounds the stride of complex numbers to whole numbers
+ * of them. Tried when the first derived type is packed in the process. */
 static bool
 packs_rightly(void)
 {
@@ -164,13 +161,13 @@ convert(const struct cs_type *type, void *user, MPI_Count count, char *packed, b
 {
 	if (!type->size || !count)
 		return true;
-	/* Known types with gaps are the host's own. */
+	/* Predefined types are packed rightly by every host. */
 	if (!type->is_predefined && !packs_rightly() &&
 	    cs_layout_copy(type->handle, user, count, packed, is_pack))
 		return true;
 	for (MPI_Count done = 0, most = batch(type); done < count; done += most) {
 		int now = (int)(count - done < most ? count - done : most);
-		/* An address and not a sum of pointers: MPI_BOTTOM is null. */
+		/* The address is a number: MPI_BOTTOM is null. */
 		void *at = (void *)((uintptr_t)user + (uintptr_t)(done * type->extent));
 		if (!convert_batch(type, at, now, packed, is_pack))
 			return false;

@@ -1,5 +1,5 @@
-/* comm/types/reduction.c — decides whether a reduction is computed by our loops or by the host's,
- * and compares the two. */
+/* comm/types/reduction.c — chooses between our kernels and the host's reduction, which it
+ * compares. */
 #include "comm/types/types.h"
 
 #include "base/float_guard.h"
@@ -8,17 +8,16 @@
 
 #include <string.h>
 
-enum { SAMPLES = 67 }; /* elements: the hosts' vector code and what is left over for their scalar
+enum { SAMPLES = 67 }; /* elements: enough for hosts' vector code, and a rest for their scalar
 			* code */
 
 struct samples {
 	uint64_t a[SAMPLES], b[SAMPLES], ours[SAMPLES];
 };
 
-/* Of floating types: numbers of moderate size (bits at random would be full of NaN), and from
- * FIRST_SPECIAL on, where the hosts' vector code and their scalar code see them, what does not
- * compare or has no sum: each with each. Two NaN of one sign, since which of two is handed on
- * nobody says. */
+/* Samples of floating types: numbers of moderate size (random bits would be full of NaN), and from
+ * FIRST_SPECIAL on, for hosts' vector and scalar code, special values: each with each. Both NaN
+ * have one sign, since it is not defined which of two is the result. */
 enum { FIRST_SPECIAL = 24, SPECIALS = 6 };
 
 static void
@@ -63,9 +62,9 @@ compare_with_host(MPI_Datatype handle, const struct cs_type *known, MPI_Op op_ha
 	       !memcmp(samples.ours, samples.b, SAMPLES * known->size);
 }
 
-/* Does the kernel give what the host gives for this very type? Both hosts of Debian 12 compare
- * MPI_UNSIGNED_LONG as signed in MPI_MAX and MPI_MIN (seen with MPICH 4.0.2 and Open MPI 4.1.4),
- * and theirs is the answer a program has without us. */
+/* Does the kernel give the host's results for this very type? MPICH 4.0.2 and Open MPI 4.1.4
+ * compare MPI_UNSIGNED_LONG as signed in MPI_MAX and MPI_MIN, and theirs is the result that a
+ * program gets without us. */
 static bool
 is_like_host(MPI_Datatype handle, struct cs_type *known, MPI_Op op_handle, int op,
 	     cs_kernel *kernel)
@@ -74,7 +73,7 @@ is_like_host(MPI_Datatype handle, struct cs_type *known, MPI_Op op_handle, int o
 	struct cs_float_state floats;
 	if (atomic_load_explicit(&known->compared, memory_order_acquire) & bit)
 		return !(atomic_load_explicit(&known->differs, memory_order_relaxed) & bit);
-	cs_float_hold(&floats); /* the sums are not the program's */
+	cs_float_hold(&floats); /* exceptions of these sums are not the program's */
 	bool is_equal = compare_with_host(handle, known, op_handle, kernel);
 	cs_float_release(&floats);
 	if (!is_equal)
@@ -83,8 +82,8 @@ is_like_host(MPI_Datatype handle, struct cs_type *known, MPI_Op op_handle, int o
 	return is_equal;
 }
 
-/* Which of two types of one size is it? C's and Fortran's integers are one kind: some programs mix
- * them. */
+/* Kind of a reduction, but for the size: operation and class. C's and Fortran's integers are one
+ * class here: some programs mix them. */
 static unsigned
 kind_of(const struct cs_type *type, const struct cs_operation *operation)
 {
@@ -118,8 +117,7 @@ cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op o
 			reduction->kernel = NULL;
 		return true;
 	}
-	/* Elements with gaps keep their shape in our buffers, so that the operation finds what it
-	 * expects. */
+	/* Elements with gaps keep their shape in our buffers, as the operation expects. */
 	MPI_Aint lb, extent, true_lb, true_extent;
 	if (!cs_pmpi.Type_get_true_extent || cs_pmpi.Type_get_extent(type_handle, &lb, &extent) ||
 	    cs_pmpi.Type_get_true_extent(type_handle, &true_lb, &true_extent))

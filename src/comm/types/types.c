@@ -1,5 +1,5 @@
-/* comm/types/types.c — knows the host's datatypes and operations: a table of the predefined ones,
- * and questions for the others. */
+/* comm/types/types.c — the host's datatypes and operations: a table of the predefined ones, and
+ * queries for others. */
 #include "comm/types/types.h"
 
 #include "comm/host/flavour.h"
@@ -13,9 +13,9 @@ MPI_Comm cs_self = MPI_COMM_NULL;
 
 struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
-/* An mpi.h has names for types that the MPI need not have (Fortran's, where it was built without),
- * and to ask for their size may end the program. Nothing is packed: that asks whether it is a
- * type, and committed. Errors are those of cs_self, which returns them. */
+/* Is it a committed type? Tried by packing nothing, which returns an error on cs_self. An mpi.h has
+ * names for types that the MPI may lack (Fortran's, if it was built without), and to ask for their
+ * size may end the program. */
 static bool
 is_there(MPI_Datatype handle)
 {
@@ -72,7 +72,7 @@ add_sized(MPI_Datatype handle, enum cs_type_class class)
 	add(handle, class, number);
 }
 
-/* Operations are few: a list is searched. */
+/* Predefined operations; few, so the list is searched. */
 static struct {
 	MPI_Op handle;
 	struct cs_operation operation;
@@ -173,7 +173,7 @@ cs_types_init(void)
 
 static bool is_plain(MPI_Datatype handle, int depth);
 
-/* Blocks one after another, the first at 0. */
+/* Are the struct's blocks plain, one after another, the first at 0? */
 static bool
 is_plain_struct(const struct cs_parts *parts, int depth)
 {
@@ -190,9 +190,8 @@ is_plain_struct(const struct cs_parts *parts, int depth)
 	return true;
 }
 
-/* Are its elements bytes in order without gaps, from 0 on? True for the ways in which programs make
- * types of rows and of structs without gaps, and for more elements than an int counts; a "no" is
- * never wrong. */
+/* Are the type's elements bytes in order without gaps, from 0 on? May be false for such a type, but
+ * is true for common ones: rows, structs without gaps, and more elements than an int counts. */
 static bool
 is_plain(MPI_Datatype handle, int depth)
 {
@@ -212,7 +211,7 @@ is_plain(MPI_Datatype handle, int depth)
 		      parts.combiner == MPI_COMBINER_RESIZED;
 	if ((!is_one && parts.combiner != MPI_COMBINER_STRUCT) || !cs_parts_take(handle, &parts))
 		return false;
-	/* A vector whose extent is its size, and begins at 0, has no gaps. */
+	/* A vector that begins at 0, and whose extent is its size, has no gaps. */
 	bool plain = is_one ? is_plain(parts.types[0], depth + 1)
 			    : is_plain_struct(&parts, depth + 1);
 	cs_parts_drop(&parts);
@@ -224,20 +223,20 @@ cs_type_look_slow(MPI_Datatype handle, struct cs_type *room)
 {
 	MPI_Count size;
 	MPI_Aint lb, extent;
-	/* First: errors of the functions below would be MPI_COMM_WORLD's. */
+	/* is_there comes first: errors of the other functions would be MPI_COMM_WORLD's. */
 	if (!is_there(handle) || cs_pmpi.Type_size_x(handle, &size) || size < 0 ||
 	    cs_pmpi.Type_get_extent(handle, &lb, &extent))
 		return NULL;
 	*room = (struct cs_type){ .handle = handle, .size = (size_t)size, .extent = extent,
 				  .number = -1 };
-	/* The questions take some 50 ns, packing and unpacking 400 of 1 KiB and as long as the call
-	 * of 1 MiB. */
+	/* is_plain takes some 50 ns; packing and unpacking take 400 for 1 KiB, and as long as the
+	 * call for 1 MiB. */
 	if (lb == 0 && extent == size)
 		room->is_contiguous = is_plain(handle, 0);
 	return room;
 }
 
-/* False for what is certainly no operation: to ask about it would be an error on MPI_COMM_WORLD. */
+/* False if the handle is certainly no operation: a query would be an error on MPI_COMM_WORLD. */
 static bool
 is_plausible(MPI_Op handle)
 {

@@ -1,4 +1,4 @@
-/* comm/types/types.h — datatypes and operations of the host MPI, as the core needs to know them. */
+/* comm/types/types.h — descriptions of the host MPI's datatypes and operations for the core. */
 #ifndef CS_COMM_TYPES_TYPES_H
 #define CS_COMM_TYPES_TYPES_H
 
@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* MPI 4.0, 6.9.2: which operations a basic type knows. */
+/* Class of a basic type, by its valid operations (MPI 4.0, 6.9.2). */
 enum cs_type_class {
 	CS_CLASS_NONE,    /* characters, derived types: no predefined operation */
 	CS_CLASS_INTEGER, /* C integers: all but the location operations */
-	CS_CLASS_FORTRAN_INTEGER, /* and MPI_Aint and its kin: no logical operations */
+	CS_CLASS_FORTRAN_INTEGER, /* and MPI_AINT, MPI_OFFSET, MPI_COUNT: no logical operations */
 	CS_CLASS_FLOAT,
 	CS_CLASS_LOGICAL,
 	CS_CLASS_COMPLEX,
@@ -25,14 +25,14 @@ enum cs_type_class {
 struct cs_type {
 	MPI_Datatype handle;
 	size_t size;          /* bytes of data in one element */
-	MPI_Aint extent;      /* from one element to the next */
+	MPI_Aint extent;      /* bytes from one element to the next */
 	bool is_contiguous;   /* elements are `size` bytes, in order, without gaps, from the address
 			       * given */
 	bool is_predefined;
 	enum cs_type_class class;
 	int number; /* enum cs_number for the kernels, or -1 */
-	/* Predefined types: bit per enum cs_reduce_op, kernels that were compared with the host's
-	 * operation, and that differ. */
+	/* Predefined types: a bit per enum cs_reduce_op, for kernels that were compared with the
+	 * host's operation, and for those that differ. */
 	_Atomic uint32_t compared, differs;
 };
 
@@ -43,11 +43,11 @@ struct cs_operation {
 	int number;       /* predefined: from 1 on; else 0 */
 };
 
-/* Builds the tables; once per process, MPI must be initialised. */
+/* Builds the tables, once per process; MPI must be initialised. */
 void cs_types_init(void);
 
-/* Predefined types by handle: open addressing, filled once by cs_types_init, an unused place has no
- * size. */
+/* Hash table of predefined types by handle: open addressing, filled by cs_types_init; in an unused
+ * place size is 0. */
 #define CS_TYPE_SLOTS 256
 extern struct cs_type cs_type_table[CS_TYPE_SLOTS];
 
@@ -70,8 +70,8 @@ cs_type_find(MPI_Datatype handle)
 	return NULL;
 }
 
-/* Any datatype: the table's, or *room, filled. NULL if it is null or not committed, or the host
- * does not know it: the call then goes to the host, whose error it is. */
+/* Describes any datatype: the table's entry, or *room, filled. NULL if it is null, not committed or
+ * unknown to the host: the call then goes to the host, which reports the error. */
 const struct cs_type *cs_type_look_slow(MPI_Datatype handle, struct cs_type *room);
 static inline const struct cs_type *
 cs_type_look(MPI_Datatype handle, struct cs_type *room)
@@ -80,39 +80,39 @@ cs_type_look(MPI_Datatype handle, struct cs_type *room)
 	return known ? known : cs_type_look_slow(handle, room);
 }
 
-/* The same for operations; false for MPI_OP_NULL and operations that no collective takes. */
+/* Describes an operation; false for MPI_OP_NULL and operations that no collective accepts. */
 bool cs_operation_look(MPI_Op handle, struct cs_operation *operation);
 
-/* In a reduction's kind: the number of a predefined operation, and the class of what is not exact;
- * both 0 for an operation of the program's. */
+/* Fields of a reduction's kind: the number of a predefined operation, and the class of a type whose
+ * results depend on the order; both 0 for an operation of the program. */
 #define CS_KIND_CLASS 0xfu
 #define CS_KIND_OPERATION 0x1f0u
 
-/* Does it give the same bits in any order? Predefined operations do on integers, logical values and
- * bytes; its kind tells that on all ranks alike. */
+/* Does the reduction give the same bits in any order? Predefined operations do on integers, logical
+ * values and bytes. By its kind, so the same on all ranks. */
 static inline bool
 cs_reduction_is_exact(const struct cs_reduction *reduction)
 {
 	return (reduction->kind & CS_KIND_OPERATION) && !(reduction->kind & CS_KIND_CLASS);
 }
 
-/* Fills *reduction for elements of this type, reduction->unit apart, under this operation. False if
- * the pair is not valid or not served (negative lower bound, elements that overlap). All ranks
- * answer alike: type and op are equal on all (MPI 4.0, 6.9.1). */
+/* Fills *reduction for elements of this type, reduction->unit bytes apart. False if the pair of
+ * type and operation is not valid or not served (negative lower bound, elements that overlap). The
+ * same on all ranks, as type and op are (MPI 4.0, 6.9.1). */
 bool cs_reduction_make(MPI_Datatype type_handle, const struct cs_type *type, MPI_Op op_handle,
 		       const struct cs_operation *operation, struct cs_reduction *reduction);
 
-/* Makes it one for a fixed order, with one answer under every host. False: any order gives the same
- * bits anyway. */
+/* Sets *reduction's kernel for a fixed order, with the same results under every host. False: any
+ * order gives the same bits anyway. */
 bool cs_reduction_order(const struct cs_type *type, MPI_Op op_handle,
 			struct cs_reduction *reduction);
 
-/* count elements at `user` <-> count * type->size bytes at `packed`. False if the host refuses. */
+/* Copy `count` elements at `user` to count * type->size bytes at `packed`, and back. False if the
+ * host refuses. */
 bool cs_type_pack(const struct cs_type *type, const void *user, MPI_Count count, char *packed);
 bool cs_type_unpack(const struct cs_type *type, void *user, MPI_Count count, const char *packed);
 
-/* The private communicator of this process alone that packing and progress use (comm/engine.c sets
- * it). */
+/* Private communicator of this process alone, for packing and progress; made by comm/engine.c. */
 extern MPI_Comm cs_self;
 
 #endif

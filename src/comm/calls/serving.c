@@ -1,0 +1,57 @@
+/* comm/calls/serving.c — the state of one collective call: types, times, and counts of calls that the
+ * host makes. */
+#include "comm/calls/serving.h"
+
+#include "base/clock.h"
+#include "comm/teams/recording.h"
+
+const struct cs_type *
+cs_serving_type_slow(struct cs_serving *serving, MPI_Datatype handle, int which)
+{
+	const struct cs_type *known = cs_comm_known_type(serving->communicator, handle);
+	return known ? known : cs_type_look_slow(handle, &serving->types[which]);
+}
+
+static void
+count_host(struct cs_serving *serving, enum cs_coll coll, size_t bytes, uint64_t nanoseconds)
+{
+	const struct cs_comm *communicator = serving->communicator;
+	struct cs_selection *selection = &communicator->seat->selection;
+	if (selection->team && serving->cached) {
+		cs_selection_count(selection, serving->cached, coll, bytes, nanoseconds);
+		return;
+	}
+	const char *why = selection->team ? serving->unasked : communicator->reason;
+	cs_report_count(cs_report_row((int)coll, bytes, true, "host",
+				      why ? why : "team not made yet"), bytes, nanoseconds);
+}
+
+uint64_t
+cs_serving_arrived(const struct cs_serving *serving)
+{
+	return serving->op.node.extras & CS_OP_TIMED ? serving->op.arrived_ns : cs_clock_ns();
+}
+
+/* Records only calls that succeeded: a call that the host refuses may be this rank's alone, and
+ * must get no number. */
+void
+cs_serving_end_host(struct cs_serving *serving, enum cs_coll coll, int root, size_t bytes,
+		    uint64_t arrived_ns, int result)
+{
+	const struct cs_selection *selection = &serving->communicator->seat->selection;
+	uint64_t left_ns = cs_clock_ns();
+	if (selection->is_reporting)
+		count_host(serving, coll, bytes, left_ns - arrived_ns);
+	if (selection->is_recording && result == MPI_SUCCESS)
+		cs_recording_add(serving->communicator, coll, root, bytes, true, arrived_ns,
+				 left_ns);
+}
+
+void
+cs_serving_fini_slow(struct cs_serving *serving)
+{
+	cs_op_give_back(&serving->op, &serving->communicator->idle);
+	/* A communicator without a team keeps no memory. */
+	if (!serving->communicator->seat->selection.team)
+		cs_op_memory_free(&serving->communicator->idle);
+}
