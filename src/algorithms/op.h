@@ -100,13 +100,24 @@ cs_op_is_alone(const struct cs_op *op)
 	return __builtin_expect(op->team->node.under_way == 0, 1);
 }
 
-/* Begins an operation on a team; its call is the caller's to fill in. */
+/* Makes an operation one of a team's: gives it its tag, and its part on the node. Its outcome and
+ * extras are as they were: data may have been packed before. */
 static inline void
-cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)
+cs_op_join(struct cs_op *op, struct cs_team *team, uint64_t signature)
 {
 	op->team = team;
 	op->tag = team->tags++;
-	cs_node_op_init(&op->node, &team->node, signature);
+	op->node.node = &team->node;
+	op->node.signature = signature;
+}
+
+/* Initialises an operation of a team; its call is the caller's to fill in. */
+static inline void
+cs_op_init(struct cs_op *op, struct cs_team *team, uint64_t signature)
+{
+	op->node.outcome = (struct cs_outcome){ 0 };
+	op->node.extras = 0;
+	cs_op_join(op, team, signature);
 }
 
 /* The operation's part in the node's memory, for a small call's instructions. */

@@ -90,10 +90,7 @@ cs_serve_run(struct cs_serving *serving, uint64_t signature)
 	struct cs_comm *communicator = serving->communicator;
 	struct cs_seat *seat = communicator->seat;
 	struct cs_op *op = &serving->op;
-	op->team = seat->selection.team;
-	op->tag = op->team->tags++;
-	op->node.node = &op->team->node;
-	op->node.signature = signature;
+	cs_op_join(op, seat->selection.team, signature);
 	cs_selection_run(&seat->selection, serving->cached, op, serving->bytes);
 	/* One test for all rare work. */
 	if (__builtin_expect((op->node.outcome.truncated | op->node.outcome.bits |
