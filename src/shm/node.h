@@ -131,7 +131,8 @@ struct cs_node {
 		backoff_for; /* once asked for help, we offer nothing before that call; that
 				      * was for so many calls */
 	unsigned short_gets; /* since the last one that was measured */
-	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank */
+	unsigned small_mapped;     /* a bit for each CS_SMALL_MAPPED small slots of this rank, and one
+				    * for its tiny ones */
 	uint64_t shared_slot;      /* slot that single pieces are cut from; CS_SLOT_SMALL: none */
 	size_t shared_used;        /* bytes of it that are taken */
 	uint64_t shared_after;     /* the done value from which on it may be written */

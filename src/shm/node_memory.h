@@ -14,6 +14,7 @@
 #define CS_INLINE 48  /* bytes of payload in a line */
 /* Bytes of a small slot: one per line, so that 64 small calls are in flight */
 #define CS_SMALL 2048
+#define CS_TINY 256 /* the same of less data, so that 64 calls touch few pages */
 #define CS_STEP_BITS 22
 #define CS_MOST_STEPS (((uint64_t)1 << CS_STEP_BITS) - 16)
 /* Calls of a team: at one in each microsecond 50 days' worth, without a pause; half of them or more
@@ -37,12 +38,13 @@ struct cs_line {
 	union {
 		unsigned char data[CS_INLINE];
 		struct {
-			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_SMALL */
+			uint64_t slot; /* first slot of the ring in this call, or CS_SLOT_ */
 			uint64_t word[5]; /* as the algorithm needs them */
 		};
 	};
 };
 #define CS_SLOT_SMALL UINT64_MAX
+#define CS_SLOT_TINY (UINT64_MAX - 1)
 _Static_assert(sizeof(struct cs_line) == CS_CACHE_LINE && CS_CACHE_LINE >= 64,
 	       "a line is a cache line");
 
@@ -83,6 +85,7 @@ struct cs_rank_head {
 	} stamps[CS_STAMPS];
 	struct cs_line lines[CS_LINES];
 	_Alignas(CS_CACHE_LINE) char small[CS_LINES][CS_SMALL];
+	char tiny[CS_LINES][CS_TINY];
 	_Alignas(CS_APART) struct cs_copy_choice_words choice;
 	struct cs_copy_request copy_request;
 	/* By operation, while a report is wanted: shm/arrived.h. */

@@ -58,13 +58,14 @@ populate_slot(struct cs_node_op *op, uint64_t number, size_t bytes)
 }
 
 void
-cs_node_map_small(struct cs_node *node, uint64_t number)
+cs_node_map_small(struct cs_node *node, unsigned bit)
 {
-	uint64_t first = number / CS_SMALL_MAPPED * CS_SMALL_MAPPED;
-	size_t populated = 0;
-	populate(node->self->small[first], &populated, CS_SMALL_MAPPED * CS_SMALL,
-		 CS_SMALL_MAPPED * CS_SMALL);
-	node->small_mapped |= 1u << number / CS_SMALL_MAPPED;
+	size_t populated = 0, most = CS_SMALL_MAPPED * CS_SMALL;
+	char *first = (char *)node->self->small + bit * most;
+	if (first == (char *)node->self->tiny)
+		most = sizeof node->self->tiny;
+	populate(first, &populated, most, most);
+	node->small_mapped |= 1u << bit;
 }
 
 /* May the memory that `tag` frees be written? Not while an operation that has it is under way here:

@@ -53,8 +53,10 @@ static inline char *
 cs_node_slot_of(struct cs_node_op *op, int local, uint64_t first, uint64_t k)
 {
 	struct cs_node *node = op->node;
-	if (first == CS_SLOT_SMALL)
-		return cs_node_rank(node, local)->small[op->number % CS_LINES];
+	if (first >= CS_SLOT_TINY)
+		return first == CS_SLOT_TINY
+		       ? cs_node_rank(node, local)->tiny[op->number % CS_LINES]
+		       : cs_node_rank(node, local)->small[op->number % CS_LINES];
 	uint64_t slot = first % CS_PIECE_UNIT + k,
 		 offset = first / CS_PIECE_UNIT % node->shape.slot_bytes;
 	return (char *)cs_node_rank(node, local) + sizeof(struct cs_rank_head) +
@@ -76,18 +78,27 @@ cs_node_is_cut(const struct cs_node_op *op, size_t bytes)
 	return bytes <= node->shape.slot_bytes / 4;
 }
 
-/* The small slot of this call: free once cs_node_line has returned. Its pages, and those of some
- * that follow it, are mapped if they have not been. */
-#define CS_SMALL_MAPPED 16 /* small slots at once */
-void cs_node_map_small(struct cs_node *node, uint64_t number);
+/* Small slot for `bytes` (at most CS_SMALL) of one call. */
+static inline uint64_t
+cs_node_small_slot(size_t bytes)
+{
+	return bytes <= CS_TINY ? CS_SLOT_TINY : CS_SLOT_SMALL;
+}
+
+/* Memory of this call's CS_SLOT_SMALL or CS_SLOT_TINY: free once cs_node_line has returned. Its
+ * pages, and those of some that follow it, are mapped if they have not been. */
+#define CS_SMALL_MAPPED 16 /* small slots at once; of tiny ones all are */
+void cs_node_map_small(struct cs_node *node, unsigned bit);
 static inline char *
-cs_node_small(struct cs_node_op *op)
+cs_node_small(struct cs_node_op *op, uint64_t slot)
 {
 	struct cs_node *node = op->node;
 	uint64_t number = op->number % CS_LINES;
-	if (__builtin_expect(!(node->small_mapped & 1u << number / CS_SMALL_MAPPED), 0))
-		cs_node_map_small(node, number);
-	return node->self->small[number];
+	unsigned bit = slot == CS_SLOT_TINY ? CS_LINES / CS_SMALL_MAPPED
+					    : (unsigned)number / CS_SMALL_MAPPED;
+	if (__builtin_expect(!(node->small_mapped & 1u << bit), 0))
+		cs_node_map_small(node, bit);
+	return slot == CS_SLOT_TINY ? node->self->tiny[number] : node->self->small[number];
 }
 
 /* Gives the pages of the own ring back though others have the segment mapped, if all are done with

@@ -39,7 +39,7 @@ static void
 reserve_small(struct cs_node_op *op, struct cs_post *post, bool is_left)
 {
 	(void)op, (void)is_left;
-	post->number = CS_SLOT_SMALL;
+	post->number = cs_node_small_slot(post->address ? 0 : post->span);
 }
 
 /* Blocks of their own: where they are takes a small slot, or one of the ring. */
@@ -62,8 +62,7 @@ only_in_line(struct cs_node_op *op, struct cs_post *post)
 static char *
 only_in_small(struct cs_node_op *op, struct cs_post *post)
 {
-	(void)post;
-	return cs_node_small(op);
+	return cs_node_small(op, post->number);
 }
 
 static char *
@@ -100,8 +99,8 @@ cs_post_open(struct cs_node_op *op, struct cs_post *post)
 	cs_line_say(op, post->line, post->bytes);
 	if (way->is_only && !(post->only = way->only(op, post)))
 		return false;
-	if (post->way == CS_POST_SINGLE_COPY && post->number == CS_SLOT_SMALL)
-		post->only = cs_node_small(op);
+	if (post->way == CS_POST_SINGLE_COPY && post->number >= CS_SLOT_TINY)
+		post->only = cs_node_small(op, post->number);
 	if (post->way == CS_POST_INLINE)
 		return true;
 	post->line->slot = post->number;

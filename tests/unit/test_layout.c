@@ -60,6 +60,7 @@ add_rank(struct cs_node *node, int local)
 	for (int i = 0; i < CS_LINES; i++) {
 		add(local, &head->lines[i], sizeof head->lines[i]);
 		add(local, head->small[i], sizeof head->small[i]);
+		add(local, head->tiny[i], sizeof head->tiny[i]);
 	}
 	struct cs_node_op op;
 	cs_node_op_init(&op, node, 0);

@@ -7,8 +7,8 @@ cs_small_room(struct cs_op *op, struct cs_line *line, size_t bytes)
 	line->word[2] = 0;
 	if (cs_is_small(op, bytes)) {
 		line->word[0] = CS_POST_SMALL;
-		line->slot = CS_SLOT_SMALL;
-		return cs_node_small(&op->node);
+		line->slot = cs_node_small_slot(bytes);
+		return cs_node_small(&op->node, line->slot);
 	}
 	line->word[0] = CS_POST_PIECE;
 	return cs_node_cut(&op->node, 1, bytes, &line->slot);

@@ -73,7 +73,7 @@ struct cs_comm {
 };
 
 /* The only memory kept for a communicator that stays with the host. */
-_Static_assert(sizeof(struct cs_comm) <= 300, "a member is small");
+_Static_assert(sizeof(struct cs_comm) <= 300, "a communicator's record is small");
 
 /* Seat of all communicators without a team: its selection has no team and no cached choices. */
 extern struct cs_seat cs_no_seat;
