@@ -1,13 +1,13 @@
-/* late/dynamic_leader.c — the last arriver of a node leads. */
+/* late/dynamic_leader.c — reductions led by each node's last arriver. */
 #include "algorithms/late/dynamic_parts.h"
 #include "algorithms/node/rounds.h"
 #include "algorithms/node/rank_order.h"
 
-/* Step until which a slot is in use that its owner reads, too: the call's last one. */
+/* The call's last step: a slot that its owner reads, too, is in use until then. */
 #define TO_THE_END (((uint64_t)1 << CS_STEP_BITS) - 1)
 #define FOREVER CS_ARRIVE_ROUNDS
 
-/* Where a part of the own vector, or of the result, is. */
+/* Address of a part of the own vector, or of the result. */
 static char *
 at_of(struct cs_op *op, char *base, uint64_t round, int part)
 {
@@ -16,7 +16,7 @@ at_of(struct cs_op *op, char *base, uint64_t round, int part)
 
 /* --- coming ----------------------------------------------------------------------------------- */
 
-/* The messages of a part that the own node's children send. */
+/* Waits for the child nodes' messages of a part. */
 static enum cs_status
 await_children(struct cs_op *op, uint64_t round, int part)
 {
@@ -28,7 +28,7 @@ await_children(struct cs_op *op, uint64_t round, int part)
 	return CS_OK;
 }
 
-/* What they brought, behind the own vector. */
+/* Reduces `own` with the child nodes' messages, in this order, into `out`. */
 static void
 reduce_children(struct cs_op *op, uint64_t round, int part, const char *own, char *out)
 {
@@ -41,15 +41,15 @@ reduce_children(struct cs_op *op, uint64_t round, int part, const char *own, cha
 			   cs_dynamic_count(op, state, round, part));
 }
 
-/* Is a node's sum this rank's result? */
+/* Is the node's sum this rank's result? */
 static bool
 is_for_me(const struct cs_op *op, const struct cs_dynamic *state)
 {
 	return state->parent < 0 && !cs_dynamic_is_to_all(op) && cs_dynamic_is_root(op);
 }
 
-/* Comes to a part with its own vector. True: as the last one, and the sum is in the own memory of
- * the part, or in the result if it is this rank's. */
+/* Climbs the combining tree with the own part. True: as the last arriver; the sum is in the own
+ * memory of the part, or in the result if is_for_me. */
 static bool
 climb(struct cs_op *op, uint64_t round, int part)
 {
@@ -67,7 +67,7 @@ climb(struct cs_op *op, uint64_t round, int part)
 	for (int span = 2; span / 2 < locals; span *= 2) {
 		if (!(inner = cs_arrive_inner(self, span, locals)))
 			continue;
-		/* Who has somebody to meet reads its own vector where it is. */
+		/* The second one at an inner node reads its own vector where it is. */
 		if (mine != room && !cs_arrive_is_second(&op->node, round, part, inner)) {
 			cs_copy_in(op, room, mine, bytes);
 			mine = room;
@@ -78,7 +78,7 @@ climb(struct cs_op *op, uint64_t round, int part)
 		const void *both[] = { mine, cs_dynamic_part(op, other, round, part) };
 		if (self >= inner)
 			both[0] = both[1], both[1] = mine;
-		/* All of the node are under an inner node of such a span. */
+		/* The inner node of such a span is the top. */
 		char *sum = span >= locals ? to : room;
 		if (count)
 			cs_rank_order_reduce(op, &op->call.reduction, sum, both, 2, count);
@@ -96,7 +96,7 @@ expect_children(struct cs_op *op, uint64_t round, int part)
 		cs_dynamic_receive(op, round, part, child, false);
 }
 
-/* What the last one of the node does with its sum. */
+/* Passes the node's sum on, as its last arriver. */
 static void
 pass_on(struct cs_op *op, uint64_t round, int part)
 {
@@ -117,7 +117,7 @@ pass_on(struct cs_op *op, uint64_t round, int part)
 	}
 }
 
-/* Is the last one: what comes from the child nodes is its to take, if its node tells them so. */
+/* Starts to lead as the last arriver; with `control`, tells the child nodes so. */
 static void
 begin_to_lead(struct cs_op *op, uint64_t round, int part)
 {
@@ -196,7 +196,7 @@ open_round(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Comes to all parts of the next round. Each rank of a node comes first to another part. */
+/* Comes to all parts of the next round; each rank of a node starts with another part. */
 static enum cs_status
 come(struct cs_op *op)
 {
@@ -227,7 +227,7 @@ come(struct cs_op *op)
 
 /* --- taking ----------------------------------------------------------------------------------- */
 
-/* Hears of all local ranks that they are in this call, so that one that is not is noticed. */
+/* Checks that all local ranks are in this call, so that a rank in another call is noticed. */
 static enum cs_status
 hear(struct cs_op *op)
 {
@@ -248,7 +248,7 @@ take_of_node(struct cs_op *op, uint64_t round, int part)
 	if (hear(op) == CS_AGAIN)
 		return CS_AGAIN;
 	if (op->node.wrong >= CS_WRONG_CALL)
-		return CS_OK; /* it may never be made */
+		return CS_OK; /* the part may never be made */
 	int holder = cs_arrive_holder(&op->node, round, part);
 	if (holder < 0)
 		return CS_AGAIN;
@@ -258,7 +258,7 @@ take_of_node(struct cs_op *op, uint64_t round, int part)
 	return CS_OK;
 }
 
-/* The inbox of what comes down, or to the root. */
+/* Waits for the part of the result that is sent down the tree, or to the root. */
 static enum cs_status
 await_message(struct cs_op *op, uint64_t round, int part)
 {
@@ -282,7 +282,7 @@ take_message(struct cs_op *op, uint64_t round, int part)
 	return cs_dynamic_give_back(op, round, part, state->children) ? CS_OK : CS_AGAIN;
 }
 
-/* What comes down is for all of the node, and for the nodes below. The own memory of the part is
+/* Copies the result's part for the node and for the nodes below. The own memory of the part is
  * free: the sum has left the node. */
 static enum cs_status
 take_down(struct cs_op *op, uint64_t round, int part)
@@ -305,7 +305,7 @@ take_down(struct cs_op *op, uint64_t round, int part)
 	return CS_OK;
 }
 
-/* The sum of the root's node, and what its child nodes have sent. */
+/* Reduces, at the root, its node's sum and the child nodes' messages. */
 static enum cs_status
 take_nodes(struct cs_op *op, uint64_t round, int part)
 {
@@ -378,8 +378,8 @@ open_call(struct cs_op *op)
 	return CS_OK;
 }
 
-/* Comes to rounds as far ahead as it may, and takes them. What it waits for is what the oldest
- * round lacks, or any message. */
+/* Comes to rounds as far ahead as it may, and takes their results. Waits for a message if one is
+ * expected, else for what the oldest round lacks. */
 static enum cs_status
 go(struct cs_op *op)
 {
@@ -402,9 +402,9 @@ go(struct cs_op *op)
 
 static cs_phase *const script[] = { open_call, go, NULL };
 
-/* Cuts the vector, with `control` into rounds of one part: who leads in a part waits for nodes
- * below, and these for it to say so, and each would keep the other from coming to the next part.
- * False: an element is too large. */
+/* Cuts the vector, with `control` into rounds of one part: a part's leader waits for nodes below,
+ * which wait for its word, and each would keep the other from the next part. False: an element is
+ * too large. */
 static bool
 cut(const struct cs_op *op, struct cs_dynamic *state, size_t segment, bool control)
 {

@@ -1,5 +1,4 @@
-/* late/dynamic_messages.c — the tree of nodes under late/dynamic_leader.h, and what they
- * send. */
+/* late/dynamic_messages.c — the tree of nodes of late/dynamic_leader.h, and its messages. */
 #include "algorithms/late/posted_receives.h"
 #include "algorithms/late/dynamic_parts.h"
 
@@ -10,7 +9,7 @@ _Static_assert(CS_POSTED_RECEIVES > (CS_ARRIVE_ROUNDS + 1) * CS_ARRIVE_PARTS,
 
 /* --- the tree of nodes ------------------------------------------------------------------------ */
 
-/* Nodes are counted from the top. */
+/* Number of a node, counted from the top. */
 static int
 from_top(const struct cs_op *op, const struct cs_dynamic *state, int node)
 {
@@ -59,7 +58,7 @@ place_of(const struct cs_dynamic *state, uint64_t round, int part)
 	return round * (uint64_t)state->parts + (uint64_t)part;
 }
 
-/* Numbers of each part: up; down, or to the root; of words. */
+/* Kinds of numbers of a part: up; down or to the root; words of leaders. */
 enum { UP, DOWN, WORDS };
 
 static uint64_t
@@ -81,8 +80,7 @@ is_over(struct cs_op *op, struct cs_request *request)
 	return true;
 }
 
-/* Requests: of each part those of its children, then one for what comes down, then those of sends,
- * of `ahead` rounds. */
+/* Index of a send's request behind those of receives: for each part of `ahead` rounds, `fan`. */
 static int
 send_at(const struct cs_dynamic *state, uint64_t round, int part, int i)
 {
@@ -177,7 +175,7 @@ cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child)
 	       : is_over(op, &state->requests[cs_dynamic_receive_at(state, part, child)]);
 }
 
-/* Children's come in any order, and say whose they are. */
+/* Messages of children arrive in any order; their heads name the node. */
 const char *
 cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child)
 {
@@ -200,7 +198,7 @@ cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child)
 	return !cs_dynamic_of(op)->window || cs_dynamic_rma_give_back(op, round, part, child);
 }
 
-/* --- who leads -------------------------------------------------------------------------------- */
+/* --- words of leaders ------------------------------------------------------------------------- */
 
 void
 cs_dynamic_tell_children(struct cs_op *op, uint64_t round, int part)
@@ -239,21 +237,21 @@ cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part)
 		op->node.awaited.local = CS_AWAITS_MESSAGE;
 		return false;
 	}
-	/* Never a rank that there is not. */
+	/* A word that is no rank is ignored. */
 	state->parent = word < (uint64_t)op->team->shape.ranks ? (int)word : state->parent;
 	return true;
 }
 
 /* --- joining ---------------------------------------------------------------------------------- */
 
-/* By messages: numbers, and who is told what. */
+/* Joins the tree by messages: numbers, memory, roles with `control`. */
 static void
 join_messages(struct cs_op *op, struct cs_dynamic *state, int parent, bool control)
 {
 	struct cs_team *team = op->team;
 	const struct cs_shape *shape = &team->shape;
 	bool is_at_root = !cs_dynamic_is_to_all(op) && op->call.is_commutative;
-	/* The root takes what its own node's children send, in either form. */
+	/* The root receives from its own node's children with `control`, too. */
 	state->tells = control && state->children && !(is_at_root && shape->node == state->top);
 	state->is_told = control && parent >= 0 && !(is_at_root && parent == state->top);
 	state->leads_nodes = state->tells;

@@ -1,5 +1,5 @@
-/* late/dynamic_parts.h — what the files of late/dynamic_leader.h share: dynamic_leader.c
- * (on a node), dynamic_messages.c (between nodes), dynamic_rma.c (the same by a window). */
+/* late/dynamic_parts.h — state and functions shared by dynamic_leader.c (on a node),
+ * dynamic_messages.c (between nodes) and dynamic_rma.c (the same by a window). */
 #ifndef CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 #define CS_ALGORITHMS_LATE_DYNAMIC_PARTS_H
 
@@ -9,18 +9,18 @@
 #include "wire/rma_window.h"
 #include "wire/wire.h"
 
-/* Bytes before each part in a slot: what its message begins with. The part begins with a line. */
+/* Bytes of a message's head, before each part in a slot; parts are aligned to cache lines. */
 #define CS_DYNAMIC_HEAD CS_CACHE_LINE
 
-/* What a message from any source begins with. */
+/* Head of a message from any source. */
 struct cs_dynamic_head {
-	uint64_t node; /* it is from */
+	uint64_t node; /* of the sender */
 };
 
-/* A node that messages go to or come from by a window: their first numbers. */
+/* A node that messages go to or come from by a window. */
 struct cs_dynamic_neighbour {
 	int node;
-	uint64_t sent, received;
+	uint64_t sent, received; /* number of the call's first message */
 };
 
 /* The state of the script. */
@@ -28,30 +28,29 @@ struct cs_dynamic {
 	struct cs_post post;
 	size_t per_part, stride; /* elements of a part; bytes from one to the next in a slot */
 	int parts;
-	uint64_t rounds, ahead; /* of the call; that this rank may have come to and not be done
-				 * with */
+	uint64_t rounds, ahead; /* of the call; most that may be under way on this rank */
 	uint64_t came, over;     /* rounds that it has come to, and that it is done with */
-	int next;                /* part that it comes to, counted from its first one */
-	int taken;               /* parts that it has taken of round `over` */
+	int next;                /* part to come to, counted from this rank's first one */
+	int taken;               /* parts of round `over` that it has taken */
 	int heard;               /* local rank whose line is looked at next */
-	bool is_open;            /* the round at hand: its memory is there */
-	int opened;              /* parts of it for whose messages there are receives */
-	bool is_expecting;       /* round `over`: receives have been started */
+	bool is_open;            /* round `came` has its memory */
+	int opened;              /* parts of round `came` with receives */
+	bool is_expecting;       /* receives of round `over` have been started */
 	unsigned made[CS_ARRIVE_ROUNDS]; /* parts that are in the result already, a bit each */
 	/* Over several nodes. */
 	int top, radix;
-	int parent;       /* rank that takes this node's sum; -1: this is the tree's top; with words
-			   * it is whoever has told */
-	bool tells;       /* with `control`: this node's last arriver says who it is */
-	bool is_told;     /* and the parent node's does */
-	uint64_t posted; /* of the first part; places of posted receives */
-	bool leads_nodes; /* what the child nodes send is the last arriver's to take */
-	bool takes_nodes; /* it is this rank's, the root's, with the sum of its node */
-	bool is_summed;   /* which is in the result, in the part at hand */
+	int parent;       /* rank that receives this node's sum; -1: this is the tree's top; with
+			   * `control`, the rank in the parent leader's word */
+	bool tells;       /* with `control`: this node's last arriver sends its rank down */
+	bool is_told;     /* with `control`: the parent node's does */
+	uint64_t posted; /* place of the first part's posted receive */
+	bool leads_nodes; /* the last arriver reduces the child nodes' messages */
+	bool takes_nodes; /* this rank, the root, reduces them with its node's sum */
+	bool is_summed;   /* takes_nodes: the part at hand is in the result */
 	bool is_leading;  /* as the last arriver, in the part at hand */
-	bool has_reduced; /* and has what the child nodes have sent */
+	bool has_reduced; /* is_leading: the child nodes' messages are reduced */
 	int children;     /* nodes */
-	bool brings;      /* what they send is this rank's to take */
+	bool brings;      /* this rank reduces the children's messages before it climbs */
 	int received, freed; /* messages of the part at hand; those given back */
 	int fan;          /* most messages that a rank sends of a part */
 	uint64_t number;  /* of the first message */
@@ -101,7 +100,7 @@ cs_dynamic_bytes(const struct cs_op *op, const struct cs_dynamic *state, uint64_
 	return cs_dynamic_count(op, state, round, part) * op->call.reduction.unit;
 }
 
-/* Is there such a part? A vector of no elements has one, of nothing. */
+/* Does such a part exist? An empty vector has one empty part. */
 static inline bool
 cs_dynamic_is_part(const struct cs_op *op, const struct cs_dynamic *state, uint64_t round, int part)
 {
@@ -127,34 +126,33 @@ cs_dynamic_own_part(struct cs_op *op, uint64_t round, int part)
 
 /* --- between nodes (dynamic_messages.c) ------------------------------------------------------- */
 
-/* Places this node in the tree, and takes memory for messages. */
+/* Places this node in the tree, and reserves memory for messages. */
 void cs_dynamic_join(struct cs_op *op, struct cs_dynamic *state,
 		     const struct cs_dynamic_leader_params *params);
 
-/* The child number i, of ascending numbers, each of which has a row of nodes under it; -1: there
- * are no more. */
+/* Node of child i, in ascending order from the top; a child's subtree is a range of nodes. -1: no
+ * more. */
 int cs_dynamic_child(const struct cs_op *op, const struct cs_dynamic *state, int i);
-/* The rank that takes what a node's children send. */
+/* The taker: the rank of a node that its children send to. */
 int cs_dynamic_taker(const struct cs_op *op, const struct cs_dynamic *state, int node);
 
-/* With `control`. Tells the ranks of all child nodes that this one leads in a part. */
+/* With `control`, sends all ranks of the child nodes a word: this rank leads in a part. */
 void cs_dynamic_tell_children(struct cs_op *op, uint64_t round, int part);
-/* Begins to hear who leads the parent node; false: not yet. */
+/* Posts the receive of the parent leader's word. False: its place is in use, ask again. */
 bool cs_dynamic_hear_parent(struct cs_op *op, uint64_t round, int part);
-/* Is it known who takes this node's sum? */
+/* Is the rank that receives this node's sum known? */
 bool cs_dynamic_has_parent(struct cs_op *op, uint64_t round, int part);
 
-/* Starts to receive a part, into an inbox of the child's number, or of the number behind them for
- * what comes down or to the root. */
+/* Posts the receive of a part, into inbox `child`; inbox `children` is for messages down or to the
+ * root. */
 void cs_dynamic_receive(struct cs_op *op, uint64_t round, int part, int child, bool is_down);
-/* Has it come? */
+/* Has the message of an inbox come? */
 bool cs_dynamic_has_come(struct cs_op *op, uint64_t round, int part, int child);
-/* Its data, when all of the children's have come; of a child that nobody's message names, any
- * one's. */
+/* Data of a child's message, once all have come; if none names the child, those of any. */
 const char *cs_dynamic_message(struct cs_op *op, uint64_t round, int part, int child);
-/* It is not read any more. False: that cannot be said now. */
+/* Gives a message's memory back, after its last use. False: not now, ask again. */
 bool cs_dynamic_give_back(struct cs_op *op, uint64_t round, int part, int child);
-/* Where it is received. Of several children's it is not known whose it will be. */
+/* Index of an inbox and of its request. Any child's message may come to a child's inbox. */
 static inline int
 cs_dynamic_receive_at(const struct cs_dynamic *state, int part, int child)
 {
@@ -166,21 +164,19 @@ cs_dynamic_inbox(const struct cs_dynamic *state, int part, int child)
 	return state->inbox + (size_t)cs_dynamic_receive_at(state, part, child) * state->stride;
 }
 
-/* May the own node's message of a part to the node of that rank be sent, or those to all child
- * nodes? */
+/* May a part's message be sent to the node of rank `peer`, or to all child nodes? */
 bool cs_dynamic_may_send(struct cs_op *op, uint64_t round, int part, int peer);
 bool cs_dynamic_may_send_down(struct cs_op *op, uint64_t round, int part);
-/* Sends what is in the own memory of a part, as the i-th message of it. */
+/* Sends the own memory of a part to rank `peer`, as the part's message i. */
 void cs_dynamic_send(struct cs_op *op, uint64_t round, int part, int i, int peer, bool is_down);
-/* The same to the takers of all child nodes. */
+/* Sends the own memory of a part to the takers of all child nodes. */
 void cs_dynamic_send_down(struct cs_op *op, uint64_t round, int part);
-/* Have the messages of these parts of a round left, from `part` on? */
+/* Have the messages of `parts` parts of a round left, from `part` on? */
 bool cs_dynamic_have_left(struct cs_op *op, uint64_t round, int part, int parts);
 
 /* --- the same by a window (dynamic_rma.c) -------------------------------------------------- */
 
-/* Takes numbers for the messages of the call; there is room for two neighbours more than
- * children. */
+/* Takes the numbers of the call's messages; `neighbours` has room for children + 2. */
 void cs_dynamic_rma_join(struct cs_op *op, struct cs_dynamic *state, int parent);
 bool cs_dynamic_rma_has_come(struct cs_op *op, uint64_t round, int part, int child);
 const char *cs_dynamic_rma_message(struct cs_op *op, uint64_t round, int part, int child);

@@ -1,9 +1,8 @@
-/* late/dynamic_rma.c — the messages of late/dynamic_leader.h where there is a window
- * (wire/rma_window.h): who leads a node writes into the memory of the next one, and whoever leads
- * that one finds it there. */
+/* late/dynamic_rma.c — the messages of late/dynamic_leader.h by a window (wire/rma_window.h): a
+ * node's leader writes into the memory of the next node, whose leader finds them there. */
 #include "algorithms/late/dynamic_parts.h"
 
-/* Parts of the whole call: the messages between two nodes in one direction. */
+/* Number of parts of the call: messages between two nodes in one direction. */
 static uint64_t
 count_parts(const struct cs_op *op, const struct cs_dynamic *state)
 {
@@ -13,7 +12,7 @@ count_parts(const struct cs_op *op, const struct cs_dynamic *state)
 	return (state->rounds - 1) * (uint64_t)state->parts + last;
 }
 
-/* What is between the own node and that one: it may be there for two reasons. */
+/* Finds or adds a neighbour; a node may be one as parent or child, and as the root's or the top. */
 static struct cs_dynamic_neighbour *
 meet(struct cs_dynamic *state, int node)
 {
@@ -71,7 +70,7 @@ place_of(const struct cs_dynamic *state, uint64_t round, int part)
 	return round * (uint64_t)state->parts + (uint64_t)part;
 }
 
-/* What comes from a child; of the number behind them, down or to the root. */
+/* Source node of an inbox's messages: a child; of number `children`, the parent or the top. */
 static int
 source(const struct cs_op *op, const struct cs_dynamic *state, int child)
 {

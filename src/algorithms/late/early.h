@@ -1,16 +1,16 @@
-/* late/early.h — the state of an alltoall that sends what early ranks have brought before
- * late ones come, and where its data is (alltoall/opportunistic.c).
+/* late/early.h — state and memory layout of an alltoall that sends early ranks' data before late
+ * ranks come (alltoall/opportunistic.c).
  *
  *   area 0   | segments to node 0 | segments to node 1 ...    by local rank, a stride apart
  *   area 1   | log | from node 0 | from node 1 ...            as they come, without gaps
- *   segment  | head | sizes of the blocks, where they differ | pieces of the blocks, by local rank
+ *   segment  | head | sizes of the blocks, if they differ | pieces of the blocks, by local rank
  *
- * In the first rounds, where there is a window (wire/rma_window.h), what goes from one node to
- * another in a round is one message, and what is sent at once a part of it. Each rank reads it for
- * itself: there is neither a log nor a hearer, and area 1 is for what is joined.
+ * In the first rounds, if there is a window (wire/rma_window.h), a node sends another one message
+ * per round, in parts. Each rank reads it for itself: there is neither a log nor a hearer, and
+ * area 1 is for joined segments.
  *
- * Steps of a round: so many of the own segments are here, the nearest node's above the own one
- * first, the own node's last; then so many lines of the own log are. */
+ * Steps of a round: number of own segments that are here, the nearest node's above the own one
+ * first, the own node's last; then number of lines of the own log. */
 #ifndef CS_ALGORITHMS_LATE_EARLY_H
 #define CS_ALGORITHMS_LATE_EARLY_H
 
@@ -22,38 +22,38 @@
 
 #include <string.h>
 
-/* The first word of a segment; of the first one of a message `count` is the message's. */
+/* Head of a segment, a word. */
 struct cs_early_head {
-	uint32_t bytes; /* of the segment, with this */
-	uint16_t first, count; /* local rank that has brought it; segments of the message */
+	uint32_t bytes; /* of the segment, with its head */
+	uint16_t first, count; /* local rank of its sender; in a message's first: its segments */
 };
 
-/* A line of the log: what has come from the rank with that position lies so many words into the
- * area; CS_EARLY_NOWHERE: it has come damaged, as what ranks that disagree about sizes send. */
+/* A line of the log: a segment that has come. */
 struct cs_early_line {
-	uint32_t position, at;
+	uint32_t position, at; /* of its sender in the order; words into the area, or
+				* CS_EARLY_NOWHERE: damaged, since ranks disagree about sizes */
 };
 #define CS_EARLY_NOWHERE UINT32_MAX
 
 /* A node that this rank sends to. */
 struct cs_early_to {
 	int node, rank, left; /* left: segments still to be sent in this round */
-	struct cs_rma_part part; /* of the message to it in this round: the next one */
+	struct cs_rma_part part; /* the next one of this round's message to the node */
 	struct cs_region_segment *segments;
-	size_t largest; /* block to it, when all segments of the first round are here */
+	size_t largest; /* block to the node, once all segments of the first round are here */
 };
 
-/* A node that this rank hears. */
+/* A node that this rank receives from, as its hearer. */
 struct cs_early_from {
 	int node, rank, left;
 	size_t at; /* bytes that have come in this round */
 	struct cs_request request;
 };
 
-/* What has been read in this round of a node's message in the window. */
+/* Progress of reading a node's message in the window in this round. */
 struct cs_early_read {
-	size_t at;
-	uint32_t parts;
+	size_t at; /* bytes read */
+	uint32_t parts; /* read */
 	int left; /* segments that have not come */
 };
 
@@ -61,28 +61,28 @@ struct cs_early {
 	struct cs_hier hier;
 	struct cs_wire *wire;
 	struct cs_rma_window *window; /* NULL: none */
-	uint64_t windowed;      /* so many rounds go by it */
-	size_t first, chunk;    /* bytes of a block in a round, at most: in one of these, and in one
-				 * of the others */
-	size_t piece;           /* and in this one */
-	size_t least;
-	bool has_sizes;         /* blocks are not of one size: segments say theirs */
+	uint64_t windowed;      /* rounds by the window, the first ones */
+	size_t first, chunk;    /* bytes of a block in a round by the window, in another one; at
+				 * most */
+	size_t piece;           /* bytes of a block in this round, at most */
+	size_t least;           /* bytes of a run that might grow, to be sent */
+	bool has_sizes;         /* sizes differ: segments have them */
 	bool is_barred;         /* nothing is sent before all of the node are here */
 	struct cs_early_to *receivers;
 	struct cs_early_from *senders;
 	struct cs_request *sends;
-	char *packed; /* segments that are sent together and do not lie so */
-	size_t *out_at;  /* by node: where the segments to it begin in the area */
+	char *packed; /* copies of segments that are sent together and have gaps */
+	size_t *out_at;  /* by node: offset of the segments to it in the area */
 	size_t *largest; /* by node: the largest block that comes from it */
 	size_t *sent, *received; /* by node: the number of the first message in the window */
 	struct cs_early_read *reads; /* by node */
-	int freed;               /* of nodes: their messages have been given back */
+	int freed;               /* messages given back, by round and then by node */
 	bool has_read, is_last_reader;
-	int *log_at;     /* by local rank: where its log begins */
+	int *log_at;     /* by local rank: first line of its log */
 	int *taken;      /* by local rank: lines of its log that have been taken in this round */
-	bool *is_taken;  /* by local rank: its own segment for this node */
+	bool *is_taken;  /* by local rank: its segment for this node */
 	int receiver_count, sender_count;
-	int begun, waited; /* messages sent in this round, and of them over */
+	int begun, waited; /* sends of this round: begun; over */
 	int logged;        /* lines of the own log */
 	unsigned idle;
 };
@@ -93,14 +93,14 @@ cs_early_of(struct cs_op *op)
 	return CS_OP_STATE(struct cs_early, op);
 }
 
-/* Does a round go by the window? */
+/* Is this round by the window? */
 static inline bool
 cs_early_is_windowed(const struct cs_early *state)
 {
 	return state->hier.round < state->windowed;
 }
 
-/* Where this round's pieces begin in their blocks. */
+/* Offset of this round's pieces in their blocks. */
 static inline size_t
 cs_early_begin(const struct cs_early *state)
 {
@@ -110,14 +110,14 @@ cs_early_begin(const struct cs_early *state)
 	       : state->windowed * state->first + (round - state->windowed) * state->chunk;
 }
 
-/* The most bytes of one. */
+/* Bytes of a piece in this round, at most. */
 static inline size_t
 cs_early_most(const struct cs_early *state)
 {
 	return cs_early_is_windowed(state) ? state->first : state->chunk;
 }
 
-/* Of a block of so many bytes. */
+/* Bytes of this round's piece of a block of `bytes`. */
 static inline size_t
 cs_early_piece(const struct cs_early *state, size_t bytes)
 {
@@ -126,7 +126,7 @@ cs_early_piece(const struct cs_early *state, size_t bytes)
 	return left < most ? left : most;
 }
 
-/* Rounds of blocks of so many bytes, at most. */
+/* Number of rounds for blocks of `bytes`, at most. */
 static inline uint64_t
 cs_early_rounds(const struct cs_early *state, size_t bytes)
 {
@@ -135,7 +135,7 @@ cs_early_rounds(const struct cs_early *state, size_t bytes)
 	       : state->windowed + cs_chunks_rounds(bytes - first, state->chunk);
 }
 
-/* Who sends and who hears: nodes are counted upwards from the own one. */
+/* Number of nodes from one to another, upwards; it selects the local ranks that send and hear. */
 static inline int
 cs_early_distance(const struct cs_shape *shape, int from, int to)
 {
@@ -168,7 +168,7 @@ cs_early_rank(const struct cs_op *op, int node, int local)
 	return shape->order[shape->first[node] + local];
 }
 
-/* Rounds up. */
+/* Rounds bytes up to whole words. */
 static inline size_t
 cs_early_words(size_t bytes)
 {
@@ -176,7 +176,7 @@ cs_early_words(size_t bytes)
 	return (bytes + word - 1) & ~(word - 1);
 }
 
-/* Bytes before the pieces of a segment for so many ranks. */
+/* Bytes before the pieces of a segment for a node of `ranks`. */
 static inline size_t
 cs_early_head_bytes(const struct cs_early *state, int ranks)
 {
@@ -184,14 +184,14 @@ cs_early_head_bytes(const struct cs_early *state, int ranks)
 	return sizeof(struct cs_early_head) + sizes;
 }
 
-/* The most bytes of a segment for so many ranks. */
+/* Bytes of a segment for a node of `ranks`, at most. */
 static inline size_t
 cs_early_stride(const struct cs_early *state, int ranks)
 {
 	return cs_early_words(cs_early_head_bytes(state, ranks) + (size_t)ranks * state->piece);
 }
 
-/* What a local rank has for a node. */
+/* A local rank's segment for a node. */
 static inline char *
 cs_early_segment(struct cs_op *op, int node, int local)
 {
@@ -200,7 +200,7 @@ cs_early_segment(struct cs_op *op, int node, int local)
 	       (size_t)local * cs_early_stride(state, cs_early_size(op, node));
 }
 
-/* Where what comes from a node begins, behind the log. */
+/* Offset of segments from a node in area 1, behind the log. */
 static inline size_t
 cs_early_in_at(struct cs_op *op, int node)
 {
@@ -209,7 +209,7 @@ cs_early_in_at(struct cs_op *op, int node)
 	       (size_t)shape->first[node] * cs_early_stride(cs_early_of(op), shape->locals);
 }
 
-/* The log of a local rank: its lines of this round. */
+/* Log of a local rank: its lines of this round. */
 static inline struct cs_early_line *
 cs_early_log(struct cs_op *op, int local)
 {
@@ -218,7 +218,7 @@ cs_early_log(struct cs_op *op, int local)
 	return (struct cs_early_line *)(void *)area + state->log_at[local];
 }
 
-/* The step of the own segment for a node. */
+/* Step of the segment for a node. */
 static inline uint64_t
 cs_early_step(struct cs_op *op, int node)
 {
@@ -228,21 +228,21 @@ cs_early_step(struct cs_op *op, int node)
 	       (uint64_t)((distance ? distance : shape->nodes) - 1);
 }
 
-/* The step of so many lines of the own log. */
+/* Step of a log's first `lines` lines. */
 static inline uint64_t
 cs_early_log_step(struct cs_op *op, int lines)
 {
 	return cs_early_step(op, op->team->shape.node) + (uint64_t)lines;
 }
 
-/* Has the pair of nodes whose largest block that is something to say in this round? */
+/* Does a pair of nodes with this largest block exchange anything in this round? */
 static inline bool
 cs_early_is_in_round(const struct cs_early *state, size_t largest)
 {
 	return !state->hier.round || cs_early_begin(state) < largest;
 }
 
-/* The largest of the blocks of which a segment says the sizes; 0: it says none. */
+/* Largest block size in a segment; 0: it has no sizes. */
 static inline size_t
 cs_early_largest(const struct cs_early *state, const char *segment, int ranks)
 {
@@ -256,8 +256,8 @@ cs_early_largest(const struct cs_early *state, const char *segment, int ranks)
 	return largest;
 }
 
-/* Lines of that local rank's log in this round. In the first one there are all, and what is the
- * largest block is not known before. */
+/* Number of lines of a local rank's log in this round. The first round has all, since the largest
+ * block is not known before. */
 static inline int
 cs_early_lines(struct cs_op *op, int local)
 {
@@ -273,13 +273,13 @@ cs_early_lines(struct cs_op *op, int local)
 	return lines;
 }
 
-/* Posts the receive of that node's next message. */
+/* Posts the receive of a node's next message. */
 void cs_early_hear(struct cs_op *op, struct cs_early_from *from);
-/* Each does what can be done now. True: nothing more of the kind is to be done in this round. */
+/* Progress without blocking. True: this round needs no more of the kind. */
 bool cs_early_send_on(struct cs_op *op);
 bool cs_early_hear_on(struct cs_op *op);
-bool cs_early_take_own(struct cs_op *op);    /* what local ranks have for this one */
-bool cs_early_take_others(struct cs_op *op); /* what has come from other nodes */
-bool cs_early_give_back(struct cs_op *op);   /* what was read in the window */
+bool cs_early_take_own(struct cs_op *op);    /* copies local ranks' pieces for this one */
+bool cs_early_take_others(struct cs_op *op); /* copies other nodes' pieces that have come */
+bool cs_early_give_back(struct cs_op *op);   /* gives the window's messages back */
 
 #endif

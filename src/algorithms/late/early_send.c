@@ -1,4 +1,4 @@
-/* late/early_send.c sends what has been brought, as soon as it is worth a message. */
+/* late/early_send.c — sends segments as soon as they are worth a message. */
 #include "algorithms/late/early.h"
 
 /* Notes segments that have come since the last time. */
@@ -24,8 +24,8 @@ look_for_segments(struct cs_op *op, struct cs_early_to *receiver)
 	}
 }
 
-/* One piece of memory with the run's segments: where they are, if they lie without gaps. (Where
- * blocks are of one size, they do, unless ranks disagree about it.) */
+/* Contiguous memory of a run's segments: a copy if there are gaps, else the segments. (If blocks
+ * are of one size, only ranks that disagree about it make gaps.) */
 static char *
 join(struct cs_op *op, const struct cs_early_to *receiver, const struct cs_fragment *run)
 {
@@ -73,7 +73,7 @@ send(struct cs_op *op, struct cs_early_to *receiver, const struct cs_fragment *r
 	receiver->part.before++;
 }
 
-/* In the window the slot has to be free. */
+/* May a segment be sent? In the window the slot has to be free. */
 static bool
 may_send(const struct cs_early *state, const struct cs_early_to *receiver)
 {
@@ -89,7 +89,7 @@ has_left(const struct cs_early *state, struct cs_request *request)
 					     : state->wire->test(state->wire, request);
 }
 
-/* Sends what is worth a message now; false: something is still to be sent, or on its way. */
+/* Sends all runs that are worth a message now. */
 bool
 cs_early_send_on(struct cs_op *op)
 {

@@ -1,4 +1,4 @@
-/* late/early_take.c hears what other nodes send, and takes out what is for this rank. */
+/* late/early_take.c — receives other nodes' segments, and copies this rank's pieces out. */
 #include "algorithms/late/early.h"
 
 #include "shm/arrive.h"
@@ -14,7 +14,7 @@ cs_early_hear(struct cs_op *op, struct cs_early_from *sender)
 			  room - sender->at);
 }
 
-/* `at`: words into the area, or CS_EARLY_NOWHERE. */
+/* Adds a segment to the own log. `at`: words into the area, or CS_EARLY_NOWHERE. */
 static void
 log_segment(struct cs_op *op, struct cs_early_from *sender, int local, uint32_t at)
 {
@@ -26,8 +26,8 @@ log_segment(struct cs_op *op, struct cs_early_from *sender, int local, uint32_t 
 	sender->left--;
 }
 
-/* A message is here: notes its segments. What it says is checked, since ranks that disagree about a
- * size may have sent it; then all that is left of the node's is taken for there. */
+/* Logs the segments of a message that has come. Its heads are checked, since ranks that disagree
+ * about a size may have sent it; then all that is left of the node's is logged as damaged. */
 static void
 land(struct cs_op *op, struct cs_early_from *sender)
 {
@@ -55,7 +55,7 @@ land(struct cs_op *op, struct cs_early_from *sender)
 	sender->at = at;
 }
 
-/* False: something is still to come. */
+/* Receives and logs messages of other nodes. */
 bool
 cs_early_hear_on(struct cs_op *op)
 {
@@ -78,7 +78,7 @@ cs_early_hear_on(struct cs_op *op)
 
 /* --- take ------------------------------------------------------------------------------------- */
 
-/* This round's piece out of a segment; its sizes come from other ranks, and are checked. */
+/* Copies this round's piece out of a segment; its sizes come from other ranks, and are checked. */
 static void
 take_piece(struct cs_op *op, const char *segment, int from)
 {
@@ -104,7 +104,6 @@ take_piece(struct cs_op *op, const char *segment, int from)
 			       segment + at, piece);
 }
 
-/* What local ranks have for this one; false: one of them has not come. */
 bool
 cs_early_take_own(struct cs_op *op)
 {
@@ -124,7 +123,7 @@ cs_early_take_own(struct cs_op *op)
 	return is_all;
 }
 
-/* What another node's rank has for this one. */
+/* Takes the segment of another node's rank. */
 static void
 take_segment(struct cs_op *op, const char *segment, int rank)
 {
@@ -149,7 +148,7 @@ take_landed(struct cs_op *op, const struct cs_early_line *landed)
 	take_segment(op, cs_hier_now(&state->hier)->area[1] + at, shape->order[landed->position]);
 }
 
-/* The parts of a node's message that have come. What they say is checked, as in land(). */
+/* Takes the parts of a node's message that have come. Heads are checked, as in land(). */
 static void
 read_message(struct cs_op *op, int node)
 {
@@ -196,7 +195,6 @@ take_messages(struct cs_op *op)
 	return is_all;
 }
 
-/* What has come from other nodes; false: something has not. */
 bool
 cs_early_take_others(struct cs_op *op)
 {
@@ -216,7 +214,7 @@ cs_early_take_others(struct cs_op *op)
 	return is_all;
 }
 
-/* By the last of the node that has read. */
+/* Gives all messages back, if this rank is the node's last reader. */
 bool
 cs_early_give_back(struct cs_op *op)
 {

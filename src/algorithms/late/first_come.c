@@ -1,4 +1,4 @@
-/* late/first_come.c hands a vector out to who is there. */
+/* late/first_come.c — broadcast in the order of arrival. */
 #include "algorithms/late/first_come.h"
 
 #include "algorithms/node/rounds.h"
@@ -12,7 +12,7 @@ cs_first_come_make(struct cs_op *op, uint64_t number, int members, int words)
 	size_t most = (size_t)members,
 	       note = sizeof(struct cs_first_come_note) + CS_FIRST_COME_INLINE + sizeof(uint64_t),
 	       in = note + most * sizeof(uint32_t);
-	/* Those of one split have no rank twice. */
+	/* The notes of one split list no rank twice. */
 	size_t out = CS_FIRST_COME_AT_ONCE * note + most * sizeof(uint32_t);
 	size_t list = in + out + sizeof(uint64_t);
 	struct cs_first_come *bcast = cs_op_memory(op, CS_OP_SCRATCH, sizeof *bcast);
@@ -75,7 +75,7 @@ cs_first_come_start(struct cs_first_come *bcast)
 	}
 }
 
-/* --- what comes ------------------------------------------------------------------------------- */
+/* --- receives --------------------------------------------------------------------------------- */
 
 static bool
 is_over(struct cs_op *op, struct cs_first_come *bcast, struct cs_request *request)
@@ -104,8 +104,8 @@ add(struct cs_first_come *bcast, uint32_t rank)
 		bcast->list[bcast->listed++] = (int)rank;
 }
 
-/* The root's size says how much comes. What this rank has no room for goes through other memory,
- * since those behind it may have room. */
+/* Reads the own note: its sender, size and list. A vector that this rank has no room for goes
+ * through other memory, since ranks behind it may have room. */
 static void
 read_note(struct cs_op *op, struct cs_first_come *bcast)
 {
@@ -117,7 +117,6 @@ read_note(struct cs_op *op, struct cs_first_come *bcast)
 	bcast->chunks = cs_chunks_rounds(bcast->bytes, bcast->chunk);
 	if (bcast->bytes > bcast->room)
 		bcast->base = cs_op_memory(op, CS_OP_COPY, bcast->bytes);
-	/* Those of this list come before those who are heard of, for they are split. */
 	for (uint32_t i = 0; i < note.count && i < (uint32_t)bcast->members; i++, at +=
 	     sizeof(uint32_t)) {
 		uint32_t rank;
@@ -132,7 +131,7 @@ read_note(struct cs_op *op, struct cs_first_come *bcast)
 	receive(bcast);
 }
 
-/* --- what goes -------------------------------------------------------------------------------- */
+/* --- sends ------------------------------------------------------------------------------------ */
 
 static bool
 is_any_served(const struct cs_first_come *bcast)
@@ -143,8 +142,8 @@ is_any_served(const struct cs_first_come *bcast)
 	return false;
 }
 
-/* The next one of the list, and how many behind it are its to serve. Of n that have the vector or
- * wait for it, with this one, each of radix - 1 next ones gets one in radix. */
+/* Number of ranks of the next child's share: itself, and those behind it that it serves. Each of
+ * the next radix - 1 children gets a radix-th of the ranks left and this one. */
 static int
 next_share(struct cs_first_come *bcast)
 {
@@ -201,8 +200,8 @@ begin_child(struct cs_first_come *bcast, struct cs_first_come_child *child)
 			       bcast->number + 1, start, (size_t)(at - start));
 }
 
-/* Begins a new split when nothing of the last one is on its way any more: who has come meanwhile is
- * in it. Serially one is served at a time. */
+/* Begins a new split, of all ranks that have come meanwhile, when no message of the last one is on
+ * its way. Serially one is served at a time. */
 static void
 begin_children(struct cs_first_come *bcast)
 {
@@ -234,7 +233,7 @@ begin_children(struct cs_first_come *bcast)
 	}
 }
 
-/* One chunk at a time, as they come. */
+/* Sends a child the chunks that are here, one at a time. */
 static void
 serve(struct cs_op *op, struct cs_first_come *bcast, struct cs_first_come_child *child)
 {

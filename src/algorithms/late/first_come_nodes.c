@@ -1,4 +1,4 @@
-/* late/first_come_nodes.c broadcasts among nodes whose leaders say that they are there. */
+/* late/first_come_nodes.c — broadcast to nodes in the order of their leaders' arrival. */
 #include "algorithms/late/first_come_nodes.h"
 
 #include "algorithms/node/rounds.h"
@@ -66,7 +66,7 @@ parent_of(const struct cs_op *op, int radix)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-/* Who sends to this rank's node has to know of it. */
+/* Tells the node's possible senders: the root, or all ranks of the parent node. */
 static void
 tell(struct cs_op *op, struct nodes *nodes)
 {
@@ -89,7 +89,7 @@ begin_messages(struct cs_op *op)
 	int expected = is_root ? shape->nodes - 1 : 0;
 	if (nodes->how.is_tree)
 		expected = children_of(op, 1 + (int)nodes->params[CS_FIRST_COME_K]);
-	/* In a tree all ranks of a node are told, but at the root's. */
+	/* In a tree all ranks of a node are told, but on the root's the root alone. */
 	if (!is_leader && (!nodes->how.is_tree || !expected || is_root_node(op)))
 		return;
 	nodes->bcast = cs_first_come_make(op, nodes->number, shape->nodes - 1, shape->ppn_max);
@@ -104,7 +104,7 @@ begin_messages(struct cs_op *op)
 	cs_first_come_start(nodes->bcast);
 }
 
-/* A phase: who leads on this node? */
+/* Phase: chooses the node's leader by ticket, and begins messages. */
 static enum cs_status
 come(struct cs_op *op)
 {
@@ -123,8 +123,8 @@ come(struct cs_op *op)
 
 /* --- the node --------------------------------------------------------------------------------- */
 
-/* A leader knows what comes before it says how long it is: where that is more than is expected
- * here, one byte more than there is room for, which each reader compares with its own. */
+/* Opens the leader's post once the vector's size is known. If that exceeds the call's, the line
+ * says one byte more than the call's, which each reader compares with its own. */
 static bool
 open_post(struct cs_op *op, struct nodes *nodes)
 {
@@ -143,7 +143,7 @@ open_post(struct cs_op *op, struct nodes *nodes)
 	return nodes->is_open;
 }
 
-/* The pieces that are here and for which there is room. True: these are all. */
+/* Posts pieces that are here while the ring has room. True: all are posted. */
 static bool
 post_pieces(struct cs_op *op, struct nodes *nodes)
 {
@@ -163,7 +163,7 @@ post_pieces(struct cs_op *op, struct nodes *nodes)
 	return post->posted == post->rounds;
 }
 
-/* A phase. Who has nothing to do with messages, or has done with them, waits for the node. */
+/* Phase of a leader: passes on and posts. After its messages it waits for the node. */
 static enum cs_status
 lead(struct cs_op *op, struct nodes *nodes)
 {
@@ -209,7 +209,7 @@ end(struct cs_op *op)
 
 static cs_phase *const script[] = { come, go, end, NULL };
 
-/* Whoever may be the node's leader takes its memory at once. */
+/* Reserves the post's memory, on each rank that may lead its node. */
 static void
 prepare_post(struct cs_op *op, struct nodes *nodes)
 {

@@ -1,4 +1,4 @@
-/* late/fragments.c chooses what a node sends next. */
+/* late/fragments.c — choice of the run that a node sends next. */
 #include "algorithms/late/fragments.h"
 
 static bool
@@ -11,7 +11,7 @@ is_better(const struct cs_fragment *run, const struct cs_fragment *best)
 	return run->is_adjacent && !best->is_adjacent;
 }
 
-/* Of segments [first, end), which are here; those beside them are not. */
+/* The run of segments [first, end), which are here; their neighbours are not. */
 static struct cs_fragment
 describe(const struct cs_region_segment *segments, int count, int first, int end)
 {

@@ -1,18 +1,16 @@
-/* late/fragments.h — which part of what a node sends to others goes next, while the ranks of
- * the node bring it one after the other (seed 002, 3.7.3: opportunistic message fragmentation).
- * Arithmetic only.
+/* late/fragments.h — choice of the run of segments that a node sends next, while its ranks come one
+ * after the other (seed 002, 3.7.3: opportunistic message fragmentation). Arithmetic only.
  *
- *   a region: what goes to one node, a segment from each local rank
+ *   a region: the message to one node, a segment from each local rank
  *   . not there   + there   # sent
  *
  *   + + + +    1a  all of it
- *   # + + #    1b  between what has been sent, or the edges: it cannot grow any more
+ *   # + + #    1b  between sent segments, or edges: it cannot grow any more
  *   # + + .    2a  it might grow, but leaves no new gap
  *   . + + .    2b  it might grow on both sides
  *
- * Of several the first of these kinds goes, but 2a and 2b are one kind: there the longer one goes,
- * and of two that are as long one of 2a. Else the one for the nearest node above the own one
- * goes. */
+ * The best run is of the first of these kinds, 2a and 2b being one; then the longest, then one of
+ * 2a before 2b, then the one for the nearest node above the own one. */
 #ifndef CS_ALGORITHMS_LATE_FRAGMENTS_H
 #define CS_ALGORITHMS_LATE_FRAGMENTS_H
 
@@ -33,12 +31,11 @@ struct cs_fragment {
 	int region;       /* as its owner numbers them */
 	int first, count; /* segments */
 	size_t bytes;
-	bool is_adjacent; /* to what has been sent, or to an edge */
+	bool is_adjacent; /* to a sent segment, or to an edge */
 };
 
-/* Looks at all runs of a region, and takes the best one if it is better than *best. Asked for the
- * regions in the order of their nodes, the nearest above the own one first. A run that might grow
- * is one of `least` bytes or more. */
+/* Puts a region's best run in *best if it is better. Call it for regions in the order of their
+ * nodes, the nearest above the own one first. A run that might grow counts from `least` bytes. */
 void cs_fragment_consider(struct cs_fragment *best, int region,
 			  const struct cs_region_segment *segments, int count, size_t least);
 

@@ -5,7 +5,7 @@
 /* Parts of the call's first round. */
 enum { BEFORE, BEHIND };
 
-/* Climbs with nothing; who comes last tells. */
+/* Climbs the tree without data; the last arriver tells the others. */
 static void
 come(struct cs_op *op, int part)
 {
@@ -21,7 +21,7 @@ come(struct cs_op *op, int part)
 static enum cs_status
 come_before(struct cs_op *op)
 {
-	if (!cs_node_try_line(&op->node)) /* whose words are taken */
+	if (!cs_node_try_line(&op->node)) /* its words are used */
 		return CS_AGAIN;
 	come(op, BEFORE);
 	return CS_OK;
@@ -33,8 +33,8 @@ wait_before(struct cs_op *op)
 	return cs_arrive_holder(&op->node, 0, BEFORE) < 0 ? CS_AGAIN : CS_OK;
 }
 
-/* The call has ended on the node: nobody is so far ahead that the words are another call's, since
- * all wait here. */
+/* Comes to the second barrier. The call has ended on the node, but its words are no other call's
+ * yet, since all wait here. */
 static enum cs_status
 come_behind(struct cs_op *op)
 {
@@ -51,7 +51,7 @@ wait_behind(struct cs_op *op)
 
 static cs_phase *const behind[] = { come_behind, wait_behind, NULL };
 
-/* Goes on with the script between the two, and then with the second one. */
+/* Goes on with the script between the barriers, and then with the second barrier. */
 static enum cs_status
 enter(struct cs_op *op)
 {

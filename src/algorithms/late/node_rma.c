@@ -13,14 +13,14 @@ struct head {
 	_Alignas(CS_CACHE_LINE) uint64_t bytes;
 };
 
-/* Of what a node sends at once; half of the slots, so that two calls may be under way. */
+/* Pieces of a vector, at most: half of the slots, so that two calls may be under way. */
 #define MOST_PIECES (CS_WINDOW_SLOTS / 2)
 #define SENDS_EACH 2 /* pieces on their way to a node, at most */
 
-/* Tickets (shm/arrive.h): of who comes, and of who has read. */
+/* Rounds of tickets (shm/arrive.h): of arrivals, and of ranks that have read. */
 enum { COMING, READING };
 
-/* What comes from a node or goes to one, in messages that follow each other. */
+/* Consecutive messages from a node or to one. */
 struct mail {
 	int node;
 	uint64_t number, pieces;
@@ -34,8 +34,8 @@ struct sending {
 struct windows {
 	struct cs_rma_window *window;
 	size_t each;     /* bytes of a piece */
-	struct mail source; /* what the root brings, or what comes from another node */
-	struct mail *out; /* what this node passes on, of so many pieces as `source` has */
+	struct mail source; /* from the root on this node, or from another node */
+	struct mail *out; /* to the child nodes, as many pieces as in `source` */
 	struct sending *sends; /* SENDS_EACH for each of out */
 	int outs;
 	size_t bytes;     /* of all pieces */
@@ -43,7 +43,7 @@ struct windows {
 	uint64_t sent;    /* messages, by piece and then by node */
 	uint64_t freed;   /* pieces that have been given back */
 	bool is_own;            /* the root is on this node */
-	bool passes_on;         /* this rank does */
+	bool passes_on;         /* this rank sends to the child nodes */
 	bool has_come;          /* ticket of COMING drawn */
 	bool has_read, is_last; /* ticket of READING drawn; it was the last one */
 	int heard;              /* local rank whose line is looked at next */
@@ -55,8 +55,8 @@ windows_of(struct cs_op *op)
 	return CS_OP_STATE(struct windows, op);
 }
 
-/* What is waited for may never come where a rank of the node makes another call: its line tells,
- * and on several nodes that ends the job. */
+/* Waits for a message. It may never come if a rank of the node makes another call, which on several
+ * nodes ends the job: so lines are looked at, too. */
 static enum cs_status
 await_message(struct cs_op *op)
 {
@@ -78,7 +78,7 @@ is_last_ticket(struct cs_op *op, uint64_t of)
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* What has no bytes is a message, too. */
+/* Number of pieces of a vector; an empty one has one. */
 static uint64_t
 pieces_of(const struct windows *windows, size_t bytes)
 {
@@ -86,7 +86,7 @@ pieces_of(const struct windows *windows, size_t bytes)
 	return pieces ? pieces : 1;
 }
 
-/* Where a piece lies here. */
+/* Memory of a piece on this node. */
 static char *
 slot_of(const struct windows *windows, uint64_t piece)
 {
@@ -107,8 +107,8 @@ head_bytes(const struct windows *windows)
 	return ((const struct head *)(const void *)slot_of(windows, 0))->bytes;
 }
 
-/* The first piece says how many there are: another number than this rank counted where the
- * program's ranks disagree about sizes. Those that follow are numbered behind them. */
+/* Adopts the number of pieces that the first one's head implies: not this rank's if the program's
+ * ranks disagree about sizes. Later messages are numbered behind these. */
 static void
 adopt(struct windows *windows)
 {
@@ -123,7 +123,7 @@ adopt(struct windows *windows)
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
-/* Takes the own line, which tells others of the node which call this is. */
+/* Publishes the own line, so that a rank in another call is noticed. */
 static enum cs_status
 come(struct cs_op *op)
 {
@@ -143,7 +143,7 @@ has_left(struct windows *windows, struct sending *sending)
 	return true;
 }
 
-/* Sends what there is to pass on. */
+/* Sends the pieces so far to the child nodes. */
 static enum cs_status
 pass_on(struct cs_op *op)
 {
@@ -175,7 +175,7 @@ have_left(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The last of the node to have read gives all back. */
+/* Gives all pieces back, if this rank is the node's last reader. */
 static enum cs_status
 give_back(struct cs_op *op)
 {
@@ -196,7 +196,7 @@ give_back(struct cs_op *op)
 	return CS_OK;
 }
 
-/* The root brings a piece; the first arriver of another node passes them on. */
+/* Copies the root's piece into the window; on other nodes draws the ticket of the sender. */
 static enum cs_status
 bring_piece(struct cs_op *op)
 {
@@ -219,7 +219,7 @@ bring_piece(struct cs_op *op)
 	return CS_OK;
 }
 
-/* It is there, and may be passed on. */
+/* Waits for a piece. */
 static enum cs_status
 find_piece(struct cs_op *op)
 {
@@ -273,7 +273,7 @@ number(uint64_t *counted, int node, uint64_t pieces)
 	return mail;
 }
 
-/* The tree of nodes, counted from the root's. */
+/* Joins the tree of nodes, counted from the root's; numbers messages. */
 static void
 join_tree(struct cs_op *op, struct windows *windows, int radix)
 {

@@ -1,4 +1,4 @@
-/* algorithms/late/posted_receives.c hears words that may come late. */
+/* algorithms/late/posted_receives.c — receives of words that may come late. */
 #include "algorithms/late/posted_receives.h"
 
 #include "base/log.h"
